@@ -1,0 +1,1 @@
+"""Models: configuration, front ends, encoder and heads. These files travel with every checkpoint."""

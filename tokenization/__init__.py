@@ -1,0 +1,1 @@
+"""Tokenization: splitters, block coders, tokenizer. These files travel with every checkpoint."""

@@ -1,0 +1,158 @@
+"""What a `BatchEncoding` asks of each row beyond its arrays: tokens, offsets, words. Computed when asked for.
+
+`BlockEncoding` answers to the names of `tokenizers.Encoding`, so `batch.word_ids()`, `batch.char_to_token(…)` and the
+like work; because nothing is computed before that, a call that wants only ids does not pay for them.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from .splitters import Span, Splitter, Unit
+
+Slot = tuple[int, int]  # (sequence, unit); sequence −1 is a special token, unit then its id
+
+
+class Source:
+    """A text, or a list of words, cut into units.
+
+    Args:
+        splitter: cuts the text.
+        text: a string, or words, each cut on its own.
+        units: the units, where they are known already.
+    """
+
+    def __init__(self, splitter: Splitter, text: str | Sequence[str], units: Sequence[Unit] | None = None) -> None:
+        self._splitter = splitter
+        self._text = text
+        if units is not None:
+            self.units = units
+        elif isinstance(text, str):
+            self.units = splitter.units(text)
+        else:
+            self.units = [unit for word in splitter.units_of_batch(text) for unit in word]
+
+    def token(self, index: int) -> str:
+        """Returns a unit's printed form, as it is hashed."""
+        unit = self._splitter.normalize(self.units[index])
+        return unit.decode("utf-8", "replace") if isinstance(unit, bytes) else unit
+
+    @cached_property
+    def spans(self) -> list[Span]:
+        """(start, end) of each unit in the text, in characters; in its word, where words were given."""
+        if isinstance(self._text, str):
+            return self._splitter.spans(self._text)
+        return [span for word in self._text for span in self._splitter.spans(word)]
+
+    @cached_property
+    def word_ids(self) -> Sequence[int]:
+        """The word that each unit belongs to."""
+        if isinstance(self._text, str):
+            return self._splitter.word_ids(self._text)
+        return [index for index, word in enumerate(self._text) for _ in self._splitter.units(word)]
+
+
+class BlockEncoding:
+    """One row: the units kept of one or two sources, special tokens around them, padding.
+
+    Args:
+        sources: one or two.
+        ranges: of each source, the units (start, stop) that stand in this row.
+        special_names: the names of the special tokens by id, or None if none were added.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        ranges: Sequence[tuple[int, int]],
+        special_names: Sequence[str] | None,
+    ) -> None:
+        self._sources = sources
+        self.ranges = ranges
+        self._names = special_names
+        self.n_sequences = len(sources)
+        self.overflowing: list[BlockEncoding] = []
+        self.left_padding = self.right_padding = 0
+
+    @property
+    def units(self) -> list[Unit]:
+        """The units of this row, without special tokens."""
+        return [
+            unit
+            for source, (start, stop) in zip(self._sources, self.ranges, strict=True)
+            for unit in source.units[start:stop]
+        ]
+
+    @cached_property
+    def slots(self) -> list[Slot]:
+        """What stands at each position."""
+        cls, sep, pad = ([(-1, i)] for i in (2, 3, 0))
+        slots: list[Slot] = [] if self._names is None else list(cls)
+        for sequence, (start, stop) in enumerate(self.ranges):
+            slots += [(sequence, unit) for unit in range(start, stop)]
+            slots += [] if self._names is None else sep
+        return pad * self.left_padding + slots + pad * self.right_padding
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    @property
+    def tokens(self) -> list[str]:
+        """The printed form of each position."""
+        names = self._names or ["[PAD]"]
+        return [names[unit] if sequence < 0 else self._sources[sequence].token(unit) for sequence, unit in self.slots]
+
+    @property
+    def special_tokens_mask(self) -> list[int]:
+        """1 where a special token or padding stands."""
+        return [int(sequence < 0) for sequence, _ in self.slots]
+
+    @property
+    def sequence_ids(self) -> list[int | None]:
+        """Which sequence each position belongs to; None for special tokens."""
+        return [None if sequence < 0 else sequence for sequence, _ in self.slots]
+
+    @property
+    def word_ids(self) -> list[int | None]:
+        """Which word each position belongs to; None for special tokens."""
+        return [None if sequence < 0 else self._sources[sequence].word_ids[unit] for sequence, unit in self.slots]
+
+    words = word_ids
+
+    @property
+    def offsets(self) -> list[Span]:
+        """The characters (start, end) of each position; (0, 0) for special tokens."""
+        return [(0, 0) if sequence < 0 else self._sources[sequence].spans[unit] for sequence, unit in self.slots]
+
+    def token_to_sequence(self, token: int) -> int | None:
+        """The sequence of a position."""
+        return self.sequence_ids[token]
+
+    def token_to_word(self, token: int) -> int | None:
+        """The word of a position."""
+        return self.word_ids[token]
+
+    def token_to_chars(self, token: int) -> Span | None:
+        """The characters of a position."""
+        return None if self.sequence_ids[token] is None else self.offsets[token]
+
+    def char_to_token(self, char: int, sequence: int = 0) -> int | None:
+        """The first position whose characters hold `char`."""
+        for position, (start, end) in enumerate(self.offsets):
+            if self.slots[position][0] == sequence and start <= char < end:
+                return position
+        return None
+
+    def char_to_word(self, char: int, sequence: int = 0) -> int | None:
+        """The word that holds `char`."""
+        token = self.char_to_token(char, sequence)
+        return None if token is None else self.word_ids[token]
+
+    def word_to_tokens(self, word: int, sequence: int = 0) -> Span | None:
+        """The positions (first, last + 1) of a word."""
+        found = [i for i, w in enumerate(self.word_ids) if w == word and self.slots[i][0] == sequence]
+        return (found[0], found[-1] + 1) if found else None
+
+    def word_to_chars(self, word: int, sequence: int = 0) -> Span | None:
+        """The characters (start, end) of a word."""
+        tokens = self.word_to_tokens(word, sequence)
+        return None if tokens is None else (self.offsets[tokens[0]][0], self.offsets[tokens[1] - 1][1])

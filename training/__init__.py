@@ -1,0 +1,1 @@
+"""Training: corpora, objectives, what the scripts share."""
