@@ -1,5 +1,7 @@
 """`VocablessConfig`: which front end reads the blocks, and which Hugging Face encoder works on what it gives."""
+# mypy: allow-untyped-calls, no-warn-return-any
 
+import copy
 from typing import Any
 
 from transformers import AutoConfig, PreTrainedConfig
@@ -30,12 +32,14 @@ class VocablessConfig(PreTrainedConfig):
         classifier_dropout: probability in the classification heads; None is the encoder's own.
         target_vocab_size: outputs of the masked-LM head, the size of the target tokenizer's vocabulary.
         sparse_prediction: whether the masked-LM head, given labels, computes logits of the labelled positions alone.
+        kwargs: what every configuration of the library takes, for instance `num_labels`.
 
     Raises:
         ValueError: `block_size` below 1, `front_end_options` that is no dict, an `encoder_config` without `model_type`.
     """
 
     model_type = "vocabless"
+    _auto_class = "AutoConfig"
     sub_configs = {"encoder_config": AutoConfig}  # noqa: RUF012
 
     def __init__(
@@ -114,6 +118,7 @@ def _encoder_config(given: PreTrainedConfig | dict[str, Any] | None) -> PreTrain
                 f"encoder_config has the keys {sorted(given)} but no model_type; add one, for instance 'bert'."
             )
         given = AutoConfig.for_model(**given)
+    given = copy.deepcopy(given)
     if hasattr(given, "vocab_size"):
-        given.vocab_size = (given.pad_token_id or 0) + 1  # the table is removed; never build a large one for that
+        given.vocab_size = (getattr(given, "pad_token_id", 0) or 0) + 1  # its table goes: never build a large one
     return given

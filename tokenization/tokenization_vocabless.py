@@ -101,6 +101,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
     vocab_files_names = {"subword_file": "subword.json", "ngrams_file": "ngrams.json"}  # noqa: RUF012
     model_input_names = ["input_ids", "token_type_ids", "attention_mask"]  # noqa: RUF012
     is_fast = True  # offsets and words are known
+    _auto_class = "AutoTokenizer"
 
     def __init__(
         self,

@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 AutoConfig.register("vocabless", VocablessConfig)
-AutoTokenizer.register(VocablessConfig, VocablessTokenizer)
+AutoTokenizer.register(VocablessConfig, VocablessTokenizer)  # type: ignore[no-untyped-call]
 for _auto_class, _model in (
     (AutoModel, VocablessModel),
     (AutoModelForPreTraining, VocablessForPreTraining),

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from transformers.utils import cached_file
+from transformers.utils.hub import cached_file
 
 from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.tokenization.block_coders import CODERS
@@ -68,66 +68,63 @@ class Variant:
 
 
 def _hashformers() -> list[Variant]:
-    lsh_index = {50_260: {"num_hyperplanes": 50_260}, 1_033: {"num_hyperplanes": 1_033}}
+    bucket = {"emb50k": 50_260, "emb1k": 1_033}
+    reads_bits = {"pool": "pool", "add": "add", "proj": "projection"}
+
+    def row(
+        coder: str, name: str, size: str = "base", splitter: str = "word", source: str = "HashFormers 3.4, Table 2"
+    ) -> Variant:
+        writes: tuple[str, dict[str, Any]] = (coder, {})
+        if name in bucket:
+            if coder == "lsh":
+                writes = ("lsh-index", {"num_hyperplanes": bucket[name]})
+            reads: tuple[str, dict[str, Any]] = ("bucket", {"num_buckets": bucket[name]})
+        else:
+            reads = (reads_bits[name], {})
+        unit = "" if splitter == "word" else f"-{splitter}"
+        return Variant(f"hashformer-{coder}-{name}{unit}-{size}", source, splitter, writes, reads, "roberta", size)
+
     rows = []
-    for coder in ("md5", "lsh"):
-        for name, buckets in (("emb50k", 50_260), ("emb1k", 1_033)):
-            writes = ("md5", {}) if coder == "md5" else ("lsh-index", lsh_index[buckets])
-            bucket = ("bucket", {"num_buckets": buckets})
-            source = f"HashFormers {'3.2' if coder == 'md5' else '3.5'}, Table 2"
-            rows.append(Variant(f"hashformer-{coder}-{name}-base", source, "word", writes, bucket, "roberta", "base"))
-        for name, front_end in (("pool", "pool"), ("add", "add"), ("proj", "projection")):
-            for size in ("base", "small", "mini", "tiny"):
-                source = "HashFormers 3.4, Table 2" if size == "base" else "HashFormers 3.4, at Turc et al.'s sizes"
-                row = (
-                    f"hashformer-{coder}-{name}-{size}",
-                    source,
-                    "word",
-                    (coder, {}),
-                    (front_end, {}),
-                    "roberta",
-                    size,
-                )
-                rows.append(Variant(*row))
-        writes = ("md5", {}) if coder == "md5" else ("lsh-index", lsh_index[50_260])
-        for name, writes_, front_end in (
-            ("emb50k", writes, ("bucket", {"num_buckets": 50_260})),
-            ("proj", (coder, {}), ("projection", {})),
-        ):
-            row = (f"hashformer-{coder}-{name}-bpe-base", "HashFormers, Appendix C", "bpe", writes_, front_end)
-            rows.append(Variant(*row, "roberta", "base"))
+    for coder, section in (("md5", "3.2"), ("lsh", "3.5")):
+        rows += [row(coder, name, source=f"HashFormers {section}, Table 2") for name in bucket]
+        for name in reads_bits:
+            rows += [
+                row(coder, name),
+                *(
+                    row(coder, name, size, source="HashFormers 3.4, at Turc et al.'s size")
+                    for size in ("small", "mini", "tiny")
+                ),
+            ]
+        rows += [row(coder, name, splitter="bpe", source="HashFormers, Appendix C") for name in ("emb50k", "proj")]
     return rows
 
 
 def _eelberts() -> list[Variant]:
-    writes = ("utf8", {"block_size": NGRAM_BLOCK})
-    rows = [
-        Variant(
-            f"eelbert-{size}", f"EELBERT 3.2, {where}", "wordpiece", writes, ("ngram", {}), "bert", size, "mlm", 128
+    def row(
+        name: str,
+        source: str,
+        splitter: str = "wordpiece",
+        front_end: str = "ngram",
+        objective: str = "mlm",
+    ) -> Variant:
+        size = name.rsplit("-", 1)[-1]
+        writes = ("utf8", {"block_size": NGRAM_BLOCK})
+        return Variant(
+            f"eelbert-{name}", source, splitter, writes, (front_end, {}), "bert", size, objective, max_length=128
         )
-        for size, where in (("base", "Table 1"), ("mini", "Table 2"), ("tiny", "Table 2"), ("uno", "5.2"))
+
+    return [
+        row("base", "EELBERT 3.2, Table 1"),
+        row("mini", "EELBERT 3.2, Table 2"),
+        row("tiny", "EELBERT 3.2, Table 2"),
+        row("uno", "EELBERT 3.2, 5.2"),
+        *(
+            row(f"word-{size}", "EELBERT 3.2, over whole words", "word", objective="shuffle-random")
+            for size in ("mini", "tiny", "uno")
+        ),
+        row("random-base", "EELBERT, Table 3", front_end="random"),
+        row("random-mini", "EELBERT, Table 3", front_end="random"),
     ]
-    rows += [
-        Variant(
-            f"eelbert-word-{size}",
-            "EELBERT 3.2, over whole words",
-            "word",
-            writes,
-            ("ngram", {}),
-            "bert",
-            size,
-            "shuffle-random",
-            128,
-        )
-        for size in ("mini", "tiny", "uno")
-    ]
-    rows += [
-        Variant(
-            f"eelbert-random-{size}", "EELBERT, Table 3", "wordpiece", writes, ("random", {}), "bert", size, "mlm", 128
-        )
-        for size in ("base", "mini")
-    ]
-    return rows
 
 
 def _elementwise() -> list[Variant]:
@@ -160,9 +157,17 @@ def _elementwise() -> list[Variant]:
 
 
 PROFORMER = Variant(
-    "proformer", "ProFormer (2019), HashFormers Table 2", "word", ("lsh", {"num_bits": 420}), ("linear", {"num_bits": 420}),
-    "roberta", "base", "none", encoder_options={"num_hidden_layers": 2}, position_embeddings=False,
-)  # fmt: skip
+    name="proformer",
+    source="ProFormer (2019), HashFormers Table 2",
+    splitter="word",
+    coder=("lsh", {"num_bits": 420}),
+    front_end=("linear", {"num_bits": 420}),
+    encoder="roberta",
+    size="base",
+    objective="none",
+    encoder_options={"num_hidden_layers": 2},
+    position_embeddings=False,
+)
 
 VARIANTS: dict[str, Variant] = {row.name: row for row in [*_hashformers(), PROFORMER, *_eelberts(), *_elementwise()]}
 

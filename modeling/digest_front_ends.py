@@ -1,0 +1,196 @@
+"""Front ends that read a block as a digest: a number of 8·K bits, or T bits most significant first.
+
+Source: HashFormers 3.2–3.5; ProFormer (Sankar et al., 2019) for `Linear`.
+"""
+# mypy: allow-untyped-calls, no-warn-return-any
+# ruff: noqa: D102 (the base class documents the methods of all)
+
+import hashlib
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers import initialization as init
+
+from .blocks import NUM_SPECIAL, SPECIAL_NAMES, FrontEnd, at_least_one, to_bytes
+
+
+class Bucket(FrontEnd):
+    """Row v mod N of a table, v the block read as a big-endian integer.
+
+    Source: HashFormers 3.2 (MD5), 3.5 (LSH): Emb. Five more rows are the special tokens'.
+
+    Args:
+        num_buckets: N.
+    """
+
+    def __init__(self, block_size: int, embedding_size: int, *, num_buckets: int = 50_260) -> None:
+        super().__init__(block_size, embedding_size)
+        self.num_buckets = at_least_one("num_buckets", num_buckets)
+        self.embeddings = nn.Embedding(NUM_SPECIAL + num_buckets, embedding_size)
+
+    def forward(self, blocks: Tensor) -> Tensor:
+        first = blocks[..., 0]
+        data = to_bytes(blocks)
+        bucket = data[..., 0] % self.num_buckets
+        for position in range(1, self.block_size):  # Horner's rule keeps 128-bit integers within 64 bits
+            bucket = (bucket * 256 + data[..., position]) % self.num_buckets
+        return self.embeddings(torch.where(first < NUM_SPECIAL, first, bucket + NUM_SPECIAL))
+
+
+class DigestFrontEnd(FrontEnd):
+    """Base of the front ends that read T bits τ: adds each token's row of `token_kinds`.
+
+    Special tokens have a row each and nothing else; a sixth row is shared by all ordinary tokens, as in the authors'
+    code: it is why Table 2 of HashFormers counts one row more than its equations (13)–(15).
+
+    Args:
+        num_bits: T; 8·K less at most 7.
+    """
+
+    def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 128) -> None:
+        super().__init__(block_size, embedding_size)
+        self.num_bits = _bits_of_block(num_bits, block_size)
+        self.token_kinds = nn.Embedding(NUM_SPECIAL + 1, embedding_size)
+
+    def forward(self, blocks: Tensor) -> Tensor:
+        kind = blocks[..., 0].clamp(max=NUM_SPECIAL)
+        embeddings = self.embed_bits(unpack_bits(to_bytes(blocks), self.num_bits))
+        return self.token_kinds(kind) + embeddings * (kind == NUM_SPECIAL).unsqueeze(-1)
+
+    def embed_bits(self, bits: Tensor) -> Tensor:
+        """Maps bits, (B, S, T) int64 in {0, 1}, to (B, S, D)."""
+        raise NotImplementedError
+
+
+class Pool(DigestFrontEnd):
+    """e = Σ_j B[c_j] ⊙ softmax(W)_j: codewords c_j of k bits look up a codebook and are weighted by position.
+
+    Source: HashFormers 3.4, Pool. The last codeword has the bits that are left (8 of 128 for k = 10).
+
+    Args:
+        num_bits: T.
+        codeword_bits: k.
+    """
+
+    def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 128, codeword_bits: int = 10) -> None:
+        super().__init__(block_size, embedding_size, num_bits=num_bits)
+        self.codeword_bits = at_least_one("codeword_bits", codeword_bits)
+        self.codebook = nn.Embedding(2**codeword_bits, embedding_size)
+        self.weights = nn.Parameter(torch.zeros(-(-num_bits // codeword_bits), embedding_size))
+
+    def init_weights(self, std: float) -> None:
+        init.zeros_(self.weights)  # every codeword counts alike at first
+
+    def embed_bits(self, bits: Tensor) -> Tensor:
+        words = self.codebook(codewords(bits, self.codeword_bits))  # (B, S, J, D)
+        return torch.einsum("bsjd,jd->bsd", words, self.weights.softmax(dim=0))
+
+
+class Add(DigestFrontEnd):
+    """e = Σ_j B^j[τ_j] / √T: each bit chooses one of two vectors. Written as one matrix product.
+
+    Source: HashFormers 3.4, Add.
+    """
+
+    def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 128) -> None:
+        super().__init__(block_size, embedding_size, num_bits=num_bits)
+        self.bit_vectors = nn.Parameter(torch.empty(num_bits, 2, embedding_size))
+
+    def init_weights(self, std: float) -> None:
+        init.normal_(self.bit_vectors, std=std)
+
+    def embed_bits(self, bits: Tensor) -> Tensor:
+        zero, one = self.bit_vectors.unbind(dim=1)
+        return (zero.sum(dim=0) + bits.to(zero.dtype) @ (one - zero)) / self.num_bits**0.5
+
+
+class Projection(DigestFrontEnd):
+    """e_j = Pearson(τ, w_j). Constant bits correlate with nothing: e = 0.
+
+    Source: HashFormers 3.4, Proj.
+    """
+
+    def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 128) -> None:
+        super().__init__(block_size, embedding_size, num_bits=num_bits)
+        self.weight = nn.Parameter(torch.empty(embedding_size, num_bits))
+
+    def init_weights(self, std: float) -> None:
+        init.normal_(self.weight, std=std)
+
+    def embed_bits(self, bits: Tensor) -> Tensor:
+        centred = self.weight - self.weight.mean(dim=1, keepdim=True)
+        ones = bits.sum(dim=-1, keepdim=True).float()  # bf16 cannot count to 420
+        deviation = (ones * (self.num_bits - ones) / self.num_bits).sqrt()  # ‖τ − mean‖ of zeros and ones
+        # A centred w is orthogonal to constants, so τ need not be centred.
+        products = F.linear(bits.to(centred.dtype), F.normalize(centred, dim=1))
+        return torch.where(deviation > 0, products / deviation.clamp(min=0.5), 0)
+
+
+class Linear(FrontEnd):
+    """e = W τ: no bias, no rows of its own for special tokens, whose bits are a frozen hash of their names.
+
+    Source: ProFormer (Sankar et al., 2019), whose 420-bit LSH projection is multiplied by one trained matrix.
+
+    Args:
+        num_bits: T.
+    """
+
+    special_bytes: Tensor  # (5, K) int64, values 0–255
+
+    def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 420) -> None:
+        super().__init__(block_size, embedding_size)
+        self.num_bits = _bits_of_block(num_bits, block_size)
+        self.weight = nn.Parameter(torch.empty(embedding_size, num_bits))
+        self.register_buffer("special_bytes", self._special_bytes(), persistent=False)
+
+    def init_weights(self, std: float) -> None:
+        init.normal_(self.weight, std=std)
+        init.copy_(self.special_bytes, self._special_bytes())
+
+    def forward(self, blocks: Tensor) -> Tensor:
+        first = blocks[..., :1]
+        data = torch.where(
+            first < NUM_SPECIAL,
+            self.special_bytes[blocks[..., 0].clamp(max=NUM_SPECIAL - 1)],
+            to_bytes(blocks),
+        )
+        return F.linear(unpack_bits(data, self.num_bits).to(self.weight.dtype), self.weight)
+
+    def _special_bytes(self) -> Tensor:
+        digests = [hashlib.shake_128(name.encode()).digest(self.block_size) for name in SPECIAL_NAMES]
+        return torch.tensor([list(digest) for digest in digests])
+
+
+def unpack_bits(data: Tensor, num_bits: int) -> Tensor:
+    """Returns the first `num_bits` bits of bytes (…, K), most significant first, (…, num_bits) int64.
+
+    >>> unpack_bits(torch.tensor([164, 16]), 12).tolist()
+    [1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1]
+    """
+    shifts = torch.arange(7, -1, -1, device=data.device)
+    return ((data.unsqueeze(-1) >> shifts) & 1).flatten(start_dim=-2)[..., :num_bits]
+
+
+def codewords(bits: Tensor, size: int) -> Tensor:
+    """Returns consecutive words of `size` bits, (…, T), as integers, (…, ⌈T/size⌉); the last word may be shorter.
+
+    Source: HashFormers 3.4 and its example.
+
+    >>> codewords(torch.tensor([1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1]), 4).tolist()
+    [10, 4, 1]
+    """
+    values = []
+    for start in range(0, bits.shape[-1], size):
+        word = bits[..., start : start + size]
+        values.append((word << torch.arange(word.shape[-1] - 1, -1, -1, device=bits.device)).sum(dim=-1))
+    return torch.stack(values, dim=-1)
+
+
+def _bits_of_block(num_bits: int, block_size: int) -> int:
+    if -(-at_least_one("num_bits", num_bits) // 8) != block_size:
+        raise ValueError(
+            f"num_bits={num_bits} does not belong to blocks of {block_size} bytes; "
+            f"give {8 * block_size - 7} to {8 * block_size} bits, or block_size={-(-num_bits // 8)}."
+        )
+    return num_bits
