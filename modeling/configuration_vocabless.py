@@ -121,4 +121,7 @@ def _encoder_config(given: PreTrainedConfig | dict[str, Any] | None) -> PreTrain
     given = copy.deepcopy(given)
     if hasattr(given, "vocab_size"):
         given.vocab_size = (getattr(given, "pad_token_id", 0) or 0) + 1  # its table goes: never build a large one
+        for name in ("bos_token_id", "cls_token_id", "eos_token_id", "sep_token_id"):  # rows that are gone with it
+            if hasattr(given, name):
+                setattr(given, name, None)
     return given

@@ -10,7 +10,6 @@ from typing import Any, cast
 
 from torch import Tensor, nn
 from torch.nn import functional as F
-from transformers import PreTrainedModel
 from transformers.modeling_outputs import (
     BaseModelOutput,
     MaskedLMOutput,
@@ -19,51 +18,17 @@ from transformers.modeling_outputs import (
     SequenceClassifierOutput,
     TokenClassifierOutput,
 )
-from transformers.utils import logging
 from transformers.utils.generic import can_return_tuple
 
-from .blocks import FrontEnd, check_blocks
+from .blocks import check_blocks
 from .configuration_vocabless import VocablessConfig
 from .elementwise_front_end import Elementwise
 from .front_ends import build_front_end
 from .head_layers import FirstTokenHead, PredictionTransform, token_loss
+from .pretrained_model import VocablessPreTrainedModel
 from .stock_encoders import arguments_of, build_encoder, lengthen, max_tokens, min_tokens
 
-logger = logging.get_logger(__name__)
-
 NUM_CORRUPTIONS = 3  # intact, shuffled, replaced
-
-
-class VocablessPreTrainedModel(PreTrainedModel):
-    """What all models share: configuration, initialisation, and the absence of a word table."""
-
-    config_class = VocablessConfig
-    base_model_prefix = "vocabless"
-    main_input_name = "input_ids"
-    supports_gradient_checkpointing = True
-    _supports_sdpa = True
-    _supports_flash_attn = True
-    _supports_flex_attn = True
-    _supports_attention_backend = True
-    _can_compile_fullgraph = True
-
-    def _init_weights(self, module: nn.Module) -> None:
-        super()._init_weights(module)
-        if isinstance(module, FrontEnd):
-            module.init_weights(self.config.initializer_range)
-
-    def get_input_embeddings(self) -> nn.Module:
-        """Returns the front end, which stands where others have a word table."""
-        return cast(VocablessModel, self.base_model).front_end
-
-    def set_input_embeddings(self, value: nn.Module) -> None:
-        """Replaces the front end."""
-        cast(VocablessModel, self.base_model).front_end = cast(FrontEnd, value)
-
-    def resize_token_embeddings(self, *args: Any, **kwargs: Any) -> nn.Module:  # type: ignore[override]
-        """Changes nothing: every word has an embedding already. Returns the front end."""
-        logger.warning_once("A vocabless model has no word table; resize_token_embeddings changes nothing.")
-        return self.get_input_embeddings()
 
 
 class VocablessModel(VocablessPreTrainedModel):
@@ -164,19 +129,24 @@ class VocablessForSequenceClassification(VocablessPreTrainedModel):
 
     @can_return_tuple
     def forward(
-        self, input_ids: Tensor | None = None, labels: Tensor | None = None, **kwargs: Any
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        **kwargs: Any,
     ) -> SequenceClassifierOutput:
-        """Classifies.
+        """Classifies. Takes what `VocablessModel.forward` takes, and labels.
 
-        Args:
-            input_ids: (B, S, K), see `VocablessModel.forward`.
-            labels: (B,) integers for one label; (B, labels) floats 0 or 1 for many; (B,) floats for a number.
-            kwargs: what else `VocablessModel.forward` takes.
+        They are (B,) integers for one label; (B, labels) floats 0 or 1 for many; (B,) floats for a number.
 
         Returns:
             `logits` (B, labels), and `loss` if there are labels.
         """
-        outputs = self.vocabless(input_ids, **kwargs, return_dict=True)
+        inputs = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
+        outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
         logits = self.classifier(outputs.last_hidden_state)
         loss = None if labels is None else self.loss_function(labels, logits, self.config)
         return SequenceClassifierOutput(
@@ -202,35 +172,70 @@ class VocablessForMultipleChoice(VocablessPreTrainedModel):
         input_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
         labels: Tensor | None = None,
         **kwargs: Any,
     ) -> MultipleChoiceModelOutput:
-        """Scores choices.
+        """Scores choices. Takes what `VocablessModel.forward` takes, with an axis more, and labels.
 
-        Args:
-            input_ids: (B, choices, S, K).
-            attention_mask: (B, choices, S).
-            token_type_ids: (B, choices, S).
-            labels: (B,) the right choice.
-            kwargs: what else `VocablessModel.forward` takes.
+        Inputs are (B, choices, S, …), labels (B,) the right choices.
 
         Returns:
             `logits` (B, choices), and `loss` if there are labels.
         """
-        if input_ids is None or input_ids.ndim != 4:
-            shape = None if input_ids is None else tuple(input_ids.shape)
-            raise ValueError(f"input_ids has shape {shape}; multiple choice takes (batch, choices, seq, K).")
-        choices = input_ids.shape[1]
-        flat = [None if value is None else value.flatten(0, 1) for value in (input_ids, attention_mask, token_type_ids)]
-        outputs = self.vocabless(flat[0], attention_mask=flat[1], token_type_ids=flat[2], **kwargs, return_dict=True)
-        logits = self.classifier(outputs.last_hidden_state).view(-1, choices)
+        given = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
+        blocks = inputs_embeds if input_ids is None else input_ids
+        if blocks is None or blocks.ndim != 4:
+            shape = None if blocks is None else tuple(blocks.shape)
+            raise ValueError(f"the input has shape {shape}; multiple choice takes (batch, choices, seq, K).")
+        inputs = [None if value is None else value.flatten(0, 1) for value in given]
+        outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
+        logits = self.classifier(outputs.last_hidden_state).view(-1, blocks.shape[1])
         loss = None if labels is None else F.cross_entropy(logits.float(), labels)
         return MultipleChoiceModelOutput(
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
         )
 
 
-class VocablessForTokenClassification(VocablessPreTrainedModel):
+class _LabelsTokens(VocablessPreTrainedModel):
+    """What token classification and pre-training share: `score` maps hidden states to the logits of labels."""
+
+    vocabless: "VocablessModel"
+
+    def score(self, hidden_states: Tensor) -> Tensor:
+        """Maps (B, S, hidden_size) to (B, S, labels)."""
+        raise NotImplementedError
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        num_items_in_batch: Tensor | None = None,
+        **kwargs: Any,
+    ) -> TokenClassifierOutput:
+        """Labels tokens. Takes what `VocablessModel.forward` takes, and labels, (B, S), −100 where there is none.
+
+        Given `num_items_in_batch`, the labels in all micro-batches of a step, their losses add up to the step's mean.
+
+        Returns:
+            `logits` (B, S, labels), and `loss` if there are labels.
+        """
+        inputs = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
+        outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
+        logits = self.score(outputs.last_hidden_state)
+        loss = token_loss(logits, labels, num_items_in_batch)
+        return TokenClassifierOutput(
+            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
+        )
+
+
+class VocablessForTokenClassification(_LabelsTokens):
     """A label for each token."""
 
     _auto_class = "AutoModelForTokenClassification"
@@ -243,34 +248,12 @@ class VocablessForTokenClassification(VocablessPreTrainedModel):
         self.classifier = nn.Linear(config.hidden_size, self.num_labels)
         self.post_init()
 
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        labels: Tensor | None = None,
-        num_items_in_batch: Tensor | None = None,
-        **kwargs: Any,
-    ) -> TokenClassifierOutput:
-        """Labels tokens.
-
-        Args:
-            input_ids: (B, S, K), see `VocablessModel.forward`.
-            labels: (B, S) integers, −100 where none is asked for.
-            num_items_in_batch: labels in all micro-batches of a step; the loss is their mean.
-            kwargs: what else `VocablessModel.forward` takes.
-
-        Returns:
-            `logits` (B, S, labels), and `loss` if there are labels.
-        """
-        outputs = self.vocabless(input_ids, **kwargs, return_dict=True)
-        logits = self.classifier(self.dropout(outputs.last_hidden_state))
-        loss = token_loss(logits, labels, num_items_in_batch)
-        return TokenClassifierOutput(
-            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
-        )
+    def score(self, hidden_states: Tensor) -> Tensor:
+        """Maps (B, S, hidden_size) to (B, S, labels)."""
+        return self.classifier(self.dropout(hidden_states))
 
 
-class VocablessForPreTraining(VocablessPreTrainedModel):
+class VocablessForPreTraining(_LabelsTokens):
     """Tells intact (0), shuffled (1) and replaced (2) tokens apart. Source: HashFormers 3.6, S+R."""
 
     _auto_class = "AutoModelForPreTraining"
@@ -281,21 +264,9 @@ class VocablessForPreTraining(VocablessPreTrainedModel):
         self.dense = nn.Linear(config.hidden_size, NUM_CORRUPTIONS)
         self.post_init()
 
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        labels: Tensor | None = None,
-        num_items_in_batch: Tensor | None = None,
-        **kwargs: Any,
-    ) -> TokenClassifierOutput:
-        """Judges tokens; arguments and result as in `VocablessForTokenClassification`, with three labels."""
-        outputs = self.vocabless(input_ids, **kwargs, return_dict=True)
-        logits = self.dense(outputs.last_hidden_state)
-        loss = token_loss(logits, labels, num_items_in_batch)
-        return TokenClassifierOutput(
-            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
-        )
+    def score(self, hidden_states: Tensor) -> Tensor:
+        """Maps (B, S, hidden_size) to (B, S, 3)."""
+        return self.dense(hidden_states)
 
 
 class VocablessForMaskedLM(VocablessPreTrainedModel):
@@ -326,23 +297,24 @@ class VocablessForMaskedLM(VocablessPreTrainedModel):
     def forward(
         self,
         input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
         labels: Tensor | None = None,
         num_items_in_batch: Tensor | None = None,
         **kwargs: Any,
     ) -> MaskedLMOutput:
-        """Predicts.
+        """Predicts. Takes what `VocablessModel.forward` takes, and labels: (B, S) ids of the target vocabulary.
 
-        Args:
-            input_ids: (B, S, K), see `VocablessModel.forward`.
-            labels: (B, S) ids of the target vocabulary, −100 where nothing is predicted.
-            num_items_in_batch: labels in all micro-batches of a step; the loss is their mean.
-            kwargs: what else `VocablessModel.forward` takes.
+        Nothing is predicted where they are −100. For `num_items_in_batch` see `VocablessForTokenClassification`.
 
         Returns:
             `logits` (B, S, target_vocab_size), or with `config.sparse_prediction` and labels (labelled positions,
             target_vocab_size); `loss` if there are labels.
         """
-        outputs = self.vocabless(input_ids, **kwargs, return_dict=True)
+        inputs = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
+        outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
         hidden = outputs.last_hidden_state
         if labels is not None and self.config.sparse_prediction:
             labelled = labels != -100
@@ -370,22 +342,23 @@ class VocablessForQuestionAnswering(VocablessPreTrainedModel):
     def forward(
         self,
         input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
         start_positions: Tensor | None = None,
         end_positions: Tensor | None = None,
         **kwargs: Any,
     ) -> QuestionAnsweringModelOutput:
-        """Finds the answer.
+        """Finds the answer. Takes what `VocablessModel.forward` takes, and the answer's first and last token, (B,).
 
-        Args:
-            input_ids: (B, S, K), see `VocablessModel.forward`.
-            start_positions: (B,) the first token of the answer; S or more is ignored.
-            end_positions: (B,) the last token of the answer; S or more is ignored.
-            kwargs: what else `VocablessModel.forward` takes.
+        Positions of S or more are ignored.
 
         Returns:
             `start_logits` and `end_logits` (B, S), and `loss` if positions are given.
         """
-        outputs = self.vocabless(input_ids, **kwargs, return_dict=True)
+        inputs = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
+        outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
         start_logits, end_logits = self.qa_outputs(outputs.last_hidden_state).unbind(dim=-1)
         loss = None
         if start_positions is not None and end_positions is not None:

@@ -1,4 +1,8 @@
-"""Stock Hugging Face encoders as the body of a vocabless model: without word table and pooler, fed `inputs_embeds`."""
+"""Stock Hugging Face encoders as the body of a vocabless model: without word table and pooler, fed `inputs_embeds`.
+
+Their outputs are their own, to the bit. CANINE's depend on the padding: it reads windows of four positions, masked or
+not, and drops the last window.
+"""
 # mypy: allow-untyped-calls, no-warn-return-any
 
 import inspect

@@ -1,0 +1,45 @@
+"""What all models of the family share: configuration, initialisation, and the absence of a word table."""
+
+from typing import Any
+
+from torch import nn
+from transformers import PreTrainedModel
+from transformers.utils import logging
+
+from .blocks import FrontEnd
+from .configuration_vocabless import VocablessConfig
+
+logger = logging.get_logger(__name__)
+
+
+class VocablessPreTrainedModel(PreTrainedModel):
+    """Base of all models. `base_model` is the `VocablessModel` among them, which holds the front end."""
+
+    config_class = VocablessConfig
+    base_model_prefix = "vocabless"
+    main_input_name = "input_ids"
+    supports_gradient_checkpointing = True
+    _supports_sdpa = True
+    _supports_flash_attn = True
+    _supports_flex_attn = True
+    _supports_attention_backend = True
+    _can_compile_fullgraph = True
+
+    def _init_weights(self, module: nn.Module) -> None:
+        super()._init_weights(module)
+        if isinstance(module, FrontEnd):
+            module.init_weights(self.config.initializer_range)
+
+    def get_input_embeddings(self) -> nn.Module:
+        """Returns the front end, which stands where others have a word table."""
+        front_end: nn.Module = self.base_model.front_end
+        return front_end
+
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        """Replaces the front end."""
+        self.base_model.front_end = value
+
+    def resize_token_embeddings(self, *args: Any, **kwargs: Any) -> nn.Module:  # type: ignore[override]
+        """Changes nothing: every word has an embedding already. Returns the front end."""
+        logger.warning_once("A vocabless model has no word table; resize_token_embeddings changes nothing.")
+        return self.get_input_embeddings()

@@ -1,0 +1,432 @@
+"""The heads: what they compute, what they refuse, and how they get on with the tools around them."""
+
+import inspect
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from vocabless.modeling import modeling_vocabless
+from vocabless.modeling.configuration_vocabless import AUTO_MAP, VocablessConfig
+from vocabless.modeling.front_ends import FrontEnd
+from vocabless.modeling.modeling_vocabless import (
+    VocablessForMaskedLM,
+    VocablessForMultipleChoice,
+    VocablessForPreTraining,
+    VocablessForQuestionAnswering,
+    VocablessForSequenceClassification,
+    VocablessForTokenClassification,
+    VocablessModel,
+)
+
+B, S, K = 4, 9, 12
+FRONT_ENDS = ["bucket", "pool", "add", "projection", "linear", "ngram", "random", "elementwise"]
+
+
+@pytest.fixture
+def config(config_of) -> VocablessConfig:
+    return config_of("bert", "ngram", num_labels=3)
+
+
+@pytest.fixture
+def blocks(config, blocks_of) -> torch.Tensor:
+    return blocks_of(config, B, S)
+
+
+def labels_with_gaps(classes: int) -> torch.Tensor:
+    """(B, S): 1, 3, 5 and 8 labels in the four rows, −100 elsewhere."""
+    labels = torch.arange(B * S).view(B, S) % classes
+    for row, count in enumerate((1, 3, 5, 8)):
+        labels[row, count:] = -100
+    return labels
+
+
+def assert_every_parameter_learns(model: nn.Module, but: tuple[str, ...] = ()) -> None:
+    for name, parameter in model.named_parameters():
+        if not name.endswith(but or "\0"):
+            assert parameter.grad is not None and parameter.grad.isfinite().all(), name
+
+
+# ---- heads ---------------------------------------------------------------------------------------------------------
+
+
+def test_one_label_is_learnt_by_cross_entropy(config, blocks) -> None:
+    model = VocablessForSequenceClassification(config)
+    labels = torch.tensor([0, 2, 1, 1])
+    output = model(blocks, labels=labels)
+    assert output.logits.shape == (B, 3)
+    assert output.loss.item() == pytest.approx(F.cross_entropy(output.logits, labels).item())
+    output.loss.backward()
+    assert_every_parameter_learns(model)
+
+
+def test_many_labels_are_learnt_by_binary_cross_entropy(config, blocks) -> None:
+    config.problem_type = "multi_label_classification"
+    labels = torch.tensor([[1.0, 0, 1], [0, 0, 0], [1, 1, 1], [0, 1, 0]])
+    output = VocablessForSequenceClassification(config)(blocks, labels=labels)
+    assert output.loss.item() == pytest.approx(F.binary_cross_entropy_with_logits(output.logits, labels).item())
+
+
+def test_a_number_is_learnt_by_squared_error(config_of, blocks) -> None:
+    labels = torch.tensor([0.5, 4.0, 2.0, -1.0])
+    output = VocablessForSequenceClassification(config_of(num_labels=1))(blocks, labels=labels)
+    assert output.logits.shape == (B, 1)
+    assert output.loss.item() == pytest.approx(F.mse_loss(output.logits[:, 0], labels).item())
+
+
+@pytest.mark.parametrize("head", [VocablessForTokenClassification, VocablessForPreTraining, VocablessForMaskedLM])
+def test_token_heads_learn_the_mean_over_labelled_tokens(head, config, blocks) -> None:
+    model = head(config)
+    classes = {VocablessForMaskedLM: 19}.get(head, 3)
+    labels = labels_with_gaps(classes)
+    output = model(blocks, labels=labels)
+    assert output.logits.shape == (B, S, classes)
+    expected = F.cross_entropy(output.logits.flatten(0, 1), labels.flatten(), ignore_index=-100)
+    assert output.loss.item() == pytest.approx(expected.item(), rel=1e-5)
+    output.loss.backward()
+    assert_every_parameter_learns(model)
+
+
+@pytest.mark.parametrize("head", [VocablessForTokenClassification, VocablessForPreTraining, VocablessForMaskedLM])
+@pytest.mark.parametrize("sparse", [True, False])
+def test_a_batch_without_labels_has_loss_zero(head, sparse: bool, config, blocks) -> None:
+    config.sparse_prediction = sparse
+    model = head(config)
+    loss = model(blocks, labels=torch.full((B, S), -100)).loss
+    assert loss.item() == 0
+    loss.backward()
+    assert_every_parameter_learns(model)
+
+
+def test_sparse_prediction_changes_no_loss_and_no_gradient(config, blocks) -> None:
+    model = VocablessForMaskedLM(config)
+    labels = labels_with_gaps(19)
+    losses, gradients = [], []
+    for sparse in (False, True):
+        model.config.sparse_prediction = sparse
+        model.zero_grad()
+        output = model(blocks, labels=labels)
+        output.loss.backward()
+        losses.append(output.loss.item())
+        gradients.append([parameter.grad.clone() for parameter in model.parameters()])
+    assert output.logits.shape == (17, 19)
+    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+    assert all(torch.allclose(one, other, atol=1e-6) for one, other in zip(*gradients, strict=True))
+    assert model(blocks).logits.shape == (B, S, 19)
+
+
+def test_question_answering_learns_both_ends(config, blocks) -> None:
+    model = VocablessForQuestionAnswering(config)
+    start, end = torch.tensor([0, 3, 2, 99]), torch.tensor([1, 3, 8, 99])
+    output = model(blocks, start_positions=start, end_positions=end)
+    assert output.start_logits.shape == output.end_logits.shape == (B, S)
+    expected = [
+        F.cross_entropy(logits[:3], position[:3])
+        for logits, position in ((output.start_logits, start), (output.end_logits, end))
+    ]
+    assert output.loss.item() == pytest.approx((sum(expected) / 2).item(), rel=1e-5)
+    output.loss.backward()
+    assert_every_parameter_learns(model)
+
+
+def test_multiple_choice_scores_each_choice_on_its_own(config, blocks_of) -> None:
+    model = VocablessForMultipleChoice(config).eval()
+    blocks, mask = blocks_of(config, 2, 5, S), torch.ones(2, 5, S, dtype=torch.int64)
+    mask[1, :, 6:] = 0
+    labels = torch.tensor([4, 0])
+    output = model(blocks, attention_mask=mask, token_type_ids=torch.zeros_like(mask), labels=labels)
+    assert output.logits.shape == (2, 5)
+    assert output.loss.item() == pytest.approx(F.cross_entropy(output.logits, labels).item())
+    alone = model(blocks[1:, 3:4], attention_mask=mask[1:, 3:4]).logits
+    assert alone.item() == pytest.approx(output.logits[1, 3].item(), abs=1e-5)
+    output.loss.backward()
+    assert_every_parameter_learns(model)
+
+
+@pytest.mark.parametrize("front_end", FRONT_ENDS)
+def test_every_front_end_trains(front_end: str, config_of, blocks_of) -> None:
+    model = VocablessForTokenClassification(config_of("bert", front_end))
+    blocks, labels = blocks_of(model.config, B, S), torch.randint(2, (B, S))
+    labels[:, [0, -1]] = -100
+    optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+    losses = []
+    for _ in range(40):
+        loss = model(blocks, labels=labels).loss
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(loss.item())
+    assert losses[-1] < 0.5 * losses[0]
+
+
+def test_the_map_of_auto_classes_names_what_exists() -> None:
+    for auto_class, path in AUTO_MAP.items():
+        module, name = path.split(".")
+        if module == "modeling_vocabless":
+            assert getattr(modeling_vocabless, name)._auto_class == auto_class
+        else:
+            assert (path, VocablessConfig._auto_class) == ("configuration_vocabless.VocablessConfig", auto_class)
+
+
+# ---- gradient accumulation -----------------------------------------------------------------------------------------
+
+
+def step_of_trainer(model: nn.Module, rows: list[dict], folder, batch: int) -> list[torch.Tensor]:
+    """Returns the weights after one step of SGD over all rows, `batch` at a time."""
+    from transformers import Trainer, TrainingArguments, default_data_collator
+
+    arguments = TrainingArguments(
+        output_dir=str(folder), per_device_train_batch_size=batch, gradient_accumulation_steps=len(rows) // batch,
+        max_steps=1, learning_rate=0.1, lr_scheduler_type="constant", optim="sgd", max_grad_norm=0.0, report_to=[],
+        save_strategy="no", use_cpu=True, disable_tqdm=True,
+    )  # fmt: skip
+    Trainer(model=model, args=arguments, train_dataset=rows, data_collator=default_data_collator).train()
+    return [parameter.detach().clone() for parameter in model.parameters()]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        VocablessForTokenClassification,
+        VocablessForPreTraining,
+        VocablessForMaskedLM,
+        VocablessForSequenceClassification,
+        VocablessForQuestionAnswering,
+        VocablessForMultipleChoice,
+    ],
+)
+def test_gradient_accumulation_equals_one_large_batch(head, config_of, blocks_of, tmp_path) -> None:
+    pytest.importorskip("accelerate")
+    config = config_of(num_labels=3, classifier_dropout=0.0)
+    blocks = blocks_of(config, B, 3, S) if head is VocablessForMultipleChoice else blocks_of(config, B, S)
+    labels = {"labels": torch.tensor([0, 2, 1, 1])}
+    if head in (VocablessForTokenClassification, VocablessForPreTraining, VocablessForMaskedLM):
+        labels = {"labels": labels_with_gaps(3)}
+    if head is VocablessForQuestionAnswering:
+        labels = {"start_positions": torch.arange(B), "end_positions": torch.arange(B) + 2}
+    rows = [{"input_ids": blocks[row], **{name: value[row] for name, value in labels.items()}} for row in range(B)]
+
+    one, many = head(config), head(config)
+    many.load_state_dict(one.state_dict())
+    before = [parameter.detach().clone() for parameter in one.parameters()]
+    whole, accumulated = step_of_trainer(one, rows, tmp_path, B), step_of_trainer(many, rows, tmp_path, 1)
+    assert any(not torch.equal(a, b) for a, b in zip(before, whole, strict=True))
+    for expected, got in zip(whole, accumulated, strict=True):
+        assert torch.allclose(expected, got, atol=1e-6)
+
+
+# ---- refusals ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda x: x[0], rf"shape \({S}, {K}\); blocks have shape \(batch, seq, {K}\): use the tokenizer"),
+        (lambda x: x[..., :-1], rf"shape \({B}, {S}, {K - 1}\); blocks have shape \(batch, seq, {K}\)"),
+        (lambda x: x.unsqueeze(0), r"blocks have shape \(batch, seq, 12\)"),
+        (lambda x: x.float(), r"is torch\.float32; blocks are integers 0–260, embeddings go in as inputs_embeds"),
+        (lambda x: x + 250, r"has the value \d+; elements of a block are 0–260: use the tokenizer"),
+        (lambda x: x - 3, r"has the value -3; elements of a block are 0–260"),
+    ],
+)
+def test_what_is_no_blocks_is_refused(change, message: str, config, blocks) -> None:
+    with pytest.raises(ValueError, match=message) as error:
+        VocablessModel(config)(change(blocks))
+    assert "\n" not in str(error.value)
+
+
+def test_either_blocks_or_embeddings_go_in(config, blocks) -> None:
+    model = VocablessModel(config).eval()
+    embeddings = model.front_end(blocks)
+    assert torch.equal(model(blocks).last_hidden_state, model(inputs_embeds=embeddings).last_hidden_state)
+    for both in ({}, {"input_ids": blocks, "inputs_embeds": embeddings}):
+        with pytest.raises(ValueError, match=r"give either input_ids, .*or inputs_embeds"):
+            model(**both)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32])
+def test_blocks_of_any_integer_type_are_read(dtype: torch.dtype, config, blocks) -> None:
+    model, small = VocablessModel(config).eval(), blocks.clamp(max=255)
+    assert torch.equal(model(small.to(dtype)).last_hidden_state, model(small).last_hidden_state)
+
+
+def test_multiple_choice_refuses_single_texts(config, blocks) -> None:
+    with pytest.raises(ValueError, match=r"shape \(4, 9, 12\); multiple choice takes \(batch, choices, seq, K\)"):
+        VocablessForMultipleChoice(config)(blocks)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"front_end": "hash"}, r"unknown front_end 'hash'; choose one of bucket, pool"),
+        ({"front_end_options": {"bits": 1}}, r"'ngram' knows no option 'bits'; it takes ngram_sizes, seed"),
+        ({"front_end_options": [1]}, r"front_end_options is \[1\]; give a dict"),
+        ({"block_size": 0}, r"block_size is 0; it must be a whole number of at least 1"),
+        ({"block_size": "16"}, r"block_size is '16'"),
+        ({"encoder_config": {"hidden_size": 8}}, r"keys \['hidden_size'\] but no model_type; add one"),
+        (
+            {"front_end": "elementwise", "front_end_options": {}, "block_size": 8},
+            r"each of the 8 elements .* a head .* has 4 attention heads; make num_attention_heads",
+        ),
+        ({"front_end": "elementwise", "front_end_options": {}, "block_size": 5}, r"5 does not divide .* width 32"),
+    ],
+)
+def test_a_wrong_configuration_is_refused(options: dict, message: str, config_of) -> None:
+    with pytest.raises(ValueError, match=message) as error:
+        VocablessModel(config_of(**options))
+    assert "\n" not in str(error.value)
+
+
+def test_elementwise_refuses_more_tokens_than_it_has_focus_positions(config_of, blocks_of) -> None:
+    model = VocablessModel(config_of("bert", "elementwise", front_end_options={"max_tokens": 6}))
+    assert model.max_tokens == 6
+    assert model(blocks_of(model.config, 1, 6)).last_hidden_state.shape == (1, 6, 32)
+    with pytest.raises(ValueError, match=r"7 tokens but the model has 6 positions; .*max_length=6"):
+        model(blocks_of(model.config, 1, 7))
+
+
+@pytest.mark.parametrize("name", [path.split(".")[1] for path in AUTO_MAP.values() if "modeling" in path])
+def test_arguments_are_named_as_trainers_and_exporters_look_for_them(name: str) -> None:
+    arguments = list(inspect.signature(getattr(modeling_vocabless, name).forward).parameters)
+    stock = ["self", "input_ids", "attention_mask", "token_type_ids", "position_ids", "inputs_embeds"]
+    assert arguments[:6] == stock
+
+
+def test_masks_given_by_place_are_masks(config, blocks) -> None:
+    model, mask = VocablessForSequenceClassification(config).eval(), torch.ones(B, S, dtype=torch.int64)
+    mask[:, 6:] = 0
+    by_place = model(blocks, mask).logits
+    assert torch.equal(by_place, model(blocks, attention_mask=mask).logits)
+    assert not torch.equal(by_place, model(blocks).logits)
+
+
+# ---- the tools around a model --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("head", [VocablessModel, VocablessForSequenceClassification, VocablessForMaskedLM])
+def test_a_tuple_comes_out_when_asked_for(head, config, blocks) -> None:
+    model = head(config).eval()
+    expected = model(blocks)[0]
+    assert torch.equal(model(blocks, return_dict=False)[0], expected)
+    assert type(model(blocks, return_dict=False)) is tuple
+    config.return_dict = False
+    assert type(model(blocks)) is tuple
+    assert torch.equal(model(blocks)[0], expected)
+
+
+def test_the_front_end_stands_for_the_word_table(config, blocks) -> None:
+    model = VocablessForMaskedLM(config)
+    assert isinstance(model.get_input_embeddings(), FrontEnd)
+    assert model.get_output_embeddings() is model.decoder
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    assert model.resize_token_embeddings(1000) is model.get_input_embeddings()
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+    seen = []
+    handle = model.get_input_embeddings().register_forward_hook(lambda module, given, output: seen.append(output.shape))
+    model(blocks)
+    handle.remove()
+    assert seen == [(B, S, 32)]
+    other = VocablessModel(config).front_end
+    model.set_input_embeddings(other)
+    assert model.vocabless.front_end is other
+
+
+def test_a_hook_that_adds_noise_to_the_embeddings_as_neftune_does_moves_the_output(config_of, blocks_of) -> None:
+    model = VocablessModel(config_of("bert", "add")).train()
+    blocks = blocks_of(model.config, B, S)
+    quiet = model(blocks).last_hidden_state
+
+    def add_noise(module: nn.Module, given: tuple, output: torch.Tensor) -> torch.Tensor:
+        limit = 5.0 / (output.size(1) * output.size(2)) ** 0.5
+        return output + torch.zeros_like(output).uniform_(-limit, limit)
+
+    model.get_input_embeddings().register_forward_hook(add_noise)
+    assert not torch.allclose(model(blocks).last_hidden_state, quiet, atol=1e-3)
+
+
+@pytest.mark.parametrize("front_end", ["ngram", "add"])
+def test_inputs_can_require_gradients(front_end: str, config_of, blocks_of) -> None:
+    model = VocablessForSequenceClassification(config_of("bert", front_end))
+    model.requires_grad_(False)
+    model.enable_input_require_grads()
+    assert model(blocks_of(model.config, B, S)).logits.requires_grad
+
+
+@pytest.mark.parametrize("front_end", FRONT_ENDS)
+def test_saving_and_loading_keeps_every_bit(front_end: str, config_of, blocks_of, tmp_path) -> None:
+    model = VocablessForMaskedLM(config_of("roberta", front_end)).eval()
+    blocks = blocks_of(model.config, B, S)
+    model.save_pretrained(tmp_path)
+    again = VocablessForMaskedLM.from_pretrained(tmp_path).eval()
+    expected = dict([*model.named_parameters(), *model.named_buffers()])
+    got = dict([*again.named_parameters(), *again.named_buffers()])
+    assert expected.keys() == got.keys()
+    assert all(torch.equal(got[name], value) for name, value in expected.items())
+    assert torch.equal(again(blocks).logits, model(blocks).logits)
+
+
+def test_loading_in_bfloat16_leaves_hash_buffers_as_they_are(config, blocks, tmp_path) -> None:
+    VocablessModel(config).save_pretrained(tmp_path)
+    model = VocablessModel.from_pretrained(tmp_path, dtype=torch.bfloat16)
+    assert model.front_end.seeds.dtype == torch.int64
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.bfloat16}
+    assert model(blocks).last_hidden_state.dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize(
+    ("encoder", "front_end"),
+    [("roberta", "projection"), ("bert", "ngram"), ("bert", "elementwise"), ("bert", "bucket")],
+)
+def test_the_compiled_model_agrees(encoder: str, front_end: str, config_of, blocks_of) -> None:
+    model = VocablessForSequenceClassification(config_of(encoder, front_end)).eval()
+    torch._dynamo.reset()
+    compiled = torch.compile(model, fullgraph=True, dynamic=True, backend="aot_eager")
+    with torch.no_grad():
+        for shape in ((2, 7), (3, 11)):
+            blocks, mask = blocks_of(model.config, *shape), torch.ones(shape, dtype=torch.int64)
+            mask[0, 5:] = 0
+            expected = model(blocks, attention_mask=mask).logits
+            assert torch.allclose(compiled(blocks, attention_mask=mask).logits, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("front_end", ["ngram", "projection", "elementwise"])
+def test_the_exported_model_agrees_at_every_batch_and_length(front_end: str, config_of, blocks_of) -> None:
+    model = VocablessForSequenceClassification(config_of("bert", front_end)).eval()
+    batch, seq = torch.export.Dim("batch", max=64), torch.export.Dim("seq", min=2, max=model.vocabless.max_tokens)
+    example = {"input_ids": blocks_of(model.config, 2, 7), "attention_mask": torch.ones(2, 7, dtype=torch.int64)}
+    dynamic = {"input_ids": {0: batch, 1: seq}, "attention_mask": {0: batch, 1: seq}}
+    with torch.no_grad():
+        exported = torch.export.export(model, (), example, dynamic_shapes=dynamic).module()
+        for shape in ((1, 3), (5, 24)):
+            blocks, mask = blocks_of(model.config, *shape), torch.ones(shape, dtype=torch.int64)
+            mask[0, 2:] = 0
+            expected = model(input_ids=blocks, attention_mask=mask).logits
+            assert torch.allclose(exported(input_ids=blocks, attention_mask=mask).logits, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("front_end", ["projection", "ngram"])
+def test_adapters_train_save_and_load(front_end: str, config_of, blocks_of, tmp_path) -> None:
+    peft = pytest.importorskip("peft")
+    config = config_of("bert", front_end)
+    base = VocablessForSequenceClassification(config)
+    weights = {name: value.clone() for name, value in base.state_dict().items()}
+    lora = peft.LoraConfig(target_modules=["query", "value"], modules_to_save=["classifier"], task_type="SEQ_CLS")
+    model = peft.get_peft_model(base, lora)
+    model.gradient_checkpointing_enable()
+    blocks = blocks_of(config, B, S)
+    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], 1.0)
+    for _ in range(3):
+        model.train()(input_ids=blocks, labels=torch.tensor([0, 1, 1, 0])).loss.backward()
+        optimizer.step()
+    model.save_pretrained(tmp_path)
+    fresh = VocablessForSequenceClassification(config)
+    fresh.load_state_dict(weights)
+    loaded = peft.PeftModel.from_pretrained(fresh, tmp_path).eval()
+    with torch.no_grad():
+        before = fresh.vocabless(blocks).last_hidden_state
+        with loaded.disable_adapter():
+            without = fresh.vocabless(blocks).last_hidden_state
+        assert torch.allclose(loaded(input_ids=blocks).logits, model.eval()(input_ids=blocks).logits, atol=1e-6)
+    assert not torch.allclose(before, without, atol=1e-6)

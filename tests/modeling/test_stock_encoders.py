@@ -1,0 +1,229 @@
+"""Stock encoders as bodies: nothing of them changes but the word table, which is gone."""
+
+import copy
+
+import pytest
+import torch
+import transformers
+from transformers import AutoConfig, AutoModel, BertConfig
+
+from vocabless.modeling.configuration_vocabless import VocablessConfig
+from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassification, VocablessModel
+
+ENCODERS = ["roberta", "bert", "albert", "canine", "modernbert", "electra", "distilbert", "mpnet", "deberta-v2"]
+RECENT = tuple(map(int, transformers.__version__.split(".")[:2])) >= (5, 1)  # 5.0's ModernBERT and CANINE can do less
+WITH_TOKEN_TYPES = ["roberta", "bert", "albert", "canine", "electra", "deberta-v2"]
+WITH_POSITION_TABLES = ["roberta", "bert", "albert", "canine", "electra", "distilbert", "mpnet", "deberta-v2"]
+
+
+def randomise(model: torch.nn.Module) -> None:
+    """Large weights everywhere: with fresh ones, biases and positions hardly show."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(std=0.3)
+
+
+@pytest.fixture
+def model_of(config_of):
+    def make(encoder: str, front_end: str = "ngram", **kwargs: object) -> VocablessModel:
+        model = VocablessModel(config_of(encoder, front_end, **kwargs)).eval()
+        randomise(model)
+        return model
+
+    return make
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_the_output_is_the_stock_encoders_own(encoder: str, model_of, blocks_of) -> None:
+    model = model_of(encoder)
+    stock_config = copy.deepcopy(model.config.encoder_config)
+    stock_config.vocab_size = (stock_config.pad_token_id or 0) + 50
+    stock = AutoModel.from_config(stock_config).eval()
+    missing, unexpected = stock.load_state_dict(model.encoder.state_dict(), strict=False)
+    assert not unexpected
+    left_out = {name.split(".")[0] if "pooler" in name else name.split(".")[-2] for name in missing}
+    assert left_out - {"pooler", "pooler_activation"} and len(left_out) <= 10
+
+    blocks = blocks_of(model.config, 3, 9)
+    mask = torch.ones(3, 9, dtype=torch.int64)
+    mask[0, 6:] = 0
+    inputs = {"attention_mask": mask}
+    if encoder in WITH_TOKEN_TYPES and encoder != "roberta":
+        inputs["token_type_ids"] = (torch.arange(9) > 4).long().expand(3, 9)
+    with torch.no_grad():
+        expected = stock(inputs_embeds=model.front_end(blocks), **inputs).last_hidden_state
+        got = model(blocks, **inputs).last_hidden_state
+    assert (got - expected).abs().max() == 0.0
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_no_word_table_and_no_pooler_is_left(encoder: str, model_of) -> None:
+    model = model_of(encoder)
+    names = " ".join(name for name, _ in model.encoder.named_parameters())
+    for gone in ("word_embeddings", "tok_embeddings", "HashBucketCodepointEmbedder", "pooler"):
+        assert gone not in names
+    stock_config = copy.deepcopy(model.config.encoder_config)
+    stock_config.vocab_size = (stock_config.pad_token_id or 0) + 50
+    with torch.device("meta"):
+        stock = AutoModel.from_config(stock_config)
+    assert "embeddings" in " ".join(name for name, _ in stock.named_parameters())
+    assert model.encoder.num_parameters() < stock.num_parameters()
+
+
+@pytest.mark.parametrize("encoder", [name for name in ENCODERS if name != "canine"])
+def test_padding_and_the_order_of_a_batch_move_no_token(encoder: str, model_of, blocks_of) -> None:
+    model = model_of(encoder)
+    long, short = blocks_of(model.config, 1, 13), blocks_of(model.config, 1, 7, seed=1)
+    padded = torch.nn.functional.pad(short, (0, 0, 0, 6))
+    mask = torch.tensor([[1] * 13, [1] * 7 + [0] * 6])
+    with torch.no_grad():
+        alone = [model(blocks).last_hidden_state[0] for blocks in (long, short)]
+        both = model(torch.cat([long, padded]), attention_mask=mask).last_hidden_state
+        swapped = model(torch.cat([padded, long]), attention_mask=mask.flip(0)).last_hidden_state
+    for output in (both, swapped.flip(0)):
+        assert torch.allclose(output[0], alone[0], atol=1e-4)
+        assert torch.allclose(output[1, :7], alone[1], atol=1e-4)
+
+
+def test_on_canine_the_order_of_a_batch_moves_no_token_but_padding_does(model_of, blocks_of) -> None:
+    """CANINE reads windows of four positions and drops the last window, so what stands behind a text matters to it."""
+    model = model_of("canine")
+    blocks = blocks_of(model.config, 2, 8)
+    padded = torch.nn.functional.pad(blocks, (0, 0, 0, 8))
+    mask = torch.tensor([[1] * 8 + [0] * 8] * 2)
+    with torch.no_grad():
+        whole = model(blocks).last_hidden_state
+        assert torch.allclose(model(blocks.flip(0)).last_hidden_state.flip(0), whole, atol=1e-4)
+        behind = model(padded, attention_mask=mask).last_hidden_state[:, :8]
+    assert not torch.allclose(behind, whole, atol=1e-2)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5])
+def test_canine_takes_short_sequences(length: int, model_of, blocks_of) -> None:
+    model = model_of("canine")
+    blocks, ones = blocks_of(model.config, 2, length), torch.ones(2, length, dtype=torch.int64)
+    with torch.no_grad():
+        output = model(blocks).last_hidden_state
+        assert output.shape == (2, length, 32)
+        with_masks = model(blocks, attention_mask=ones, token_type_ids=0 * ones).last_hidden_state
+        assert torch.allclose(with_masks, output, atol=1e-6)
+        assert model(blocks, position_ids=ones.cumsum(1) - 1).last_hidden_state.shape == (2, length, 32)
+
+
+@pytest.mark.parametrize("encoder", WITH_POSITION_TABLES)
+def test_as_many_tokens_fit_as_there_are_positions(encoder: str, model_of, blocks_of) -> None:
+    model = model_of(encoder)
+    assert model.max_tokens == 24
+    assert model(blocks_of(model.config, 1, 24)).last_hidden_state.shape[1] == 24
+    for inputs in ({"input_ids": blocks_of(model.config, 1, 25)}, {"inputs_embeds": torch.zeros(1, 25, 32)}):
+        with pytest.raises(ValueError, match=r"25 tokens but the model has 24 positions; .*max_length=24"):
+            model(**inputs)
+
+
+@pytest.mark.parametrize("encoder", [name for name in WITH_POSITION_TABLES if name != "deberta-v2"])
+def test_without_position_embeddings_order_is_not_seen(encoder: str, model_of, blocks_of) -> None:
+    model = model_of(encoder, position_embeddings=False)
+    assert not any("position_embeddings" in name for name in model.state_dict())
+    blocks = blocks_of(model.config, 2, 9)
+    order = torch.tensor([0, 5, 2, 7, 1, 3, 6, 4, 8])
+    with torch.no_grad():
+        output, permuted = model(blocks).last_hidden_state, model(blocks[:, order]).last_hidden_state
+        ordered = model_of(encoder)
+        with_positions = ordered(blocks).last_hidden_state, ordered(blocks[:, order]).last_hidden_state
+    assert not torch.allclose(with_positions[1], with_positions[0][:, order], atol=1e-2)
+    if encoder not in ("canine", "mpnet"):  # which see order by their windows and by relative positions
+        assert torch.allclose(permuted, output[:, order], atol=1e-4)
+
+
+def test_without_a_table_of_positions_there_is_nothing_to_leave_out(config_of) -> None:
+    with pytest.raises(ValueError, match=r"'modernbert' has no table of positions .*position_embeddings=True"):
+        VocablessModel(config_of("modernbert", position_embeddings=False))
+
+
+@pytest.mark.parametrize("kind", ["t5", "bart"])
+def test_an_encoder_decoder_is_refused(kind: str) -> None:
+    with pytest.raises(ValueError, match=f"'{kind}' is no encoder that takes inputs_embeds; choose .*roberta, bert"):
+        VocablessModel(VocablessConfig(encoder_config={"model_type": kind}))
+
+
+def test_an_encoder_without_inputs_embeds_is_refused() -> None:
+    small = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 32}
+    with pytest.raises(ValueError, match=r"'vit' is no encoder that takes inputs_embeds"):
+        VocablessModel(VocablessConfig(encoder_config={"model_type": "vit", **small}))
+
+
+@pytest.mark.parametrize("encoder", [name for name in ENCODERS if name not in ("canine", "deberta-v2")])
+@pytest.mark.skipif(not RECENT, reason="not every encoder switches its attention")
+def test_sdpa_and_eager_attention_agree(encoder: str, model_of, blocks_of) -> None:
+    model = model_of(encoder)
+    model.set_attn_implementation("sdpa")
+    blocks = blocks_of(model.config, 2, 9)
+    mask = torch.tensor([[1] * 9, [1] * 5 + [0] * 4])
+    with torch.no_grad():
+        sdpa = model(blocks, attention_mask=mask).last_hidden_state
+        model.set_attn_implementation("eager")
+        assert model.encoder.config._attn_implementation == "eager"
+        eager = model(blocks, attention_mask=mask).last_hidden_state
+    assert torch.allclose(sdpa[mask.bool()], eager[mask.bool()], atol=1e-4)
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_hidden_states_and_attentions_come_out(encoder: str, model_of, blocks_of) -> None:
+    model = model_of(encoder)
+    if encoder not in ("canine", "deberta-v2"):
+        model.set_attn_implementation("eager")
+    blocks = blocks_of(model.config, 2, 8)
+    output = model(blocks, output_hidden_states=True, output_attentions=True)
+    assert len(output.attentions) >= 2 and len(output.hidden_states) >= 3
+    assert all(states.shape[-1] == 32 for states in output.hidden_states[1:])
+    assert torch.equal(output.hidden_states[-1], output.last_hidden_state) or encoder == "modernbert"
+    assert model(blocks).hidden_states is None and model(blocks).attentions is None
+
+
+def test_the_configuration_can_ask_for_hidden_states(config_of, blocks_of) -> None:
+    config = config_of("bert", output_hidden_states=True)
+    for model in (VocablessModel(config), VocablessForSequenceClassification(config)):
+        assert len(model(blocks_of(config, 2, 5)).hidden_states) == 3
+        assert model(blocks_of(config, 2, 5), output_hidden_states=False).hidden_states is None
+
+
+@pytest.mark.parametrize("encoder", [name for name in ENCODERS if name not in ("albert", "mpnet")])
+def test_gradient_checkpointing_gives_the_same_gradients(encoder: str, config_of, blocks_of) -> None:
+    model = VocablessForSequenceClassification(config_of(encoder, "add", classifier_dropout=0.0)).train()
+    inputs = {"input_ids": blocks_of(model.config, 2, 8), "labels": torch.tensor([0, 1])}
+
+    def gradients() -> list[torch.Tensor]:
+        model.zero_grad()
+        model(**inputs).loss.backward()
+        return [parameter.grad.clone() for parameter in model.parameters() if parameter.grad is not None]
+
+    plain = gradients()
+    model.gradient_checkpointing_enable()
+    assert model.is_gradient_checkpointing
+    for one, other in zip(plain, gradients(), strict=True):
+        assert torch.allclose(one, other, atol=1e-6)
+
+
+@pytest.mark.parametrize("encoder", ENCODERS if RECENT else sorted(set(ENCODERS) - {"canine"}))
+def test_bfloat16_works(encoder: str, model_of, blocks_of) -> None:
+    model = model_of(encoder, "add").bfloat16()
+    output = model(blocks_of(model.config, 2, 8), attention_mask=torch.ones(2, 8, dtype=torch.int64)).last_hidden_state
+    assert output.dtype == torch.bfloat16 and output.isfinite().all()
+
+
+def test_a_given_configuration_stays_as_it_was() -> None:
+    given = BertConfig(hidden_size=32, num_hidden_layers=1, num_attention_heads=4, intermediate_size=32)
+    before = given.to_dict()
+    config = VocablessConfig(encoder_config=given)
+    assert given.to_dict() == before
+    assert config.encoder_config.vocab_size == 1
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_a_configuration_survives_its_file(encoder: str, config_of, tmp_path) -> None:
+    config = config_of(encoder)
+    config.save_pretrained(tmp_path)
+    again = VocablessConfig.from_pretrained(tmp_path)
+    assert again.encoder_config.to_dict() == config.encoder_config.to_dict()
+    assert (again.front_end_options, again.block_size) == (config.front_end_options, config.block_size)
+    assert type(again.encoder_config) is type(AutoConfig.for_model(encoder))

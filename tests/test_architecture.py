@@ -1,0 +1,116 @@
+"""The house's rules: imports point one way, travelling files are flat, and there is one set of classes."""
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import vocabless
+
+ROOT = Path(__file__).resolve().parent.parent
+TRAVELLING = sorted([*ROOT.glob("modeling/*.py"), *ROOT.glob("tokenization/*.py")])
+THIRD_PARTY = {
+    "modeling": {"torch", "transformers"},
+    "tokenization": {"numpy", "regex", "tokenizers", "torch", "transformers"},
+}
+LIMIT = 400  # lines
+
+
+def imports(file: Path) -> list[tuple[int, str]]:
+    """(level, module) of each import statement; `from . import x` has an empty module."""
+    found = []
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found += [(0, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found.append((node.level, node.module or ""))
+    return found
+
+
+@pytest.mark.parametrize("file", TRAVELLING, ids=lambda file: file.stem)
+def test_a_travelling_file_imports_its_neighbours_and_few_libraries(file: Path) -> None:
+    neighbours = {path.stem for path in file.parent.glob("*.py")}
+    for level, module in imports(file):
+        if level:
+            assert level == 1 and module in neighbours, f"{file.name}: from {'.' * level}{module}"
+        else:
+            name = module.split(".")[0]
+            assert name in sys.stdlib_module_names or name in THIRD_PARTY[file.parent.name], f"{file.name}: {module}"
+
+
+@pytest.mark.parametrize("file", TRAVELLING, ids=lambda file: file.stem)
+def test_no_text_of_a_travelling_file_looks_like_an_import_that_is_none(file: Path) -> None:
+    """The library finds the files that travel with a checkpoint by these two patterns, in docstrings too."""
+    text = file.read_text(encoding="utf-8")
+    seen = re.findall(r"^\s*import\s+\.(\S+)\s*$", text, re.M) + re.findall(r"^\s*from\s+\.(\S+)\s+import", text, re.M)
+    assert sorted(seen) == sorted(module for level, module in imports(file) if level)
+    every = re.findall(r"^\s*import\s+(\S+?)(?:\s+as\s+\S+)?\s*$", text, re.M) + re.findall(
+        r"^\s*from\s+(\S+)\s+import", text, re.M
+    )
+    assert {name.split(".")[0] for name in every if name[0] != "."} <= {
+        module.split(".")[0] for level, module in imports(file) if not level
+    }
+
+
+def test_travelling_files_have_names_of_their_own() -> None:
+    names = [file.name for file in TRAVELLING if file.name != "__init__.py"]
+    assert len(names) == len(set(names))
+    assert not {name.removesuffix(".py") for name in names} & set(sys.stdlib_module_names)
+
+
+@pytest.mark.parametrize("file", ROOT.glob("vocabless/*.py"), ids=lambda file: file.stem)
+def test_the_package_itself_imports_models_and_tokenizers_alone(file: Path) -> None:
+    inner = {module.split(".")[1] for level, module in imports(file) if module.startswith("vocabless.")}
+    assert inner <= {"modeling", "tokenization", "variants"}
+    assert all(level == 0 for level, _ in imports(file))
+
+
+def test_no_module_has_another_name_for_the_package() -> None:
+    bare = {"modeling", "tokenization", "training", "conversion"}
+    for file in [*ROOT.glob("*/*.py"), *ROOT.glob("*.py")]:
+        used = {module.split(".")[0] for level, module in imports(file) if level == 0}
+        assert not used & bare, f"{file.relative_to(ROOT)} imports a bare {used & bare}"
+
+
+@pytest.mark.parametrize(
+    "file", [*ROOT.glob("modeling/*.py"), *ROOT.glob("vocabless/*.py")], ids=lambda file: file.stem
+)
+def test_a_file_is_short_enough_to_be_read(file: Path) -> None:
+    assert len(file.read_text(encoding="utf-8").splitlines()) <= LIMIT
+
+
+def test_public_names_are_there_and_registered() -> None:
+    for name in vocabless.__all__:
+        assert hasattr(vocabless, name)
+    for auto_class, path in vocabless.VocablessConfig().auto_map.items():
+        registered = importlib.import_module("transformers").__dict__[auto_class]
+        if auto_class != "AutoConfig":
+            assert registered._model_mapping[vocabless.VocablessConfig] is getattr(vocabless, path.split(".")[1])
+
+
+ONE_SET_OF_CLASSES = """
+import sys, importlib
+import vocabless
+from vocabless.modeling import modeling_vocabless as direct
+assert direct.VocablessModel is vocabless.VocablessModel
+files = [m for m in sys.modules.values() if (getattr(m, "__file__", None) or "").endswith("modeling_vocabless.py")]
+assert len(files) == 1, files
+assert "modeling" not in sys.modules and "tokenization" not in sys.modules
+print(vocabless.VocablessModel.__module__)
+"""
+
+
+@pytest.mark.parametrize("place", ["checkout", "elsewhere"])
+def test_there_is_one_set_of_classes_from_wherever_it_is_imported(place: str, tmp_path) -> None:
+    package = Path(vocabless.__file__).resolve().parent.parent
+    prelude = "" if place == "checkout" else f"import sys; sys.path.append({str(package)!r})\n"
+    done = subprocess.run(
+        [sys.executable, "-c", prelude + ONE_SET_OF_CLASSES],
+        cwd=package if place == "checkout" else tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "vocabless.modeling.modeling_vocabless"
