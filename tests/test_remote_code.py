@@ -1,0 +1,234 @@
+"""A saved folder is all that a checkpoint needs: it loads where this package is not installed, bit for bit."""
+
+import copy
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+from transformers.utils import logging
+
+import vocabless
+from vocabless import list_variants, load_config, load_tokenizer
+from vocabless.modeling.configuration_vocabless import AUTO_MAP
+from vocabless.variants import VARIANTS
+
+TEXT = ["The quick brown fox, at 25 °C.", "naïve 日本語 😀"]
+HEADS = {auto: path.split(".")[1] for auto, path in AUTO_MAP.items() if auto != "AutoConfig"}
+HEAD_VARIANT = "eelbert-tiny"
+
+# Runs in a process of its own: argv is a JSON list of jobs, each a folder, an Auto class and where to write.
+BARE = r"""
+import json, sys
+from pathlib import Path
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "vocabless":
+            raise ModuleNotFoundError("vocabless is not installed here")
+
+sys.meta_path.insert(0, Absent())
+import torch, transformers
+from safetensors.torch import save_file
+transformers.utils.logging.disable_progress_bar()
+for job in json.loads(Path(sys.argv[1]).read_text()):
+    folder = job["folder"]
+    config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=True)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+    model = getattr(transformers, job["auto"]).from_pretrained(folder, trust_remote_code=True).eval()
+    assert type(model).__name__ == job["name"], type(model)
+    assert type(model).__module__.startswith("transformers_modules."), type(model)
+    assert type(tokenizer).__module__.startswith("transformers_modules."), type(tokenizer)
+    inputs = tokenizer(job["text"], padding=True, truncation=True, return_tensors="pt")
+    given = dict(inputs)
+    if job["auto"] == "AutoModelForMultipleChoice":
+        given = {name: value.unsqueeze(1) for name, value in given.items()}
+    with torch.no_grad():
+        output = model(**given)[0]
+    tensors = {"output": output, **dict([*model.named_parameters(), *model.named_buffers()])}
+    tensors |= {"inputs." + name: value for name, value in inputs.items()}
+    save_file({name: value.detach().clone() for name, value in tensors.items()}, job["result"])
+    if job.get("again"):
+        model.save_pretrained(job["again"])
+        tokenizer.save_pretrained(job["again"])
+assert not any(name.split(".")[0] == "vocabless" for name in sys.modules)
+"""
+
+
+def shrink(name: str):
+    config = load_config(name, target_vocab_size=31)
+    encoder = config.encoder_config
+    heads = config.block_size if config.front_end == "elementwise" else 2
+    encoder.num_hidden_layers, encoder.num_attention_heads, encoder.intermediate_size = 1, heads, 16
+    encoder.hidden_size = 4 * heads if config.front_end == "elementwise" else 16
+    if hasattr(encoder, "embedding_size"):
+        encoder.embedding_size = encoder.hidden_size
+    if config.front_end == "bucket":  # a smaller table: the arithmetic is the same
+        config.front_end_options["num_buckets"] = 1_033
+    return config
+
+
+def outputs_of(model: torch.nn.Module, inputs: dict, auto: str) -> dict[str, torch.Tensor]:
+    given = {name: value.unsqueeze(1) for name, value in inputs.items()} if "Choice" in auto else inputs
+    with torch.no_grad():
+        output = model.eval()(**given)[0]
+    tensors = {"output": output, **dict([*model.named_parameters(), *model.named_buffers()])}
+    tensors |= {"inputs." + name: value for name, value in inputs.items()}
+    return {name: value.detach().clone() for name, value in tensors.items()}
+
+
+def run_bare(jobs: list[dict], folder: Path) -> subprocess.CompletedProcess:
+    (folder / "jobs.json").write_text(json.dumps(jobs))
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_MODULES_CACHE": str(folder / "modules")}
+    environment |= {"HF_HOME": str(folder / "home"), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment.pop("PYTHONPATH", None)
+    return subprocess.run(
+        [sys.executable, "-I", "-c", BARE, str(folder / "jobs.json")],
+        cwd=folder, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def assert_equal(expected: dict[str, torch.Tensor], file: str) -> None:
+    got = load_file(file)
+    assert got.keys() == expected.keys()
+    assert [name for name, value in expected.items() if not torch.equal(got[name], value)] == []
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quiet() -> None:
+    logging.disable_progress_bar()
+
+
+@pytest.fixture(scope="module")
+def subwords(tmp_path_factory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("subwords")
+    wordpiece, bpe = Tokenizer(models.WordPiece(unk_token="[UNK]")), Tokenizer(models.BPE())
+    wordpiece.pre_tokenizer, bpe.pre_tokenizer = pre_tokenizers.BertPreTokenizer(), pre_tokenizers.ByteLevel()
+    corpus = ["the quick brown fox"] * 3
+    wordpiece.train_from_iterator(corpus, trainers.WordPieceTrainer(vocab_size=60, special_tokens=["[UNK]"]))
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    bpe.train_from_iterator(corpus, trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet))
+    wordpiece.save(str(folder / "wordpiece.json"))
+    bpe.save(str(folder / "bpe.json"))
+    return {name: str(folder / f"{name}.json") for name in ("wordpiece", "bpe")}
+
+
+@pytest.fixture(scope="module")
+def checkpoint_of(subwords, tmp_path_factory):
+    """Saves a variant under a head; returns its folder and what it must give."""
+
+    def make(name: str, auto: str = "AutoModel") -> tuple[Path, dict[str, torch.Tensor]]:
+        folder = tmp_path_factory.mktemp(name.replace("-", "_"))
+        torch.manual_seed(1)
+        config = shrink(name)
+        model = getattr(vocabless, HEADS[auto])(config)
+        with torch.no_grad():  # biases too, which begin as zeros
+            for parameter in model.parameters():
+                parameter.normal_(std=0.2)
+        tokenizer = load_tokenizer(name, subword=subwords.get(VARIANTS[name].splitter))
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        inputs = dict(tokenizer(TEXT, padding=True, truncation=True, return_tensors="pt"))
+        return folder, outputs_of(model, inputs, auto)
+
+    return make
+
+
+def test_every_variant_loads_without_the_package_bit_for_bit(checkpoint_of, tmp_path) -> None:
+    jobs, expected = [], []
+    for index, name in enumerate(list_variants()):
+        folder, tensors = checkpoint_of(name)
+        expected.append(tensors)
+        result = str(tmp_path / f"{index}.safetensors")
+        jobs.append(
+            {"folder": str(folder), "auto": "AutoModel", "name": "VocablessModel", "text": TEXT, "result": result}
+        )
+    done = run_bare(jobs, tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    for tensors, job in zip(expected, jobs, strict=True):
+        assert_equal(tensors, job["result"])
+
+
+def test_every_head_loads_without_the_package_and_again_after_it_was_saved_there(checkpoint_of, tmp_path) -> None:
+    jobs, expected = [], []
+    for auto, name in HEADS.items():
+        folder, tensors = checkpoint_of(HEAD_VARIANT, auto)
+        expected.append(tensors)
+        jobs.append({"folder": str(folder), "auto": auto, "name": name, "text": TEXT})
+        jobs[-1] |= {"result": str(tmp_path / f"{auto}.safetensors"), "again": str(tmp_path / f"again_{auto}")}
+    done = run_bare(jobs, tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    for tensors, job in zip(expected, jobs, strict=True):
+        assert_equal(tensors, job["result"])
+
+    (tmp_path / "second").mkdir()
+    again = [{**job, "folder": job["again"], "again": None, "result": job["result"] + ".again"} for job in jobs]
+    done = run_bare(again, tmp_path / "second")
+    assert done.returncode == 0, done.stderr[-3000:]
+    for tensors, job in zip(expected, again, strict=True):
+        assert_equal(tensors, job["result"])
+    for job in jobs:
+        assert json.loads(Path(job["again"], "config.json").read_text())["auto_map"] == AUTO_MAP
+
+
+def test_a_checkpoint_of_one_head_loads_under_every_other(checkpoint_of, tmp_path) -> None:
+    jobs, expected = [], []
+    for saved in ("AutoModelForPreTraining", "AutoModel"):
+        folder, tensors = checkpoint_of(HEAD_VARIANT, saved)
+        body = {name.removeprefix("vocabless."): value for name, value in tensors.items() if name != "output"}
+        for auto, name in HEADS.items():
+            result = str(tmp_path / f"{saved}_{auto}.safetensors")
+            jobs.append({"folder": str(folder), "auto": auto, "name": name, "text": TEXT, "result": result})
+            expected.append({key: value for key, value in body.items() if key.startswith(("encoder.", "front_end."))})
+    done = run_bare(jobs, tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    for tensors, job in zip(expected, jobs, strict=True):
+        got = {name.removeprefix("vocabless."): value for name, value in load_file(job["result"]).items()}
+        assert len(tensors) > 10
+        assert [name for name, value in tensors.items() if not torch.equal(got[name], value)] == []
+
+
+def test_a_folder_holds_json_weights_and_code_alone(checkpoint_of) -> None:
+    for name in ("eelbert-tiny", "hashformer-lsh-proj-tiny", "ewe-bert-tiny"):
+        folder, _ = checkpoint_of(name)
+        assert {path.suffix for path in folder.rglob("*") if path.is_file()} == {".json", ".safetensors", ".py"}
+        config = json.loads((folder / "config.json").read_text())
+        assert config["auto_map"] == AUTO_MAP
+        for path in (*AUTO_MAP.values(), "tokenization_vocabless.VocablessTokenizer"):
+            assert (folder / f"{path.split('.')[0]}.py").exists()
+
+
+def test_a_configuration_saved_alone_carries_its_code(tmp_path) -> None:
+    load_config("eelbert-tiny").save_pretrained(tmp_path)
+    assert (tmp_path / "configuration_vocabless.py").exists()
+
+
+@pytest.mark.parametrize("damage", ["missing", "truncated", "empty", "without a tensor", "of another shape"])
+def test_a_damaged_checkpoint_never_loads_half(damage: str, checkpoint_of) -> None:
+    folder, _ = checkpoint_of("hashformer-md5-proj-tiny")
+    file = folder / "model.safetensors"
+    data, tensors = file.read_bytes(), load_file(file)
+    if damage == "missing":
+        file.unlink()
+    elif damage == "truncated":
+        file.write_bytes(data[: len(data) // 2])
+    elif damage == "empty":
+        file.write_bytes(b"")
+    else:
+        changed = copy.copy(tensors)
+        changed["front_end.weight"] = changed["front_end.weight"][:, :-1].contiguous()
+        if damage == "without a tensor":
+            del changed["front_end.weight"]
+        save_file(changed, file, metadata={"format": "pt"})
+    if damage == "without a tensor":  # the library initialises what is missing and says so: what a new head relies on
+        _, report = vocabless.VocablessModel.from_pretrained(folder, output_loading_info=True)
+        assert list(report["missing_keys"]) == ["front_end.weight"]
+        return
+    with pytest.raises((OSError, SafetensorError, RuntimeError)):
+        vocabless.VocablessModel.from_pretrained(folder)
