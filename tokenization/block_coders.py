@@ -18,7 +18,8 @@ from .splitters import Unit, to_bytes
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
 
-NUM_SPECIAL = 5  # elements 0–4 are [PAD], [UNK], [CLS], [SEP], [MASK]; byte value b is element b + 5
+NUM_SPECIAL = 5  # elements 0–4 are special tokens; byte value b is element b + 5
+PAD, UNK, CLS, SEP, MASK = range(NUM_SPECIAL)
 MAX_NGRAM = 4
 _MASK64 = (1 << 64) - 1
 _CHUNK = 1 << 17  # numbers that `_rolled_products` gathers at a time: half a megabyte, to stay in the cache
@@ -84,12 +85,14 @@ class Utf8Coder(BlockCoder):
             raise ValueError(f"the utf8 coder got block_size={block_size}; the limit is 255 bytes, give fewer.")
 
     def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
+        """See `BlockCoder.encode`."""
         size = self.block_size
         data = [to_bytes(unit)[:size] for unit in units]
         blocks = np.frombuffer(b"".join([unit.ljust(size, b"\0") for unit in data]), dtype=np.uint8)
         return blocks.reshape(-1, size), np.fromiter(map(len, data), dtype=np.int64, count=len(data))
 
     def decode(self, block: bytes) -> bytes:
+        """See `BlockCoder.decode`."""
         return block
 
 
@@ -113,6 +116,7 @@ class Md5Coder(BlockCoder):
         self._pads = bytes(b ^ 0x36 for b in secret), bytes(b ^ 0x5C for b in secret)
 
     def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
+        """See `BlockCoder.encode`."""
         inner, outer = map(_md5, self._pads)
         digests = []
         for unit in units:
@@ -193,6 +197,7 @@ class LshCoder(BlockCoder):
         self._eta = normal_integers(seed, num_features)
 
     def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
+        """See `BlockCoder.encode`."""
         scores = _rolled_products(self._eta, self._features, units, self.num_bits)
         return np.packbits(scores >= 0, axis=1), self._all_full(len(units))
 
@@ -223,6 +228,7 @@ class LshIndexCoder(BlockCoder):
         self._eta = normal_integers(seed, num_features)
 
     def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
+        """See `BlockCoder.encode`."""
         blocks = np.empty((len(units), self.block_size), dtype=np.uint8)
         for index, unit in enumerate(units):  # one by one: N scores each
             value = int(_rolled_products(self._eta, self._features, [unit], self.num_hyperplanes)[0].argmax())
@@ -238,14 +244,14 @@ def widen(raw: Bytes, pads: bool) -> Integers:
         pads: see `BlockCoder`.
     """
     if not pads:
-        return raw.astype(np.int64) + NUM_SPECIAL
+        return np.add(raw, NUM_SPECIAL, dtype=np.int64)
     lengths = raw[..., -1:]
     return np.where(np.arange(raw.shape[-1] - 1) < lengths, raw[..., :-1].astype(np.int64) + NUM_SPECIAL, 0)
 
 
 def narrow(elements: NDArray[np.integer[Any]], pads: bool) -> Bytes:
     """The inverse of `widen`, for blocks of ordinary tokens."""
-    raw = (np.maximum(elements, NUM_SPECIAL) - NUM_SPECIAL).astype(np.uint8)
+    raw: Bytes = (np.maximum(elements, NUM_SPECIAL) - NUM_SPECIAL).astype(np.uint8)
     if not pads:
         return raw
     return np.concatenate([raw, np.count_nonzero(elements, axis=-1, keepdims=True).astype(np.uint8)], axis=-1)
@@ -254,7 +260,8 @@ def narrow(elements: NDArray[np.integer[Any]], pads: bool) -> Bytes:
 def normal_integers(seed: int, count: int) -> NDArray[np.int32]:
     """Returns `count` nearly normal integers, mean 0, variance 4·(2¹⁶)²/12: sums of four uniform 16-bit numbers."""
     fields = splitmix64(seed, count)[:, None] >> np.array([0, 16, 32, 48], dtype=np.uint64) & np.uint64(0xFFFF)
-    return (fields.sum(axis=1).astype(np.int64) - 2 * 0xFFFF).astype(np.int32)
+    sums: Integers = fields.sum(axis=1).astype(np.int64)
+    return (sums - 2 * 0xFFFF).astype(np.int32)
 
 
 def _rolled_products(eta: NDArray[np.int32], features: NgramFeatures, units: Sequence[Unit], count: int) -> Integers:

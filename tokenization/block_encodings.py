@@ -6,8 +6,13 @@ like work; because nothing is computed before that, a call that wants only ids d
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
+from .batch_rows import Row, Samples
+from .block_coders import CLS, PAD, SEP
+from .padding import Layout
 from .splitters import Span, Splitter, Unit
+from .truncation import Range
 
 Slot = tuple[int, int]  # (sequence, unit); sequence −1 is a special token, unit then its id
 
@@ -18,22 +23,17 @@ class Source:
     Args:
         splitter: cuts the text.
         text: a string, or words, each cut on its own.
-        units: the units, where they are known already.
+        units: what it is cut into.
     """
 
-    def __init__(self, splitter: Splitter, text: str | Sequence[str], units: Sequence[Unit] | None = None) -> None:
+    def __init__(self, splitter: Splitter, text: str | Sequence[str], units: Sequence[Unit]) -> None:
         self._splitter = splitter
         self._text = text
-        if units is not None:
-            self.units = units
-        elif isinstance(text, str):
-            self.units = splitter.units(text)
-        else:
-            self.units = [unit for word in splitter.units_of_batch(text) for unit in word]
+        self._units = units
 
     def token(self, index: int) -> str:
         """Returns a unit's printed form, as it is hashed."""
-        unit = self._splitter.normalize(self.units[index])
+        unit = self._splitter.normalize(self._units[index])
         return unit.decode("utf-8", "replace") if isinstance(unit, bytes) else unit
 
     @cached_property
@@ -57,40 +57,35 @@ class BlockEncoding:
     Args:
         sources: one or two.
         ranges: of each source, the units (start, stop) that stand in this row.
-        special_names: the names of the special tokens by id, or None if none were added.
+        special_names: the names of the special tokens by id.
+        padding: positions of padding on the left and on the right.
+        adds_special_tokens: whether [CLS] and [SEP] stand around the units.
     """
 
     def __init__(
         self,
         sources: Sequence[Source],
-        ranges: Sequence[tuple[int, int]],
-        special_names: Sequence[str] | None,
+        ranges: Sequence[Range],
+        special_names: Sequence[str],
+        padding: tuple[int, int],
+        adds_special_tokens: bool,
     ) -> None:
         self._sources = sources
-        self.ranges = ranges
+        self._ranges = ranges
         self._names = special_names
+        self._padding = padding
+        self._special = adds_special_tokens
         self.n_sequences = len(sources)
-        self.overflowing: list[BlockEncoding] = []
-        self.left_padding = self.right_padding = 0
-
-    @property
-    def units(self) -> list[Unit]:
-        """The units of this row, without special tokens."""
-        return [
-            unit
-            for source, (start, stop) in zip(self._sources, self.ranges, strict=True)
-            for unit in source.units[start:stop]
-        ]
 
     @cached_property
     def slots(self) -> list[Slot]:
         """What stands at each position."""
-        cls, sep, pad = ([(-1, i)] for i in (2, 3, 0))
-        slots: list[Slot] = [] if self._names is None else list(cls)
-        for sequence, (start, stop) in enumerate(self.ranges):
+        left, right = self._padding
+        slots: list[Slot] = [(-1, PAD)] * left + [(-1, CLS)] * self._special
+        for sequence, (start, stop) in enumerate(self._ranges):
             slots += [(sequence, unit) for unit in range(start, stop)]
-            slots += [] if self._names is None else sep
-        return pad * self.left_padding + slots + pad * self.right_padding
+            slots += [(-1, SEP)] * self._special
+        return slots + [(-1, PAD)] * right
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -98,8 +93,9 @@ class BlockEncoding:
     @property
     def tokens(self) -> list[str]:
         """The printed form of each position."""
-        names = self._names or ["[PAD]"]
-        return [names[unit] if sequence < 0 else self._sources[sequence].token(unit) for sequence, unit in self.slots]
+        return [
+            self._names[unit] if sequence < 0 else self._sources[sequence].token(unit) for sequence, unit in self.slots
+        ]
 
     @property
     def special_tokens_mask(self) -> list[int]:
@@ -156,3 +152,49 @@ class BlockEncoding:
         """The characters (start, end) of a word."""
         tokens = self.word_to_tokens(word, sequence)
         return None if tokens is None else (self.offsets[tokens[0]][0], self.offsets[tokens[1] - 1][1])
+
+
+class BlockEncodings(Sequence[BlockEncoding]):
+    """The rows of a batch, made when the first of them is asked for.
+
+    Args:
+        splitter: cut the texts.
+        samples: the texts of each sample, one or two.
+        units: what each text of each sample was cut into.
+        rows: the sample of each row, and the ranges of its units.
+        special_names: the names of the special tokens by id.
+        layout: knows the padding of each row.
+        adds_special_tokens: whether [CLS] and [SEP] stand around the units.
+    """
+
+    def __init__(
+        self,
+        splitter: Splitter,
+        samples: Sequence[Sequence[Any]],
+        units: Samples,
+        rows: Sequence[Row],
+        special_names: Sequence[str],
+        layout: Layout,
+        adds_special_tokens: bool,
+    ) -> None:
+        self._splitter = splitter
+        self._samples, self._units = samples, units
+        self._rows, self._layout = rows, layout
+        self._names, self._special = special_names, adds_special_tokens
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._encodings[index]
+
+    @cached_property
+    def _encodings(self) -> list[BlockEncoding]:
+        sources = [
+            [Source(self._splitter, text, units) for text, units in zip(texts, cut, strict=True)]
+            for texts, cut in zip(self._samples, self._units, strict=True)
+        ]
+        return [
+            BlockEncoding(sources[sample], ranges, self._names, padding, self._special)
+            for (sample, ranges), padding in zip(self._rows, self._layout.padding, strict=True)
+        ]

@@ -1,4 +1,4 @@
-"""Splitters: text → units, the pieces that become one block each.
+r"""Splitters: text → units, the pieces that become one block each.
 
 One definition of a word serves every path. A word is a run of letters, digits and `_`; everything else that is no space
 forms runs of its own; a mark or a joiner continues the run that it follows (Unicode UAX 29, rule WB4), so an accent, a
@@ -6,13 +6,13 @@ Devanagari vowel sign or the joiner inside an emoji never stands alone. Because 
 never crosses a boundary: units are cut from the text as it is, offsets are exact, and `normalize` (NFC, lower case) is
 applied to each unit on its own.
 
-HashFormers 3.1 splits by `\\w+|[^\\w\\s]+`; on text without marks the two agree.
+HashFormers 3.1 splits by `\w+|[^\w\s]+`; on text without marks the two agree.
 """
 
 import re
 import unicodedata
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import regex
 from tokenizers import Tokenizer
@@ -79,9 +79,11 @@ class WordSplitter(Splitter):
     """
 
     def units(self, text: str) -> Sequence[Unit]:
+        """See `Splitter.units`."""
         return (_ASCII_RUNS if text.isascii() else _RUNS).findall(text)
 
     def spans(self, text: str) -> list[Span]:
+        """See `Splitter.spans`."""
         return [match.span() for match in (_ASCII_RUNS if text.isascii() else _RUNS).finditer(text)]
 
 
@@ -93,9 +95,11 @@ class WhitespaceSplitter(Splitter):
     """
 
     def units(self, text: str) -> Sequence[Unit]:
-        return _NOT_SPACE.findall(text)
+        """See `Splitter.units`."""
+        return cast(list[Unit], _NOT_SPACE.findall(text))
 
     def spans(self, text: str) -> list[Span]:
+        """See `Splitter.spans`."""
         return [match.span() for match in _NOT_SPACE.finditer(text)]
 
 
@@ -115,6 +119,7 @@ class CharacterSplitter(Splitter):
         self.window = window
 
     def spans(self, text: str) -> list[Span]:
+        """See `Splitter.spans`."""
         return [
             (start, min(start + self.window, run.end()))
             for run in _NOT_SPACE.finditer(text)
@@ -122,17 +127,18 @@ class CharacterSplitter(Splitter):
         ]
 
     def word_ids(self, text: str) -> Sequence[int]:
+        """See `Splitter.word_ids`."""
         runs = [run.end() - run.start() for run in _NOT_SPACE.finditer(text)]
         return [word for word, length in enumerate(runs) for _ in range(0, length, self.window)]
 
 
 class ByteSplitter(Splitter):
-    """Consecutive windows of `window` bytes of the text's UTF-8, spaces and all; a window may cut a character in two.
+    r"""Consecutive windows of `window` bytes of the text's UTF-8, spaces and all; a window may cut a character in two.
 
     Source: Elementwise 3.2, tokenisation by bytes. With the `utf8` coder `decode` gives the text back.
 
     >>> ByteSplitter(window=4).units("naïve")
-    [b'na\\xc3\\xaf', b've']
+    [b'na\xc3\xaf', b've']
     """
 
     separator = ""
@@ -144,16 +150,19 @@ class ByteSplitter(Splitter):
         self.window = window
 
     def units(self, text: str) -> Sequence[Unit]:
+        """See `Splitter.units`."""
         data = to_bytes(text)
         return [data[start : start + self.window] for start in range(0, len(data), self.window)]
 
     def spans(self, text: str) -> list[Span]:
+        """See `Splitter.spans`."""
         # character_at[b]: the character that byte b belongs to.
         character_at = [index for index, character in enumerate(text) for _ in to_bytes(character)]
         starts = range(0, len(character_at), self.window)
         return [(character_at[s], character_at[min(s + self.window, len(character_at)) - 1] + 1) for s in starts]
 
     def normalize(self, unit: Unit) -> Unit:
+        """See `Splitter.normalize`."""
         return unit
 
 
@@ -173,19 +182,24 @@ class SubwordSplitter(Splitter):
         self.tokenizer.encode_special_tokens = True
 
     def units(self, text: str) -> Sequence[Unit]:
-        return self._encode(text).tokens
+        """See `Splitter.units`."""
+        return cast(list[Unit], self._encode(text).tokens)
 
     def units_of_batch(self, texts: Sequence[str]) -> list[Sequence[Unit]]:
+        """See `Splitter.units_of_batch`."""
         encodings = self.tokenizer.encode_batch([_without_surrogates(text) for text in texts], add_special_tokens=False)
         return [encoding.tokens for encoding in encodings]
 
     def spans(self, text: str) -> list[Span]:
-        return self._encode(text).offsets
+        """See `Splitter.spans`."""
+        return cast(list[Span], self._encode(text).offsets)
 
     def word_ids(self, text: str) -> Sequence[int]:
-        return self._encode(text).word_ids
+        """See `Splitter.word_ids`."""
+        return cast(list[int], self._encode(text).word_ids)
 
     def normalize(self, unit: Unit) -> Unit:
+        """See `Splitter.normalize`."""
         return unit
 
     def _encode(self, text: str) -> Any:  # tokenizers.Encoding

@@ -1,0 +1,51 @@
+"""The rows of a batch: which units of which sample stand in each, and the tokens that this comes to."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from transformers.tokenization_utils_base import TruncationStrategy
+
+from .block_cache import Token
+from .block_coders import CLS, SEP, Integers
+from .splitters import Unit
+from .truncation import Range, truncated_ranges
+
+Row = tuple[int, Sequence[Range]]  # (sample, the units of each of its sequences)
+Samples = Sequence[Sequence[Sequence[Unit]]]  # the units of one or two sequences of each sample
+
+
+def plan_rows(
+    samples: Samples, room: int | None, strategy: TruncationStrategy, stride: int, side: str, overflow: bool
+) -> list[Row]:
+    """Returns rows of at most `room` units, or of any length if None; for the rest see `truncated_ranges`."""
+    rows: list[Row] = []
+    for sample, sequences in enumerate(samples):
+        lengths = [len(sequence) for sequence in sequences]
+        if room is None or sum(lengths) <= room:
+            rows.append((sample, [(0, length) for length in lengths]))
+        else:
+            windows = truncated_ranges(lengths, room, strategy, stride, side, overflow)
+            rows += [(sample, ranges) for ranges in windows]
+    return rows
+
+
+def write_rows(samples: Samples, rows: Sequence[Row], adds_special_tokens: bool) -> tuple[list[Token], list[int]]:
+    """Returns the tokens of all rows end to end, and how many each sequence of each row has."""
+    tokens: list[Token] = []
+    segments = []
+    for sample, ranges in rows:
+        before = len(tokens)
+        if adds_special_tokens:
+            tokens.append(CLS)
+        for sequence, (start, stop) in zip(samples[sample], ranges, strict=True):
+            tokens += sequence[start:stop]
+            if adds_special_tokens:
+                tokens.append(SEP)
+            segments.append(len(tokens) - before)
+            before = len(tokens)
+    return tokens, segments
+
+
+def type_ids(segments: Sequence[int], is_pair: bool) -> Integers:
+    """Returns the number of its sequence, 0 or 1, for each token."""
+    return np.repeat(np.arange(len(segments)) % 2, segments) if is_pair else np.zeros(sum(segments), dtype=np.int64)
