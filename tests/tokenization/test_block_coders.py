@@ -1,0 +1,257 @@
+"""Block coders against the same arithmetic in plain Python integers, published vectors, and frozen values."""
+
+import hmac
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vocabless.tokenization.block_coders import (
+    CODERS,
+    LshCoder,
+    LshIndexCoder,
+    Md5Coder,
+    Utf8Coder,
+    narrow,
+    normal_integers,
+    splitmix64,
+    widen,
+)
+from vocabless.tokenization.splitters import to_bytes
+
+MASK = (1 << 64) - 1
+WORDS = ["a", "the", "naïve", "自然言語", "👩🏽‍🔬", "\x00", "\ud800", "x" * 300, "hyperplane"]
+UNITS = st.one_of(st.text(min_size=1, max_size=12), st.binary(min_size=1, max_size=12))
+
+
+def mix(z):
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & MASK
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & MASK
+    return z ^ (z >> 31)
+
+
+def slow_stream(seed, count):
+    return [mix(seed + i * 0x9E3779B97F4A7C15 & MASK) for i in range(1, count + 1)]
+
+
+def slow_eta(seed, count):
+    return [sum(word >> shift & 0xFFFF for shift in (0, 16, 32, 48)) - 2 * 0xFFFF for word in slow_stream(seed, count)]
+
+
+def slow_features(unit, num_features, ngrams):
+    text = unit.decode("latin-1") if isinstance(unit, bytes) else unit
+    for n in (1, 2, 3, 4):
+        for start in range(len(text) - n + 1):
+            ngram = text[start : start + n]
+            if ngrams is None:
+                state = 0
+                for c in ngram:
+                    state = mix(state + ord(c) + 1 & MASK)
+                yield state % num_features
+            elif ngram in ngrams:
+                yield ngrams.index(ngram)
+
+
+def slow_scores(unit, count, num_features, ngrams=None, seed=42):
+    eta = slow_eta(seed, num_features)
+    features = list(slow_features(unit, num_features, ngrams))
+    return [sum(eta[(j + i) % num_features] for j in features) for i in range(count)]
+
+
+def slow_lsh(unit, num_bits, num_features, ngrams=None):
+    bits = "".join(str(int(score >= 0)) for score in slow_scores(unit, num_bits, num_features, ngrams))
+    size = -(-num_bits // 8)
+    return int(bits.ljust(8 * size, "0"), 2).to_bytes(size, "big")
+
+
+def blocks(coder, units):
+    return [row.tobytes() for row in coder.encode(units)[0]]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, MASK), st.integers(1, 40))
+def test_the_stream_is_splitmix64(seed, count):
+    assert splitmix64(seed, count).tolist() == slow_stream(seed, count)
+    assert normal_integers(seed, count).tolist() == slow_eta(seed, count)
+
+
+def test_the_stream_has_the_published_first_values():
+    published = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
+    assert splitmix64(0, 3).tolist() == published
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(UNITS, max_size=10), st.text(st.characters(exclude_categories=["Cs"]), max_size=90))
+def test_md5_is_hmac_md5(units, key):
+    expected = [hmac.new(key.encode(), to_bytes(unit), "md5").digest() for unit in units]
+    assert blocks(Md5Coder(key=key), units) == expected
+
+
+def test_md5_gives_the_vectors_of_rfc_2202():
+    assert blocks(Md5Coder(key="\x0b" * 16), ["Hi There"])[0].hex() == "9294727a3638bb1c13f48ef8158bfc9d"
+    assert (
+        blocks(Md5Coder(key="Jefe"), [b"what do ya want for nothing?"])[0].hex() == "750c783e6ab0b503eaa86e310a5db738"
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(UNITS, max_size=6), st.integers(1, 40), st.integers(1, 60))
+def test_lsh_is_the_signs_of_the_rolled_hyperplanes(units, num_bits, num_features):
+    expected = [slow_lsh(unit, num_bits, num_features) for unit in units]
+    assert blocks(LshCoder(num_bits=num_bits, num_features=num_features), units) == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text("abcd", max_size=9), max_size=6), st.integers(1, 40))
+def test_lsh_ranks_the_ngrams_that_it_is_given(units, num_bits):
+    ngrams = ["a", "b", "ab", "abc", "dcba", "d"]
+    expected = [slow_lsh(unit, num_bits, 9, ngrams) for unit in units]
+    assert blocks(LshCoder(num_bits=num_bits, num_features=9, ngrams=ngrams), units) == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(UNITS, max_size=5), st.integers(1, 700), st.integers(1, 60))
+def test_lsh_index_is_the_first_of_the_nearest_hyperplanes(units, count, num_features):
+    coder = LshIndexCoder(num_hyperplanes=count, num_features=num_features)
+    for unit, block in zip(units, blocks(coder, units), strict=True):
+        scores = slow_scores(unit, count, num_features)
+        assert int.from_bytes(block, "big") == scores.index(max(scores))
+    assert coder.block_size == max(1, (max(count - 1, 1).bit_length() + 7) // 8)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(UNITS, max_size=10), st.integers(1, 20))
+def test_utf8_cuts_and_pads(units, size):
+    written, lengths = Utf8Coder(block_size=size).encode(units)
+    assert [row.tobytes() for row in written] == [to_bytes(unit)[:size].ljust(size, b"\0") for unit in units]
+    assert lengths.tolist() == [min(size, len(to_bytes(unit))) for unit in units]
+
+
+GOLDEN = {
+    "md5": [
+        "b9386d96710ddd52bc49ff0033ead10f",
+        "9d95277bb7ca83fae0262eaa0ae1d98b",
+        "f17733288acce99e9800970fa2f94302",
+        "49da5937c72ac079fa76c33dbb6302f7",
+        "0979379ff871f47fb5bf1736031e0154",
+        "d95ca32668d3bb9066b1612aa14938ee",
+    ],
+    "lsh 128": [
+        "4ea8aa413c7acb0c50ab6f3df30f28ee",
+        "9f6b87093942f581d77bfed9ef10c95c",
+        "d9d2b89cea795a0119cd222841fe54d3",
+        "84e107958db3ea649f46ffed7e43351b",
+        "13a5b7945d10d11d442864a45e452e4c",
+        "829b377e2215913a514870f48fda3eb9",
+    ],
+    "lsh 420": [
+        "4ea8aa413c7acb0c50ab6f3df30f28ee70a4cd4e3f644c26b79e3cc7e3d6218a99acf237e1ec9562809fb28f49af6c5bbffead8e40",
+        "9f6b87093942f581d77bfed9ef10c95c0a83d416cffa2ec5cef06da322262307fb887fbfb388c5ee3cca32fa5c2642267dc8ca4a00",
+        "d9d2b89cea795a0119cd222841fe54d33d9a1961811a7a13d4483b4ec444027134672b77dae77e9e8d5b64b7590eea6de822c380b0",
+        "84e107958db3ea649f46ffed7e43351b655199ce22b3474266fad46e89c1c1f4ca6a8023b62cd87aff93a2e10b613a5d7e0e683810",
+        "13a5b7945d10d11d442864a45e452e4c6fc83c26c9dce1adc66d6aaecf07d9451781502eb49333b3b17622079bdf43c55fc723bc80",
+        "829b377e2215913a514870f48fda3eb9f22a593492cc732ade3283227bd823f0a1960b6850e0d87c7aec7c0bd995ac463abed9c490",
+    ],
+    "lsh-index 50260": [
+        "7412",
+        "10c6",
+        "2ee2",
+        "0dd8",
+        "062a",
+        "61b1",
+    ],
+    "lsh-index 1033": [
+        "0253",
+        "001b",
+        "0271",
+        "027d",
+        "0162",
+        "0272",
+    ],
+    "utf8": [
+        "74686500000000000000000000000000",
+        "6e61c3af766500000000000000000000",
+        "e887aae784b600000000000000000000",
+        "f09f91a9f09f8fbde2808df09f94ac00",
+        "00000000000000000000000000000000",
+        "eda08000000000000000000000000000",
+    ],
+}
+CODER_OF = {
+    "md5": lambda: Md5Coder(),
+    "lsh 128": lambda: LshCoder(),
+    "lsh 420": lambda: LshCoder(num_bits=420),
+    "lsh-index 50260": lambda: LshIndexCoder(),
+    "lsh-index 1033": lambda: LshIndexCoder(num_hyperplanes=1033),
+    "utf8": lambda: Utf8Coder(),
+}
+GOLDEN_WORDS = ["the", "naïve", "自然", "👩🏽‍🔬", "\x00", "\ud800"]
+
+
+@pytest.mark.parametrize("name", CODER_OF)
+def test_blocks_are_frozen_for_ever(name):
+    assert [block.hex() for block in blocks(CODER_OF[name](), GOLDEN_WORDS)] == GOLDEN[name]
+
+
+@pytest.mark.parametrize("name", CODER_OF)
+def test_a_block_depends_on_its_unit_alone(name):
+    coder, rng = CODER_OF[name](), random.Random(0)
+    units = WORDS + ["".join(rng.choices("abcdé文", k=rng.randint(1, 30))) for _ in range(60)]
+    together = dict(zip(units, blocks(coder, units), strict=True))
+    shuffled = rng.sample(units, len(units))
+    assert blocks(coder, shuffled) == [together[unit] for unit in shuffled]
+    assert [blocks(coder, [unit])[0] for unit in units] == [together[unit] for unit in units]
+
+
+@pytest.mark.parametrize("name", CODER_OF)
+def test_no_units_give_no_blocks(name):
+    coder = CODER_OF[name]()
+    written, lengths = coder.encode([])
+    assert written.shape == (0, coder.block_size)
+    assert lengths.shape == (0,)
+
+
+def test_a_misspelt_word_shares_more_bits_than_another_word():
+    def agreement(one, other):
+        both = np.unpackbits(LshCoder(num_bits=1024).encode([one, other])[0], axis=1)
+        return (both[0] == both[1]).mean()
+
+    assert agreement("representation", "represantation") > 0.65 > agreement("representation", "bucket")
+    assert agreement("walking", "walked") > agreement("walking", "purple") + 0.05
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(UNITS, min_size=1, max_size=6), st.integers(1, 16))
+def test_narrow_undoes_widen(units, size):
+    written, lengths = Utf8Coder(block_size=size).encode([*units, b"\0", "a\0"])
+    stored = np.concatenate([written, lengths[:, None].astype(np.uint8)], axis=1)
+    assert np.array_equal(narrow(widen(stored, pads=True), pads=True), stored)
+    digests = Md5Coder().encode(units)[0]
+    assert np.array_equal(narrow(widen(digests, pads=False), pads=False), digests)
+    assert widen(digests, pads=False).min() >= 5
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("lsh", {"num_bits": 0}),
+        ("lsh", {"num_bits": -1}),
+        ("lsh", {"num_features": 0}),
+        ("lsh-index", {"num_hyperplanes": 0}),
+        ("lsh-index", {"num_features": 0}),
+        ("utf8", {"block_size": 0}),
+        ("utf8", {"block_size": 300}),
+    ],
+)
+def test_a_bad_size_is_named_in_one_sentence(name, options):
+    ((option, value),) = options.items()
+    with pytest.raises(ValueError, match=f"{option}={value}"):
+        CODERS[name](**options)
+
+
+@pytest.mark.parametrize("name", ["md5", "lsh", "lsh-index"])
+def test_a_hash_has_no_inverse_and_says_so(name):
+    with pytest.raises(NotImplementedError, match="cannot be decoded"):
+        CODERS[name]().decode(b"0")

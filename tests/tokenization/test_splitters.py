@@ -1,0 +1,196 @@
+"""Splitters against a reading of their rules that goes character by character."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from vocabless.tokenization import splitters
+from vocabless.tokenization.splitters import (
+    SPLITTERS,
+    ByteSplitter,
+    CharacterSplitter,
+    SubwordSplitter,
+    WhitespaceSplitter,
+    WordSplitter,
+    to_bytes,
+)
+
+ASSIGNED = st.characters(exclude_categories=["Cn"])
+MIXED = st.one_of(
+    ASSIGNED,
+    st.sampled_from(
+        "aZ_9 .!\t\n\x00\x1c\x1f\x85\xa0\u0301\u0308\u200b\u200c\u200d\u2028\ufeff\ufe0f\ud800\udfff"
+        "कि्षำไทยمُحשָ中文字ﬁß한\u1112\u1161👩🏽🔬❤²½٣"
+    ),
+)
+TEXTS = st.text(MIXED, max_size=40)
+HARD = ["", " ", "\x00", "a\x00b", "\ud800", "a\ud800 b", "👩🏽‍🔬❤️", "हिन्दी में", "ภาษาไทย", "مُحَمَّد", "自然 言語", "é"]
+
+
+def is_space(c):
+    return c.isspace() or c in "\u200b\ufeff"
+
+
+def is_word(c):
+    return unicodedata.category(c)[0] in "LMN" or c == "_"
+
+
+def oracle(text):
+    """Returns the spans of words, one character at a time."""
+    spans, kind = [], None
+    for index, c in enumerate(text):
+        if is_space(c):
+            kind = None
+            continue
+        continues = unicodedata.category(c)[0] == "M" or c in "\u200c\u200d"
+        new = kind if kind and continues else "word" if is_word(c) else "other"
+        if new == kind:
+            spans[-1] = (spans[-1][0], index + 1)
+        else:
+            spans.append((index, index + 1))
+        kind = new
+    return spans
+
+
+@pytest.mark.parametrize("text", HARD)
+def test_words_of_hard_texts_follow_the_rules(text):
+    assert WordSplitter().spans(text) == oracle(text)
+
+
+@settings(max_examples=1500, deadline=None)
+@given(TEXTS)
+def test_words_follow_the_rules_in_every_script(text):
+    assert WordSplitter().spans(text) == oracle(text)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.text(st.characters(max_codepoint=127), max_size=60))
+def test_the_quick_path_of_ascii_agrees_with_the_general_one(text):
+    general = [match.span() for match in splitters._RUNS.finditer(text)]
+    assert WordSplitter().spans(text) == general
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS, st.integers(1, 5))
+def test_spans_cut_the_units_out_of_the_text(text, window):
+    for splitter in (WordSplitter(), WhitespaceSplitter(), CharacterSplitter(window=window)):
+        units = list(splitter.units(text))
+        assert units == [text[start:end] for start, end in splitter.spans(text)]
+        assert [list(one) for one in splitter.units_of_batch([text, "", text])] == [units, [], units]
+        assert len(splitter.word_ids(text)) == len(units)
+
+
+def test_a_word_of_ten_thousand_characters_is_one_unit():
+    for word in ("a" * 10_000, "é" * 10_000, "e\u0301" * 5_000, "!" * 10_000):
+        assert WordSplitter().units(word) == [word]
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS)
+def test_whitespace_units_are_runs_between_spaces(text):
+    blank = "".join(" " if is_space(c) else c for c in text)
+    assert WhitespaceSplitter().units(text) == [part for part in blank.split(" ") if part]
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS, st.integers(1, 5))
+def test_character_windows_fill_each_run(text, window):
+    splitter = CharacterSplitter(window=window)
+    runs = WhitespaceSplitter().units(text)
+    by_run = [[] for _ in runs]
+    for unit, word in zip(splitter.units(text), splitter.word_ids(text), strict=True):
+        by_run[word].append(unit)
+    assert ["".join(units) for units in by_run] == runs
+    assert all(len(unit) == window for units in by_run for unit in units[:-1])
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS, st.integers(1, 9))
+def test_byte_windows_join_to_the_text_and_their_spans_hold_them(text, window):
+    splitter = ByteSplitter(window=window)
+    units, spans = splitter.units(text), splitter.spans(text)
+    assert b"".join(units) == to_bytes(text)
+    assert len(units) == len(spans)
+    assert all(len(unit) == window for unit in units[:-1])
+    for unit, (start, end) in zip(units, spans, strict=True):
+        assert unit in to_bytes(text[start:end])
+        assert len(to_bytes(text[start:end])) <= len(unit) + 6  # at most three bytes too many on each side
+
+
+@settings(max_examples=1000, deadline=None)
+@given(TEXTS)
+def test_composing_each_unit_composes_the_text(text):
+    splitter = WordSplitter()
+    whole = splitter.units(unicodedata.normalize("NFC", text))
+    assert [splitter.normalize(unit) for unit in splitter.units(text)] == whole
+
+
+def test_composed_and_decomposed_words_have_one_form():
+    splitter = WordSplitter(lowercase=True)
+    for word in ("Élève", "ÅNGSTRÖM", "한국어", "Việt", "ﬀ"):
+        forms = {splitter.normalize(unicodedata.normalize(form, word)) for form in ("NFC", "NFD")}
+        assert forms == {unicodedata.normalize("NFC", word.lower())}
+
+
+def test_a_mark_or_joiner_never_stands_alone():
+    assert WordSplitter().units("क्षि e\u0301 👩\u200d🔬!\u0301x") == ["क्षि", "e\u0301", "👩\u200d🔬!\u0301", "x"]
+
+
+@pytest.mark.parametrize("name", ["characters", "bytes"])
+def test_a_window_of_nothing_is_refused(name):
+    with pytest.raises(ValueError, match="window=0"):
+        SPLITTERS[name](window=0)
+
+
+CORPUS = ["the cat sat on the mat", "unbelievable naïve words walking talked", "[MASK] is [UNK] text"] * 3
+
+
+def wordpiece():
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    tokenizer.train_from_iterator(CORPUS, trainers.WordPieceTrainer(vocab_size=120, special_tokens=special))
+    return tokenizer
+
+
+def byte_level():
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet, special_tokens=["<s>", "[MASK]"])
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    return tokenizer
+
+
+@pytest.mark.parametrize("make", [wordpiece, byte_level])
+@pytest.mark.parametrize("text", ["the cat walked", "naïve 自然 cats", "", "  spaces  ", "unbelievably!"])
+def test_subword_units_are_the_tokenizers_own_tokens(make, text):
+    splitter, expected = SubwordSplitter(make()), make().encode(text, add_special_tokens=False)
+    assert splitter.units(text) == expected.tokens
+    assert splitter.spans(text) == expected.offsets
+    assert splitter.word_ids(text) == expected.word_ids
+    assert splitter.units_of_batch([text, "the"])[0] == expected.tokens
+
+
+@pytest.mark.parametrize("make", [wordpiece, byte_level])
+def test_a_special_name_in_a_text_stays_text(make):
+    splitter = SubwordSplitter(make())
+    assert "[MASK]" not in splitter.units("a [MASK] b")
+    assert len(splitter.units("a [MASK] b")) > 3
+
+
+def test_the_subword_tokenizers_own_padding_and_truncation_are_off():
+    tokenizer = wordpiece()
+    tokenizer.enable_padding(length=50)
+    tokenizer.enable_truncation(2)
+    assert SubwordSplitter(tokenizer).units("the cat sat on") == wordpiece().encode("the cat sat on").tokens
+
+
+def test_lone_surrogates_do_not_stop_the_subword_splitter():
+    splitter = SubwordSplitter(byte_level())
+    assert splitter.spans("a\ud800b")[-1] == (2, 3)

@@ -1,0 +1,219 @@
+"""The tokenizer's face: calls, words, decoding, corpora, saving, refusals."""
+
+import json
+import unicodedata
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import AutoTokenizer
+
+from vocabless import VocablessTokenizer
+
+CLS, SEP = [2] + [0] * 15, [3] + [0] * 15
+TEXT = st.text(st.one_of(st.characters(), st.sampled_from("é \x00\ud800👩🏽‍🔬")), max_size=40)
+
+
+@pytest.fixture(scope="module")
+def subword_file(tmp_path_factory):
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    trainer = trainers.WordPieceTrainer(vocab_size=60, special_tokens=["[UNK]", "[MASK]"])
+    tokenizer.train_from_iterator(["the cat walked and talked [MASK]"] * 3, trainer)
+    path = tmp_path_factory.mktemp("subword") / "tokenizer.json"
+    tokenizer.save(str(path))
+    return str(path)
+
+
+def test_a_text_is_its_words_blocks_between_cls_and_sep():
+    tokenizer = VocablessTokenizer(coder="utf8", coder_options={"block_size": 3})
+    batch = tokenizer("as is", "é")
+    assert batch["input_ids"] == [[2, 0, 0], [102, 120, 0], [110, 120, 0], [3, 0, 0], [200, 174, 0], [3, 0, 0]]
+    assert batch["token_type_ids"] == [0, 0, 0, 0, 1, 1]
+    assert batch["attention_mask"] == [1] * 6
+
+
+def test_texts_pairs_tuples_and_words_are_read_alike():
+    tokenizer = VocablessTokenizer()
+    one = tokenizer("a b", "c")["input_ids"]
+    assert tokenizer(["a b"], ["c"])["input_ids"] == [one]
+    assert tokenizer([("a b", "c")])["input_ids"] == [one]
+    assert tokenizer([["a b", "c"]])["input_ids"] == [one]
+    assert tokenizer(["a", "b"], ["c"], is_split_into_words=True)["input_ids"] == one
+    assert tokenizer(np.array(["a b"]), ["c"])["input_ids"] == [one]
+    assert tokenizer(text for text in ["a b"])["input_ids"] == [tokenizer("a b")["input_ids"]]
+
+
+@pytest.mark.parametrize("text", ["", " ", "\t\n\u200b\ufeff"])
+def test_a_text_without_words_is_cls_and_sep(text):
+    assert VocablessTokenizer()(text)["input_ids"] == [CLS, SEP]
+    assert VocablessTokenizer()(text, add_special_tokens=False)["input_ids"] == []
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXT)
+def test_no_text_spells_a_special_token(text):
+    for coder in ("md5", "utf8"):
+        ids = np.array(VocablessTokenizer(coder=coder)("[MASK] " + text)["input_ids"])
+        assert (ids[1:-1, 0] >= 5).all()
+        assert ids.max() <= 260
+
+
+def test_offsets_point_into_the_text_as_it_was_given():
+    tokenizer = VocablessTokenizer(splitter_options={"lowercase": True})
+    text = unicodedata.normalize("NFD", "Élève À İstanbul")
+    batch = tokenizer(text, return_offsets_mapping=True)
+    assert [text[start:end] for start, end in batch["offset_mapping"][1:-1]] == text.split()
+    assert batch["input_ids"] == tokenizer(unicodedata.normalize("NFC", text))["input_ids"]
+    assert batch.tokens()[1] == "élève"
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXT)
+def test_bytes_decode_to_the_text(text):
+    tokenizer = VocablessTokenizer("bytes", "utf8", {"window": 5}, {"block_size": 5})
+    blocks = tokenizer(text)["input_ids"]
+    assert tokenizer.decode(blocks, skip_special_tokens=True) == text
+    assert tokenizer.decode([blocks, blocks], skip_special_tokens=True) == [text, text]
+
+
+def test_decoding_joins_words_and_leaves_a_cut_character_cut():
+    tokenizer = VocablessTokenizer(coder="utf8", coder_options={"block_size": 4})
+    assert tokenizer.decode(tokenizer("a naïve 文字")["input_ids"]) == "[CLS] a naï 文\ufffd [SEP]"
+    assert tokenizer.decode(tokenizer("a b", return_tensors="pt")["input_ids"], skip_special_tokens=True) == ["a b"]
+    assert tokenizer.decode([]) == ""
+
+
+def test_subwords_decode_by_their_own_decoder_and_convert_one_by_one(subword_file):
+    tokenizer = VocablessTokenizer("subword", "utf8", subword_file=subword_file)
+    ids = tokenizer("the walked cat")["input_ids"]
+    assert tokenizer.decode(ids, skip_special_tokens=True) == "the walked cat"
+    assert tokenizer.convert_ids_to_tokens(ids) == tokenizer("the walked cat").tokens()
+    assert any(token.startswith("##") for token in tokenizer.tokenize("talking" * 3) + tokenizer.tokenize("catt"))
+
+
+@pytest.mark.parametrize("coder", ["md5", "lsh"])
+def test_a_hash_says_that_it_has_no_inverse(coder):
+    tokenizer = VocablessTokenizer(coder=coder)
+    with pytest.raises(NotImplementedError, match="cannot be decoded into text; keep the text"):
+        tokenizer.decode(tokenizer("a")["input_ids"])
+
+
+def test_tokens_and_ids_convert_both_ways():
+    tokenizer = VocablessTokenizer(coder="utf8")
+    ids = tokenizer("a naïve cat")["input_ids"]
+    assert tokenizer.convert_ids_to_tokens(ids) == ["[CLS]", "a", "naïve", "cat", "[SEP]"]
+    assert tokenizer.convert_ids_to_tokens(ids, skip_special_tokens=True) == ["a", "naïve", "cat"]
+    assert tokenizer.convert_tokens_to_ids(["a", "[MASK]"]) == [ids[1], 4]
+    assert [tokenizer.convert_ids_to_tokens(i) for i in range(5)] == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    assert [tokenizer.pad_token_id, tokenizer.cls_token_id, tokenizer.mask_token_id] == [0, 2, 4]
+    assert tokenizer.convert_ids_to_tokens(CLS) == "[CLS]"
+    assert tokenizer.convert_ids_to_tokens([2, 3]) == ["[CLS]", "[SEP]"]
+
+
+def test_the_special_tokens_mask_marks_special_tokens_and_padding():
+    tokenizer = VocablessTokenizer()
+    batch = tokenizer("a b", "c", padding="max_length", max_length=8, return_special_tokens_mask=True)
+    assert batch["special_tokens_mask"] == [1, 0, 0, 1, 0, 1, 1, 1]
+    again = tokenizer.get_special_tokens_mask(batch["input_ids"], already_has_special_tokens=True)
+    assert again == batch["special_tokens_mask"]
+    assert tokenizer.get_special_tokens_mask([0, 0], [0]) == [1, 0, 0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("coder", ["md5", "utf8"])
+def test_stored_blocks_widen_to_the_ids_of_ordinary_tokens(coder):
+    tokenizer, texts = VocablessTokenizer(coder=coder), ["a \x00 naïve", "", "x" * 40]
+    for raw, text in zip(tokenizer.raw_blocks(texts), texts, strict=True):
+        assert raw.dtype == np.uint8
+        assert raw.shape[1] == tokenizer.raw_block_size
+        assert tokenizer.widen(raw).tolist() == tokenizer(text, add_special_tokens=False)["input_ids"]
+    assert tokenizer.raw_blocks([]) == []
+
+
+SAVED = [
+    ("word", "md5", {"lowercase": True}, {"key": "secret"}),
+    ("whitespace", "lsh", {}, {"num_bits": 420}),
+    ("characters", "lsh-index", {"window": 2}, {"num_hyperplanes": 1033}),
+    ("bytes", "utf8", {"window": 4}, {"block_size": 4}),
+    ("subword", "utf8", {}, {"block_size": 32}),
+    ("subword", "md5", {}, {}),
+]
+
+
+@pytest.mark.parametrize("row", SAVED, ids=lambda row: f"{row[0]}-{row[1]}")
+@pytest.mark.parametrize("load", [VocablessTokenizer.from_pretrained, AutoTokenizer.from_pretrained])
+def test_a_saved_tokenizer_comes_back_the_same(row, load, tmp_path, subword_file):
+    file = subword_file if row[0] == "subword" else None
+    tokenizer = VocablessTokenizer(*row, subword_file=file, model_max_length=77, padding_side="left")
+    tokenizer.save_pretrained(tmp_path)
+    if load == AutoTokenizer.from_pretrained:
+        (tmp_path / "config.json").write_text(json.dumps({"model_type": "vocabless"}))
+    again = load(tmp_path)
+    assert isinstance(again, VocablessTokenizer)
+    text = "The naïve cat walked 文字 [MASK]"
+    assert again(text)["input_ids"] == tokenizer(text)["input_ids"]
+    assert (again.model_max_length, again.padding_side) == (77, "left")
+
+
+def test_ranked_ngrams_are_saved_and_matter(tmp_path):
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps(["a", "文", "at"]), encoding="utf-8")
+    tokenizer = VocablessTokenizer(coder="lsh", ngrams_file=file)
+    tokenizer.save_pretrained(tmp_path / "saved")
+    again = VocablessTokenizer.from_pretrained(tmp_path / "saved")
+    assert again("cat 文")["input_ids"] == tokenizer("cat 文")["input_ids"]
+    assert again("cat 文")["input_ids"] != VocablessTokenizer(coder="lsh")("cat 文")["input_ids"]
+
+
+def test_special_tokens_are_renamed_but_never_added():
+    tokenizer = VocablessTokenizer(mask_token="<mask>")
+    assert tokenizer.convert_tokens_to_ids("<mask>") == 4
+    assert tokenizer.add_special_tokens({"pad_token": "<pad>"}) == 0
+    assert tokenizer.pad_token_id == 0
+    with pytest.raises(ValueError, match="no vocabulary to add new"):
+        tokenizer.add_tokens(["new"])
+    assert len(tokenizer) == 261
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "message"),
+    [
+        ([5], {}, "text is int '5'"),
+        ([b"abc"], {}, "text is bytes"),
+        ([{"a": 1}], {}, "text is dict"),
+        ([["a", None]], {}, r"text\[1\] is NoneType"),
+        ([[["a", "b", "c"]]], {}, "is_split_into_words"),
+        (["a"], {"is_split_into_words": True}, "must be a list of str"),
+        ([["a", 5]], {"is_split_into_words": True}, "text is list"),
+        ([["a"], ["b", "c"]], {}, "1 texts came with 2 pairs"),
+        (["a", ["b"]], {}, "text_pair is list"),
+    ],
+)
+def test_what_is_no_text_is_refused_in_one_sentence(args, kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        VocablessTokenizer()(*args, **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"splitter": "x"}, "unknown splitter 'x'; choose one of word"),
+        ({"coder": "x"}, "unknown coder 'x'; choose one of md5"),
+        ({"coder_options": {"bits": 3}}, "it takes key"),
+        ({"splitter": "bytes", "splitter_options": {"lowercase": True}}, "it takes window"),
+        ({"coder": "md5", "ngrams_file": "NGRAMS"}, "it takes key"),
+        ({"coder": "lsh", "ngrams_file": "OBJECT"}, "give a JSON list"),
+        ({"splitter": "subword"}, "got no subword_file"),
+        ({"splitter": "subword", "subword_file": "/missing.json"}, "'/missing.json' is no tokenizer.json"),
+        ({"splitter": "subword", "subword_file": "NGRAMS"}, "NGRAMS' is no tokenizer.json"),
+    ],
+)
+def test_what_cannot_be_built_is_refused_in_one_sentence(kwargs, message, tmp_path):
+    (tmp_path / "NGRAMS").write_text('["a"]')
+    (tmp_path / "OBJECT").write_text("{}")
+    files = {k: str(tmp_path / v) if v in ("NGRAMS", "OBJECT") else v for k, v in kwargs.items()}
+    with pytest.raises(ValueError, match=message):
+        VocablessTokenizer(**files)
