@@ -120,7 +120,7 @@ class Projection(DigestFrontEnd):
 
     def embed_bits(self, bits: Tensor) -> Tensor:
         centred = self.weight - self.weight.mean(dim=1, keepdim=True)
-        ones = bits.sum(dim=-1, keepdim=True).float()  # bf16 cannot count to 420
+        ones = bits.sum(dim=-1, keepdim=True).float()  # exact, as bf16 is not
         deviation = (ones * (self.num_bits - ones) / self.num_bits).sqrt()  # ‖τ − mean‖ of zeros and ones
         # A centred w is orthogonal to constants, so τ need not be centred.
         products = F.linear(bits.to(centred.dtype), F.normalize(centred, dim=1))

@@ -22,9 +22,11 @@ from transformers.utils.generic import can_return_tuple
 
 from .blocks import check_blocks
 from .configuration_vocabless import VocablessConfig
+from .digest_front_ends import DigestFrontEnd  # noqa: F401 (transformers 5.0 takes from a folder what is named here)
 from .elementwise_front_end import Elementwise
 from .front_ends import build_front_end
 from .head_layers import FirstTokenHead, PredictionTransform, token_loss
+from .ngram_front_ends import Ngram  # noqa: F401
 from .pretrained_model import VocablessPreTrainedModel
 from .stock_encoders import arguments_of, build_encoder, lengthen, max_tokens, min_tokens
 

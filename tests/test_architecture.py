@@ -1,13 +1,13 @@
 """The house's rules: imports point one way, travelling files are flat, and there is one set of classes."""
 
 import ast
-import importlib
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import transformers
 
 import vocabless
 
@@ -56,6 +56,18 @@ def test_no_text_of_a_travelling_file_looks_like_an_import_that_is_none(file: Pa
     }
 
 
+@pytest.mark.parametrize("entry", ["modeling/modeling_vocabless.py", "tokenization/tokenization_vocabless.py"])
+def test_an_entry_file_names_every_file_that_it_needs(entry: str) -> None:
+    """transformers 5.0 copies from a local folder the files that the entry file imports, and not what these import."""
+    direct = {module for level, module in imports(ROOT / entry) if level}
+    needed, open_ends = set(), set(direct)
+    while open_ends:
+        name = open_ends.pop()
+        needed.add(name)
+        open_ends |= {module for level, module in imports((ROOT / entry).parent / f"{name}.py") if level} - needed
+    assert needed - direct == set()
+
+
 def test_travelling_files_have_names_of_their_own() -> None:
     names = [file.name for file in TRAVELLING if file.name != "__init__.py"]
     assert len(names) == len(set(names))
@@ -87,7 +99,7 @@ def test_public_names_are_there_and_registered() -> None:
     for name in vocabless.__all__:
         assert hasattr(vocabless, name)
     for auto_class, path in vocabless.VocablessConfig().auto_map.items():
-        registered = importlib.import_module("transformers").__dict__[auto_class]
+        registered = getattr(transformers, auto_class)
         if auto_class != "AutoConfig":
             assert registered._model_mapping[vocabless.VocablessConfig] is getattr(vocabless, path.split(".")[1])
 

@@ -11,8 +11,6 @@ import pytest
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from tokenizers import Tokenizer, models, pre_tokenizers, trainers
-from transformers.utils import logging
 
 import vocabless
 from vocabless import list_variants, load_config, load_tokenizer
@@ -61,19 +59,6 @@ assert not any(name.split(".")[0] == "vocabless" for name in sys.modules)
 """
 
 
-def shrink(name: str):
-    config = load_config(name, target_vocab_size=31)
-    encoder = config.encoder_config
-    heads = config.block_size if config.front_end == "elementwise" else 2
-    encoder.num_hidden_layers, encoder.num_attention_heads, encoder.intermediate_size = 1, heads, 16
-    encoder.hidden_size = 4 * heads if config.front_end == "elementwise" else 16
-    if hasattr(encoder, "embedding_size"):
-        encoder.embedding_size = encoder.hidden_size
-    if config.front_end == "bucket":  # a smaller table: the arithmetic is the same
-        config.front_end_options["num_buckets"] = 1_033
-    return config
-
-
 def outputs_of(model: torch.nn.Module, inputs: dict, auto: str) -> dict[str, torch.Tensor]:
     given = {name: value.unsqueeze(1) for name, value in inputs.items()} if "Choice" in auto else inputs
     with torch.no_grad():
@@ -100,33 +85,14 @@ def assert_equal(expected: dict[str, torch.Tensor], file: str) -> None:
     assert [name for name, value in expected.items() if not torch.equal(got[name], value)] == []
 
 
-@pytest.fixture(autouse=True, scope="module")
-def quiet() -> None:
-    logging.disable_progress_bar()
-
-
 @pytest.fixture(scope="module")
-def subwords(tmp_path_factory) -> dict[str, str]:
-    folder = tmp_path_factory.mktemp("subwords")
-    wordpiece, bpe = Tokenizer(models.WordPiece(unk_token="[UNK]")), Tokenizer(models.BPE())
-    wordpiece.pre_tokenizer, bpe.pre_tokenizer = pre_tokenizers.BertPreTokenizer(), pre_tokenizers.ByteLevel()
-    corpus = ["the quick brown fox"] * 3
-    wordpiece.train_from_iterator(corpus, trainers.WordPieceTrainer(vocab_size=60, special_tokens=["[UNK]"]))
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    bpe.train_from_iterator(corpus, trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet))
-    wordpiece.save(str(folder / "wordpiece.json"))
-    bpe.save(str(folder / "bpe.json"))
-    return {name: str(folder / f"{name}.json") for name in ("wordpiece", "bpe")}
-
-
-@pytest.fixture(scope="module")
-def checkpoint_of(subwords, tmp_path_factory):
+def checkpoint_of(shrink, subwords, tmp_path_factory):
     """Saves a variant under a head; returns its folder and what it must give."""
 
     def make(name: str, auto: str = "AutoModel") -> tuple[Path, dict[str, torch.Tensor]]:
         folder = tmp_path_factory.mktemp(name.replace("-", "_"))
         torch.manual_seed(1)
-        config = shrink(name)
+        config = shrink(load_config(name))
         model = getattr(vocabless, HEADS[auto])(config)
         with torch.no_grad():  # biases too, which begin as zeros
             for parameter in model.parameters():

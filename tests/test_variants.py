@@ -1,11 +1,9 @@
 """The table of variants: every row builds, trains, saves, loads, reads text, and has its published size."""
 
-import copy
 import re
 
 import pytest
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import (
     BertConfig,
     BertForMaskedLM,
@@ -13,10 +11,8 @@ from transformers import (
     RobertaConfig,
     RobertaForSequenceClassification,
 )
-from transformers.utils import logging
 
 from vocabless import (
-    VocablessConfig,
     VocablessForMaskedLM,
     VocablessForSequenceClassification,
     VocablessModel,
@@ -56,50 +52,9 @@ def expand(pattern: str) -> list[str]:
     return [name for choice in found[1].split(",") for name in expand(pattern.replace(found[0], choice, 1))]
 
 
-def shrink(config: VocablessConfig) -> VocablessConfig:
-    """Two layers of a width that K divides, with K heads where they are bytes: everything else is the variant's own."""
-    config = copy.deepcopy(config)
-    encoder = config.encoder_config
-    heads = config.block_size if config.front_end == "elementwise" else 2
-    encoder.num_hidden_layers = 2
-    encoder.hidden_size = 4 * heads if config.front_end == "elementwise" else 32
-    encoder.num_attention_heads = heads
-    encoder.intermediate_size = 24
-    if hasattr(encoder, "embedding_size"):
-        encoder.embedding_size = encoder.hidden_size
-    config.target_vocab_size = 101
-    return config
-
-
 @pytest.fixture(autouse=True)
-def quiet() -> None:
+def seed() -> None:
     torch.manual_seed(0)
-    logging.disable_progress_bar()
-
-
-@pytest.fixture(scope="session")
-def subwords(tmp_path_factory) -> dict[str, str]:
-    """A WordPiece and a BPE tokenizer.json, trained on the spot."""
-    folder = tmp_path_factory.mktemp("subwords")
-    corpus = ["the quick brown fox jumps over the lazy dog"] * 5
-    wordpiece = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    wordpiece.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    wordpiece.decoder = decoders.WordPiece()
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    wordpiece.train_from_iterator(corpus, trainers.WordPieceTrainer(vocab_size=80, special_tokens=special))
-    wordpiece.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    bpe = Tokenizer(models.BPE())
-    bpe.pre_tokenizer, bpe.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    bpe.train_from_iterator(corpus, trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet))
-    files = {}
-    for name, tokenizer in (("wordpiece", wordpiece), ("bpe", bpe)):
-        (folder / name).mkdir()
-        files[name] = str(folder / name / "tokenizer.json")
-        tokenizer.save(files[name])
-    return files
 
 
 @pytest.fixture
@@ -111,6 +66,7 @@ def count(model_class: type, config: object) -> int:
     """Parameters as the papers count them: the matrix of the masked-LM output, dropped after training, is none."""
     with torch.device("meta"):
         model = model_class(config)
+        model.tie_weights()
     matrix = model.decoder.weight.numel() if model_class is VocablessForMaskedLM else 0
     return model.num_parameters() - matrix
 
@@ -137,7 +93,7 @@ def test_a_name_says_what_a_variant_is() -> None:
 
 
 @pytest.mark.parametrize("name", list_variants())
-def test_a_variant_builds_trains_saves_and_loads(name: str, tokenizer_of, tmp_path) -> None:
+def test_a_variant_builds_trains_saves_and_loads(name: str, shrink, tokenizer_of, tmp_path) -> None:
     config = shrink(load_config(name, num_labels=3))
     tokenizer = tokenizer_of(name)
     assert tokenizer.block_size == config.block_size
@@ -162,7 +118,7 @@ def test_a_variant_builds_trains_saves_and_loads(name: str, tokenizer_of, tmp_pa
 
 
 @pytest.mark.parametrize("name", list_variants())
-def test_a_text_of_the_greatest_length_fits_and_a_longer_one_does_not(name: str, tokenizer_of) -> None:
+def test_a_text_of_the_greatest_length_fits_and_a_longer_one_does_not(name: str, shrink, tokenizer_of) -> None:
     config, tokenizer = shrink(load_config(name)), tokenizer_of(name)
     model = VocablessModel(config).eval()
     inputs = tokenizer("fox " * 3000, truncation=True, return_tensors="pt")

@@ -1,10 +1,9 @@
-"""Small models of every kind, and quiet, deterministic runs."""
+"""Small models of every kind, and deterministic runs."""
 
 from collections.abc import Callable
 
 import pytest
 import torch
-from transformers.utils import logging
 
 from vocabless.modeling.configuration_vocabless import VocablessConfig
 
@@ -75,8 +74,3 @@ def blocks_of() -> Callable[..., torch.Tensor]:
 @pytest.fixture(autouse=True)
 def seed() -> None:
     torch.manual_seed(0)
-
-
-@pytest.fixture(autouse=True, scope="session")
-def without_progress_bars() -> None:
-    logging.disable_progress_bar()

@@ -310,7 +310,7 @@ def test_a_tuple_comes_out_when_asked_for(head, config, blocks) -> None:
     expected = model(blocks)[0]
     assert torch.equal(model(blocks, return_dict=False)[0], expected)
     assert type(model(blocks, return_dict=False)) is tuple
-    config.return_dict = False
+    config.return_dict = config.encoder_config.return_dict = False
     assert type(model(blocks)) is tuple
     assert torch.equal(model(blocks)[0], expected)
 

@@ -1,0 +1,53 @@
+"""Small variants, subword tokenizers trained on the spot, and quiet runs."""
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers.utils import logging
+
+from vocabless import VocablessConfig
+
+CORPUS = ["the quick brown fox jumps over the lazy dog"] * 5
+
+
+def shrink_config(config: VocablessConfig) -> VocablessConfig:
+    """Two layers of a width that K divides, with K heads where they are bytes: everything else stays as it was."""
+    config = copy.deepcopy(config)
+    encoder, heads = config.encoder_config, config.block_size if config.front_end == "elementwise" else 2
+    encoder.num_hidden_layers, encoder.num_attention_heads, encoder.intermediate_size = 2, heads, 24
+    encoder.hidden_size = 4 * heads if config.front_end == "elementwise" else 32
+    if hasattr(encoder, "embedding_size"):
+        encoder.embedding_size = encoder.hidden_size
+    config.target_vocab_size = 101
+    return config
+
+
+@pytest.fixture(scope="session")
+def shrink() -> Callable[[VocablessConfig], VocablessConfig]:
+    return shrink_config
+
+
+@pytest.fixture(scope="session")
+def subwords(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Splitter → the path of a tokenizer.json, alone in its folder."""
+    wordpiece, bpe = Tokenizer(models.WordPiece(unk_token="[UNK]")), Tokenizer(models.BPE())
+    wordpiece.pre_tokenizer, wordpiece.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
+    bpe.pre_tokenizer, bpe.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    wordpiece.train_from_iterator(CORPUS, trainers.WordPieceTrainer(vocab_size=80, special_tokens=special))
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    bpe.train_from_iterator(CORPUS, trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet))
+    files = {}
+    for name, tokenizer in (("wordpiece", wordpiece), ("bpe", bpe)):
+        folder: Path = tmp_path_factory.mktemp(name)
+        files[name] = str(folder / "tokenizer.json")
+        tokenizer.save(files[name])
+    return files
+
+
+@pytest.fixture(autouse=True, scope="session")
+def without_progress_bars() -> None:
+    logging.disable_progress_bar()
