@@ -1,6 +1,7 @@
 """What all models of the family share: configuration, initialisation, and the absence of a word table."""
+# mypy: allow-untyped-calls
 
-from typing import Any
+from typing import Any, cast
 
 from torch import nn
 from transformers import PreTrainedModel
@@ -32,8 +33,7 @@ class VocablessPreTrainedModel(PreTrainedModel):
 
     def get_input_embeddings(self) -> nn.Module:
         """Returns the front end, which stands where others have a word table."""
-        front_end: nn.Module = self.base_model.front_end
-        return front_end
+        return cast(FrontEnd, self.base_model.front_end)
 
     def set_input_embeddings(self, value: nn.Module) -> None:
         """Replaces the front end."""
