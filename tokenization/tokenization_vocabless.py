@@ -24,8 +24,9 @@ from .block_coders import CLS, MASK, NUM_SPECIAL, PAD, SEP, UNK, Bytes, Integers
 from .block_encodings import BlockEncodings
 from .components import build_coder, build_splitter, read_ngrams
 from .padding import PAD_VALUES, Layout, Rows, padded_width, to_lists, to_tensors
-from .splitters import SubwordSplitter, Unit
+from .splitters import Splitter, SubwordSplitter, Unit
 from .text_batches import as_batch
+from .truncation import Range  # noqa: F401 (transformers 5.0 takes from a folder what is named here)
 
 __all__ = ["CLS", "MASK", "PAD", "ROLES", "SEP", "UNK", "VocablessTokenizer"]
 
@@ -86,6 +87,11 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
 
     def _switch_to_input_mode(self) -> None:
         pass  # every call asks whether this is defined, and finding out that it is not takes 3 µs
+
+    @property
+    def unit_splitter(self) -> Splitter:
+        """The splitter itself."""
+        return self._splitter
 
     @property
     def block_size(self) -> int:
