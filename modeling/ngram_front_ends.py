@@ -54,6 +54,15 @@ class Ngram(FrontEnd):
 
     def forward(self, blocks: Tensor) -> Tensor:
         elements = self.spelled(blocks)
+        if torch.compiler.is_compiling():  # a traced graph hashes every token
+            return self.hash_units(elements)
+        # Each distinct unit is hashed once, as far as the longest one reaches; sums of integers make that exact.
+        units, inverse = elements.flatten(0, -2).unique(dim=0, return_inverse=True)
+        longest = int((units > 0).sum(dim=-1).amax()) if len(units) else 1
+        return self.hash_units(units[:, :longest])[inverse].unflatten(0, blocks.shape[:-1])
+
+    def hash_units(self, elements: Tensor) -> Tensor:
+        """Maps units spelled out, (…, K) int64, to (…, D) float32."""
         parts = []
         hashes = torch.zeros_like(elements)
         for n, seeds in enumerate(self.seeds.split(self.widths), start=1):
@@ -64,8 +73,8 @@ class Ngram(FrontEnd):
                 continue
             hashes = (hashes[..., :count] * HASH_BASE + elements[..., n - 1 :]) % MODULUS
             whole = (elements[..., n - 1 :] > 0).unsqueeze(-1)
-            values = spread(hashes, seeds) * whole
-            parts.append(values.sum(dim=-2) / whole.sum(dim=-2).clamp(min=1))
+            total = (spread(hashes, seeds) * whole).sum(dim=-2)
+            parts.append(scale(total) / whole.sum(dim=-2).clamp(min=1))
         return torch.cat(parts, dim=-1)
 
     def spelled(self, blocks: Tensor) -> Tensor:
@@ -87,26 +96,30 @@ class Random(Ngram):
     def __init__(self, block_size: int, embedding_size: int, *, seed: int = 0) -> None:
         super().__init__(block_size, embedding_size, ngram_sizes=1, seed=seed)
 
-    def forward(self, blocks: Tensor) -> Tensor:
-        elements = self.spelled(blocks)
+    def hash_units(self, elements: Tensor) -> Tensor:
         hashes = elements[..., 0]
-        for position in range(1, self.block_size):
+        for position in range(1, elements.shape[-1]):
             longer = (hashes * HASH_BASE + elements[..., position]) % MODULUS
             hashes = torch.where(elements[..., position] > 0, longer, hashes)
-        return spread(hashes, self.seeds)
+        return scale(spread(hashes, self.seeds))
 
 
 def spread(hashes: Tensor, seeds: Tensor) -> Tensor:
-    """Returns each hash as a vector in [−1, 1]: P = s ⊗ h, P %= B, P −= (P > B/2)·B, P /= B/2.
+    """Returns each hash as a vector of integers within ±B/2: P = s ⊗ h, P %= B, P −= (P > B/2)·B.
 
-    Source: EELBERT 3.2, Algorithm 1.
+    Source: EELBERT 3.2, Algorithm 1; `scale` is its last step.
 
     Args:
         hashes: (…) int64, values 0 to B − 1.
         seeds: (D,) int64, values 1 to B − 1.
     """
     product = (hashes.unsqueeze(-1) * seeds) % MODULUS
-    return (product - (product > MODULUS // 2) * MODULUS).to(torch.float32) / (MODULUS / 2)
+    return product - (product > MODULUS // 2) * MODULUS
+
+
+def scale(integers: Tensor) -> Tensor:
+    """Returns P / (B/2), float32: [−1, 1] for one hash. Sums are taken before, where they are exact."""
+    return integers.to(torch.float32) / (MODULUS / 2)
 
 
 def hash_seeds(seed: int, count: int) -> Tensor:

@@ -20,7 +20,7 @@ def build_splitter(name: str, options: dict[str, Any], subword_file: File) -> Sp
     Raises:
         ValueError: unknown name or options, or no readable `subword_file` for `subword`.
     """
-    given = {"tokenizer": _read_subword(subword_file)} if name == "subword" else {}
+    given = {"tokenizer": read_subword(subword_file)} if name == "subword" else {}
     splitter: Splitter = _build("splitter", SPLITTERS, name, options, given)
     return splitter
 
@@ -61,7 +61,7 @@ def _build(
     return classes[name](**options, **given)
 
 
-def _read_subword(file: File) -> Tokenizer:
+def read_subword(file: File) -> Tokenizer:
     if file is None:
         raise ValueError(
             "the subword splitter got no subword_file; give the tokenizer.json whose tokens are to be units."

@@ -7,10 +7,12 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
+from tokenizers import Tokenizer
 from transformers.utils.hub import cached_file
 
 from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.tokenization.block_coders import CODERS
+from vocabless.tokenization.components import read_subword
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 # Turc et al. (2019), table 1: layers, width, heads; the feed-forward width is four times the width.
@@ -253,6 +255,15 @@ def load_tokenizer(name: str, subword: str | os.PathLike[str] | None = None, **k
             f"{name} reads whole {row.splitter}s and has no use for subword={str(subword)!r}; leave it out."
         )
     return VocablessTokenizer(**{**given, **kwargs})
+
+
+def load_subword(where: str | os.PathLike[str]) -> Tokenizer:
+    """Returns the subword tokenizer of a `tokenizer.json`, a folder that holds one, or a Hub id.
+
+    Raises:
+        ValueError: there is none, or it is damaged.
+    """
+    return read_subword(_find_subword(os.fspath(where)))
 
 
 def _encoder_config(row: Variant) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from torch import nn
 from vocabless.modeling.blocks import NUM_ELEMENTS, NUM_SPECIAL, SPECIAL_NAMES, to_bytes
 from vocabless.modeling.digest_front_ends import codewords, unpack_bits
 from vocabless.modeling.front_ends import FRONT_ENDS, FrontEnd, build_front_end
-from vocabless.modeling.ngram_front_ends import HASH_BASE, MODULUS, hash_seeds, spread
+from vocabless.modeling.ngram_front_ends import HASH_BASE, MODULUS, hash_seeds, scale, spread
 
 SPECIALS = range(NUM_SPECIAL)
 Block = list[int]
@@ -326,8 +326,18 @@ def test_the_hashes_of_the_word_hello_never_change() -> None:
 
 def test_spread_stays_within_one_and_wraps_at_half_the_modulus() -> None:
     half = MODULUS // 2
-    values = spread(torch.tensor([0, 1, half, half + 1, MODULUS - 1]), torch.tensor([1]))
+    values = scale(spread(torch.tensor([0, 1, half, half + 1, MODULUS - 1]), torch.tensor([1])))
     assert values.flatten().tolist() == pytest.approx([0, 2 / MODULUS, 1, -1, -2 / MODULUS], abs=1e-7)
+
+
+@pytest.mark.parametrize("name", ["ngram", "random"])
+def test_hashing_distinct_units_once_changes_no_bit(name: str) -> None:
+    front_end = build(name, 32, 96)
+    blocks = tensor(
+        [[byte + NUM_SPECIAL for byte in word] + [0] * (32 - len(word)) for word in (b"a", b"bcd", b"a" * 9)]
+    )
+    blocks = torch.cat([blocks, blocks, torch.zeros(1, 1, 32, dtype=torch.int64).expand(len(blocks), -1, -1)], dim=1)
+    assert torch.equal(front_end(blocks), front_end.hash_units(front_end.spelled(blocks)))
 
 
 def test_a_typo_moves_ngram_less_than_random() -> None:

@@ -1,0 +1,88 @@
+"""The embedded corpus `pydocs`: the documentation strings of the Python packages that this one stands on.
+
+Real English on every machine, without a network: the language reference's topics and the docstrings of the standard
+library and of our dependencies, read from their source without importing it. Its labelled task asks which package a
+paragraph comes from.
+"""
+
+import ast
+import hashlib
+import inspect
+import sysconfig
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+from pydoc_data.topics import topics
+
+PACKAGES = (
+    "python", "accelerate", "datasets", "evaluate", "huggingface_hub", "numpy", "pandas", "pyarrow", "torch", "transformers",
+)  # fmt: skip
+MIN_WORDS = 8  # of a paragraph
+MIN_LETTERS = 0.75  # share of letters and spaces in a paragraph
+_NOT_SOURCE = ("test", "tests", "testing", "_vendor", "site-packages", "idlelib", "lib2to3", "pydoc_data", "_inductor")
+
+
+def read_pydocs(workers: int = 2) -> list[tuple[str, str]]:
+    """Returns (package, document) of every docstring that holds prose, the same list on every call.
+
+    A document is the prose paragraphs of one docstring, joined by newlines; no paragraph occurs twice.
+
+    Args:
+        workers: processes that read source files.
+    """
+    files = [(package, file) for package in PACKAGES for file in _source_files(package)]
+    seen: set[bytes] = set()
+    documents = []
+    with ProcessPoolExecutor(workers) as pool:
+        batches = pool.map(_docstrings, [file for _, file in files], chunksize=64)
+        texts = [("python", text) for text in topics.values()]
+        texts += [(package, text) for (package, _), batch in zip(files, batches, strict=True) for text in batch]
+    for package, text in texts:
+        paragraphs = []
+        for paragraph in prose_paragraphs(text):
+            digest = hashlib.blake2b(paragraph.encode("utf-8", "replace"), digest_size=12).digest()
+            if digest not in seen:
+                seen.add(digest)
+                paragraphs.append(paragraph)
+        if paragraphs:
+            documents.append((package, "\n".join(paragraphs)))
+    return documents
+
+
+def prose_paragraphs(text: str) -> Iterator[str]:
+    r"""Yields the paragraphs of `text` that read like English: long enough, mostly letters, ending as sentences end.
+
+    >>> list(prose_paragraphs("Usage: x\n\nThis sentence has quite enough words\nto be kept here.\n\n>>> 1 + 1"))
+    ['This sentence has quite enough words to be kept here.']
+    """
+    for block in text.split("\n\n"):
+        paragraph = " ".join(block.split())
+        letters = sum(character.isalpha() or character == " " for character in paragraph)
+        if "---" in paragraph or "===" in paragraph:  # a heading and what it stands over
+            continue
+        ends = paragraph.endswith((".", "!", "?", ":")) and not paragraph.startswith((">>>", ".. ", "@", "#"))
+        if ends and letters >= MIN_LETTERS * len(paragraph) and paragraph.count(" ") + 1 >= MIN_WORDS:
+            yield paragraph
+
+
+def _source_files(package: str) -> list[Path]:
+    if package == "python":
+        root = Path(sysconfig.get_path("stdlib"))
+    else:
+        spec = find_spec(package)
+        if spec is None or spec.origin is None:
+            return []
+        root = Path(spec.origin).parent
+    files = (file.relative_to(root) for file in root.rglob("*.py"))
+    return [root / file for file in sorted(files) if not set(file.parts[:-1]) & set(_NOT_SOURCE)]
+
+
+def _docstrings(file: Path) -> list[str]:
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError):  # a template or a file for another Python
+        return []
+    owners = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    found = (ast.get_docstring(node, clean=False) for node in ast.walk(tree) if isinstance(node, owners))
+    return [inspect.cleandoc(text) for text in found if text]

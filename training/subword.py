@@ -1,0 +1,39 @@
+"""Subword tokenizers trained on the corpus itself, for the variants whose units are subwords."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from datasets import Dataset
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+
+def train_subword(documents: Dataset, kind: str, vocab_size: int) -> Tokenizer:
+    """Returns a tokenizer trained on the `text` of `documents`.
+
+    Args:
+        documents: with a column `text`.
+        kind: `wordpiece`, lower-cased like BERT's, or `bpe`, over bytes like RoBERTa's.
+        vocab_size: tokens at most.
+    """
+    trainer: Any
+    if kind == "wordpiece":
+        tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        tokenizer.decoder = decoders.WordPiece()
+        trainer = trainers.WordPieceTrainer(vocab_size=vocab_size, special_tokens=SPECIAL_TOKENS)
+    else:
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+        trainer = trainers.BpeTrainer(vocab_size=vocab_size, special_tokens=SPECIAL_TOKENS, initial_alphabet=alphabet)
+    tokenizer.train_from_iterator(_texts(documents), trainer, length=len(documents))
+    return tokenizer
+
+
+def _texts(documents: Dataset) -> Iterator[list[str]]:
+    for batch in documents.iter(batch_size=1000):
+        yield [text for text in batch["text"] if text]
