@@ -5,8 +5,8 @@
     python run_pretraining.py --variant eelbert-tiny --subword train --corpus texts/ --max_steps 5000 --bf16
     accelerate launch run_pretraining.py --variant hashformer-md5-pool-base --max_seq_length 512 …
 
-The same command again continues a run that was interrupted. The folder ends up with weights, code, tokenizer, README.md,
-run.json (arguments, versions) and results.json.
+The same command again continues a run that was interrupted. The folder ends up with weights, code, tokenizer,
+README.md, run.json (arguments, versions) and results.json.
 """
 
 import logging
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import torch
 from datasets import Dataset
 from tokenizers import Tokenizer
 from transformers import DataCollatorForTokenClassification, HfArgumentParser, Trainer, set_seed
@@ -176,6 +177,9 @@ def _model(arguments: PretrainingArguments, target: Tokenizer | None) -> Vocable
         model = VocablessForMaskedLM(config)
     if arguments.neighbour_init:
         look_at_neighbours(model.vocabless)
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = arguments.dropout
     return model
 
 

@@ -1,4 +1,5 @@
 """Self-contained checkpoint folders: weights, code and tokenizer, and the proof that they load without this package."""
+# mypy: allow-untyped-calls
 
 import json
 import os
@@ -33,7 +34,7 @@ with torch.no_grad():
 
 
 def save_checkpoint(model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: str | os.PathLike[str]) -> None:
-    """Writes weights (safetensors), code and tokenizer into `folder`; existing files are replaced whole, weights last."""
+    """Writes weights (safetensors), code and tokenizer into `folder`; files are replaced whole, weights last."""
     with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as temporary:
         model.save_pretrained(temporary)
         tokenizer.save_pretrained(temporary)

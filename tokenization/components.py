@@ -62,6 +62,11 @@ def _build(
 
 
 def read_subword(file: File) -> Tokenizer:
+    """Returns the tokenizer of a `tokenizer.json`.
+
+    Raises:
+        ValueError: no file, or none that the `tokenizers` library can read.
+    """
     if file is None:
         raise ValueError(
             "the subword splitter got no subword_file; give the tokenizer.json whose tokens are to be units."

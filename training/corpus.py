@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 from datasets import Dataset, Features, Value, load_dataset
+from datasets.exceptions import DatasetGenerationError
 from numpy.typing import NDArray
+from pyarrow import ArrowInvalid
 from tokenizers import Tokenizer
 
 from vocabless.tokenization.splitters import SubwordSplitter
@@ -41,7 +43,13 @@ def load_text(sources: Sequence[str], text_column: str = "text", workers: int = 
     formats = sorted({FORMATS[Path(file).suffix] for file in files})
     if len(formats) > 1:
         raise ValueError(f"the corpus mixes the formats {', '.join(formats)}; give files of one format.")
-    dataset = load_dataset(formats[0], data_files=files, split="train")
+    try:
+        dataset = load_dataset(formats[0], data_files=files, split="train")
+    except (DatasetGenerationError, ArrowInvalid) as error:
+        cause = error.__cause__ or error
+        raise ValueError(f"the corpus {', '.join(sources)} cannot be read: {cause}; check its files.") from error
+    if not dataset.column_names:  # the library only logs a damaged file
+        raise ValueError(f"the corpus {', '.join(sources)} cannot be read; check that its files are whole.")
     if text_column not in dataset.column_names:
         raise ValueError(f"no column {text_column!r} in {files[0]}; its columns are {', '.join(dataset.column_names)}.")
     if dataset.features[text_column].dtype not in ("string", "large_string"):
@@ -69,8 +77,8 @@ def prepare(
         documents: with a column `text`.
         tokenizer: writes the blocks.
         max_seq_length: tokens of a sequence, [CLS] and [SEP] included.
-        target_tokenizer: gives each token the id that masked-LM predicts; a token that it splits is predicted by its first
-            piece. None leaves `targets` out.
+        target_tokenizer: gives each token the id that masked-LM predicts; a token that it splits is predicted by its
+            first piece. None leaves `targets` out.
         num_proc: processes.
 
     Raises:

@@ -1,8 +1,8 @@
 """Objectives: what is done to a sequence of blocks before the model sees it, and what the model has to say.
 
-`ShuffleRandom` is HashFormers 3.6; `MaskedTokens` is BERT's masked LM (EELBERT 4.1). Both are functions of the tokens and
-a random generator alone. Replacements are tokens of real text, never random bits: those give themselves away by their
-number of ones.
+`ShuffleRandom` is HashFormers 3.6; `MaskedTokens` is BERT's masked LM (EELBERT 4.1). Both are functions of the tokens
+and a random generator alone. Replacements are tokens of real text, never random bits: those give themselves away by
+their number of ones.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,21 +23,23 @@ IGNORED = -100
 
 
 class Objective(Protocol):
-    """Corrupts a sequence and says what is to be found.
-
-    Args:
-        blocks: (n, K) elements of ordinary tokens; not changed.
-        targets: (n,) target ids, or None.
-        donors: (m, K) tokens of another sequence, m ≥ 1, that replacements are drawn from.
-        rng: all that is random.
-
-    Returns:
-        The corrupted blocks (n, K) and the labels (n,), −100 where nothing is asked.
-    """
+    """Corrupts a sequence and says what is to be found."""
 
     def __call__(
         self, blocks: Integers, targets: Integers | None, donors: Integers, rng: np.random.Generator
-    ) -> tuple[Integers, Integers]: ...
+    ) -> tuple[Integers, Integers]:
+        """Corrupts.
+
+        Args:
+            blocks: (n, K) elements of ordinary tokens; not changed.
+            targets: (n,) target ids, or None.
+            donors: (m, K) tokens of another sequence, m ≥ 1, that replacements are drawn from.
+            rng: all that is random.
+
+        Returns:
+            The corrupted blocks (n, K) and the labels (n,), −100 where nothing is asked.
+        """
+        ...
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class ShuffleRandom:
     def __call__(
         self, blocks: Integers, targets: Integers | None, donors: Integers, rng: np.random.Generator
     ) -> tuple[Integers, Integers]:
+        """Corrupts, see `Objective`."""
         draw = rng.random(len(blocks))
         shuffled = np.flatnonzero(draw < self.shuffle_probability)
         replaced = np.flatnonzero(draw >= 1 - self.replace_probability)
@@ -83,6 +86,7 @@ class MaskedTokens:
     def __call__(
         self, blocks: Integers, targets: Integers | None, donors: Integers, rng: np.random.Generator
     ) -> tuple[Integers, Integers]:
+        """Corrupts, see `Objective`."""
         assert targets is not None
         chosen = rng.random(len(blocks)) < self.mask_probability
         fate = rng.random(len(blocks))

@@ -1,4 +1,5 @@
 """What `run_pretraining.py` is made of: its arguments, its Trainer, its measures."""
+# mypy: allow-untyped-calls
 
 import os
 import time
@@ -49,13 +50,17 @@ class PretrainingArguments:
     subword: str | None = field(
         default=None,
         metadata={
-            "help": "Subword variants, and mlm over words: tokenizer.json, folder or Hub id of the subword tokenizer, or "
-            "'train' to train one on the corpus. None is the variant's published one."
+            "help": "Subword variants, and mlm over words: tokenizer.json, folder or Hub id of the subword tokenizer, "
+            "or 'train' to train one on the corpus. None is the variant's published one."
         },
     )
     subword_vocab_size: int = field(default=8000, metadata={"help": "Tokens of a subword tokenizer that is trained."})
     neighbour_init: bool = field(
         default=True, metadata={"help": "Start with attention to the neighbours (BERT, RoBERTa, ELECTRA encoders)."}
+    )
+    dropout: float = field(
+        default=0.0,
+        metadata={"help": "Dropout while pre-training, 0–1; the checkpoint keeps the encoder's own setting."},
     )
     preprocessing_num_workers: int = field(
         default_factory=lambda: min(8, os.cpu_count() or 1), metadata={"help": "Processes that prepare the corpus."}
@@ -75,7 +80,7 @@ class PretrainingTrainingArguments(TrainingArguments):
     per_device_train_batch_size: int = field(default=32, metadata={"help": "Sequences of a step on each device."})
     per_device_eval_batch_size: int = field(default=64, metadata={"help": "Sequences of an evaluation step."})
     max_steps: int = field(default=2000, metadata={"help": "Steps; −1 is as many as --num_train_epochs makes."})
-    learning_rate: float = field(default=2e-3, metadata={"help": "Peak learning rate."})
+    learning_rate: float = field(default=1e-3, metadata={"help": "Peak learning rate."})
     warmup_steps: float = field(default=100, metadata={"help": "Steps of linear warm-up; below 1, a share of all."})
     weight_decay: float = field(default=0.01, metadata={"help": "Weight decay of AdamW."})
     logging_steps: float = field(default=100, metadata={"help": "Steps between lines of loss and tokens/s."})
@@ -84,6 +89,7 @@ class PretrainingTrainingArguments(TrainingArguments):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.dataloader_pin_memory = self.dataloader_pin_memory and torch.cuda.is_available()
         self.include_num_input_tokens_seen = "non_padding"  # the command line knows it as a truth value only
 
 
@@ -134,11 +140,12 @@ def measure(prediction: Any, per_class: bool) -> dict[str, float]:
     labels: NDArray[np.int64] = np.asarray(prediction.label_ids)
     asked = labels != IGNORED
     labels, found = labels[asked], np.asarray(prediction.predictions)[asked]
-    measures = {"accuracy": float((found == labels).mean())}
-    if per_class:
+    measures = {"accuracy": float((found == labels).mean()) if len(labels) else 0.0}
+    if per_class and len(labels):
         shares = [float((labels == index).mean()) for index in CLASS_NAMES]
         measures["majority"] = max(shares)
-        recalls = {name: float((found[labels == index] == index).mean()) for index, name in CLASS_NAMES.items()}
+        present = {index: name for index, name in CLASS_NAMES.items() if (labels == index).any()}
+        recalls = {name: float((found[labels == index] == index).mean()) for index, name in present.items()}
         measures |= {f"accuracy_{name}": value for name, value in recalls.items()}
         measures["balanced_accuracy"] = float(np.mean(list(recalls.values())))
     return measures

@@ -16,8 +16,9 @@ from pathlib import Path
 from pydoc_data.topics import topics
 
 PACKAGES = (
-    "python", "accelerate", "datasets", "evaluate", "huggingface_hub", "numpy", "pandas", "pyarrow", "torch", "transformers",
-)  # fmt: skip
+    *("python", "accelerate", "datasets", "evaluate", "huggingface_hub"),
+    *("numpy", "pandas", "pyarrow", "torch", "transformers"),
+)
 MIN_WORDS = 8  # of a paragraph
 MIN_LETTERS = 0.75  # share of letters and spaces in a paragraph
 _NOT_SOURCE = ("test", "tests", "testing", "_vendor", "site-packages", "idlelib", "lib2to3", "pydoc_data", "_inductor")

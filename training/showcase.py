@@ -1,4 +1,5 @@
 """A sentence with words swapped and replaced, and which of them the model caught: what pre-training looks like."""
+# mypy: allow-untyped-calls
 
 import numpy as np
 import torch

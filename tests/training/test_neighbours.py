@@ -1,0 +1,35 @@
+import pytest
+import torch
+
+from vocabless import VocablessModel, load_config
+from vocabless.training.neighbours import look_at_neighbours
+
+
+@pytest.mark.parametrize("name", ["hashformer-lsh-proj-tiny", "eelbert-word-tiny", "hashformer-md5-pool-mini"])
+def test_heads_of_the_first_layer_look_one_token_back_and_one_ahead(name):
+    config = load_config(name)
+    config.encoder_config._attn_implementation = "eager"
+    model = VocablessModel(config).eval()
+    before = model.num_parameters()
+    assert look_at_neighbours(model)
+    assert model.num_parameters() == before
+    width = config.hidden_size
+    with torch.no_grad():  # embeddings of nothing: positions alone
+        attention = model(inputs_embeds=torch.zeros(1, 20, width), output_attentions=True).attentions[0][0]
+    likeliest = attention.argmax(dim=-1)
+    for head in range(config.num_attention_heads):
+        offset = -1 if head % 2 == 0 else 1
+        inner = torch.arange(1, 19)
+        assert likeliest[head, 1:19].tolist() == (inner + offset).tolist()
+
+
+def test_encoders_of_another_make_are_left_alone():
+    config = load_config("ewe-bert-tiny", front_end="ngram", front_end_options={}, encoder_config={
+        "model_type": "modernbert", "hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2,
+        "intermediate_size": 64, "pad_token_id": 0, "bos_token_id": 0, "eos_token_id": 0, "cls_token_id": 0,
+        "sep_token_id": 0,
+    })  # fmt: skip
+    model = VocablessModel(config)
+    weights = {name: weight.clone() for name, weight in model.state_dict().items()}
+    assert not look_at_neighbours(model)
+    assert all(torch.equal(weight, weights[name]) for name, weight in model.state_dict().items())

@@ -1,0 +1,28 @@
+import pytest
+
+from vocabless.training.run_folder import RESULTS, claim, write_json
+
+
+def test_a_new_folder_is_taken_and_an_interrupted_run_is_continued(tmp_path):
+    assert claim(tmp_path / "run", {"seed": 1, "corpus": ("a",)}) is False
+    assert claim(tmp_path / "run", {"seed": 1, "corpus": ("a",)}) is True
+
+
+def test_a_run_with_other_arguments_is_refused_and_they_are_named(tmp_path):
+    claim(tmp_path, {"seed": 1, "variant": "a"})
+    with pytest.raises(ValueError, match=r"differs in seed \(1 there, 2 here\)"):
+        claim(tmp_path, {"seed": 2, "variant": "a"})
+
+
+def test_a_finished_run_is_not_overwritten(tmp_path):
+    claim(tmp_path, {"seed": 1})
+    write_json(tmp_path / RESULTS, {"done": True})
+    with pytest.raises(ValueError, match="is finished"):
+        claim(tmp_path, {"seed": 1})
+
+
+def test_a_folder_of_other_files_is_left_alone(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(ValueError, match="holds other files"):
+        claim(tmp_path, {})
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
