@@ -45,12 +45,12 @@ def save_checkpoint(model: PreTrainedModel, tokenizer: VocablessTokenizer, folde
 def loads_without_package(
     model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: str | os.PathLike[str]
 ) -> bool:
-    """Returns whether the folder, loaded offline in a process without this package, gives the very numbers of `model`.
+    """Returns whether a folder, loaded offline where this package is absent, gives the numbers that it gives here.
 
     Raises:
         RuntimeError: it does not load; with the last line of what went wrong.
     """
-    model = model.eval().cpu()
+    model = type(model).from_pretrained(folder).eval()  # what was read: kernels round by how tensors lie in memory
     with torch.no_grad():
         expected = model(**tokenizer(PROBE, return_tensors="pt"))[0].double().tolist()
     auto_class = str(model._auto_class)

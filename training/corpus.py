@@ -15,7 +15,6 @@ import numpy as np
 from datasets import Dataset, Features, Value, load_dataset
 from datasets.exceptions import DatasetGenerationError
 from numpy.typing import NDArray
-from pyarrow import ArrowInvalid
 from tokenizers import Tokenizer
 
 from vocabless.tokenization.splitters import SubwordSplitter
@@ -45,7 +44,7 @@ def load_text(sources: Sequence[str], text_column: str = "text", workers: int = 
         raise ValueError(f"the corpus mixes the formats {', '.join(formats)}; give files of one format.")
     try:
         dataset = load_dataset(formats[0], data_files=files, split="train")
-    except (DatasetGenerationError, ArrowInvalid) as error:
+    except (DatasetGenerationError, ValueError) as error:
         cause = error.__cause__ or error
         raise ValueError(f"the corpus {', '.join(sources)} cannot be read: {cause}; check its files.") from error
     if not dataset.column_names:  # the library only logs a damaged file

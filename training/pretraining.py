@@ -111,7 +111,8 @@ class Speed(TrainerCallback):
         logs = kwargs.get("logs") or {}
         if "loss" in logs:
             now = time.perf_counter()
-            logs["tokens_per_second"] = round((state.num_input_tokens_seen - self._tokens) / (now - self._start))
+            speed = round((state.num_input_tokens_seen - self._tokens) / (now - self._start))
+            logs["tokens_per_second"] = state.log_history[-1]["tokens_per_second"] = speed
             self._start, self._tokens = now, state.num_input_tokens_seen
 
 
