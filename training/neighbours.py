@@ -16,11 +16,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from vocabless.modeling.blocks import NUM_ELEMENTS, NUM_SPECIAL
 from vocabless.modeling.modeling_vocabless import VocablessModel
 
-AMPLITUDE = 0.3  # of a position's sinusoids, a few times a token embedding's deviation
-SHARPNESS = 8.0  # scale of query-key products
-NUM_WAVES = 8
+AMPLITUDE = 3.5  # of a position's sinusoids, in standard deviations of a token's embedding
+SHARPNESS = 64.0  # scale of query-key products, over the root of a head's width
+MAX_WAVES = 8  # as many as a head has pairs of dimensions, at most
 LONGEST_WAVE = 20.0  # frequencies fall from 1 towards 1/20 radian per token
 GAIN = 2.0  # of values and feed-forward layers, whose input has little of the word in it beside its place
 
@@ -29,35 +30,46 @@ GAIN = 2.0  # of values and feed-forward layers, whose input has little of the w
 def look_at_neighbours(model: VocablessModel) -> bool:
     """Sets the first weights of a fresh model as the module says; returns whether its encoder allows it.
 
-    Encoders with a table of positions and layers by BERT's names allow it (BERT, RoBERTa, ELECTRA), if each head has a
-    multiple of 16 dimensions.
+    Encoders with a table of positions and layers by BERT's names allow it (BERT, RoBERTa, ELECTRA), if each head has 8
+    dimensions or a multiple of 16.
     """
     table = getattr(getattr(model.encoder, "embeddings", None), "position_embeddings", None)
     layers: Any = getattr(getattr(model.encoder, "encoder", None), "layer", None)
     width, heads = model.config.hidden_size, model.config.num_attention_heads
+    waves = min(MAX_WAVES, width // heads // 2)
     if not isinstance(table, nn.Embedding) or layers is None or table.embedding_dim != width:
         return False
-    if not hasattr(getattr(layers[0].attention, "self", None), "query") or (width // heads) % (2 * NUM_WAVES):
+    if not hasattr(getattr(layers[0].attention, "self", None), "query") or (width // heads) % (2 * waves):
         return False
-    copies = width // (2 * NUM_WAVES)  # the same waves again and again
-    frequencies = torch.exp(-math.log(LONGEST_WAVE) * torch.arange(NUM_WAVES) / NUM_WAVES)
+    copies = width // (2 * waves)  # the same waves again and again
+    frequencies = torch.exp(-math.log(LONGEST_WAVE) * torch.arange(waves) / waves)
     angles = torch.arange(table.num_embeddings)[:, None] * frequencies
-    table.weight.copy_(AMPLITUDE * torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).repeat(1, copies))
-    places = torch.eye(2 * NUM_WAVES).repeat(copies, 1) / copies**0.5  # (width, 16), an orthonormal basis
+    amplitude = AMPLITUDE * _deviation(model)
+    table.weight.copy_(amplitude * torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).repeat(1, copies))
+    places = torch.eye(2 * waves).repeat(copies, 1) / copies**0.5  # (width, 2·waves), orthonormal
     onto_places = places @ places.T
     elsewhere = torch.eye(width) - onto_places
 
     attention = layers[0].attention.self
     turns = [_rotation(frequencies * (-1 if head % 2 == 0 else 1)) for head in range(heads)]
     turn = torch.block_diag(*(block for block in turns for _ in range(copies // heads)))
-    attention.query.weight.copy_(SHARPNESS**0.5 * turn @ onto_places)
-    attention.key.weight.copy_(SHARPNESS**0.5 * onto_places)
+    sharpness = SHARPNESS / (width // heads) ** 0.5
+    attention.query.weight.copy_(sharpness**0.5 * turn @ onto_places)
+    attention.key.weight.copy_(sharpness**0.5 * onto_places)
     for layer in layers:
         for linear in (layer.attention.self.value, layer.intermediate.dense):
             linear.weight.copy_(GAIN * _normal(linear) @ elsewhere)
         for linear in (layer.attention.output.dense, layer.output.dense):
             linear.weight.copy_(elsewhere @ _normal(linear))
     return True
+
+
+def _deviation(model: VocablessModel) -> float:
+    """Returns the standard deviation of the front end's embeddings, over random words of five bytes."""
+    size = model.config.block_size
+    words = torch.zeros(1, 64, size, dtype=torch.int64)  # as short as any limit on positions
+    words[..., :5] = torch.randint(NUM_SPECIAL, NUM_ELEMENTS, words[..., :5].shape)
+    return float(model.front_end(words).std())
 
 
 def _normal(linear: nn.Linear) -> Tensor:

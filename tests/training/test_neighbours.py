@@ -5,7 +5,9 @@ from vocabless import VocablessModel, load_config
 from vocabless.training.neighbours import look_at_neighbours
 
 
-@pytest.mark.parametrize("name", ["hashformer-lsh-proj-tiny", "eelbert-word-tiny", "hashformer-md5-pool-mini"])
+@pytest.mark.parametrize(
+    "name", ["hashformer-lsh-proj-tiny", "eelbert-word-tiny", "hashformer-md5-pool-mini", "ewe-bert-tiny"]
+)
 def test_heads_of_the_first_layer_look_one_token_back_and_one_ahead(name):
     config = load_config(name)
     config.encoder_config._attn_implementation = "eager"
