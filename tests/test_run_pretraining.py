@@ -62,10 +62,11 @@ def test_an_interrupted_run_ends_with_the_same_weights(corpus, tmp_path, monkeyp
     assert issubclass(Interrupt, TrainerCallback)
 
 
-def test_masked_lm_trains_its_own_subwords_and_its_loss_falls(corpus, tmp_path):
-    folder = tmp_path / "mlm"
+def test_masked_lm_trains_its_own_subwords_and_its_loss_falls(corpus, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "runs" / "eelbert-tiny"  # where a run goes that is not told where
     arguments = ["--variant", "eelbert-tiny", "--subword", "train", "--subword_vocab_size", "300"]
-    run_pretraining.main(["--corpus", corpus, "--output_dir", str(folder), *arguments, *QUICK])
+    run_pretraining.main(["--corpus", corpus, *arguments, *QUICK])
     results = json.loads((folder / "results.json").read_text())
     assert results["after"]["eval_loss"] < results["before"]["eval_loss"]
     assert (folder / "subword.json").is_file()

@@ -88,7 +88,9 @@ class PretrainingTrainingArguments(TrainingArguments):
     save_total_limit: int | None = field(default=2, metadata={"help": "Checkpoints kept."})
 
     def __post_init__(self) -> None:
+        folder = self.output_dir
         super().__post_init__()
+        self.output_dir = folder  # the Trainer would name a folder of its own
         self.dataloader_pin_memory = self.dataloader_pin_memory and torch.cuda.is_available()
         self.include_num_input_tokens_seen = "non_padding"  # the command line knows it as a truth value only
 
