@@ -99,7 +99,7 @@ class Speed(TrainerCallback):
     """Adds `tokens_per_second`, since the last line, to each line of the log."""
 
     def __init__(self) -> None:
-        self._tokens, self._start, self._end = 0, torch.inf, torch.inf
+        self._tokens, self._start = 0, torch.inf
 
     def on_step_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any

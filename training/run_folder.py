@@ -18,7 +18,8 @@ def claim(folder: str | os.PathLike[str], arguments: dict[str, Any]) -> bool:
         ValueError: the folder holds a finished run, a run with other arguments (they are named), or other files.
     """
     path = Path(folder)
-    if not path.exists() or not any(path.iterdir()):
+    # A run.json alone is what a command that failed at its start leaves behind: there is nothing to lose yet.
+    if not path.exists() or {file.name for file in path.iterdir()} <= {ARGUMENTS}:
         path.mkdir(parents=True, exist_ok=True)
         write_json(path / ARGUMENTS, {"arguments": arguments, "versions": versions()})
         return False

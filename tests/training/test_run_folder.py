@@ -5,11 +5,13 @@ from vocabless.training.run_folder import RESULTS, claim, write_json
 
 def test_a_new_folder_is_taken_and_an_interrupted_run_is_continued(tmp_path):
     assert claim(tmp_path / "run", {"seed": 1, "corpus": ("a",)}) is False
+    (tmp_path / "run" / "checkpoint-2").mkdir()
     assert claim(tmp_path / "run", {"seed": 1, "corpus": ("a",)}) is True
 
 
 def test_a_run_with_other_arguments_is_refused_and_they_are_named(tmp_path):
     claim(tmp_path, {"seed": 1, "variant": "a"})
+    (tmp_path / "checkpoint-2").mkdir()
     with pytest.raises(ValueError, match=r"differs in seed \(1 there, 2 here\)"):
         claim(tmp_path, {"seed": 2, "variant": "a"})
 
@@ -26,3 +28,10 @@ def test_a_folder_of_other_files_is_left_alone(tmp_path):
     with pytest.raises(ValueError, match="holds other files"):
         claim(tmp_path, {})
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_command_that_failed_at_its_start_does_not_keep_the_folder(tmp_path):
+    claim(tmp_path, {"corpus": "misspelt"})
+    assert claim(tmp_path, {"corpus": "right"}) is False
+    (tmp_path / "checkpoint-2").mkdir()
+    assert claim(tmp_path, {"corpus": "right"}) is True
