@@ -42,7 +42,7 @@ def parse_with_recipe(parser: HfArgumentParser, argv: Sequence[str] | None = Non
     if where is not None:
         parser.set_defaults(**_defaults(parser, where))
     parsed = parser.parse_args_into_dataclasses(argv, look_for_args_file=False)
-    return tuple(parsed[: len(parser.dataclass_types)])
+    return tuple(parsed[: len(list(parser.dataclass_types))])
 
 
 def read_recipe(where: str | os.PathLike[str]) -> dict[str, Any]:
