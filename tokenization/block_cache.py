@@ -35,6 +35,13 @@ class BlockCache:
     def __len__(self) -> int:
         return len(self._rows) - NUM_SPECIAL
 
+    def __getstate__(self) -> tuple[Splitter, BlockCoder]:
+        return self._splitter, self._coder
+
+    def __setstate__(self, state: tuple[Splitter, BlockCoder]) -> None:
+        self._splitter, self._coder = state
+        self._clear()
+
     def blocks(self, tokens: Sequence[Token]) -> NDArray[np.uint16]:
         """Returns the elements of each token's block, (n, K) uint16, values 0–260."""
         with _LOCK:

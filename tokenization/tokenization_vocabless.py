@@ -364,13 +364,6 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
             Path(files[-1]).write_text(json.dumps(self._ngrams, ensure_ascii=False), encoding="utf-8")
         return tuple(files)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_cache"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._cache = BlockCache(self._splitter, self._coder)
-
 
 def _to_text(data: bytes) -> str:
     try:

@@ -9,8 +9,9 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from datasets.fingerprint import Hasher
 
-from vocabless import VocablessTokenizer
+from vocabless import VocablessTokenizer, load_tokenizer
 from vocabless.tokenization import block_cache
 
 TEXTS = [f"word{i % 97} naïve {i} 文字{i % 13} !" for i in range(200)]
@@ -105,3 +106,10 @@ def test_datasets_map_in_two_processes_gives_the_same_blocks():
     tokenizer = VocablessTokenizer()
     rows = datasets.Dataset.from_dict({"text": TEXTS[:20]}).map(lambda row: tokenizer(row["text"]), num_proc=2)
     assert rows["input_ids"][:] == encode(tokenizer)[:20]
+
+
+def test_what_was_cached_changes_no_pickle_and_no_fingerprint():
+    tokenizer = load_tokenizer("hashformer-md5-pool-tiny")
+    before = pickle.dumps(tokenizer), Hasher.hash(tokenizer)
+    tokenizer(["some words"])
+    assert (pickle.dumps(tokenizer), Hasher.hash(tokenizer)) == before
