@@ -1,9 +1,11 @@
 """First weights with which an encoder looks at its neighbours from the first step on.
 
 A small encoder that starts from the usual random weights attends to everything alike; pre-training then spends
-millions of tokens finding out that the words beside a word matter. Here the table of positions begins as sinusoids that
-lie in few dimensions, the first layer's queries and keys as rotations within them, so that half of its heads look one
-token back and half one ahead; values and feed-forward layers begin blind to them, so that they see words, not places.
+millions of tokens finding out that the words beside a word matter. Here the first layer begins with the word alone: its
+attention adds nothing yet. The table of positions begins as sinusoids that lie in few dimensions, the second layer's
+queries and keys as rotations within them, so that half of its heads look one token back and half one ahead; values and
+feed-forward layers begin blind to them, so that they see words, not places. Focus embeddings begin at zero: beside them
+a short word's bytes would not be heard.
 
 Differs from the papers: where training begins. No parameter is added and all are trained on. Related: mimetic
 initialisation (Trockman and Kolter, 2023).
@@ -30,6 +32,8 @@ GAIN = 2.0  # of values and feed-forward layers, whose input has little of the w
 def look_at_neighbours(model: VocablessModel) -> bool:
     """Sets the first weights of a fresh model as the module says; returns whether its encoder allows it.
 
+    The layer that looks at the neighbours is the second, or the only one.
+
     Encoders with a table of positions and layers by BERT's names allow it (BERT, RoBERTa, ELECTRA), if each head has 8
     dimensions or a multiple of 16.
     """
@@ -41,6 +45,9 @@ def look_at_neighbours(model: VocablessModel) -> bool:
         return False
     if not hasattr(getattr(layers[0].attention, "self", None), "query") or (width // heads) % (2 * waves):
         return False
+    focus = getattr(model.front_end, "focus", None)
+    if isinstance(focus, nn.Embedding):
+        focus.weight.zero_()
     copies = width // (2 * waves)  # the same waves again and again
     frequencies = torch.exp(-math.log(LONGEST_WAVE) * torch.arange(waves) / waves)
     angles = torch.arange(table.num_embeddings)[:, None] * frequencies
@@ -50,7 +57,7 @@ def look_at_neighbours(model: VocablessModel) -> bool:
     onto_places = places @ places.T
     elsewhere = torch.eye(width) - onto_places
 
-    attention = layers[0].attention.self
+    attention = layers[min(1, len(layers) - 1)].attention.self
     turns = [_rotation(frequencies * (-1 if head % 2 == 0 else 1)) for head in range(heads)]
     turn = torch.block_diag(*(block for block in turns for _ in range(copies // heads)))
     sharpness = SHARPNESS / (width // heads) ** 0.5
@@ -61,6 +68,8 @@ def look_at_neighbours(model: VocablessModel) -> bool:
             linear.weight.copy_(GAIN * _normal(linear) @ elsewhere)
         for linear in (layer.attention.output.dense, layer.output.dense):
             linear.weight.copy_(elsewhere @ _normal(linear))
+    if len(layers) > 1:
+        layers[0].attention.output.dense.weight.zero_()
     return True
 
 

@@ -8,7 +8,7 @@ from vocabless.training.neighbours import look_at_neighbours
 @pytest.mark.parametrize(
     "name", ["hashformer-lsh-proj-tiny", "eelbert-word-tiny", "hashformer-md5-pool-mini", "ewe-bert-tiny"]
 )
-def test_heads_of_the_first_layer_look_one_token_back_and_one_ahead(name):
+def test_heads_of_the_second_layer_look_one_token_back_and_one_ahead(name):
     config = load_config(name)
     config.encoder_config._attn_implementation = "eager"
     model = VocablessModel(config).eval()
@@ -17,7 +17,11 @@ def test_heads_of_the_first_layer_look_one_token_back_and_one_ahead(name):
     assert model.num_parameters() == before
     width = config.hidden_size
     with torch.no_grad():  # embeddings of nothing: positions alone
-        attention = model(inputs_embeds=torch.zeros(1, 20, width), output_attentions=True).attentions[0][0]
+        attention = model(inputs_embeds=torch.zeros(1, 20, width), output_attentions=True).attentions[1][0]
+        words = torch.randint(5, 261, (1, 20, config.block_size))
+        first = model.encoder.encoder.layer[0].attention
+        seen = model.front_end(words)
+        assert torch.equal(first(seen)[0], first.output.LayerNorm(seen))  # the word alone
     likeliest = attention.argmax(dim=-1)
     for head in range(config.num_attention_heads):
         offset = -1 if head % 2 == 0 else 1
