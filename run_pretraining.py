@@ -16,19 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-import torch
-from datasets import Dataset
-from tokenizers import Tokenizer
-from transformers import DataCollatorForTokenClassification, HfArgumentParser, Trainer, set_seed
-from transformers.trainer_utils import get_last_checkpoint
+from datasets import Dataset, concatenate_datasets
+from transformers import DataCollatorForTokenClassification, HfArgumentParser, set_seed
 
-from vocabless import VocablessForMaskedLM, VocablessForPreTraining, VocablessTokenizer, load_config, load_tokenizer
+from vocabless import VocablessForPreTraining
 from vocabless.conversion.checkpoint import loads_without_package, save_checkpoint
 from vocabless.conversion.model_card import write_card
-from vocabless.tokenization.splitters import SubwordSplitter
-from vocabless.training.corpus import load_text, prepare
-from vocabless.training.corruption import OBJECTIVES, MaskedTokens, Objective, PretrainingDataset, ShuffleRandom
-from vocabless.training.neighbours import look_at_neighbours
+from vocabless.training.corpus import AnyDataset, load_text, mix, own_part, prepare
+from vocabless.training.corruption import OBJECTIVES, MaskedTokens, Objective, ShuffleRandom
+from vocabless.training.learners import Learner, is_stock, load_learner, published_objective, subword_kind
 from vocabless.training.pretraining import (
     PretrainingArguments,
     PretrainingTrainingArguments,
@@ -37,87 +33,91 @@ from vocabless.training.pretraining import (
     measure,
     predictions,
 )
+from vocabless.training.recipes import parse_with_recipe
 from vocabless.training.run_folder import RESULTS, claim, versions, write_json
+from vocabless.training.sequences import PretrainingDataset, PretrainingStream
 from vocabless.training.showcase import showcase
 from vocabless.training.subword import train_subword
-from vocabless.variants import Variant, find_variant, load_subword
+from vocabless.training.trainer import ResumableTrainer
 
+STREAMED_DOCUMENTS = 200_000  # that a subword tokenizer is trained on where the corpus has no end
 # Where a run writes and how it reports do not make it another run.
 NOT_PART_OF_A_RUN = ("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "preprocessing_num_workers")
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Runs the script on command-line arguments; a user's mistake ends it with one sentence and exit code 2."""
+    """Runs the script on command-line arguments; a user's mistake ends it with one sentence."""
     parser = HfArgumentParser((PretrainingArguments, PretrainingTrainingArguments), description=__doc__)
-    arguments, training = parser.parse_args_into_dataclasses(argv)
-    if training.output_dir is None:
-        training.output_dir = f"runs/{arguments.variant}"
-    datasets.disable_progress_bars() if training.disable_tqdm else datasets.enable_progress_bars()
-    logging.getLogger("httpx").setLevel(logging.WARNING)
     try:
-        row = find_variant(arguments.variant)
-        objective = _objective(arguments, row)
-        resume = claim(training.output_dir, _identity(arguments, training))
-        set_seed(training.seed)
-        documents, held_out = _documents(arguments, training.seed)
-        folder = Path(training.output_dir)
-        tokenizer, target = _tokenizers(arguments, row, objective, documents, folder)
-        train_set, eval_set = (
-            PretrainingDataset(prepare(text, tokenizer, *rest), tokenizer, objective, training.seed + offset)
-            for offset, text in enumerate((documents, held_out))
-            for rest in [(_length(arguments, row), target, arguments.preprocessing_num_workers)]
-        )
-        if 0 < arguments.max_eval_samples < len(eval_set):
-            eval_set.sequences = eval_set.sequences.select(range(arguments.max_eval_samples))
-        model = _model(arguments, target)
+        arguments, training = parse_with_recipe(parser, argv)
+        if training.output_dir is None:
+            training.output_dir = f"runs/{arguments.variant}"
+        run(arguments, training)
     except ValueError as error:
         sys.exit(f"run_pretraining.py: {error}")
 
-    is_shuffle = isinstance(objective, ShuffleRandom)
-    trainer = Trainer(
-        model=model,
+
+def run(arguments: PretrainingArguments, training: PretrainingTrainingArguments) -> None:
+    """Pre-trains, from a claimed folder to a checkpoint in it.
+
+    Raises:
+        ValueError: a user's mistake, or training that cannot go on.
+    """
+    datasets.disable_progress_bars() if training.disable_tqdm else datasets.enable_progress_bars()
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    folder = Path(training.output_dir)
+    objective = _objective(arguments)
+    name = "mlm" if isinstance(objective, MaskedTokens) else "shuffle-random"
+    if training.process_index == 0:
+        claim(folder, _identity(arguments, training))
+    with training.main_process_first(desc="preparing the corpus"):
+        corpora, held_out = _documents(arguments, training.seed)
+        subword = _subword(arguments, corpora, folder)
+        set_seed(training.seed)
+        learner = load_learner(
+            arguments.variant, name, arguments.max_seq_length, subword, arguments.dropout, arguments.neighbour_init
+        )
+        train_set, eval_set = _sets(arguments, training, learner, objective, corpora, held_out)
+
+    trainer = ResumableTrainer(
+        model=learner.model,
         args=training,
         train_dataset=train_set,
         eval_dataset=eval_set,
-        data_collator=DataCollatorForTokenClassification(tokenizer),
-        compute_metrics=lambda prediction: measure(prediction, per_class=is_shuffle),
+        data_collator=DataCollatorForTokenClassification(learner.tokenizer),
+        compute_metrics=lambda prediction: measure(prediction, per_class=name == "shuffle-random"),
         preprocess_logits_for_metrics=predictions,
         callbacks=[Speed()],
     )
     before = trainer.evaluate()
-    outcome = trainer.train(resume_from_checkpoint=get_last_checkpoint(training.output_dir) if resume else None)
+    outcome = trainer.resume()
     after = trainer.evaluate()
+    weights = trainer.accelerator.get_state_dict(trainer.model_wrapped)
     if not trainer.is_world_process_zero():
         return
     results: dict[str, Any] = {
         "before": before,
         "after": after,
         "train": outcome.metrics,
-        "parameters": model.num_parameters(),
+        "parameters": learner.model.num_parameters(),
         "tokens_seen": trainer.state.num_input_tokens_seen,
         "log": trainer.state.log_history,
         "arguments": _identity(arguments, training),
         "versions": versions(),
     }
-    final = trainer.accelerator.unwrap_model(trainer.model)
-    save_checkpoint(final, tokenizer, folder)
-    write_card(folder, row, "shuffle-random" if is_shuffle else "mlm", results)
+    save_checkpoint(learner.model, learner.tokenizer, folder, weights)
+    if not is_stock(learner.name):
+        write_card(folder, learner.name, learner.source, name, results)
     print(f"\n{'held out':20} {'before':>8} {'after':>8}")
-    for name, *values in compared(before, after):
-        print(f"{name:20} {values[0]:8.4f} {values[1]:8.4f}")
+    for measured, *values in compared(before, after):
+        print(f"{measured:20} {values[0]:8.4f} {values[1]:8.4f}")
     print()
-    if isinstance(final, VocablessForPreTraining):
-        words = [str(unit) for unit in tokenizer.unit_splitter.units(held_out[0]["text"]) if str(unit).isalpha()]
-        print(showcase(final.cpu(), tokenizer, arguments.example, words or ["word"], training.seed), "\n")
-    same = loads_without_package(final, tokenizer, folder)
-    results["loads_without_package_bit_equal"] = same
+    results |= _show(learner, folder, arguments.example, held_out[0]["text"], training.seed)
     write_json(folder / RESULTS, results)
-    print(f"Loaded {folder} in a process without vocabless: outputs are {'bit-equal' if same else 'NOT equal'}.")
-    print(f'Use it: AutoModel.from_pretrained("{folder}", trust_remote_code=True)')
 
 
-def _objective(arguments: PretrainingArguments, row: Variant) -> Objective:
-    name = arguments.objective or (row.objective if row.objective in OBJECTIVES else "shuffle-random")
+def _objective(arguments: PretrainingArguments) -> Objective:
+    name = arguments.objective or published_objective(arguments.variant)
     if name not in OBJECTIVES:
         raise ValueError(f"unknown objective {name!r}; choose one of {', '.join(OBJECTIVES)}.")
     if name == "mlm":
@@ -125,67 +125,93 @@ def _objective(arguments: PretrainingArguments, row: Variant) -> Objective:
     return ShuffleRandom(arguments.shuffle_probability, arguments.replace_probability)
 
 
-def _documents(arguments: PretrainingArguments, seed: int) -> tuple[Dataset, Dataset]:
-    workers = arguments.preprocessing_num_workers
-    documents = load_text(arguments.corpus, arguments.text_column, workers)
+def _documents(arguments: PretrainingArguments, seed: int) -> tuple[list[AnyDataset], Dataset]:
+    """Returns the corpora, and the documents that are held out."""
+    workers, streaming = arguments.preprocessing_num_workers, arguments.streaming
+    corpora = [
+        load_text(source, arguments.text_column, workers, streaming) for source in arguments.corpus or ["pydocs"]
+    ]
     if arguments.validation_corpus is not None:
-        return documents, load_text(arguments.validation_corpus, arguments.text_column, workers)
+        given = [load_text(source, arguments.text_column, workers) for source in arguments.validation_corpus]
+        return corpora, concatenate_datasets(given)
+    if streaming:
+        raise ValueError(
+            "--streaming cannot hold out a part of a corpus it does not know whole; give --validation_corpus."
+        )
     share = arguments.validation_split_percentage / 100
-    if not 0 < share <= 0.5 or len(documents) < 2:
-        raise ValueError(
-            f"{share:.1%} of {len(documents)} documents cannot be held out; give --validation_split_percentage "
-            "above 0 and at most 50, at least two documents, or --validation_corpus."
+    held_out = []
+    for index, documents in enumerate(corpora):
+        if not 0 < share <= 0.5 or len(documents) < 2:
+            raise ValueError(
+                f"{share:.1%} of {len(documents)} documents cannot be held out; give --validation_split_percentage "
+                "above 0 and at most 50, at least two documents, or --validation_corpus."
+            )
+        parts = documents.train_test_split(test_size=max(1, round(share * len(documents))), seed=seed)
+        corpora[index] = parts["train"]
+        held_out.append(parts["test"])
+    return corpora, concatenate_datasets(held_out)
+
+
+def _subword(arguments: PretrainingArguments, corpora: list[AnyDataset], folder: Path) -> str | None:
+    """Returns where the subword tokenizer is, which is trained first if that is asked for."""
+    if arguments.subword != "train":
+        return arguments.subword
+    file = folder / "subword.json"
+    if not file.is_file():  # an interrupted run goes on with the one it began with
+        if arguments.streaming:
+            corpora = [documents.take(STREAMED_DOCUMENTS // len(corpora)) for documents in corpora]
+        trained = train_subword(
+            concatenate_datasets(corpora), subword_kind(arguments.variant), arguments.subword_vocab_size
         )
-    parts = documents.train_test_split(test_size=max(1, round(share * len(documents))), seed=seed)
-    return parts["train"], parts["test"]
+        trained.save(str(file.with_suffix(".tmp")))
+        file.with_suffix(".tmp").replace(file)
+    return str(file)
 
 
-def _tokenizers(
-    arguments: PretrainingArguments, row: Variant, objective: Objective, documents: Dataset, folder: Path
-) -> tuple[VocablessTokenizer, Tokenizer | None]:
-    """Returns the tokenizer, and for masked-LM the one whose vocabulary is predicted."""
-    is_mlm = isinstance(objective, MaskedTokens)
-    subword = arguments.subword
-    if subword == "train":
-        subword = str(folder / "subword.json")
-        if not Path(subword).is_file():  # an interrupted run goes on with the one it began with
-            kind = "bpe" if row.splitter == "bpe" else "wordpiece"
-            train_subword(documents, kind, arguments.subword_vocab_size).save(subword)
-    if row.takes_subword:
-        tokenizer = load_tokenizer(arguments.variant, subword)
-        assert isinstance(tokenizer.unit_splitter, SubwordSplitter)
-        return tokenizer, tokenizer.unit_splitter.tokenizer if is_mlm else None
-    if subword is None and is_mlm:
-        raise ValueError(f"mlm over the words of {row.name} predicts a vocabulary; give --subword FILE, or 'train'.")
-    return load_tokenizer(arguments.variant), load_subword(subword) if subword and is_mlm else None
-
-
-def _length(arguments: PretrainingArguments, row: Variant) -> int:
-    if arguments.max_seq_length > row.max_length:
-        raise ValueError(
-            f"--max_seq_length {arguments.max_seq_length} is more than the {row.max_length} tokens of {row.name}; "
-            f"give at most {row.max_length}."
-        )
-    return arguments.max_seq_length
-
-
-def _model(arguments: PretrainingArguments, target: Tokenizer | None) -> VocablessForMaskedLM | VocablessForPreTraining:
-    if target is None:
-        model: Any = VocablessForPreTraining(load_config(arguments.variant))
+def _sets(
+    arguments: PretrainingArguments,
+    training: PretrainingTrainingArguments,
+    learner: Learner,
+    objective: Objective,
+    corpora: list[AnyDataset],
+    held_out: Dataset,
+) -> tuple[PretrainingDataset | PretrainingStream, PretrainingDataset]:
+    """Returns what is trained on and what is evaluated."""
+    codec, length, workers = learner.codec, arguments.max_seq_length, arguments.preprocessing_num_workers
+    rank, seed = training.process_index, training.seed
+    train_set: PretrainingDataset | PretrainingStream
+    if arguments.streaming:
+        if training.max_steps <= 0:
+            raise ValueError(f"--max_steps is {training.max_steps}, but a stream has no end; give at least 1.")
+        corpora = [own_part(documents, seed, rank, training.world_size) for documents in corpora]
+        mixed = mix([prepare(documents, codec, length) for documents in corpora], arguments.mix, seed)
+        train_set = PretrainingStream(mixed, codec, objective, seed, arguments.shuffle_buffer_size, rank)
     else:
-        config = load_config(arguments.variant, target_vocab_size=target.get_vocab_size(), sparse_prediction=True)
-        model = VocablessForMaskedLM(config)
-    if arguments.neighbour_init:
-        look_at_neighbours(model.vocabless)
-    for module in model.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = arguments.dropout
-    return model
+        mixed = mix([prepare(documents, codec, length, workers) for documents in corpora], arguments.mix, seed)
+        train_set = PretrainingDataset(mixed, codec, objective, seed)
+    sequences = prepare(held_out, codec, length, workers)
+    if 0 < arguments.max_eval_samples < len(sequences):
+        sequences = sequences.select(range(arguments.max_eval_samples))
+    return train_set, PretrainingDataset(sequences, codec, objective, seed + 1)
+
+
+def _show(learner: Learner, folder: Path, example: str, text: str, seed: int) -> dict[str, Any]:
+    """Prints what the model makes of a sentence and whether its folder stands alone; returns the latter."""
+    if is_stock(learner.name):
+        return {}
+    model = type(learner.model).from_pretrained(folder)
+    if isinstance(model, VocablessForPreTraining):
+        words = [str(unit) for unit in learner.tokenizer.unit_splitter.units(text) if str(unit).isalpha()]
+        print(showcase(model, learner.tokenizer, example, words or ["word"], seed), "\n")
+    same = loads_without_package(model, learner.tokenizer, folder)
+    print(f"Loaded {folder} in a process without vocabless: outputs are {'bit-equal' if same else 'NOT equal'}.")
+    print(f'Use it: AutoModel.from_pretrained("{folder}", trust_remote_code=True)')
+    return {"loads_without_package_bit_equal": same}
 
 
 def _identity(arguments: PretrainingArguments, training: PretrainingTrainingArguments) -> dict[str, Any]:
     """Returns what makes a run this run and no other."""
-    given = asdict(arguments) | training.to_sanitized_dict()
+    given = asdict(arguments) | training.to_sanitized_dict() | {"world_size": training.world_size}
     return {name: value for name, value in given.items() if name not in NOT_PART_OF_A_RUN}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
@@ -33,10 +33,22 @@ with torch.no_grad():
 """
 
 
-def save_checkpoint(model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: str | os.PathLike[str]) -> None:
-    """Writes weights (safetensors), code and tokenizer into `folder`; files are replaced whole, weights last."""
+def save_checkpoint(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    folder: str | os.PathLike[str],
+    state_dict: dict[str, Any] | None = None,
+) -> None:
+    """Writes weights (safetensors), code and tokenizer into `folder`; files are replaced whole, weights last.
+
+    Args:
+        model: of the family, or a stock one.
+        tokenizer: its own.
+        folder: exists.
+        state_dict: the weights, if the model itself does not hold them whole (FSDP, DeepSpeed).
+    """
     with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as temporary:
-        model.save_pretrained(temporary)
+        model.save_pretrained(temporary, state_dict=state_dict)
         tokenizer.save_pretrained(temporary)
         for file in sorted(Path(temporary).iterdir(), key=lambda file: file.suffix == ".safetensors"):
             os.replace(file, Path(folder) / file.name)

@@ -6,7 +6,6 @@ from typing import Any
 from huggingface_hub import ModelCard, ModelCardData
 
 from vocabless.training.pretraining import compared
-from vocabless.variants import Variant
 
 TEMPLATE = Path(__file__).parent.parent / "model_cards" / "checkpoint.md"
 OBJECTIVE_NAMES = {
@@ -15,24 +14,25 @@ OBJECTIVE_NAMES = {
 }
 
 
-def write_card(folder: Path, row: Variant, objective: str, results: dict[str, Any]) -> None:
+def write_card(folder: Path, name: str, source: str, objective: str, results: dict[str, Any]) -> None:
     """Writes README.md.
 
     Args:
         folder: the checkpoint.
-        row: its variant.
+        name: of its variant.
+        source: paper and section.
         objective: a key of `OBJECTIVE_NAMES`.
         results: of the run, as `run_pretraining.py` writes them.
     """
     arguments = results["arguments"]
     card = ModelCard.from_template(
-        ModelCardData(library_name="transformers", tags=["vocabless", row.name], pipeline_tag="feature-extraction"),
+        ModelCardData(library_name="transformers", tags=["vocabless", name], pipeline_tag="feature-extraction"),
         template_path=str(TEMPLATE),
-        title=row.name,
-        variant=row.name,
-        source=row.source,
+        title=name,
+        variant=name,
+        source=source,
         objective=OBJECTIVE_NAMES[objective],
-        corpus=", ".join(Path(source).name for source in arguments["corpus"]),
+        corpus=", ".join(Path(corpus).name for corpus in arguments["corpus"] or ["pydocs"]),
         parameters=f"{results['parameters']:,}",
         steps=f"{arguments['max_steps']:,}",
         tokens=f"{results['tokens_seen']:,}",

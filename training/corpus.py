@@ -1,151 +1,210 @@
-"""Corpora: any text → packed sequences of raw blocks, memory-mapped.
+"""Corpora: any text → packed sequences of stored tokens, memory-mapped or streamed.
 
-A prepared corpus is a `datasets.Dataset` with one row per sequence: `blocks`, the raw bytes of its tokens end to end
-(K bytes a token, K + 1 where blocks are padded, no special tokens), and for masked-LM `targets`, int32, a target
-vocabulary's id for each token. Documents follow each other; no token is dropped.
+A prepared corpus has one row per sequence: `blocks`, the raw bytes of its tokens end to end (K bytes a token, K + 1
+where blocks are padded, no special tokens), and for masked-LM `targets`, int32, the id to predict for each token.
+Sequences are packed of whole sentences, documents follow each other, and no token is dropped: a sentence longer than a
+sequence goes on in the next.
 """
 
 import glob
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from datasets import Dataset, Features, Value, load_dataset
-from datasets.exceptions import DatasetGenerationError
-from numpy.typing import NDArray
-from tokenizers import Tokenizer
+import regex
+from datasets import (
+    Dataset,
+    Features,
+    IterableDataset,
+    Value,
+    concatenate_datasets,
+    interleave_datasets,
+    load_dataset,
+)
+from datasets.distributed import split_dataset_by_node
+from datasets.exceptions import DatasetGenerationError, DatasetNotFoundError
 
-from vocabless.tokenization.splitters import SubwordSplitter
-from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+from vocabless.training.codecs import Codec
 from vocabless.training.pydocs import read_pydocs
+from vocabless.training.sentences import sentences
 
 FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv", ".txt": "text"}
 DOCUMENTS_AT_A_TIME = 1000  # packed together: one sequence in that many documents may be shorter
+DOCUMENTS_A_PART = 200_000  # prepared and cached together: what a kill can cost
+STREAMED_AT_A_TIME = 100
+HUB_ID = regex.compile(r"(?P<path>[\w.-]+/[\w.-]+)(?::(?P<name>[\w.-]+))?(?:@(?P<revision>[\w./-]+))?")
+
+AnyDataset = TypeVar("AnyDataset", Dataset, IterableDataset)
 
 
-def load_text(sources: Sequence[str], text_column: str = "text", workers: int = 2) -> Dataset:
+def load_text(
+    source: str, text_column: str = "text", workers: int = 2, streaming: bool = False
+) -> Dataset | IterableDataset:
     """Returns the documents of a corpus, one `text` a row.
 
     Args:
-        sources: `pydocs` for the embedded corpus, or files (parquet, jsonl, json, csv, txt), folders and globs of them.
+        source: `pydocs` for the embedded corpus; a file (parquet, jsonl, json, csv, txt), a folder or a glob of them;
+            or a data set of the Hub, `owner/name[:configuration][@revision]`, its train split.
         text_column: where files with columns keep the text; a line of a txt file is a document.
         workers: processes that read `pydocs`.
+        streaming: whether documents are read as they are needed.
 
     Raises:
         ValueError: nothing at a path, files of unlike formats, no such column, a column without text, no text at all.
     """
-    if list(sources) == ["pydocs"]:
-        return Dataset.from_dict({"text": [text for _, text in read_pydocs(workers)]})
-    files = [file for source in sources for file in _expand(source)]
-    formats = sorted({FORMATS[Path(file).suffix] for file in files})
-    if len(formats) > 1:
-        raise ValueError(f"the corpus mixes the formats {', '.join(formats)}; give files of one format.")
-    try:
-        dataset = load_dataset(formats[0], data_files=files, split="train")
-    except (DatasetGenerationError, ValueError) as error:
-        cause = error.__cause__ or error
-        raise ValueError(f"the corpus {', '.join(sources)} cannot be read: {cause}; check its files.") from error
-    if not dataset.column_names:  # the library only logs a damaged file
-        raise ValueError(f"the corpus {', '.join(sources)} cannot be read; check that its files are whole.")
-    if text_column not in dataset.column_names:
-        raise ValueError(f"no column {text_column!r} in {files[0]}; its columns are {', '.join(dataset.column_names)}.")
-    if dataset.features[text_column].dtype not in ("string", "large_string"):
+    if source == "pydocs":
+        documents = Dataset.from_dict({"text": [text for _, text in read_pydocs(workers)]})
+        return documents.to_iterable_dataset(num_shards=max(1, workers)) if streaming else documents
+    dataset = _load(source, streaming)
+    columns = dataset.column_names
+    if not columns:  # the library only logs a damaged file
+        raise ValueError(f"the corpus {source!r} cannot be read; check that its files are whole.")
+    if text_column not in columns:
+        raise ValueError(f"no column {text_column!r} in {source}; its columns are {', '.join(columns)}.")
+    if dataset.features and dataset.features[text_column].dtype not in ("string", "large_string"):
         raise ValueError(
-            f"the column {text_column!r} of {files[0]} holds {dataset.features[text_column].dtype}, not text; "
+            f"the column {text_column!r} of {source} holds {dataset.features[text_column].dtype}, not text; "
             "name a column of strings."
         )
     dataset = dataset.select_columns([text_column])
     dataset = dataset if text_column == "text" else dataset.rename_column(text_column, "text")
-    if not len(dataset):
-        raise ValueError(f"the corpus {', '.join(sources)} holds no document; give files with text in them.")
+    if isinstance(dataset, Dataset) and not len(dataset):
+        raise ValueError(f"the corpus {source!r} holds no document; give files with text in them.")
     return dataset
 
 
-def prepare(
-    documents: Dataset,
-    tokenizer: VocablessTokenizer,
-    max_seq_length: int,
-    target_tokenizer: Tokenizer | None = None,
-    num_proc: int | None = None,
-) -> Dataset:
-    """Returns the packed sequences of `documents`, cached on disk by content.
+def prepare(documents: AnyDataset, codec: Codec, max_seq_length: int, num_proc: int | None = None) -> AnyDataset:
+    """Returns the packed sequences of `documents`; those of a memory-mapped corpus are cached on disk by content.
+
+    A long corpus is prepared part by part: the parts that a killed run has finished are found in the cache.
 
     Args:
         documents: with a column `text`.
-        tokenizer: writes the blocks.
+        codec: stores the tokens.
         max_seq_length: tokens of a sequence, [CLS] and [SEP] included.
-        target_tokenizer: gives each token the id that masked-LM predicts; a token that it splits is predicted by its
-            first piece. None leaves `targets` out.
-        num_proc: processes.
+        num_proc: processes; a stream has its own.
 
     Raises:
         ValueError: `max_seq_length` below 3, or no token in the whole corpus.
     """
     if max_seq_length < 3:
         raise ValueError(f"max_seq_length={max_seq_length} leaves no room beside [CLS] and [SEP]; give at least 3.")
-    features = {"blocks": Value("binary")} | ({"targets": Value("binary")} if target_tokenizer else {})
-    sequences = documents.map(
-        pack,
-        batched=True,
-        batch_size=DOCUMENTS_AT_A_TIME,
-        num_proc=num_proc,
-        remove_columns=documents.column_names,
-        features=Features(features),
-        fn_kwargs={"tokenizer": tokenizer, "room": max_seq_length - 2, "target_tokenizer": target_tokenizer},
-        desc="Packing",
-    )
+    has_targets = codec.targets([]) is not None
+    given: dict[str, Any] = {
+        "batched": True,
+        "remove_columns": ["text"],
+        "features": Features({"blocks": Value("binary")} | ({"targets": Value("binary")} if has_targets else {})),
+        "fn_kwargs": {"codec": codec, "room": max_seq_length - 2},
+    }
+    if isinstance(documents, IterableDataset):
+        return documents.map(pack, batch_size=STREAMED_AT_A_TIME, **given)
+    starts = range(0, len(documents), DOCUMENTS_A_PART)
+    parts: list[Dataset] = []
+    for start in starts:
+        part = documents.select(range(start, min(start + DOCUMENTS_A_PART, len(documents))))
+        number = f" {len(parts) + 1}/{len(starts)}" if len(starts) > 1 else ""
+        parts.append(
+            part.map(pack, batch_size=DOCUMENTS_AT_A_TIME, num_proc=num_proc, desc=f"Packing{number}", **given)
+        )
+    sequences = concatenate_datasets(parts)
     if not len(sequences):
         raise ValueError(f"the corpus has {len(documents)} documents but not one token; give files with text in them.")
     return sequences
 
 
-def pack(
-    batch: dict[str, list[Any]], tokenizer: VocablessTokenizer, room: int, target_tokenizer: Tokenizer | None = None
-) -> dict[str, list[bytes]]:
-    """Returns the texts of `batch` as sequences of up to `room` tokens, documents end to end."""
-    texts = [text for text in batch["text"] if text]
-    blocks = np.concatenate([np.empty((0, tokenizer.raw_block_size), np.uint8), *tokenizer.raw_blocks(texts)])
-    starts = range(0, len(blocks), room)
-    columns = {"blocks": [blocks[start : start + room].tobytes() for start in starts]}
-    if target_tokenizer is not None:
-        targets = target_ids(tokenizer, target_tokenizer)(texts)
-        columns["targets"] = [targets[start : start + room].tobytes() for start in starts]
-    return columns
+def pack(batch: dict[str, list[Any]], codec: Codec, room: int) -> dict[str, list[bytes]]:
+    """Returns the texts of `batch` as sequences of up to `room` tokens: whole sentences, documents end to end."""
+    texts = [sentence for text in batch["text"] if text for sentence in sentences(text)]
+    blocks = codec.raw_blocks(texts)
+    cuts = sequence_ends(map(len, blocks), room)
+    ranges = list(zip([0, *cuts], cuts, strict=False))
+    columns = {"blocks": _bytes(np.concatenate([np.empty((0, codec.raw_block_size), np.uint8), *blocks]), ranges)}
+    targets = codec.targets(texts)
+    return columns if targets is None else {**columns, "targets": _bytes(targets, ranges)}
 
 
-def target_ids(
-    tokenizer: VocablessTokenizer, target_tokenizer: Tokenizer
-) -> Callable[[Sequence[str]], NDArray[np.int32]]:
-    """Returns a function from texts to the target ids of their tokens, end to end, int32."""
-    splitter = tokenizer.unit_splitter
-    if isinstance(splitter, SubwordSplitter) and splitter.tokenizer.get_vocab() == target_tokenizer.get_vocab():
-        return lambda texts: np.array(
-            [i for e in target_tokenizer.encode_batch(list(texts), add_special_tokens=False) for i in e.ids], np.int32
+def sequence_ends(lengths: Iterable[int], room: int) -> list[int]:
+    """Returns where sequences of whole sentences end, in tokens.
+
+    Args:
+        lengths: tokens of each sentence.
+        room: tokens of a sequence; a longer sentence fills sequences of its own and begins the next with its rest.
+
+    Example:
+        >>> sequence_ends([3, 2, 4, 12], 5)
+        [5, 9, 14, 19, 21]
+    """
+    ends, start, position = [], 0, 0
+    for length in lengths:
+        if position > start and position + length - start > room:
+            ends.append(start := position)
+        position += length
+        while position - start > room:
+            ends.append(start := start + room)
+    return [*ends, position] if position > start else ends
+
+
+def mix(corpora: Sequence[AnyDataset], weights: Sequence[float] | None, seed: int) -> AnyDataset:
+    """Returns several prepared corpora as one.
+
+    Args:
+        corpora: see `prepare`.
+        weights: the share of sequences that comes from each; an epoch ends with the corpus that is used up first. None
+            takes all of all, one after the other.
+        seed: of the order in which they take turns.
+
+    Raises:
+        ValueError: not one weight for each corpus, or one that is not above 0.
+    """
+    if weights is None:
+        return concatenate_datasets(list(corpora)) if len(corpora) > 1 else corpora[0]
+    if len(weights) != len(corpora) or min(weights) <= 0:
+        raise ValueError(
+            f"--mix {' '.join(map(str, weights))} for {len(corpora)} corpora; give one weight above 0 for each."
         )
-    unknown = target_tokenizer.token_to_id("[UNK]") or 0
-    ids: dict[Any, int] = {}
-
-    def first_pieces(texts: Sequence[str]) -> NDArray[np.int32]:
-        units = [unit for text in splitter.units_of_batch(texts) for unit in text]
-        new = [unit for unit in dict.fromkeys(units) if unit not in ids]
-        printed = [unit.decode("utf-8", "replace") if isinstance(unit, bytes) else unit for unit in new]
-        for unit, encoding in zip(new, target_tokenizer.encode_batch(printed, add_special_tokens=False), strict=True):
-            ids[unit] = encoding.ids[0] if encoding.ids else unknown
-        return np.array([ids[unit] for unit in units], np.int32)
-
-    return first_pieces
+    shares = [weight / sum(weights) for weight in weights]
+    return interleave_datasets(list(corpora), probabilities=shares, seed=seed, stopping_strategy="first_exhausted")
 
 
-def _expand(source: str) -> list[str]:
-    """Returns the files that a path, a folder or a glob names, sorted."""
+def own_part(documents: IterableDataset, seed: int, rank: int, world_size: int) -> IterableDataset:
+    """Returns the documents of a stream that one of several processes reads, its files in another order each epoch."""
+    shuffled = documents.shuffle(seed=seed, buffer_size=1)
+    return split_dataset_by_node(shuffled, rank=rank, world_size=world_size) if world_size > 1 else shuffled
+
+
+def _bytes(tokens: np.ndarray[Any, Any], ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+    return [tokens[start:end].tobytes() for start, end in ranges]
+
+
+def _load(source: str, streaming: bool) -> Dataset | IterableDataset:
     paths = sorted(glob.glob(source, recursive=True)) if not os.path.exists(source) else [source]
+    hub = None if paths else HUB_ID.fullmatch(source)
+    if hub:
+        given, remedy = hub.groupdict(), "check the id and the network, or give local files"
+    else:
+        files = _files(source, paths)
+        given, remedy = {"path": FORMATS[Path(files[0]).suffix], "data_files": files}, "check its files"
+    try:
+        return load_dataset(**given, split="train", streaming=streaming)
+    except (DatasetGenerationError, DatasetNotFoundError, ConnectionError, ValueError) as error:
+        cause = str(error.__cause__ or error).splitlines()[0]
+        raise ValueError(f"the corpus {source!r} cannot be read: {cause}; {remedy}.") from error
+
+
+def _files(source: str, paths: Sequence[str]) -> list[str]:
+    """Returns the files that a path, a folder or a glob names, sorted."""
     files = []
     for path in paths:
         files += sorted(str(file) for file in Path(path).rglob("*")) if os.path.isdir(path) else [path]
     known = [file for file in files if Path(file).suffix in FORMATS]
     if not known:
         found = f"holds no {', '.join(FORMATS)} file" if paths else "does not exist"
-        raise ValueError(f"the corpus {source!r} {found}; give pydocs, a file, a folder or a glob in quotes.")
+        raise ValueError(
+            f"the corpus {source!r} {found}; give pydocs, a file, a folder, a glob in quotes, or a Hub id owner/name."
+        )
+    formats = sorted({FORMATS[Path(file).suffix] for file in known})
+    if len(formats) > 1:
+        raise ValueError(f"the corpus {source!r} mixes the formats {', '.join(formats)}; give each its own --corpus.")
     return known

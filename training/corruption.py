@@ -5,19 +5,14 @@ and a random generator alone. Replacements are tokens of real text, never random
 their number of ones.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import torch
-from datasets import Dataset
-from numpy.typing import NDArray
 
-from vocabless.tokenization.block_coders import NUM_SPECIAL
-from vocabless.tokenization.tokenization_vocabless import CLS, MASK, SEP, VocablessTokenizer
+from vocabless.training.codecs import Integers
 
-Integers = NDArray[np.int64]
 INTACT, SHUFFLED, REPLACED = range(3)
 IGNORED = -100
 
@@ -26,7 +21,7 @@ class Objective(Protocol):
     """Corrupts a sequence and says what is to be found."""
 
     def __call__(
-        self, blocks: Integers, targets: Integers | None, donors: Integers, rng: np.random.Generator
+        self, blocks: Integers, targets: Integers | None, donors: Integers, mask: Integers, rng: np.random.Generator
     ) -> tuple[Integers, Integers]:
         """Corrupts.
 
@@ -34,6 +29,7 @@ class Objective(Protocol):
             blocks: (n, K) elements of ordinary tokens; not changed.
             targets: (n,) target ids, or None.
             donors: (m, K) tokens of another sequence, m ≥ 1, that replacements are drawn from.
+            mask: (K,) elements of the mask token.
             rng: all that is random.
 
         Returns:
@@ -58,7 +54,7 @@ class ShuffleRandom:
     replace_probability: float = 0.15
 
     def __call__(
-        self, blocks: Integers, targets: Integers | None, donors: Integers, rng: np.random.Generator
+        self, blocks: Integers, targets: Integers | None, donors: Integers, mask: Integers, rng: np.random.Generator
     ) -> tuple[Integers, Integers]:
         """Corrupts, see `Objective`."""
         draw = rng.random(len(blocks))
@@ -84,7 +80,7 @@ class MaskedTokens:
     mask_probability: float = 0.15
 
     def __call__(
-        self, blocks: Integers, targets: Integers | None, donors: Integers, rng: np.random.Generator
+        self, blocks: Integers, targets: Integers | None, donors: Integers, mask: Integers, rng: np.random.Generator
     ) -> tuple[Integers, Integers]:
         """Corrupts, see `Objective`."""
         assert targets is not None
@@ -92,67 +88,9 @@ class MaskedTokens:
         fate = rng.random(len(blocks))
         masked, replaced = chosen & (fate < 0.8), np.flatnonzero(chosen & (fate >= 0.9))
         corrupted = blocks.copy()
-        corrupted[masked] = special_block(MASK, blocks.shape[1])
+        corrupted[masked] = mask
         corrupted[replaced] = donors[rng.integers(len(donors), size=len(replaced))]
         return corrupted, np.where(chosen, targets, IGNORED)
-
-
-class PretrainingDataset(torch.utils.data.Dataset[dict[str, Any]]):
-    """Corrupted sequences of a prepared corpus. What is done to one depends on seed, epoch and its number alone.
-
-    So workers, processes, batch sizes and a restart never change what a sequence looks like in an epoch.
-
-    Args:
-        sequences: see `corpus.prepare`.
-        tokenizer: the one that wrote them.
-        objective: the corruption.
-        seed: of all that is random.
-    """
-
-    def __init__(self, sequences: Dataset, tokenizer: VocablessTokenizer, objective: Objective, seed: int) -> None:
-        self.sequences = sequences
-        self.tokenizer = tokenizer
-        self.objective = objective
-        self.seed = seed
-        self.epoch = 0
-
-    def set_epoch(self, epoch: int) -> None:
-        """Draws other corruptions in another epoch."""
-        self.epoch = epoch
-
-    def __len__(self) -> int:
-        return len(self.sequences)
-
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        return self.__getitems__([index])[0]
-
-    def __getitems__(self, indices: Sequence[int]) -> list[dict[str, Any]]:
-        rngs = [np.random.default_rng((self.seed, self.epoch, index)) for index in indices]
-        donor_indices = [int(rng.integers(len(self.sequences))) for rng in rngs]
-        rows = self.sequences[[*indices, *donor_indices]]
-        blocks = [self._blocks(raw) for raw in rows["blocks"]]
-        targets: list[Any] = [np.frombuffer(raw, np.int32).astype(np.int64) for raw in rows.get("targets", [])]
-        targets = targets or [None] * len(indices)
-        count = len(indices)
-        return [self._item(*self.objective(blocks[i], targets[i], blocks[count + i], rngs[i])) for i in range(count)]
-
-    def _blocks(self, raw: bytes) -> Integers:
-        return self.tokenizer.widen(np.frombuffer(raw, np.uint8).reshape(-1, self.tokenizer.raw_block_size))
-
-    def _item(self, blocks: Integers, labels: Integers) -> dict[str, Any]:
-        size = blocks.shape[1]
-        input_ids = np.concatenate([special_block(CLS, size)[None], blocks, special_block(SEP, size)[None]])
-        return {
-            "input_ids": input_ids,
-            "attention_mask": np.ones(len(input_ids), dtype=np.int64),
-            "labels": [IGNORED, *labels.tolist(), IGNORED],
-        }
-
-
-def special_block(special_id: int, block_size: int) -> Integers:
-    """Returns the block [id, 0, …, 0] of a special token."""
-    assert special_id < NUM_SPECIAL
-    return np.array([special_id] + [0] * (block_size - 1), dtype=np.int64)
 
 
 OBJECTIVES: dict[str, Callable[..., Objective]] = {"shuffle-random": ShuffleRandom, "mlm": MaskedTokens}

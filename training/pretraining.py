@@ -14,6 +14,7 @@ from torch import Tensor
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from vocabless.training.corruption import IGNORED, INTACT, REPLACED, SHUFFLED
+from vocabless.training.trainer import EXACT_LOSS
 
 CLASS_NAMES = {INTACT: "intact", SHUFFLED: "shuffled", REPLACED: "replaced"}
 
@@ -23,14 +24,33 @@ class PretrainingArguments:
     """What is pre-trained, on what, to do what."""
 
     variant: str = field(
-        default="hashformer-lsh-proj-tiny", metadata={"help": "Name of the variant; see vocabless.list_variants()."}
+        default="hashformer-lsh-proj-tiny",
+        metadata={
+            "help": "Name of the variant, see vocabless.list_variants(), or of a stock shape beside it: bert-tiny, "
+            "roberta-base and so on, with fresh weights."
+        },
     )
-    corpus: list[str] = field(
-        default_factory=lambda: ["pydocs"],
-        metadata={"help": "Training text: pydocs (embedded), or parquet, jsonl, csv, txt files, folders, globs."},
+    corpus: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "Training text: pydocs (embedded, the default); parquet, jsonl, csv, txt files, folders, globs; or "
+            "a Hub data set owner/name[:configuration][@revision]. Several may be given.",
+            "action": "extend",
+        },
+    )
+    mix: list[float] | None = field(
+        default=None,
+        metadata={"help": "Share of sequences from each --corpus, by weight. None takes all of all, one by one."},
+    )
+    streaming: bool = field(
+        default=False, metadata={"help": "Read the corpus as it is needed; needs --validation_corpus and --max_steps."}
+    )
+    shuffle_buffer_size: int = field(
+        default=10_000, metadata={"help": "Streaming: sequences that wait, of which the next is drawn."}
     )
     validation_corpus: list[str] | None = field(
-        default=None, metadata={"help": "Held-out text, given like --corpus. None holds out a part of --corpus."}
+        default=None,
+        metadata={"help": "Held-out text, given like --corpus. None holds out a part of it.", "action": "extend"},
     )
     validation_split_percentage: float = field(
         default=2.0, metadata={"help": "Percent of the documents of --corpus that are held out, 0–50."}
@@ -50,8 +70,8 @@ class PretrainingArguments:
     subword: str | None = field(
         default=None,
         metadata={
-            "help": "Subword variants, and mlm over words: tokenizer.json, folder or Hub id of the subword tokenizer, "
-            "or 'train' to train one on the corpus. None is the variant's published one."
+            "help": "Subword variants, stock shapes, and mlm over words: tokenizer.json, folder or Hub id of the "
+            "subword tokenizer, or 'train' to train one on the corpus. None is the published one."
         },
     )
     subword_vocab_size: int = field(default=8000, metadata={"help": "Tokens of a subword tokenizer that is trained."})
@@ -118,33 +138,40 @@ class Speed(TrainerCallback):
             self._start, self._tokens = now, state.num_input_tokens_seen
 
 
-def predictions(logits: Tensor | tuple[Tensor, ...], labels: Tensor) -> Tensor:
-    """Returns the likeliest class of each position, (B, S), so that logits need not be kept.
+def predictions(logits: Tensor | tuple[Tensor, ...], labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns the likeliest class of each position and its loss, both (B, S), so that logits need not be kept.
 
     Args:
         logits: (B, S, classes), or (labelled positions, classes) from a sparse masked-LM head.
         labels: (B, S), −100 where nothing is asked.
     """
     scores = logits if isinstance(logits, Tensor) else logits[0]
+    asked = labels != IGNORED
     if scores.ndim == 3:
-        return scores.argmax(dim=-1)
-    found = torch.full_like(labels, IGNORED)
-    found[labels != IGNORED] = scores.argmax(dim=-1)
-    return found
+        scores = scores[asked]
+    found, losses = torch.full_like(labels, IGNORED), torch.zeros(labels.shape, device=labels.device)
+    found[asked] = scores.argmax(dim=-1)
+    losses[asked] = torch.nn.functional.cross_entropy(scores.float(), labels[asked], reduction="none")
+    return found, losses
 
 
 def measure(prediction: Any, per_class: bool) -> dict[str, float]:
-    """Returns accuracy; with `per_class` also the majority class's share and the accuracy on each class.
+    """Returns mean loss and accuracy; with `per_class` also the majority's share and the accuracy on each class.
+
+    Every labelled token counts alike, however they were batched.
 
     Args:
-        prediction: `predictions` and `label_ids`, both (N, S).
+        prediction: `predictions`, see there, and `label_ids`, all (N, S).
         per_class: whether the classes are intact, shuffled and replaced.
     """
     labels: NDArray[np.int64] = np.asarray(prediction.label_ids)
     asked = labels != IGNORED
-    labels, found = labels[asked], np.asarray(prediction.predictions)[asked]
-    measures = {"accuracy": float((found == labels).mean()) if len(labels) else 0.0}
-    if per_class and len(labels):
+    if not asked.any():
+        return {"accuracy": 0.0}
+    found, losses = (np.asarray(values)[asked] for values in prediction.predictions)
+    labels = labels[asked]
+    measures = {EXACT_LOSS: float(losses.mean(dtype=np.float64)), "accuracy": float((found == labels).mean())}
+    if per_class:
         shares = [float((labels == index).mean()) for index in CLASS_NAMES]
         measures["majority"] = max(shares)
         present = {index: name for index, name in CLASS_NAMES.items() if (labels == index).any()}

@@ -11,8 +11,8 @@ ARGUMENTS = "run.json"
 RESULTS = "results.json"
 
 
-def claim(folder: str | os.PathLike[str], arguments: dict[str, Any]) -> bool:
-    """Takes a folder for a run; returns whether an interrupted run with the same arguments is to be continued.
+def claim(folder: str | os.PathLike[str], arguments: dict[str, Any]) -> None:
+    """Takes a folder for a run, a new one or one that the same command began and did not finish.
 
     Raises:
         ValueError: the folder holds a finished run, a run with other arguments (they are named), or other files.
@@ -22,7 +22,7 @@ def claim(folder: str | os.PathLike[str], arguments: dict[str, Any]) -> bool:
     if not path.exists() or {file.name for file in path.iterdir()} <= {ARGUMENTS}:
         path.mkdir(parents=True, exist_ok=True)
         write_json(path / ARGUMENTS, {"arguments": arguments, "versions": versions()})
-        return False
+        return
     if not (path / ARGUMENTS).is_file():
         raise ValueError(f"the output folder {str(path)!r} holds other files; give an empty or a new one.")
     before = json.loads((path / ARGUMENTS).read_text(encoding="utf-8"))["arguments"]
@@ -39,7 +39,6 @@ def claim(folder: str | os.PathLike[str], arguments: dict[str, Any]) -> bool:
         )
     if (path / RESULTS).is_file():
         raise ValueError(f"the run in {str(path)!r} is finished; give another output folder to run it again.")
-    return True
 
 
 def versions() -> dict[str, str]:

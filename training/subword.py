@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
-from datasets import Dataset
+from datasets import Dataset, IterableDataset
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
-def train_subword(documents: Dataset, kind: str, vocab_size: int) -> Tokenizer:
+def train_subword(documents: Dataset | IterableDataset, kind: str, vocab_size: int) -> Tokenizer:
     """Returns a tokenizer trained on the `text` of `documents`.
 
     Args:
@@ -30,10 +30,11 @@ def train_subword(documents: Dataset, kind: str, vocab_size: int) -> Tokenizer:
         tokenizer.decoder = decoders.ByteLevel()
         alphabet = pre_tokenizers.ByteLevel.alphabet()
         trainer = trainers.BpeTrainer(vocab_size=vocab_size, special_tokens=SPECIAL_TOKENS, initial_alphabet=alphabet)
-    tokenizer.train_from_iterator(_texts(documents), trainer, length=len(documents))
+    length = len(documents) if isinstance(documents, Dataset) else None
+    tokenizer.train_from_iterator(_texts(documents), trainer, length=length)
     return tokenizer
 
 
-def _texts(documents: Dataset) -> Iterator[list[str]]:
+def _texts(documents: Dataset | IterableDataset) -> Iterator[list[str]]:
     for batch in documents.iter(batch_size=1000):
         yield [text for text in batch["text"] if text]

@@ -13,8 +13,9 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
-from transformers.trainer_utils import TrainOutput
+from transformers.trainer_utils import EvalLoopOutput, TrainOutput
 
+EXACT_LOSS = "exact_loss"  # a measure by this name is reported as the loss
 WHOLE = "whole"  # an empty file, the last that is written into a checkpoint
 
 
@@ -25,7 +26,8 @@ class TrainingStopped(ValueError):
 class ResumableTrainer(Trainer):
     """A `Trainer` for runs that are killed, diverge or fill the disk.
 
-    An iterable training set is taken as it is: it gives each process its own samples.
+    An iterable training set is taken as it is: it gives each process its own samples. The loss of an evaluation is the
+    measure `EXACT_LOSS` of `compute_metrics`, if there is one: a mean over batches depends on how they were made up.
     """
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
@@ -66,6 +68,14 @@ class ResumableTrainer(Trainer):
                 "--learning_rate, more --warmup_steps, a lower --max_grad_norm, or float32."
             )
         return loss
+
+    def evaluation_loop(self, *arguments: Any, **keywords: Any) -> EvalLoopOutput:
+        """Evaluates, see `Trainer`."""
+        output = super().evaluation_loop(*arguments, **keywords)
+        metrics = output.metrics or {}
+        for name in [name for name in metrics if name.endswith(f"_{EXACT_LOSS}")]:
+            metrics[name.replace(EXACT_LOSS, "loss")] = metrics.pop(name)
+        return output
 
     def get_train_dataloader(self) -> DataLoader[Any]:
         """Returns batches of the training set."""
