@@ -19,17 +19,18 @@ import datasets
 from datasets import Dataset, concatenate_datasets
 from transformers import DataCollatorForTokenClassification, HfArgumentParser, set_seed
 
-from vocabless import VocablessForPreTraining
+from vocabless import VocablessForPreTraining, VocablessTokenizer
 from vocabless.conversion.checkpoint import loads_without_package, save_checkpoint
 from vocabless.conversion.model_card import write_card
 from vocabless.training.corpus import AnyDataset, load_text, mix, own_part, prepare
 from vocabless.training.corruption import OBJECTIVES, MaskedTokens, Objective, ShuffleRandom
-from vocabless.training.learners import Learner, is_stock, load_learner, published_objective, subword_kind
+from vocabless.training.learners import Learner, load_learner, published_objective, subword_kind
 from vocabless.training.pretraining import (
     PretrainingArguments,
     PretrainingTrainingArguments,
     Speed,
     compared,
+    first_evaluation,
     measure,
     predictions,
 )
@@ -47,7 +48,7 @@ NOT_PART_OF_A_RUN = ("output_dir", "logging_dir", "disable_tqdm", "report_to", "
 
 def main(argv: list[str] | None = None) -> None:
     """Runs the script on command-line arguments; a user's mistake ends it with one sentence."""
-    parser = HfArgumentParser((PretrainingArguments, PretrainingTrainingArguments), description=__doc__)
+    parser = HfArgumentParser([PretrainingArguments, PretrainingTrainingArguments], description=__doc__)
     try:
         arguments, training = parse_with_recipe(parser, argv)
         if training.output_dir is None:
@@ -65,7 +66,7 @@ def run(arguments: PretrainingArguments, training: PretrainingTrainingArguments)
     """
     datasets.disable_progress_bars() if training.disable_tqdm else datasets.enable_progress_bars()
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    folder = Path(training.output_dir)
+    folder = Path(str(training.output_dir))
     objective = _objective(arguments)
     name = "mlm" if isinstance(objective, MaskedTokens) else "shuffle-random"
     if training.process_index == 0:
@@ -89,30 +90,50 @@ def run(arguments: PretrainingArguments, training: PretrainingTrainingArguments)
         preprocess_logits_for_metrics=predictions,
         callbacks=[Speed()],
     )
-    before = trainer.evaluate()
     outcome = trainer.resume()
     after = trainer.evaluate()
     weights = trainer.accelerator.get_state_dict(trainer.model_wrapped)
-    if not trainer.is_world_process_zero():
-        return
-    results: dict[str, Any] = {
-        "before": before,
-        "after": after,
-        "train": outcome.metrics,
+    if trainer.is_world_process_zero():
+        results = {
+            "train": outcome.metrics,
+            "tokens_seen": trainer.state.num_input_tokens_seen,
+            "log": trainer.state.log_history,
+            "arguments": _identity(arguments, training),
+        }
+        _finish(learner, name, folder, weights, results | {"after": after}, arguments.example, held_out[0]["text"])
+    trainer.accelerator.wait_for_everyone()
+    trainer.accelerator.end_training()
+
+
+def _finish(
+    learner: Learner,
+    objective: str,
+    folder: Path,
+    weights: dict[str, Any],
+    results: dict[str, Any],
+    example: str,
+    text: str,
+) -> None:
+    """Writes the checkpoint, its card and last the results; prints what came out."""
+    results |= {
+        "before": first_evaluation(results["log"]),
         "parameters": learner.model.num_parameters(),
-        "tokens_seen": trainer.state.num_input_tokens_seen,
-        "log": trainer.state.log_history,
-        "arguments": _identity(arguments, training),
         "versions": versions(),
     }
     save_checkpoint(learner.model, learner.tokenizer, folder, weights)
-    if not is_stock(learner.name):
-        write_card(folder, learner.name, learner.source, name, results)
     print(f"\n{'held out':20} {'before':>8} {'after':>8}")
-    for measured, *values in compared(before, after):
+    for measured, *values in compared(results["before"], results["after"]):
         print(f"{measured:20} {values[0]:8.4f} {values[1]:8.4f}")
     print()
-    results |= _show(learner, folder, arguments.example, held_out[0]["text"], training.seed)
+    if isinstance(learner.tokenizer, VocablessTokenizer):
+        write_card(folder, learner.name, learner.source, objective, results)
+        model = type(learner.model).from_pretrained(folder)
+        if isinstance(model, VocablessForPreTraining):
+            words = [str(unit) for unit in learner.tokenizer.unit_splitter.units(text) if str(unit).isalpha()]
+            print(showcase(model, learner.tokenizer, example, words or ["word"], results["arguments"]["seed"]), "\n")
+        same = results["loads_without_package_bit_equal"] = loads_without_package(model, learner.tokenizer, folder)
+        print(f"Loaded {folder} in a process without vocabless: outputs are {'bit-equal' if same else 'NOT equal'}.")
+        print(f'Use it: AutoModel.from_pretrained("{folder}", trust_remote_code=True)')
     write_json(folder / RESULTS, results)
 
 
@@ -193,20 +214,6 @@ def _sets(
     if 0 < arguments.max_eval_samples < len(sequences):
         sequences = sequences.select(range(arguments.max_eval_samples))
     return train_set, PretrainingDataset(sequences, codec, objective, seed + 1)
-
-
-def _show(learner: Learner, folder: Path, example: str, text: str, seed: int) -> dict[str, Any]:
-    """Prints what the model makes of a sentence and whether its folder stands alone; returns the latter."""
-    if is_stock(learner.name):
-        return {}
-    model = type(learner.model).from_pretrained(folder)
-    if isinstance(model, VocablessForPreTraining):
-        words = [str(unit) for unit in learner.tokenizer.unit_splitter.units(text) if str(unit).isalpha()]
-        print(showcase(model, learner.tokenizer, example, words or ["word"], seed), "\n")
-    same = loads_without_package(model, learner.tokenizer, folder)
-    print(f"Loaded {folder} in a process without vocabless: outputs are {'bit-equal' if same else 'NOT equal'}.")
-    print(f'Use it: AutoModel.from_pretrained("{folder}", trust_remote_code=True)')
-    return {"loads_without_package_bit_equal": same}
 
 
 def _identity(arguments: PretrainingArguments, training: PretrainingTrainingArguments) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """What `run_pretraining.py` is made of: its arguments, its Trainer, its measures."""
 # mypy: allow-untyped-calls
 
+import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -103,6 +104,10 @@ class PretrainingTrainingArguments(TrainingArguments):
     learning_rate: float = field(default=1e-3, metadata={"help": "Peak learning rate."})
     warmup_steps: float = field(default=100, metadata={"help": "Steps of linear warm-up; below 1, a share of all."})
     weight_decay: float = field(default=0.01, metadata={"help": "Weight decay of AdamW."})
+    ddp_find_unused_parameters: bool | None = field(
+        default=False, metadata={"help": "Look for parameters without gradient in each step; the family has none."}
+    )
+    eval_on_start: bool = field(default=True, metadata={"help": "Evaluate the fresh model, too."})
     logging_steps: float = field(default=100, metadata={"help": "Steps between lines of loss and tokens/s."})
     save_steps: float = field(default=500, metadata={"help": "Steps between checkpoints."})
     save_total_limit: int | None = field(default=2, metadata={"help": "Checkpoints kept."})
@@ -181,8 +186,13 @@ def measure(prediction: Any, per_class: bool) -> dict[str, float]:
     return measures
 
 
+def first_evaluation(log: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
+    """Returns the first evaluation of a Trainer's `log_history`; {} if there is none."""
+    return next((line for line in log if "eval_loss" in line), {})
+
+
 def compared(before: Mapping[str, float], after: Mapping[str, float]) -> list[tuple[str, float, float]]:
-    """Returns (measure, before, after) of two evaluations."""
+    """Returns (measure, before, after) of two evaluations; NaN where the first was left out."""
     names = [
         "loss",
         "accuracy",
@@ -190,4 +200,6 @@ def compared(before: Mapping[str, float], after: Mapping[str, float]) -> list[tu
         "balanced_accuracy",
         *(f"accuracy_{name}" for name in CLASS_NAMES.values()),
     ]
-    return [(name, before[f"eval_{name}"], after[f"eval_{name}"]) for name in names if f"eval_{name}" in after]
+    return [
+        (name, before.get(f"eval_{name}", math.nan), after[f"eval_{name}"]) for name in names if f"eval_{name}" in after
+    ]

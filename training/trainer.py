@@ -28,6 +28,9 @@ class ResumableTrainer(Trainer):
 
     An iterable training set is taken as it is: it gives each process its own samples. The loss of an evaluation is the
     measure `EXACT_LOSS` of `compute_metrics`, if there is one: a mean over batches depends on how they were made up.
+
+    Evaluate before training by `eval_on_start`: after a call of `evaluate`, Accelerate takes the model for prepared and
+    does not make it a distributed one.
     """
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
@@ -45,8 +48,10 @@ class ResumableTrainer(Trainer):
         if self.is_world_process_zero():
             remove_torn_checkpoints(folder)
         self.accelerator.wait_for_everyone()
+        checkpoint = last_checkpoint(folder)
+        self.args.eval_on_start = self.args.eval_on_start and checkpoint is None
         try:
-            return self.train(resume_from_checkpoint=last_checkpoint(folder))
+            return self.train(resume_from_checkpoint=checkpoint)
         except (OSError, RuntimeError, SafetensorError) as error:
             if not _is_full_disk(error):
                 raise
