@@ -1,12 +1,17 @@
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file
-from transformers import AutoModel, AutoTokenizer, TrainerCallback
+from transformers import AutoModel, AutoTokenizer
 
 import run_pretraining
 from vocabless.training import pretraining
 
+ROOT = Path(__file__).parent.parent
 QUICK = ["--max_steps", "6", "--save_steps", "2", "--logging_steps", "2", "--per_device_train_batch_size", "4",
          "--max_seq_length", "16", "--max_eval_samples", "8", "--preprocessing_num_workers", "1", "--use_cpu", "true",
          "--disable_tqdm", "true"]  # fmt: skip
@@ -41,25 +46,86 @@ def test_a_run_leaves_a_checkpoint_that_loads_anywhere(corpus, tmp_path, capsys)
         run_pretraining.main(["--corpus", corpus, "--output_dir", str(folder), *QUICK])
 
 
-def test_an_interrupted_run_ends_with_the_same_weights(corpus, tmp_path, monkeypatch):
-    run_pretraining.main(["--corpus", corpus, "--output_dir", str(tmp_path / "whole"), *QUICK])
+class Interrupt(pretraining.Speed):
+    def on_step_end(self, args, state, control, **kwargs):
+        if state.global_step == 5:
+            raise KeyboardInterrupt
 
-    class Interrupt(pretraining.Speed):
-        def on_step_end(self, args, state, control, **kwargs):
-            if state.global_step == 5:
-                raise KeyboardInterrupt
 
-    arguments = ["--corpus", corpus, "--output_dir", str(tmp_path / "broken"), *QUICK]
+@pytest.mark.parametrize("streaming", [False, True])
+def test_an_interrupted_run_ends_with_the_same_weights(corpus, tmp_path, monkeypatch, streaming):
+    given = ["--corpus", corpus, *QUICK]
+    if streaming:
+        given += ["--streaming", "true", "--validation_corpus", corpus, "--shuffle_buffer_size", "10"]
+        given += ["--max_steps", "30", "--gradient_accumulation_steps", "2"]  # into the second epoch
+    run_pretraining.main([*given, "--output_dir", str(tmp_path / "whole")])
+    arguments = [*given, "--output_dir", str(tmp_path / "broken")]
     with monkeypatch.context() as patched:
         patched.setattr(run_pretraining, "Speed", Interrupt)
         with pytest.raises(KeyboardInterrupt):
             run_pretraining.main(arguments)
     assert not (tmp_path / "broken" / "model.safetensors").exists()
     run_pretraining.main(arguments)
-    whole, broken = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "broken"))
-    assert whole.keys() == broken.keys()
-    assert all((whole[name] == broken[name]).all() for name in whole)
-    assert issubclass(Interrupt, TrainerCallback)
+    assert_same_weights(tmp_path / "whole", tmp_path / "broken")
+
+
+def assert_same_weights(one, other):
+    ours, theirs = (load_file(folder / "model.safetensors") for folder in (one, other))
+    assert ours.keys() == theirs.keys()
+    assert all((ours[name] == theirs[name]).all() for name in ours)
+
+
+def results_of(folder):
+    return json.loads((folder / "results.json").read_text())
+
+
+def test_two_processes_train_like_one_with_the_double_batch(corpus, tmp_path):
+    given = ["run_pretraining.py", "--corpus", corpus, *QUICK, "--logging_steps", "1", "--max_eval_samples", "7"]
+    given += ["--warmup_steps", "0"]
+    launched = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2"]
+    for folder, command in (("one", [sys.executable]), ("two", launched)):
+        each = "4" if folder == "one" else "2"
+        command = [*command, *given, "--per_device_train_batch_size", each, "--output_dir", str(tmp_path / folder)]
+        subprocess.run(command, check=True, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True)
+    one, two = results_of(tmp_path / "one"), results_of(tmp_path / "two")
+    losses = [[line["loss"] for line in results["log"] if "loss" in line] for results in (one, two)]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-5)
+    assert len(losses[0]) == 6
+    assert one["tokens_seen"] == two["tokens_seen"]
+    assert one["after"]["eval_loss"] == pytest.approx(two["after"]["eval_loss"], abs=1e-5)
+
+
+def test_an_evaluation_loss_does_not_depend_on_the_batch_size(corpus, tmp_path):
+    losses = []
+    for size in ("1", "3", "8"):
+        folder = tmp_path / size
+        run_pretraining.main(
+            ["--corpus", corpus, "--output_dir", str(folder), *QUICK, "--per_device_eval_batch_size", size]
+        )
+        losses.append(results_of(folder)["after"]["eval_loss"])
+    assert max(losses) - min(losses) < 1e-5
+
+
+@pytest.mark.parametrize(("name", "objective"), [("bert-tiny", "mlm"), ("roberta-tiny", "shuffle-random")])
+def test_stock_shapes_train_by_the_same_script(corpus, tmp_path, name, objective):
+    folder = tmp_path / "run"
+    given = ["--variant", name, "--objective", objective, "--subword", "train", "--subword_vocab_size", "300"]
+    run_pretraining.main(["--corpus", corpus, *given, "--output_dir", str(folder), *QUICK])
+    results = results_of(folder)
+    assert results["after"]["eval_loss"] < results["before"]["eval_loss"]
+    model = AutoModel.from_pretrained(folder)
+    assert (
+        model(**AutoTokenizer.from_pretrained(folder)("the fox", return_tensors="pt")).last_hidden_state.shape[2] == 128
+    )
+
+
+def test_a_recipe_gives_flags_that_others_override(corpus, tmp_path):
+    folder = tmp_path / "run"
+    run_pretraining.main(["--recipe", "hashformer", "--corpus", corpus, "--output_dir", str(folder), *QUICK])
+    arguments = results_of(folder)["arguments"]
+    assert arguments["adam_beta2"] == 0.9999
+    assert arguments["max_steps"] == 6
+    assert arguments["neighbour_init"] is False
 
 
 def test_masked_lm_trains_its_own_subwords_and_its_loss_falls(corpus, tmp_path, monkeypatch):
@@ -81,6 +147,10 @@ def test_masked_lm_trains_its_own_subwords_and_its_loss_falls(corpus, tmp_path, 
         (["--objective", "nonsense"], "unknown objective.*shuffle-random"),
         (["--objective", "mlm"], "--subword"),
         (["--validation_split_percentage", "0"], "cannot be held out"),
+        (["--streaming", "true"], "--validation_corpus"),
+        (["--mix", "0.5", "0.5"], "one weight above 0"),
+        (["--recipe", "hashformers"], "unknown recipe.*hashformer"),
+        (["--variant", "bert-tiny", "--subword", "/no/such/tokenizer.json"], "subword"),
         (["--variant", "eelbert-tiny", "--subword", "/no/such/tokenizer.json"], "subword"),
     ],
 )

@@ -95,7 +95,10 @@ def test_a_stream_corrupts_like_the_objective_says(codec):
     labels = np.concatenate([item["labels"][1:-1] for item in items])
     assert 0.05 < (labels == 2).mean() < 0.25
     again = list(stream_of(codec, ShuffleRandom(0.2, 0.2)).epoch(0))
-    assert all((a["input_ids"] == b["input_ids"]).all() and a["labels"] == b["labels"] for a, b in zip(items, again, strict=True))
+    assert all(
+        (a["input_ids"] == b["input_ids"]).all() and a["labels"] == b["labels"]
+        for a, b in zip(items, again, strict=True)
+    )
     assert all(item["labels"][0] == item["labels"][-1] == IGNORED for item in items)
 
 
