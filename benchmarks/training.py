@@ -1,0 +1,113 @@
+"""Preparing a corpus and training on it, beside the stock pipeline of a vocabulary-bound BERT.
+
+    python -m benchmarks.training
+    python -m benchmarks.training --corpus "wikipedia/*.parquet" --documents 20000
+
+Preparation: texts → stored sequences with `prepare`, and the same texts through a Rust WordPiece in `datasets.map`, by
+the same number of processes. Training: forward, backward and AdamW step on the same batch shape; the peers are stock
+models with a vocabulary that is trained on the spot.
+"""
+
+import copy
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import datasets
+import torch
+from datasets import Dataset
+from transformers import DataCollatorForTokenClassification
+
+from benchmarks.measure import Comparison, compare, parser, report
+from vocabless.training.baselines import load_baseline_tokenizer
+from vocabless.training.corpus import load_text, prepare
+from vocabless.training.corruption import MaskedTokens, Objective, ShuffleRandom
+from vocabless.training.learners import Learner, load_learner
+from vocabless.training.sequences import PretrainingDataset
+from vocabless.training.subword import train_subword
+
+
+def preparation(documents: Dataset, subword: str, variant: str, processes: int, rounds: int) -> Comparison:
+    """Compares words/s from texts to stored sequences of 128 tokens."""
+    datasets.disable_caching()
+    words = sum(len(text.split()) for text in documents["text"])
+    codec = load_learner(variant, "shuffle-random", 128).codec
+    peer = load_baseline_tokenizer("bert-tiny", subword, max_length=10**9)
+
+    def tokenize(batch: dict[str, Any]) -> dict[str, Any]:
+        return {"input_ids": peer(batch["text"])["input_ids"]}
+
+    return compare(
+        f"preparation, {variant}, {processes} processes",
+        lambda: prepare(documents, copy.deepcopy(codec), 128, processes),  # a codec that has seen no word
+        lambda: documents.map(tokenize, batched=True, num_proc=processes, remove_columns=["text"]),
+        words,
+        "words/s",
+        rounds,
+        goal=10,
+    )
+
+
+def step(learner: Learner, objective: Objective, documents: Dataset, length: int, batch: int) -> Callable[[], None]:
+    """Returns one training step on a batch of the learner's own."""
+    sequences = PretrainingDataset(prepare(documents, learner.codec, length), learner.codec, objective, seed=0)
+    full = [item for item in sequences.__getitems__(range(4 * batch)) if len(item["labels"]) > length * 0.6][:batch]
+    inputs = DataCollatorForTokenClassification(
+        learner.tokenizer,
+        padding="max_length",
+        max_length=length,  # the same shape on both sides
+    )(full)
+    optimizer = torch.optim.AdamW(learner.model.parameters(), lr=1e-4)
+    learner.model.train()
+
+    def run() -> None:
+        learner.model(**inputs)["loss"].backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return run
+
+
+def main() -> None:
+    """Runs the benchmark."""
+    arguments = parser(__doc__)
+    arguments.add_argument("--corpus", default="pydocs", help="texts, as for run_pretraining.py")
+    arguments.add_argument("--documents", type=int, default=5000, help="of the corpus")
+    arguments.add_argument("--processes", type=int, default=2, help="that prepare")
+    arguments.add_argument("--size", default="tiny", help="of the encoders: tiny, mini, small or base")
+    arguments.add_argument("--batch", type=int, default=32, help="sequences of a training step")
+    arguments.add_argument("--length", type=int, default=128, help="tokens of a sequence")
+    given = arguments.parse_args()
+    torch.set_num_threads(given.threads or torch.get_num_threads())
+    datasets.disable_progress_bars()
+    documents = load_text(given.corpus)
+    documents = documents.select(range(min(given.documents, len(documents))))
+    with tempfile.TemporaryDirectory() as folder:
+        subword = str(Path(folder) / "tokenizer.json")
+        train_subword(documents, "wordpiece", 30_000).save(subword)
+        rows = [
+            preparation(documents, subword, variant, given.processes, given.rounds)
+            for variant in ("hashformer-md5-pool-tiny", "eelbert-word-tiny", "hashformer-lsh-proj-tiny")
+        ]
+        shape = {"documents": documents.select(range(min(500, len(documents)))), "length": given.length}
+        shape["batch"] = given.batch
+
+        def run(model: str, objective: str) -> Callable[[], None]:
+            reads_subwords = model.startswith(("bert", "eelbert"))
+            learner = load_learner(model, objective, given.length, subword if reads_subwords else None)
+            return step(learner, MaskedTokens() if objective == "mlm" else ShuffleRandom(), **shape)
+
+        ours = f"hashformer-lsh-proj-{given.size}", "shuffle-random"
+        bert, eelbert = f"bert-{given.size}", f"eelbert-{given.size}"
+        peers = [(bert, "mlm", None), (bert, "shuffle-random", 1.0), (eelbert, "mlm", 2.8)]
+        for model, objective, goal in peers if given.size != "small" else peers[:2]:
+            rows_of = " on masked rows" if model == eelbert else ""
+            name = f"step, {ours[0]} S+R : {model} {'MLM' if objective == 'mlm' else 'S+R'}{rows_of}"
+            tokens = given.batch * given.length
+            rows.append(compare(name, run(*ours), run(model, objective), tokens, "tokens/s", given.rounds, goal))
+    report("training", rows, given.output)
+
+
+if __name__ == "__main__":
+    main()
