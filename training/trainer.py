@@ -126,5 +126,5 @@ def remove_torn_checkpoints(folder: str | os.PathLike[str]) -> None:
 def _is_full_disk(error: Exception) -> bool:
     # torch's and safetensors' writers raise errors of their own
     told = str(error)
-    is_writer = "PytorchStreamWriter" in told or f"os error {errno.ENOSPC}" in told
+    is_writer = "inline_container" in told or f"os error {errno.ENOSPC}" in told
     return is_writer or (isinstance(error, OSError) and error.errno == errno.ENOSPC)
