@@ -3,6 +3,7 @@
 
 import copy
 import json
+import math
 import os
 import shutil
 from collections.abc import Iterable
@@ -23,7 +24,7 @@ from vocabless.training.problems import Problem, Tagging
 from vocabless.training.run_folder import RESULTS, claim, versions, write_json
 from vocabless.training.starting_models import Start, longest_sequence
 from vocabless.training.tasks import Examples, Task
-from vocabless.training.trainer import ResumableTrainer
+from vocabless.training.trainer import ResumableTrainer, TrainingStopped
 
 # Where a command writes, how it reports and which runs it asks for do not make its runs other runs.
 NOT_PART_OF_A_RUN = (
@@ -204,7 +205,7 @@ def _run(task: Task, folder: Path, start: Start, arguments: GlueArguments, train
     problem = task.problem
     set_seed(training.seed)
     with training.main_process_first(desc="loading the model"):
-        model, tokenizer = start.load(problem, [*task.train.texts, *(task.train.pairs or [])], folder)
+        model, tokenizer = start.load(problem, task.train.plain_texts(), folder)
     limit = longest_sequence(model, tokenizer)
     if not 3 <= arguments.max_seq_length <= limit:
         raise ValueError(
@@ -236,6 +237,10 @@ def _run(task: Task, folder: Path, start: Start, arguments: GlueArguments, train
         for suffix, encoded in validation.items()
         for name, value in trainer.evaluate(encoded).items()
     }
+    if not math.isfinite(measures["loss"]):  # the last step of all may be the one that diverges
+        raise TrainingStopped(
+            f"the loss of the evaluation is {measures['loss']}. Try a lower --learning_rate in another folder."
+        )
     if training.do_predict:
         measures |= _predict(
             trainer, task, {suffix: encode(examples) for suffix, examples in task.test.items()}, folder

@@ -44,6 +44,11 @@ class Examples:
     def __len__(self) -> int:
         return len(self.texts)
 
+    def plain_texts(self) -> list[str]:
+        """Returns all texts and pairs as strings."""
+        texts = [text if isinstance(text, str) else " ".join(text) for text in self.texts]
+        return [*texts, *(self.pairs or [])]
+
     def sample(self, limit: int | None) -> "Examples":
         """Returns `limit` of them drawn at random, in their order; all if it is None or no limit."""
         if limit is None or limit >= len(self):

@@ -1,0 +1,339 @@
+import json
+import random
+from pathlib import Path
+
+import huggingface_hub
+import numpy as np
+import pytest
+from datasets import Dataset, load_dataset
+from safetensors.torch import load_file
+from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
+
+import run_glue
+from vocabless import VocablessForTokenClassification, load_config, load_tokenizer
+from vocabless.training import finetuning
+from vocabless.training.encoded_examples import EncodedExamples
+from vocabless.training.glue import GLUE
+from vocabless.training.problems import Tagging
+from vocabless.training.tasks import Examples
+from vocabless.training.trainer import ResumableTrainer
+
+MODEL = "hashformer-lsh-proj-tiny"
+QUICK = ["--num_train_epochs", "1", "--per_device_train_batch_size", "8", "--max_seq_length", "16",
+         "--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none"]  # fmt: skip
+WORDS = "red blue green small large old new dog cat house river stone".split()
+
+
+def sentence(chance):
+    return " ".join(chance.choice(WORDS) for _ in range(chance.randint(3, 7)))
+
+
+def texts(count, seed=0):
+    chance = random.Random(seed)
+    return [sentence(chance) for _ in range(count)]
+
+
+def run(*arguments):
+    run_glue.main([*QUICK, *map(str, arguments)])
+
+
+def results(folder):
+    return json.loads((Path(folder) / "results.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def glue(tmp_path_factory):
+    """All nine tasks, tiny, with files that are named as the official ones and two that are not."""
+    folder = tmp_path_factory.mktemp("glue")
+    for row in GLUE.values():
+        (folder / row.name).mkdir()
+        for number, split in enumerate((*row.splits, *row.test_splits)):
+            count, chance = 24 if split == "train" else 10, random.Random(number)
+            columns = {name: texts(count, seed=number + place) for place, name in enumerate(row.texts)}
+            labels = [chance.randrange(len(row.labels)) if row.labels else 5 * chance.random() for _ in range(count)]
+            columns["label"] = [-1] * count if split.startswith("test") else labels
+            name = {"validation_mismatched": "validation_mismatched_partial"}.get(split, split)
+            Dataset.from_dict(columns).to_parquet(str(folder / row.name / f"{name}.parquet"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def finished(glue, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "all"
+    run("--model_name_or_path", MODEL, "--task_name", "all", "--data_dir", glue, "--output_dir", folder)
+    return folder
+
+
+def test_all_tasks_give_a_table_with_three_averages_and_floors_of_the_labels(finished, glue):
+    table = (finished / "table.md").read_text()
+    assert [
+        name for name in ("HashFormers", "EELBERT base", "EELBERT small") if f"| average | {name}" not in table
+    ] == []
+    assert "validation_mismatched_partial.parquet has 10 rows, the official one 9,832" in table
+    top = results(finished)
+    assert set(top["scores"]) == set(GLUE)
+    labels = load_dataset("parquet", data_files=str(glue / "sst2" / "validation.parquet"), split="train")["label"]
+    share = max(np.mean(labels), 1 - np.mean(labels))
+    assert top["floors"]["sst2"]["accuracy"] == pytest.approx(share)
+    assert f"{100 * share:.1f}" in table
+    assert set(top["scores"]["mnli"]["42"]) == {"accuracy", "accuracy_mm"}
+    assert set(top["scores"]["stsb"]["42"]) == {"pearson", "spearman"}
+    assert {"torch", "evaluate", "scikit-learn"} <= set(top["versions"])
+    assert top["arguments"]["learning_rate"] == 3e-5
+
+
+def test_a_run_leaves_a_checkpoint_that_every_auto_class_loads(finished):
+    folder = finished / "sst2" / "seed-42"
+    assert not list(folder.glob("checkpoint-*"))
+    model = AutoModelForSequenceClassification.from_pretrained(folder)
+    assert model.config.id2label == {0: "negative", 1: "positive"}
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    assert model(**tokenizer("a word", return_tensors="pt")).logits.shape == (1, 2)
+    assert AutoModel.from_pretrained(folder).config.variant == MODEL
+    assert {"loss", "accuracy"} <= set(results(folder)["measures"])
+
+
+def test_the_same_command_reads_what_is_finished_and_seeds_may_be_added(finished, glue, monkeypatch):
+    begun = []
+    resume = ResumableTrainer.resume
+    monkeypatch.setattr(ResumableTrainer, "resume", lambda self: begun.append(self.args.output_dir) or resume(self))
+    given = ["--model_name_or_path", MODEL, "--data_dir", glue, "--output_dir", finished]
+    run(*given, "--task_name", "all")
+    assert begun == []
+    run(*given, "--task_name", "rte", "sst2", "--seeds", "2", "--baseline_run", finished, "--summary", "median")
+    assert [Path(folder).parts[-2:] for folder in begun] == [("rte", "seed-43"), ("sst2", "seed-43")]
+    top = results(finished)
+    assert list(top["scores"]["rte"]) == ["42", "43"] and top["summary_by"] == "median"
+    assert set(top["performance_retention_ratio"]["sst2"]) == {"accuracy"}
+
+
+def test_a_folder_of_other_arguments_is_left_alone(finished, glue):
+    before = (finished / "results.json").read_text()
+    with pytest.raises(SystemExit, match="differs in learning_rate"):
+        run("--model_name_or_path", MODEL, "--task_name", "rte", "--data_dir", glue, "--output_dir", finished,
+            "--learning_rate", "1")  # fmt: skip
+    assert (finished / "results.json").read_text() == before
+
+
+def test_an_interrupted_run_ends_with_the_same_weights(glue, tmp_path, monkeypatch):
+    given = ["--model_name_or_path", MODEL, "--task_name", "rte", "--data_dir", glue, "--num_train_epochs", "3"]
+    run(*given, "--output_dir", tmp_path / "whole")
+
+    step = ResumableTrainer.training_step
+
+    def interrupted(self, *arguments, **keywords):
+        if self.state.global_step == 5:
+            raise KeyboardInterrupt
+        return step(self, *arguments, **keywords)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ResumableTrainer, "training_step", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run(*given, "--output_dir", tmp_path / "broken")
+    assert list((tmp_path / "broken" / "rte" / "seed-42").glob("checkpoint-*"))
+    run(*given, "--output_dir", tmp_path / "broken")
+    files = [tmp_path / name / "rte" / "seed-42" / "model.safetensors" for name in ("whole", "broken")]
+    whole, broken = map(load_file, files)
+    assert all((whole[name] == broken[name]).all() for name in whole)
+    # both times the best epoch, not the last, is what is kept and measured
+    log = [line["eval_accuracy"] for line in results(files[0].parent)["log"] if "eval_accuracy" in line]
+    assert results(files[0].parent)["measures"]["accuracy"] == max(log)
+
+
+def test_a_stock_shape_trains_its_own_subwords_and_its_checkpoint_goes_on(glue, tmp_path):
+    given = ["--task_name", "rte", "--data_dir", glue]
+    run(*given, "--model_name_or_path", "bert-tiny", "--tokenizer_name", "train", "--subword_vocab_size", "100",
+        "--output_dir", tmp_path / "stock", "--train_sampling_strategy", "group_by_length")  # fmt: skip
+    checkpoint = tmp_path / "stock" / "rte" / "seed-42"
+    assert AutoModel.from_pretrained(checkpoint).config.model_type == "bert"
+    # mnli has three labels where rte has two: the head is made anew
+    given[1] = "mnli"
+    run(*given, "--model_name_or_path", checkpoint, "--output_dir", tmp_path / "next", "--do_predict")
+    written = [tmp_path / "next" / "mnli" / "seed-42" / f"predictions{suffix}.jsonl" for suffix in ("", "_mm")]
+    rows = [json.loads(line) for line in written[0].read_text().splitlines()]
+    assert len(rows) == 10 and set(rows[0]["probabilities"]) == {"entailment", "neutral", "contradiction"}
+    assert written[1].is_file()
+
+
+def test_subword_variants_train_their_own_subwords(glue, tmp_path):
+    run("--task_name", "sst2", "--data_dir", glue, "--model_name_or_path", "eelbert-tiny", "--tokenizer_name", "train",
+        "--output_dir", tmp_path / "run")  # fmt: skip
+    assert AutoTokenizer.from_pretrained(tmp_path / "run" / "sst2" / "seed-42").tokenize("red") != []
+
+
+def write(folder, name, columns):
+    table = Dataset.from_dict(columns)
+    file = folder / name
+    if file.suffix == ".parquet":
+        table.to_parquet(str(file))
+    elif file.suffix == ".csv":
+        table.to_csv(str(file), index=False)
+    else:
+        table.to_json(str(file))
+    return file
+
+
+def test_strings_and_integers_are_one_label_and_are_learned(tmp_path):
+    chance = random.Random(1)
+    colours = [chance.choice(["red", "blue"]) for _ in range(64)]
+    data = write(tmp_path, "colours.csv", {"sentence": [f"{c} {c} stone" for c in colours], "label": colours})
+    run("--model_name_or_path", MODEL, "--train_file", data, "--validation_file", data, "--test_file", data,
+        "--do_predict", "--learning_rate", "3e-3", "--num_train_epochs", "3",
+        "--output_dir", tmp_path / "run")  # fmt: skip
+    folder = tmp_path / "run" / "colours" / "seed-42"
+    assert results(folder)["measures"]["accuracy"] == 1
+    rows = [json.loads(line) for line in (folder / "predictions.jsonl").read_text().splitlines()]
+    assert [row["label"] for row in rows] == colours
+    assert all(sum(row["probabilities"].values()) == pytest.approx(1, abs=1e-4) for row in rows)
+
+
+def test_numbers_are_a_regression_over_pairs_with_a_held_out_part(tmp_path):
+    columns = {"a": texts(30), "b": texts(30, 1), "label": [index / 7 for index in range(30)], "who": [0, 1, 2] * 10}
+    data = write(tmp_path, "pairs.parquet", columns)
+    run("--model_name_or_path", MODEL, "--train_file", data, "--text_column", "a", "--text_pair_column", "b",
+        "--group_column", "who", "--test_file", data, "--do_predict", "--output_dir", tmp_path / "run")  # fmt: skip
+    folder = tmp_path / "run" / "pairs" / "seed-42"
+    assert {"pearson", "spearman", "test_pearson"} <= set(results(folder)["measures"])
+    assert json.loads((folder / "predictions.jsonl").read_text().splitlines()[0]).keys() == {"value"}
+    assert "evaluated on 10 rows held out" in (tmp_path / "run" / "table.md").read_text()
+
+
+def test_lists_are_many_labels_with_positions_if_they_are_patent_classes(tmp_path):
+    codes = [["A01B"], ["A01B", "C07D"], ["C07D", "A01B"], []] * 8
+    data = write(tmp_path, "claims.jsonl", {"text": texts(32), "labels": codes})
+    run("--model_name_or_path", MODEL, "--train_file", data, "--validation_file", data, "--test_file", data,
+        "--do_predict", "--cpc_positions", "--threshold", "0.01", "--output_dir", tmp_path / "run",
+        "--recipe", "elementwise-patents")  # fmt: skip
+    folder = tmp_path / "run" / "claims" / "seed-42"
+    measures = results(folder)["measures"]
+    assert measures["micro_recall"] == 1  # every probability is above one in a hundred
+    row = json.loads((folder / "predictions.jsonl").read_text().splitlines()[0])
+    assert row["labels"] == ["First-A01B", "First-C07D", "Later-A01B", "Later-C07D"]
+
+
+def test_labels_in_one_string_are_separated_as_csv_needs_it(tmp_path):
+    data = write(tmp_path, "train.csv", {"text": texts(16), "label": ["a; b", "b", "a", "c"] * 4})
+    run("--model_name_or_path", MODEL, "--train_file", data, "--validation_file", data, "--label_separator", ";",
+        "--output_dir", tmp_path / "run")  # fmt: skip
+    config = json.loads((tmp_path / "run" / tmp_path.name / "seed-42" / "config.json").read_text())
+    assert config["problem_type"] == "multi_label_classification" and set(config["label2id"]) == {"a", "b", "c"}
+
+
+def test_lists_of_words_and_tags_are_tagged_word_by_word_in_the_files_order(tmp_path):
+    chance = random.Random(3)
+    words = [[chance.choice([*WORDS, "it's"]) for _ in range(chance.randint(1, 20))] for _ in range(60)]
+    tags = [["B-beast" if word in ("dog", "cat") else "O" for word in row] for row in words]
+    data = write(tmp_path, "beasts.parquet", {"tokens": words, "ner_tags": tags})
+    run("--model_name_or_path", "hashformer-md5-pool-tiny", "--train_file", data, "--validation_file", data,
+        "--test_file", data, "--do_predict", "--learning_rate", "5e-3", "--num_train_epochs", "6",
+        "--train_sampling_strategy", "group_by_length", "--output_dir", tmp_path / "run")  # fmt: skip
+    folder = tmp_path / "run" / "beasts" / "seed-42"
+    assert results(folder)["measures"]["entity_f1"] > 0.95
+    found = [json.loads(line)["labels"] for line in (folder / "predictions.jsonl").read_text().splitlines()]
+    assert [len(row) for row in found] == [len(row) for row in words]
+    pairs = [(f, t) for row, right in zip(found, tags, strict=True) for f, t in zip(row, right, strict=True) if f]
+    assert np.mean([f == t for f, t in pairs]) > 0.95
+    lost = sum(tag is None for row in found for tag in row)
+    assert lost and f"{lost} of " in (tmp_path / "run" / "table.md").read_text()  # sequences are cut at 16 tokens
+
+
+@pytest.mark.parametrize("size", [7, 64])
+def test_the_evaluation_loss_does_not_depend_on_the_batch_size(tmp_path, size):
+    chance = random.Random(5)
+    words = [texts(1, seed)[0].split()[: chance.randint(1, 7)] * chance.randint(1, 3) for seed in range(40)]
+    problem = Tagging(["O", "B-a"])
+    examples = Examples(words, labels=[[chance.choice(problem.labels) for _ in row] for row in words])
+    tokenizer = load_tokenizer(MODEL)
+    model = VocablessForTokenClassification(load_config(MODEL, **problem.config))
+
+    def loss(batch_size):
+        trainer = ResumableTrainer(
+            model=model,
+            args=finetuning.GlueTrainingArguments(
+                output_dir=str(tmp_path), per_device_eval_batch_size=batch_size, use_cpu=True, disable_tqdm=True
+            ).of_run(tmp_path, 1, problem),
+            eval_dataset=EncodedExamples(examples, problem, tokenizer, 64),
+            data_collator=problem.collator(tokenizer),
+            compute_metrics=problem.measure,
+        )
+        return trainer.evaluate()["eval_loss"]
+
+    assert loss(size) == pytest.approx(loss(1), abs=1e-5)
+
+
+GOOD = {"text": ["a b", "c d"] * 4, "label": ["x", "y"] * 4}
+
+
+@pytest.mark.parametrize(
+    ("train", "validation", "arguments", "sentence"),
+    [
+        (GOOD, GOOD, ["--text_column", "body"], "no column body; its columns are text, label"),
+        ({"words": ["a"], "kind": ["x"]}, None, [], "no column label or"),
+        (GOOD, {"text": ["a"], "label": ["z"]}, [], "never saw: z"),
+        (GOOD, {"text": [], "label": []}, [], "has no rows|is empty"),
+        ({"text": [1, 2], "label": ["x", "y"]}, None, [], "holds int64, not text"),
+        ({"text": ["a", None], "label": ["x", "y"]}, None, [], "row 1 of the column 'text'"),
+        ({"text": ["a", "b"], "label": ["x", None]}, None, [], "row 1 of train has no label"),
+        ({"text": ["a", "b"], "label": [[0.5], [0.5]]}, None, [], "labels are strings, integers"),
+        ({"text": ["a", "b"], "label": ["x", "x"]}, None, [], "at least two"),
+        ({"text": [["a"], ["b"]], "label": [["O", "O"], ["O"]]}, None, [], "row 0 of train has 1 words but 2 tags"),
+        (GOOD, GOOD, ["--task_type", "regression"], "no numbers"),
+        (GOOD, GOOD, ["--task_type", "clustering"], "unknown task type.*token_classification"),
+        (GOOD, GOOD, ["--cpc_positions"], "--cpc_positions relabels lists"),
+        (GOOD, GOOD, ["--max_seq_length", "513"], "give 3 to 512"),
+        (GOOD, None, ["--validation_split_percentage", "0"], "cannot be held out"),
+        (GOOD, GOOD, ["--seeds", "0"], "at least 1"),
+        (GOOD, GOOD, ["--task_name", "rte"], "--task_name and --train_file names the data"),
+        (GOOD, GOOD, ["--baseline_run", "no/such"], "holds no scores"),
+        (GOOD, GOOD, ["--tokenizer_name", "train"], "has no use for --tokenizer_name"),
+        (GOOD, GOOD, ["--model_name_or_path", "bert-tiny"], "give --tokenizer_name PATH, or train"),
+        (GOOD, GOOD, ["--model_name_or_path", "no-such-model"], "cannot be loaded"),
+        (GOOD, GOOD, ["--validation_file", "none.csv"], "'none.csv' does not exist"),
+        (GOOD, GOOD, ["--recipe", "none"], "unknown recipe"),
+        (
+            GOOD,
+            GOOD,
+            ["--learning_rate", "1e30", "--warmup_steps", "0"],
+            "the loss of the evaluation is nan.*Try a lower --learning_rate",
+        ),
+        (GOOD, GOOD, ["--learning_rate", "1e30", "--num_train_epochs", "3"], "Try a lower --learning_rate"),
+    ],
+)
+def test_a_mistake_ends_with_one_sentence(tmp_path, monkeypatch, train, validation, arguments, sentence):
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    given = ["--model_name_or_path", MODEL, "--output_dir", tmp_path / "run"]
+    given += ["--train_file", write(tmp_path, "train.parquet", train)]
+    if validation is not None:
+        given += ["--validation_file", write(tmp_path, "validation.jsonl", validation)]
+    with pytest.raises(SystemExit, match=sentence) as raised:
+        run(*given, *arguments)
+    assert str(raised.value).startswith("run_glue.py: ")
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--task_name", "sst"], "unknown task sst; choose from cola"),
+        (["--task_name", "rte", "--data_dir", "no/such"], "is no folder"),
+        ([], "nothing names the data"),
+    ],
+)
+def test_a_task_that_is_not_there_is_named(tmp_path, arguments, sentence):
+    with pytest.raises(SystemExit, match=sentence):
+        run("--model_name_or_path", MODEL, "--output_dir", tmp_path / "run", *arguments)
+
+
+def test_a_missing_file_of_a_task_is_named(glue, tmp_path):
+    (tmp_path / "rte").mkdir()
+    with pytest.raises(SystemExit, match=r"holds no train\.parquet"):
+        run(
+            "--model_name_or_path",
+            MODEL,
+            "--task_name",
+            "rte",
+            "--data_dir",
+            tmp_path,
+            "--output_dir",
+            tmp_path / "run",
+        )
