@@ -100,14 +100,15 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
 
     # -- Corpora -----------------------------------------------------------------------------------------------------
 
-    def raw_blocks(self, texts: Sequence[str]) -> list[Bytes]:
-        """Returns each text as stored: (units, K) uint8 without special tokens, or (units, K + 1) with the length last.
+    def raw_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
+        """Returns the units of all texts end to end, as stored, and how many each text has.
 
+        A stored unit is K bytes, or K + 1 with the length last: (units, K or K + 1) uint8, without special tokens.
         `widen` turns them into `input_ids`.
         """
         batch = self._splitter.units_of_batch(texts)
-        raw = narrow(self._cache.blocks([unit for units in batch for unit in units]), self._coder.pads)
-        return np.split(raw, np.cumsum([len(units) for units in batch])[:-1]) if batch else []
+        blocks = self._cache.blocks([unit for units in batch for unit in units])
+        return narrow(blocks, self._coder.pads), [len(units) for units in batch]
 
     def widen(self, raw: Bytes) -> Integers:
         """Returns the elements, (…, K) int64, of stored blocks."""

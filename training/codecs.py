@@ -33,8 +33,8 @@ class Codec(Protocol):
     raw_block_size: int
     mask: Integers
 
-    def raw_blocks(self, texts: Sequence[str]) -> list[Bytes]:
-        """Returns the stored tokens, (n, raw_block_size), of each text."""
+    def raw_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
+        """Returns the stored tokens of all texts end to end, (n, raw_block_size), and how many each text has."""
         ...
 
     def targets(self, texts: Sequence[str]) -> Targets | None:
@@ -69,7 +69,7 @@ class BlockCodec:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_first_pieces": {}}
 
-    def raw_blocks(self, texts: Sequence[str]) -> list[Bytes]:
+    def raw_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
         """Stores, see `Codec`."""
         return self.tokenizer.raw_blocks(texts)
 
@@ -117,13 +117,14 @@ class IdCodec:
         self.raw_block_size = 4
         self.mask = np.array([tokenizer.mask_token_id])
 
-    def raw_blocks(self, texts: Sequence[str]) -> list[Bytes]:
+    def raw_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
         """Stores, see `Codec`."""
-        return [ids.view(np.uint8).reshape(-1, 4) for ids in self._ids(texts)]
+        ids, lengths = self._ids(texts)
+        return ids.view(np.uint8).reshape(-1, 4), lengths
 
     def targets(self, texts: Sequence[str]) -> Targets | None:
         """Repeats the ids, see `Codec`."""
-        return np.concatenate([*self._ids(texts), np.empty(0, np.int32)]) if self.with_targets else None
+        return self._ids(texts)[0] if self.with_targets else None
 
     def widen(self, raw: Bytes) -> Integers:
         """Reads, see `Codec`."""
@@ -133,9 +134,10 @@ class IdCodec:
         """Returns (n + 2,), see `Codec`."""
         return np.array([self.tokenizer.cls_token_id, *blocks[:, 0].tolist(), self.tokenizer.sep_token_id])
 
-    def _ids(self, texts: Sequence[str]) -> list[Targets]:
+    def _ids(self, texts: Sequence[str]) -> tuple[Targets, list[int]]:
         encodings = self.tokenizer.backend_tokenizer.encode_batch(list(texts), add_special_tokens=False)
-        return [np.array(encoding.ids, "<i4") for encoding in encodings]
+        ids = [encoding.ids for encoding in encodings]
+        return np.array([i for row in ids for i in row], "<i4"), [len(row) for row in ids]
 
 
 def special_block(special_id: int, block_size: int) -> Integers:

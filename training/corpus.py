@@ -117,10 +117,10 @@ def prepare(documents: AnyDataset, codec: Codec, max_seq_length: int, num_proc: 
 def pack(batch: dict[str, list[Any]], codec: Codec, room: int) -> dict[str, list[bytes]]:
     """Returns the texts of `batch` as sequences of up to `room` tokens: whole sentences, documents end to end."""
     texts = [sentence for text in batch["text"] if text for sentence in sentences(text)]
-    blocks = codec.raw_blocks(texts)
-    cuts = sequence_ends(map(len, blocks), room)
-    ranges = list(zip([0, *cuts], cuts, strict=False))
-    columns = {"blocks": _bytes(np.concatenate([np.empty((0, codec.raw_block_size), np.uint8), *blocks]), ranges)}
+    blocks, lengths = codec.raw_blocks(texts)
+    ends = sequence_ends(lengths, room)
+    ranges = list(zip([0, *ends], ends, strict=False))
+    columns = {"blocks": _bytes(blocks, ranges)}
     targets = codec.targets(texts)
     return columns if targets is None else {**columns, "targets": _bytes(targets, ranges)}
 

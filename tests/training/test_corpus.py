@@ -123,8 +123,9 @@ def test_sentences_are_the_text_and_have_its_tokens(name):
     assert len(parts) == 11
     assert sentences("") == []
     if name != "ewe-bert-bytes-base":  # its blocks span what lies between sentences
-        apart = np.concatenate(tokenizer.raw_blocks(parts))
+        apart, lengths = tokenizer.raw_blocks(parts)
         assert (apart == tokenizer.raw_blocks([text])[0]).all()
+        assert lengths == [len(tokenizer.tokenize(part)) for part in parts]
 
 
 def test_sequences_end_with_sentences_and_lose_nothing():
