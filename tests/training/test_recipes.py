@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from transformers import HfArgumentParser, TrainingArguments
 
+from vocabless.training.finetuning import GlueArguments, GlueTrainingArguments
 from vocabless.training.recipes import FOLDER, list_recipes, parse_with_recipe, read_recipe
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,7 +43,13 @@ def test_the_recipes_of_the_package_are_read_by_name():
     assert {"proformer", "elementwise-patents"} <= set(list_recipes())
     for name in list_recipes():
         assert read_recipe(name) == read_recipe(FOLDER / f"{name}.yaml")
-    assert parse("--recipe", "proformer")[1].learning_rate == 3e-4
+
+
+@pytest.mark.parametrize(("name", "rate"), [("proformer", 3e-4), ("elementwise-patents", 2e-5)])
+def test_the_recipes_for_fine_tuning_set_flags_of_its_script(name, rate):
+    parser = HfArgumentParser((GlueArguments, GlueTrainingArguments))
+    _, training = parse_with_recipe(parser, ["--model_name_or_path", "bert-tiny", "--recipe", name])
+    assert training.learning_rate == rate and training.lr_scheduler_type == "linear"
 
 
 def test_a_key_that_is_no_flag_is_refused_and_near_ones_are_named(tmp_path):
