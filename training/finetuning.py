@@ -194,8 +194,9 @@ def fine_tune(
     folder = Path(str(training.output_dir)) / task.name / f"seed-{seed}"
     if not (folder / RESULTS).is_file():
         _run(task, folder, start, arguments, training.of_run(folder, seed, task.problem))
-    for checkpoint in folder.glob("checkpoint-*"):
-        shutil.rmtree(checkpoint, ignore_errors=training.process_index > 0)
+    if training.process_index == 0:
+        for checkpoint in folder.glob("checkpoint-*"):
+            shutil.rmtree(checkpoint)
     results: dict[str, Any] = json.loads((folder / RESULTS).read_text(encoding="utf-8"))
     return results
 
