@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+from accelerate import PartialState
 from datasets import Dataset
 from transformers import HfArgumentParser
 from transformers.utils import logging as transformers_logging
@@ -95,6 +96,9 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
         given = {"arguments": identity(arguments, training), "versions": all_versions()}
         runs = {"runs": {task: {seed: _brief(run) for seed, run in seeds.items()} for task, seeds in done.items()}}
         write_json(folder / RESULTS, report.as_json() | runs | given)
+    state = PartialState()
+    state.wait_for_everyone()
+    state.destroy_process_group()
 
 
 def load_tasks(arguments: GlueArguments) -> list[Task]:
