@@ -1,0 +1,179 @@
+"""The authors' HashFormers weights give the authors' outputs, and nothing of a checkpoint is lost in silence."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from hashformer_oracle import (
+    BOS, EOS, KINDS, MASK, NUM_BUCKETS, ORDINARY, PAD, SHAPE, UNK, logits, md5_digests, random_weights,
+)  # fmt: skip
+from safetensors.torch import save_file
+from transformers import AutoModel, AutoModelForPreTraining, AutoTokenizer
+
+from vocabless.conversion.__main__ import main
+from vocabless.conversion.hashformer import convert
+
+TEXTS = ["The quick brown fox, at 25 °C!", "naïve: 日本語 words"]
+OURS = {PAD: 0, UNK: 1, BOS: 2, EOS: 3, MASK: 4}
+ORACLE_FLAGS = {"atol": 1e-5, "rtol": 1e-5}
+
+
+@pytest.fixture
+def published(tmp_path):
+    """Writes the authors' folder; returns its path."""
+
+    def write(kind: str, weights: dict | None = None, name: str = "hashformer-md5", pickled: bool = True) -> str:
+        folder = tmp_path / f"{name}-{kind}"
+        folder.mkdir()
+        (folder / "config.json").write_text(json.dumps(SHAPE))
+        weights = random_weights(kind) if weights is None else weights
+        if pickled:
+            torch.save(weights, folder / "pytorch_model.bin")
+        else:
+            save_file(weights, folder / "model.safetensors")
+        return str(folder)
+
+    return write
+
+
+def to_blocks(kind: str, coder: str, sequences: list) -> torch.Tensor:
+    """The oracle's tokens as blocks."""
+    size = 1 if (kind, coder) == ("emb", "lsh") else 16
+    return torch.tensor(
+        [
+            [[b + 5 for b in word.to_bytes(size, "big")] if special == ORDINARY else [OURS[special]] + [0] * (size - 1)
+             for special, word in row]
+            for row in sequences
+        ]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("coder", ["md5", "lsh"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_logits_are_those_of_the_authors_forward_pass(kind: str, coder: str) -> None:
+    limit = NUM_BUCKETS if (kind, coder) == ("emb", "lsh") else 2**128
+    words = [(ORDINARY, value % limit) for value in (0, 2**128 - 1, *md5_digests(" ".join(TEXTS)))]
+    rows = [[(BOS, 0), *words, (MASK, 0), (EOS, 0)], [(BOS, 0), (UNK, 0), *words[2:7], (EOS, 0)]]
+    rows[1] += [(PAD, 0)] * (len(rows[0]) - len(rows[1]))
+    weights = random_weights(kind)
+    model = convert(SHAPE, weights, coder).model
+    mask = torch.tensor([[int(special != PAD) for special, _ in row] for row in rows])
+    with torch.no_grad():
+        ours = model(to_blocks(kind, coder, rows), attention_mask=mask).logits
+    torch.testing.assert_close(ours[mask.bool()], logits(kind, weights, rows)[mask.bool()], **ORACLE_FLAGS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_md5_model_is_the_same_from_text_to_logits(kind: str, published, tmp_path: Path) -> None:
+    source, target = published(kind), tmp_path / "converted"
+    main(["hashformer", source, str(target)])
+    tokenizer = AutoTokenizer.from_pretrained(target)
+    model = AutoModelForPreTraining.from_pretrained(target)
+    for text in TEXTS:
+        row = [(BOS, 0), *((ORDINARY, digest) for digest in md5_digests(text)), (EOS, 0)]
+        with torch.no_grad():
+            ours = model(**tokenizer(text, return_tensors="pt")).logits
+        torch.testing.assert_close(ours, logits(kind, random_weights(kind), [row]), **ORACLE_FLAGS)
+    assert tokenizer.model_max_length == SHAPE["max_position_embeddings"] - 2
+
+
+def test_every_tensor_is_mapped_or_named_as_dropped(published, tmp_path: Path, capsys) -> None:
+    source, target = published("pool", pickled=False), tmp_path / "converted"
+    main(["hashformer", source, str(target)])
+    told = capsys.readouterr().out
+    converted = convert(SHAPE, random_weights("pool"), "md5")
+    assert converted.mapped + len(converted.dropped) == len(random_weights("pool"))
+    assert set(converted.dropped) == {
+        "roberta.embeddings.position_ids", "roberta.pooler.dense.weight", "roberta.pooler.dense.bias",
+    }  # fmt: skip
+    assert all(name in told and name in (target / "README.md").read_text() for name in converted.dropped)
+    assert told.splitlines()[-1] == f"The checkpoint is in {target}."
+
+
+def test_a_checkpoint_without_head_becomes_a_base_model(published, tmp_path: Path) -> None:
+    bare = {n.removeprefix("roberta."): w for n, w in random_weights("proj").items() if not n.startswith("dense.")}
+    main(["hashformer", published("proj", bare), str(tmp_path / "converted")])
+    model = AutoModel.from_pretrained(tmp_path / "converted")
+    expected = random_weights("proj")["roberta.embeddings.proj_mat.weight"]
+    assert type(model).__name__ == "VocablessModel" and torch.equal(model.front_end.weight, expected)
+
+
+def test_an_lsh_model_says_that_its_tokenizer_differs(published, tmp_path: Path, capsys) -> None:
+    source, target = published("add", name="hashformer-lsh"), tmp_path / "converted"
+    main(["hashformer", source, str(target)])
+    assert "blocks than those that the model was trained on" in capsys.readouterr().out
+    assert "blocks than those that the model was trained on" in (target / "README.md").read_text()
+    assert AutoTokenizer.from_pretrained(target).coder == "lsh"
+
+
+class Program:
+    """What a pickle can hold and a checkpoint must not."""
+
+
+def spoil(folder: Path, how: str) -> None:
+    file = folder / "pytorch_model.bin"
+    weights = torch.load(file)
+    if how == "truncated":
+        file.write_bytes(file.read_bytes()[:20_000])
+    elif how == "program":
+        torch.save({"weights": Program()}, file)
+    elif how == "list":
+        torch.save(list(weights.values()), file)
+    elif how == "no weights":
+        file.unlink()
+    elif how == "no config":
+        (folder / "config.json").unlink()
+    elif how == "bad config":
+        (folder / "config.json").write_text("{")
+    elif how == "another width":
+        (folder / "config.json").write_text(json.dumps(SHAPE | {"intermediate_size": 40}))
+    elif how == "missing":
+        torch.save({n: w for n, w in weights.items() if n != "roberta.embeddings.LayerNorm.bias"}, file)
+    elif how == "unexpected":
+        torch.save(weights | {"lm_head.bias": torch.zeros(3)}, file)
+    elif how == "no hashformer":
+        torch.save({n: w for n, w in weights.items() if "proj_mat" not in n}, file)
+    elif how == "unlike widths":
+        torch.save(weights | {"roberta.embeddings.proj_mat_2.weight": torch.zeros(32, 64)}, file)
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ("truncated", "cannot be read"),
+        ("program", "holds more than tensors"),
+        ("list", "no tensors by name"),
+        ("no weights", "no model.safetensors and no pytorch_model.bin"),
+        ("no config", "no config.json"),
+        ("bad config", "is no JSON"),
+        ("another width", "roberta.encoder.layer.0.intermediate.dense.weight"),
+        ("missing", "lacks roberta.embeddings.LayerNorm.bias"),
+        ("unexpected", "also has lm_head.bias"),
+        ("no hashformer", "is no HashFormer"),
+        ("unlike widths", "do not belong together"),
+    ],
+)
+def test_a_bad_checkpoint_gets_one_sentence(how: str, told: str, published, tmp_path: Path) -> None:
+    source = published("add")
+    spoil(Path(source), how)
+    with pytest.raises(SystemExit) as error:
+        main(["hashformer", source, str(tmp_path / "converted")])
+    assert told in str(error.value.code) and "\n" not in str(error.value.code)
+    assert not list((tmp_path / "converted").glob("*"))
+
+
+def test_a_source_that_does_not_say_its_hash_needs_to_be_told(published, tmp_path: Path) -> None:
+    source = published("add", name="mine")
+    with pytest.raises(SystemExit, match="--coder md5 or --coder lsh"):
+        main(["hashformer", source, str(tmp_path / "converted")])
+    main(["hashformer", source, str(tmp_path / "converted"), "--coder", "md5"])
+    assert (tmp_path / "converted" / "model.safetensors").is_file()
+
+
+def test_a_full_target_folder_stays_as_it_is(published, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("precious")
+    with pytest.raises(SystemExit, match="holds other files"):
+        main(["hashformer", published("add"), str(tmp_path / "mine")])
+    assert [file.name for file in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
