@@ -27,9 +27,8 @@ from vocabless import (
     load_config,
     load_tokenizer,
 )
-from vocabless.conversion.checkpoint import save_checkpoint
 from vocabless.conversion.sources import check_names, read_checkpoint
-from vocabless.conversion.targets import new_folder, write_readme
+from vocabless.conversion.targets import free_folder, write_checkpoint
 
 CODERS = ("md5", "lsh")
 ORDER = (1, 3, 0, 2, 4)  # the authors' rows of [PAD], [UNK], [CLS], [SEP], [MASK]
@@ -100,17 +99,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> str:
     """Converts; returns what was mapped and what was dropped."""
+    folder = free_folder(arguments.target)
     coder = arguments.coder or _coder_named(arguments.source)
     config, tensors = read_checkpoint(arguments.source)
-    folder = new_folder(arguments.target)
     converted = convert(config, tensors, coder, arguments.source)
-    save_checkpoint(converted.model, converted.tokenizer, folder)
-    report = _report(converted)
-    title = f"{converted.model.config.variant}, converted"
-    write_readme(
-        folder, title, arguments.source, [f"Converted from `{arguments.source}`.", NOTES[coder], PAIRS, report]
-    )
-    return "\n".join([report, NOTES[coder], PAIRS])
+    report = [_report(converted), NOTES[coder], PAIRS]
+    made = f"`{arguments.source}`, published weights of HashFormers, as a checkpoint of the vocabless family."
+    write_checkpoint(folder, converted.model, converted.tokenizer, arguments.source, [made, *report])
+    return "\n".join(report)
 
 
 def convert(config: dict[str, Any], tensors: dict[str, Tensor], coder: str, source: str = "") -> Converted:

@@ -1,13 +1,17 @@
 """Where a conversion writes: a folder of its own, with a README.md that says what it is and where it comes from."""
+# mypy: allow-untyped-calls
 
 import os
 from pathlib import Path
 
 from huggingface_hub import ModelCard, ModelCardData
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from vocabless.conversion.checkpoint import save_checkpoint
 
 
-def new_folder(target: str | os.PathLike[str]) -> Path:
-    """Returns a folder that is there and empty.
+def free_folder(target: str | os.PathLike[str]) -> Path:
+    """Returns a folder that is empty or not there yet.
 
     Raises:
         ValueError: it holds files, or a file is in its place.
@@ -15,20 +19,24 @@ def new_folder(target: str | os.PathLike[str]) -> Path:
     folder = Path(target)
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         raise ValueError(f"the target {str(target)!r} holds other files; give an empty or a new folder.")
-    folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
-def write_readme(folder: Path, title: str, source: str, paragraphs: list[str]) -> None:
-    """Writes README.md.
+def write_checkpoint(
+    folder: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, source: str, paragraphs: list[str]
+) -> None:
+    """Writes weights, code, tokenizer and README.md.
 
     Args:
-        folder: of the checkpoint.
-        title: its heading.
+        folder: see `free_folder`.
+        model: of the family, or a stock one.
+        tokenizer: its own.
         source: what was converted; a Hub id becomes the card's base model.
         paragraphs: what a user must know.
     """
+    folder.mkdir(parents=True, exist_ok=True)
+    save_checkpoint(model, tokenizer, folder)
     base = None if os.path.exists(source) else source
     data = ModelCardData(library_name="transformers", base_model=base)
-    text = "\n\n".join([f"# {title}", *paragraphs])
+    text = "\n\n".join([f"# {folder.resolve().name}", *paragraphs])
     ModelCard(f"---\n{data.to_yaml()}\n---\n\n{text}\n").save(folder / "README.md")

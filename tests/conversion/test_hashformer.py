@@ -6,8 +6,19 @@ from pathlib import Path
 import pytest
 import torch
 from hashformer_oracle import (
-    BOS, EOS, KINDS, MASK, NUM_BUCKETS, ORDINARY, PAD, SHAPE, UNK, logits, md5_digests, random_weights,
-)  # fmt: skip
+    BOS,
+    EOS,
+    KINDS,
+    MASK,
+    NUM_BUCKETS,
+    ORDINARY,
+    PAD,
+    SHAPE,
+    UNK,
+    logits,
+    md5_digests,
+    random_weights,
+)
 from safetensors.torch import save_file
 from transformers import AutoModel, AutoModelForPreTraining, AutoTokenizer
 
@@ -111,31 +122,32 @@ class Program:
     """What a pickle can hold and a checkpoint must not."""
 
 
+WEIGHTS = "pytorch_model.bin"
+# What becomes of a whole checkpoint's tensors, or of one of its files.
+OTHER_TENSORS = {
+    "program": lambda weights: {"weights": Program()},
+    "list": lambda weights: list(weights.values()),
+    "missing": lambda weights: {n: w for n, w in weights.items() if n != "roberta.embeddings.LayerNorm.bias"},
+    "unexpected": lambda weights: weights | {"lm_head.bias": torch.zeros(3)},
+    "no hashformer": lambda weights: {n: w for n, w in weights.items() if "proj_mat" not in n},
+    "unlike widths": lambda weights: weights | {"roberta.embeddings.proj_mat_2.weight": torch.zeros(32, 64)},
+}
+OTHER_FILES = {
+    "truncated": (WEIGHTS, lambda data: data[:20_000]),
+    "no weights": (WEIGHTS, lambda data: None),
+    "no config": ("config.json", lambda data: None),
+    "bad config": ("config.json", lambda data: b"{"),
+    "another width": ("config.json", lambda data: json.dumps(SHAPE | {"intermediate_size": 40}).encode()),
+}
+
+
 def spoil(folder: Path, how: str) -> None:
-    file = folder / "pytorch_model.bin"
-    weights = torch.load(file)
-    if how == "truncated":
-        file.write_bytes(file.read_bytes()[:20_000])
-    elif how == "program":
-        torch.save({"weights": Program()}, file)
-    elif how == "list":
-        torch.save(list(weights.values()), file)
-    elif how == "no weights":
-        file.unlink()
-    elif how == "no config":
-        (folder / "config.json").unlink()
-    elif how == "bad config":
-        (folder / "config.json").write_text("{")
-    elif how == "another width":
-        (folder / "config.json").write_text(json.dumps(SHAPE | {"intermediate_size": 40}))
-    elif how == "missing":
-        torch.save({n: w for n, w in weights.items() if n != "roberta.embeddings.LayerNorm.bias"}, file)
-    elif how == "unexpected":
-        torch.save(weights | {"lm_head.bias": torch.zeros(3)}, file)
-    elif how == "no hashformer":
-        torch.save({n: w for n, w in weights.items() if "proj_mat" not in n}, file)
-    elif how == "unlike widths":
-        torch.save(weights | {"roberta.embeddings.proj_mat_2.weight": torch.zeros(32, 64)}, file)
+    if how in OTHER_TENSORS:
+        torch.save(OTHER_TENSORS[how](torch.load(folder / WEIGHTS)), folder / WEIGHTS)
+        return
+    name, change = OTHER_FILES[how]
+    data = change((folder / name).read_bytes())
+    (folder / name).unlink() if data is None else (folder / name).write_bytes(data)
 
 
 @pytest.mark.parametrize(

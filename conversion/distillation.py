@@ -1,0 +1,266 @@
+"""A short recovery: a model without a vocabulary learns to give each word the states that the original gives it.
+
+Words and subwords are aligned by their characters: a word's target is the mean of the states of the subwords that share
+a character with it; the first token of one stands for the first token of the other. At every layer, the embeddings
+included, the loss is the squared distance of the states over the mean square of the original's; their mean is taken.
+There is no dropout on either side.
+"""
+# mypy: allow-untyped-calls
+
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import torch
+from datasets import Dataset
+from torch import Tensor
+from torch.nn import functional as F
+from tqdm import tqdm
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainingArguments
+
+from vocabless import VocablessModel, VocablessTokenizer
+from vocabless.modeling.stock_encoders import max_tokens
+from vocabless.training.corpus import load_text
+from vocabless.training.sentences import sentences
+from vocabless.training.trainer import ResumableTrainer
+
+HELD_OUT = 128  # passages at most, of documents of their own
+HELD_OUT_SHARE = 0.05  # of the documents, at most
+
+
+@dataclass(frozen=True)
+class Distillation:
+    """What is learned from, and how.
+
+    Attributes:
+        text: see `vocabless.training.corpus.load_text`.
+        text_column: where files with columns keep the text.
+        train_encoder: whether the encoder is trained too.
+        max_steps: of the optimizer.
+        learning_rate: peak of AdamW's.
+        batch_size: passages of a step.
+        max_seq_length: tokens of a passage.
+        seed: of the order of the documents and of the passages.
+    """
+
+    text: str
+    text_column: str = "text"
+    train_encoder: bool = False
+    max_steps: int = 1000
+    learning_rate: float = 1e-3
+    batch_size: int = 16
+    max_seq_length: int = 64
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Mean cosine of a model's last states and the original's, over the words of held-out text.
+
+    Attributes:
+        before: learning.
+        after: learning.
+        floor: of one state for all words, the mean of the original's: what knowing nothing scores.
+        words: how many.
+        steps: taken.
+    """
+
+    before: float
+    after: float
+    floor: float
+    words: int
+    steps: int
+
+    def __str__(self) -> str:
+        return (
+            f"Mean cosine with the original's states over {self.words:,} held-out words: {self.before:.3f} before and "
+            f"{self.after:.3f} after {self.steps:,} steps; one state for all words has {self.floor:.3f}."
+        )
+
+
+def distill(
+    model: VocablessModel,
+    tokenizer: VocablessTokenizer,
+    original: PreTrainedModel,
+    original_tokenizer: PreTrainedTokenizerBase,
+    settings: Distillation,
+) -> Agreement:
+    """Trains `model` in place; returns how well it agrees with the original, before and after.
+
+    Raises:
+        ValueError: nothing to train, too little text, settings out of range, or a loss that is no number.
+    """
+    _check(model, settings)
+    model.requires_grad_(settings.train_encoder)
+    model.front_end.requires_grad_(True)
+    length = min(settings.max_seq_length, model.max_tokens)
+    train, held_out = _passages(tokenizer, settings, length)
+    collate = Aligner(tokenizer, original_tokenizer, length, max_tokens(original))
+    with tempfile.TemporaryDirectory() as folder:
+        training = TrainingArguments(
+            folder,
+            max_steps=settings.max_steps,
+            learning_rate=settings.learning_rate,
+            per_device_train_batch_size=settings.batch_size,
+            warmup_steps=settings.max_steps // 20,
+            logging_steps=max(1, settings.max_steps // 20),
+            seed=settings.seed,
+            save_strategy="no",
+            report_to=[],
+            remove_unused_columns=False,
+        )
+        original = original.requires_grad_(False).eval().to(training.device)  # type: ignore[arg-type]
+        trainer = _Distiller(original, model=model, args=training, train_dataset=train, data_collator=collate)
+        batches = [collate(held_out[i : i + settings.batch_size]) for i in range(0, len(held_out), settings.batch_size)]
+        before, floor, words = _agreement(model, original, batches)
+        trainer.resume()
+        after, _, _ = _agreement(model, original, batches)
+    model.requires_grad_(True).eval().cpu()
+    return Agreement(before, after, floor, words, settings.max_steps)
+
+
+class Aligner:
+    """Collates texts into the inputs of both models, and which tokens of the original's make up each word.
+
+    Args:
+        tokenizer: of words.
+        original: tokenizer of the original, which knows offsets.
+        max_words: of a text, special tokens included.
+        max_pieces: likewise; words beyond are left out.
+    """
+
+    def __init__(
+        self, tokenizer: VocablessTokenizer, original: PreTrainedTokenizerBase, max_words: int, max_pieces: int
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._original = original
+        self._max_words = max_words
+        self._max_pieces = max_pieces
+
+    def __call__(self, texts: Sequence[str]) -> dict[str, Any]:
+        """Returns `words`, `pieces`, the inputs of the models, and `shares`, see `shares_of`."""
+        given: dict[str, Any] = {"padding": True, "truncation": True, "return_offsets_mapping": True}
+        given |= {"return_tensors": "pt"}
+        words = self._tokenizer(list(texts), max_length=self._max_words, **given)
+        pieces = self._original(list(texts), max_length=self._max_pieces, **given)
+        spans = [torch.as_tensor(encoding.pop("offset_mapping")) for encoding in (words, pieces)]
+        return {"words": dict(words), "pieces": dict(pieces), "shares": shares_of(*spans)}
+
+
+def shares_of(words: Tensor, pieces: Tensor) -> Tensor:
+    """Returns the share of each piece in each word: equal for those that have a character in common, (B, S, P) float.
+
+    The first tokens share each other; rows of other tokens without characters are zero.
+
+    Args:
+        words: (B, S, 2), first character and end of each word; special tokens and padding have none.
+        pieces: (B, P, 2), likewise.
+
+    Example:
+        >>> words, pieces = [[[0, 0], [0, 4], [5, 6]]], [[[0, 0], [0, 2], [2, 4], [5, 6]]]
+        >>> shares_of(torch.tensor(words), torch.tensor(pieces)).tolist()
+        [[[1.0, 0.0, 0.0, 0.0], [0.0, 0.5, 0.5, 0.0], [0.0, 0.0, 0.0, 1.0]]]
+    """
+    first = torch.maximum(words[:, :, None, 0], pieces[:, None, :, 0])
+    last = torch.minimum(words[:, :, None, 1], pieces[:, None, :, 1])
+    overlaps = (last > first).float()
+    overlaps[:, 0, 0] = 1.0
+    return overlaps / overlaps.sum(dim=-1, keepdim=True).clamp(min=1.0)
+
+
+def _check(model: VocablessModel, settings: Distillation) -> None:
+    least = {"max_steps": 1, "per_device_train_batch_size": 1, "max_seq_length": 3}
+    values = {"max_steps": settings.max_steps, "per_device_train_batch_size": settings.batch_size}
+    for name, value in (values | {"max_seq_length": settings.max_seq_length}).items():
+        if value < least[name]:
+            raise ValueError(f"--{name} is {value}; give at least {least[name]}.")
+    if not settings.train_encoder and not any(True for _ in model.front_end.parameters()):
+        raise ValueError(
+            f"the front end {model.config.front_end!r} has no parameters, so that nothing is left to train; "
+            "give --train_encoder, or a variant with another front end."
+        )
+
+
+def _passages(tokenizer: VocablessTokenizer, settings: Distillation, length: int) -> tuple[list[str], list[str]]:
+    """Returns passages to learn from, as many as the steps take if there are so many, and held-out ones."""
+    documents = load_text(settings.text, settings.text_column)
+    assert isinstance(documents, Dataset)
+    if len(documents) < 2:
+        raise ValueError(f"the text {settings.text!r} is one document; give at least two, one of them is held out.")
+    documents = documents.shuffle(seed=settings.seed)
+    count = min(max(1, round(HELD_OUT_SHARE * len(documents))), HELD_OUT)
+    parts = documents.select(range(count)), documents.select(range(count, len(documents)))
+    limits = HELD_OUT, settings.max_steps * settings.batch_size
+    held_out, train = (
+        list(islice(_split(part, tokenizer, length - 2), limit)) for part, limit in zip(parts, limits, strict=True)
+    )
+    if not train or not held_out:
+        raise ValueError(f"the text {settings.text!r} has {len(documents)} documents but too few words; give more.")
+    return train, held_out
+
+
+def _split(documents: Dataset, tokenizer: VocablessTokenizer, room: int) -> Iterator[str]:
+    """Yields passages of whole sentences, of at most `room` words where sentences are not longer."""
+    for document in tqdm(documents, desc="Reading text", unit="document"):
+        parts: list[str] = []
+        filled = 0
+        for sentence in sentences(document["text"] or ""):
+            words = len(tokenizer.unit_splitter.units(sentence))
+            if parts and filled + words > room:
+                yield "".join(parts)
+                parts, filled = [], 0
+            if words:
+                parts.append(sentence)
+                filled += words
+        if parts:
+            yield "".join(parts)
+
+
+class _Distiller(ResumableTrainer):
+    """Trains a model to have the states of `original`."""
+
+    def __init__(self, original: PreTrainedModel, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self._original = original
+
+    def compute_loss(
+        self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        """Returns the loss, see this module."""
+        model.eval()  # no dropout; gradients flow all the same
+        ours, targets = _states(model, self._original, inputs)
+        distances = [
+            F.mse_loss(state, target) / target.square().mean() for state, target in zip(ours, targets, strict=True)
+        ]
+        return torch.stack(distances).mean()
+
+
+def _states(model: Any, original: PreTrainedModel, batch: dict[str, Any]) -> tuple[list[Tensor], list[Tensor]]:
+    """Returns the states of the aligned words at every layer, (words, D) each, of the model and of the original."""
+    shares = batch["shares"]
+    aligned = shares.sum(dim=-1) > 0
+    with torch.no_grad():
+        targets = original(**batch["pieces"], output_hidden_states=True).hidden_states
+    ours = model(**batch["words"], output_hidden_states=True).hidden_states
+    return [state[aligned] for state in ours], [(shares @ target)[aligned] for target in targets]
+
+
+@torch.no_grad()
+def _agreement(model: Any, original: PreTrainedModel, batches: Iterable[dict[str, Any]]) -> tuple[float, float, int]:
+    """Returns the mean cosine of the last states, that of the original's mean state, and the number of words."""
+    model.eval()
+    pairs = []
+    for batch in batches:
+        moved = {name: _to(value, model.device) for name, value in batch.items()}
+        ours, targets = _states(model, original, moved)
+        pairs.append((ours[-1], targets[-1]))
+    states, target = (torch.cat(part) for part in zip(*pairs, strict=True))
+    cosine = F.cosine_similarity(states, target).mean().item()
+    floor = F.cosine_similarity(F.normalize(target).mean(dim=0, keepdim=True), target).mean().item()
+    return cosine, floor, len(target)
+
+
+def _to(value: Any, device: torch.device) -> Any:
+    return {name: part.to(device) for name, part in value.items()} if isinstance(value, dict) else value.to(device)

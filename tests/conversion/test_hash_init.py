@@ -1,0 +1,58 @@
+"""A stock model's word table begins as n-gram hashes, and nothing else of the model changes."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch.nn import functional as F
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+from vocabless import VocablessModel, load_config, load_tokenizer
+from vocabless.conversion.__main__ import main
+from vocabless.conversion.hash_init import embed, hash_table
+
+TIED = {"bert": "cls.predictions.decoder.weight", "albert": "predictions.decoder.weight"}
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "albert", "distilbert", "modernbert"])
+def test_only_the_table_changes(kind: str, stock_folder, tmp_path: Path) -> None:
+    source, target = stock_folder(kind, AutoModelForMaskedLM), tmp_path / "hashed"
+    main(["hash-init", source, str(target)])
+    before, after = (load_file(f"{folder}/model.safetensors") for folder in (source, target))
+    changed = [name for name in before if not torch.equal(before[name], after[name])]
+    assert before.keys() == after.keys() and len(changed) == 1 and "embeddings" in changed[0]
+    tokenizer, model = AutoTokenizer.from_pretrained(target), AutoModelForMaskedLM.from_pretrained(target)
+    table = model.get_input_embeddings()
+    assert table.weight is model.get_output_embeddings().weight or not model.config.tie_word_embeddings
+    tokens = tokenizer.convert_ids_to_tokens(list(range(5, table.num_embeddings)))
+    cosines = F.cosine_similarity(table.weight[5:], embed(tokens, table.embedding_dim))
+    torch.testing.assert_close(cosines, torch.ones_like(cosines))
+    assert abs(table.weight.std().item() / model.config.initializer_range - 1) < 0.05
+    assert not table.weight[table.padding_idx].any()
+
+
+def test_rows_are_what_the_front_end_of_the_variant_gives(subwords, stock_folder) -> None:
+    model = VocablessModel(load_config("eelbert-tiny"))
+    tokenizer = load_tokenizer("eelbert-tiny", subword=subwords["wordpiece"])
+    encoding = tokenizer("the quick lazy fox", return_tensors="pt")
+    expected = model.front_end(encoding["input_ids"])[0]
+    torch.testing.assert_close(embed(encoding.tokens(), model.config.embedding_size), expected)
+
+
+def test_rows_without_a_token_stay(stock_folder) -> None:
+    folder = stock_folder("bert", AutoModelForMaskedLM)
+    model, tokenizer = AutoModelForMaskedLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    model.resize_token_embeddings(len(tokenizer) + 3)
+    rest = model.get_input_embeddings().weight[-3:].clone()
+    assert hash_table(model, tokenizer)[0] == len(tokenizer)
+    assert torch.equal(model.get_input_embeddings().weight[-3:], rest)
+
+
+def test_a_table_that_is_too_small_for_the_tokenizer_is_refused(stock_folder, tmp_path: Path) -> None:
+    folder = stock_folder("bert", AutoModelForMaskedLM)
+    model = AutoModelForMaskedLM.from_pretrained(folder)
+    model.resize_token_embeddings(20)
+    model.save_pretrained(folder)
+    with pytest.raises(SystemExit, match="but the table 20 rows"):
+        main(["hash-init", folder, str(tmp_path / "hashed")])
