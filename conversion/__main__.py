@@ -1,15 +1,12 @@
 """Converts checkpoints: into this family, within it, and out of it.
 
     python -m vocabless.conversion hashformer klein9692/hashformer-md5-proj converted/
-    python -m vocabless.conversion encoder google-bert/bert-base-uncased words/ --variant eelbert-word-base
+    python -m vocabless.conversion encoder google-bert/bert-base-uncased words/ --variant hashformer-lsh-proj-base
     python -m vocabless.conversion hash-init google/bert_uncased_L-2_H-128_A-2 hashed/
     python -m vocabless.conversion onnx runs/mine onnx/
 
-`python -m vocabless.conversion VERB --help` names a verb's options. TARGET is a new or an empty folder.
-
-A verb is a module with two functions. `add_arguments(parser)` declares all that it takes, SOURCE and TARGET as well, as
-`source` and `target`. `run(arguments)` does the work and returns what there is to report, or None; a user's mistake is
-a ValueError of one sentence. The module is imported only when its verb is asked for.
+`python -m vocabless.conversion VERB --help` explains a verb and names its options. SOURCE is a folder or a Hub id, TARGET
+a new or an empty folder.
 """
 # ruff: noqa: T201 (what a command says is its output)
 
@@ -24,7 +21,11 @@ PROGRAM = "python -m vocabless.conversion"
 
 @dataclass(frozen=True)
 class Verb:
-    """One row of the table.
+    """One row of the table: a module with two functions, which is imported only when its verb is asked for.
+
+    `add_arguments(parser)` declares all that the verb takes, SOURCE and TARGET as well, as `source` and `target`.
+    `run(arguments)` does the work and returns what there is to report, or None; a user's mistake is a ValueError of one
+    sentence.
 
     Attributes:
         module: its name in this package.

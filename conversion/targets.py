@@ -22,6 +22,17 @@ def free_folder(target: str | os.PathLike[str]) -> Path:
     return folder
 
 
+def new_folder(target: str | os.PathLike[str]) -> Path:
+    """Returns a folder that is there and empty.
+
+    Raises:
+        ValueError: it holds files, or a file is in its place.
+    """
+    folder = free_folder(target)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def write_checkpoint(
     folder: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, source: str, paragraphs: list[str]
 ) -> None:
@@ -34,8 +45,7 @@ def write_checkpoint(
         source: what was converted; a Hub id becomes the card's base model.
         paragraphs: what a user must know.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    save_checkpoint(model, tokenizer, folder)
+    save_checkpoint(model, tokenizer, new_folder(folder))
     base = None if os.path.exists(source) else source
     data = ModelCardData(library_name="transformers", base_model=base)
     text = "\n\n".join([f"# {folder.resolve().name}", *paragraphs])
