@@ -5,8 +5,8 @@
     python -m vocabless.conversion hash-init google/bert_uncased_L-2_H-128_A-2 hashed/
     python -m vocabless.conversion onnx runs/mine onnx/
 
-`python -m vocabless.conversion VERB --help` explains a verb and names its options. SOURCE is a folder or a Hub id, TARGET
-a new or an empty folder.
+`python -m vocabless.conversion VERB --help` explains a verb and its options. SOURCE is a folder or a Hub id, TARGET a
+new or an empty folder.
 """
 # ruff: noqa: T201 (what a command says is its output)
 

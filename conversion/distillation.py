@@ -49,7 +49,7 @@ class Distillation:
     text_column: str = "text"
     train_encoder: bool = False
     max_steps: int = 1000
-    learning_rate: float = 1e-3
+    learning_rate: float = 5e-3
     batch_size: int = 16
     max_seq_length: int = 64
     seed: int = 0

@@ -24,6 +24,7 @@ from vocabless.modeling.stock_encoders import arguments_of
 from vocabless.training.run_folder import RESULTS, versions, write_json
 from vocabless.variants import find_variant
 
+LEARNING_RATES = {False: 5e-3, True: 5e-4}  # of the front end alone, of the encoder too
 UNTRAINED = "The front end is untrained: train the model before relying on it, or convert it with `--distill`."
 
 
@@ -46,8 +47,10 @@ class Swapped:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declares what the verb takes."""
-    parser.add_argument("source", help="folder or Hub id of an encoder that takes inputs_embeds: BERT, RoBERTa, …")
-    parser.add_argument("target", help="new or empty folder")
+    parser.add_argument(
+        "source", metavar="SOURCE", help="folder or Hub id of an encoder that takes inputs_embeds: BERT, RoBERTa, …"
+    )
+    parser.add_argument("target", metavar="TARGET", help="new or empty folder")
     parser.add_argument("--variant", required=True, help="see vocabless.list_variants(); its size does not matter")
     parser.add_argument("--seed", type=int, default=0, help="of the new front end and of training; default 0")
     group = parser.add_argument_group("distillation")
@@ -55,7 +58,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--text_column", default="text", help="that holds the text, in files with columns; default text")
     group.add_argument("--train_encoder", action="store_true", help="train the encoder too, not the front end alone")
     group.add_argument("--max_steps", type=int, default=1000, help="of the optimizer; default 1000")
-    group.add_argument("--learning_rate", type=float, default=1e-3, help="peak of AdamW's; default 1e-3")
+    group.add_argument("--learning_rate", type=float, help="peak of AdamW's; default 5e-3, 5e-4 with --train_encoder")
     group.add_argument("--per_device_train_batch_size", type=int, default=16, help="passages; default 16")
     group.add_argument("--max_seq_length", type=int, default=64, help="tokens of a passage; default 64")
 
@@ -64,6 +67,8 @@ def run(arguments: Namespace) -> str:
     """Converts, and distils if asked to; returns what was kept, what was dropped, what was learned."""
     folder = free_folder(arguments.target)
     find_variant(arguments.variant)
+    if arguments.learning_rate is None:
+        arguments.learning_rate = LEARNING_RATES[arguments.train_encoder]
     empty = build(load_stock_config(arguments.source), arguments.variant, arguments.seed)
     original, unexpected = load_stock_model(arguments.source, AutoModel)
     swapped = swap(empty, original, arguments.source, arguments.variant)

@@ -30,8 +30,8 @@ TOKENS_AT_A_TIME = 4096
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declares what the verb takes."""
-    parser.add_argument("source", help="folder or Hub id of a stock model with a table of words")
-    parser.add_argument("target", help="new or empty folder")
+    parser.add_argument("source", metavar="SOURCE", help="folder or Hub id of a stock model with a table of words")
+    parser.add_argument("target", metavar="TARGET", help="new or empty folder")
     parser.add_argument("--seed", type=int, default=0, help="of the hash; default 0, that of the eelbert variants")
 
 

@@ -93,7 +93,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "source", help="Hub id, or a folder with config.json and pytorch_model.bin or model.safetensors"
     )
-    parser.add_argument("target", help="new or empty folder")
+    parser.add_argument("target", metavar="TARGET", help="new or empty folder")
     parser.add_argument("--coder", choices=CODERS, help="hash of the words; default: the one that SOURCE names")
 
 

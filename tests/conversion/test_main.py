@@ -22,7 +22,7 @@ def test_a_verb_says_what_it_takes(verb: str, capsys) -> None:
         main([verb, "--help"])
     assert error.value.code == 0
     told = capsys.readouterr().out
-    assert "source" in told and "target" in told
+    assert "SOURCE" in told and "TARGET" in told
 
 
 def test_an_unknown_verb_gets_the_known_ones() -> None:
