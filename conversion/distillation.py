@@ -95,9 +95,8 @@ def distill(
     _check(model, settings)
     model.requires_grad_(settings.train_encoder)
     model.front_end.requires_grad_(True)
-    length = min(settings.max_seq_length, model.max_tokens)
-    train, held_out = _passages(tokenizer, settings, length)
-    collate = Aligner(tokenizer, original_tokenizer, length, max_tokens(original))
+    train, held_out = _passages(tokenizer, settings)
+    collate = Aligner(tokenizer, original_tokenizer, settings.max_seq_length, max_tokens(original))
     with tempfile.TemporaryDirectory() as folder:
         training = TrainingArguments(
             folder,
@@ -109,6 +108,7 @@ def distill(
             seed=settings.seed,
             save_strategy="no",
             report_to=[],
+            dataloader_pin_memory=torch.cuda.is_available(),
             remove_unused_columns=False,
         )
         original = original.requires_grad_(False).eval().to(training.device)  # type: ignore[arg-type]
@@ -176,6 +176,11 @@ def _check(model: VocablessModel, settings: Distillation) -> None:
     for name, value in (values | {"max_seq_length": settings.max_seq_length}).items():
         if value < least[name]:
             raise ValueError(f"--{name} is {value}; give at least {least[name]}.")
+    if settings.max_seq_length > model.max_tokens:
+        raise ValueError(
+            f"--max_seq_length is {settings.max_seq_length} but the model has {model.max_tokens} positions; "
+            f"give at most {model.max_tokens}."
+        )
     if not settings.train_encoder and not any(True for _ in model.front_end.parameters()):
         raise ValueError(
             f"the front end {model.config.front_end!r} has no parameters, so that nothing is left to train; "
@@ -183,7 +188,7 @@ def _check(model: VocablessModel, settings: Distillation) -> None:
         )
 
 
-def _passages(tokenizer: VocablessTokenizer, settings: Distillation, length: int) -> tuple[list[str], list[str]]:
+def _passages(tokenizer: VocablessTokenizer, settings: Distillation) -> tuple[list[str], list[str]]:
     """Returns passages to learn from, as many as the steps take if there are so many, and held-out ones."""
     documents = load_text(settings.text, settings.text_column)
     assert isinstance(documents, Dataset)
@@ -194,7 +199,8 @@ def _passages(tokenizer: VocablessTokenizer, settings: Distillation, length: int
     parts = documents.select(range(count)), documents.select(range(count, len(documents)))
     limits = HELD_OUT, settings.max_steps * settings.batch_size
     held_out, train = (
-        list(islice(_split(part, tokenizer, length - 2), limit)) for part, limit in zip(parts, limits, strict=True)
+        list(islice(_split(part, tokenizer, settings.max_seq_length - 2), limit))
+        for part, limit in zip(parts, limits, strict=True)
     )
     if not train or not held_out:
         raise ValueError(f"the text {settings.text!r} has {len(documents)} documents but too few words; give more.")

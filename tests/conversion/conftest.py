@@ -10,13 +10,13 @@ from transformers import AutoConfig, AutoModel
 from vocabless.training.baselines import load_baseline_tokenizer
 
 SHAPE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
-BERT_LIKE = {**SHAPE, "max_position_embeddings": 40}
+BERT_LIKE = {**SHAPE, "max_position_embeddings": 80}
 STOCK = {
     "bert": BERT_LIKE,
     "roberta": {**BERT_LIKE, "type_vocab_size": 1, "pad_token_id": 1},
     "albert": {**BERT_LIKE, "embedding_size": 24},
     "electra": {**BERT_LIKE, "embedding_size": 24},
-    "distilbert": {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48, "max_position_embeddings": 40},
+    "distilbert": {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48, "max_position_embeddings": 80},
     "modernbert": {**BERT_LIKE, "local_attention": 8, "global_attn_every_n_layers": 2},
     "mpnet": {**BERT_LIKE, "pad_token_id": 1},
     "deberta-v2": {**BERT_LIKE, "relative_attention": True, "pos_att_type": ["p2c", "c2p"]},
@@ -30,7 +30,7 @@ def stock_folder(subwords: dict[str, str], tmp_path: Path) -> Callable[..., str]
     """Saves a tiny model of a type, under an Auto class; returns its folder."""
 
     def save(kind: str, auto_class: type = AutoModel, **options: object) -> str:
-        tokenizer = load_baseline_tokenizer("bert-tiny", subwords["wordpiece"], 38)
+        tokenizer = load_baseline_tokenizer("bert-tiny", subwords["wordpiece"], 78)
         given = {**NO_SPECIAL_IDS, "pad_token_id": 0, **STOCK[kind], **options}
         torch.manual_seed(3)
         model = auto_class.from_config(AutoConfig.for_model(kind, vocab_size=len(tokenizer), **given))

@@ -109,6 +109,8 @@ def test_a_checkpoint_that_lacks_tensors_is_refused(stock_folder, tmp_path: Path
     ("has no parameters", "bert", ["--variant", "eelbert-word-tiny", "--distill", "TEXT"]),
     ("--max_steps is 0", "bert", ["--variant", "eelbert-word-tiny", "--distill", "TEXT", "--max_steps", "0"]),
     ("--max_seq_length is 2", "bert", ["--variant", "eelbert-word-tiny", "--distill", "TEXT", "--max_seq_length", "2"]),
+    ("but the model has 80 positions", "bert",
+     ["--variant", "hashformer-md5-proj-tiny", "--distill", "TEXT", "--max_seq_length", "99"]),
     ("does not exist", "bert", ["--variant", "hashformer-md5-proj-tiny", "--distill", "nowhere.txt"]),
     ("its columns are text", "bert",
      ["--variant", "hashformer-md5-proj-tiny", "--distill", "TEXT", "--text_column", "body"]),
