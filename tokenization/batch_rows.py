@@ -5,13 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from transformers.tokenization_utils_base import TruncationStrategy
 
-from .block_cache import Token
 from .block_coders import CLS, SEP, Integers
-from .splitters import Unit
 from .truncation import Range, truncated_ranges
 
 Row = tuple[int, Sequence[Range]]  # (sample, the units of each of its sequences)
-Samples = Sequence[Sequence[Sequence[Unit]]]  # the units of one or two sequences of each sample
+Samples = Sequence[Sequence[Sequence[int]]]  # the units of one or two sequences of each sample, as rows of a table
 
 
 def plan_rows(
@@ -29,9 +27,9 @@ def plan_rows(
     return rows
 
 
-def write_rows(samples: Samples, rows: Sequence[Row], adds_special_tokens: bool) -> tuple[list[Token], list[int]]:
-    """Returns the tokens of all rows end to end, and how many each sequence of each row has."""
-    tokens: list[Token] = []
+def write_rows(samples: Samples, rows: Sequence[Row], adds_special_tokens: bool) -> tuple[list[int], list[int]]:
+    """Returns the tokens of all rows end to end, as rows of a table, and how many each sequence of each row has."""
+    tokens: list[int] = []
     segments = []
     for sample, ranges in rows:
         before = len(tokens)

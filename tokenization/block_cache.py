@@ -1,7 +1,8 @@
-"""`BlockCache`: token → block, with the blocks of all units seen so far kept in one table."""
+"""`BlockCache`: text → blocks, with the blocks of all units seen so far kept in one table."""
 
 import os
 from collections.abc import Sequence
+from itertools import chain
 from threading import Lock
 
 import numpy as np
@@ -11,6 +12,7 @@ from .block_coders import NUM_SPECIAL, PAD, BlockCoder
 from .splitters import Splitter, Unit
 
 Token = Unit | int  # a unit, or the id of a special token
+Table = NDArray[np.uint16]
 MAX_CACHED_UNITS = int(os.environ.get("VOCABLESS_CACHED_UNITS", 1 << 18))
 
 # One lock for all caches, so that a fork can wait until no thread is in the middle of a change: the child inherits
@@ -21,11 +23,14 @@ if hasattr(os, "register_at_fork"):
 
 
 class BlockCache:
-    """Blocks of the units seen so far, at most `MAX_CACHED_UNITS` between calls; never saved or pickled.
+    """Blocks of the units seen so far in one table; never saved or pickled.
+
+    Between calls it knows at most `MAX_CACHED_UNITS` units, and as many pieces of text between white space, for which
+    it keeps the rows of their units: a piece that was seen before costs one look into a dictionary.
 
     Args:
-        splitter: normalises a unit.
-        coder: writes its block.
+        splitter: cuts texts into units and normalises them.
+        coder: writes their blocks.
     """
 
     def __init__(self, splitter: Splitter, coder: BlockCoder) -> None:
@@ -42,21 +47,50 @@ class BlockCache:
         self._splitter, self._coder = state
         self._clear()
 
-    def blocks(self, tokens: Sequence[Token]) -> NDArray[np.uint16]:
-        """Returns the elements of each token's block, (n, K) uint16, values 0–260."""
+    def look_up(self, texts: Sequence[str]) -> tuple[list[list[int]], Table]:
+        """Returns, for each text, its units as rows of a table, and the table.
+
+        The table has the elements of a unit's block in each row, (rows, K) uint16, values 0–260; its first rows are the
+        special tokens, by their ids.
+        """
+        batch = None if self._splitter.splits_at_spaces else self._splitter.units_of_batch(texts)
         with _LOCK:
-            rows = np.fromiter(map(self._rows.__getitem__, tokens), dtype=np.intp, count=len(tokens))
-            if self._rows.unseen:
-                self._code_unseen()
-            blocks = self._table.take(rows, axis=0)
-            if len(self) > MAX_CACHED_UNITS:
-                self._clear()
-        return blocks
+            if batch is None:
+                find = self._pieces.__getitem__
+                rows = [list(chain.from_iterable(map(find, text.split()))) for text in texts]
+            else:
+                rows = [list(map(self._rows.__getitem__, units)) for units in batch]
+            return rows, self._table_of_all()
+
+    def look_up_pieces(self, pieces: Sequence[str]) -> tuple[list[tuple[int, ...]], Table]:
+        """Returns the same as `look_up` for texts without white space, if the splitter splits at it."""
+        with _LOCK:
+            rows = list(map(self._pieces.__getitem__, pieces))
+            return rows, self._table_of_all()
+
+    def block(self, unit: Unit) -> NDArray[np.uint16]:
+        """Returns the elements of a unit's block, (K,) uint16."""
+        with _LOCK:
+            row = self._rows[unit]
+            block: NDArray[np.uint16] = self._table_of_all()[row]
+            return block
 
     def _clear(self) -> None:
         self._rows = _Rows()
+        self._pieces = _Pieces(self._splitter, self._rows)
         self._table = np.zeros((NUM_SPECIAL, self._coder.block_size), dtype=np.uint16)
         self._table[:, 0] = range(NUM_SPECIAL)
+
+    def _table_of_all(self) -> Table:
+        """Returns a table with a row for all units so far; one that is forgotten here lives on with who has it."""
+        if self._rows.unseen:
+            self._code_unseen()
+        table = self._table
+        if len(self) > MAX_CACHED_UNITS:
+            self._clear()
+        elif len(self._pieces) > MAX_CACHED_UNITS:
+            self._pieces = _Pieces(self._splitter, self._rows)
+        return table
 
     def _code_unseen(self) -> None:
         raw, lengths = self._coder.encode([self._splitter.normalize(unit) for unit in self._rows.unseen])
@@ -83,3 +117,15 @@ class _Rows(dict[Token, int]):
         self.unseen.append(unit)
         row = self[unit] = len(self)
         return row
+
+
+class _Pieces(dict[str, tuple[int, ...]]):
+    """A piece of text without white space → the rows of its units."""
+
+    def __init__(self, splitter: Splitter, rows: _Rows) -> None:
+        super().__init__()
+        self._splitter, self._rows = splitter, rows
+
+    def __missing__(self, piece: str) -> tuple[int, ...]:
+        rows = self[piece] = tuple(map(self._rows.__getitem__, self._splitter.units(piece)))
+        return rows

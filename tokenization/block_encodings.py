@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from .batch_rows import Row, Samples
+from .batch_rows import Row
 from .block_coders import CLS, PAD, SEP
 from .padding import Layout
 from .splitters import Span, Splitter, Unit
@@ -23,18 +23,22 @@ class Source:
     Args:
         splitter: cuts the text.
         text: a string, or words, each cut on its own.
-        units: what it is cut into.
     """
 
-    def __init__(self, splitter: Splitter, text: str | Sequence[str], units: Sequence[Unit]) -> None:
+    def __init__(self, splitter: Splitter, text: str | Sequence[str]) -> None:
         self._splitter = splitter
         self._text = text
-        self._units = units
 
     def token(self, index: int) -> str:
         """Returns a unit's printed form, as it is hashed."""
         unit = self._splitter.normalize(self._units[index])
         return unit.decode("utf-8", "replace") if isinstance(unit, bytes) else unit
+
+    @cached_property
+    def _units(self) -> Sequence[Unit]:
+        if isinstance(self._text, str):
+            return self._splitter.units(self._text)
+        return [unit for word in self._text for unit in self._splitter.units(word)]
 
     @cached_property
     def spans(self) -> list[Span]:
@@ -160,7 +164,6 @@ class BlockEncodings(Sequence[BlockEncoding]):
     Args:
         splitter: cut the texts.
         samples: the texts of each sample, one or two.
-        units: what each text of each sample was cut into.
         rows: the sample of each row, and the ranges of its units.
         special_names: the names of the special tokens by id.
         layout: knows the padding of each row.
@@ -171,14 +174,13 @@ class BlockEncodings(Sequence[BlockEncoding]):
         self,
         splitter: Splitter,
         samples: Sequence[Sequence[Any]],
-        units: Samples,
         rows: Sequence[Row],
         special_names: Sequence[str],
         layout: Layout,
         adds_special_tokens: bool,
     ) -> None:
         self._splitter = splitter
-        self._samples, self._units = samples, units
+        self._samples = samples
         self._rows, self._layout = rows, layout
         self._names, self._special = special_names, adds_special_tokens
 
@@ -190,10 +192,7 @@ class BlockEncodings(Sequence[BlockEncoding]):
 
     @cached_property
     def _encodings(self) -> list[BlockEncoding]:
-        sources = [
-            [Source(self._splitter, text, units) for text, units in zip(texts, cut, strict=True)]
-            for texts, cut in zip(self._samples, self._units, strict=True)
-        ]
+        sources = [[Source(self._splitter, text) for text in texts] for texts in self._samples]
         return [
             BlockEncoding(sources[sample], ranges, self._names, padding, self._special)
             for (sample, ranges), padding in zip(self._rows, self._layout.padding, strict=True)

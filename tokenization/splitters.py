@@ -43,6 +43,7 @@ class Splitter:
     """
 
     separator: ClassVar[str] = " "  # what `decode` puts between units
+    splits_at_spaces: ClassVar[bool] = False  # whether the units of a text are those of its pieces between white space
 
     def __init__(self, *, lowercase: bool = False) -> None:
         self.lowercase = lowercase
@@ -78,6 +79,8 @@ class WordSplitter(Splitter):
     ['It', "'", 's', '3', '.', '14', ',', 'naïve_x', '!']
     """
 
+    splits_at_spaces = True
+
     def units(self, text: str) -> Sequence[Unit]:
         """See `Splitter.units`."""
         return (_ASCII_RUNS if text.isascii() else _RUNS).findall(text)
@@ -93,6 +96,8 @@ class WhitespaceSplitter(Splitter):
     >>> WhitespaceSplitter(lowercase=True).spans("It's  here")
     [(0, 4), (6, 10)]
     """
+
+    splits_at_spaces = True
 
     def units(self, text: str) -> Sequence[Unit]:
         """See `Splitter.units`."""
@@ -111,6 +116,7 @@ class CharacterSplitter(Splitter):
     """
 
     separator = ""
+    splits_at_spaces = True
 
     def __init__(self, *, window: int = 4, lowercase: bool = False) -> None:
         super().__init__(lowercase=lowercase)

@@ -8,6 +8,7 @@ b is element b + 5, so no text can spell a special token. A special token is the
 import json
 import os
 from collections.abc import Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,14 +18,14 @@ from tokenizers import AddedToken
 from transformers.tokenization_utils_base import BatchEncoding, PreTrainedTokenizerBase, TruncationStrategy
 from transformers.utils.generic import PaddingStrategy
 
-from .batch_rows import plan_rows, type_ids, write_rows
+from .batch_rows import Samples, plan_rows, type_ids, write_rows
 from .block_batches import as_blocks, depth
-from .block_cache import BlockCache
+from .block_cache import BlockCache, Table
 from .block_coders import CLS, MASK, NUM_SPECIAL, PAD, SEP, UNK, Bytes, Integers, narrow, widen
 from .block_encodings import BlockEncodings
 from .components import build_coder, build_splitter, read_ngrams
 from .padding import PAD_VALUES, Layout, Rows, padded_width, to_lists, to_tensors
-from .splitters import Splitter, SubwordSplitter, Unit
+from .splitters import Splitter, SubwordSplitter
 from .text_batches import as_batch
 from .truncation import Range  # noqa: F401 (transformers 5.0 takes from a folder what is named here)
 
@@ -106,9 +107,22 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         A stored unit is K bytes, or K + 1 with the length last: (units, K or K + 1) uint8, without special tokens.
         `widen` turns them into `input_ids`.
         """
-        batch = self._splitter.units_of_batch(texts)
-        blocks = self._cache.blocks([unit for units in batch for unit in units])
-        return narrow(blocks, self._coder.pads), [len(units) for units in batch]
+        batch, table = self._cache.look_up(texts)
+        units = np.fromiter(chain.from_iterable(batch), dtype=np.intp)
+        return narrow(table.take(units, axis=0), self._coder.pads), [len(rows) for rows in batch]
+
+    @property
+    def splits_at_spaces(self) -> bool:
+        """Whether the units of a text are those of its pieces between white space."""
+        return self._splitter.splits_at_spaces
+
+    def raw_pieces(self, pieces: Sequence[str]) -> tuple[Bytes, list[tuple[int, ...]]]:
+        """Returns stored units, as in `raw_blocks`, and which of them each of many pieces without white space has.
+
+        For whoever splits a corpus at white space and knows each piece once; only where `splits_at_spaces`.
+        """
+        rows, table = self._cache.look_up_pieces(pieces)
+        return narrow(table, self._coder.pads), rows
 
     def widen(self, raw: Bytes) -> Integers:
         """Returns the elements, (…, K) int64, of stored blocks."""
@@ -146,8 +160,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
     ) -> BatchEncoding:
         texts, pairs, is_batch = as_batch(text, text_pair, is_split_into_words)
         samples = list(zip(texts, strict=True)) if pairs is None else list(zip(texts, pairs, strict=True))
-        parts = [self._units(part, is_split_into_words) for part in (texts, pairs) if part is not None]
-        units = list(zip(*parts, strict=True))
+        units, table = self._look_up(samples, is_split_into_words)
         num_special = self.num_special_tokens_to_add(pair=pairs is not None) if add_special_tokens else 0
         room = None
         if truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE and max_length is not None:
@@ -161,7 +174,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         width = padded_width(lengths, padding_strategy, max_length, pad_to_multiple_of)
         layout = Layout(lengths, width, padding_side or self.padding_side)
 
-        flat: dict[str, NDArray[Any]] = {"input_ids": self._cache.blocks(tokens)}
+        flat: dict[str, NDArray[Any]] = {"input_ids": table.take(np.array(tokens, dtype=np.intp), axis=0)}
         if self._wants("token_type_ids", return_token_type_ids):
             flat["token_type_ids"] = type_ids(segments, is_pair=pairs is not None)
         if self._wants("attention_mask", return_attention_mask):
@@ -169,9 +182,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         if return_special_tokens_mask:
             flat["special_tokens_mask"] = (flat["input_ids"][:, 0] < NUM_SPECIAL).astype(np.int64)
         data: dict[str, Rows] = {name: layout.spread(array, PAD_VALUES[name]) for name, array in flat.items()}
-        encodings = BlockEncodings(
-            self._splitter, samples, units, rows, self._special_names, layout, add_special_tokens
-        )
+        encodings = BlockEncodings(self._splitter, samples, rows, self._special_names, layout, add_special_tokens)
         if return_offsets_mapping:
             data["offset_mapping"] = [encoding.offsets for encoding in encodings]
         if return_length:
@@ -183,15 +194,22 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
             if return_tensors
             else to_lists(data, is_batch or return_overflowing_tokens)
         )
-        return BatchEncoding(final, cast(Any, encodings), n_sequences=len(parts))
+        return BatchEncoding(final, cast(Any, encodings), n_sequences=1 if pairs is None else 2)
 
     def _wants(self, name: str, asked: bool | None) -> bool:
         return name in self.model_input_names if asked is None else asked
 
-    def _units(self, texts: Sequence[Any], is_split_into_words: bool) -> list[Sequence[Unit]]:
-        if not is_split_into_words:
-            return self._splitter.units_of_batch(texts)
-        return [[unit for units in self._splitter.units_of_batch(words) for unit in units] for words in texts]
+    def _look_up(self, samples: Sequence[Sequence[Any]], is_split_into_words: bool) -> tuple[Samples, Table]:
+        """Returns the units of each text of each sample as rows of a table, and the table."""
+        texts = [text for sample in samples for text in sample]
+        if is_split_into_words:
+            of_words, table = self._cache.look_up([word for words in texts for word in words])
+            following = iter(of_words)
+            found = [list(chain.from_iterable(islice(following, len(words)))) for words in texts]
+        else:
+            found, table = self._cache.look_up(texts)
+        following = iter(found)
+        return [list(islice(following, len(sample))) for sample in samples], table
 
     # -- Padding -----------------------------------------------------------------------------------------------------
 
@@ -284,7 +302,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         if not isinstance(tokens, str):
             return None if tokens is None else [self.convert_tokens_to_ids(token) for token in tokens]
         names = self._special_names
-        return names.index(tokens) if tokens in names else self._cache.blocks([tokens])[0].tolist()
+        return names.index(tokens) if tokens in names else self._cache.block(tokens).tolist()
 
     def convert_ids_to_tokens(self, ids: Any, skip_special_tokens: bool = False) -> Any:
         """Returns the name of a special id, 0–4, or the unit of a block; of a list, a list."""

@@ -3,6 +3,8 @@ import itertools
 import numpy as np
 import pytest
 from datasets import Dataset
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from torch.utils.data import DataLoader, get_worker_info
 
 from vocabless import load_tokenizer
@@ -16,6 +18,7 @@ from vocabless.training.subword import train_subword
 TEXTS = [f"document number {i} has words of its own{i}." for i in range(200)]
 DOCUMENTS = Dataset.from_dict({"text": TEXTS})
 NOTHING = ShuffleRandom(0.0, 0.0)
+TOKENIZERS = {}
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +103,24 @@ def test_a_stream_corrupts_like_the_objective_says(codec):
         for a, b in zip(items, again, strict=True)
     )
     assert all(item["labels"][0] == item["labels"][-1] == IGNORED for item in items)
+
+
+SPACES = ["", " ", "\n", "\u00a0", "\u2028", "\u3000", "\x1c", "\x85", "\u200b", "\ufeff", "\r\n "]
+
+
+@pytest.mark.parametrize("name", ["ewe-bert-tiny", "hashformer-md5-pool-tiny", "ewe-bert-bytes-base"])
+@settings(max_examples=100, deadline=None)
+@given(texts=st.lists(st.lists(st.text(max_size=6) | st.sampled_from(SPACES), max_size=8).map("".join), max_size=5))
+@example(texts=[])
+@example(texts=["", "lone \ud800 surrogate", "  spaces  "])
+def test_what_is_stored_is_what_the_tokenizer_says(name, texts):
+    tokenizer = TOKENIZERS.setdefault(name, load_tokenizer(name))
+    raw, lengths = BlockCodec(tokenizer).raw_blocks(texts)
+    expected, of_each = tokenizer.raw_blocks(texts)
+    assert raw.dtype == expected.dtype
+    assert raw.shape == expected.shape
+    assert (raw == expected).all()
+    assert lengths == of_each
 
 
 @pytest.mark.parametrize("with_targets", [False, True])
