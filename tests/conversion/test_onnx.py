@@ -1,0 +1,239 @@
+import contextlib
+import importlib.util
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import vocabless
+from vocabless import load_config, load_tokenizer
+from vocabless.conversion import onnx as verb
+from vocabless.conversion import onnx_graph, onnx_parity
+from vocabless.conversion.__main__ import main
+from vocabless.modeling.ngram_front_ends import Ngram, Random
+from vocabless.tokenization.splitters import WordSplitter
+from vocabless.variants import VARIANTS
+
+pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
+pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
+
+EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "onnx_inference.py"
+TEXTS = ["The film is a quiet wonder.", "naïve 日本語 हिन्दी 👩‍💻, zxqv", " ", "a" * 40, "x " * 200]
+CLASSIFIER = "VocablessForSequenceClassification"
+# One row for each front end, and all heads between them; the fixture `exported` is the n-gram hash's.
+EXPORTS = {
+    "eelbert-random-mini": "VocablessForMaskedLM",
+    "hashformer-lsh-pool-mini": "VocablessForPreTraining",
+    "hashformer-md5-add-mini": "VocablessForTokenClassification",
+    "hashformer-lsh-proj-mini": "VocablessModel",
+    "hashformer-md5-emb1k-base": "VocablessForMultipleChoice",
+    "ewe-bert-tiny": "VocablessForQuestionAnswering",
+    "proformer": CLASSIFIER,
+}
+
+# Runs where neither torch nor transformers can be imported; prints the logits that the example gives.
+BARE = """
+import importlib.util, json, sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("torch", "transformers", "tokenizers", "regex", "vocabless"):
+            raise ModuleNotFoundError(name + " is absent on purpose")
+sys.meta_path.insert(0, Absent())
+example, file, texts = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+spec = importlib.util.spec_from_file_location("example", example)
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+session = module.onnxruntime.InferenceSession(file)
+described = json.loads(open(file.rsplit("/", 1)[0] + "/inference.json", encoding="utf-8").read())
+print(json.dumps([module.logits_of(session, described, text) for text in texts]))
+"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quickly():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(onnx_parity, "MAX_SECONDS", 0.0)
+        patch.setattr(onnx_parity, "LATENCY_SHAPES", ((1, 16), (2, 24)))
+        yield
+
+
+@pytest.fixture(scope="module")
+def checkpoint_of(shrink, subwords, tmp_path_factory):
+    def make(name: str, head: str) -> Path:
+        folder = tmp_path_factory.mktemp(name.replace("-", "_"))
+        torch.manual_seed(1)
+        config = load_config(name, num_labels=2)
+        if name != "eelbert-word-uno":
+            config = shrink(config)
+            config.encoder_config.num_hidden_layers = 1
+        model = getattr(vocabless, head)(config)
+        with torch.no_grad():  # biases too, which begin as zeros
+            for parameter in model.parameters():
+                parameter.normal_(std=0.2)
+        model.save_pretrained(folder)
+        load_tokenizer(name, subword=subwords.get(VARIANTS[name].splitter)).save_pretrained(folder)
+        return folder
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def exported(checkpoint_of, tmp_path_factory):
+    """A UNO classifier, its tokenizer, the folder that it was exported to with --int8, and what the command said."""
+    source = checkpoint_of("eelbert-word-uno", CLASSIFIER)
+    target = tmp_path_factory.mktemp("exports") / "onnx"
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        main(["onnx", str(source), str(target), "--int8"])
+    return *verb.load(str(source)), target, said.getvalue()
+
+
+def outputs(folder: Path, blocks: np.ndarray, file: str = "model.onnx") -> list[np.ndarray]:
+    return onnx_graph.session_of(folder / file, 1).run(None, {"input_ids": blocks})
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_every_front_end_and_head_gives_the_models_outputs_at_any_batch_and_length(
+    name: str, checkpoint_of, tmp_path
+) -> None:
+    model, tokenizer = verb.load(str(checkpoint_of(name, EXPORTS[name])))
+    (file,) = verb.write_graphs(model, tokenizer, tmp_path, int8=False)
+    session = onnx_graph.session_of(file, 1)
+    found = onnx_parity.differences(model, session, onnx_parity.probes(model, tokenizer))
+    assert [row.inputs for row in found] == ["sentences", "pairs of sentences", "unknown words", "random blocks"]
+    assert all(row.largest_output > 0.01 and row.maximum <= 1e-5 * max(1, row.largest_output) for row in found)
+    assert [entry.name for entry in session.get_inputs()] == ["input_ids"]
+    assert [entry.name for entry in session.get_outputs()] == onnx_graph.output_names(model)
+
+
+def test_the_command_writes_both_files_and_reports_differences_sizes_and_latencies(exported) -> None:
+    _, _, target, said = exported
+    assert {file.name for file in target.iterdir()} == {"model.onnx", "model_int8.onnx", "inference.json"}
+    for row in ("| model.onnx | random blocks |", "| model_int8.onnx | sentences |", "| torch, eager |"):
+        assert row in said
+    assert "size | 1×16, ms | 2×24, ms |" in said
+
+
+def test_the_input_alone_says_what_is_padding_and_which_text_is_the_second(exported) -> None:
+    model, tokenizer, target, _ = exported
+    inputs = tokenizer(TEXTS[:2], ["Yes, it was.", "No"], padding=True, return_tensors="pt")
+    assert torch.equal(onnx_graph.attention_mask(inputs["input_ids"]), inputs["attention_mask"])
+    assert torch.equal(onnx_graph.token_type_ids(inputs["input_ids"]), inputs["token_type_ids"])
+    with torch.no_grad():
+        expected = model(**inputs).logits.numpy()
+    np.testing.assert_allclose(outputs(target, inputs["input_ids"].numpy())[0], expected, atol=1e-4)
+    wider = np.pad(inputs["input_ids"].numpy(), ((0, 0), (0, 9), (0, 0)))
+    np.testing.assert_allclose(outputs(target, wider)[0], expected, atol=1e-4)
+
+
+def test_eight_bits_lose_little(exported) -> None:
+    model, tokenizer, target, _ = exported
+    inputs = tokenizer(TEXTS, padding=True, truncation=True, return_tensors="pt")
+    with torch.no_grad():
+        expected = model(**inputs).logits.numpy()
+    got = outputs(target, inputs["input_ids"].numpy(), "model_int8.onnx")[0]
+    assert 0 < np.abs(got - expected).max() < 0.1 * np.abs(expected).max()
+
+
+def test_uno_with_all_that_inference_needs_is_small(exported) -> None:
+    _, _, target, _ = exported
+    sizes = {file.name: file.stat().st_size for file in target.iterdir()}
+    assert sizes["model.onnx"] + sizes["inference.json"] <= 1_250_000
+    assert sizes["model_int8.onnx"] + sizes["inference.json"] <= 450_000
+
+
+@pytest.mark.parametrize("front_end", [Ngram(12, 31), Ngram(6, 31, ngram_sizes=7), Random(12, 31)])
+def test_hashing_each_unit_once_changes_no_bit(front_end: Ngram) -> None:
+    generator = torch.Generator().manual_seed(0)
+    blocks = torch.randint(5, 8, (3, 5, 4, front_end.block_size), generator=generator)
+    blocks *= torch.arange(front_end.block_size) < torch.randint(1, 5, (3, 5, 4, 1), generator=generator)
+    blocks[0, 0, :, 0] = torch.tensor([2, 3, 0, 4])
+    blocks[0, 0, :, 1:] = 0
+    assert torch.equal(onnx_graph.hashed(front_end, blocks), front_end.hash_units(front_end.spelled(blocks)))
+
+
+@pytest.mark.skipif(not EXAMPLE.exists(), reason="no checkout")
+def test_the_example_needs_neither_torch_nor_transformers(exported) -> None:
+    model, tokenizer, target, _ = exported
+    command = [sys.executable, "-c", BARE, str(EXAMPLE), str(target / "model.onnx"), json.dumps(TEXTS)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    for text, found in zip(TEXTS, json.loads(done.stdout), strict=True):
+        with torch.no_grad():
+            expected = model(**tokenizer(text, truncation=True, return_tensors="pt")).logits[0].tolist()
+        assert list(found) == ["LABEL_0", "LABEL_1"]
+        assert list(found.values()) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.skipif(not EXAMPLE.exists(), reason="no checkout")
+@given(st.text(st.characters(exclude_categories=["Cn"])) | st.text(" aé_1!\u0301\u200d\u200b\u0939\u093f👩'\x1c\u3000"))
+@settings(max_examples=300, deadline=None)
+def test_the_examples_words_are_the_tokenizers(text: str) -> None:
+    assert example().words(text) == list(WordSplitter().units(text))
+
+
+@pytest.mark.skipif(not EXAMPLE.exists(), reason="no checkout")
+def test_the_example_has_at_most_thirty_lines_of_code() -> None:
+    text = EXAMPLE.read_text(encoding="utf-8")
+    outside = "".join(part for index, part in enumerate(text.split('"""')) if index % 2 == 0)
+    assert sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in outside.splitlines()) <= 30
+
+
+def example():
+    spec = importlib.util.spec_from_file_location("onnx_inference", EXAMPLE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def refusal(*arguments: object) -> str:
+    with pytest.raises(SystemExit) as stopped:
+        main(["onnx", *map(str, arguments)])
+    assert isinstance(stopped.value.code, str) and "\n" not in stopped.value.code
+    return stopped.value.code
+
+
+def test_a_full_target_a_strange_model_and_missing_parts_are_refused(checkpoint_of, tmp_path) -> None:
+    source = checkpoint_of("hashformer-md5-proj-tiny", "VocablessModel")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").touch()
+    assert "holds other files" in refusal(source, tmp_path / "full")
+    target = tmp_path / "onnx"
+    config = json.loads((source / "config.json").read_text())
+    (source / "config.json").write_text(json.dumps({**config, "model_type": "bert"}))
+    assert "give a checkpoint of this family" in refusal(source, target)
+    (source / "config.json").write_text(json.dumps({**config, "num_bits": 0, "block_size": 15}))
+    assert "num_bits=128" in refusal(source, target)
+    (source / "config.json").write_text(json.dumps(config))
+    (source / "tokenizer_config.json").unlink()
+    assert "tokenizer_config.json" in refusal(source, target)
+    load_tokenizer("hashformer-lsh-emb1k-base").save_pretrained(source)
+    assert "writes blocks of 2 elements" in refusal(source, target)
+    (source / "model.safetensors").unlink()
+    assert "model.safetensors" in refusal(source, target)
+    assert not target.exists()
+
+
+def test_an_encoder_whose_graph_depends_on_the_length_is_refused(checkpoint_of, tmp_path) -> None:
+    source = checkpoint_of("ewe-canine-base", "VocablessModel")
+    assert "'canine'" in refusal(source, tmp_path / "onnx")
+    assert list((tmp_path / "onnx").iterdir()) == []
+
+
+def test_a_graph_that_differs_from_the_model_is_not_written(checkpoint_of, tmp_path, monkeypatch) -> None:
+    source = checkpoint_of("hashformer-md5-proj-tiny", "VocablessModel")
+    run_session = onnx_parity.run_session
+    monkeypatch.setattr(onnx_parity, "run_session", lambda *given: [out + 1e-2 for out in run_session(*given)])
+    assert "differs from the model by 1.0e-02" in refusal(source, tmp_path / "onnx")
+    assert list((tmp_path / "onnx").iterdir()) == []
+
+
+def test_missing_requirements_are_named(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(verb, "REQUIRED", ("onnx", "of_no_package"))
+    assert "'onnx' needs of_no_package; pip install 'vocabless[onnx]'" in refusal("any", tmp_path / "onnx")
