@@ -79,10 +79,16 @@ class _NoPositions(nn.Module):
         return torch.zeros((), device=position_ids.device)
 
 
+class _NoWordTable(nn.Module):
+    """Stands where an encoder has its word table; ModernBERT of transformers 5.0 initialises a `weight` there."""
+
+    weight = torch.empty(0)
+
+
 def _remove_word_table(encoder: PreTrainedModel) -> None:
     canine = getattr(encoder, "char_embeddings", None)
     if canine is None:
-        encoder.set_input_embeddings(None)  # type: ignore[arg-type]
+        encoder.set_input_embeddings(_NoWordTable())
     else:  # its eight hash tables have no accessor
         for name in [name for name, _ in canine.named_children() if name.startswith("HashBucketCodepointEmbedder")]:
             delattr(canine, name)

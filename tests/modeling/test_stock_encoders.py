@@ -227,3 +227,12 @@ def test_a_configuration_survives_its_file(encoder: str, config_of, tmp_path) ->
     assert again.encoder_config.to_dict() == config.encoder_config.to_dict()
     assert (again.front_end_options, again.block_size) == (config.front_end_options, config.block_size)
     assert type(again.encoder_config) is type(AutoConfig.for_model(encoder))
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_every_encoder_comes_back_from_its_folder(encoder: str, model_of, tmp_path) -> None:
+    model = model_of(encoder)
+    model.save_pretrained(tmp_path)
+    again = VocablessModel.from_pretrained(tmp_path).state_dict()
+    assert again.keys() == model.state_dict().keys()
+    assert all(torch.equal(again[name], value) for name, value in model.state_dict().items())
