@@ -29,14 +29,15 @@ from vocabless.training.subword import train_subword
 
 
 def preparation(documents: Dataset, subword: str, variant: str, processes: int, rounds: int) -> Comparison:
-    """Compares words/s from texts to stored sequences of 128 tokens."""
+    """Compares words/s from texts to stored sequences of 128 tokens, packed on both sides."""
     datasets.disable_caching()
     words = sum(len(text.split()) for text in documents["text"])
     codec = load_learner(variant, "shuffle-random", 128).codec
     peer = load_baseline_tokenizer("bert-tiny", subword, max_length=10**9)
 
     def tokenize(batch: dict[str, Any]) -> dict[str, Any]:
-        return {"input_ids": peer(batch["text"])["input_ids"]}
+        ids = [i for text in peer(batch["text"], add_special_tokens=False)["input_ids"] for i in text]
+        return {"input_ids": [ids[start : start + 126] for start in range(0, len(ids), 126)]}
 
     return compare(
         f"preparation, {variant}, {processes} processes",
