@@ -82,11 +82,13 @@ def results_of(folder):
 def test_two_processes_train_like_one_with_the_double_batch(corpus, tmp_path):
     given = ["run_pretraining.py", "--corpus", corpus, *QUICK, "--logging_steps", "1", "--max_eval_samples", "7"]
     given += ["--warmup_steps", "0"]
-    launched = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2"]
-    for folder, command in (("one", [sys.executable]), ("two", launched)):
+    launcher = ["torch.distributed.run", "--standalone", "--local-addr", "127.0.0.1", "--nproc-per-node", "2"]
+    for folder, command in (("one", []), ("two", ["-m", *launcher])):
         each = "4" if folder == "one" else "2"
-        command = [*command, *given, "--per_device_train_batch_size", each, "--output_dir", str(tmp_path / folder)]
-        subprocess.run(command, check=True, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True)
+        command = [sys.executable, *command, *given, "--per_device_train_batch_size", each]
+        command += ["--output_dir", str(tmp_path / folder)]
+        one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}
+        subprocess.run(command, check=True, cwd=ROOT, env=one_thread, capture_output=True, timeout=200)
     one, two = results_of(tmp_path / "one"), results_of(tmp_path / "two")
     losses = [[line["loss"] for line in results["log"] if "loss" in line] for results in (one, two)]
     assert losses[0] == pytest.approx(losses[1], abs=1e-5)
