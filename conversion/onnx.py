@@ -17,22 +17,17 @@ from typing import Any, cast
 
 import torch
 from transformers import PreTrainedModel
-from transformers.tokenization_utils_base import TOKENIZER_CONFIG_FILE
-from transformers.utils.hub import cached_file
 
-import vocabless
+from vocabless.conversion.checkpoint import load_checkpoint
 from vocabless.conversion.onnx_graph import INPUT, export, output_names, quantize, session_of
 from vocabless.conversion.onnx_parity import Difference, differences, latencies, probes
-from vocabless.conversion.sources import check_names, read_checkpoint
 from vocabless.conversion.targets import free_folder
-from vocabless.modeling.configuration_vocabless import AUTO_MAP, VocablessConfig
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.run_folder import write_json
 
 TOLERANCE = 1e-4  # of fp32, in units of the largest output, or of 1 if that is smaller
 MODEL, MODEL_INT8, SETTINGS = "model.onnx", "model_int8.onnx", "inference.json"
-HEADS = tuple(path.split(".")[1] for name, path in AUTO_MAP.items() if name != "AutoConfig")
 LABELLED = ("VocablessForSequenceClassification", "VocablessForTokenClassification")
 REQUIRED = ("onnx", "onnxruntime", "onnxscript")
 
@@ -55,7 +50,8 @@ def run(arguments: argparse.Namespace) -> str:
     if missing:
         raise ValueError(f"the verb 'onnx' needs {' and '.join(missing)}; pip install 'vocabless[onnx]'.")
     folder = free_folder(arguments.target)
-    model, tokenizer = load(arguments.source)
+    model, tokenizer = load_checkpoint(arguments.source)
+    model = model.float()
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as temporary:
         files = write_graphs(model, tokenizer, Path(temporary), arguments.int8)
@@ -64,39 +60,6 @@ def run(arguments: argparse.Namespace) -> str:
         for file in sorted(Path(temporary).iterdir()):
             os.replace(file, folder / file.name)
     return report
-
-
-def load(source: str) -> tuple[PreTrainedModel, VocablessTokenizer]:
-    """Returns the model of a checkpoint under its own head, in fp32, and its tokenizer.
-
-    Raises:
-        ValueError: it is no whole checkpoint of this family.
-    """
-    config, tensors = read_checkpoint(source)
-    head = next(iter(config.get("architectures") or ["none"]))
-    if config.get("model_type") != VocablessConfig.model_type or head not in HEADS:
-        raise ValueError(
-            f"the checkpoint {source!r} holds {head} of the type {config.get('model_type')!r}; "
-            f"give a checkpoint of this family, with one of {', '.join(HEADS)}."
-        )
-    model = getattr(vocabless, head)(VocablessConfig.from_dict(config)).eval()
-    try:
-        check_names(source, *model.load_state_dict(tensors, strict=False))
-    except RuntimeError as error:
-        raise ValueError(
-            f"the tensors of {source!r} do not have the shapes that its config.json says; fetch it again."
-        ) from error
-    try:
-        cached_file(source, TOKENIZER_CONFIG_FILE)  # without it the library makes up a tokenizer of the defaults
-        tokenizer = VocablessTokenizer.from_pretrained(source)
-    except OSError as error:
-        raise ValueError(f"{source!r} holds no {TOKENIZER_CONFIG_FILE}; save the model's tokenizer there.") from error
-    if tokenizer.block_size != model.config.block_size:
-        raise ValueError(
-            f"the tokenizer of {source!r} writes blocks of {tokenizer.block_size} elements, but the model reads "
-            f"{model.config.block_size}; save the model's own tokenizer there."
-        )
-    return model, tokenizer
 
 
 def write_graphs(model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: Path, int8: bool) -> list[Path]:

@@ -17,6 +17,7 @@ from vocabless import load_config, load_tokenizer
 from vocabless.conversion import onnx as verb
 from vocabless.conversion import onnx_graph, onnx_parity
 from vocabless.conversion.__main__ import main
+from vocabless.conversion.checkpoint import load_checkpoint
 from vocabless.modeling.ngram_front_ends import Ngram, Random
 from vocabless.tokenization.splitters import WordSplitter
 from vocabless.variants import VARIANTS
@@ -91,7 +92,7 @@ def exported(checkpoint_of, tmp_path_factory):
     target = tmp_path_factory.mktemp("exports") / "onnx"
     with contextlib.redirect_stdout(io.StringIO()) as said:
         main(["onnx", str(source), str(target), "--int8"])
-    return *verb.load(str(source)), target, said.getvalue()
+    return *load_checkpoint(str(source)), target, said.getvalue()
 
 
 def outputs(folder: Path, blocks: np.ndarray, file: str = "model.onnx") -> list[np.ndarray]:
@@ -102,7 +103,7 @@ def outputs(folder: Path, blocks: np.ndarray, file: str = "model.onnx") -> list[
 def test_every_front_end_and_head_gives_the_models_outputs_at_any_batch_and_length(
     name: str, checkpoint_of, tmp_path
 ) -> None:
-    model, tokenizer = verb.load(str(checkpoint_of(name, EXPORTS[name])))
+    model, tokenizer = load_checkpoint(str(checkpoint_of(name, EXPORTS[name])))
     (file,) = verb.write_graphs(model, tokenizer, tmp_path, int8=False)
     session = onnx_graph.session_of(file, 1)
     found = onnx_parity.differences(model, session, onnx_parity.probes(model, tokenizer))
