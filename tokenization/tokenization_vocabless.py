@@ -116,13 +116,12 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         """Whether the units of a text are those of its pieces between white space."""
         return self._splitter.splits_at_spaces
 
-    def raw_pieces(self, pieces: Sequence[str]) -> tuple[Bytes, list[tuple[int, ...]]]:
-        """Returns stored units, as in `raw_blocks`, and which of them each of many pieces without white space has.
-
-        For whoever splits a corpus at white space and knows each piece once; only where `splits_at_spaces`.
-        """
+    def raw_pieces(self, pieces: Sequence[str]) -> tuple[Bytes, Integers]:
+        """Returns the same as `raw_blocks` of pieces that no unit crosses; only where `splits_at_spaces`."""
         rows, table = self._cache.look_up_pieces(pieces)
-        return narrow(table, self._coder.pads), rows
+        units = np.fromiter(chain.from_iterable(rows), dtype=np.intp)
+        counts = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+        return narrow(table.take(units, axis=0), self._coder.pads), counts
 
     def widen(self, raw: Bytes) -> Integers:
         """Returns the elements, (…, K) int64, of stored blocks."""

@@ -3,22 +3,20 @@
 A stored token is a few bytes: a block of K elements, with its length where blocks are padded. The token of a stock
 model is a block, too: of the one number that its vocabulary has for it.
 """
-# mypy: allow-untyped-calls
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
-from pyarrow import compute
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from vocabless.tokenization.block_coders import NUM_SPECIAL
-from vocabless.tokenization.splitters import SubwordSplitter
+from vocabless.tokenization.splitters import SubwordSplitter, WordSplitter
 from vocabless.tokenization.tokenization_vocabless import CLS, MASK, SEP, VocablessTokenizer
+from vocabless.training.fragments import fragments
+from vocabless.training.sentences import sentences
 
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
@@ -37,7 +35,7 @@ class Codec(Protocol):
     mask: Integers
 
     def raw_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
-        """Returns the stored tokens of all texts end to end, (n, raw_block_size), and how many each text has."""
+        """Returns the stored tokens of all texts end to end, (n, raw_block_size), and how many each sentence has."""
         ...
 
     def targets(self, texts: Sequence[str]) -> Targets | None:
@@ -75,21 +73,17 @@ class BlockCodec:
     def raw_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
         """Stores, see `Codec`."""
         if not self.tokenizer.splits_at_spaces:
-            return self.tokenizer.raw_blocks(texts)
+            return self.tokenizer.raw_blocks(_sentences(texts))
         try:
-            pieces = compute.utf8_split_whitespace(pa.array(texts, pa.large_string()))
+            known, which, last = fragments(texts, runs=isinstance(self.tokenizer.unit_splitter, WordSplitter))
         except UnicodeEncodeError:  # a lone surrogate
-            return self.tokenizer.raw_blocks(texts)
-        # Each piece is looked up once; the rest is arithmetic on its units' numbers.
-        known = pieces.flatten().dictionary_encode()
-        blocks, units = self.tokenizer.raw_pieces(known.dictionary.to_pylist())
-        counts = np.array([len(rows) for rows in units], np.int64)
-        starts, which = np.cumsum(counts) - counts, known.indices.to_numpy()
-        counts = counts[which]
-        ends = np.concatenate([[0], np.cumsum(counts)])
-        places = np.arange(ends[-1]) + np.repeat(starts[which] - ends[:-1], counts)
-        flat = np.fromiter(chain.from_iterable(units), np.int64)
-        return blocks.take(flat[places], axis=0), np.diff(ends[pieces.offsets.to_numpy()]).tolist()
+            return self.tokenizer.raw_blocks(_sentences(texts))
+        # Each fragment is looked up once; the rest is arithmetic on the places of its units.
+        blocks, counts = self.tokenizer.raw_pieces(known)
+        starts, counts = (np.cumsum(counts) - counts)[which], counts[which]
+        ends = np.cumsum(counts)
+        places = np.arange(len(blocks) and ends[-1]) + np.repeat(starts - ends + counts, counts)
+        return blocks.take(places, axis=0), np.diff(ends[last], prepend=0).tolist()
 
     def targets(self, texts: Sequence[str]) -> Targets | None:
         """Looks up, see `Codec`."""
@@ -100,9 +94,9 @@ class BlockCodec:
             isinstance(splitter, SubwordSplitter)
             and splitter.tokenizer.get_vocab() == self.target_tokenizer.get_vocab()
         ):
-            encodings = self.target_tokenizer.encode_batch(list(texts), add_special_tokens=False)
+            encodings = self.target_tokenizer.encode_batch(_sentences(texts), add_special_tokens=False)
             return np.array([i for encoding in encodings for i in encoding.ids], np.int32)
-        units = [unit for text in splitter.units_of_batch(texts) for unit in text]
+        units = [unit for sentence in splitter.units_of_batch(_sentences(texts)) for unit in sentence]
         known = self._first_pieces
         new = [unit for unit in dict.fromkeys(units) if unit not in known]
         printed = [unit.decode("utf-8", "replace") if isinstance(unit, bytes) else unit for unit in new]
@@ -153,9 +147,13 @@ class IdCodec:
         return np.array([self.tokenizer.cls_token_id, *blocks[:, 0].tolist(), self.tokenizer.sep_token_id])
 
     def _ids(self, texts: Sequence[str]) -> tuple[Targets, list[int]]:
-        encodings = self.tokenizer.backend_tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        encodings = self.tokenizer.backend_tokenizer.encode_batch(_sentences(texts), add_special_tokens=False)
         ids = [encoding.ids for encoding in encodings]
         return np.array([i for row in ids for i in row], "<i4"), [len(row) for row in ids]
+
+
+def _sentences(texts: Sequence[str]) -> list[str]:
+    return [sentence for text in texts for sentence in sentences(text)]
 
 
 def special_block(special_id: int, block_size: int) -> Integers:

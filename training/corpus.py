@@ -28,7 +28,6 @@ from datasets.exceptions import DatasetGenerationError, DatasetNotFoundError
 
 from vocabless.training.codecs import Codec
 from vocabless.training.pydocs import read_pydocs
-from vocabless.training.sentences import sentences
 
 FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv", ".txt": "text"}
 DOCUMENTS_AT_A_TIME = 1000  # packed together: one sequence in that many documents may be shorter
@@ -116,7 +115,7 @@ def prepare(documents: AnyDataset, codec: Codec, max_seq_length: int, num_proc: 
 
 def pack(batch: dict[str, list[Any]], codec: Codec, room: int) -> dict[str, list[bytes]]:
     """Returns the texts of `batch` as sequences of up to `room` tokens: whole sentences, documents end to end."""
-    texts = [sentence for text in batch["text"] if text for sentence in sentences(text)]
+    texts = [text for text in batch["text"] if text]
     blocks, lengths = codec.raw_blocks(texts)
     ends = sequence_ends(lengths, room)
     ranges = list(zip([0, *ends], ends, strict=False))

@@ -2,8 +2,13 @@
 
 import regex
 
-# A mark that ends a sentence with what closes after it, up to the white space; or a line break.
-_END = regex.compile(r"(?:[.!?…]+[\"'”’)\]]*(?=\s)|[。！？｡]+[”’」』）]*|\n)\s*")
+ENDS_SENTENCE = "[.!?…][\"'”’)\\]]*$"  # of a run of characters before white space
+_MARKS_WITHOUT_SPACE = "。！？｡"
+
+# A mark that ends a sentence with what closes after it, up to the white space; or a line break. White space is ASCII's.
+_END = regex.compile(
+    rf"(?:{ENDS_SENTENCE[:-1]}(?=[ \t-\r\x1c-\x1f])|[{_MARKS_WITHOUT_SPACE}]+[”’」』）]*|\n)[ \t-\r\x1c-\x1f]*"
+)
 
 
 def sentences(text: str) -> list[str]:
@@ -20,3 +25,8 @@ def sentences(text: str) -> list[str]:
     if not ends or ends[-1] < len(text):
         ends.append(len(text))
     return [text[start:end] for start, end in zip([0, *ends], ends, strict=False) if start < end]
+
+
+def ends_without_space(text: str) -> bool:
+    """Whether a mark in the text ends a sentence whatever follows it, as in Chinese and Japanese."""
+    return any(mark in text for mark in _MARKS_WITHOUT_SPACE)
