@@ -125,8 +125,9 @@ def _finish(
     for measured, *values in compared(results["before"], results["after"]):
         print(f"{measured:20} {values[0]:8.4f} {values[1]:8.4f}")
     print()
+        "objective": objective,
     if isinstance(learner.tokenizer, VocablessTokenizer):
-        write_card(folder, learner.name, learner.source, objective, results)
+        write_card(folder, learner.model, learner.tokenizer.block_size, results)
         model = type(learner.model).from_pretrained(folder)
         if isinstance(model, VocablessForPreTraining):
             words = [str(unit) for unit in learner.tokenizer.unit_splitter.units(text) if str(unit).isalpha()]

@@ -19,6 +19,8 @@ from transformers import EarlyStoppingCallback, PrinterCallback, TrainingArgumen
 from transformers.trainer_utils import SchedulerType
 
 from vocabless.conversion.checkpoint import save_checkpoint
+from vocabless.conversion.model_card import write_card
+from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.encoded_examples import EncodedExamples
 from vocabless.training.problems import Problem, Tagging
 from vocabless.training.run_folder import RESULTS, claim, versions, write_json
@@ -256,8 +258,10 @@ def _run(task: Task, folder: Path, start: Start, arguments: GlueArguments, train
             "train": outcome.metrics,
             "best_checkpoint": trainer.state.best_model_checkpoint,
             "epochs": trainer.state.epoch,
+            "from_scratch": not start.is_checkpoint,
             "log": trainer.state.log_history,
             "parameters": model.num_parameters(),
+            "floors": task.floors(),
             "footnotes": _unscored(task, validation),
             "arguments": identity(arguments, training),
             "versions": all_versions(),
@@ -267,6 +271,8 @@ def _run(task: Task, folder: Path, start: Start, arguments: GlueArguments, train
 
 
 def all_versions() -> dict[str, str]:
+        if isinstance(tokenizer, VocablessTokenizer):
+            write_card(folder, model, tokenizer.block_size, results)
     """Returns the versions that a result depends on, those of the measures too."""
     return versions() | {name: version(name) for name in ("evaluate", "scikit-learn", "scipy")}
 
