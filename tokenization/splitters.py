@@ -198,7 +198,7 @@ class SubwordSplitter(Splitter):
 
     def spans(self, text: str) -> list[Span]:
         """See `Splitter.spans`."""
-        return cast(list[Span], self._encode(text).offsets)
+        return [_without_spaces(text, *span) for span in self._encode(text).offsets]
 
     def word_ids(self, text: str) -> Sequence[int]:
         """See `Splitter.word_ids`."""
@@ -210,6 +210,13 @@ class SubwordSplitter(Splitter):
 
     def _encode(self, text: str) -> Any:  # tokenizers.Encoding
         return self.tokenizer.encode(_without_surrogates(text), add_special_tokens=False)
+
+
+def _without_spaces(text: str, start: int, end: int) -> Span:
+    """Returns the span without the spaces around it, which some tokenizers count as the token's own."""
+    piece = text[start:end]
+    start += len(piece) - len(piece.lstrip())
+    return start, start + len(piece.strip())
 
 
 def _without_surrogates(text: str) -> str:
