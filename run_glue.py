@@ -21,6 +21,7 @@ from datasets import Dataset
 from transformers import HfArgumentParser
 from transformers.utils import logging as transformers_logging
 
+from vocabless.conversion.uploads import check_run_upload, upload_run
 from vocabless.training.finetuning import (
     GlueArguments,
     GlueTrainingArguments,
@@ -28,6 +29,7 @@ from vocabless.training.finetuning import (
     claim_again,
     fine_tune,
     identity,
+    run_folder,
 )
 from vocabless.training.glue import Report, find_glue_tasks, read_baseline
 from vocabless.training.glue_tasks import load_glue_task
@@ -78,17 +80,25 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     for task in tasks:
         task.limit(arguments.max_train_samples, arguments.max_eval_samples, arguments.max_predict_samples)
     folder, is_first = Path(str(training.output_dir)), training.process_index == 0
+    seeds = range(training.seed, training.seed + arguments.seeds)
+    runs = [run_folder(folder, task, seed) for task in tasks for seed in seeds]
+    repositories: dict[Path, str] = {}
     if is_first:
+        if training.push_to_hub:
+            names = ["-".join(run.parts[-2:]) for run in runs]
+            repositories = dict(zip(runs, check_run_upload(training, folder.name, names), strict=True))
         claim_again(folder, identity(arguments, training))
 
     done: dict[str, dict[str, dict[str, Any]]] = {}
     floors = {task.name: task.floors() for task in tasks}
     for task in tasks:
-        for seed in range(training.seed, training.seed + arguments.seeds):
+        for seed in seeds:
             results = fine_tune(task, seed, start, arguments, training)
             done.setdefault(task.name, {})[str(seed)] = results
             if is_first:
                 print(_line(task, seed, results, floors[task.name]), flush=True)
+            if (run := run_folder(folder, task, seed)) in repositories:
+                print(f"Uploaded to {upload_run(run, repositories[run], training)}.", flush=True)
     if is_first:
         report = _report(arguments, tasks, done, floors, baseline)
         print(f"\n{report.as_markdown()}")

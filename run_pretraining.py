@@ -22,6 +22,7 @@ from transformers import DataCollatorForTokenClassification, HfArgumentParser, s
 from vocabless import VocablessForPreTraining, VocablessTokenizer
 from vocabless.conversion.checkpoint import loads_without_package, save_checkpoint
 from vocabless.conversion.model_card import write_card
+from vocabless.conversion.uploads import check_run_upload, upload_run
 from vocabless.training.corpus import AnyDataset, load_text, mix, own_part, prepare
 from vocabless.training.corruption import OBJECTIVES, MaskedTokens, Objective, ShuffleRandom
 from vocabless.training.learners import Learner, load_learner, published_objective, subword_kind
@@ -35,7 +36,7 @@ from vocabless.training.pretraining import (
     predictions,
 )
 from vocabless.training.recipes import parse_with_recipe
-from vocabless.training.run_folder import RESULTS, claim, versions, write_json
+from vocabless.training.run_folder import HUB_ARGUMENTS, RESULTS, claim, versions, write_json
 from vocabless.training.sequences import PretrainingDataset, PretrainingStream
 from vocabless.training.showcase import showcase
 from vocabless.training.subword import train_subword
@@ -43,7 +44,10 @@ from vocabless.training.trainer import ResumableTrainer
 
 STREAMED_DOCUMENTS = 200_000  # that a subword tokenizer is trained on where the corpus has no end
 # Where a run writes and how it reports do not make it another run.
-NOT_PART_OF_A_RUN = ("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "preprocessing_num_workers")
+NOT_PART_OF_A_RUN = (
+    *("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "preprocessing_num_workers"),
+    *HUB_ARGUMENTS,
+)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -69,8 +73,11 @@ def run(arguments: PretrainingArguments, training: PretrainingTrainingArguments)
     folder = Path(str(training.output_dir))
     objective = _objective(arguments)
     name = "mlm" if isinstance(objective, MaskedTokens) else "shuffle-random"
+    repositories: list[str] = []
     if training.process_index == 0:
+        repositories = check_run_upload(training, folder.name) if training.push_to_hub else []
         claim(folder, _identity(arguments, training))
+    training.push_to_hub = False  # the Trainer would push unfinished runs, see `upload_run`
     with training.main_process_first(desc="preparing the corpus"):
         corpora, held_out = _documents(arguments, training.seed)
         subword = _subword(arguments, corpora, folder)
@@ -101,6 +108,8 @@ def run(arguments: PretrainingArguments, training: PretrainingTrainingArguments)
             "arguments": _identity(arguments, training),
         }
         _finish(learner, name, folder, weights, results | {"after": after}, arguments.example, held_out[0]["text"])
+        for repository in repositories:
+            print(f"Uploaded to {upload_run(folder, repository, training)}.")
     trainer.accelerator.wait_for_everyone()
     trainer.accelerator.end_training()
 
@@ -116,6 +125,7 @@ def _finish(
 ) -> None:
     """Writes the checkpoint, its card and last the results; prints what came out."""
     results |= {
+        "objective": objective,
         "before": first_evaluation(results["log"]),
         "parameters": learner.model.num_parameters(),
         "versions": versions(),
@@ -125,7 +135,6 @@ def _finish(
     for measured, *values in compared(results["before"], results["after"]):
         print(f"{measured:20} {values[0]:8.4f} {values[1]:8.4f}")
     print()
-        "objective": objective,
     if isinstance(learner.tokenizer, VocablessTokenizer):
         write_card(folder, learner.model, learner.tokenizer.block_size, results)
         model = type(learner.model).from_pretrained(folder)

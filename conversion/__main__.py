@@ -4,9 +4,10 @@
     python -m vocabless.conversion encoder google-bert/bert-base-uncased words/ --variant hashformer-lsh-proj-base
     python -m vocabless.conversion hash-init google/bert_uncased_L-2_H-128_A-2 hashed/
     python -m vocabless.conversion onnx runs/mine onnx/
+    python -m vocabless.conversion hub runs/mine me/mine --push
 
 `python -m vocabless.conversion VERB --help` explains a verb and its options. SOURCE is a folder or a Hub id, TARGET a
-new or an empty folder.
+new or an empty folder; the verb hub knows more.
 """
 # ruff: noqa: T201 (what a command says is its output)
 
@@ -43,6 +44,9 @@ VERBS = {
     "encoder": Verb("encoder", "any Hugging Face encoder → the same encoder without a vocabulary"),
     "hash-init": Verb("hash_init", "a stock model → the same with a word table that begins as n-gram hashes"),
     "onnx": Verb("onnx", "a checkpoint of this family → ONNX", "The ONNX model is in {target}."),
+    "hub": Verb(
+        "hub", "a checkpoint of this family → its repository, in a folder or on the Hub", "The repository is {target}."
+    ),
 }
 
 

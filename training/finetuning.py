@@ -16,14 +16,14 @@ import numpy as np
 import torch
 from torch import Tensor
 from transformers import EarlyStoppingCallback, PrinterCallback, TrainingArguments, set_seed
-from transformers.trainer_utils import SchedulerType
+from transformers.trainer_utils import HubStrategy, SchedulerType
 
 from vocabless.conversion.checkpoint import save_checkpoint
 from vocabless.conversion.model_card import write_card
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.encoded_examples import EncodedExamples
 from vocabless.training.problems import Problem, Tagging
-from vocabless.training.run_folder import RESULTS, claim, versions, write_json
+from vocabless.training.run_folder import HUB_ARGUMENTS, HUB_STRATEGY_HELP, RESULTS, claim, versions, write_json
 from vocabless.training.starting_models import Start, longest_sequence
 from vocabless.training.tasks import Examples, Task
 from vocabless.training.trainer import ResumableTrainer, TrainingStopped
@@ -31,7 +31,7 @@ from vocabless.training.trainer import ResumableTrainer, TrainingStopped
 # Where a command writes, how it reports and which runs it asks for do not make its runs other runs.
 NOT_PART_OF_A_RUN = (
     *("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "logging_steps", "logging_strategy"),
-    *("task_name", "seeds", "seed", "summary", "baseline_run", "push_to_hub", "hub_model_id", "hub_token"),
+    *("task_name", "seeds", "seed", "summary", "baseline_run", *HUB_ARGUMENTS),
 )
 
 
@@ -142,6 +142,7 @@ class GlueTrainingArguments(TrainingArguments):
     logging_strategy: str = field(default="epoch", metadata={"help": "When to log: no, steps or epoch."})
     save_total_limit: int | None = field(default=1, metadata={"help": "Checkpoints kept beside the best."})
     load_best_model_at_end: bool = field(default=True, metadata={"help": "Whether the best epoch is what remains."})
+    hub_strategy: HubStrategy | str = field(default="end", metadata={"help": HUB_STRATEGY_HELP})
 
     def __post_init__(self) -> None:
         folder, best = self.output_dir, self.metric_for_best_model
@@ -154,10 +155,9 @@ class GlueTrainingArguments(TrainingArguments):
         """Returns the arguments of one run."""
         run = copy.copy(self)
         run.output_dir, run.seed = str(folder), seed
+        run.push_to_hub = False  # the Trainer would push unfinished runs, see `upload_run`
         if run.metric_for_best_model is None:
             run.metric_for_best_model, run.greater_is_better = problem.best, True
-        if run.push_to_hub and run.hub_model_id is None:  # the Trainer would call it seed-42
-            run.hub_model_id = f"{folder.parents[1].name}-{folder.parent.name}-{folder.name}"
         return run
 
 
@@ -184,6 +184,11 @@ def claim_again(folder: str | os.PathLike[str], arguments: dict[str, Any]) -> No
             os.replace(aside, results)
 
 
+def run_folder(folder: Path, task: Task, seed: int) -> Path:
+    """Returns where, in the folder of a command, the run of a task with a seed is."""
+    return folder / task.name / f"seed-{seed}"
+
+
 def fine_tune(
     task: Task, seed: int, start: Start, arguments: GlueArguments, training: GlueTrainingArguments
 ) -> dict[str, Any]:
@@ -193,7 +198,7 @@ def fine_tune(
         ValueError: a model or length that does not fit.
         TrainingStopped: the loss is not finite, or the disk is full.
     """
-    folder = Path(str(training.output_dir)) / task.name / f"seed-{seed}"
+    folder = run_folder(Path(str(training.output_dir)), task, seed)
     if not (folder / RESULTS).is_file():
         _run(task, folder, start, arguments, training.of_run(folder, seed, task.problem))
     if training.process_index == 0:
@@ -253,26 +258,26 @@ def _run(task: Task, folder: Path, start: Start, arguments: GlueArguments, train
         save_checkpoint(trainer.accelerator.unwrap_model(trainer.model), tokenizer, folder, weights)
         results = {
             "task": task.name,
+            "from_scratch": not start.is_checkpoint,
             "seed": training.seed,
             "measures": measures,
+            "floors": task.floors(),
             "train": outcome.metrics,
             "best_checkpoint": trainer.state.best_model_checkpoint,
             "epochs": trainer.state.epoch,
-            "from_scratch": not start.is_checkpoint,
             "log": trainer.state.log_history,
             "parameters": model.num_parameters(),
-            "floors": task.floors(),
             "footnotes": _unscored(task, validation),
             "arguments": identity(arguments, training),
             "versions": all_versions(),
         }
+        if isinstance(tokenizer, VocablessTokenizer):
+            write_card(folder, model, tokenizer.block_size, results)
         write_json(folder / RESULTS, results)
     trainer.accelerator.wait_for_everyone()
 
 
 def all_versions() -> dict[str, str]:
-        if isinstance(tokenizer, VocablessTokenizer):
-            write_card(folder, model, tokenizer.block_size, results)
     """Returns the versions that a result depends on, those of the measures too."""
     return versions() | {name: version(name) for name in ("evaluate", "scikit-learn", "scipy")}
 

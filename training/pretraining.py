@@ -13,8 +13,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers.trainer_utils import HubStrategy
 
 from vocabless.training.corruption import IGNORED, INTACT, REPLACED, SHUFFLED
+from vocabless.training.run_folder import HUB_STRATEGY_HELP
 from vocabless.training.trainer import EXACT_LOSS
 
 CLASS_NAMES = {INTACT: "intact", SHUFFLED: "shuffled", REPLACED: "replaced"}
@@ -111,6 +113,7 @@ class PretrainingTrainingArguments(TrainingArguments):
     logging_steps: float = field(default=100, metadata={"help": "Steps between lines of loss and tokens/s."})
     save_steps: float = field(default=500, metadata={"help": "Steps between checkpoints."})
     save_total_limit: int | None = field(default=2, metadata={"help": "Checkpoints kept."})
+    hub_strategy: HubStrategy | str = field(default="end", metadata={"help": HUB_STRATEGY_HELP})
 
     def __post_init__(self) -> None:
         folder = self.output_dir

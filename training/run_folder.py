@@ -9,6 +9,12 @@ from typing import Any
 
 ARGUMENTS = "run.json"
 RESULTS = "results.json"
+# Of the Trainer's arguments: where a finished run is uploaded to, which does not make it another run.
+HUB_ARGUMENTS = (
+    *("push_to_hub", "hub_model_id", "hub_token", "hub_private_repo"),
+    *("hub_strategy", "hub_revision", "hub_always_push"),
+)
+HUB_STRATEGY_HELP = "When --push_to_hub uploads; the only choice is end, when the run is finished."
 
 
 def claim(folder: str | os.PathLike[str], arguments: dict[str, Any]) -> None:

@@ -1,0 +1,308 @@
+"""To the Hub and back, over a stand-in on the loopback: pushed, loaded by its id, offline, refused in one sentence."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import huggingface_hub
+import pytest
+import torch
+from hub_stand_in import TOKEN, HubStandIn, Repository
+from huggingface_hub import ModelCard, constants
+from safetensors.torch import load_file
+
+import run_glue
+import run_pretraining
+import vocabless
+from vocabless import load_config, load_tokenizer
+from vocabless.conversion import hub as verb
+from vocabless.conversion.__main__ import main
+from vocabless.conversion.model_card import CARD, PLACEHOLDER
+from vocabless.conversion.uploads import upload
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SECONDS = 300  # for a process on a busy machine; it takes a few
+NAME = "eelbert-word-uno"
+TEXT = "A film as bright as a summer morning."
+
+BARE = """
+import json, sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "vocabless":
+            raise ModuleNotFoundError("vocabless is not installed here")
+sys.meta_path.insert(0, Absent())
+import torch
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+def load(name, revision="main"):
+    given = {"trust_remote_code": True, "revision": revision}
+    tokenizer = AutoTokenizer.from_pretrained(name, **given)
+    return AutoModelForSequenceClassification.from_pretrained(name, **given), tokenizer
+
+def logits(model, tokenizer):
+    with torch.no_grad():
+        return model.eval()(**tokenizer(sys.argv[1], return_tensors="pt")).logits.double().tolist()
+"""
+
+# What a stranger does: README's own lines, then fine-tunes, saves, loads what was saved and publishes it.
+STRANGER = """
+model, tokenizer = load("you/my-classifier")
+model.train()(**tokenizer(sys.argv[1], return_tensors="pt"), labels=torch.tensor([1])).loss.backward()
+torch.optim.SGD(model.parameters(), 0.1).step()
+model.save_pretrained("tuned"), tokenizer.save_pretrained("tuned")
+model, tokenizer = load("./tuned")
+sha = model.push_to_hub("theirs").oid
+tokenizer.push_to_hub("theirs")
+print(json.dumps([logits(*load("you/my-classifier")), logits(model, tokenizer), logits(*load("you/theirs")), sha]))
+"""
+
+OFFLINE = """
+print(json.dumps([logits(*load("you/my-classifier")), logits(*load("you/theirs"))]))
+"""
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "my-classifier"
+    torch.manual_seed(1)
+    vocabless.VocablessForSequenceClassification(load_config(NAME, num_labels=2)).save_pretrained(folder)
+    load_tokenizer(NAME).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def copy(checkpoint, tmp_path) -> Path:
+    """A checkpoint that a test may spoil."""
+    folder = tmp_path / "spoilt"
+    folder.mkdir()
+    for file in checkpoint.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    return folder
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """The stand-in, for this very process."""
+    with HubStandIn() as stand_in:
+        for name, value in stand_in.environment(tmp_path / "home").items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(constants, "ENDPOINT", stand_in.url)
+        template = stand_in.url + "/{repo_id}/resolve/{revision}/{filename}"
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "home" / "hub"))
+        yield stand_in
+
+
+def bare(code: str, folder: Path, environment: dict[str, str]) -> list:
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", BARE + code, TEXT], cwd=folder, capture_output=True, text=True, timeout=SECONDS,
+        check=False, env={**os.environ, **environment, "PYTHONDONTWRITEBYTECODE": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def readme(language: str) -> str:
+    """The block of the README's section on the Hub."""
+    section = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Publish")[2]
+    return re.findall(rf"```{language}\n(.*?)```", section, re.S)[0]
+
+
+def test_the_readmes_session_is_short() -> None:
+    assert len([line for line in (readme("bash") + readme("python")).splitlines() if line.strip()]) < 10
+
+
+def test_pushed_by_the_readme_loaded_by_its_id_fine_tuned_pushed_again_and_loaded_offline(checkpoint, tmp_path) -> None:
+    (line,) = [line for line in readme("bash").splitlines() if "vocabless.conversion" in line]
+    command = [word.replace("python", sys.executable) if word == "python" else word for word in shlex.split(line)]
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "my-classifier").symlink_to(checkpoint)
+    with HubStandIn() as stand_in:
+        environment = stand_in.environment(tmp_path / "home")
+        done = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False,
+            env={**os.environ, **environment, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr[-3000:]
+        assert "The repository is you/my-classifier." in done.stdout
+        first, tuned, again, sha = bare(readme("python") + STRANGER, tmp_path, environment)
+        pushed, theirs = stand_in.repositories["you/my-classifier"], stand_in.repositories["you/theirs"]
+    assert sha in theirs.commits and len(theirs.commits) == 3  # created, model, tokenizer
+    code = {name for name in pushed.files if name.endswith(".py")}
+    assert code == {name for name in theirs.files if name.endswith(".py")} and len(code) > 15
+    assert PLACEHOLDER.encode() not in pushed.files[CARD] and b'"you/my-classifier"' in pushed.files[CARD]
+    assert first != tuned == again
+    offline = bare(OFFLINE, tmp_path, {**environment, "HF_HUB_OFFLINE": "1"})
+    assert offline == [first, tuned]
+
+
+@pytest.fixture
+def unproved(monkeypatch):
+    """Spares the process that loads what was made."""
+    monkeypatch.setattr(verb, "loads_without_package", lambda *given: True)
+
+
+def test_a_folder_is_made_whole_bit_by_bit_and_a_card_is_kept(copy, tmp_path, unproved) -> None:
+    (copy / CARD).write_text("---\nlicense: mit\n---\n\n# Mine\n")
+    (copy / "training_args.bin").write_bytes(b"pickle")
+    main(["hub", str(copy), str(tmp_path / "made")])
+    made = {file.name for file in (tmp_path / "made").iterdir()}
+    assert made == {file.name for file in copy.iterdir()} - {"training_args.bin"}
+    assert (tmp_path / "made" / CARD).read_text() == (copy / CARD).read_text()
+    ours, theirs = load_file(copy / "model.safetensors"), load_file(tmp_path / "made" / "model.safetensors")
+    assert ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_half_precision_stays_half(copy, tmp_path, unproved) -> None:
+    vocabless.VocablessForSequenceClassification.from_pretrained(copy).bfloat16().save_pretrained(copy)
+    main(["hub", str(copy), str(tmp_path / "made")])
+    assert {t.dtype for t in load_file(tmp_path / "made" / "model.safetensors").values()} == {torch.bfloat16}
+
+
+def test_a_variant_is_published_with_random_weights(hub, unproved) -> None:
+    main(["hub", "ewe-bert-tiny", "fresh", "--push", "--commit_message", "Begin"])
+    repository = hub.repositories["you/fresh"]
+    assert repository.messages == ["Begin"]
+    assert "random weights" in ModelCard(repository.files[CARD].decode()).text
+
+
+def test_what_is_not_the_models_own_never_goes(checkpoint, hub, tmp_path) -> None:
+    (tmp_path / "run" / "checkpoint-2").mkdir(parents=True)
+    for name in (
+        "model.safetensors",
+        "config.json",
+        "training_args.bin",
+        "predictions.jsonl",
+        "checkpoint-2/config.json",
+    ):
+        (tmp_path / "run" / name).write_text("{}")
+    upload(tmp_path / "run", "you/run", "Add")
+    assert set(hub.repositories["you/run"].files) == {"model.safetensors", "config.json"}
+
+
+def refusal(*arguments: object) -> str:
+    with pytest.raises(SystemExit) as stopped:
+        main(["hub", *map(str, arguments)])
+    assert isinstance(stopped.value.code, str) and "\n" not in stopped.value.code
+    return stopped.value.code
+
+
+def test_a_repository_with_files_is_left_alone_unless_told(copy, hub, unproved) -> None:
+    taken = hub.repositories.setdefault("you/taken", Repository())
+    main(["hub", str(copy), "you/taken", "--push"])  # it was empty
+    before = taken.head
+    (copy / CARD).write_text("---\nlicense: mit\n---\n\n# Mine\n")
+    told = refusal(copy, "taken", "--push")
+    assert f"'you/taken' is there already and holds {len(taken.files)} files; give another name, or --exist_ok" in told
+    assert taken.head == before
+    main(["hub", str(copy), "taken", "--push", "--exist_ok", "--commit_message", "Again"])
+    assert taken.messages[-1] == "Again" and taken.files[CARD] == (copy / CARD).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("target", "token", "sentence"),
+    [
+        ("no such name", "hf_x", "'you/no such name' is no repository id|'no such name' is no repository id"),
+        ("a/b/c", "hf_x", "'a/b/c' is no repository id"),
+        ("others/model", "hf_x", "your token may not write to 'others/model'"),
+        ("mine", "wrong", "no valid token to write to 'mine' with; log in by `hf auth login`"),
+        ("mine", "", "no valid token to write to 'mine' with"),
+    ],
+)
+def test_a_push_that_cannot_be_ends_with_one_sentence(
+    target, token, sentence, checkpoint, hub, unproved, monkeypatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", token)
+    if not token:
+        monkeypatch.setattr(huggingface_hub.hf_api, "get_token", lambda: None)
+    assert re.search(sentence, refusal(checkpoint, target, "--push"))
+    assert hub.repositories == {}
+
+
+def test_without_a_network_nothing_is_lost(checkpoint, hub, monkeypatch) -> None:
+    hub.__exit__()
+    assert "did not take 'mine'" in refusal(checkpoint, "mine", "--push")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert "check the network and HF_HUB_OFFLINE" in refusal(checkpoint, "mine", "--push")
+
+
+def test_a_source_that_is_none_is_refused_before_anything_is_made(copy, hub, tmp_path) -> None:
+    target = tmp_path / "made"
+    assert "'you/nothing' is neither a folder nor a reachable Hub repository" in refusal("you/nothing", target)
+    weights = copy / "model.safetensors"
+    data = weights.read_bytes()
+    weights.write_bytes(data[: len(data) // 2])
+    assert "it is cut off or holds more than tensors" in refusal(copy, target)
+    weights.unlink()
+    torch.save({"model": Path("a whole program")}, copy / "pytorch_model.bin")
+    assert "it is cut off or holds more than tensors" in refusal(copy, target)
+    weights.write_bytes(data)
+    load_tokenizer("ewe-bert-tiny").save_pretrained(copy)
+    assert "writes blocks of 16 elements, but the model reads 32" in refusal(copy, target)
+    load_tokenizer(NAME, splitter="whitespace").save_pretrained(copy)
+    assert f"but {NAME} reads utf8 blocks of word units" in refusal(copy, target)
+    assert not target.exists()
+
+
+def test_what_does_not_load_alone_is_not_written(checkpoint, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(verb, "loads_without_package", lambda *given: False)
+    assert "gives other numbers without this package" in refusal(checkpoint, tmp_path / "made")
+    assert not (tmp_path / "made").exists()
+
+
+QUICK = ["--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none", "--max_seq_length", "16"]
+
+
+@pytest.fixture
+def texts(tmp_path) -> str:
+    rows = [f"{colour} stone number {number},{colour}" for number in range(12) for colour in ("red", "blue")]
+    (tmp_path / "colours.csv").write_text("\n".join(["text,label", *rows]))
+    return str(tmp_path / "colours.csv")
+
+
+def test_fine_tuned_runs_are_uploaded_each_with_its_figures_and_again_by_the_same_command(
+    texts, hub, tmp_path, monkeypatch
+) -> None:
+    given = ["--model_name_or_path", NAME, "--train_file", texts, "--validation_file", texts, *QUICK]
+    given += ["--num_train_epochs", "1", "--output_dir", str(tmp_path / "tuned"), "--push_to_hub", "true"]
+    run_glue.main([*given, "--hub_model_id", "you/colours"])
+    assert list(hub.repositories) == ["you/colours"]
+    run_glue.main([*given, "--seeds", "2"])
+    assert list(hub.repositories)[1:] == ["you/tuned-colours-seed-42", "you/tuned-colours-seed-43"]
+    for seed, repo_id in (("42", "you/colours"), ("43", "you/tuned-colours-seed-43")):
+        files = hub.repositories[repo_id].files
+        measures = json.loads((tmp_path / "tuned" / "colours" / f"seed-{seed}" / "results.json").read_text())[
+            "measures"
+        ]
+        card = ModelCard(files[CARD].decode())
+        assert {r.metric_name: r.metric_value for r in card.data.eval_results} == {
+            "accuracy": measures["accuracy"], "macro f1": measures["macro_f1"]
+        }  # fmt: skip
+        assert f'from_pretrained("{repo_id}"' in card.text
+        assert {"modeling_vocabless.py", "tokenizer_config.json", "model.safetensors", "results.json"} <= set(files)
+        assert not [name for name in files if name.startswith("checkpoint") or name.endswith(".bin")]
+
+
+def test_a_pre_trained_run_is_uploaded_when_it_is_finished(texts, hub, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(run_pretraining, "loads_without_package", lambda *given: True)
+    given = ["--variant", NAME, "--corpus", texts, *QUICK, "--max_steps", "2", "--preprocessing_num_workers", "1"]
+    given += ["--output_dir", str(tmp_path / "pre"), "--push_to_hub", "true"]
+    with pytest.raises(SystemExit, match="--hub_strategy every_save would push unfinished runs"):
+        run_pretraining.main([*given, "--hub_strategy", "every_save"])
+    monkeypatch.setenv("HF_TOKEN", "wrong")
+    with pytest.raises(SystemExit, match="no valid token"):
+        run_pretraining.main(given)
+    assert not (tmp_path / "pre").exists()  # all of it before any work
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    run_pretraining.main(given)
+    files = hub.repositories["you/pre"].files
+    assert f"Uploaded to {hub.url}/you/pre." in capsys.readouterr().out
+    card = ModelCard(files[CARD].decode())
+    assert card.data.pipeline_tag == "feature-extraction" and "| accuracy |" in card.text and "colours.csv" in card.text
+    assert json.loads(files["results.json"])["tokens_seen"] > 0

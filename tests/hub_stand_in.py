@@ -1,0 +1,241 @@
+"""A stand-in for the Hub on the loopback: what `huggingface_hub` asks for to push a model and to load it by its id.
+
+    with HubStandIn() as hub:
+        subprocess.run(command, env={**os.environ, **hub.environment(home)}, timeout=60)
+
+It keeps all in memory. Any token that begins with `hf_` belongs to the user `you`; small text files come with the
+commit, others by LFS. After the `with` block the address answers no more.
+"""
+
+import base64
+import hashlib
+import json
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import yaml
+
+TOKEN = "hf_of_nobody"
+USER = "you"
+BY_LFS = (".safetensors", ".bin")
+SECONDS = 20  # that a connection may be silent
+Answer = tuple[int, Any, dict[str, str]]  # status, JSON or bytes, headers
+
+
+@dataclass
+class Repository:
+    """Commits, newest last: sha → path → content."""
+
+    commits: dict[str, dict[str, bytes]] = field(default_factory=lambda: {_sha("first"): {}})
+    messages: list[str] = field(default_factory=list)
+
+    @property
+    def head(self) -> str:
+        return list(self.commits)[-1]
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        return self.commits[self.head]
+
+    def commit(self, lines: list[dict[str, Any]], large: dict[str, bytes]) -> str:
+        files = dict(self.files)
+        for value in (line["value"] for line in lines if line["key"] == "file"):
+            files[value["path"]] = base64.b64decode(value["content"])
+        for value in (line["value"] for line in lines if line["key"] == "lfsFile"):
+            files[value["path"]] = large[value["oid"]]
+        self.messages.append(next(line["value"]["summary"] for line in lines if line["key"] == "header"))
+        sha = _sha(f"{self.head} {sorted((path, _sha256(data)) for path, data in files.items())} {len(self.commits)}")
+        self.commits[sha] = files
+        return sha
+
+
+class HubStandIn:
+    """Serves while its `with` block lasts.
+
+    Attributes:
+        repositories: by id.
+        large: contents that came by LFS, by SHA-256.
+        requests: "METHOD path" of each one, in order.
+    """
+
+    def __init__(self) -> None:
+        self.repositories: dict[str, Repository] = {}
+        self.large: dict[str, bytes] = {}
+        self.requests: list[str] = []
+
+    def __enter__(self) -> "HubStandIn":
+        handler = type("Handler", (_Handler,), {"hub": self})
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server.daemon_threads, self._server.block_on_close = True, False
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def environment(self, home: Path, token: str | None = TOKEN) -> dict[str, str]:
+        """Returns the variables that send a process here, with caches of its own in `home`."""
+        given = {"HF_ENDPOINT": self.url, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1", "HF_HUB_OFFLINE": "0"}
+        given |= {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "NO_PROXY": "127.0.0.1"}
+        return given | ({} if token is None else {"HF_TOKEN": token})
+
+    # -- What is asked, and the answers ------------------------------------------------------------------------------
+
+    def answer(self, method: str, path: str, body: bytes, authorization: str) -> Answer:
+        """Returns the answer to a request."""
+        if not authorization.startswith("Bearer hf_") and (method == "POST" or path == "/api/whoami-v2"):
+            return 401, {"error": "Invalid username or password."}, {}
+        for pattern, respond in ROUTES:
+            match = re.fullmatch(pattern, f"{method} {path}")
+            if match:
+                return respond(self, *map(unquote, match.groups(default="")), body)
+        return 404, {"error": f"the stand-in knows no {method} {path}"}, {}
+
+    def whoami(self, body: bytes) -> Answer:
+        return 200, {"type": "user", "name": USER, "auth": {"accessToken": {"role": "write"}}, "orgs": []}, {}
+
+    def create(self, body: bytes) -> Answer:
+        given = json.loads(body)
+        repo_id = f"{given.get('organization') or USER}/{given['name']}"
+        if not repo_id.startswith(f"{USER}/"):
+            return 403, {"error": f"{USER} may not write to {repo_id}"}, {}
+        told = {"url": f"{self.url}/{repo_id}", "id": repo_id, "name": repo_id}
+        if repo_id in self.repositories:
+            return 409, {"error": "You already created this model repo", **told}, {}
+        self.repositories[repo_id] = Repository()
+        return 200, told, {}
+
+    def validate_yaml(self, body: bytes) -> Answer:
+        metadata = yaml.safe_load(json.loads(body)["content"].split("---")[1])
+        wrong = [] if isinstance(metadata, dict) else [{"message": "the metadata is no mapping"}]
+        return (400 if wrong else 200), {"errors": wrong, "warnings": []}, {}
+
+    def preupload(self, repo_id: str, revision: str, body: bytes) -> Answer:
+        paths = [file["path"] for file in json.loads(body)["files"]]
+        modes = {path: "lfs" if path.endswith(BY_LFS) else "regular" for path in paths}
+        files = [{"path": path, "uploadMode": modes[path], "shouldIgnore": False} for path in paths]
+        return self._of(repo_id, revision, lambda files_there, sha: (200, {"files": files}, {}))
+
+    def lfs_batch(self, repo_id: str, body: bytes) -> Answer:
+        objects = []
+        for given in json.loads(body)["objects"]:
+            upload = {"href": f"{self.url}/lfs/{given['oid']}"}
+            new = {} if given["oid"] in self.large else {"actions": {"upload": upload}}
+            objects.append({"oid": given["oid"], "size": given["size"], **new})
+        return 200, {"transfer": "basic", "objects": objects}, {}
+
+    def lfs_put(self, oid: str, body: bytes) -> Answer:
+        if _sha256(body) != oid:
+            return 400, {"error": "the content is not that of its hash"}, {}
+        self.large[oid] = body
+        return 200, b"", {}
+
+    def commit(self, repo_id: str, revision: str, body: bytes) -> Answer:
+        lines = [json.loads(line) for line in body.splitlines() if line.strip()]
+        if repo_id not in self.repositories:
+            return _missing("RepoNotFound")
+        sha = self.repositories[repo_id].commit(lines, self.large)
+        return 200, {"success": True, "commitOid": sha, "commitUrl": f"{self.url}/{repo_id}/commit/{sha}"}, {}
+
+    def info(self, repo_id: str, revision: str, body: bytes) -> Answer:
+        def tell(files: dict[str, bytes], sha: str) -> Answer:
+            siblings = [{"rfilename": path} for path in sorted(files)]
+            return 200, {"id": repo_id, "modelId": repo_id, "sha": sha, "siblings": siblings, "tags": []}, {}
+
+        return self._of(repo_id, revision or "main", tell)
+
+    def tree(self, repo_id: str, revision: str, folder: str, body: bytes) -> Answer:
+        def tell(files: dict[str, bytes], sha: str) -> Answer:
+            within = {path: data for path, data in files.items() if path.startswith(folder and f"{folder}/")}
+            rows = [{"type": "file", "path": path, **_described(path, data)} for path, data in sorted(within.items())]
+            return (200, rows, {}) if rows or not folder else _missing("EntryNotFound")
+
+        return self._of(repo_id, revision, tell)
+
+    def resolve(self, repo_id: str, revision: str, path: str, body: bytes) -> Answer:
+        def tell(files: dict[str, bytes], sha: str) -> Answer:
+            if path not in files:
+                return *_missing("EntryNotFound")[:2], {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": sha}
+            data = files[path]
+            described = _described(path, data)
+            large = described.get("lfs")
+            headers = {"X-Repo-Commit": sha, "ETag": f'"{described["oid"]}"'}
+            headers |= {"X-Linked-Etag": f'"{large["oid"]}"', "X-Linked-Size": str(len(data))} if large else {}
+            return 200, data, headers
+
+        return self._of(repo_id, revision, tell)
+
+    def _of(self, repo_id: str, revision: str, tell: Callable[[dict[str, bytes], str], Answer]) -> Answer:
+        repository = self.repositories.get(repo_id)
+        if repository is None:
+            return _missing("RepoNotFound")
+        sha = repository.head if revision == "main" else revision
+        return tell(repository.commits[sha], sha) if sha in repository.commits else _missing("RevisionNotFound")
+
+
+class _Handler(BaseHTTPRequestHandler):
+    hub: HubStandIn
+    protocol_version = "HTTP/1.1"
+    timeout = SECONDS
+
+    def respond(self) -> None:
+        path = urlsplit(self.path).path
+        self.hub.requests.append(f"{self.command} {path}")
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        method = "GET" if self.command == "HEAD" else self.command
+        status, content, headers = self.hub.answer(method, path, body, self.headers.get("Authorization") or "")
+        data = content if isinstance(content, bytes) else json.dumps(content).encode()
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    do_GET = do_HEAD = do_POST = do_PUT = respond
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+def _missing(code: str) -> Answer:
+    return 404, {"error": code}, {"X-Error-Code": code, "X-Error-Message": code}
+
+
+def _described(path: str, data: bytes) -> dict[str, Any]:
+    """Returns size, git's hash of the blob and, of a large file, its SHA-256."""
+    git = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+    large = {"lfs": {"oid": _sha256(data), "size": len(data), "pointerSize": 134}} if path.endswith(BY_LFS) else {}
+    return {"size": len(data), "oid": git, **large}
+
+
+def _sha(text: str) -> str:
+    return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+_ID, _REVISION = r"([\w.-]+/[\w.-]+?)", r"([\w.-]+)"
+ROUTES: tuple[tuple[str, Callable[..., Answer]], ...] = (
+    (r"GET /api/whoami-v2", HubStandIn.whoami),
+    (r"POST /api/repos/create", HubStandIn.create),
+    (r"POST /api/validate-yaml", HubStandIn.validate_yaml),
+    (rf"POST /api/models/{_ID}/preupload/{_REVISION}", HubStandIn.preupload),
+    (rf"POST /{_ID}\.git/info/lfs/objects/batch", HubStandIn.lfs_batch),
+    (r"PUT /lfs/(\w+)", HubStandIn.lfs_put),
+    (rf"POST /api/models/{_ID}/commit/{_REVISION}", HubStandIn.commit),
+    (rf"GET /api/models/{_ID}(?:/revision/{_REVISION})?", HubStandIn.info),
+    (rf"GET /api/models/{_ID}/tree/{_REVISION}/?(.*)", HubStandIn.tree),
+    (rf"GET /{_ID}/resolve/{_REVISION}/(.+)", HubStandIn.resolve),
+)
