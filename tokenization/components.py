@@ -75,5 +75,5 @@ def read_subword(file: File) -> Tokenizer:
         return Tokenizer.from_file(os.fspath(file))
     except Exception as error:  # the Rust library raises nothing narrower
         raise ValueError(
-            f"subword_file={os.fspath(file)!r} is no tokenizer.json of the tokenizers library ({error}); give its path."
+            f"{os.fspath(file)!r} is no tokenizer.json of the tokenizers library ({error}); give its path."
         ) from error

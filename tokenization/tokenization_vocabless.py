@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import AddedToken
+from tokenizers import AddedToken, Tokenizer
 from transformers.tokenization_utils_base import BatchEncoding, PreTrainedTokenizerBase, TruncationStrategy
 from transformers.utils.generic import PaddingStrategy
 
@@ -23,7 +23,7 @@ from .block_batches import as_blocks, depth
 from .block_cache import BlockCache, Table
 from .block_coders import CLS, MASK, NUM_SPECIAL, PAD, SEP, UNK, Bytes, Integers, narrow, widen
 from .block_encodings import BlockEncodings
-from .components import build_coder, build_splitter, read_ngrams
+from .components import build_coder, build_splitter, read_ngrams, read_subword
 from .padding import PAD_VALUES, Layout, Rows, padded_width, to_lists, to_tensors
 from .splitters import Splitter, SubwordSplitter
 from .text_batches import as_batch
@@ -44,6 +44,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         coder_options: keyword arguments of the coder, for instance `{"num_bits": 128}`.
         subword_file: for `subword`: the `tokenizer.json` of the `tokenizers` library whose tokens are the units.
         ngrams_file: for `lsh` and `lsh-index`: a JSON list of the n-grams that have a feature; None: all have.
+        target_file: for masked LM: the `tokenizer.json` whose tokens the head predicts; None: the units' own.
 
     Raises:
         ValueError: unknown splitter or coder, unknown options, a missing file.
@@ -54,7 +55,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         [[2, 0, 0], [102, 120, 0], [110, 120, 0], [3, 0, 0]]
     """
 
-    vocab_files_names = {"subword_file": "subword.json", "ngrams_file": "ngrams.json"}  # noqa: RUF012
+    vocab_files_names = {f"{name}_file": f"{name}.json" for name in ("subword", "ngrams", "target")}  # noqa: RUF012
     model_input_names = ["input_ids", "token_type_ids", "attention_mask"]  # noqa: RUF012
     is_fast = True  # offsets and words are known
     _auto_class = "AutoTokenizer"
@@ -67,6 +68,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         coder_options: dict[str, Any] | None = None,
         subword_file: str | os.PathLike[str] | None = None,
         ngrams_file: str | os.PathLike[str] | None = None,
+        target_file: str | os.PathLike[str] | None = None,
         **kwargs: Any,
     ) -> None:
         self.splitter, self.coder = splitter, coder
@@ -83,6 +85,8 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         )
         self._ngrams = read_ngrams(ngrams_file)
         self._splitter = build_splitter(splitter, self.splitter_options, subword_file)
+        self._subword = self._splitter.tokenizer if isinstance(self._splitter, SubwordSplitter) else None
+        self._target = None if target_file is None else read_subword(target_file)
         self._coder = build_coder(coder, self.coder_options, self._ngrams)
         self._cache = BlockCache(self._splitter, self._coder)
 
@@ -93,6 +97,11 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
     def unit_splitter(self) -> Splitter:
         """The splitter itself."""
         return self._splitter
+
+    @property
+    def target_tokenizer(self) -> Tokenizer | None:
+        """The tokenizer whose tokens masked LM predicts: `target_file`, else the one that cuts the units, or None."""
+        return self._subword if self._target is None else self._target
 
     @property
     def block_size(self) -> int:
@@ -278,8 +287,8 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
             return [cast(str, self.decode(row, skip_special_tokens)) for row in token_ids]
         blocks = as_blocks(token_ids, self.block_size)
         pieces = [self._unit(block) for block in blocks if block[0] >= NUM_SPECIAL or not skip_special_tokens]
-        if isinstance(self._splitter, SubwordSplitter) and self._splitter.tokenizer.decoder is not None:
-            return cast(str, self._splitter.tokenizer.decoder.decode([_to_text(piece) for piece in pieces]))
+        if self._subword is not None and self._subword.decoder is not None:
+            return cast(str, self._subword.decoder.decode([_to_text(piece) for piece in pieces]))
         return _to_text(self._splitter.separator.encode("utf-8").join(pieces))
 
     def _unit(self, block: Integers) -> bytes:
@@ -371,12 +380,13 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
     # -- Saving ------------------------------------------------------------------------------------------------------
 
     def save_vocabulary(self, save_directory: str, filename_prefix: str | None = None) -> tuple[str, ...]:
-        """Writes `subword.json` and `ngrams.json` where this tokenizer has them; returns their paths."""
+        """Writes `subword.json`, `target.json` and `ngrams.json` where this tokenizer has them; returns their paths."""
         prefix = f"{filename_prefix}-" if filename_prefix else ""
         files = []
-        if isinstance(self._splitter, SubwordSplitter):
-            files.append(os.path.join(save_directory, prefix + self.vocab_files_names["subword_file"]))
-            self._splitter.tokenizer.save(files[-1])
+        for name, tokenizer in (("subword_file", self._subword), ("target_file", self._target)):
+            if tokenizer is not None:
+                files.append(os.path.join(save_directory, prefix + self.vocab_files_names[name]))
+                tokenizer.save(files[-1])
         if self._ngrams is not None:
             files.append(os.path.join(save_directory, prefix + self.vocab_files_names["ngrams_file"]))
             Path(files[-1]).write_text(json.dumps(self._ngrams, ensure_ascii=False), encoding="utf-8")

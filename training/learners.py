@@ -12,12 +12,11 @@ from transformers import (
 )
 
 from vocabless import VocablessForMaskedLM, VocablessForPreTraining, load_config, load_tokenizer
-from vocabless.tokenization.splitters import SubwordSplitter
 from vocabless.training.baselines import list_baselines, load_baseline_config, load_baseline_tokenizer
 from vocabless.training.codecs import BlockCodec, Codec, IdCodec
 from vocabless.training.corruption import REPLACED
 from vocabless.training.neighbours import look_at_neighbours
-from vocabless.variants import SUBWORD, find_variant, load_subword
+from vocabless.variants import SUBWORD, find_variant
 
 
 @dataclass(frozen=True)
@@ -101,16 +100,13 @@ def load_learner(
 
 def _variant(name: str, is_mlm: bool, subword: str | None) -> Learner:
     row = find_variant(name)
-    target = None
     if row.takes_subword:
         tokenizer = load_tokenizer(name, subword)
-        assert isinstance(tokenizer.unit_splitter, SubwordSplitter)
-        target = tokenizer.unit_splitter.tokenizer if is_mlm else None
+    elif is_mlm and subword is None:
+        raise ValueError(f"mlm over the words of {name} predicts a vocabulary; give --subword FILE, or 'train'.")
     else:
-        tokenizer = load_tokenizer(name)
-        if is_mlm and subword is None:
-            raise ValueError(f"mlm over the words of {name} predicts a vocabulary; give --subword FILE, or 'train'.")
-        target = load_subword(subword) if is_mlm and subword is not None else None
+        tokenizer = load_tokenizer(name, target=subword if is_mlm else None)
+    target = tokenizer.target_tokenizer if is_mlm else None
     codec = BlockCodec(tokenizer, target)
     if target is None:
         return Learner(name, row.source, tokenizer, codec, VocablessForPreTraining(load_config(name)))

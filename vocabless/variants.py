@@ -222,17 +222,23 @@ def load_config(name: str, **kwargs: Any) -> VocablessConfig:
     return VocablessConfig(**{**given, **kwargs})
 
 
-def load_tokenizer(name: str, subword: str | os.PathLike[str] | None = None, **kwargs: Any) -> VocablessTokenizer:
+def load_tokenizer(
+    name: str,
+    subword: str | os.PathLike[str] | None = None,
+    target: str | os.PathLike[str] | None = None,
+    **kwargs: Any,
+) -> VocablessTokenizer:
     """Returns the tokenizer of a variant.
 
     Args:
         name: see `list_variants`.
         subword: for variants over subwords: a `tokenizer.json`, a folder that holds one, or a Hub id; None is
             `google-bert/bert-base-uncased` for WordPiece and `FacebookAI/roberta-base` for BPE.
+        target: for masked LM over other tokens than the units: the same, of the tokens that are predicted.
         kwargs: further or other arguments of `VocablessTokenizer`.
 
     Raises:
-        ValueError: unknown variant; `subword` not found, or given to a variant that has no use for it.
+        ValueError: unknown variant; `subword` or `target` not found; `subword` for a variant that has no use for it.
     """
     row = find_variant(name)
     coder, coder_options = row.coder
@@ -254,6 +260,8 @@ def load_tokenizer(name: str, subword: str | os.PathLike[str] | None = None, **k
         raise ValueError(
             f"{name} reads whole {row.splitter}s and has no use for subword={str(subword)!r}; leave it out."
         )
+    if target is not None:
+        given["target_file"] = _find_subword(os.fspath(target))
     return VocablessTokenizer(**{**given, **kwargs})
 
 

@@ -170,6 +170,17 @@ def test_ranked_ngrams_are_saved_and_matter(tmp_path):
     assert again("cat 文")["input_ids"] != VocablessTokenizer(coder="lsh")("cat 文")["input_ids"]
 
 
+def test_the_tokens_that_masked_lm_predicts_are_the_units_own_or_travel_beside_them(tmp_path, subword_file):
+    vocabulary = Tokenizer.from_file(subword_file).get_vocab()
+    assert VocablessTokenizer().target_tokenizer is None
+    assert VocablessTokenizer("subword", subword_file=subword_file).target_tokenizer.get_vocab() == vocabulary
+    words = VocablessTokenizer(target_file=subword_file)
+    words.save_pretrained(tmp_path)
+    again = VocablessTokenizer.from_pretrained(tmp_path)
+    assert again.target_tokenizer.get_vocab() == vocabulary
+    assert again("cats")["input_ids"] == VocablessTokenizer()("cats")["input_ids"]
+
+
 def test_special_tokens_are_renamed_but_never_added():
     tokenizer = VocablessTokenizer(mask_token="<mask>")
     assert tokenizer.convert_tokens_to_ids("<mask>") == 4
@@ -210,6 +221,7 @@ def test_what_is_no_text_is_refused_in_one_sentence(args, kwargs, message):
         ({"coder": "lsh", "ngrams_file": "OBJECT"}, "give a JSON list"),
         ({"splitter": "subword"}, "got no subword_file"),
         ({"splitter": "subword", "subword_file": "/missing.json"}, "'/missing.json' is no tokenizer.json"),
+        ({"target_file": "/missing.json"}, "'/missing.json' is no tokenizer.json"),
         ({"splitter": "subword", "subword_file": "NGRAMS"}, "NGRAMS' is no tokenizer.json"),
     ],
 )
