@@ -1,5 +1,6 @@
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -79,6 +80,24 @@ def results_of(folder):
     return json.loads((folder / "results.json").read_text())
 
 
+def finish(command, log):
+    """Runs a command to its end; shows where each of its processes stood if it takes too long."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1"}
+    with log.open("w") as output, subprocess.Popen(command, cwd=ROOT, env=environment, stderr=output) as process:
+        try:
+            assert process.wait(200) == 0, log.read_text()
+        except subprocess.TimeoutExpired:
+            for each in reversed([process.pid, *descendants(process.pid)]):
+                os.kill(each, signal.SIGABRT)
+            process.wait(10)
+            pytest.fail(log.read_text())
+
+
+def descendants(pid):
+    children = [child for task in Path(f"/proc/{pid}/task").glob("*/children") for child in task.read_text().split()]
+    return [found for child in map(int, children) for found in (child, *descendants(child))]
+
+
 def test_two_processes_train_like_one_with_the_double_batch(corpus, tmp_path):
     given = ["run_pretraining.py", "--corpus", corpus, *QUICK, "--logging_steps", "1", "--max_eval_samples", "7"]
     given += ["--warmup_steps", "0"]
@@ -86,9 +105,7 @@ def test_two_processes_train_like_one_with_the_double_batch(corpus, tmp_path):
     for folder, command in (("one", []), ("two", ["-m", *launcher])):
         each = "4" if folder == "one" else "2"
         command = [sys.executable, *command, *given, "--per_device_train_batch_size", each]
-        command += ["--output_dir", str(tmp_path / folder)]
-        one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}
-        subprocess.run(command, check=True, cwd=ROOT, env=one_thread, capture_output=True, timeout=200)
+        finish([*command, "--output_dir", str(tmp_path / folder)], tmp_path / f"{folder}.log")
     one, two = results_of(tmp_path / "one"), results_of(tmp_path / "two")
     losses = [[line["loss"] for line in results["log"] if "loss" in line] for results in (one, two)]
     assert losses[0] == pytest.approx(losses[1], abs=1e-5)

@@ -83,7 +83,7 @@ def prepare(documents: AnyDataset, codec: Codec, max_seq_length: int, num_proc: 
         documents: with a column `text`.
         codec: stores the tokens.
         max_seq_length: tokens of a sequence, [CLS] and [SEP] included.
-        num_proc: processes; a stream has its own.
+        num_proc: processes beside this one, if more than one; a stream has its own.
 
     Raises:
         ValueError: `max_seq_length` below 3, or no token in the whole corpus.
@@ -99,6 +99,7 @@ def prepare(documents: AnyDataset, codec: Codec, max_seq_length: int, num_proc: 
     }
     if isinstance(documents, IterableDataset):
         return documents.map(pack, batch_size=STREAMED_AT_A_TIME, **given)
+    num_proc = num_proc if num_proc and num_proc > 1 else None  # for the library, 1 is a process of its own
     starts = range(0, len(documents), DOCUMENTS_A_PART)
     parts: list[Dataset] = []
     for start in starts:
