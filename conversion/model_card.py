@@ -108,7 +108,7 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, results: M
     )
     texts = _environment().get_template(FAMILIES.get(variant.partition("-")[0], FRAME)).render(
         {
-            "card_data": _metadata(model, variant, told, title).to_yaml(),
+            "card_data": _metadata(model, told, title).to_yaml(),
             "title": title,
             "variant": variant,
             "source": VARIANTS[variant].source if variant in VARIANTS else "",
@@ -124,32 +124,38 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, results: M
     (folder / CARD).write_text(texts, encoding="utf-8")
 
 
-def name_repository(card: Path, repo_id: str) -> None:
-    """Puts the name of its repository into a card's example."""
-    card.write_text(card.read_text(encoding="utf-8").replace(PLACEHOLDER, repo_id), encoding="utf-8")
+def named_card(card: Path, repo_id: str) -> str:
+    """Returns the text of a card with the name of its repository in its example."""
+    return card.read_text(encoding="utf-8").replace(PLACEHOLDER, repo_id)
+
+
+def metadata(model: PreTrainedModel, **given: Any) -> ModelCardData:
+    """Returns what the Hub is told of any model.
+
+    Args:
+        model: its head tells the task if it is of the family.
+        given: fields of `ModelCardData`; those without a value are left out.
+    """
+    head = HEADS.get(type(model).__name__)
+    if head is not None:
+        variant = getattr(model.config, "variant", None)
+        given |= {"pipeline_tag": head.pipeline_tag, "tags": ["vocabless", *([variant] if variant else [])]}
+    return ModelCardData(library_name="transformers", **{name: value for name, value in given.items() if value})
 
 
 def _environment() -> Environment:
     return Environment(loader=FileSystemLoader(TEMPLATES), trim_blocks=True, keep_trailing_newline=True)
 
 
-def _metadata(model: PreTrainedModel, variant: str, told: Mapping[str, Any], title: str) -> ModelCardData:
-    head = HEADS[type(model).__name__]
-    given: dict[str, Any] = {
-        "license": told.get("license"),
-        "language": told.get("language"),
-        "datasets": told.get("datasets"),
-        "base_model": told.get("base_model"),
-        "metrics": sorted({result.metric_type for result in told.get("eval_results", [])}) or None,
-        "widget": [dict(head.widget)] if head.widget and not told.get("is_pair") else None,
-    }
-    if told.get("eval_results"):
-        given |= {"model_name": title, "eval_results": told["eval_results"]}
-    return ModelCardData(
-        library_name="transformers",
-        pipeline_tag=head.pipeline_tag,
-        tags=["vocabless", *([variant] if variant else [])],
-        **{name: value for name, value in given.items() if value},
+def _metadata(model: PreTrainedModel, told: Mapping[str, Any], title: str) -> ModelCardData:
+    widget, results = HEADS[type(model).__name__].widget, told.get("eval_results", [])
+    return metadata(
+        model,
+        **{name: told.get(name) for name in ("license", "language", "datasets", "base_model")},
+        metrics=sorted({result.metric_type for result in results}),
+        widget=[dict(widget)] if widget and not told.get("is_pair") else None,
+        model_name=title if results else None,
+        eval_results=results,
     )
 
 

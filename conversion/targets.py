@@ -4,10 +4,11 @@
 import os
 from pathlib import Path
 
-from huggingface_hub import ModelCard, ModelCardData
+from huggingface_hub import ModelCard
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless.conversion.checkpoint import save_checkpoint
+from vocabless.conversion.model_card import metadata
 
 
 def free_folder(target: str | os.PathLike[str]) -> Path:
@@ -47,6 +48,6 @@ def write_checkpoint(
     """
     save_checkpoint(model, tokenizer, new_folder(folder))
     base = None if os.path.exists(source) else source
-    data = ModelCardData(library_name="transformers", base_model=base)
+    data = metadata(model, base_model=base)
     text = "\n\n".join([f"# {folder.resolve().name}", *paragraphs])
     ModelCard(f"---\n{data.to_yaml()}\n---\n\n{text}\n").save(folder / "README.md")

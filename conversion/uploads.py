@@ -8,17 +8,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from huggingface_hub import HfApi
+from huggingface_hub import CommitOperationAdd, HfApi
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError, RepositoryNotFoundError
 from transformers.trainer_utils import HubStrategy
 
-from vocabless.conversion.model_card import CARD, name_repository
+from vocabless.conversion.model_card import CARD, named_card
 from vocabless.conversion.sources import first_words
 
 # What the HTTP client raises that huggingface_hub is built on: httpx or httpx2, by its version.
 CLIENT_ERROR = cast(type[Exception], HfHubHTTPError.__mro__[1])
-GOES = ("*.json", "*.md", "*.py", "*.safetensors")  # from the folder itself: no pickle, no prediction
-STAYS = ("*/*", ".*")
+GOES = (".json", ".md", ".py", ".safetensors")  # of the folder itself: no pickle, no prediction
 
 
 def check_upload(repo_id: str, token: str | None = None, replace: bool = True) -> str:
@@ -58,7 +57,7 @@ def upload(
 ) -> str:
     """Commits a checkpoint folder to a repository, which is made if it is not there; returns its address.
 
-    Its card, if it has one, learns the repository's name.
+    Its card, if it has one, is given the repository's name there.
 
     Args:
         folder: weights, code, tokenizer, card and records go; folders in it, predictions and pickles stay.
@@ -71,21 +70,17 @@ def upload(
     Raises:
         ValueError: the Hub did not take it.
     """
-    if (folder / CARD).is_file():
-        name_repository(folder / CARD, repo_id)
+    operations = [
+        CommitOperationAdd(file.name, named_card(file, repo_id).encode() if file.name == CARD else file)
+        for file in sorted(folder.iterdir())
+        if file.suffix in GOES and file.is_file()
+    ]
     api = HfApi(token=token)
     with _in_one_sentence(api, repo_id):
         url = api.create_repo(repo_id, private=private, exist_ok=True)
         if branch != "main":
             api.create_branch(repo_id, branch=branch, exist_ok=True)
-        api.upload_folder(
-            repo_id=repo_id,
-            folder_path=folder,
-            commit_message=message,
-            revision=branch,
-            allow_patterns=list(GOES),
-            ignore_patterns=list(STAYS),
-        )
+        api.create_commit(repo_id, operations, commit_message=message, revision=branch)
     return str(url)
 
 
@@ -136,5 +131,5 @@ def _sentence(api: HfApi, repo_id: str, error: Exception) -> str:
         return f"your token may not write to {repo_id!r}; take one with write access, or a repository of your own."
     return (
         f"the Hub at {api.endpoint} did not take {repo_id!r} ({first_words(error)}); nothing here is lost: check the "
-        f"network and HF_HUB_OFFLINE, then python -m vocabless.conversion hub FOLDER {repo_id} --push --exist_ok."
+        f"network and HF_HUB_OFFLINE, then python -m vocabless.conversion hub FOLDER {repo_id} --push."
     )

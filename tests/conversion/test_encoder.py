@@ -58,7 +58,8 @@ def test_what_is_dropped_is_named(stock_folder, tmp_path: Path, capsys) -> None:
     lost = [name for name in load_file(f"{source}/model.safetensors") if name.startswith("cls.")]
     assert lost and all(name in told for name in ["embeddings.word_embeddings.weight", *lost])
     assert told.splitlines()[-1] == f"The checkpoint is in {tmp_path / 'words'}."
-    assert "untrained" in (tmp_path / "words" / "README.md").read_text()
+    card = (tmp_path / "words" / "README.md").read_text()
+    assert "untrained" in card and "pipeline_tag: feature-extraction" in card
 
 
 @pytest.mark.parametrize(("variant", "options"), [

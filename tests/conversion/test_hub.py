@@ -275,7 +275,8 @@ def test_fine_tuned_runs_are_uploaded_each_with_its_figures_and_again_by_the_sam
     assert list(hub.repositories) == ["you/colours"]
     run_glue.main([*given, "--seeds", "2"])
     assert list(hub.repositories)[1:] == ["you/tuned-colours-seed-42", "you/tuned-colours-seed-43"]
-    for seed, repo_id in (("42", "you/colours"), ("43", "you/tuned-colours-seed-43")):
+    for repo_id in hub.repositories:
+        seed = "43" if repo_id.endswith("43") else "42"
         files = hub.repositories[repo_id].files
         measures = json.loads((tmp_path / "tuned" / "colours" / f"seed-{seed}" / "results.json").read_text())[
             "measures"
@@ -289,7 +290,9 @@ def test_fine_tuned_runs_are_uploaded_each_with_its_figures_and_again_by_the_sam
         assert not [name for name in files if name.startswith("checkpoint") or name.endswith(".bin")]
 
 
-def test_a_pre_trained_run_is_uploaded_when_it_is_finished(texts, hub, tmp_path, monkeypatch, capsys) -> None:
+def test_a_pre_trained_run_is_uploaded_when_it_is_finished_and_later_where_that_failed(
+    texts, hub, unproved, tmp_path, monkeypatch, capsys
+) -> None:
     monkeypatch.setattr(run_pretraining, "loads_without_package", lambda *given: True)
     given = ["--variant", NAME, "--corpus", texts, *QUICK, "--max_steps", "2", "--preprocessing_num_workers", "1"]
     given += ["--output_dir", str(tmp_path / "pre"), "--push_to_hub", "true"]
@@ -300,9 +303,16 @@ def test_a_pre_trained_run_is_uploaded_when_it_is_finished(texts, hub, tmp_path,
         run_pretraining.main(given)
     assert not (tmp_path / "pre").exists()  # all of it before any work
     monkeypatch.setenv("HF_TOKEN", TOKEN)
-    run_pretraining.main(given)
+    answer = hub.answer
+    monkeypatch.setattr(hub, "answer", lambda *asked: (503, {}, {}) if "/commit/" in asked[1] else answer(*asked))
+    with pytest.raises(SystemExit, match=r"nothing here is lost.* hub FOLDER you/pre --push") as stopped:
+        run_pretraining.main(given)
+    assert "\n" not in str(stopped.value)
+    monkeypatch.setattr(hub, "answer", answer)
+    main(["hub", str(tmp_path / "pre"), "you/pre", "--push"])
     files = hub.repositories["you/pre"].files
-    assert f"Uploaded to {hub.url}/you/pre." in capsys.readouterr().out
+    assert f"{hub.url}/you/pre\n" in capsys.readouterr().out
+    assert PLACEHOLDER in (tmp_path / "pre" / CARD).read_text()  # the folder's own stays free for another name
     card = ModelCard(files[CARD].decode())
     assert card.data.pipeline_tag == "feature-extraction" and "| accuracy |" in card.text and "colours.csv" in card.text
     assert json.loads(files["results.json"])["tokens_seen"] > 0

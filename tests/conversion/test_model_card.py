@@ -9,7 +9,7 @@ from huggingface_hub import ModelCard
 
 import vocabless
 from vocabless import load_config, load_tokenizer
-from vocabless.conversion.model_card import CARD, FAMILIES, HEADS, PLACEHOLDER, name_repository, write_card
+from vocabless.conversion.model_card import CARD, FAMILIES, HEADS, PLACEHOLDER, named_card, write_card
 from vocabless.training.glue import GLUE
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -52,8 +52,7 @@ def test_the_example_of_a_card_runs_and_its_metadata_is_the_hubs(head: str, save
     assert card.data.pipeline_tag in TASKS
     assert card.data.library_name == "transformers" and card.data.tags == ["vocabless", "eelbert-word-tiny"]
     assert card.data.get("license") is None and card.data.get("model-index") is None  # nothing is known
-    name_repository(folder / CARD, str(folder))
-    (code,) = re.findall(r"```python\n(.*?)```", (folder / CARD).read_text(encoding="utf-8"), re.S)
+    (code,) = re.findall(r"```python\n(.*?)```", named_card(folder / CARD, str(folder)), re.S)
     assert PLACEHOLDER not in code
     names: dict = {}
     with torch.no_grad():
