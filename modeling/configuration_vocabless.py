@@ -18,6 +18,17 @@ AUTO_MAP = {
     "AutoModelForMultipleChoice": "modeling_vocabless.VocablessForMultipleChoice",
 }
 
+# The tasks that the library's own pipelines cannot do; `ner` is one of its names for token classification.
+CUSTOM_PIPELINES = {
+    task: {"impl": f"pipelines_vocabless.Vocabless{name}Pipeline", "pt": [f"AutoModelFor{model}"]}
+    for task, name, model in (
+        ("token-classification", "TokenClassification", "TokenClassification"),
+        ("ner", "TokenClassification", "TokenClassification"),
+        ("fill-mask", "FillMask", "MaskedLM"),
+        ("question-answering", "QuestionAnswering", "QuestionAnswering"),
+    )
+}
+
 
 class VocablessConfig(PreTrainedConfig):
     """Configuration of every model of the family.
@@ -67,6 +78,7 @@ class VocablessConfig(PreTrainedConfig):
         self.target_vocab_size = target_vocab_size
         self.sparse_prediction = sparse_prediction
         kwargs["auto_map"] = dict(AUTO_MAP)  # a checkpoint carries its own code: never another repository's
+        kwargs["custom_pipelines"] = copy.deepcopy(CUSTOM_PIPELINES)
         kwargs.setdefault("pad_token_id", 0)
         super().__init__(**kwargs)
 

@@ -27,6 +27,7 @@ from .elementwise_front_end import Elementwise
 from .front_ends import build_front_end
 from .head_layers import FirstTokenHead, PredictionTransform, token_loss
 from .ngram_front_ends import Ngram  # noqa: F401
+from .pipelines_vocabless import VocablessFillMaskPipeline  # noqa: F401 (the configuration names that file)
 from .pretrained_model import VocablessPreTrainedModel
 from .stock_encoders import arguments_of, build_encoder, lengthen, max_tokens, min_tokens
 

@@ -1,0 +1,338 @@
+"""Pipelines of a saved folder: the library's own, those that travel with it, and both where the package is absent."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import pipeline
+
+import vocabless
+from vocabless import load_config, load_tokenizer
+from vocabless.variants import VARIANTS
+
+NAMES = ["hashformer-lsh-proj-tiny", "eelbert-word-tiny", "eelbert-tiny", "ewe-bert-tiny"]
+HEADS = {
+    "text-classification": "VocablessForSequenceClassification",
+    "zero-shot-classification": "VocablessForSequenceClassification",
+    "feature-extraction": "VocablessModel",
+    "token-classification": "VocablessForTokenClassification",
+    "ner": "VocablessForTokenClassification",
+    "fill-mask": "VocablessForMaskedLM",
+    "question-answering": "VocablessForQuestionAnswering",
+}
+LABELS = {
+    "VocablessForSequenceClassification": ["contradiction", "Entailment", "neutral"],
+    "VocablessForTokenClassification": ["O", "B-PER", "I-PER"],
+}
+TEXT = "Zoë  met 李小龍 in São Paulo 😀, e\u0301tat; the lazy foxes"
+UNITS = ["Zoë", "met", "李小龍", "in", "São", "Paulo", "😀,", "e\u0301tat", ";", "the", "lazy", "foxes"]
+
+# Runs in a process of its own: argv is a JSON list of calls, [task, folder, input, options], and where to write.
+BARE = r"""
+import json, sys
+from pathlib import Path
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "vocabless":
+            raise ModuleNotFoundError("vocabless is not installed here")
+
+sys.meta_path.insert(0, Absent())
+from transformers import pipeline
+results = []
+for task, folder, given, options in json.loads(Path(sys.argv[1]).read_text()):
+    results.append(pipeline(task, model=folder, trust_remote_code=True, device="cpu")(given, **options))
+Path(sys.argv[2]).write_text(json.dumps(results, default=float))
+"""
+
+
+@pytest.fixture(scope="module")
+def folder_of(shrink, subwords, tmp_path_factory) -> Callable[[str, str], str]:
+    """Saves a small variant with random weights under the head of a task."""
+    made: dict[tuple[str, str], str] = {}
+
+    def make(name: str, task: str) -> str:
+        head = HEADS[task]
+        if (name, head) not in made:
+            torch.manual_seed(1)
+            labels = dict(enumerate(LABELS.get(head, ["LABEL_0", "LABEL_1"])))
+            given = {"id2label": labels, "label2id": {label: index for index, label in labels.items()}}
+            subword = subwords["wordpiece"]
+            kind = "subword" if VARIANTS[name].takes_subword else "target"
+            tokenizer = load_tokenizer(name, **{kind: subword})
+            config = shrink(load_config(name, **given))
+            config.target_vocab_size = tokenizer.target_tokenizer.get_vocab_size()
+            model = getattr(vocabless, head)(config)
+            with torch.no_grad():
+                for parameter in model.parameters():
+                    parameter.normal_(std=0.2)
+            folder = str(tmp_path_factory.mktemp(head))
+            model.save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+            made[name, head] = folder
+        return made[name, head]
+
+    return make
+
+
+@pytest.fixture
+def pipe_of(folder_of):
+    def make(name: str, task: str, **options):
+        return pipeline(task, model=folder_of(name, task), trust_remote_code=True, device="cpu", **options)
+
+    return make
+
+
+def outputs(pipe, *texts, **options):
+    with torch.no_grad():
+        return pipe.model(**pipe.tokenizer(*texts, return_tensors="pt", **options))
+
+
+def labelling(pipe, labels: list[int]) -> None:
+    """Makes the model give the tokens of a text these labels."""
+    scores = torch.nn.functional.one_hot(torch.tensor([[0, *labels, 0]]), 3).float() * 9
+    pipe.model.forward = lambda **inputs: {"logits": scores}
+
+
+def answering(pipe, token: int, last: int, window: int = 0) -> None:
+    """Makes the model find the answer from one token to another, in one of the windows."""
+    calls = iter(range(99))
+
+    def forward(input_ids, **inputs):
+        start, end = torch.zeros(2, *input_ids.shape[:2])
+        if next(calls) == window:
+            start[:, token], end[:, last] = 30, 30
+        return {"start_logits": start, "end_logits": end}
+
+    pipe.model.forward = forward
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_texts_and_pairs_are_classified_as_the_model_does(name: str, pipe_of) -> None:
+    pipe = pipe_of(name, "text-classification")
+    for given, texts in ((TEXT, [TEXT]), ({"text": TEXT, "text_pair": "a dog"}, [TEXT, "a dog"])):
+        expected = outputs(pipe, *texts).logits[0].softmax(-1)
+        found = pipe([given, {"text": "short"}], batch_size=2, top_k=None)[0]
+        assert {one["label"]: one["score"] for one in found} == pytest.approx(
+            dict(zip(LABELS[HEADS["text-classification"]], expected.tolist(), strict=True)), abs=1e-5
+        )
+    assert len(pipe("the fox " * 500, truncation=True)) == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_features_are_the_last_hidden_states(name: str, pipe_of) -> None:
+    pipe = pipe_of(name, "feature-extraction")
+    assert torch.allclose(pipe(TEXT, return_tensors=True), outputs(pipe, TEXT).last_hidden_state, atol=1e-5)
+
+
+def test_zero_shot_labels_are_judged_by_entailment(pipe_of) -> None:
+    pipe = pipe_of("eelbert-word-tiny", "zero-shot-classification")
+    assert pipe.entailment_id == 1
+    labels = ["sport", "politics", "music"]
+    found = pipe(TEXT * 40, labels)
+    logits = [
+        outputs(pipe, TEXT * 40, f"This example is {one}.", truncation="only_first").logits[0, 1] for one in labels
+    ]
+    expected = dict(zip(labels, torch.stack(logits).softmax(-1).tolist(), strict=True))
+    assert dict(zip(found["labels"], found["scores"], strict=True)) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tokens_are_labelled_with_their_characters(name: str, pipe_of) -> None:
+    pipe = pipe_of(name, "token-classification", ignore_labels=[])
+    found = pipe([TEXT, "short"], batch_size=2)[0]
+    if name == "eelbert-tiny":
+        assert [TEXT[one["start"] : one["end"]] for one in found][:2] == ["Zoë", "met"]
+        found = pipe(TEXT, aggregation_strategy="first")
+    else:
+        assert [one["word"] for one in found] == UNITS
+    assert [one["word"] for one in found] == [TEXT[one["start"] : one["end"]] for one in found]
+    labelling(pipe, [1] + [2] * (len(pipe.tokenizer.tokenize(TEXT)) - 1))
+    (whole,) = pipe(TEXT, aggregation_strategy="average")
+    assert (whole["entity_group"], whole["word"], whole["start"], whole["end"]) == ("PER", TEXT, 0, len(TEXT))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "words"),
+    [("simple", ["fox", "lazy"]), ("first", ["foxes"]), ("average", ["foxes"]), ("max", ["foxes"])],
+)
+def test_pieces_of_a_word_get_one_label(strategy: str, words: list[str], pipe_of) -> None:
+    pipe = pipe_of("eelbert-tiny", "ner", aggregation_strategy=strategy)
+    text = "the  foxes, lazy"
+    assert pipe.tokenizer.tokenize(text)[1] == "fox"
+    pieces = len(pipe.tokenizer.tokenize("foxes"))
+    labels = [0, 1, *[2] * (pieces - 1), 0, *[0] * len(pipe.tokenizer.tokenize("lazy"))]
+    if strategy == "simple":
+        labels[2 : 1 + pieces] = [0] * (pieces - 1)
+        labels[-1] = 1
+        words = ["fox", text[-1] if len(pipe.tokenizer.tokenize("lazy")) > 1 else "lazy"]
+    labelling(pipe, labels)
+    assert [one["word"] for one in pipe(text)] == words
+
+
+def test_a_comma_is_no_part_of_the_word_before_it(pipe_of) -> None:
+    pipe = pipe_of("ewe-bert-tiny", "ner", aggregation_strategy="first")
+    labelling(pipe, [1, 0, 1])
+    assert [one["word"] for one in pipe("Ann,Bob")] == ["Ann", "Bob"]
+
+
+def test_given_words_are_labelled_where_they_stand_in_the_joined_text(pipe_of) -> None:
+    pipe = pipe_of("eelbert-word-tiny", "token-classification", aggregation_strategy="first", ignore_labels=[])
+    words = ["Zoë", "U.S.", "李小龍"]
+    found = pipe([words, ["one"]], is_split_into_words=True, delimiter="  ", batch_size=2)
+    assert found[0][-1]["end"] == len("  ".join(words))
+    labelling(pipe, [1, 1, 2, 2, 2, 1])
+    found = pipe([words], is_split_into_words=True, delimiter="  ")[0]
+    assert [(one["word"], one["start"], one["end"]) for one in found] == [
+        ("Zoë", 0, 3), ("U.S.", 5, 9), ("李小龍", 11, 14),
+    ]  # fmt: skip
+
+
+def test_a_long_text_is_labelled_in_windows(pipe_of) -> None:
+    pipe = pipe_of("eelbert-word-tiny", "ner", aggregation_strategy="first", stride=8)
+    pipe.model.forward = lambda input_ids, **inputs: {"logits": torch.eye(3)[[1]].expand(*input_ids.shape[:2], 3)}
+    words = [f"w{number}" for number in range(300)]
+    assert [one["word"] for one in pipe("  ".join(words))] == words
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_mask_is_filled_with_tokens_of_the_target_vocabulary(name: str, pipe_of) -> None:
+    pipe = pipe_of(name, "fill-mask")
+    text = "Zoë  und der [MASK], 李小龍"
+    tokenizer, vocabulary = pipe.tokenizer, pipe.tokenizer.target_tokenizer
+    ids = tokenizer("Zoë und der x, 李小龍", return_tensors="pt")
+    place = ids.char_to_token("Zoë und der x, 李小龍".index("x"))
+    ids["input_ids"][0, place] = torch.tensor([4] + [0] * (tokenizer.block_size - 1))
+    with torch.no_grad():
+        scores = pipe.model(**ids).logits[0, place].softmax(-1)
+    found = pipe([text, "the [MASK]"], top_k=3, batch_size=2)[0]
+    assert [one["token"] for one in found] == scores.topk(3).indices.tolist()
+    assert [one["score"] for one in found] == pytest.approx(scores.topk(3).values.tolist(), abs=1e-5)
+    assert [one["token_str"] for one in found] == [vocabulary.id_to_token(one["token"]) for one in found]
+
+    (fox, piece) = sorted(pipe(text, targets=["fox", "##o"]), key=lambda one: one["token_str"], reverse=True)
+    assert fox["score"] == pytest.approx(scores[vocabulary.token_to_id("fox")].item(), abs=1e-5)
+    assert fox["sequence"] == "Zoë  und der fox, 李小龍"
+    assert piece["sequence"] == "Zoë  und dero, 李小龍"
+
+
+def test_several_masks_are_filled_one_by_one(pipe_of) -> None:
+    first, second = pipe_of("eelbert-tiny", "fill-mask")("[MASK] and [MASK]", targets="fox")
+    assert (first[0]["sequence"], second[0]["sequence"]) == ("fox and [MASK]", "[MASK] and fox")
+
+
+def test_what_cannot_be_filled_is_said(pipe_of) -> None:
+    pipe = pipe_of("eelbert-word-tiny", "fill-mask")
+    with pytest.raises(Exception, match="No mask_token"):
+        pipe("no mask")
+    with pytest.raises(ValueError, match="must each be a text with a token"):
+        pipe("a [MASK]", targets=[""])
+    pipe.model.config.target_vocab_size = 7
+    with pytest.raises(
+        ValueError, match=r"predicts 7 tokens, but the tokenizer does not know them; give it target_file"
+    ):
+        pipe("a [MASK]")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_answer_is_whole_words_of_the_context(name: str, pipe_of) -> None:
+    pipe = pipe_of(name, "question-answering")
+    found = pipe(question="who?", context=TEXT)
+    assert found["answer"] == TEXT[found["start"] : found["end"]]
+    tokens = pipe.tokenizer("who?", TEXT).tokens()
+    answering(pipe, tokens.index("[SEP]") + 1, tokens.index("[SEP]") + 2)
+    found = pipe({"question": "who?", "context": TEXT})
+    assert (found["answer"], found["start"], found["end"]) == ("Zoë  met", 0, 8)
+    assert found["score"] == pytest.approx(1)
+
+
+def test_answers_are_found_in_every_window_of_every_batch(pipe_of) -> None:
+    pipe = pipe_of("eelbert-word-tiny", "question-answering")
+    context = " ".join(f"w{number}" for number in range(300))
+    first = pipe.tokenizer("who?", context, truncation="only_second", max_length=40, stride=10)
+    shift = len(first.tokens()) - first.tokens().index("w0") - 1 - 10  # units that a window is ahead of the one before
+    answering(pipe, 5, 5, window=3)
+    expected = f"w{3 * shift + 5 - first.tokens().index('w0')}"
+    assert pipe(question="who?", context=context, max_seq_len=40, doc_stride=10)["answer"] == expected
+
+    pipe = pipe_of("eelbert-word-tiny", "question-answering")
+    one, other = pipe(question=["who?", "what is it?"], context=[context, "a dog"], top_k=3, batch_size=4)
+    assert [round(a["score"], 6) for a in other] == [
+        round(a["score"], 6) for a in pipe(question="what is it?", context="a dog", top_k=3)
+    ]
+    assert len(one) == 3 and all(answer["answer"] == context[answer["start"] : answer["end"]] for answer in one)
+
+
+def test_no_answer_is_given_only_if_it_may(pipe_of) -> None:
+    pipe = pipe_of("eelbert-word-tiny", "question-answering")
+    answering(pipe, 0, 0)  # [CLS]
+    assert pipe(question="who?", context="a dog", handle_impossible_answer=True)["answer"] == ""
+    answering(pipe, 0, 0)
+    assert pipe(question="who?", context="a dog")["answer"] != ""
+    for wrong in ({"question": "who?", "context": ""}, {"question": "", "context": "a"}):
+        with pytest.raises(ValueError, match=r"the (context|question) is ''; give a text"):
+            pipe(wrong)
+    with pytest.raises(ValueError, match="1 questions came with 2 contexts"):
+        pipe(question=["who?"], context=["a", "b"])
+
+
+def test_an_answer_starts_inside_a_word_only_if_it_may(pipe_of) -> None:
+    pipe = pipe_of("eelbert-tiny", "question-answering")
+    place = pipe.tokenizer("who", "the foxes").tokens().index("fox")
+    for align, answer in ((True, "foxes"), (False, "fox")):
+        answering(pipe, place, place)
+        assert pipe(question="who", context="the foxes", align_to_words=align)["answer"] == answer
+
+
+def test_every_task_works_without_the_package(folder_of, pipe_of, tmp_path) -> None:
+    calls = []
+    for name in ("eelbert-word-tiny", "eelbert-tiny"):
+        asked = {"question": "who?", "context": TEXT}
+        for task, given, options in (
+            ("text-classification", TEXT, {}),
+            ("zero-shot-classification", TEXT, {"candidate_labels": ["sport", "music"]}),
+            ("feature-extraction", TEXT, {}),
+            ("token-classification", TEXT, {"ignore_labels": []}),
+            ("ner", TEXT, {"aggregation_strategy": "first", "ignore_labels": []}),
+            ("fill-mask", "the [MASK] fox", {}),
+            ("question-answering", asked, {}),
+        ):
+            calls.append((name, task, given, options))
+    (tmp_path / "calls.json").write_text(
+        json.dumps([[task, folder_of(name, task), *rest] for name, task, *rest in calls])
+    )
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_MODULES_CACHE": str(tmp_path / "modules")}
+    environment.pop("PYTHONPATH", None)
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", BARE, str(tmp_path / "calls.json"), str(tmp_path / "results.json")],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    for (name, task, given, options), found in zip(
+        calls, json.loads((tmp_path / "results.json").read_text()), strict=True
+    ):
+        expected = json.loads(json.dumps(pipe_of(name, task)(given, **options), default=float))
+        assert _rounded(found) == _rounded(expected), (name, task)
+
+
+def test_a_pipeline_that_was_used_can_be_saved(pipe_of, tmp_path) -> None:
+    pipe = pipe_of("eelbert-word-tiny", "fill-mask")
+    before = pipe("the [MASK] fox")
+    pipe.model.save_pretrained(tmp_path)
+    pipe.tokenizer.save_pretrained(tmp_path)
+    assert json.loads(Path(tmp_path, "config.json").read_text())["custom_pipelines"].keys() >= {"fill-mask", "ner"}
+    again = pipeline("fill-mask", model=str(tmp_path), trust_remote_code=True, device="cpu")
+    assert _rounded(again("the [MASK] fox")) == _rounded(before)
+
+
+def _rounded(value):
+    if isinstance(value, dict):
+        return {name: _rounded(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_rounded(one) for one in value]
+    return round(value, 3) if isinstance(value, float) else value
