@@ -230,7 +230,8 @@ def _fine_tuned(results: Mapping[str, Any], arguments: Mapping[str, Any]) -> dic
         "datasets": [GLUE_REPOSITORY] if row else [arguments["dataset_name"]] if arguments["dataset_name"] else [],
         "dataset": name,
         "is_pair": bool(row and len(row.texts) > 1) or arguments["text_pair_column"] is not None,
-        "epochs": f"{arguments['num_train_epochs']:g}",
+        "epochs": f"{results['epochs']:g}",
+        "keeps_best": arguments["load_best_model_at_end"],
         "batch_size": arguments["per_device_train_batch_size"],
         "measures": "\n".join(
             ["In percent; the floor is the best that one and the same answer to everything scores.", "",

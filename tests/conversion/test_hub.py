@@ -56,13 +56,13 @@ model.train()(**tokenizer(sys.argv[1], return_tensors="pt"), labels=torch.tensor
 torch.optim.SGD(model.parameters(), 0.1).step()
 model.save_pretrained("tuned"), tokenizer.save_pretrained("tuned")
 model, tokenizer = load("./tuned")
-sha = model.push_to_hub("theirs").oid
-tokenizer.push_to_hub("theirs")
-print(json.dumps([logits(*load("you/my-classifier")), logits(model, tokenizer), logits(*load("you/theirs")), sha]))
+model.push_to_hub("theirs")
+sha = tokenizer.push_to_hub("theirs").oid
+print(json.dumps([logits(*load("you/my-classifier")), logits(model, tokenizer), logits(*load("you/theirs", sha)), sha]))
 """
 
 OFFLINE = """
-print(json.dumps([logits(*load("you/my-classifier")), logits(*load("you/theirs"))]))
+print(json.dumps([logits(*load("you/my-classifier")), logits(*load("you/theirs", "{sha}"))]))
 """
 
 
@@ -133,12 +133,12 @@ def test_pushed_by_the_readme_loaded_by_its_id_fine_tuned_pushed_again_and_loade
         assert "The repository is you/my-classifier." in done.stdout
         first, tuned, again, sha = bare(readme("python") + STRANGER, tmp_path, environment)
         pushed, theirs = stand_in.repositories["you/my-classifier"], stand_in.repositories["you/theirs"]
-    assert sha in theirs.commits and len(theirs.commits) == 3  # created, model, tokenizer
+    assert sha == theirs.head and len(theirs.commits) == 3  # created, model, tokenizer
     code = {name for name in pushed.files if name.endswith(".py")}
     assert code == {name for name in theirs.files if name.endswith(".py")} and len(code) > 15
     assert PLACEHOLDER.encode() not in pushed.files[CARD] and b'"you/my-classifier"' in pushed.files[CARD]
     assert first != tuned == again
-    offline = bare(OFFLINE, tmp_path, {**environment, "HF_HUB_OFFLINE": "1"})
+    offline = bare(OFFLINE.format(sha=sha), tmp_path, {**environment, "HF_HUB_OFFLINE": "1"})
     assert offline == [first, tuned]
 
 

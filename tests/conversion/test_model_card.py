@@ -37,11 +37,11 @@ def saved(shrink, tmp_path):
 
 def fine_tuned(task: str, floors: dict[str, float], **arguments: object) -> dict:
     given = {"train_file": None, "dataset_name": None, "dataset_config_name": None, "text_pair_column": None}
-    given |= {"model_name_or_path": "hashformer-lsh-proj-tiny", "num_train_epochs": 5.0, "learning_rate": 3e-5}
+    given |= {"model_name_or_path": "hashformer-lsh-proj-tiny", "load_best_model_at_end": True, "learning_rate": 3e-5}
     given |= {"per_device_train_batch_size": 32, "max_seq_length": 128}
     measures = {name: (2 + place) / 7 for place, name in enumerate(floors)} | {"loss": 0.5, "runtime": 3.0}
-    return {"task": task, "seed": 42, "floors": floors, "measures": measures, "footnotes": [], "versions": VERSIONS,
-            "from_scratch": True, "arguments": given | arguments}  # fmt: skip
+    results = {"task": task, "seed": 42, "epochs": 3.0, "from_scratch": True, "arguments": given | arguments}
+    return results | {"floors": floors, "measures": measures, "footnotes": [], "versions": VERSIONS}
 
 
 @pytest.mark.parametrize("head", HEADS)
@@ -103,7 +103,10 @@ def test_the_results_of_a_card_are_those_of_the_run(task: str, saved) -> None:
     assert (card.data.license, card.data.language, card.data.datasets) == ("apache-2.0", "en", ["nyu-mll/glue"])
     assert bool(card.data.get("widget")) == (len(GLUE[task].texts) == 1)  # a widget sends one text
     assert f"| {metrics[0].replace('_', ' ')} | 28.6 | 25.0 |" in card.text
-    assert "From random weights" in card.text and "base_model" not in card.data.to_dict()
+    assert (
+        "From random weights; epochs: 3, of which the best is kept;" in card.text
+        and "base_model" not in card.data.to_dict()
+    )
 
 
 def test_your_own_data_is_named_as_it_is(saved) -> None:
