@@ -117,7 +117,7 @@ def upload_run(folder: Path, repo_id: str, training: Any) -> str:
 def _in_one_sentence(api: HfApi, repo_id: str) -> Iterator[None]:
     try:
         yield
-    except (CLIENT_ERROR, HFValidationError, OSError) as error:
+    except (CLIENT_ERROR, OSError, RuntimeError, ValueError) as error:
         raise ValueError(_sentence(api, repo_id, error)) from error
 
 
@@ -129,6 +129,8 @@ def _sentence(api: HfApi, repo_id: str, error: Exception) -> str:
         return f"there is no valid token to write to {repo_id!r} with; log in by `hf auth login`, or set HF_TOKEN."
     if status == 403:
         return f"your token may not write to {repo_id!r}; take one with write access, or a repository of your own."
+    if isinstance(error, ValueError):
+        return f"the Hub refuses what {repo_id!r} would hold ({' '.join(str(error).split())}); mend it and push again."
     return (
         f"the Hub at {api.endpoint} did not take {repo_id!r} ({first_words(error)}); nothing here is lost: check the "
         f"network and HF_HUB_OFFLINE, then python -m vocabless.conversion hub FOLDER {repo_id} --push."

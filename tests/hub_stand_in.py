@@ -114,7 +114,10 @@ class HubStandIn:
         return 200, told, {}
 
     def validate_yaml(self, body: bytes) -> Answer:
-        metadata = yaml.safe_load(json.loads(body)["content"].split("---")[1])
+        try:
+            metadata = yaml.safe_load(json.loads(body)["content"].split("---")[1])
+        except yaml.YAMLError:
+            metadata = None
         wrong = [] if isinstance(metadata, dict) else [{"message": "the metadata is no mapping"}]
         return (400 if wrong else 200), {"errors": wrong, "warnings": []}, {}
 

@@ -232,6 +232,16 @@ def test_without_a_network_nothing_is_lost(checkpoint, hub, monkeypatch) -> None
     assert "check the network and HF_HUB_OFFLINE" in refusal(checkpoint, "mine", "--push")
 
 
+def test_what_the_hub_refuses_is_told_with_its_reason(copy, hub, unproved, monkeypatch) -> None:
+    (copy / CARD).write_text("---\nlicense: [\n---\n\n# Mine\n")
+    assert "Invalid metadata in README.md. - the metadata is no mapping); mend it" in refusal(copy, "mine", "--push")
+    (copy / CARD).unlink()
+    answer = hub.answer
+    monkeypatch.setattr(hub, "answer", lambda *asked: (400, {}, {}) if asked[0] == "PUT" else answer(*asked))
+    assert "Error while uploading 'model.safetensors'" in refusal(copy, "mine", "--push")
+    assert hub.repositories["you/mine"].files == {}
+
+
 def test_a_source_that_is_none_is_refused_before_anything_is_made(copy, hub, tmp_path) -> None:
     target = tmp_path / "made"
     assert "'you/nothing' is neither a folder nor a reachable Hub repository" in refusal("you/nothing", target)
