@@ -30,6 +30,7 @@ from .ngram_front_ends import Ngram  # noqa: F401
 from .pipelines_vocabless import VocablessFillMaskPipeline  # noqa: F401 (the configuration names that file)
 from .pretrained_model import VocablessPreTrainedModel
 from .stock_encoders import arguments_of, build_encoder, lengthen, max_tokens, min_tokens
+from .unit_cache import UnitCache  # noqa: F401
 
 NUM_CORRUPTIONS = 3  # intact, shuffled, replaced
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from transformers import initialization as init
 
 from .blocks import NUM_SPECIAL, SPECIAL_NAMES, FrontEnd, at_least_one
+from .unit_cache import UnitCache
 
 MODULUS = 10**9 + 7  # B of EELBERT 3.2
 HASH_BASE = 263  # prime and above every element, so that no two n-grams of up to three bytes share a hash
@@ -40,6 +41,7 @@ class Ngram(FrontEnd):
             raise ValueError(f"ngram and random hash the name '[MASK]', so block_size={block_size} must be at least 6.")
         self.register_buffer("seeds", hash_seeds(seed, embedding_size), persistent=False)
         self.register_buffer("special_blocks", self._special_blocks(), persistent=False)
+        self._cache = UnitCache(embedding_size)
 
     def init_weights(self, std: float) -> None:
         init.copy_(self.seeds, hash_seeds(self.seed, self.embedding_size))
@@ -53,13 +55,19 @@ class Ngram(FrontEnd):
         return [*widths[:-1], self.embedding_size - sum(widths[:-1])]
 
     def forward(self, blocks: Tensor) -> Tensor:
-        elements = self.spelled(blocks)
-        if torch.compiler.is_compiling():  # a traced graph hashes every token
-            return self.hash_units(elements)
-        # Each distinct unit is hashed once, as far as the longest one reaches; sums of integers make that exact.
-        units, inverse = elements.flatten(0, -2).unique(dim=0, return_inverse=True)
+        tracing = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined]
+        if tracing:  # a traced graph hashes every token
+            return self.hash_units(self.spelled(blocks))
+        if blocks.device.type == "cpu":
+            return self._cache.look_up(blocks, self.hash_distinct)
+        units, inverse = blocks.flatten(0, -2).unique(dim=0, return_inverse=True)
+        return self.hash_distinct(units)[inverse].unflatten(0, blocks.shape[:-1])
+
+    def hash_distinct(self, blocks: Tensor) -> Tensor:
+        """Maps distinct blocks, (n, K) int64, to (n, D) float32, each as far as the longest one reaches."""
+        units = self.spelled(blocks)
         longest = int((units > 0).sum(dim=-1).amax()) if len(units) else 1
-        return self.hash_units(units[:, :longest])[inverse].unflatten(0, blocks.shape[:-1])
+        return self.hash_units(units[:, :longest])  # sums of integers: what is cut off changes nothing
 
     def hash_units(self, elements: Tensor) -> Tensor:
         """Maps units spelled out, (…, K) int64, to (…, D) float32."""
