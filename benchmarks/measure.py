@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import platform
 import statistics
 import time
@@ -86,6 +87,14 @@ def report(benchmark: str, rows: Sequence[Comparison], output: str | None) -> No
         content = {"benchmark": benchmark, "rows": [asdict(row) for row in rows], "versions": versions()}
         content |= {"threads": torch.get_num_threads(), "machine": platform.platform()}
         Path(output).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def prepare_threads(count: int) -> None:
+    """Gives torch, and the tokenizers of both sides, `count` threads; 0 leaves them as they are."""
+    if count:
+        torch.set_num_threads(count)
+    if count == 1:
+        os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:

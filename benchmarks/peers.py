@@ -1,0 +1,103 @@
+"""What the benchmarks measure against: stock models with random weights and a vocabulary trained on the spot."""
+# mypy: allow-untyped-calls
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from datasets import Dataset
+from transformers import (
+    AutoModelForSequenceClassification,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
+from vocabless.training.baselines import load_baseline_config, load_baseline_tokenizer
+from vocabless.training.corpus import load_text
+from vocabless.training.sentences import sentences
+from vocabless.training.subword import train_subword
+
+
+class Side(NamedTuple):
+    """A tokenizer and a classifier with two labels, in evaluation mode."""
+
+    tokenizer: PreTrainedTokenizerBase
+    model: PreTrainedModel
+
+    def logits(self, texts: list[str], max_length: int | None = None) -> Callable[[], Any]:
+        """Returns what classifies a batch of texts from the start."""
+
+        def run() -> Any:
+            inputs = self.tokenizer(texts, padding=True, truncation=True, max_length=max_length, return_tensors="pt")
+            with torch.inference_mode():
+                return self.model(**inputs).logits
+
+        return run
+
+    def forward(self, inputs: dict[str, Any]) -> Callable[[], Any]:
+        """Returns what classifies encoded texts."""
+
+        def run() -> Any:
+            with torch.inference_mode():
+                return self.model(**inputs).logits
+
+        return run
+
+
+def ours(variant: str, subword: str | os.PathLike[str] | None = None, **kwargs: Any) -> Side:
+    """Returns a variant of the family."""
+    model = VocablessForSequenceClassification(load_config(variant, num_labels=2, **kwargs)).eval()
+    return Side(load_tokenizer(variant, subword), model)
+
+
+def stock(name: str, subword: str | os.PathLike[str], max_length: int = 512) -> Side:
+    """Returns a stock shape, for instance `bert-tiny`, with the vocabulary of `subword`."""
+    tokenizer = load_baseline_tokenizer(name, subword, max_length)
+    config = load_baseline_config(name, len(tokenizer), max_length, num_labels=2)
+    return Side(tokenizer, classifier(config))
+
+
+def classifier(config: PreTrainedConfig) -> PreTrainedModel:
+    """Returns a stock classifier with random weights."""
+    model: PreTrainedModel = AutoModelForSequenceClassification.from_config(config).eval()
+    return model
+
+
+def canine() -> Side:
+    """Returns CANINE in its base size, which reads characters."""
+    from transformers import CanineConfig, CanineTokenizer
+
+    return Side(CanineTokenizer(), classifier(CanineConfig(num_labels=2)))
+
+
+def vocabulary(documents: Dataset, kind: str, size: int, folder: str | os.PathLike[str]) -> str:
+    """Trains a vocabulary on the documents; returns the file."""
+    file = Path(folder) / f"{kind}.json"
+    train_subword(documents, kind, size).save(str(file))
+    return str(file)
+
+
+def read(corpus: str, documents: int) -> Dataset:
+    """Returns the first documents of a corpus."""
+    found = load_text(corpus)
+    assert isinstance(found, Dataset)
+    return found.select(range(min(documents, len(found))))
+
+
+def sentences_of(documents: Dataset, count: int, min_words: int = 5) -> list[str]:
+    """Returns the first sentences with at least so many words."""
+    found = []
+    for text in documents["text"]:
+        found += [sentence.strip() for sentence in sentences(text) if len(sentence.split()) >= min_words]
+        if len(found) >= count:
+            break
+    return found[:count]
+
+
+def words_of(texts: list[str]) -> int:
+    """Returns the number of words between white space."""
+    return sum(len(text.split()) for text in texts)
