@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from transformers import AutoModelForSequenceClassification
 
 from vocabless.modeling import modeling_vocabless
 from vocabless.modeling.configuration_vocabless import AUTO_MAP, VocablessConfig
@@ -430,3 +431,24 @@ def test_adapters_train_save_and_load(front_end: str, config_of, blocks_of, tmp_
             without = fresh.vocabless(blocks).last_hidden_state
         assert torch.allclose(loaded(input_ids=blocks).logits, model.eval()(input_ids=blocks).logits, atol=1e-6)
     assert not torch.allclose(before, without, atol=1e-6)
+
+
+@pytest.mark.parametrize("targets", [["query", "value"], "all-linear"])
+def test_an_adapters_folder_loads_as_its_base_with_the_adapter(targets, config, blocks, tmp_path) -> None:
+    peft = pytest.importorskip("peft")
+    VocablessModel(config).save_pretrained(tmp_path / "base")
+    torch.manual_seed(1)
+    base = VocablessForSequenceClassification.from_pretrained(tmp_path / "base", num_labels=3)
+    lora = peft.LoraConfig(target_modules=targets, modules_to_save=["classifier"], task_type="SEQ_CLS")
+    model = peft.get_peft_model(base, lora)
+    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], 1.0)
+    for _ in range(2):
+        model.train()(input_ids=blocks, labels=torch.tensor([0, 1, 1, 0])).loss.backward()
+        optimizer.step()
+    model.eval().save_pretrained(tmp_path / "adapter")
+    assert not (tmp_path / "adapter" / "model.safetensors").exists()
+    with torch.no_grad():
+        expected = model(input_ids=blocks).logits
+        loaded = AutoModelForSequenceClassification.from_pretrained(tmp_path / "adapter", num_labels=3).eval()
+        assert torch.allclose(loaded(input_ids=blocks).logits, expected, atol=1e-6)
+        assert torch.allclose(model.merge_and_unload()(blocks).logits, expected, atol=1e-6)

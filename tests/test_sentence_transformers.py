@@ -1,0 +1,147 @@
+"""sentence-transformers takes a saved folder as it is: it encodes, trains, ranks, and saves it again with its code."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from datasets import Dataset
+
+import vocabless
+from vocabless import load_config, load_tokenizer
+
+st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+
+NAMES = ["hashformer-lsh-proj-tiny", "eelbert-word-tiny", "eelbert-tiny", "ewe-bert-tiny"]
+TEXTS = ["Zoë  met 李小龍 in São Paulo 😀.", "short", "the quick brown fox " * 200, ""]
+
+BARE = r"""
+import json, sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "vocabless":
+            raise ModuleNotFoundError("vocabless is not installed here")
+
+sys.meta_path.insert(0, Absent())
+from sentence_transformers import CrossEncoder, SentenceTransformer
+texts = json.loads(sys.argv[3])
+encoder = SentenceTransformer(sys.argv[1], trust_remote_code=True, device="cpu")
+ranker = CrossEncoder(sys.argv[2], trust_remote_code=True, device="cpu")
+pairs = [(texts[0], text) for text in texts]
+print(json.dumps([encoder.encode(texts).tolist(), ranker.predict(pairs).tolist()]))
+"""
+
+
+@pytest.fixture(scope="module")
+def folder_of(shrink, subwords, tmp_path_factory) -> Callable[..., str]:
+    def make(name: str, head: str = "VocablessModel", **kwargs) -> str:
+        torch.manual_seed(1)
+        model = getattr(vocabless, head)(shrink(load_config(name, **kwargs)))
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.normal_(std=0.2)
+        folder = str(tmp_path_factory.mktemp(head))
+        model.save_pretrained(folder)
+        load_tokenizer(name, subword=subwords["wordpiece"] if name == "eelbert-tiny" else None).save_pretrained(folder)
+        return folder
+
+    return make
+
+
+def encoder_of(folder: str | Path):
+    return st.SentenceTransformer(str(folder), trust_remote_code=True, device="cpu")
+
+
+def ranker_of(folder: str | Path, **kwargs):
+    return st.CrossEncoder(str(folder), trust_remote_code=True, device="cpu", **kwargs)
+
+
+def training(kind: str, folder: Path, **kwargs):
+    return getattr(st, kind)(
+        output_dir=str(folder), max_steps=2, per_device_train_batch_size=4, learning_rate=0.1, report_to=[],
+        use_cpu=True, disable_tqdm=True, save_strategy="no", **kwargs,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_texts_are_encoded_as_the_mean_of_their_tokens(name: str, folder_of) -> None:
+    encoder = encoder_of(folder_of(name))
+    tokenizer, model = encoder.tokenizer, encoder[0].auto_model
+    longest = 512 if name.startswith("hashformer") else 128
+    assert encoder.max_seq_length == tokenizer.model_max_length == longest
+    found = encoder.encode(TEXTS, batch_size=3)
+    for text, vector in zip(TEXTS, found, strict=True):
+        with torch.no_grad():
+            states = model(**tokenizer(text, truncation=True, return_tensors="pt")).last_hidden_state
+        assert np.allclose(vector, states[0].mean(dim=0).numpy(), atol=1e-5)
+    encoder.max_seq_length = 3
+    assert np.allclose(encoder.encode("short of breath"), encoder.encode("short"), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["eelbert-word-tiny", "ewe-bert-tiny"])
+def test_an_encoder_trains_and_comes_back_the_same(name: str, folder_of, tmp_path) -> None:
+    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+
+    encoder = encoder_of(folder_of(name))
+    before = encoder.encode(TEXTS)
+    rows = {"anchor": ["a b", "c d e f", "g", "h i"] * 2, "positive": ["b a", "d", "g h x y z", "i"] * 2}
+    st.SentenceTransformerTrainer(
+        model=encoder,
+        args=training("SentenceTransformerTrainingArguments", tmp_path / "run"),
+        train_dataset=Dataset.from_dict(rows),
+        loss=MultipleNegativesRankingLoss(encoder),
+    ).train()
+    expected = encoder.encode(TEXTS)
+    assert not np.allclose(expected, before, atol=1e-3)
+    encoder.max_seq_length = 99
+    encoder.save_pretrained(str(tmp_path / "saved"))
+    again = encoder_of(tmp_path / "saved")
+    assert again.max_seq_length == 99
+    encoder.max_seq_length = again.max_seq_length = 128
+    assert np.allclose(again.encode(TEXTS), expected, atol=1e-6)
+
+
+def test_a_cross_encoder_trains_ranks_and_comes_back_the_same(folder_of, tmp_path) -> None:
+    from sentence_transformers.cross_encoder import CrossEncoderTrainer
+
+    ranker = ranker_of(folder_of("eelbert-word-tiny"), num_labels=1)
+    pairs = [("a", text) for text in TEXTS]
+    before = ranker.predict(pairs, batch_size=3)
+    rows = {
+        "text": ["a b", "c d e f", "g", "h i"] * 2,
+        "other": ["b a", "d", "g h x", "i"] * 2,
+        "label": [0.0, 1.0] * 4,
+    }
+    CrossEncoderTrainer(
+        model=ranker,
+        args=training("CrossEncoderTrainingArguments", tmp_path / "run"),
+        train_dataset=Dataset.from_dict(rows),
+    ).train()
+    expected = ranker.predict(pairs, batch_size=3)
+    assert not np.allclose(expected, before, atol=1e-3)
+    ranker.save_pretrained(str(tmp_path / "saved"))
+    assert np.allclose(ranker_of(tmp_path / "saved").predict(pairs, batch_size=2), expected, atol=1e-6)
+    found = [one["score"] for one in ranker.rank("a", TEXTS)]
+    assert np.allclose(found, sorted(expected, reverse=True), atol=1e-6)
+
+
+def test_what_was_saved_needs_no_package(folder_of, tmp_path) -> None:
+    encoder = encoder_of(folder_of("eelbert-tiny"))
+    ranker = ranker_of(folder_of("eelbert-word-tiny", "VocablessForSequenceClassification", num_labels=1))
+    encoder.save_pretrained(str(tmp_path / "encoder"))
+    ranker.save_pretrained(str(tmp_path / "ranker"))
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_MODULES_CACHE": str(tmp_path / "modules")}
+    done = subprocess.run(
+        [sys.executable, "-c", BARE, str(tmp_path / "encoder"), str(tmp_path / "ranker"), json.dumps(TEXTS)],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    vectors, scores = json.loads(done.stdout.splitlines()[-1])
+    assert np.allclose(vectors, encoder.encode(TEXTS), atol=1e-5)
+    assert np.allclose(scores, ranker.predict([(TEXTS[0], text) for text in TEXTS]), atol=1e-5)
