@@ -22,7 +22,8 @@ NUM_SPECIAL = 5  # elements 0–4 are special tokens; byte value b is element b 
 PAD, UNK, CLS, SEP, MASK = range(NUM_SPECIAL)
 MAX_NGRAM = 4
 _MASK64 = (1 << 64) - 1
-_CHUNK = 1 << 17  # numbers that `_rolled_products` gathers at a time: half a megabyte, to stay in the cache
+_CHUNK = 1 << 17  # numbers that `_rolled_products` sums at a time: half a megabyte, to stay in the cache
+_TOGETHER = 128  # features of a unit that are summed one after the other, those of all units at once
 
 
 def splitmix64(seed: int, count: int) -> NDArray[np.uint64]:
@@ -266,20 +267,32 @@ def normal_integers(seed: int, count: int) -> NDArray[np.int32]:
 
 def _rolled_products(eta: NDArray[np.int32], features: NgramFeatures, units: Sequence[Unit], count: int) -> Integers:
     """Returns x·r_i for each unit and i = 0…count−1, (n, count) int64, r_i = η rolled by i."""
-    scores = np.zeros((len(units), count), dtype=np.int64)
-    if not units:
-        return scores
     rolls = np.resize(eta, len(eta) + count - 1)  # η, and again from its beginning
-    windows = np.lib.stride_tricks.sliding_window_view(rolls, count)  # windows[j, i] = η[(j + i) mod F]
+    windows = np.ndarray(len(eta), f"V{4 * count}", rolls, strides=(4,))  # windows[j] is η[j…j + count), one element
+    scores = np.empty((len(units), count), dtype=np.int64)
+    step = max(1, _CHUNK // count)
+    for start in range(0, len(units), step):
+        scores[start : start + step] = _sums(windows, features, units[start : start + step], count)
+    return scores
+
+
+def _sums(windows: NDArray[np.void], features: NgramFeatures, units: Sequence[Unit], count: int) -> Integers:
+    """Returns the sum of the windows of each unit's features, (n, count) int64."""
     feature, owner = features(units)
-    order = np.argsort(owner, kind="stable")
-    feature, owner = feature[order], owner[order]
-    step = min(max(64, _CHUNK // count), 1 << 13)
-    for start in range(0, len(feature), step):
-        part = windows[feature[start : start + step]]
-        owners = owner[start : start + step]
-        first = np.flatnonzero(np.diff(owners, prepend=-1))
-        scores[owners[first]] += np.add.reduceat(part, first, axis=0)  # int32: a chunk's sums stay below 2³¹
+    feature = feature[np.argsort(owner, kind="stable")]
+    sizes = np.bincount(owner, minlength=len(units))
+    order = np.argsort(-sizes, kind="stable")  # most features first
+    sizes, starts = sizes[order], (np.cumsum(sizes) - sizes)[order]
+    sums = np.zeros((len(units), count), dtype=np.int32)  # far from 2³¹ with so few features at a time
+    for k in range(min(_TOGETHER, sizes[0])):  # feature k of every unit that has so many
+        some = np.searchsorted(-sizes, -k)
+        sums[:some] += windows[feature[starts[:some] + k]].view(np.int32).reshape(-1, count)
+    scores = np.empty((len(units), count), dtype=np.int64)
+    scores[order] = sums
+    for row, size, start in zip(order, sizes[sizes > _TOGETHER], starts, strict=False):
+        for k in range(_TOGETHER, size, _TOGETHER):
+            part = windows[feature[start + k : start + min(k + _TOGETHER, size)]]
+            scores[row] += part.view(np.int32).reshape(-1, count).sum(axis=0, dtype=np.int64)
     return scores
 
 

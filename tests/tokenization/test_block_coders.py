@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vocabless.tokenization import block_coders
 from vocabless.tokenization.block_coders import (
     CODERS,
     LshCoder,
@@ -101,6 +102,14 @@ def test_md5_gives_the_vectors_of_rfc_2202():
 def test_lsh_is_the_signs_of_the_rolled_hyperplanes(units, num_bits, num_features):
     expected = [slow_lsh(unit, num_bits, num_features) for unit in units]
     assert blocks(LshCoder(num_bits=num_bits, num_features=num_features), units) == expected
+
+
+def test_lsh_takes_long_units_and_many(monkeypatch):
+    units = ["a", "long " * 40, "", "word", b"bytes" * 30, *(f"unit{i}" for i in range(20))]
+    expected = [slow_lsh(unit, 12, 500) for unit in units]
+    for chunk in (block_coders._CHUNK, 12 * 7):
+        monkeypatch.setattr(block_coders, "_CHUNK", chunk)
+        assert blocks(LshCoder(num_bits=12, num_features=500), units) == expected
 
 
 @settings(max_examples=60, deadline=None)
