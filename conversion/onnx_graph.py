@@ -157,7 +157,8 @@ def without_notes(proto: Proto) -> Proto:
 def quantize(proto: Proto, file: str | os.PathLike[str]) -> None:
     """Writes the graph with 8-bit weights; activations are quantised as they come, sums stay exact.
 
-    Weights are unsigned: x86 without VNNI saturates products of signed weights.
+    Weights are signed and use 7 bits: signed ones are quickest where there is VNNI, and where there is none, sums of
+    two products of 8 bits would saturate.
 
     Args:
         proto: what `export` returns; its inferred shapes, which `without_notes` took away, would be wrong afterwards.
@@ -167,7 +168,9 @@ def quantize(proto: Proto, file: str | os.PathLike[str]) -> None:
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     with _quiet():
-        quantize_dynamic(proto, file, op_types_to_quantize=QUANTIZED_OPS, weight_type=QuantType.QUInt8)
+        quantize_dynamic(
+            proto, file, op_types_to_quantize=QUANTIZED_OPS, weight_type=QuantType.QInt8, reduce_range=True
+        )
     onnx.save(without_notes(onnx.load(file)), file)
 
 

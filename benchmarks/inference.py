@@ -1,0 +1,253 @@
+"""From text to logits, and the model alone, beside the stock encoder of the same shape.
+
+    python -m benchmarks.inference                       # tiny shapes and onnxruntime, minutes
+    python -m benchmarks.inference --size base           # base shapes, many minutes on a CPU
+
+Every model has random weights: speed does not depend on them. Ratios are of texts/s, ours over the peer's. --dtype and
+--device measure on an accelerator, where only the rows of models make sense.
+"""
+
+import math
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AlbertConfig
+
+from benchmarks.measure import Comparison, compare, parser, prepare_threads, report
+from benchmarks.peers import Side, canine, classifier, ours, read, sentences_of, stock, vocabulary
+from vocabless.conversion.onnx import write_graphs, write_settings
+from vocabless.conversion.onnx_graph import run_session, session_of
+
+ROOT = Path(__file__).resolve().parent.parent
+BATCH = 32
+EXAMPLE = "The quick brown fox jumps over the lazy dog, and nobody minds it."
+
+
+def from_text(name: str, one: Side, peer: Side, texts: list[str], rounds: int, goal: float | None) -> Comparison:
+    """Compares texts/s from strings to logits, 32 texts at a time or one."""
+    calls = max(1, (BATCH if len(texts) >= BATCH else 1) and (40 if len(texts) == 1 else 1))
+    sides = [repeated(side.logits(texts), calls) for side in (one, peer)]
+    return compare(name, *sides, len(texts) * calls, "texts/s", rounds, goal)
+
+
+def repeated(run: Callable[[], Any], calls: int) -> Callable[[], None]:
+    """Returns what calls `run` so many times."""
+
+    def all_of_them() -> None:
+        for _ in range(calls):
+            run()
+
+    return all_of_them
+
+
+def new_words(tokenizer: Any, length: int) -> Iterator[dict[str, Any]]:
+    """Yields batches of texts whose words were never seen before."""
+    numbers = count(random.Random(0).randrange(10**6))
+    while True:
+        texts = [" ".join(f"w{number:x}" for number in islice(numbers, length)) for _ in range(BATCH)]
+        yield dict(tokenizer(texts, padding="max_length", truncation=True, max_length=length, return_tensors="pt"))
+
+
+def front_end_and_model(eelbert: Side, bert: Side, length: int, rounds: int) -> list[Comparison]:
+    """Compares the models alone on 32 × `length` tokens: every word new, and every word seen before."""
+    ids = {"input_ids": torch.randint(5, len(bert.tokenizer), (BATCH, length))}
+    peer = bert.forward({**ids, "attention_mask": torch.ones_like(ids["input_ids"])})
+    unseen = iter(list(islice(new_words(eelbert.tokenizer, length), rounds + 1)))
+    known = next(new_words(eelbert.tokenizer, length))
+    shape = f"{BATCH}×{length}"
+    return [
+        compare(
+            f"model alone, {shape}, all words new: eelbert : bert",
+            lambda: eelbert.forward(next(unseen))(),
+            peer,
+            BATCH,
+            "texts/s",
+            rounds,
+            0.8,
+        ),
+        compare(
+            f"model alone, {shape}, warm: eelbert : bert",
+            eelbert.forward(known),
+            peer,
+            BATCH,
+            "texts/s",
+            rounds,
+            1 / 1.02,
+        ),
+    ]
+
+
+def tiny(subword: str, texts: list[str], rounds: int) -> list[Comparison]:
+    """Returns the rows of the tiny shapes."""
+    bert, words, pieces = stock("bert-tiny", subword), ours("eelbert-word-tiny"), ours("eelbert-tiny", subword)
+    proj = ours("hashformer-lsh-proj-tiny")
+    rows = []
+    for side, name, goal in (
+        (words, "eelbert-word-tiny", 1 / 0.85),
+        (pieces, "eelbert-tiny", 1 / 1.05),
+        (proj, "hashformer-lsh-proj-tiny", None),
+    ):
+        rows += [
+            from_text(f"text → logits, one sentence: {name} : bert-tiny", side, bert, texts[:1], rounds, goal),
+            from_text(f"text → logits, 32 sentences: {name} : bert-tiny", side, bert, texts[:BATCH], rounds, goal),
+        ]
+    return [*rows, *front_end_and_model(pieces, bert, 128, rounds)]
+
+
+def base(wordpiece: str, bpe: str, texts: list[str], rounds: int) -> list[Comparison]:
+    """Returns the rows of the base shapes; the long text has as many words as ours read in one sequence."""
+    bert, roberta = stock("bert-base", wordpiece), stock("roberta-base", bpe)
+    few = texts[:8]
+    rows = []
+    for name in ("hashformer-md5-pool-base", "hashformer-lsh-proj-base"):
+        side = ours(name)
+        row = f"text → logits, 8 sentences: {name} : roberta-base"
+        rows.append(from_text(row, side, roberta, few, rounds, 1 / 0.92))
+        rows.append(share_of_front_end(name, side, few, rounds))
+    albert = Side(bert.tokenizer, classifier(AlbertConfig(**albert_base(len(bert.tokenizer)))))
+    for name, peer, goal, paper in (
+        ("ewe-bert-base", bert, 1.4, 1.7),
+        ("ewe-albert-base", albert, 1.4, 1.9),
+        ("ewe-canine-base", canine(), 2.0, 1.4),
+    ):
+        side = ours(name)
+        original = name.split("-")[1]
+        words = side.tokenizer.model_max_length - 2
+        long = " ".join(" ".join(texts).split()[: words * 4 // 5])  # its punctuation are tokens of their own
+        rows.append(
+            from_text(f"the same {len(long.split())} words: {name} : {original}", side, peer, [long], rounds, goal)
+        )
+        inputs = dict(
+            side.tokenizer([long], padding="max_length", max_length=128, truncation=True, return_tensors="pt")
+        )
+        ids = torch.randint(5, 1000, (1, inputs["input_ids"].shape[1]))
+        equal = peer.forward({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+        row = f"equal M = {ids.shape[1]} (paper {paper}): {name} : {original}"
+        rows.append(compare(row, side.forward(inputs), equal, 1, "texts/s", rounds))
+    return rows
+
+
+def albert_base(vocab_size: int) -> dict[str, Any]:
+    """Returns ALBERT's base shape."""
+    return {
+        "vocab_size": vocab_size,
+        "hidden_size": 768,
+        "num_attention_heads": 12,
+        "intermediate_size": 3072,
+        "num_labels": 2,
+    }
+
+
+def share_of_front_end(name: str, side: Side, texts: list[str], rounds: int) -> Comparison:
+    """Compares the time of the whole model with that of its front end: a ratio of 100 is a share of 1 %."""
+    blocks = side.tokenizer(texts, padding=True, return_tensors="pt")["input_ids"]
+    front_end: Any = side.model.base_model.front_end
+
+    def embed() -> None:
+        with torch.inference_mode():
+            front_end(blocks)
+
+    return compare(
+        f"front end : model, {name}", embed, side.forward({"input_ids": blocks}), 1, "calls/s", rounds, goal=100
+    )
+
+
+def exported(subword: str, documents: list[str], folder: Path, rounds: int) -> list[Comparison]:
+    """Returns the rows of onnxruntime, one thread on each side."""
+    rows = []
+    bert = stock("bert-tiny", subword)
+    for name in ("hashformer-lsh-proj-tiny", "eelbert-word-tiny", "eelbert-word-uno"):
+        side = ours(name)
+        (folder / name).mkdir()
+        files = write_graphs(side.model, side.tokenizer, folder / name, int8=True)
+        write_settings(side.model, side.tokenizer, folder / name)
+        eager = side.tokenizer([EXAMPLE], max_length=16, padding="max_length", truncation=True, return_tensors="pt")
+        for file, goal in zip(files, (3.5, 5.5), strict=True):
+            session = session_of(file, 1)
+            rows.append(
+                compare(
+                    f"1×16, {file.stem.removeprefix('model_').replace('model', 'fp32')}, {name} : eager torch",
+                    repeated(lambda s=session, e=eager: run_session(s, e["input_ids"]), 100),
+                    repeated(side.forward(dict(eager)), 100),
+                    100,
+                    "texts/s",
+                    rounds,
+                    goal,
+                )
+            )
+        rows.append(
+            compare(
+                f"documents sorted by length, int8, {name} : bert-tiny eager",
+                lambda s=session, side=side: classify_sorted(s, side.tokenizer, documents),
+                lambda n=side.tokenizer.model_max_length: [
+                    bert.logits(documents[at : at + BATCH], n)() for at in range(0, len(documents), BATCH)
+                ],
+                len(documents),
+                "texts/s",
+                rounds,
+                5.0,
+            )
+        )
+    return [*rows, *cold_start(folder / "eelbert-word-uno" / "model.onnx", rounds)]
+
+
+def classify_sorted(session: Any, tokenizer: Any, texts: list[str]) -> None:
+    """Classifies texts of like length together."""
+    order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
+    for start in range(0, len(order), BATCH):
+        batch = [texts[index] for index in order[start : start + BATCH]]
+        run_session(session, tokenizer(batch, padding=True, truncation=True, return_tensors="pt")["input_ids"])
+
+
+def cold_start(model: Path, rounds: int) -> list[Comparison]:
+    """Compares a process of the example, from its start to a label, with the limits of 0.2 s and 80 MB."""
+    seconds, megabytes = [], []
+    example = ROOT / "examples" / "onnx_inference.py"
+    most = "next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM'))"
+    code = f"import runpy; runpy.run_path({str(example)!r}, run_name='__main__'); print({most})"
+    for _ in range(rounds + 1):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, example, model, EXAMPLE], check=True, stdout=subprocess.DEVNULL)
+        seconds.append(time.perf_counter() - start)
+        printed = subprocess.run([sys.executable, "-c", code, model, EXAMPLE], check=True, capture_output=True).stdout
+        megabytes.append(int(printed.split()[-1]) * 1024 / 1e6)
+    rows = []
+    for name, unit, limit, values in (("time", "1/s", 0.2, seconds[1:]), ("memory", "1/MB", 80.0, megabytes[1:])):
+        middle = sorted(values)[len(values) // 2]
+        ratios = sorted(limit / value for value in values)
+        low, high = ratios[len(ratios) // 4], ratios[math.ceil(len(ratios) * 3 / 4) - 1]
+        row = f"cold start, text → label, {name} {middle:.3g} : limit {limit:g}"
+        rows.append(Comparison(row, unit, 1 / middle, 1 / limit, limit / middle, low, high, 1.0))
+    return rows
+
+
+def main() -> None:
+    """Runs the benchmark."""
+    arguments = parser(__doc__)
+    arguments.add_argument("--corpus", default="pydocs", help="texts, as for run_pretraining.py")
+    arguments.add_argument("--documents", type=int, default=5000, help="of the corpus")
+    arguments.add_argument("--size", choices=("tiny", "base"), default="tiny", help="of the encoders")
+    given = arguments.parse_args()
+    prepare_threads(given.threads or 1)
+    documents = read(given.corpus, given.documents)
+    texts = sentences_of(documents, 20 * BATCH, min_words=8)
+    with tempfile.TemporaryDirectory() as folder:
+        wordpiece = vocabulary(documents, "wordpiece", 30_000, folder)
+        if given.size == "base":
+            rows = base(wordpiece, vocabulary(documents, "bpe", 50_000, folder), texts, given.rounds)
+        else:
+            rows = tiny(wordpiece, texts, given.rounds)
+            rows += exported(wordpiece, documents[: 10 * BATCH]["text"], Path(folder), given.rounds)
+    report(f"inference, {given.size}", rows, given.output)
+
+
+if __name__ == "__main__":
+    main()
