@@ -9,7 +9,10 @@ from typing import Any, NamedTuple
 import torch
 from datasets import Dataset
 from transformers import (
+    AlbertConfig,
     AutoModelForSequenceClassification,
+    CanineConfig,
+    CanineTokenizer,
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
@@ -67,11 +70,16 @@ def classifier(config: PreTrainedConfig) -> PreTrainedModel:
     return model
 
 
-def canine() -> Side:
-    """Returns CANINE in its base size, which reads characters."""
-    from transformers import CanineConfig, CanineTokenizer
-
-    return Side(CanineTokenizer(), classifier(CanineConfig(num_labels=2)))
+def original(variant: str, subword: str | os.PathLike[str]) -> Side:
+    """Returns the stock encoder that an `ewe-*-base` variant is built on: BERT, ALBERT or CANINE, of base size."""
+    kind = variant.split("-")[1]
+    if kind == "canine":  # it reads characters
+        return Side(CanineTokenizer(), classifier(CanineConfig(num_labels=2)))
+    bert = stock("bert-base", subword)
+    if kind == "bert":
+        return bert
+    shape = {"hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072, "num_labels": 2}
+    return Side(bert.tokenizer, classifier(AlbertConfig(vocab_size=len(bert.tokenizer), **shape)))
 
 
 def vocabulary(documents: Dataset, kind: str, size: int, folder: str | os.PathLike[str]) -> str:

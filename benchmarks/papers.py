@@ -1,0 +1,79 @@
+"""The papers' own figures of size and speed, beside ours.
+
+    python -m benchmarks.papers
+
+Sizes: HashFormers Table 2, EELBERT Tables 1–3. Speeds: HashFormers Table 3, EELBERT Table 5, Elementwise Table 3.
+Elementwise counts samples with as many tokens on each side, though its tokens are words and its originals' are not.
+Weights are random on both sides.
+"""
+
+import tempfile
+
+import torch
+
+from benchmarks.inference import from_text
+from benchmarks.measure import Comparison, compare, parser, prepare_threads, report
+from benchmarks.peers import Side, original, ours, read, sentences_of, stock, vocabulary
+from vocabless import VocablessForMaskedLM, VocablessForSequenceClassification, VocablessModel, load_config
+
+SIZES: list[tuple[str, str, type[VocablessModel] | type, str]] = [
+    ("HashFormers, Table 2: embeddings", "hashformer-md5-emb50k-base", VocablessModel, "38.6M"),
+    ("HashFormers, Table 2: embeddings", "hashformer-md5-emb1k-base", VocablessModel, "797.2K"),
+    ("HashFormers, Table 2: embeddings", "hashformer-md5-pool-base", VocablessModel, "797.2K"),
+    ("HashFormers, Table 2: embeddings", "hashformer-md5-add-base", VocablessModel, "197.4K"),
+    ("HashFormers, Table 2: embeddings", "hashformer-md5-proj-base", VocablessModel, "99.1K"),
+    ("HashFormers, Table 2: classifier", "hashformer-md5-emb50k-base", VocablessForSequenceClassification, "124.6M"),
+    ("EELBERT, Table 1: masked LM", "eelbert-base", VocablessForMaskedLM, "86,073,402"),
+    ("EELBERT, Table 2: classifier", "eelbert-mini", VocablessForSequenceClassification, "3,357,442"),
+    ("EELBERT, Table 2: classifier", "eelbert-tiny", VocablessForSequenceClassification, "479,362"),
+    ("EELBERT, Table 2: masked LM", "eelbert-uno", VocablessForMaskedLM, "312,506"),
+]
+SPEEDS = {"ewe-bert-base": 1.7, "ewe-albert-base": 1.9, "ewe-canine-base": 1.4}
+
+
+def parameters(variant: str, kind: type) -> int:
+    """Returns the parameters that a paper counts: of the front end, or of a model without its masked-LM matrix."""
+    with torch.device("meta"):
+        model = kind(load_config(variant))
+    if kind is VocablessModel:
+        # Pool, Add and Proj have five rows for special tokens that the paper does not count.
+        return sum(parameter.numel() for parameter in model.front_end.parameters())
+    return model.num_parameters() - (model.decoder.weight.numel() if kind is VocablessForMaskedLM else 0)
+
+
+def equal_lengths(name: str, side: Side, peer: Side, rounds: int) -> Comparison:
+    """Compares samples/s where both sides read M tokens, ours the longest that they take."""
+    length = side.tokenizer.model_max_length
+    blocks, ids = torch.randint(5, 261, (1, length, side.tokenizer.block_size)), torch.randint(5, 1000, (1, length))
+    runs = [side.forward({"input_ids": each}) for side, each in ((side, blocks), (peer, ids))]
+    return compare(f"{name} : its original, M = {length}", *runs, 1, "texts/s", rounds, SPEEDS[name])
+
+
+def main() -> None:
+    """Runs the benchmark."""
+    arguments = parser(__doc__)
+    arguments.add_argument("--corpus", default="pydocs", help="texts, as for run_pretraining.py")
+    arguments.add_argument("--documents", type=int, default=5000, help="of the corpus")
+    given = arguments.parse_args()
+    prepare_threads(given.threads or 1)
+    print(f"\n{'parameters':36} {'variant':28} {'paper':>12} {'ours':>12}")
+    for name, variant, kind, published in SIZES:
+        print(f"{name:36} {variant:28} {published:>12} {parameters(variant, kind):12,}")
+    documents = read(given.corpus, given.documents)
+    texts = sentences_of(documents, 8, min_words=8)
+    with tempfile.TemporaryDirectory() as folder:
+        wordpiece, bpe = (
+            vocabulary(documents, kind, size, folder) for kind, size in (("wordpiece", 30_000), ("bpe", 50_000))
+        )
+        rows = [
+            from_text("hashformer-md5-pool-base : roberta-base", ours("hashformer-md5-pool-base"),
+                      stock("roberta-base", bpe), texts, given.rounds, 2.6),
+            from_text("eelbert-tiny : bert-tiny", ours("eelbert-tiny", wordpiece), stock("bert-tiny", wordpiece),
+                      texts[:1], given.rounds, 1 / 2.3),
+        ]  # fmt: skip
+        rows += [equal_lengths(name, ours(name), original(name, wordpiece), given.rounds) for name in SPEEDS]
+    report("papers; the goal is the paper's own ratio", rows, given.output)
+
+
+if __name__ == "__main__":
+    main()
