@@ -78,11 +78,12 @@ def compare(
 def report(benchmark: str, rows: Sequence[Comparison], output: str | None) -> None:
     """Prints the table; writes it as JSON if `output` names a file."""
     print(f"\n{benchmark} · torch {torch.__version__}, {torch.get_num_threads()} threads, {platform.machine()}\n")
-    print(f"{'':52} {'ours':>12} {'peer':>12} {'':10} {'ratio':>7}  {'quartiles':13} goal")
+    width = max(len(row.name) for row in rows)
+    print(f"{'':{width}} {'ours':>12} {'peer':>12} {'':10} {'ratio':>7}  {'quartiles':13} goal")
     for row in rows:
         goal = "" if row.goal is None else f"≥ {row.goal:g} {'✓' if row.ratio >= row.goal else '✗'}"
         spread = f"{row.low:.2f}–{row.high:.2f}"
-        print(f"{row.name:52} {row.ours:12,.5g} {row.peer:12,.5g} {row.unit:10} {row.ratio:6.2f}×  {spread:13} {goal}")
+        print(f"{row.name:{width}} {row.ours:12,.5g} {row.peer:12,.5g} {row.unit:10} {row.ratio:6.2f}×  {spread:13} {goal}")
     if output:
         content = {"benchmark": benchmark, "rows": [asdict(row) for row in rows], "versions": versions()}
         content |= {"threads": torch.get_num_threads(), "machine": platform.platform()}
@@ -99,7 +100,7 @@ def prepare_threads(count: int) -> None:
 
 def parser(description: str | None) -> argparse.ArgumentParser:
     """Returns the arguments that all benchmarks take."""
-    arguments = argparse.ArgumentParser(description=description)
+    arguments = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--rounds", type=int, default=7, help="rounds of each side, after one to warm up")
     arguments.add_argument("--threads", type=int, default=0, help="torch's threads; 0 leaves them as they are")
     arguments.add_argument("--output", help="JSON file for the figures")

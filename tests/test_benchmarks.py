@@ -1,0 +1,46 @@
+"""The benchmarks' own arithmetic, and that each of them starts."""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import measure, memory
+
+NAMES = sorted(file.stem for file in Path(measure.__file__).parent.glob("*.py") if "def main" in file.read_text())
+
+
+def test_ratios_are_of_neighbouring_rounds_and_the_first_round_does_not_count(monkeypatch, tmp_path, capsys):
+    seconds = [1.0, 2.0, 1.0, 4.0, 2.0, 6.0]  # of each run: ours, the peer's, ours, …
+    clock = iter([0.0, 0.0, *(moment for second in seconds for moment in (0.0, second))])  # warming up is not timed
+    monkeypatch.setattr(measure.time, "perf_counter", lambda: next(clock))
+    row = measure.compare("name", lambda: None, lambda: None, (10, 20), "words/s", rounds=3, goal=1.6)
+    assert (row.ours, row.peer) == (10.0, 5.0)
+    assert (row.low, row.ratio, row.high) == (1.0, 1.5, 2.0)
+    measure.report("some", [row], str(tmp_path / "out.json"))
+    assert "✗" in capsys.readouterr().out
+    assert json.loads((tmp_path / "out.json").read_text())["rows"][0]["ratio"] == row.ratio
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_tells_what_it_does(name, monkeypatch, capsys):
+    if name == "pictures":
+        pytest.importorskip("matplotlib", reason="the extra `benchmarks` is not installed")
+    module = importlib.import_module(f"benchmarks.{name}")
+    monkeypatch.setattr(sys, "argv", [name, "--help"])
+    with pytest.raises(SystemExit) as stopped:
+        module.main()
+    assert stopped.value.code == 0
+    assert f"python -m benchmarks.{name}" in capsys.readouterr().out
+
+
+def test_memory_is_printed_as_words_go_by(monkeypatch, tmp_path, capsys):
+    output = tmp_path / "memory.json"
+    monkeypatch.setattr(sys, "argv", ["memory", "--words", "17000", "--output", str(output)])
+    memory.main()
+    rows = json.loads(output.read_text())["rows"]
+    assert [row["words"] for row in rows] == [0, 8192, 16384, 24576]
+    assert all(row["megabytes"] > 50 for row in rows)
+    assert "24,576" in capsys.readouterr().out
