@@ -82,8 +82,8 @@ def report(benchmark: str, rows: Sequence[Comparison], output: str | None) -> No
     print(f"{'':{width}} {'ours':>12} {'peer':>12} {'':10} {'ratio':>7}  {'quartiles':13} goal")
     for row in rows:
         goal = "" if row.goal is None else f"≥ {row.goal:g} {'✓' if row.ratio >= row.goal else '✗'}"
-        spread = f"{row.low:.2f}–{row.high:.2f}"
-        print(f"{row.name:{width}} {row.ours:12,.5g} {row.peer:12,.5g} {row.unit:10} {row.ratio:6.2f}×  {spread:13} {goal}")
+        ratio = f"{row.ratio:6.2f}×  {f'{row.low:.2f}–{row.high:.2f}':13}"
+        print(f"{row.name:{width}} {row.ours:12,.5g} {row.peer:12,.5g} {row.unit:10} {ratio} {goal}")
     if output:
         content = {"benchmark": benchmark, "rows": [asdict(row) for row in rows], "versions": versions()}
         content |= {"threads": torch.get_num_threads(), "machine": platform.platform()}
