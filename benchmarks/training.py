@@ -11,7 +11,7 @@ models with a vocabulary that is trained on the spot.
 import copy
 import tempfile
 from collections.abc import Callable
-from pathlib import Path
+from itertools import chain
 from typing import Any
 
 import datasets
@@ -19,35 +19,53 @@ import torch
 from datasets import Dataset
 from transformers import DataCollatorForTokenClassification
 
-from benchmarks.measure import Comparison, compare, parser, report
+from benchmarks.measure import Comparison, compare, parser, prepare_threads, report
+from benchmarks.peers import read, vocabulary, words_of
 from vocabless.training.baselines import load_baseline_tokenizer
-from vocabless.training.corpus import load_text, prepare
+from vocabless.training.corpus import prepare
 from vocabless.training.corruption import MaskedTokens, Objective, ShuffleRandom
 from vocabless.training.learners import Learner, load_learner
 from vocabless.training.sequences import PretrainingDataset
-from vocabless.training.subword import train_subword
 
 
-def preparation(documents: Dataset, subword: str, variant: str, processes: int, rounds: int) -> Comparison:
-    """Compares words/s from texts to stored sequences of 128 tokens, packed on both sides."""
+def preparation(documents: Dataset, subword: str, variant: str, processes: int, rounds: int) -> list[Comparison]:
+    """Compares words/s from texts to stored sequences of 128 tokens, packed on both sides.
+
+    The peer is one map that keeps only ids and packs them at once, and then what transformers' own example of masked LM
+    does: a map that tokenizes and a map that packs, with all that a tokenizer returns.
+    """
     datasets.disable_caching()
-    words = sum(len(text.split()) for text in documents["text"])
+    words = words_of(documents["text"])
     codec = load_learner(variant, "shuffle-random", 128).codec
     peer = load_baseline_tokenizer("bert-tiny", subword, max_length=10**9)
+    given: dict[str, Any] = {"batched": True, "num_proc": processes}
+
+    def lean(batch: dict[str, Any]) -> dict[str, Any]:
+        ids = peer(batch["text"], add_special_tokens=False)["input_ids"]
+        return {"input_ids": _packed(ids, 126)}
 
     def tokenize(batch: dict[str, Any]) -> dict[str, Any]:
-        ids = [i for text in peer(batch["text"], add_special_tokens=False)["input_ids"] for i in text]
-        return {"input_ids": [ids[start : start + 126] for start in range(0, len(ids), 126)]}
+        return dict(peer(batch["text"], return_special_tokens_mask=True))
 
-    return compare(
-        f"preparation, {variant}, {processes} processes",
-        lambda: prepare(documents, copy.deepcopy(codec), 128, processes),  # a codec that has seen no word
-        lambda: documents.map(tokenize, batched=True, num_proc=processes, remove_columns=["text"]),
-        words,
-        "words/s",
-        rounds,
-        goal=10,
-    )
+    def pack(batch: dict[str, Any]) -> dict[str, Any]:
+        return {name: _packed(rows, 128) for name, rows in batch.items()}
+
+    def ours() -> None:
+        prepare(documents, copy.deepcopy(codec), 128, processes)  # a codec that has seen no word
+
+    peers = {
+        "one map": lambda: documents.map(lean, remove_columns=["text"], **given),
+        "tokenize, pack": lambda: documents.map(tokenize, remove_columns=["text"], **given).map(pack, **given),
+    }
+    return [
+        compare(f"preparation, {processes} processes, {variant} : {name}", ours, run, words, "words/s", rounds, 10)
+        for name, run in peers.items()
+    ]
+
+
+def _packed(rows: list[list[int]], length: int) -> list[list[int]]:
+    values = list(chain.from_iterable(rows))
+    return [values[start : start + length] for start in range(0, len(values), length)]
 
 
 def step(learner: Learner, objective: Objective, documents: Dataset, length: int, batch: int) -> Callable[[], None]:
@@ -76,20 +94,21 @@ def main() -> None:
     arguments.add_argument("--corpus", default="pydocs", help="texts, as for run_pretraining.py")
     arguments.add_argument("--documents", type=int, default=5000, help="of the corpus")
     arguments.add_argument("--processes", type=int, default=2, help="that prepare")
+    arguments.add_argument("--steps_only", action="store_true", help="leave preparation out")
     arguments.add_argument("--size", default="tiny", help="of the encoders: tiny, mini, small or base")
     arguments.add_argument("--batch", type=int, default=32, help="sequences of a training step")
     arguments.add_argument("--length", type=int, default=128, help="tokens of a sequence")
     given = arguments.parse_args()
-    torch.set_num_threads(given.threads or torch.get_num_threads())
+    prepare_threads(given.threads)
     datasets.disable_progress_bars()
-    documents = load_text(given.corpus)
-    documents = documents.select(range(min(given.documents, len(documents))))
+    documents = read(given.corpus, given.documents)
     with tempfile.TemporaryDirectory() as folder:
-        subword = str(Path(folder) / "tokenizer.json")
-        train_subword(documents, "wordpiece", 30_000).save(subword)
+        subword = vocabulary(documents, "wordpiece", 30_000, folder)
+        coders = ("hashformer-md5-pool-tiny", "eelbert-word-tiny", "hashformer-lsh-proj-tiny")
         rows = [
-            preparation(documents, subword, variant, given.processes, given.rounds)
-            for variant in ("hashformer-md5-pool-tiny", "eelbert-word-tiny", "hashformer-lsh-proj-tiny")
+            row
+            for variant in (() if given.steps_only else coders)
+            for row in preparation(documents, subword, variant, given.processes, given.rounds)
         ]
         shape = {"documents": documents.select(range(min(500, len(documents)))), "length": given.length}
         shape["batch"] = given.batch
