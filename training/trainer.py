@@ -70,7 +70,7 @@ class ResumableTrainer(Trainer):
         if not math.isfinite(loss.item()):
             raise TrainingStopped(
                 f"the loss is {loss.item()} at step {self.state.global_step + 1}; {self._what_is_left()} Try a lower "
-                "--learning_rate, more --warmup_steps, a lower --max_grad_norm, or float32."
+                "--learning_rate, then a longer warm-up, smaller gradients or float32."
             )
         return loss
 
