@@ -124,8 +124,8 @@ class _Pieces(dict[str, tuple[int, ...]]):
 
     def __init__(self, splitter: Splitter, rows: _Rows) -> None:
         super().__init__()
-        self._splitter, self._rows = splitter, rows
+        self._units, self._row = splitter.units, rows.__getitem__
 
     def __missing__(self, piece: str) -> tuple[int, ...]:
-        rows = self[piece] = tuple(map(self._rows.__getitem__, self._splitter.units(piece)))
+        rows = self[piece] = tuple(map(self._row, self._units(piece)))
         return rows

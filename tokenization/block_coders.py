@@ -23,7 +23,7 @@ PAD, UNK, CLS, SEP, MASK = range(NUM_SPECIAL)
 MAX_NGRAM = 4
 _MASK64 = (1 << 64) - 1
 _CHUNK = 1 << 17  # numbers that `_rolled_products` sums at a time: half a megabyte, to stay in the cache
-_TOGETHER = 128  # features of a unit that are summed one after the other, those of all units at once
+_TOGETHER = 40  # features of a unit that are summed one after the other, those of all units at once
 
 
 def splitmix64(seed: int, count: int) -> NDArray[np.uint64]:
@@ -284,8 +284,8 @@ def _sums(windows: NDArray[np.void], features: NgramFeatures, units: Sequence[Un
     order = np.argsort(-sizes, kind="stable")  # most features first
     sizes, starts = sizes[order], (np.cumsum(sizes) - sizes)[order]
     sums = np.zeros((len(units), count), dtype=np.int32)  # far from 2³¹ with so few features at a time
-    for k in range(min(_TOGETHER, sizes[0])):  # feature k of every unit that has so many
-        some = np.searchsorted(-sizes, -k)
+    having = np.searchsorted(-sizes, -np.arange(min(_TOGETHER, sizes[0])))
+    for k, some in enumerate(having.tolist()):  # feature k of every unit that has so many
         sums[:some] += windows[feature[starts[:some] + k]].view(np.int32).reshape(-1, count)
     scores = np.empty((len(units), count), dtype=np.int64)
     scores[order] = sums

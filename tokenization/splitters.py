@@ -62,7 +62,7 @@ class Splitter:
 
     def normalize(self, unit: Unit) -> Unit:
         """Returns the form of a unit that is hashed: NFC, lower-cased if the splitter says so."""
-        if isinstance(unit, bytes) or unit.isascii():
+        if unit.isascii() or isinstance(unit, bytes):
             return unit.lower() if self.lowercase else unit
         unit = unicodedata.normalize("NFC", unit)
         return unicodedata.normalize("NFC", unit.lower()) if self.lowercase else unit
