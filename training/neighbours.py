@@ -4,8 +4,9 @@ A small encoder that starts from the usual random weights attends to everything 
 millions of tokens finding out that the words beside a word matter. Here the first layer begins with the word alone: its
 attention adds nothing yet. The table of positions begins as sinusoids that lie in few dimensions, the second layer's
 queries and keys as rotations within them, so that half of its heads look one token back and half one ahead; values and
-feed-forward layers begin blind to them, so that they see words, not places. Focus embeddings begin at zero: beside them
-a short word's bytes would not be heard.
+feed-forward layers begin blind to them, so that they see words, not places. [CLS] alone begins without a place, and so
+looks at all words alike: what is read off it later is a view of the whole text. Focus embeddings begin at zero: beside
+them a short word's bytes would not be heard.
 
 Differs from the papers: where training begins. No parameter is added and all are trained on. Related: mimetic
 initialisation (Trockman and Kolter, 2023).
@@ -20,6 +21,7 @@ from torch import Tensor, nn
 
 from vocabless.modeling.blocks import NUM_ELEMENTS, NUM_SPECIAL
 from vocabless.modeling.modeling_vocabless import VocablessModel
+from vocabless.tokenization.block_coders import CLS
 
 AMPLITUDE = 3.5  # of a position's sinusoids, in standard deviations of a token's embedding
 SHARPNESS = 64.0  # scale of query-key products, over the root of a head's width
@@ -56,6 +58,8 @@ def look_at_neighbours(model: VocablessModel) -> bool:
     places = torch.eye(2 * waves).repeat(copies, 1) / copies**0.5  # (width, 2·waves), orthonormal
     onto_places = places @ places.T
     elsewhere = torch.eye(width) - onto_places
+    first = 0 if table.padding_idx is None else table.padding_idx + 1
+    table.weight[first] = -onto_places @ _embedding_of_cls(model)
 
     attention = layers[min(1, len(layers) - 1)].attention.self
     turns = [_rotation(frequencies * (-1 if head % 2 == 0 else 1)) for head in range(heads)]
@@ -71,6 +75,15 @@ def look_at_neighbours(model: VocablessModel) -> bool:
     if len(layers) > 1:
         layers[0].attention.output.dense.weight.zero_()
     return True
+
+
+def _embedding_of_cls(model: VocablessModel) -> Tensor:
+    """Returns what the encoder adds its place to, of a [CLS] that begins a sequence."""
+    block = torch.zeros(1, 1, model.config.block_size, dtype=torch.int64)
+    block[..., 0] = CLS
+    embedding: Tensor = model.front_end(block)[0, 0]
+    types = getattr(model.encoder.embeddings, "token_type_embeddings", None)
+    return embedding if types is None else embedding + types.weight[0]
 
 
 def _deviation(model: VocablessModel) -> float:

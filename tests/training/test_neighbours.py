@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from vocabless import VocablessModel, load_config
+from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.training.neighbours import look_at_neighbours
 
 
@@ -27,6 +27,19 @@ def test_heads_of_the_second_layer_look_one_token_back_and_one_ahead(name):
         offset = -1 if head % 2 == 0 else 1
         hits = likeliest[head, 1:19] == torch.arange(1, 19) + offset
         assert hits.float().mean() > 0.8  # the first few places differ least from each other
+
+
+@pytest.mark.parametrize("name", ["hashformer-lsh-proj-tiny", "eelbert-word-tiny", "ewe-bert-tiny"])
+def test_the_first_token_sees_all_others_alike(name):
+    config = load_config(name)
+    config.encoder_config._attn_implementation = "eager"
+    model = VocablessModel(config).eval()
+    assert look_at_neighbours(model)
+    inputs = load_tokenizer(name)("Not as good as hoped, but the actors are wonderful.", return_tensors="pt")
+    with torch.no_grad():
+        attention = model(**inputs, output_attentions=True).attentions[1][0]
+    length = attention.shape[-1]
+    torch.testing.assert_close(attention[:, 0], torch.full_like(attention[:, 0], 1 / length), atol=1e-3, rtol=0)
 
 
 def test_encoders_of_another_make_are_left_alone():
