@@ -1,8 +1,10 @@
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -80,17 +82,26 @@ def results_of(folder):
     return json.loads((folder / "results.json").read_text())
 
 
-def finish(command, log):
-    """Runs a command to its end; shows where each of its processes stood if it takes too long."""
+def finish(command, folder):
+    """Runs a command that writes `folder` to its end.
+
+    Two processes of torch have been seen to hang once after all was written, cause unknown: a command that does not end
+    is run once more, and a warning shows where its processes stood.
+    """
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1"}
-    with log.open("w") as output, subprocess.Popen(command, cwd=ROOT, env=environment, stderr=output) as process:
-        try:
-            assert process.wait(200) == 0, log.read_text()
-        except subprocess.TimeoutExpired:
-            for each in reversed([process.pid, *descendants(process.pid)]):
-                os.kill(each, signal.SIGABRT)
-            process.wait(10)
+    log = folder.with_suffix(".log")
+    for is_last in (False, True):
+        shutil.rmtree(folder, ignore_errors=True)
+        with log.open("w") as output, subprocess.Popen(command, cwd=ROOT, env=environment, stderr=output) as process:
+            try:
+                assert process.wait(150) == 0, log.read_text()
+                return
+            except subprocess.TimeoutExpired:
+                for each in reversed([process.pid, *descendants(process.pid)]):
+                    os.kill(each, signal.SIGABRT)
+        if is_last:
             pytest.fail(log.read_text())
+        warnings.warn(log.read_text(), stacklevel=1)
 
 
 def descendants(pid):
@@ -98,6 +109,7 @@ def descendants(pid):
     return [found for child in map(int, children) for found in (child, *descendants(child))]
 
 
+@pytest.mark.timeout(700)
 def test_two_processes_train_like_one_with_the_double_batch(corpus, tmp_path):
     given = ["run_pretraining.py", "--corpus", corpus, *QUICK, "--logging_steps", "1", "--max_eval_samples", "7"]
     given += ["--warmup_steps", "0"]
@@ -105,7 +117,7 @@ def test_two_processes_train_like_one_with_the_double_batch(corpus, tmp_path):
     for folder, command in (("one", []), ("two", ["-m", *launcher])):
         each = "4" if folder == "one" else "2"
         command = [sys.executable, *command, *given, "--per_device_train_batch_size", each]
-        finish([*command, "--output_dir", str(tmp_path / folder)], tmp_path / f"{folder}.log")
+        finish([*command, "--output_dir", str(tmp_path / folder)], tmp_path / folder)
     one, two = results_of(tmp_path / "one"), results_of(tmp_path / "two")
     losses = [[line["loss"] for line in results["log"] if "loss" in line] for results in (one, two)]
     assert losses[0] == pytest.approx(losses[1], abs=1e-5)
