@@ -24,14 +24,22 @@ HEADS = tuple(path.split(".")[1] for name, path in AUTO_MAP.items() if name != "
 SECONDS = 600  # that loading in another process may take
 PROBE = "A folder that loads anywhere needs no package beside it."
 
-# Runs where `vocabless` cannot be imported; prints what the probe gives, as numbers that survive the way.
-_BARE = """
+# The first lines of a program that cannot import `vocabless`.
+WITHOUT_PACKAGE = """
 import json, sys
+
 class Absent:
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] == "vocabless":
-            raise ImportError("the package is absent on purpose")
+            raise ModuleNotFoundError("vocabless is absent on purpose")
+
 sys.meta_path.insert(0, Absent())
+"""
+
+# Prints what the probe gives, as numbers that survive the way.
+_BARE = (
+    WITHOUT_PACKAGE
+    + """
 import torch, transformers
 folder, auto_class, probe = sys.argv[1:]
 tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
@@ -39,6 +47,7 @@ model = getattr(transformers, auto_class).from_pretrained(folder, trust_remote_c
 with torch.no_grad():
     print(json.dumps(model(**tokenizer(probe, return_tensors="pt"))[0].double().tolist()))
 """
+)
 
 
 def save_checkpoint(

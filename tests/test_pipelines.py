@@ -14,6 +14,7 @@ from transformers import pipeline
 
 import vocabless
 from vocabless import load_config, load_tokenizer
+from vocabless.conversion.checkpoint import WITHOUT_PACKAGE
 from vocabless.variants import VARIANTS
 
 NAMES = ["hashformer-lsh-proj-tiny", "eelbert-word-tiny", "eelbert-tiny", "ewe-bert-tiny"]
@@ -34,22 +35,17 @@ TEXT = "Zoë  met 李小龍 in São Paulo 😀, e\u0301tat; the lazy foxes"
 UNITS = ["Zoë", "met", "李小龍", "in", "São", "Paulo", "😀,", "e\u0301tat", ";", "the", "lazy", "foxes"]
 
 # Runs in a process of its own: argv is a JSON list of calls, [task, folder, input, options], and where to write.
-BARE = r"""
-import json, sys
+BARE = (
+    WITHOUT_PACKAGE
+    + r"""
 from pathlib import Path
-
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] == "vocabless":
-            raise ModuleNotFoundError("vocabless is not installed here")
-
-sys.meta_path.insert(0, Absent())
 from transformers import pipeline
 results = []
 for task, folder, given, options in json.loads(Path(sys.argv[1]).read_text()):
     results.append(pipeline(task, model=folder, trust_remote_code=True, device="cpu")(given, **options))
 Path(sys.argv[2]).write_text(json.dumps(results, default=float))
 """
+)
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 
 import vocabless
 from vocabless import list_variants, load_config, load_tokenizer
+from vocabless.conversion.checkpoint import WITHOUT_PACKAGE
 from vocabless.modeling.configuration_vocabless import AUTO_MAP
 from vocabless.variants import VARIANTS
 
@@ -22,16 +23,10 @@ HEADS = {auto: path.split(".")[1] for auto, path in AUTO_MAP.items() if auto != 
 HEAD_VARIANT = "eelbert-tiny"
 
 # Runs in a process of its own: argv is a JSON list of jobs, each a folder, an Auto class and where to write.
-BARE = r"""
-import json, sys
+BARE = (
+    WITHOUT_PACKAGE
+    + r"""
 from pathlib import Path
-
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] == "vocabless":
-            raise ModuleNotFoundError("vocabless is not installed here")
-
-sys.meta_path.insert(0, Absent())
 import torch, transformers
 from safetensors.torch import save_file
 transformers.utils.logging.disable_progress_bar()
@@ -57,6 +52,7 @@ for job in json.loads(Path(sys.argv[1]).read_text()):
         tokenizer.save_pretrained(job["again"])
 assert not any(name.split(".")[0] == "vocabless" for name in sys.modules)
 """
+)
 
 
 def outputs_of(model: torch.nn.Module, inputs: dict, auto: str) -> dict[str, torch.Tensor]:

@@ -14,21 +14,16 @@ from datasets import Dataset
 
 import vocabless
 from vocabless import load_config, load_tokenizer
+from vocabless.conversion.checkpoint import WITHOUT_PACKAGE
 
 st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
 
 NAMES = ["hashformer-lsh-proj-tiny", "eelbert-word-tiny", "eelbert-tiny", "ewe-bert-tiny"]
 TEXTS = ["Zoë  met 李小龍 in São Paulo 😀.", "short", "the quick brown fox " * 200, ""]
 
-BARE = r"""
-import json, sys
-
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] == "vocabless":
-            raise ModuleNotFoundError("vocabless is not installed here")
-
-sys.meta_path.insert(0, Absent())
+BARE = (
+    WITHOUT_PACKAGE
+    + r"""
 from sentence_transformers import CrossEncoder, SentenceTransformer
 texts = json.loads(sys.argv[3])
 encoder = SentenceTransformer(sys.argv[1], trust_remote_code=True, device="cpu")
@@ -36,6 +31,7 @@ ranker = CrossEncoder(sys.argv[2], trust_remote_code=True, device="cpu")
 pairs = [(texts[0], text) for text in texts]
 print(json.dumps([encoder.encode(texts).tolist(), ranker.predict(pairs).tolist()]))
 """
+)
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ import vocabless
 from vocabless import load_config, load_tokenizer
 from vocabless.conversion import hub as verb
 from vocabless.conversion.__main__ import main
+from vocabless.conversion.checkpoint import WITHOUT_PACKAGE
 from vocabless.conversion.model_card import CARD, PLACEHOLDER
 from vocabless.conversion.uploads import upload
 
@@ -29,13 +30,9 @@ SECONDS = 300  # for a process on a busy machine; it takes a few
 NAME = "eelbert-word-uno"
 TEXT = "A film as bright as a summer morning."
 
-BARE = """
-import json, sys
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] == "vocabless":
-            raise ModuleNotFoundError("vocabless is not installed here")
-sys.meta_path.insert(0, Absent())
+BARE = (
+    WITHOUT_PACKAGE
+    + """
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
@@ -48,6 +45,7 @@ def logits(model, tokenizer):
     with torch.no_grad():
         return model.eval()(**tokenizer(sys.argv[1], return_tensors="pt")).logits.double().tolist()
 """
+)
 
 # What a stranger does: README's own lines, then fine-tunes, saves, loads what was saved and publishes it.
 STRANGER = """
