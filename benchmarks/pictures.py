@@ -31,6 +31,7 @@ def words_per_second(rows: list[dict[str, Any]], axes: Axes) -> None:
     for place, row in zip(places, rows, strict=True):
         axes.text(row["ours"], place + 0.2, f" {row['ratio']:.1f}×", va="center")
     axes.set(yticks=list(places), yticklabels=[row["name"] for row in rows], xlabel="words/s, one thread")
+    axes.margins(x=0.1)
     axes.legend()
 
 
