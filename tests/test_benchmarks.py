@@ -38,6 +38,7 @@ def test_each_tells_what_it_does(name, monkeypatch, capsys):
 
 def test_memory_is_printed_as_words_go_by(monkeypatch, tmp_path, capsys):
     output = tmp_path / "memory.json"
+    monkeypatch.setattr(memory, "prepare_threads", lambda count: None)  # the other tests' threads are theirs
     monkeypatch.setattr(sys, "argv", ["memory", "--words", "17000", "--output", str(output)])
     memory.main()
     rows = json.loads(output.read_text())["rows"]
