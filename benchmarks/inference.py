@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.measure import Comparison, compare, parser, prepare_threads, report
+from benchmarks.measure import Comparison, compare, parser_with_texts, prepare_threads, report
 from benchmarks.peers import Side, original, ours, read, sentences_of, stock, vocabulary
 from vocabless.conversion.onnx import write_graphs, write_settings
 from vocabless.conversion.onnx_graph import run_session, session_of
@@ -203,9 +203,7 @@ def cold_start(model: Path, rounds: int) -> list[Comparison]:
 
 def main() -> None:
     """Runs the benchmark."""
-    arguments = parser(__doc__)
-    arguments.add_argument("--corpus", default="pydocs", help="texts, as for run_pretraining.py")
-    arguments.add_argument("--documents", type=int, default=5000, help="of the corpus")
+    arguments = parser_with_texts(__doc__)
     arguments.add_argument("--size", choices=("tiny", "base"), default="tiny", help="of the encoders")
     given = arguments.parse_args()
     prepare_threads(given.threads or 1)

@@ -105,3 +105,11 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     arguments.add_argument("--threads", type=int, default=0, help="torch's threads; 0 leaves them as they are")
     arguments.add_argument("--output", help="JSON file for the figures")
     return arguments
+
+
+def parser_with_texts(description: str | None) -> argparse.ArgumentParser:
+    """Returns those, and which texts are read."""
+    arguments = parser(description)
+    arguments.add_argument("--corpus", default="pydocs", help="texts, as for run_pretraining.py")
+    arguments.add_argument("--documents", type=int, default=5000, help="of the corpus")
+    return arguments

@@ -12,7 +12,7 @@ import tempfile
 import torch
 
 from benchmarks.inference import from_text
-from benchmarks.measure import Comparison, compare, parser, prepare_threads, report
+from benchmarks.measure import Comparison, compare, parser_with_texts, prepare_threads, report
 from benchmarks.peers import Side, original, ours, read, sentences_of, stock, vocabulary
 from vocabless import VocablessForMaskedLM, VocablessForSequenceClassification, VocablessModel, load_config
 
@@ -51,10 +51,7 @@ def equal_lengths(name: str, side: Side, peer: Side, rounds: int) -> Comparison:
 
 def main() -> None:
     """Runs the benchmark."""
-    arguments = parser(__doc__)
-    arguments.add_argument("--corpus", default="pydocs", help="texts, as for run_pretraining.py")
-    arguments.add_argument("--documents", type=int, default=5000, help="of the corpus")
-    given = arguments.parse_args()
+    given = parser_with_texts(__doc__).parse_args()
     prepare_threads(given.threads or 1)
     print(f"\n{'parameters':36} {'variant':28} {'paper':>12} {'ours':>12}")
     for name, variant, kind, published in SIZES:

@@ -14,7 +14,7 @@ from itertools import cycle
 
 from transformers import PreTrainedTokenizerBase
 
-from benchmarks.measure import compare, parser, prepare_threads, report
+from benchmarks.measure import compare, parser_with_texts, prepare_threads, report
 from benchmarks.peers import read, sentences_of, vocabulary, words_of
 from vocabless import load_tokenizer
 from vocabless.training.baselines import load_baseline_tokenizer
@@ -40,10 +40,7 @@ def first_sight(fresh: Iterator[PreTrainedTokenizerBase], texts: list[str]) -> C
 
 def main() -> None:
     """Runs the benchmark."""
-    arguments = parser(__doc__)
-    arguments.add_argument("--corpus", default="pydocs", help="texts, as for run_pretraining.py")
-    arguments.add_argument("--documents", type=int, default=5000, help="of the corpus")
-    given = arguments.parse_args()
+    given = parser_with_texts(__doc__).parse_args()
     prepare_threads(given.threads or 1)
     documents = read(given.corpus, given.documents)
     texts = sentences_of(documents, 100 * BATCH)

@@ -19,7 +19,7 @@ import torch
 from datasets import Dataset
 from transformers import DataCollatorForTokenClassification
 
-from benchmarks.measure import Comparison, compare, parser, prepare_threads, report
+from benchmarks.measure import Comparison, compare, parser_with_texts, prepare_threads, report
 from benchmarks.peers import read, vocabulary, words_of
 from vocabless.training.baselines import load_baseline_tokenizer
 from vocabless.training.corpus import prepare
@@ -90,9 +90,7 @@ def step(learner: Learner, objective: Objective, documents: Dataset, length: int
 
 def main() -> None:
     """Runs the benchmark."""
-    arguments = parser(__doc__)
-    arguments.add_argument("--corpus", default="pydocs", help="texts, as for run_pretraining.py")
-    arguments.add_argument("--documents", type=int, default=5000, help="of the corpus")
+    arguments = parser_with_texts(__doc__)
     arguments.add_argument("--processes", type=int, default=2, help="that prepare")
     arguments.add_argument("--steps_only", action="store_true", help="leave preparation out")
     arguments.add_argument("--size", default="tiny", help="of the encoders: tiny, mini, small or base")
