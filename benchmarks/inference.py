@@ -3,8 +3,7 @@
     python -m benchmarks.inference                       # tiny shapes and onnxruntime, minutes
     python -m benchmarks.inference --size base           # base shapes, many minutes on a CPU
 
-Every model has random weights: speed does not depend on them. Ratios are of texts/s, ours over the peer's. --dtype and
---device measure on an accelerator, where only the rows of models make sense.
+Every model has random weights: speed does not depend on them. Ratios are of texts/s, ours over the peer's.
 """
 
 import math
@@ -31,7 +30,7 @@ EXAMPLE = "The quick brown fox jumps over the lazy dog, and nobody minds it."
 
 
 def from_text(name: str, one: Side, peer: Side, texts: list[str], rounds: int, goal: float | None) -> Comparison:
-    """Compares texts/s from strings to logits, 32 texts at a time or one."""
+    """Compares texts/s from strings to logits, all texts in one batch."""
     calls = 40 if max(map(len, texts)) * len(texts) < 500 else 1
     sides = [repeated(side.logits(texts), calls) for side in (one, peer)]
     return compare(name, *sides, len(texts) * calls, "texts/s", rounds, goal)
