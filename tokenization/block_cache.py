@@ -62,18 +62,16 @@ class BlockCache:
                 rows = [list(map(self._rows.__getitem__, units)) for units in batch]
             return rows, self._table_of_all()
 
-    def look_up_pieces(self, pieces: Sequence[str]) -> tuple[list[tuple[int, ...]], Table]:
-        """Returns the same as `look_up` for texts without white space, if the splitter splits at it."""
+    def look_up_units(self, units: Sequence[Unit]) -> tuple[list[int], Table]:
+        """Returns units as rows of a table, and the table, see `look_up`."""
         with _LOCK:
-            rows = list(map(self._pieces.__getitem__, pieces))
-            return rows, self._table_of_all()
+            return list(map(self._rows.__getitem__, units)), self._table_of_all()
 
     def block(self, unit: Unit) -> NDArray[np.uint16]:
         """Returns the elements of a unit's block, (K,) uint16."""
-        with _LOCK:
-            row = self._rows[unit]
-            block: NDArray[np.uint16] = self._table_of_all()[row]
-            return block
+        (row,), table = self.look_up_units([unit])
+        block: NDArray[np.uint16] = table[row]
+        return block
 
     def _clear(self) -> None:
         self._rows = _Rows()
@@ -93,7 +91,7 @@ class BlockCache:
         return table
 
     def _code_unseen(self) -> None:
-        raw, lengths = self._coder.encode([self._splitter.normalize(unit) for unit in self._rows.unseen])
+        raw, lengths = self._coder.encode(self._splitter.normalize_all(self._rows.unseen))
         new = raw.astype(np.uint16) + NUM_SPECIAL
         if self._coder.pads:
             new[np.arange(new.shape[1]) >= lengths[:, None]] = PAD

@@ -67,6 +67,10 @@ class Splitter:
         unit = unicodedata.normalize("NFC", unit)
         return unicodedata.normalize("NFC", unit.lower()) if self.lowercase else unit
 
+    def normalize_all(self, units: Sequence[Unit]) -> list[Unit]:
+        """Returns `normalize` of each unit."""
+        return [unit if unit.isascii() and not self.lowercase else self.normalize(unit) for unit in units]
+
     def word_ids(self, text: str) -> Sequence[int]:
         """Returns the number of the word that each unit belongs to; every unit is a word unless a subclass differs."""
         return range(len(self.units(text)))

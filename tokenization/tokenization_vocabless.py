@@ -25,7 +25,7 @@ from .block_coders import CLS, MASK, NUM_SPECIAL, PAD, SEP, UNK, Bytes, Integers
 from .block_encodings import BlockEncodings
 from .components import build_coder, build_splitter, read_ngrams, read_subword
 from .padding import PAD_VALUES, Layout, Rows, padded_width, to_lists, to_tensors
-from .splitters import Splitter, SubwordSplitter
+from .splitters import Splitter, SubwordSplitter, Unit
 from .text_batches import as_batch
 from .truncation import Range  # noqa: F401 (transformers 5.0 takes from a folder what is named here)
 
@@ -125,12 +125,10 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         """Whether the units of a text are those of its pieces between white space."""
         return self._splitter.splits_at_spaces
 
-    def raw_pieces(self, pieces: Sequence[str]) -> tuple[Bytes, Integers]:
-        """Returns the same as `raw_blocks` of pieces that no unit crosses; only where `splits_at_spaces`."""
-        rows, table = self._cache.look_up_pieces(pieces)
-        units = np.fromiter(chain.from_iterable(rows), dtype=np.intp)
-        counts = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
-        return narrow(table.take(units, axis=0), self._coder.pads), counts
+    def raw_units(self, units: Sequence[Unit]) -> Bytes:
+        """Returns units as stored, (units, K or K + 1) uint8, see `raw_blocks`."""
+        rows, table = self._cache.look_up_units(units)
+        return narrow(table.take(rows, axis=0), self._coder.pads)
 
     def widen(self, raw: Bytes) -> Integers:
         """Returns the elements, (…, K) int64, of stored blocks."""

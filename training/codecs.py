@@ -5,6 +5,7 @@ model is a block, too: of the one number that its vocabulary has for it.
 """
 
 from collections.abc import Sequence
+from itertools import chain, compress
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,7 +14,7 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from vocabless.tokenization.block_coders import NUM_SPECIAL
-from vocabless.tokenization.splitters import SubwordSplitter, WordSplitter
+from vocabless.tokenization.splitters import SubwordSplitter, WhitespaceSplitter, WordSplitter
 from vocabless.tokenization.tokenization_vocabless import CLS, MASK, SEP, VocablessTokenizer
 from vocabless.training.fragments import fragments
 from vocabless.training.sentences import sentences
@@ -74,13 +75,21 @@ class BlockCodec:
         """Stores, see `Codec`."""
         if not self.tokenizer.splits_at_spaces:
             return self.tokenizer.raw_blocks(_sentences(texts))
+        splitter = self.tokenizer.unit_splitter
         try:
-            known, which, last = fragments(texts, runs=isinstance(self.tokenizer.unit_splitter, WordSplitter))
+            known, plain, which, last = fragments(texts, runs=isinstance(splitter, WordSplitter))
         except UnicodeEncodeError:  # a lone surrogate
             return self.tokenizer.raw_blocks(_sentences(texts))
         # Each fragment is looked up once; the rest is arithmetic on the places of its units.
-        blocks, counts = self.tokenizer.raw_pieces(known)
-        starts, counts = (np.cumsum(counts) - counts)[which], counts[which]
+        whole = plain & isinstance(splitter, WordSplitter | WhitespaceSplitter)  # those that are one unit
+        cut = [splitter.units(known[i]) for i in np.flatnonzero(~whole).tolist()]
+        blocks = self.tokenizer.raw_units([*compress(known, whole), *chain.from_iterable(cut)])
+        counts = np.ones(len(known), np.int64)
+        counts[~whole] = list(map(len, cut))
+        order = np.argsort(~whole, kind="stable")  # in which they were looked up
+        starts = np.empty_like(counts)
+        starts[order] = np.cumsum(counts[order]) - counts[order]
+        starts, counts = starts[which], counts[which]
         ends = np.cumsum(counts)
         places = np.arange(len(blocks) and ends[-1]) + np.repeat(starts - ends + counts, counts)
         return blocks.take(places, axis=0), np.diff(ends[last], prepend=0).tolist()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 import regex
 from datasets import (
     Dataset,
@@ -94,11 +95,11 @@ def prepare(documents: AnyDataset, codec: Codec, max_seq_length: int, num_proc: 
     given: dict[str, Any] = {
         "batched": True,
         "remove_columns": ["text"],
-        "features": Features({"blocks": Value("binary")} | ({"targets": Value("binary")} if has_targets else {})),
+        "features": Features({name: Value("large_binary") for name in ("blocks", "targets")[: 1 + has_targets]}),
         "fn_kwargs": {"codec": codec, "room": max_seq_length - 2},
     }
     if isinstance(documents, IterableDataset):
-        return documents.map(pack, batch_size=STREAMED_AT_A_TIME, **given)
+        return documents.map(pack_rows, batch_size=STREAMED_AT_A_TIME, **given)
     num_proc = num_proc if num_proc and num_proc > 1 else None  # for the library, 1 is a process of its own
     starts = range(0, len(documents), DOCUMENTS_A_PART)
     parts: list[Dataset] = []
@@ -114,15 +115,20 @@ def prepare(documents: AnyDataset, codec: Codec, max_seq_length: int, num_proc: 
     return sequences
 
 
-def pack(batch: dict[str, list[Any]], codec: Codec, room: int) -> dict[str, list[bytes]]:
+def pack(batch: dict[str, list[Any]], codec: Codec, room: int) -> pa.Table:
     """Returns the texts of `batch` as sequences of up to `room` tokens: whole sentences, documents end to end."""
     texts = [text for text in batch["text"] if text]
     blocks, lengths = codec.raw_blocks(texts)
     ends = sequence_ends(lengths, room)
-    ranges = list(zip([0, *ends], ends, strict=False))
-    columns = {"blocks": _bytes(blocks, ranges)}
+    columns = {"blocks": _rows(blocks, ends)}
     targets = codec.targets(texts)
-    return columns if targets is None else {**columns, "targets": _bytes(targets, ranges)}
+    return pa.table(columns if targets is None else {**columns, "targets": _rows(targets, ends)})
+
+
+def pack_rows(batch: dict[str, list[Any]], codec: Codec, room: int) -> dict[str, list[bytes]]:
+    """Returns the same as `pack`, row by row, as streams take it."""
+    rows: dict[str, list[bytes]] = pack(batch, codec, room).to_pydict()
+    return rows
 
 
 def sequence_ends(lengths: Iterable[int], room: int) -> list[int]:
@@ -174,8 +180,13 @@ def own_part(documents: IterableDataset, seed: int, rank: int, world_size: int) 
     return split_dataset_by_node(shuffled, rank=rank, world_size=world_size) if world_size > 1 else shuffled
 
 
-def _bytes(tokens: np.ndarray[Any, Any], ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-    return [tokens[start:end].tobytes() for start, end in ranges]
+def _rows(tokens: np.ndarray[Any, Any], ends: Sequence[int]) -> pa.LargeBinaryArray:
+    """Returns tokens that lie end to end as rows of bytes, without a copy."""
+    tokens = np.ascontiguousarray(tokens)
+    offsets = np.array([0, *ends], np.int64) * (tokens.nbytes // max(1, len(tokens)))
+    return pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(tokens)]
+    )
 
 
 def _load(source: str, streaming: bool) -> Dataset | IterableDataset:

@@ -17,11 +17,12 @@ from pyarrow import compute
 from vocabless.training.sentences import ENDS_SENTENCE, ends_without_space, sentences
 
 _SPACE, _WORD, _OTHER, _BEYOND = range(4)
-_KINDS = np.array(
+_KINDS = bytes(
     [_SPACE if re.match(r"\s", chr(c)) else _WORD if re.match(r"\w", chr(c)) else _OTHER for c in range(128)]
-    + [_BEYOND] * 128,
-    np.uint8,
+    + [_BEYOND] * 128
 )
+_RUNS_TO_SPACE = bytes(min(kind, _WORD) for kind in _KINDS)  # where only spaces end a run
+_SPACES = bytes(c for c, kind in enumerate(_KINDS) if kind == _SPACE)
 
 
 class Fragments(NamedTuple):
@@ -29,11 +30,13 @@ class Fragments(NamedTuple):
 
     Attributes:
         known: the distinct ones.
+        ascii: (known,) whether none of its characters is beyond ASCII.
         which: (n,) the place in `known` of each fragment.
         last: (n,) whether a fragment is the last of its sentence, a text's last one included.
     """
 
     known: list[str]
+    ascii: NDArray[np.bool_]
     which: NDArray[np.int32]
     last: NDArray[np.bool_]
 
@@ -57,21 +60,21 @@ def fragments(texts: Sequence[str], runs: bool) -> Fragments:
         ['.', 'is', 'naïve,']
     """
     parts = [part for text in texts for part in (sentences(text) if ends_without_space(text) else (text,))]
-    data = np.frombuffer(("\n" + "\n".join(parts) + "\n").encode(), np.uint8)
-    kinds = _KINDS[data]
+    data = ("\n" + "\n".join(parts) + "\n").encode()
+    kinds = np.frombuffer(bytearray(data.translate(_KINDS if runs else _RUNS_TO_SPACE)), np.uint8)
     if runs:
         _keep_whole(kinds)
-    else:
-        kinds = np.minimum(kinds, _WORD)
     edges = np.flatnonzero(kinds[1:] != kinds[:-1]) + 1
     inside = kinds[edges[:-1]] != _SPACE if len(edges) else np.zeros(0, np.bool_)
     starts, ends = edges[:-1][inside], edges[1:][inside]
-    known, which = _distinct(data[kinds != _SPACE], ends - starts)
+    known, which = _distinct(data.translate(None, _SPACES), ends - starts)
     last = compute.match_substring_regex(known, ENDS_SENTENCE).to_numpy(zero_copy_only=False)[which]
     last &= kinds[ends] == _SPACE
-    before = np.searchsorted(ends, np.flatnonzero(data == ord("\n")), side="right") - 1
+    lines = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
+    before = np.searchsorted(ends, lines, side="right") - 1
     last[before[before >= 0]] = True
-    return Fragments(known.to_pylist(), which, last)
+    plain = compute.string_is_ascii(known).to_numpy(zero_copy_only=False)
+    return Fragments(known.to_pylist(), plain, which, last)
 
 
 def _keep_whole(kinds: NDArray[np.uint8]) -> None:
@@ -84,7 +87,7 @@ def _keep_whole(kinds: NDArray[np.uint8]) -> None:
         kinds[np.arange(sizes.sum()) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)] = _BEYOND
 
 
-def _distinct(data: NDArray[np.uint8], sizes: NDArray[Any]) -> tuple[pa.Array, NDArray[np.int32]]:
+def _distinct(data: bytes, sizes: NDArray[Any]) -> tuple[pa.Array, NDArray[np.int32]]:
     """Returns the distinct ones of strings that lie end to end, and which of these each is."""
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     strings = pa.LargeStringArray.from_buffers(len(sizes), pa.py_buffer(offsets), pa.py_buffer(data))

@@ -9,7 +9,7 @@ from datasets import Dataset
 from vocabless import load_tokenizer
 from vocabless.training import corpus
 from vocabless.training.codecs import BlockCodec
-from vocabless.training.corpus import load_text, mix, pack, prepare, sequence_ends
+from vocabless.training.corpus import load_text, mix, pack_rows, prepare, sequence_ends
 from vocabless.training.sentences import sentences
 from vocabless.training.subword import train_subword
 
@@ -82,7 +82,7 @@ def test_a_corpus_without_a_token_is_refused(tokenizer):
 
 
 def test_packing_keeps_every_token_in_order(tokenizer):
-    packed = pack({"text": TEXTS}, BlockCodec(tokenizer), room=5)
+    packed = pack_rows({"text": TEXTS}, BlockCodec(tokenizer), room=5)
     raw = np.frombuffer(b"".join(packed["blocks"]), np.uint8).reshape(-1, tokenizer.raw_block_size)
     expected = [block for text in TEXTS if text for block in tokenizer(text, add_special_tokens=False)["input_ids"]]
     assert tokenizer.widen(raw).tolist() == expected
@@ -94,7 +94,7 @@ def test_targets_of_subwords_are_their_own_ids(tmp_path):
     subword = train_subword(documents, "wordpiece", 60)
     subword.save(str(tmp_path / "tokenizer.json"))
     tokenizer = load_tokenizer("eelbert-tiny", tmp_path / "tokenizer.json")
-    packed = pack({"text": documents["text"]}, BlockCodec(tokenizer, subword), 100)
+    packed = pack_rows({"text": documents["text"]}, BlockCodec(tokenizer, subword), 100)
     expected = [i for text in documents["text"] for i in subword.encode(text, add_special_tokens=False).ids]
     assert np.frombuffer(packed["targets"][0], np.int32).tolist() == expected
     assert len(packed["blocks"][0]) == len(expected) * tokenizer.raw_block_size
@@ -103,7 +103,7 @@ def test_targets_of_subwords_are_their_own_ids(tmp_path):
 def test_targets_of_words_are_their_first_pieces(tokenizer):
     documents = Dataset.from_dict({"text": ["the cat sat on the mat"]})
     subword = train_subword(documents, "wordpiece", 60)
-    packed = pack({"text": ["the mats"]}, BlockCodec(tokenizer, subword), 100)
+    packed = pack_rows({"text": ["the mats"]}, BlockCodec(tokenizer, subword), 100)
     expected = [subword.encode(word, add_special_tokens=False).ids[0] for word in ("the", "mats")]
     assert np.frombuffer(packed["targets"][0], np.int32).tolist() == expected
 
