@@ -96,6 +96,8 @@ def to_tensors(data: dict[str, Rows], kind: Any) -> dict[str, Any]:
 
 
 def _stack(name: str, rows: Rows) -> NDArray[Any]:
+    if isinstance(rows, np.ndarray) and rows.dtype == np.int64:
+        return rows
     if not isinstance(rows, np.ndarray):
         rows = [np.asarray(row) for row in rows]
         shapes = {row.shape for row in rows}

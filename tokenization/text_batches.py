@@ -23,7 +23,7 @@ def as_batch(text: Any, pair: Any, is_split: bool) -> tuple[list[Any], list[Any]
     else:
         pair, is_pair_batch = _listed(pair, "text_pair", is_split)
         pairs = pair if is_batch and is_pair_batch else [pair]
-    if is_batch and pair is None and not is_split and texts and all(_is_pair(one) for one in texts):
+    if is_batch and pair is None and not is_split and texts and all(map(_is_pair, texts)):
         texts, pairs = [one[0] for one in texts], [one[1] for one in texts]
     for name, values in (("text", texts), ("text_pair", pairs or [])):
         for position, value in enumerate(values):
@@ -38,8 +38,9 @@ def _listed(value: Any, name: str, is_split: bool) -> tuple[Any, bool]:
     """Returns `value`, as a list if it is several texts or words, and whether it is several texts."""
     if isinstance(value, str):
         return value, False
-    if isinstance(value, (bytes, bytearray, Mapping)) or not isinstance(value, Iterable):
-        _refuse(value, name, is_split)
+    if not isinstance(value, list):
+        if isinstance(value, (bytes, bytearray, Mapping)) or not isinstance(value, Iterable):
+            _refuse(value, name, is_split)
     values = list(value)
     return values, not (is_split and values and isinstance(values[0], str))
 

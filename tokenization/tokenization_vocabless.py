@@ -18,7 +18,7 @@ from tokenizers import AddedToken, Tokenizer
 from transformers.tokenization_utils_base import BatchEncoding, PreTrainedTokenizerBase, TruncationStrategy
 from transformers.utils.generic import PaddingStrategy
 
-from .batch_rows import Samples, plan_rows, type_ids, write_rows
+from .batch_rows import plan_rows, type_ids, write_rows
 from .block_batches import as_blocks, depth
 from .block_cache import BlockCache, Table
 from .block_coders import CLS, MASK, NUM_SPECIAL, PAD, SEP, UNK, Bytes, Integers, narrow, widen
@@ -165,8 +165,9 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         **kwargs: Any,
     ) -> BatchEncoding:
         texts, pairs, is_batch = as_batch(text, text_pair, is_split_into_words)
-        samples = list(zip(texts, strict=True)) if pairs is None else list(zip(texts, pairs, strict=True))
-        units, table = self._look_up(samples, is_split_into_words)
+        samples = list(zip(texts)) if pairs is None else list(zip(texts, pairs, strict=True))
+        found, table = self._look_up(texts if pairs is None else texts + pairs, is_split_into_words)
+        units = list(zip(found)) if pairs is None else list(zip(found, found[len(texts) :], strict=False))
         num_special = self.num_special_tokens_to_add(pair=pairs is not None) if add_special_tokens else 0
         room = None
         if truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE and max_length is not None:
@@ -205,17 +206,13 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
     def _wants(self, name: str, asked: bool | None) -> bool:
         return name in self.model_input_names if asked is None else asked
 
-    def _look_up(self, samples: Sequence[Sequence[Any]], is_split_into_words: bool) -> tuple[Samples, Table]:
-        """Returns the units of each text of each sample as rows of a table, and the table."""
-        texts = [text for sample in samples for text in sample]
-        if is_split_into_words:
-            of_words, table = self._cache.look_up([word for words in texts for word in words])
-            following = iter(of_words)
-            found = [list(chain.from_iterable(islice(following, len(words)))) for words in texts]
-        else:
-            found, table = self._cache.look_up(texts)
-        following = iter(found)
-        return [list(islice(following, len(sample))) for sample in samples], table
+    def _look_up(self, texts: Sequence[Any], is_split_into_words: bool) -> tuple[list[list[int]], Table]:
+        """Returns the units of each text as rows of a table, and the table."""
+        if not is_split_into_words:
+            return self._cache.look_up(texts)
+        of_words, table = self._cache.look_up([word for words in texts for word in words])
+        following = iter(of_words)
+        return [list(chain.from_iterable(islice(following, len(words)))) for words in texts], table
 
     # -- Padding -----------------------------------------------------------------------------------------------------
 
@@ -370,6 +367,11 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
     def get_added_vocab(self) -> dict[str, int]:
         """Returns the special tokens."""
         return self.get_vocab()
+
+    @property
+    def pad_token_id(self) -> int:
+        """0; every call asks for it, and the library's way to it takes 2 µs."""
+        return PAD
 
     @property
     def _special_names(self) -> list[str]:
