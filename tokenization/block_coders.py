@@ -17,6 +17,7 @@ from .splitters import Unit, to_bytes
 
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
+Scores = NDArray[np.signedinteger[Any]]
 
 NUM_SPECIAL = 5  # elements 0–4 are special tokens; byte value b is element b + 5
 PAD, UNK, CLS, SEP, MASK = range(NUM_SPECIAL)
@@ -265,35 +266,38 @@ def normal_integers(seed: int, count: int) -> NDArray[np.int32]:
     return (sums - 2 * 0xFFFF).astype(np.int32)
 
 
-def _rolled_products(eta: NDArray[np.int32], features: NgramFeatures, units: Sequence[Unit], count: int) -> Integers:
-    """Returns x·r_i for each unit and i = 0…count−1, (n, count) int64, r_i = η rolled by i."""
+def _rolled_products(eta: NDArray[np.int32], features: NgramFeatures, units: Sequence[Unit], count: int) -> Scores:
+    """Returns x·r_i for each unit and i = 0…count−1, (n, count), r_i = η rolled by i."""
     rolls = np.resize(eta, len(eta) + count - 1)  # η, and again from its beginning
     windows = np.ndarray(len(eta), f"V{4 * count}", rolls, strides=(4,))  # windows[j] is η[j…j + count), one element
-    scores = np.empty((len(units), count), dtype=np.int64)
     step = max(1, _CHUNK // count)
-    for start in range(0, len(units), step):
-        scores[start : start + step] = _sums(windows, features, units[start : start + step], count)
-    return scores
+    parts = [_sums(windows, features, units[start : start + step], count) for start in range(0, len(units), step)]
+    return parts[0] if len(parts) == 1 else np.concatenate([np.zeros((0, count), np.int32), *parts])
 
 
-def _sums(windows: NDArray[np.void], features: NgramFeatures, units: Sequence[Unit], count: int) -> Integers:
-    """Returns the sum of the windows of each unit's features, (n, count) int64."""
+def _sums(windows: NDArray[np.void], features: NgramFeatures, units: Sequence[Unit], count: int) -> Scores:
+    """Returns the sum of the windows of each unit's features, (n, count)."""
     feature, owner = features(units)
     feature = feature[np.argsort(owner, kind="stable")]
     sizes = np.bincount(owner, minlength=len(units))
     order = np.argsort(-sizes, kind="stable")  # most features first
     sizes, starts = sizes[order], (np.cumsum(sizes) - sizes)[order]
-    sums = np.zeros((len(units), count), dtype=np.int32)  # far from 2³¹ with so few features at a time
+    sums = np.zeros((len(units), count), dtype=_type_for(sizes[0]))
     having = np.searchsorted(-sizes, -np.arange(min(_TOGETHER, sizes[0])))
     for k, some in enumerate(having.tolist()):  # feature k of every unit that has so many
         sums[:some] += windows[feature[starts[:some] + k]].view(np.int32).reshape(-1, count)
-    scores = np.empty((len(units), count), dtype=np.int64)
+    scores = np.empty_like(sums)
     scores[order] = sums
     for row, size, start in zip(order, sizes[sizes > _TOGETHER], starts, strict=False):
         for k in range(_TOGETHER, size, _TOGETHER):
             part = windows[feature[start + k : start + min(k + _TOGETHER, size)]]
-            scores[row] += part.view(np.int32).reshape(-1, count).sum(axis=0, dtype=np.int64)
+            scores[row] += part.view(np.int32).reshape(-1, count).sum(axis=0, dtype=sums.dtype)
     return scores
+
+
+def _type_for(count: int) -> type[np.signedinteger[Any]]:
+    """Returns the type that holds a sum of so many components of η, which are below 2¹⁷."""
+    return np.int32 if count < 1 << 14 else np.int64
 
 
 def _codepoints(units: Sequence[Unit]) -> tuple[NDArray[np.uint64], Integers]:

@@ -69,7 +69,8 @@ class Splitter:
 
     def normalize_all(self, units: Sequence[Unit]) -> list[Unit]:
         """Returns `normalize` of each unit."""
-        return [unit if unit.isascii() and not self.lowercase else self.normalize(unit) for unit in units]
+        lowers = self.lowercase
+        return [(unit.lower() if lowers else unit) if unit.isascii() else self.normalize(unit) for unit in units]
 
     def word_ids(self, text: str) -> Sequence[int]:
         """Returns the number of the word that each unit belongs to; every unit is a word unless a subclass differs."""

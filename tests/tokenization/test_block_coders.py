@@ -112,6 +112,13 @@ def test_lsh_takes_long_units_and_many(monkeypatch):
         assert blocks(LshCoder(num_bits=12, num_features=500), units) == expected
 
 
+def test_lsh_adds_beyond_32_bits():
+    seed = next(seed for seed in range(10**6) if normal_integers(seed, 1)[0] < -115_000)
+    word = "a" * 5000  # with 4 n-grams a character
+    assert 4 * len(word) * 115_000 > 2**31
+    assert blocks(LshCoder(num_bits=8, num_features=1, seed=seed), ["a", word]) == [b"\x00"] * 2
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.text("abcd", max_size=9), max_size=6), st.integers(1, 40))
 def test_lsh_ranks_the_ngrams_that_it_is_given(units, num_bits):
