@@ -83,8 +83,12 @@ class Pool(DigestFrontEnd):
         init.zeros_(self.weights)  # every codeword counts alike at first
 
     def embed_bits(self, bits: Tensor) -> Tensor:
-        words = self.codebook(codewords(bits, self.codeword_bits))  # (B, S, J, D)
-        return torch.einsum("bsjd,jd->bsd", words, self.weights.softmax(dim=0))
+        words = codewords(bits, self.codeword_bits).unbind(dim=-1)
+        embeddings = self.token_kinds.weight.new_zeros(())
+        for word, weight in zip(words, self.weights.softmax(dim=0).unbind(dim=0), strict=True):
+            # One after the other: all J at once, (B, S, J, D), would be written to memory and read again.
+            embeddings = torch.addcmul(embeddings, self.codebook(word), weight)
+        return embeddings
 
 
 class Add(DigestFrontEnd):
@@ -180,11 +184,12 @@ def codewords(bits: Tensor, size: int) -> Tensor:
     >>> codewords(torch.tensor([1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1]), 4).tolist()
     [10, 4, 1]
     """
-    values = []
-    for start in range(0, bits.shape[-1], size):
-        word = bits[..., start : start + size]
-        values.append((word << torch.arange(word.shape[-1] - 1, -1, -1, device=bits.device)).sum(dim=-1))
-    return torch.stack(values, dim=-1)
+    places = torch.arange(size - 1, -1, -1, device=bits.device)
+    whole = bits.shape[-1] // size * size
+    words = (bits[..., :whole].unflatten(-1, (-1, size)) << places).sum(dim=-1)
+    rest = bits[..., whole:]
+    last = (rest << places[size - rest.shape[-1] :]).sum(dim=-1, keepdim=True)
+    return torch.cat([words, last], dim=-1) if rest.shape[-1] else words
 
 
 def _bits_of_block(num_bits: int, block_size: int) -> int:
