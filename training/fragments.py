@@ -64,15 +64,15 @@ def fragments(texts: Sequence[str], runs: bool) -> Fragments:
     kinds = np.frombuffer(bytearray(data.translate(_KINDS if runs else _RUNS_TO_SPACE)), np.uint8)
     if runs:
         _keep_whole(kinds)
-    edges = np.flatnonzero(kinds[1:] != kinds[:-1]) + 1
-    inside = kinds[edges[:-1]] != _SPACE if len(edges) else np.zeros(0, np.bool_)
-    starts, ends = edges[:-1][inside], edges[1:][inside]
+    before, after = kinds[:-1], kinds[1:]
+    starts = np.flatnonzero((after != before) & (after != _SPACE)) + 1
+    ends = np.flatnonzero((after != before) & (before != _SPACE)) + 1
     known, which = _distinct(data.translate(None, _SPACES), ends - starts)
     last = compute.match_substring_regex(known, ENDS_SENTENCE).to_numpy(zero_copy_only=False)[which]
     last &= kinds[ends] == _SPACE
     lines = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
-    before = np.searchsorted(ends, lines, side="right") - 1
-    last[before[before >= 0]] = True
+    last_of_line = np.searchsorted(ends, lines, side="right") - 1
+    last[last_of_line[last_of_line >= 0]] = True
     plain = compute.string_is_ascii(known).to_numpy(zero_copy_only=False)
     return Fragments(known.to_pylist(), plain, which, last)
 
