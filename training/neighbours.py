@@ -2,11 +2,11 @@
 
 A small encoder that starts from the usual random weights attends to everything alike; pre-training then spends
 millions of tokens finding out that the words beside a word matter. Here the first layer begins with the word alone: its
-attention adds nothing yet. The table of positions begins as sinusoids that lie in few dimensions, the second layer's
-queries and keys as rotations within them, so that half of its heads look one token back and half one ahead; values and
-feed-forward layers begin blind to them, so that they see words, not places. [CLS] alone begins without a place, and so
-looks at all words alike: what is read off it later is a view of the whole text. Focus embeddings begin at zero: beside
-them a short word's bytes would not be heard.
+attention adds nothing yet. The table of positions begins as sinusoids that lie in few dimensions, some so quick that
+even places side by side are unlike, the second layer's queries and keys as rotations within them, so that half of its
+heads look one token back and half one ahead; values and feed-forward layers begin blind to them, so that they see words,
+not places. [CLS] alone begins without a place, and so looks at all words alike: what is read off it later is a view of
+the whole text. Focus embeddings begin at zero: beside them a short word's bytes would not be heard.
 
 Differs from the papers: where training begins. No parameter is added and all are trained on. Related: mimetic
 initialisation (Trockman and Kolter, 2023).
@@ -23,11 +23,9 @@ from vocabless.modeling.blocks import NUM_ELEMENTS, NUM_SPECIAL
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.tokenization.block_coders import CLS
 
-AMPLITUDE = 3.5  # of a position's sinusoids, in standard deviations of a token's embedding
-SHARPNESS = 64.0  # scale of query-key products, over the root of a head's width
-MAX_WAVES = 8  # as many as a head has pairs of dimensions, at most
-LONGEST_WAVE = 20.0  # frequencies fall from 1 towards 1/20 radian per token
-GAIN = 2.0  # of values and feed-forward layers, whose input has little of the word in it beside its place
+AMPLITUDE = 1.0  # of a position's sinusoids, in standard deviations of a token's embedding
+SHARPNESS = 32.0  # scale of query-key products, over the root of a head's width
+MAX_WAVES = 16  # as many as a head has pairs of dimensions, at most
 
 
 @torch.no_grad()
@@ -51,7 +49,7 @@ def look_at_neighbours(model: VocablessModel) -> bool:
     if isinstance(focus, nn.Embedding):
         focus.weight.zero_()
     copies = width // (2 * waves)  # the same waves again and again
-    frequencies = torch.exp(-math.log(LONGEST_WAVE) * torch.arange(waves) / waves)
+    frequencies = math.pi * ((torch.arange(waves) + 0.5) / waves) ** 1.5  # uneven: places look alike but once
     angles = torch.arange(table.num_embeddings)[:, None] * frequencies
     amplitude = AMPLITUDE * _deviation(model)
     table.weight.copy_(amplitude * torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).repeat(1, copies))
@@ -69,7 +67,7 @@ def look_at_neighbours(model: VocablessModel) -> bool:
     attention.key.weight.copy_(sharpness**0.5 * onto_places)
     for layer in layers:
         for linear in (layer.attention.self.value, layer.intermediate.dense):
-            linear.weight.copy_(GAIN * _normal(linear) @ elsewhere)
+            linear.weight.copy_(_normal(linear) @ elsewhere)
         for linear in (layer.attention.output.dense, layer.output.dense):
             linear.weight.copy_(elsewhere @ _normal(linear))
     if len(layers) > 1:
