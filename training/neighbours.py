@@ -4,9 +4,9 @@ A small encoder that starts from the usual random weights attends to everything 
 millions of tokens finding out that the words beside a word matter. Here the first layer begins with the word alone: its
 attention adds nothing yet. The table of positions begins as sinusoids that lie in few dimensions, some so quick that
 even places side by side are unlike, the second layer's queries and keys as rotations within them, so that half of its
-heads look one token back and half one ahead; values and feed-forward layers begin blind to them, so that they see words,
-not places. [CLS] alone begins without a place, and so looks at all words alike: what is read off it later is a view of
-the whole text. Focus embeddings begin at zero: beside them a short word's bytes would not be heard.
+heads look one token back and half one ahead; values and feed-forward layers begin blind to them, so that they see
+words, not places. [CLS] alone begins without a place, and so looks at all words alike: what is read off it later is a
+view of the whole text. Focus embeddings begin at zero: beside them a short word's bytes would not be heard.
 
 Differs from the papers: where training begins. No parameter is added and all are trained on. Related: mimetic
 initialisation (Trockman and Kolter, 2023).
