@@ -29,18 +29,20 @@ BATCH = 32
 EXAMPLE = "The quick brown fox jumps over the lazy dog, and nobody minds it."
 
 
-def from_text(name: str, one: Side, peer: Side, texts: list[str], rounds: int, goal: float | None) -> Comparison:
-    """Compares texts/s from strings to logits, all texts in one batch."""
-    calls = 40 if max(map(len, texts)) * len(texts) < 500 else 1
-    sides = [repeated(side.logits(texts), calls) for side in (one, peer)]
-    return compare(name, *sides, len(texts) * calls, "texts/s", rounds, goal)
+def from_text(
+    name: str, one: Side, peer: Side, texts: list[str], batch: int, rounds: int, goal: float | None
+) -> Comparison:
+    """Compares texts/s from strings to logits, so many texts in a batch."""
+    batches = [texts[start : start + batch] for start in range(0, len(texts), batch)]
+    sides = [in_turn([side.logits(some) for some in batches]) for side in (one, peer)]
+    return compare(name, *sides, len(texts), "texts/s", rounds, goal)
 
 
-def repeated(run: Callable[[], Any], calls: int) -> Callable[[], None]:
-    """Returns what calls `run` so many times."""
+def in_turn(runs: list[Callable[[], Any]]) -> Callable[[], None]:
+    """Returns what calls all of `runs`."""
 
     def all_of_them() -> None:
-        for _ in range(calls):
+        for run in runs:
             run()
 
     return all_of_them
@@ -94,8 +96,8 @@ def tiny(subword: str, texts: list[str], rounds: int) -> list[Comparison]:
         (proj, "hashformer-lsh-proj-tiny", None),
     ):
         rows += [
-            from_text(f"text → logits, one sentence: {name} : bert-tiny", side, bert, texts[:1], rounds, goal),
-            from_text(f"text → logits, 32 sentences: {name} : bert-tiny", side, bert, texts[:BATCH], rounds, goal),
+            from_text(f"text → logits, one sentence: {name} : bert-tiny", side, bert, texts[:100], 1, rounds, goal),
+            from_text(f"text → logits, 32 sentences: {name} : bert-tiny", side, bert, texts, BATCH, rounds, goal),
         ]
     return [*rows, *front_end_and_model(pieces, bert, 128, rounds)]
 
@@ -107,13 +109,13 @@ def base(wordpiece: str, bpe: str, texts: list[str], rounds: int) -> list[Compar
     for name in ("hashformer-md5-pool-base", "hashformer-lsh-proj-base"):
         side = ours(name)
         row = f"text → logits, 8 sentences: {name} : roberta-base"
-        rows.append(from_text(row, side, roberta, texts[:8], rounds, 1 / 0.92))
+        rows.append(from_text(row, side, roberta, texts[:40], 8, rounds, 1 / 0.92))
         rows.append(share_of_front_end(name, side, texts[:8], rounds))
     for name, goal in (("ewe-bert-base", 1.4), ("ewe-albert-base", 1.4), ("ewe-canine-base", 2.0)):
         side, peer = ours(name), original(name, wordpiece)
         words = (side.tokenizer.model_max_length - 2) * 4 // 5  # punctuation marks are tokens of their own
         long = " ".join(" ".join(texts).split()[:words])
-        rows.append(from_text(f"the same {words} words: {name} : its original", side, peer, [long], rounds, goal))
+        rows.append(from_text(f"the same {words} words: {name} : its original", side, peer, [long], 1, rounds, goal))
     return rows
 
 
@@ -146,8 +148,8 @@ def exported(subword: str, documents: list[str], folder: Path, rounds: int) -> l
             rows.append(
                 compare(
                     f"1×16, {file.stem.removeprefix('model_').replace('model', 'fp32')}, {name} : eager torch",
-                    repeated(lambda s=session, e=eager: run_session(s, e["input_ids"]), 100),
-                    repeated(side.forward(dict(eager)), 100),
+                    in_turn([lambda s=session, e=eager: run_session(s, e["input_ids"])] * 100),
+                    in_turn([side.forward(dict(eager))] * 100),
                     100,
                     "texts/s",
                     rounds,
