@@ -99,7 +99,7 @@ def run(arguments: PretrainingArguments, training: PretrainingTrainingArguments)
     )
     outcome = trainer.resume()
     after = trainer.evaluate()
-    weights = trainer.accelerator.get_state_dict(trainer.model_wrapped)
+    weights = trainer.whole_weights()
     if trainer.is_world_process_zero():
         results = {
             "train": outcome.metrics,
@@ -142,7 +142,9 @@ def _finish(
             words = [str(unit) for unit in learner.tokenizer.unit_splitter.units(text) if str(unit).isalpha()]
             print(showcase(model, learner.tokenizer, example, words or ["word"], results["arguments"]["seed"]), "\n")
         same = results["loads_without_package_bit_equal"] = loads_without_package(model, learner.tokenizer, folder)
-        print(f"Loaded {folder} in a process without vocabless: outputs are {'bit-equal' if same else 'NOT equal'}.")
+        if not same:
+            raise ValueError(f"{folder} loads without vocabless, but gives other outputs; do not use it, and report it.")
+        print(f"Loaded {folder} in a process without vocabless: outputs are bit-equal.")
         print(f'Use it: AutoModel.from_pretrained("{folder}", trust_remote_code=True)')
     write_json(folder / RESULTS, results)
 

@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
 import run_glue
-from vocabless import VocablessForTokenClassification, load_config, load_tokenizer
+from vocabless import VocablessForSequenceClassification, VocablessForTokenClassification, load_config, load_tokenizer
 from vocabless.training import finetuning
 from vocabless.training.encoded_examples import EncodedExamples
 from vocabless.training.glue import GLUE
@@ -138,6 +138,13 @@ def test_an_interrupted_run_ends_with_the_same_weights(glue, tmp_path, monkeypat
     # both times the best epoch, not the last, is what is kept and measured
     log = [line["eval_accuracy"] for line in results(files[0].parent)["log"] if "eval_accuracy" in line]
     assert results(files[0].parent)["measures"]["accuracy"] == max(log)
+
+
+def test_a_compiled_model_leaves_a_checkpoint_that_loads(glue, tmp_path):
+    run("--model_name_or_path", MODEL, "--task_name", "rte", "--data_dir", glue, "--output_dir", tmp_path,
+        "--torch_compile", "true", "--torch_compile_backend", "eager")  # fmt: skip
+    weights = load_file(tmp_path / "rte" / "seed-42" / "model.safetensors")
+    assert weights.keys() == VocablessForSequenceClassification(load_config(MODEL)).state_dict().keys()
 
 
 def test_a_stock_shape_trains_its_own_subwords_and_its_checkpoint_goes_on(glue, tmp_path):

@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+import torch
 from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer
 
@@ -47,6 +48,18 @@ def test_a_run_leaves_a_checkpoint_that_loads_anywhere(corpus, tmp_path, capsys)
     assert hidden.last_hidden_state.shape == (1, 4, 128)
     with pytest.raises(SystemExit, match="is finished"):
         run_pretraining.main(["--corpus", corpus, "--output_dir", str(folder), *QUICK])
+
+
+def test_a_compiled_model_leaves_the_same_checkpoint(corpus, tmp_path):
+    eager = ["--torch_compile", "true", "--torch_compile_backend", "eager"]  # which needs no C++ compiler
+    for name, given in (("whole", []), ("compiled", eager)):
+        run_pretraining.main(["--corpus", corpus, "--output_dir", str(tmp_path / name), *QUICK, *given])
+    results = json.loads((tmp_path / "compiled" / "results.json").read_text())
+    assert results["loads_without_package_bit_equal"]
+    weights = [load_file(tmp_path / name / "model.safetensors") for name in ("whole", "compiled")]
+    assert weights[0].keys() == weights[1].keys()
+    for name, weight in weights[0].items():
+        torch.testing.assert_close(weights[1][name], weight)
 
 
 class Interrupt(pretraining.Speed):

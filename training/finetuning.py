@@ -253,9 +253,9 @@ def _run(task: Task, folder: Path, start: Start, arguments: GlueArguments, train
         measures |= _predict(
             trainer, task, {suffix: encode(examples) for suffix, examples in task.test.items()}, folder
         )
-    weights = trainer.accelerator.get_state_dict(trainer.model_wrapped)
+    weights = trainer.whole_weights()
     if trainer.is_world_process_zero():
-        save_checkpoint(trainer.accelerator.unwrap_model(trainer.model), tokenizer, folder, weights)
+        save_checkpoint(model, tokenizer, folder, weights)
         results = {
             "task": task.name,
             "from_scratch": not start.is_checkpoint,

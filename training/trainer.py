@@ -96,6 +96,11 @@ class ResumableTrainer(Trainer):
             prefetch_factor=self.args.dataloader_prefetch_factor,
         )
 
+    def whole_weights(self) -> dict[str, Tensor]:
+        """Returns all weights by the names of the model itself, on the main process, however it was wrapped."""
+        weights = self.accelerator.get_state_dict(self.model_wrapped)
+        return {name.replace("_orig_mod.", ""): weight for name, weight in weights.items()}  # torch.compile's prefix
+
     def _what_is_left(self) -> str:
         checkpoint = last_checkpoint(str(self.args.output_dir))
         return f"the last good checkpoint is {checkpoint!r}." if checkpoint else "there is no checkpoint yet."
