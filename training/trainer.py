@@ -34,7 +34,12 @@ class ResumableTrainer(Trainer):
     """
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        super().__init__(*arguments, **keywords)
+        try:
+            super().__init__(*arguments, **keywords)
+        except RuntimeError as error:
+            if "to be installed" not in str(error):
+                raise
+            raise ValueError(f"{error} Or give another --report_to.") from error
         self.args.logging_nan_inf_filter = False  # it would hide what `training_step` looks for
         self.add_callback(_MarkWholeCheckpoints())
 
