@@ -143,7 +143,9 @@ def _finish(
             print(showcase(model, learner.tokenizer, example, words or ["word"], results["arguments"]["seed"]), "\n")
         same = results["loads_without_package_bit_equal"] = loads_without_package(model, learner.tokenizer, folder)
         if not same:
-            raise ValueError(f"{folder} loads without vocabless, but gives other outputs; do not use it, and report it.")
+            raise ValueError(
+                f"{folder} loads without vocabless, but gives other outputs; do not use it, and report it."
+            )
         print(f"Loaded {folder} in a process without vocabless: outputs are bit-equal.")
         print(f'Use it: AutoModel.from_pretrained("{folder}", trust_remote_code=True)')
     write_json(folder / RESULTS, results)
