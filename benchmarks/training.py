@@ -118,8 +118,9 @@ def main() -> None:
 
         ours = f"hashformer-lsh-proj-{given.size}", "shuffle-random"
         bert, eelbert = f"bert-{given.size}", f"eelbert-{given.size}"
-        peers = [(bert, "mlm", None), (bert, "shuffle-random", 1.0), (eelbert, "mlm", 2.8 if given.size == "tiny" else None)]
-        for model, objective, goal in peers if given.size != "small" else peers[:2]:
+        peers = [(bert, "mlm", None), (bert, "shuffle-random", 1.0)]
+        peers += [(eelbert, "mlm", 2.8 if given.size == "tiny" else None)] if given.size != "small" else []
+        for model, objective, goal in peers:
             rows_of = " on masked rows" if model == eelbert else ""
             name = f"step, {ours[0]} S+R : {model} {'MLM' if objective == 'mlm' else 'S+R'}{rows_of}"
             tokens = given.batch * given.length
