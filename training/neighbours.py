@@ -6,7 +6,8 @@ attention adds nothing yet. The table of positions begins as sinusoids that lie 
 even places side by side are unlike, the second layer's queries and keys as rotations within them, so that half of its
 heads look one token back and half one ahead; values and feed-forward layers begin blind to them, so that they see
 words, not places. [CLS] alone begins without a place, and so looks at all words alike: what is read off it later is a
-view of the whole text. Focus embeddings begin at zero: beside them a short word's bytes would not be heard.
+view of the whole text. Focus embeddings and those of token types begin at zero: beside them words whose embeddings are
+small would not be heard.
 
 Differs from the papers: where training begins. No parameter is added and all are trained on. Related: mimetic
 initialisation (Trockman and Kolter, 2023).
@@ -45,9 +46,9 @@ def look_at_neighbours(model: VocablessModel) -> bool:
         return False
     if not hasattr(getattr(layers[0].attention, "self", None), "query") or (width // heads) % (2 * waves):
         return False
-    focus = getattr(model.front_end, "focus", None)
-    if isinstance(focus, nn.Embedding):
-        focus.weight.zero_()
+    for part, name in ((model.front_end, "focus"), (model.encoder.embeddings, "token_type_embeddings")):
+        if isinstance(getattr(part, name, None), nn.Embedding):
+            getattr(part, name).weight.zero_()
     copies = width // (2 * waves)  # the same waves again and again
     frequencies = math.pi * ((torch.arange(waves) + 0.5) / waves) ** 1.5  # uneven: places look alike but once
     angles = torch.arange(table.num_embeddings)[:, None] * frequencies
@@ -76,12 +77,11 @@ def look_at_neighbours(model: VocablessModel) -> bool:
 
 
 def _embedding_of_cls(model: VocablessModel) -> Tensor:
-    """Returns what the encoder adds its place to, of a [CLS] that begins a sequence."""
+    """Returns the front end's embedding of a [CLS]."""
     block = torch.zeros(1, 1, model.config.block_size, dtype=torch.int64)
     block[..., 0] = CLS
     embedding: Tensor = model.front_end(block)[0, 0]
-    types = getattr(model.encoder.embeddings, "token_type_embeddings", None)
-    return embedding if types is None else embedding + types.weight[0]
+    return embedding
 
 
 def _deviation(model: VocablessModel) -> float:
