@@ -26,7 +26,7 @@ from vocabless.tokenization.block_coders import CLS
 
 AMPLITUDE = 1.0  # of a position's sinusoids, in standard deviations of a token's embedding
 SHARPNESS = 32.0  # scale of query-key products, over the root of a head's width
-MAX_WAVES = 16  # as many as a head has pairs of dimensions, at most
+MAX_WAVES = 16  # two dimensions each; a head has the same waves once or several times
 
 
 @torch.no_grad()
@@ -35,17 +35,17 @@ def look_at_neighbours(model: VocablessModel) -> bool:
 
     The layer that looks at the neighbours is the second, or the only one.
 
-    Encoders with a table of positions and layers by BERT's names allow it (BERT, RoBERTa, ELECTRA), if each head has 8
-    dimensions or a multiple of 16.
+    Encoders with a table of positions and layers by BERT's names allow it (BERT, RoBERTa, ELECTRA), if each head has an
+    even number of dimensions.
     """
     table = getattr(getattr(model.encoder, "embeddings", None), "position_embeddings", None)
     layers: Any = getattr(getattr(model.encoder, "encoder", None), "layer", None)
     width, heads = model.config.hidden_size, model.config.num_attention_heads
-    waves = min(MAX_WAVES, width // heads // 2)
     if not isinstance(table, nn.Embedding) or layers is None or table.embedding_dim != width:
         return False
-    if not hasattr(getattr(layers[0].attention, "self", None), "query") or (width // heads) % (2 * waves):
+    if not hasattr(getattr(layers[0].attention, "self", None), "query") or (width // heads) % 2:
         return False
+    waves = max(count for count in range(1, MAX_WAVES + 1) if width // heads % (2 * count) == 0)
     for part, name in ((model.front_end, "focus"), (model.encoder.embeddings, "token_type_embeddings")):
         if isinstance(getattr(part, name, None), nn.Embedding):
             getattr(part, name).weight.zero_()

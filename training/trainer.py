@@ -103,7 +103,7 @@ class ResumableTrainer(Trainer):
 
     def whole_weights(self) -> dict[str, Tensor]:
         """Returns all weights by the names of the model itself, on the main process, however it was wrapped."""
-        weights = self.accelerator.get_state_dict(self.model_wrapped)
+        weights = self.accelerator.get_state_dict(self.model_wrapped) or {}  # None where another process has them
         return {name.replace("_orig_mod.", ""): weight for name, weight in weights.items()}  # torch.compile's prefix
 
     def _what_is_left(self) -> str:

@@ -6,11 +6,13 @@ from vocabless.training.neighbours import look_at_neighbours
 
 
 @pytest.mark.parametrize(
-    "name", ["hashformer-lsh-proj-tiny", "eelbert-word-tiny", "hashformer-md5-pool-mini", "ewe-bert-tiny"]
+    "name",
+    ["hashformer-lsh-proj-tiny", "eelbert-word-tiny", "hashformer-md5-pool-mini", "ewe-bert-tiny", "ewe-bert-base"],
 )
 def test_heads_of_the_second_layer_look_one_token_back_and_one_ahead(name):
     config = load_config(name)
     config.encoder_config._attn_implementation = "eager"
+    config.encoder_config.num_hidden_layers = 2
     model = VocablessModel(config).eval()
     before = model.num_parameters()
     assert look_at_neighbours(model)
