@@ -24,7 +24,8 @@ PAD, UNK, CLS, SEP, MASK = range(NUM_SPECIAL)
 MAX_NGRAM = 4
 _MASK64 = (1 << 64) - 1
 _CHUNK = 1 << 17  # numbers that `_rolled_products` sums at a time: half a megabyte, to stay in the cache
-_TOGETHER = 40  # features of a unit that are summed one after the other, those of all units at once
+_PART = 32  # features of a unit that are summed one after the other; with more it has several parts,
+_MOST_PARTS = 256  # or longer ones
 
 
 def splitmix64(seed: int, count: int) -> NDArray[np.uint64]:
@@ -276,28 +277,36 @@ def _rolled_products(eta: NDArray[np.int32], features: NgramFeatures, units: Seq
 
 
 def _sums(windows: NDArray[np.void], features: NgramFeatures, units: Sequence[Unit], count: int) -> Scores:
-    """Returns the sum of the windows of each unit's features, (n, count)."""
+    """Returns the sum of the windows of each unit's features, (n, count).
+
+    Units of many features are summed in parts, and the k-th features of all parts at once.
+    """
     feature, owner = features(units)
     feature = feature[np.argsort(owner, kind="stable")]
     sizes = np.bincount(owner, minlength=len(units))
+    most = sizes.max()
+    longest = max(_PART, -(-most // _MOST_PARTS))
+    ends = np.cumsum(sizes)
+    num_parts = np.maximum(-(-sizes // longest), 1)
+    first = np.cumsum(num_parts) - num_parts  # each unit's first part
+    starts = np.repeat(ends - sizes - longest * first, num_parts)
+    starts += longest * np.arange(len(starts))
+    sizes = np.minimum(np.repeat(ends, num_parts) - starts, longest)
+
     order = np.argsort(-sizes, kind="stable")  # most features first
-    sizes, starts = sizes[order], (np.cumsum(sizes) - sizes)[order]
-    sums = np.zeros((len(units), count), dtype=_type_for(sizes[0]))
-    having = np.searchsorted(-sizes, -np.arange(min(_TOGETHER, sizes[0])))
-    for k, some in enumerate(having.tolist()):  # feature k of every unit that has so many
-        sums[:some] += windows[feature[starts[:some] + k]].view(np.int32).reshape(-1, count)
-    scores = np.empty_like(sums)
-    scores[order] = sums
-    for row, size, start in zip(order, sizes[sizes > _TOGETHER], starts, strict=False):
-        for k in range(_TOGETHER, size, _TOGETHER):
-            part = windows[feature[start + k : start + min(k + _TOGETHER, size)]]
-            scores[row] += part.view(np.int32).reshape(-1, count).sum(axis=0, dtype=sums.dtype)
+    having = np.searchsorted(-sizes[order], -np.arange(sizes.max()))  # parts that have a k-th feature
+    columns = feature.take(starts[order] + np.arange(len(having))[:, None], mode="clip")
+    sums = np.zeros((len(order), count), dtype=np.int32 if most < 1 << 14 else np.int64)  # of numbers below 2¹⁷
+    for column, some in zip(columns, having.tolist(), strict=True):
+        sums[:some] += windows[column[:some]].view(np.int32).reshape(-1, count)
+
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    scores: Scores = sums[place[first]]
+    for part in range(1, num_parts.max()):
+        more = np.flatnonzero(num_parts > part)
+        scores[more] += sums[place[first[more] + part]]
     return scores
-
-
-def _type_for(count: int) -> type[np.signedinteger[Any]]:
-    """Returns the type that holds a sum of so many components of η, which are below 2¹⁷."""
-    return np.int32 if count < 1 << 14 else np.int64
 
 
 def _codepoints(units: Sequence[Unit]) -> tuple[NDArray[np.uint64], Integers]:

@@ -107,8 +107,9 @@ def test_lsh_is_the_signs_of_the_rolled_hyperplanes(units, num_bits, num_feature
 def test_lsh_takes_long_units_and_many(monkeypatch):
     units = ["a", "long " * 40, "", "word", b"bytes" * 30, *(f"unit{i}" for i in range(20))]
     expected = [slow_lsh(unit, 12, 500) for unit in units]
-    for chunk in (block_coders._CHUNK, 12 * 7):
+    for chunk, most_parts in ((block_coders._CHUNK, block_coders._MOST_PARTS), (12 * 7, 4)):
         monkeypatch.setattr(block_coders, "_CHUNK", chunk)
+        monkeypatch.setattr(block_coders, "_MOST_PARTS", most_parts)
         assert blocks(LshCoder(num_bits=12, num_features=500), units) == expected
 
 
