@@ -18,7 +18,7 @@ def plan_rows(
     """Returns rows of at most `room` units, or of any length if None; for the rest see `truncated_ranges`."""
     rows: list[Row] = []
     for sample, sequences in enumerate(samples):
-        lengths = [len(sequence) for sequence in sequences]
+        lengths = list(map(len, sequences))
         if room is None or sum(lengths) <= room:
             rows.append((sample, [(0, length) for length in lengths]))
         else:
@@ -44,6 +44,6 @@ def write_rows(samples: Samples, rows: Sequence[Row], adds_special_tokens: bool)
     return tokens, segments
 
 
-def type_ids(segments: Sequence[int], is_pair: bool) -> Integers:
-    """Returns the number of its sequence, 0 or 1, for each token."""
-    return np.repeat(np.arange(len(segments)) % 2, segments) if is_pair else np.zeros(sum(segments), dtype=np.int64)
+def type_ids(segments: Sequence[int]) -> Integers:
+    """Returns the number of its sequence, 0 or 1, for each token of pairs."""
+    return np.repeat(np.arange(len(segments)) % 2, segments)

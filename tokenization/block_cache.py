@@ -84,7 +84,7 @@ class BlockCache:
         if self._rows.unseen:
             self._code_unseen()
         table = self._table
-        if len(self) > MAX_CACHED_UNITS:
+        if len(self._rows) > MAX_CACHED_UNITS + NUM_SPECIAL:
             self._clear()
         elif len(self._pieces) > MAX_CACHED_UNITS:
             self._pieces = _Pieces(self._splitter, self._rows)

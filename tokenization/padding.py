@@ -43,9 +43,10 @@ class Layout:
 
     def __init__(self, lengths: Sequence[int], width: int | None, side: str) -> None:
         self._lengths, self._side = lengths, side
-        self._longest = max(lengths, default=0)
-        self._is_ragged = width is None and any(length != self._longest for length in lengths)
-        self._width = self._longest if width is None else width
+        shortest, longest = (min(lengths), max(lengths)) if lengths else (0, 0)
+        self._is_ragged = width is None and shortest != longest
+        self._width = longest if width is None else width
+        self._is_full = shortest == self._width
 
     @cached_property
     def padding(self) -> list[tuple[int, int]]:
@@ -58,13 +59,29 @@ class Layout:
         inside = np.arange(self._width) < np.array(self._lengths)[:, None]
         return inside[:, ::-1] if self._side == "left" else inside
 
+    def zeros(self) -> Rows:
+        """Returns rows of 0, int64."""
+        if self._is_ragged:
+            return [np.zeros(length, dtype=np.int64) for length in self._lengths]
+        return np.zeros((len(self._lengths), self._width), dtype=np.int64)
+
+    def mask(self) -> Rows:
+        """Returns rows of 1, padded with 0, int64."""
+        if self._is_ragged:
+            return [np.ones(length, dtype=np.int64) for length in self._lengths]
+        if not self._is_full:
+            return self._inside.astype(np.int64)
+        rows = np.empty((len(self._lengths), self._width), dtype=np.int64)
+        rows.fill(1)  # np.ones takes twice as long for a single text
+        return rows
+
     def spread(self, flat: NDArray[Any], value: int) -> Rows:
         """Returns the rows of `flat`, (sum of lengths, …), each padded with `value`."""
         if self._is_ragged:
             ends = accumulate(self._lengths)
             return [flat[end - length : end] for length, end in zip(self._lengths, ends, strict=True)]
         shape = (len(self._lengths), self._width, *flat.shape[1:])
-        if len(flat) == shape[0] * shape[1]:
+        if self._is_full:
             return flat.reshape(shape)
         rows = np.full(shape, value, dtype=flat.dtype)
         rows[self._inside] = flat
@@ -88,10 +105,9 @@ def to_tensors(data: dict[str, Rows], kind: Any) -> dict[str, Any]:
     Raises:
         ValueError: the rows of a name differ in length, or hold something else than numbers.
     """
-    arrays = {name: _stack(name, rows) for name, rows in data.items()}
-    kind = getattr(kind, "value", kind)
     if kind == "pt":
-        return {name: torch.from_numpy(array) for name, array in arrays.items()}
+        return {name: torch.from_numpy(_stack(name, rows)) for name, rows in data.items()}
+    arrays = {name: _stack(name, rows) for name, rows in data.items()}
     return arrays if kind == "np" else BatchEncoding(arrays, tensor_type=kind).data
 
 

@@ -16,6 +16,8 @@ def as_batch(text: Any, pair: Any, is_split: bool) -> tuple[list[Any], list[Any]
     Raises:
         ValueError: something in it is no text.
     """
+    if isinstance(text, str) and pair is None and not is_split:
+        return [text], None, False
     text, is_batch = _listed(text, "text", is_split)
     texts = text if is_batch else [text]
     if pair is None:

@@ -1,5 +1,6 @@
 """The tokenizer's face: calls, words, decoding, corpora, saving, refusals."""
 
+import inspect
 import json
 import unicodedata
 
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import AutoTokenizer
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from vocabless import VocablessTokenizer
 
@@ -45,6 +46,42 @@ def test_texts_pairs_tuples_and_words_are_read_alike():
     assert tokenizer(["a", "b"], ["c"], is_split_into_words=True)["input_ids"] == one
     assert tokenizer(np.array(["a b"]), ["c"])["input_ids"] == [one]
     assert tokenizer(text for text in ["a b"])["input_ids"] == [tokenizer("a b")["input_ids"]]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"text_pair": "and more"},
+        {"padding": True},
+        {"padding": "max_length", "max_length": 9, "return_tensors": "np"},
+        {"truncation": True, "max_length": 4, "return_overflowing_tokens": True, "stride": 1},
+        {"max_length": 4},
+        {"padding": True, "truncation": "longest_first", "pad_to_multiple_of": 4, "max_length": 8},
+        {"padding": "max_length", "truncation": True},
+        {"text_target": "a label"},
+        {"tokenizer_kwargs": {"add_special_tokens": False}},
+        {"return_special_tokens_mask": True, "return_attention_mask": False, "return_length": True, "verbose": False},
+    ],
+    ids=str,
+)
+def test_a_call_means_what_the_library_means(options):
+    tokenizer = VocablessTokenizer(model_max_length=12)
+    text = "The cat, of course, walked and talked."
+    ours, library = tokenizer(text, **options), PreTrainedTokenizerBase.__call__(tokenizer, text, **options)
+    assert ours.keys() == library.keys()
+    assert all(np.array_equal(ours[name], library[name]) for name in library)
+    assert inspect.signature(tokenizer) == inspect.signature(super(VocablessTokenizer, tokenizer).__call__)
+
+
+def test_a_call_warns_and_refuses_as_the_library_does():
+    tokenizer = VocablessTokenizer()
+    with pytest.warns(UserWarning, match="`max_length` is ignored"):
+        tokenizer("a", padding=True, max_length=3, truncation=False)
+    with pytest.raises(ValueError, match="not a multiple of pad_to_multiple_of"):
+        tokenizer("a", padding=True, truncation=True, max_length=5, pad_to_multiple_of=8)
+    with pytest.raises(ValueError, match="either `text` or `text_target`"):
+        tokenizer()
 
 
 @pytest.mark.parametrize("text", ["", " ", "\t\n\u200b\ufeff"])
