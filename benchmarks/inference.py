@@ -22,7 +22,7 @@ import torch
 from benchmarks.measure import Comparison, compare, parser_with_texts, prepare_threads, report
 from benchmarks.peers import Side, original, ours, read, sentences_of, stock, vocabulary
 from vocabless.conversion.onnx import write_graphs, write_settings
-from vocabless.conversion.onnx_graph import run_session, session_of
+from vocabless.conversion.onnx_graph import INPUT, run_session, session_of
 
 ROOT = Path(__file__).resolve().parent.parent
 BATCH = 32
@@ -144,11 +144,11 @@ def exported(subword: str, documents: list[str], folder: Path, rounds: int) -> l
         write_settings(side.model, side.tokenizer, folder / name)
         eager = side.tokenizer([EXAMPLE], max_length=16, padding="max_length", truncation=True, return_tensors="pt")
         for file, goal in zip(files, (3.5, 5.5), strict=True):
-            session = session_of(file, 1)
+            session, blocks = session_of(file, 1), {INPUT: eager["input_ids"].numpy()}
             rows.append(
                 compare(
                     f"1×16, {file.stem.removeprefix('model_').replace('model', 'fp32')}, {name} : eager torch",
-                    in_turn([lambda s=session, e=eager: run_session(s, e["input_ids"])] * 100),
+                    in_turn([lambda s=session, b=blocks: s.run(None, b)] * 100),
                     in_turn([side.forward(dict(eager))] * 100),
                     100,
                     "texts/s",

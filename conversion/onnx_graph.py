@@ -14,7 +14,8 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+from transformers.masking_utils import bidirectional_mask_function, eager_mask
 
 from vocabless.conversion.sources import first_words
 from vocabless.modeling.blocks import NUM_ELEMENTS, NUM_SPECIAL
@@ -26,6 +27,43 @@ INPUT = "input_ids"
 EXAMPLE_SHAPE = (3, 7)  # neither 0 nor 1, which the exporter takes for constants
 QUANTIZED_OPS = ["MatMul", "Gemm", "Gather"]  # Gather: tables of positions, buckets and bytes
 Proto = Any  # onnx.ModelProto; onnx itself is imported where it is used, since it is an optional requirement
+
+
+def attention(
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scaling: float, **kwargs: Any
+) -> tuple[Tensor, None]:
+    """Attention in the fewest operations: (B, heads, S, d) three times to (B, S, heads, d)."""
+    scores = query @ key.transpose(2, 3) * scaling + mask
+    return (scores.softmax(dim=-1) @ value).transpose(1, 2), None
+
+
+def additive_mask(*args: Any, **given: Any) -> Tensor:
+    """Returns what is added to the scores: (B, 1, 1, S), 0 for tokens, the least number for padding.
+
+    The library's way to the same makes a graph of twenty nodes; where not every token is seen from everywhere, as in
+    ModernBERT's windows, it is taken.
+    """
+    if given["mask_function"] is not bidirectional_mask_function:
+        return eager_mask(*args, **given)
+    tokens, dtype = given["attention_mask"], given["dtype"]
+    return (1 - tokens[:, None, None, :].to(dtype)) * torch.finfo(dtype).min
+
+
+ATTENTION = "vocabless-onnx"
+AttentionInterface.register(ATTENTION, attention)
+AttentionMaskInterface.register(ATTENTION, additive_mask)
+
+
+@contextmanager
+def plain_attention(model: PreTrainedModel) -> Iterator[None]:
+    """Lets the encoder of `model` attend by `attention` for a while."""
+    encoder = cast(VocablessModel, model.base_model).encoder
+    before = encoder.config._attn_implementation
+    encoder.set_attn_implementation(ATTENTION)
+    try:
+        yield
+    finally:
+        encoder.set_attn_implementation(before)
 
 
 class BlocksOnly(nn.Module):
@@ -66,12 +104,12 @@ def output_names(model: PreTrainedModel) -> list[str]:
 
 
 def attention_mask(blocks: Tensor) -> Tensor:
-    """Returns 1 for tokens and 0 for padding, (…, S) int64: no token's block begins with 0.
+    """Returns which are tokens rather than padding, (…, S) bool: no token's block begins with 0.
 
     >>> attention_mask(torch.tensor([[[2, 0], [102, 120], [3, 0], [0, 0]]])).tolist()
-    [[1, 1, 1, 0]]
+    [[True, True, True, False]]
     """
-    return (blocks[..., 0] > 0).long()
+    return blocks[..., 0] > 0
 
 
 def token_type_ids(blocks: Tensor) -> Tensor:
@@ -81,7 +119,7 @@ def token_type_ids(blocks: Tensor) -> Tensor:
     [[0, 0, 0, 1, 1, 0]]
     """
     ends = (blocks[..., 0] == SEP).long()
-    return (ends.cumsum(dim=-1) > ends).long() * attention_mask(blocks)
+    return ((ends.cumsum(dim=-1) > ends) & attention_mask(blocks)).long()
 
 
 def hashed(front_end: Ngram, blocks: Tensor) -> Tensor:
@@ -96,7 +134,7 @@ def hashed(front_end: Ngram, blocks: Tensor) -> Tensor:
         torch._check(sizes <= longest)
         torch._check(longest <= block_size)
         units = units[:, :longest]
-    return front_end.hash_units(units)[inverse].unflatten(0, blocks.shape[:-1])
+    return front_end.hash_units(units).index_select(0, inverse).unflatten(0, blocks.shape[:-1])
 
 
 def export(model: PreTrainedModel, has_pairs: bool) -> Proto:
@@ -107,19 +145,19 @@ def export(model: PreTrainedModel, has_pairs: bool) -> Proto:
     """
     example = example_blocks(model)
     axes = {0: "batch", example.ndim - 2: "sequence"} | ({1: "choices"} if example.ndim == 4 else {})
-    wrapped = BlocksOnly(model, has_pairs).eval()
+    wrapped, names = BlocksOnly(model, has_pairs).eval(), output_names(model)
     kind = cast(Any, model.config).encoder_config.model_type
     limits = {"sequence": cast(VocablessModel, model.base_model).max_tokens}
     dynamic = {INPUT: {axis: torch.export.Dim(name, max=limits.get(name)) for axis, name in axes.items()}}
     try:
-        with _quiet():
+        with _quiet(), plain_attention(model):
             # In two steps: `torch.onnx.export` alone would make constants of dimensions that it cannot keep dynamic.
             traced = torch.export.export(wrapped, (example,), dynamic_shapes=dynamic, strict=False)
             program = torch.onnx.export(
                 traced,
                 dynamo=True,
                 input_names=[INPUT],
-                output_names=output_names(model),
+                output_names=names,
                 custom_translation_table=_shifts(),
                 verbose=False,
             )

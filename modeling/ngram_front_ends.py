@@ -7,6 +7,7 @@ The hashes are integer arithmetic on tensors, so that they export with the model
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 from transformers import initialization as init
 
 from .blocks import NUM_SPECIAL, SPECIAL_NAMES, FrontEnd, at_least_one
@@ -31,6 +32,7 @@ class Ngram(FrontEnd):
     """
 
     seeds: Tensor  # (D,) int64, values 1 to B − 1
+    before: Tensor  # (D,) int64, n − 1 for the n-grams that each dimension pools
     special_blocks: Tensor  # (5, K) int64, the special tokens' names as ordinary blocks
 
     def __init__(self, block_size: int, embedding_size: int, *, ngram_sizes: int = 3, seed: int = 0) -> None:
@@ -40,11 +42,13 @@ class Ngram(FrontEnd):
         if max(map(len, SPECIAL_NAMES)) > block_size:
             raise ValueError(f"ngram and random hash the name '[MASK]', so block_size={block_size} must be at least 6.")
         self.register_buffer("seeds", hash_seeds(seed, embedding_size), persistent=False)
+        self.register_buffer("before", self._before(), persistent=False)
         self.register_buffer("special_blocks", self._special_blocks(), persistent=False)
         self._cache = UnitCache(embedding_size)
 
     def init_weights(self, std: float) -> None:
         init.copy_(self.seeds, hash_seeds(self.seed, self.embedding_size))
+        init.copy_(self.before, self._before())
         init.copy_(self.special_blocks, self._special_blocks())
 
     @property
@@ -71,24 +75,26 @@ class Ngram(FrontEnd):
 
     def hash_units(self, elements: Tensor) -> Tensor:
         """Maps units spelled out, (…, K) int64, to (…, D) float32."""
-        parts = []
-        hashes = torch.zeros_like(elements)
+        hashes = last = elements  # of the n-grams from each place on, and their last elements; 0 beyond the unit's end
+        totals = []
         for n, seeds in enumerate(self.seeds.split(self.widths), start=1):
-            # hashes[..., i] of the n-gram from i on: Horner's rule, one more element at each n
-            count = elements.shape[-1] - n + 1
-            if count < 1:
-                parts.append(elements.new_zeros((*elements.shape[:-1], len(seeds)), dtype=torch.float32))
-                continue
-            hashes = (hashes[..., :count] * HASH_BASE + elements[..., n - 1 :]) % MODULUS
-            whole = (elements[..., n - 1 :] > 0).unsqueeze(-1)
-            total = (spread(hashes, seeds) * whole).sum(dim=-2)
-            parts.append(scale(total) / whole.sum(dim=-2).clamp(min=1))
-        return torch.cat(parts, dim=-1)
+            if n > 1:  # Horner's rule
+                last = last[..., 1:]
+                hashes = torch.where(last > 0, hashes[..., :-1] * HASH_BASE + last, 0)
+            if HASH_BASE**n > MODULUS:
+                hashes = hashes % MODULUS
+            totals.append(spread(hashes, seeds).sum(dim=-2))
+        places = (elements.shape[-1] - self.before).clamp(min=0)
+        counts = ((elements > 0).sum(dim=-1, keepdim=True) - self.before).clamp(min=1)
+        return scale(torch.cat(totals, dim=-1), places) / counts
 
     def spelled(self, blocks: Tensor) -> Tensor:
         """Returns `blocks` with the letters of their names in place of special tokens."""
-        names = self.special_blocks[blocks[..., 0].clamp(max=NUM_SPECIAL - 1)]
+        names = F.embedding(blocks[..., 0].clamp(max=NUM_SPECIAL - 1), self.special_blocks)
         return torch.where(blocks[..., :1] < NUM_SPECIAL, names, blocks)
+
+    def _before(self) -> Tensor:
+        return torch.tensor([n for n, width in enumerate(self.widths) for _ in range(width)])
 
     def _special_blocks(self) -> Tensor:
         spelled = [[byte + NUM_SPECIAL for byte in name.encode()] for name in SPECIAL_NAMES]
@@ -109,25 +115,27 @@ class Random(Ngram):
         for position in range(1, elements.shape[-1]):
             longer = (hashes * HASH_BASE + elements[..., position]) % MODULUS
             hashes = torch.where(elements[..., position] > 0, longer, hashes)
-        return scale(spread(hashes, self.seeds))
+        return scale(spread(hashes, self.seeds), 1)
 
 
 def spread(hashes: Tensor, seeds: Tensor) -> Tensor:
-    """Returns each hash as a vector of integers within ±B/2: P = s ⊗ h, P %= B, P −= (P > B/2)·B.
+    """Returns each hash as a vector of integers, P + ⌊B/2⌋ with P = s ⊗ h, P %= B, P −= (P > B/2)·B.
 
-    Source: EELBERT 3.2, Algorithm 1; `scale` is its last step.
+    B is odd, so that this is the remainder of s ⊗ h + ⌊B/2⌋. Source: EELBERT 3.2, Algorithm 1, up to its last step.
 
     Args:
-        hashes: (…) int64, values 0 to B − 1.
+        hashes: (…) int64, values 0 to B − 1; 0 gives P = 0.
         seeds: (D,) int64, values 1 to B − 1.
+
+    Returns:
+        (…, D) int64, values 0 to B − 1.
     """
-    product = (hashes.unsqueeze(-1) * seeds) % MODULUS
-    return product - (product > MODULUS // 2) * MODULUS
+    return (hashes.unsqueeze(-1) * seeds + MODULUS // 2) % MODULUS
 
 
-def scale(integers: Tensor) -> Tensor:
-    """Returns P / (B/2), float32: [−1, 1] for one hash. Sums are taken before, where they are exact."""
-    return integers.to(torch.float32) / (MODULUS / 2)
+def scale(sums: Tensor, count: Tensor | int) -> Tensor:
+    """Returns P / (B/2), float32, for sums of `count` results of `spread`: [−1, 1] for one. Integer sums are exact."""
+    return (sums - count * (MODULUS // 2)).to(torch.float32) / (MODULUS / 2)
 
 
 def hash_seeds(seed: int, count: int) -> Tensor:

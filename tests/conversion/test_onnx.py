@@ -22,7 +22,7 @@ from vocabless.modeling.ngram_front_ends import Ngram, Random
 from vocabless.tokenization.splitters import WordSplitter
 from vocabless.variants import VARIANTS
 
-pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
+onnxruntime = pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
 pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "onnx_inference.py"
@@ -124,7 +124,7 @@ def test_the_command_writes_both_files_and_reports_differences_sizes_and_latenci
 def test_the_input_alone_says_what_is_padding_and_which_text_is_the_second(exported) -> None:
     model, tokenizer, target, _ = exported
     inputs = tokenizer(TEXTS[:2], ["Yes, it was.", "No"], padding=True, return_tensors="pt")
-    assert torch.equal(onnx_graph.attention_mask(inputs["input_ids"]), inputs["attention_mask"])
+    assert torch.equal(onnx_graph.attention_mask(inputs["input_ids"]), inputs["attention_mask"].bool())
     assert torch.equal(onnx_graph.token_type_ids(inputs["input_ids"]), inputs["token_type_ids"])
     with torch.no_grad():
         expected = model(**inputs).logits.numpy()
@@ -219,6 +219,27 @@ def test_a_full_target_a_strange_model_and_missing_parts_are_refused(checkpoint_
     (source / "model.safetensors").unlink()
     assert "model.safetensors" in refusal(source, target)
     assert not target.exists()
+
+
+@pytest.mark.parametrize(("kind", "pad"), [("modernbert", 0), ("mpnet", 1)])  # windows; attention of its own
+def test_an_encoder_keeps_its_own_way_of_attending(kind, pad) -> None:
+    shape = {"model_type": kind, "num_hidden_layers": 2, "local_attention": 8, "global_attn_every_n_layers": 2}
+    shape |= {f"{name}_token_id": None for name in ("bos", "eos", "cls", "sep")} | {"pad_token_id": pad}
+    torch.manual_seed(0)
+    model = vocabless.VocablessForTokenClassification(
+        load_config("hashformer-lsh-proj-tiny", encoder_config=shape)
+    ).eval()
+    before = model.vocabless.encoder.config._attn_implementation
+    proto = onnx_graph.export(model, has_pairs=False)
+    assert model.vocabless.encoder.config._attn_implementation == before
+    session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    texts = ["a bc " * 20, "de"]
+    inputs = load_tokenizer("hashformer-lsh-proj-tiny")(texts, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        logits = model(**inputs).logits.numpy()
+    tokens = inputs["attention_mask"].bool().numpy()
+    found = session.run(None, {"input_ids": inputs["input_ids"].numpy()})[0]
+    assert found[tokens] == pytest.approx(logits[tokens], abs=1e-6)
 
 
 def test_an_encoder_whose_graph_depends_on_the_length_is_refused(checkpoint_of, tmp_path) -> None:

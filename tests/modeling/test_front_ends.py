@@ -326,7 +326,7 @@ def test_the_hashes_of_the_word_hello_never_change() -> None:
 
 def test_spread_stays_within_one_and_wraps_at_half_the_modulus() -> None:
     half = MODULUS // 2
-    values = scale(spread(torch.tensor([0, 1, half, half + 1, MODULUS - 1]), torch.tensor([1])))
+    values = scale(spread(torch.tensor([0, 1, half, half + 1, MODULUS - 1]), torch.tensor([1])), 1)
     assert values.flatten().tolist() == pytest.approx([0, 2 / MODULUS, 1, -1, -2 / MODULUS], abs=1e-7)
 
 
