@@ -158,7 +158,6 @@ def export(model: PreTrainedModel, has_pairs: bool) -> Proto:
                 dynamo=True,
                 input_names=[INPUT],
                 output_names=names,
-                custom_translation_table=_shifts(),
                 verbose=False,
             )
     except RuntimeError as error:
@@ -210,25 +209,6 @@ def quantize(proto: Proto, file: str | os.PathLike[str]) -> None:
             proto, file, op_types_to_quantize=QUANTIZED_OPS, weight_type=QuantType.QInt8, reduce_range=True
         )
     onnx.save(without_notes(onnx.load(file)), file)
-
-
-def _shifts() -> dict[Any, Any]:
-    """The exporter knows torch's functions for shifting bits, but not the operators << and >>."""
-    import onnx
-    import onnxscript
-
-    op: Any = onnxscript.opset20
-    unsigned, signed = onnx.TensorProto.UINT64, onnx.TensorProto.INT64
-
-    def shift(direction: str) -> Any:
-        def translate(value: Any, by: Any) -> Any:
-            shifted = op.BitShift(op.Cast(value, to=unsigned), op.Cast(by, to=unsigned), direction=direction)
-            return op.Cast(shifted, to=signed)
-
-        return translate
-
-    operators = torch.ops.aten
-    return {operators.__rshift__.Tensor: shift("RIGHT"), operators.__lshift__.Tensor: shift("LEFT")}
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from vocabless.modeling.blocks import NUM_ELEMENTS, NUM_SPECIAL, SPECIAL_NAMES, to_bytes
-from vocabless.modeling.digest_front_ends import codewords, unpack_bits
+from vocabless.modeling.digest_front_ends import codewords
 from vocabless.modeling.front_ends import FRONT_ENDS, FrontEnd, build_front_end
 from vocabless.modeling.ngram_front_ends import HASH_BASE, MODULUS, hash_seeds, scale, spread
 
@@ -85,7 +85,7 @@ def assert_equals_oracle(front_end: FrontEnd, blocks: list[Block], oracle, toler
 
 
 def test_the_papers_codewords_come_out() -> None:
-    bits = unpack_bits(torch.tensor([0b10100100, 0b00010000]), 12)
+    bits = build("add", 2, 4, num_bits=12).unpack_bits(torch.tensor([0b10100100, 0b00010000]))
     assert bits.tolist() == [1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1]
     assert codewords(bits, 4).tolist() == [10, 4, 1]
 
@@ -98,7 +98,7 @@ def test_the_last_codeword_of_128_bits_has_eight() -> None:
 @pytest.mark.parametrize(("block_size", "num_bits"), [(1, 1), (1, 8), (2, 9), (16, 128), (16, 121), (53, 420)])
 def test_bits_are_the_big_endian_bits_of_the_block(block_size: int, num_bits: int) -> None:
     blocks = specials_and(digests(block_size, 300))
-    got = unpack_bits(to_bytes(tensor(blocks)), num_bits)[0].tolist()
+    got = build("add", block_size, 4, num_bits=num_bits).unpack_bits(to_bytes(tensor(blocks)))[0].tolist()
     assert got == [bits_of(block, num_bits) for block in blocks]
 
 
