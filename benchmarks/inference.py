@@ -21,6 +21,7 @@ import torch
 
 from benchmarks.measure import Comparison, compare, parser_with_texts, prepare_threads, report
 from benchmarks.peers import Side, original, ours, read, sentences_of, stock, vocabulary
+from vocabless import load_tokenizer
 from vocabless.conversion.onnx import write_graphs, write_settings
 from vocabless.conversion.onnx_graph import INPUT, run_session, session_of
 
@@ -115,7 +116,10 @@ def base(wordpiece: str, bpe: str, texts: list[str], rounds: int) -> list[Compar
         side, peer = ours(name), original(name, wordpiece)
         words = (side.tokenizer.model_max_length - 2) * 4 // 5  # punctuation marks are tokens of their own
         long = " ".join(" ".join(texts).split()[:words])
-        rows.append(from_text(f"the same {words} words: {name} : its original", side, peer, [long], 1, rounds, goal))
+        windows = side._replace(tokenizer=load_tokenizer("ewe-bert-bytes-base"))
+        for one, units in ((side, ""), (windows, " in windows of 16 bytes")):
+            row = f"the same {words} words{units}: {name} : its original"
+            rows.append(from_text(row, one, peer, [long], 1, rounds, goal))
     return rows
 
 
