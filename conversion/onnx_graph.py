@@ -46,7 +46,7 @@ def additive_mask(*args: Any, **given: Any) -> Tensor:
     if given["mask_function"] is not bidirectional_mask_function:
         return eager_mask(*args, **given)
     tokens, dtype = given["attention_mask"], given["dtype"]
-    return (1 - tokens[:, None, None, :].to(dtype)) * torch.finfo(dtype).min
+    return torch.where(tokens[:, None, None, :], torch.zeros((), dtype=dtype), torch.finfo(dtype).min)
 
 
 ATTENTION = "vocabless-onnx"
@@ -130,7 +130,7 @@ def hashed(front_end: Ngram, blocks: Tensor) -> Tensor:
     units, inverse = front_end.spelled(blocks).flatten(0, -2).unique(dim=0, return_inverse=True)
     sizes, block_size = front_end.ngram_sizes, front_end.block_size
     if not isinstance(front_end, Random) and sizes <= block_size:
-        longest = (units > 0).sum(dim=-1).amax(dim=0).clamp(min=sizes).item()
+        longest = (units.amax(dim=0) > 0).sum().clamp(min=sizes).item()
         torch._check(sizes <= longest)
         torch._check(longest <= block_size)
         units = units[:, :longest]

@@ -70,7 +70,7 @@ class Ngram(FrontEnd):
     def hash_distinct(self, blocks: Tensor) -> Tensor:
         """Maps distinct blocks, (n, K) int64, to (n, D) float32, each as far as the longest one reaches."""
         units = self.spelled(blocks)
-        longest = int((units > 0).sum(dim=-1).amax()) if len(units) else 1
+        longest = int((units.amax(dim=0) > 0).sum()) if len(units) else 1
         return self.hash_units(units[:, :longest])  # sums of integers: what is cut off changes nothing
 
     def hash_units(self, elements: Tensor) -> Tensor:
