@@ -24,8 +24,8 @@ PAD, UNK, CLS, SEP, MASK = range(NUM_SPECIAL)
 MAX_NGRAM = 4
 _MASK64 = (1 << 64) - 1
 _CHUNK = 1 << 17  # numbers that `_rolled_products` sums at a time: half a megabyte, to stay in the cache
-_PART = 32  # features of a unit that are summed one after the other; with more it has several parts,
-_MOST_PARTS = 256  # or longer ones
+_PART = 32  # features of a unit that are summed one after the other; what has more is summed in several parts,
+_MOST_PARTS = 256  # at most so many; beyond that the parts grow
 
 
 def splitmix64(seed: int, count: int) -> NDArray[np.uint64]:

@@ -198,13 +198,15 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         layout = Layout(lengths, width, padding_side or self.padding_side)
 
         blocks = table.take(np.array(tokens, dtype=np.intp), axis=0)
-        data: dict[str, Rows] = {"input_ids": layout.spread(blocks, PAD)}
+        data: dict[str, Rows] = {"input_ids": layout.spread(blocks, PAD_VALUES["input_ids"])}
         if self._wants("token_type_ids", return_token_type_ids):
-            data["token_type_ids"] = layout.spread(type_ids(segments), 0) if pairs else layout.zeros()
+            types = layout.spread(type_ids(segments), PAD_VALUES["token_type_ids"]) if pairs else layout.zeros()
+            data["token_type_ids"] = types
         if self._wants("attention_mask", return_attention_mask):
             data["attention_mask"] = layout.mask()
         if return_special_tokens_mask:
-            data["special_tokens_mask"] = layout.spread((blocks[:, 0] < NUM_SPECIAL).astype(np.int64), 1)
+            special = (blocks[:, 0] < NUM_SPECIAL).astype(np.int64)
+            data["special_tokens_mask"] = layout.spread(special, PAD_VALUES["special_tokens_mask"])
         encodings = BlockEncodings(self._splitter, samples, rows, self._special_names, layout, add_special_tokens)
         if return_offsets_mapping:
             data["offset_mapping"] = [encoding.offsets for encoding in encodings]
