@@ -21,8 +21,12 @@ from datasets import Dataset
 from transformers import HfArgumentParser
 from transformers.utils import logging as transformers_logging
 
-from vocabless.conversion.uploads import check_run_upload, upload_run
-from vocabless.training.finetuning import (
+from vocabless.saving.run_folder import RESULTS, write_json
+from vocabless.saving.uploads import check_run_upload, upload_run
+from vocabless.training.finetuning.glue import Report, find_glue_tasks, read_baseline
+from vocabless.training.finetuning.glue_tasks import load_glue_task
+from vocabless.training.finetuning.own_tasks import load_own_task
+from vocabless.training.finetuning.runs import (
     GlueArguments,
     GlueTrainingArguments,
     all_versions,
@@ -31,14 +35,10 @@ from vocabless.training.finetuning import (
     identity,
     run_folder,
 )
-from vocabless.training.glue import Report, find_glue_tasks, read_baseline
-from vocabless.training.glue_tasks import load_glue_task
-from vocabless.training.own_tasks import load_own_task
+from vocabless.training.finetuning.starting_models import Start
+from vocabless.training.finetuning.task_files import read_files, read_hub
+from vocabless.training.finetuning.tasks import Columns, Task
 from vocabless.training.recipes import parse_with_recipe
-from vocabless.training.run_folder import RESULTS, write_json
-from vocabless.training.starting_models import Start
-from vocabless.training.task_files import read_files, read_hub
-from vocabless.training.tasks import Columns, Task
 
 TABLE = "table.md"
 

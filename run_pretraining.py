@@ -20,13 +20,11 @@ from datasets import Dataset, concatenate_datasets
 from transformers import DataCollatorForTokenClassification, HfArgumentParser, set_seed
 
 from vocabless import VocablessForPreTraining, VocablessTokenizer
-from vocabless.conversion.checkpoint import loads_without_package, save_checkpoint
-from vocabless.conversion.model_card import write_card
-from vocabless.conversion.uploads import check_run_upload, upload_run
-from vocabless.training.corpus import AnyDataset, load_text, mix, own_part, prepare
-from vocabless.training.corruption import OBJECTIVES, MaskedTokens, Objective, ShuffleRandom
-from vocabless.training.learners import Learner, load_learner, published_objective, subword_kind
-from vocabless.training.pretraining import (
+from vocabless.saving.checkpoint import loads_without_package, save_checkpoint
+from vocabless.saving.model_card import write_card
+from vocabless.saving.run_folder import HUB_ARGUMENTS, RESULTS, claim, versions, write_json
+from vocabless.saving.uploads import check_run_upload, upload_run
+from vocabless.training.pretraining.arguments import (
     PretrainingArguments,
     PretrainingTrainingArguments,
     Speed,
@@ -35,11 +33,15 @@ from vocabless.training.pretraining import (
     measure,
     predictions,
 )
+from vocabless.training.pretraining.card import card_facts
+from vocabless.training.pretraining.corruption import OBJECTIVES, MaskedTokens, Objective, ShuffleRandom
+from vocabless.training.pretraining.learners import Learner, load_learner, published_objective, subword_kind
+from vocabless.training.pretraining.packing import AnyDataset, mix, own_part, prepare
+from vocabless.training.pretraining.sequences import PretrainingDataset, PretrainingStream
+from vocabless.training.pretraining.showcase import showcase
 from vocabless.training.recipes import parse_with_recipe
-from vocabless.training.run_folder import HUB_ARGUMENTS, RESULTS, claim, versions, write_json
-from vocabless.training.sequences import PretrainingDataset, PretrainingStream
-from vocabless.training.showcase import showcase
-from vocabless.training.subword import train_subword
+from vocabless.training.texts.corpora import load_text
+from vocabless.training.texts.subword import train_subword
 from vocabless.training.trainer import ResumableTrainer
 
 STREAMED_DOCUMENTS = 200_000  # that a subword tokenizer is trained on where the corpus has no end
@@ -99,7 +101,7 @@ def run(arguments: PretrainingArguments, training: PretrainingTrainingArguments)
     )
     outcome = trainer.resume()
     after = trainer.evaluate()
-    weights = trainer.whole_weights()
+    weights = trainer.full_state_dict()
     if trainer.is_world_process_zero():
         results = {
             "train": outcome.metrics,
@@ -136,7 +138,7 @@ def _finish(
         print(f"{measured:20} {values[0]:8.4f} {values[1]:8.4f}")
     print()
     if isinstance(learner.tokenizer, VocablessTokenizer):
-        write_card(folder, learner.model, learner.tokenizer.block_size, results)
+        write_card(folder, learner.model, learner.tokenizer.block_size, card_facts(results))
         model = type(learner.model).from_pretrained(folder)
         if isinstance(model, VocablessForPreTraining):
             words = [str(unit) for unit in learner.tokenizer.unit_splitter.units(text) if str(unit).isalpha()]

@@ -23,7 +23,7 @@ from benchmarks.measure import Comparison, compare, parser_with_texts, prepare_t
 from benchmarks.peers import Side, original, ours, read, sentences_of, stock, vocabulary
 from vocabless import load_tokenizer
 from vocabless.conversion.onnx import write_graphs, write_settings
-from vocabless.conversion.onnx_graph import INPUT, run_session, session_of
+from vocabless.conversion.onnx_export.graph import INPUT, run_session, session_of
 
 ROOT = Path(__file__).resolve().parent.parent
 BATCH = 32

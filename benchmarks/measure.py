@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from vocabless.training.run_folder import versions
+from vocabless.saving.run_folder import versions
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ from transformers import (
 )
 
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
-from vocabless.training.baselines import load_baseline_config, load_baseline_tokenizer
-from vocabless.training.corpus import load_text
-from vocabless.training.sentences import sentences
-from vocabless.training.subword import train_subword
+from vocabless.stock_shapes import load_shape_config, load_shape_tokenizer
+from vocabless.training.texts.corpora import load_text
+from vocabless.training.texts.sentences import sentences
+from vocabless.training.texts.subword import train_subword
 
 
 class Side(NamedTuple):
@@ -59,8 +59,8 @@ def ours(variant: str, subword: str | os.PathLike[str] | None = None, **kwargs: 
 
 def stock(name: str, subword: str | os.PathLike[str], max_length: int = 512) -> Side:
     """Returns a stock shape, for instance `bert-tiny`, with the vocabulary of `subword`."""
-    tokenizer = load_baseline_tokenizer(name, subword, max_length)
-    config = load_baseline_config(name, len(tokenizer), max_length, num_labels=2)
+    tokenizer = load_shape_tokenizer(name, subword, max_length)
+    config = load_shape_config(name, len(tokenizer), max_length, num_labels=2)
     return Side(tokenizer, classifier(config))
 
 

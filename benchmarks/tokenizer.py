@@ -16,7 +16,7 @@ from transformers import PreTrainedTokenizerBase
 from benchmarks.measure import compare, parser_with_texts, prepare_threads, report
 from benchmarks.peers import read, sentences_of, vocabulary, words_of
 from vocabless import load_tokenizer
-from vocabless.training.baselines import load_baseline_tokenizer
+from vocabless.stock_shapes import load_shape_tokenizer
 
 CODERS = {"md5": "hashformer-md5-pool-tiny", "utf8": "ewe-bert-tiny", "lsh": "hashformer-lsh-proj-tiny"}
 BATCH = 32
@@ -57,7 +57,7 @@ def main() -> None:
     random.Random(0).shuffle(distinct)
     new_words = [" ".join(distinct[start : start + 20]) for start in range(0, min(len(distinct), 40_000), 20)]
     with tempfile.TemporaryDirectory() as folder:
-        peer = load_baseline_tokenizer("bert-tiny", vocabulary(documents, "wordpiece", 30_000, folder), 10**9)
+        peer = load_shape_tokenizer("bert-tiny", vocabulary(documents, "wordpiece", 30_000, folder), 10**9)
     rows = []
     for coder, variant in CODERS.items():
         tokenizer = load_tokenizer(variant, model_max_length=10**9)

@@ -21,11 +21,11 @@ from transformers import DataCollatorForTokenClassification
 
 from benchmarks.measure import Comparison, compare, parser_with_texts, prepare_threads, report
 from benchmarks.peers import read, vocabulary, words_of
-from vocabless.training.baselines import load_baseline_tokenizer
-from vocabless.training.corpus import prepare
-from vocabless.training.corruption import MaskedTokens, Objective, ShuffleRandom
-from vocabless.training.learners import Learner, load_learner
-from vocabless.training.sequences import PretrainingDataset
+from vocabless.stock_shapes import load_shape_tokenizer
+from vocabless.training.pretraining.corruption import MaskedTokens, Objective, ShuffleRandom
+from vocabless.training.pretraining.learners import Learner, load_learner
+from vocabless.training.pretraining.packing import prepare
+from vocabless.training.pretraining.sequences import PretrainingDataset
 
 
 def preparation(documents: Dataset, subword: str, variant: str, processes: int, rounds: int) -> list[Comparison]:
@@ -37,7 +37,7 @@ def preparation(documents: Dataset, subword: str, variant: str, processes: int, 
     datasets.disable_caching()
     words = words_of(documents["text"])
     codec = load_learner(variant, "shuffle-random", 128).codec
-    peer = load_baseline_tokenizer("bert-tiny", subword, max_length=10**9)
+    peer = load_shape_tokenizer("bert-tiny", subword, max_length=10**9)
     given: dict[str, Any] = {"batched": True, "num_proc": processes}
 
     def lean(batch: dict[str, Any]) -> dict[str, Any]:

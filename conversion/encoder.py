@@ -17,11 +17,11 @@ from typing import Any
 from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, set_seed
 
 from vocabless import VocablessModel, VocablessTokenizer, load_config, load_tokenizer
-from vocabless.conversion.distillation import Agreement, Distillation, distill
-from vocabless.conversion.stock_models import load_stock_config, load_stock_model, load_stock_tokenizer
-from vocabless.conversion.targets import free_folder, write_checkpoint
 from vocabless.modeling.stock_encoders import arguments_of
-from vocabless.training.run_folder import RESULTS, versions, write_json
+from vocabless.saving.run_folder import RESULTS, versions, write_json
+from vocabless.saving.stock_models import load_stock_config, load_stock_model, load_stock_tokenizer
+from vocabless.saving.targets import free_folder, write_checkpoint
+from vocabless.training.distillation.recovery import Agreement, Distillation, distill
 from vocabless.variants import find_variant
 
 LEARNING_RATES = {False: 5e-3, True: 5e-4}  # of the front end alone, of the encoder too
@@ -117,7 +117,7 @@ def swap(model: VocablessModel, original: PreTrainedModel, source: str, variant:
     if size != row.block_size:
         given["coder_options"] = {**row.coder[1], "block_size": size}
         given |= {"splitter_options": {"window": size}} if row.splitter == "bytes" else {}
-    tokenizer = load_tokenizer(variant, subword=source if row.takes_subword else None, **given)
+    tokenizer = load_tokenizer(variant, subword=source if row.reads_subwords else None, **given)
     return Swapped(model, tokenizer, len(kept), sorted(set(tensors) - set(kept)))
 
 

@@ -19,12 +19,12 @@ import transformers
 from torch import Tensor, nn
 from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from vocabless.conversion.stock_models import load_stock_config, load_stock_model, load_stock_tokenizer
-from vocabless.conversion.targets import free_folder, write_checkpoint
 from vocabless.modeling.ngram_front_ends import Ngram
+from vocabless.saving.stock_models import load_stock_config, load_stock_model, load_stock_tokenizer
+from vocabless.saving.targets import free_folder, write_checkpoint
 from vocabless.tokenization.block_coders import Utf8Coder, widen
-from vocabless.variants import NGRAM_BLOCK
 
+NGRAM_BLOCK = 32  # bytes of a block; those of the eelbert variants
 TOKENS_AT_A_TIME = 4096
 
 

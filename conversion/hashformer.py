@@ -27,8 +27,8 @@ from vocabless import (
     load_config,
     load_tokenizer,
 )
-from vocabless.conversion.sources import check_names, read_checkpoint
-from vocabless.conversion.targets import free_folder, write_checkpoint
+from vocabless.saving.sources import check_names, read_checkpoint
+from vocabless.saving.targets import free_folder, write_checkpoint
 
 CODERS = ("md5", "lsh")
 ORDER = (1, 3, 0, 2, 4)  # the authors' rows of [PAD], [UNK], [CLS], [SEP], [MASK]

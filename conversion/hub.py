@@ -15,17 +15,21 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from transformers import PreTrainedModel, set_seed
 from transformers.utils.hub import cached_file
 
 from vocabless import VocablessModel, VocablessTokenizer, load_config, load_tokenizer
-from vocabless.conversion.checkpoint import load_checkpoint, loads_without_package, save_checkpoint
-from vocabless.conversion.model_card import CARD, write_card
-from vocabless.conversion.targets import free_folder
-from vocabless.conversion.uploads import check_upload, upload
-from vocabless.training.run_folder import ARGUMENTS, RESULTS
+from vocabless.saving.checkpoint import load_checkpoint, loads_without_package, save_checkpoint
+from vocabless.saving.model_card import CARD, RANDOM, UNKNOWN, write_card
+from vocabless.saving.run_folder import ARGUMENTS, RESULTS
+from vocabless.saving.targets import free_folder
+from vocabless.saving.uploads import check_upload, upload
+from vocabless.training.finetuning import card as finetuning_card
+from vocabless.training.pretraining import card as pretraining_card
 from vocabless.variants import VARIANTS
 
 COMES_ALONG = (CARD, ARGUMENTS, RESULTS)
@@ -83,17 +87,14 @@ def write_repository(source: str, folder: Path, subword: str | None = None) -> N
     if source in VARIANTS and not os.path.isdir(source):
         model, tokenizer = _fresh(source, subword)
         save_checkpoint(model, tokenizer, folder)
-        write_card(folder, model, tokenizer.block_size, {})
+        write_card(folder, model, tokenizer.block_size, RANDOM)
     else:
         model, tokenizer = load_checkpoint(source)
         save_checkpoint(model, tokenizer, folder)
         for name in COMES_ALONG:
             _copy(source, name, folder)
         if not (folder / CARD).is_file():
-            results = folder / RESULTS
-            write_card(
-                folder, model, tokenizer.block_size, json.loads(results.read_text()) if results.is_file() else None
-            )
+            write_card(folder, model, tokenizer.block_size, read_card_facts(folder))
     try:
         same = loads_without_package(model, tokenizer, folder)
     except RuntimeError as error:
@@ -105,6 +106,17 @@ def write_repository(source: str, folder: Path, subword: str | None = None) -> N
 def _fresh(variant: str, subword: str | None) -> tuple[PreTrainedModel, VocablessTokenizer]:
     set_seed(0)
     return VocablessModel(load_config(variant)), load_tokenizer(variant, subword)
+
+
+def read_card_facts(folder: Path) -> Mapping[str, Any]:
+    """Returns what the results of the run that made the checkpoint say of it, if it came with any."""
+    file = folder / RESULTS
+    results = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    if "floors" in results:
+        return finetuning_card.card_facts(results)
+    if "objective" in results:
+        return pretraining_card.card_facts(results)
+    return UNKNOWN
 
 
 def _copy(source: str, name: str, folder: Path) -> None:

@@ -18,13 +18,13 @@ from typing import Any, cast
 import torch
 from transformers import PreTrainedModel
 
-from vocabless.conversion.checkpoint import load_checkpoint
-from vocabless.conversion.onnx_graph import INPUT, export, output_names, quantize, session_of
-from vocabless.conversion.onnx_parity import Difference, differences, latencies, probes
-from vocabless.conversion.targets import free_folder
+from vocabless.conversion.onnx_export.graph import INPUT, export, output_names, quantize, session_of
+from vocabless.conversion.onnx_export.parity import Difference, differences, latencies, probes
 from vocabless.modeling.modeling_vocabless import VocablessModel
+from vocabless.saving.checkpoint import load_checkpoint
+from vocabless.saving.run_folder import write_json
+from vocabless.saving.targets import free_folder
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.run_folder import write_json
 
 TOLERANCE = 1e-4  # of fp32, in units of the largest output, or of 1 if that is smaller
 MODEL, MODEL_INT8, SETTINGS = "model.onnx", "model_int8.onnx", "inference.json"

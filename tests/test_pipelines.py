@@ -14,7 +14,7 @@ from transformers import pipeline
 
 import vocabless
 from vocabless import load_config, load_tokenizer
-from vocabless.conversion.checkpoint import WITHOUT_PACKAGE
+from vocabless.saving.checkpoint import WITHOUT_PACKAGE
 from vocabless.variants import VARIANTS
 
 NAMES = ["hashformer-lsh-proj-tiny", "eelbert-word-tiny", "eelbert-tiny", "ewe-bert-tiny"]
@@ -60,7 +60,7 @@ def folder_of(shrink, subwords, tmp_path_factory) -> Callable[[str, str], str]:
             labels = dict(enumerate(LABELS.get(head, ["LABEL_0", "LABEL_1"])))
             given = {"id2label": labels, "label2id": {label: index for index, label in labels.items()}}
             subword = subwords.get(VARIANTS[name].splitter, subwords["wordpiece"])
-            kind = "subword" if VARIANTS[name].takes_subword else "target"
+            kind = "subword" if VARIANTS[name].reads_subwords else "target"
             tokenizer = load_tokenizer(name, **{kind: subword})
             config = shrink(load_config(name, **given))
             config.target_vocab_size = tokenizer.target_tokenizer.get_vocab_size()

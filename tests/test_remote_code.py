@@ -14,8 +14,8 @@ from safetensors.torch import load_file, save_file
 
 import vocabless
 from vocabless import list_variants, load_config, load_tokenizer
-from vocabless.conversion.checkpoint import WITHOUT_PACKAGE
 from vocabless.modeling.configuration_vocabless import AUTO_MAP
+from vocabless.saving.checkpoint import WITHOUT_PACKAGE
 from vocabless.variants import VARIANTS
 
 TEXT = ["The quick brown fox, at 25 °C.", "naïve 日本語 😀"]

@@ -11,11 +11,11 @@ from transformers import AutoModel, AutoModelForSequenceClassification, AutoToke
 
 import run_glue
 from vocabless import VocablessForSequenceClassification, VocablessForTokenClassification, load_config, load_tokenizer
-from vocabless.training import finetuning
-from vocabless.training.encoded_examples import EncodedExamples
-from vocabless.training.glue import GLUE
-from vocabless.training.problems import Tagging
-from vocabless.training.tasks import Examples
+from vocabless.training.finetuning import runs as finetuning
+from vocabless.training.finetuning.encoded_examples import EncodedExamples
+from vocabless.training.finetuning.glue import GLUE
+from vocabless.training.finetuning.problems import Tagging
+from vocabless.training.finetuning.tasks import Examples
 from vocabless.training.trainer import ResumableTrainer
 
 MODEL = "hashformer-lsh-proj-tiny"

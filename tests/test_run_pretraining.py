@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer
 
 import run_pretraining
-from vocabless.training import pretraining
+from vocabless.training.pretraining import arguments as pretraining
 
 ROOT = Path(__file__).parent.parent
 QUICK = ["--max_steps", "6", "--save_steps", "2", "--logging_steps", "2", "--per_device_train_batch_size", "4",

@@ -14,7 +14,7 @@ from datasets import Dataset
 
 import vocabless
 from vocabless import load_config, load_tokenizer
-from vocabless.conversion.checkpoint import WITHOUT_PACKAGE
+from vocabless.saving.checkpoint import WITHOUT_PACKAGE
 
 st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
 

@@ -101,7 +101,7 @@ class ResumableTrainer(Trainer):
             prefetch_factor=self.args.dataloader_prefetch_factor,
         )
 
-    def whole_weights(self) -> dict[str, Tensor]:
+    def full_state_dict(self) -> dict[str, Tensor]:
         """Returns all weights by the names of the model itself, on the main process, however it was wrapped."""
         weights = self.accelerator.get_state_dict(self.model_wrapped) or {}  # None where another process has them
         return {name.replace("_orig_mod.", ""): weight for name, weight in weights.items()}  # torch.compile's prefix

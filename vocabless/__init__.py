@@ -16,6 +16,7 @@ from transformers import (
     AutoTokenizer,
 )
 
+from vocabless.loading import load_config, load_tokenizer
 from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.modeling.modeling_vocabless import (
     VocablessForMaskedLM,
@@ -27,7 +28,7 @@ from vocabless.modeling.modeling_vocabless import (
     VocablessModel,
 )
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.variants import list_variants, load_config, load_tokenizer
+from vocabless.variants import list_variants
 
 __version__ = "0.1.0"
 

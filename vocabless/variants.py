@@ -1,30 +1,16 @@
-"""The variants: every model of the family is one row of `VARIANTS`. Tests, cards and benchmarks read this table."""
+"""The table of variants: every model of the family is one row. Tests, cards and benchmarks read this table."""
 
 from __future__ import annotations
 
 import difflib
-import os
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from tokenizers import Tokenizer
-from transformers.utils.hub import cached_file
-
-from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.tokenization.block_coders import CODERS
-from vocabless.tokenization.components import read_subword
-from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
-# Turc et al. (2019), table 1: layers, width, heads; the feed-forward width is four times the width.
-SIZES = {
-    "uno": (2, 128, 2),
-    "tiny": (2, 128, 2),
-    "mini": (4, 256, 4),
-    "small": (4, 512, 8),
-    "base": (12, 768, 12),
-}
-NGRAM_BLOCK = 32  # bytes that a block of the n-gram variants holds
-SUBWORD = {"wordpiece": "google-bert/bert-base-uncased", "bpe": "FacebookAI/roberta-base"}
+Options = dict[str, Any]
+Component = tuple[str, Options]  # the name of a coder or a front end, and its options
 
 
 @dataclass(frozen=True)
@@ -32,146 +18,150 @@ class Variant:
     """One row of the table.
 
     Attributes:
-        name: family-coder-frontend[-extra]-size, also the name of its Hub repository.
+        name: family-coder-frontend[-extra]-size; also the name of its Hub repository.
         source: paper and section.
-        splitter: of the tokenizer; `wordpiece` and `bpe` are the `subword` splitter over that kind of tokenizer.
-        coder: of the tokenizer, with its options.
-        front_end: of the model, with its options.
+        splitter: of the tokenizer. `wordpiece` and `bpe` are the `subword` splitter over that kind of tokenizer.
+        coder: block coder of the tokenizer, and its options.
+        front_end: of the model, and its options.
+        size: a key of `encoder_shapes.SIZES`.
+        family: which model card template describes it.
         encoder: model type of the encoder.
-        size: a key of `SIZES`.
-        objective: `shuffle-random`, `mlm` or `none` (trained on the task alone).
+        objective: the published pre-training objective, `shuffle-random` or `mlm`; None if it had no pre-training.
+        lowercase: whether the `word` splitter lower-cases.
         max_length: tokens of a sequence.
-        encoder_options: what differs from the size's encoder.
+        max_positions: positions of the encoder; None is `max_length`.
         position_embeddings: whether the encoder keeps its table of positions.
+        encoder_options: arguments of the encoder's configuration that differ from the size's.
     """
 
     name: str
     source: str
     splitter: str
-    coder: tuple[str, dict[str, Any]]
-    front_end: tuple[str, dict[str, Any]]
-    encoder: str
+    coder: Component
+    front_end: Component
     size: str
-    objective: str = "shuffle-random"
+    family: str
+    encoder: str
+    objective: str | None = "shuffle-random"
+    lowercase: bool = True
     max_length: int = 512
-    encoder_options: dict[str, Any] = field(default_factory=dict)
+    max_positions: int | None = None
     position_embeddings: bool = True
+    encoder_options: Options = field(default_factory=dict)
 
     @property
-    def takes_subword(self) -> bool:
+    def reads_subwords(self) -> bool:
         """Whether its units are the tokens of a `tokenizers` tokenizer."""
-        return self.splitter in SUBWORD
+        return self.splitter in SUBWORD_TOKENIZERS
+
+    @property
+    def subwords(self) -> str:
+        """`wordpiece` or `bpe`: the subwords that it reads, or that masked LM over its words predicts."""
+        return self.splitter if self.reads_subwords else "wordpiece"
 
     @property
     def block_size(self) -> int:
-        """K."""
+        """K, bytes in a block."""
         name, options = self.coder
         return CODERS[name](**options).block_size
 
 
-def _hashformers() -> list[Variant]:
-    bucket = {"emb50k": 50_260, "emb1k": 1_033}
-    reads_bits = {"pool": "pool", "add": "add", "proj": "projection"}
+SUBWORD_TOKENIZERS = {"wordpiece": "google-bert/bert-base-uncased", "bpe": "FacebookAI/roberta-base"}
 
-    def row(
-        coder: str, name: str, size: str = "base", splitter: str = "word", source: str = "HashFormers 3.4, Table 2"
-    ) -> Variant:
-        writes: tuple[str, dict[str, Any]] = (coder, {})
-        if name in bucket:
-            if coder == "lsh":
-                writes = ("lsh-index", {"num_hyperplanes": bucket[name]})
-            reads: tuple[str, dict[str, Any]] = ("bucket", {"num_buckets": bucket[name]})
-        else:
-            reads = (reads_bits[name], {})
-        unit = "" if splitter == "word" else f"-{splitter}"
-        return Variant(f"hashformer-{coder}-{name}{unit}-{size}", source, splitter, writes, reads, "roberta", size)
+# Block coders.
+MD5: Component = ("md5", {})
+LSH: Component = ("lsh", {})
+LSH_420: Component = ("lsh", {"num_bits": 420})
+LSH_1K: Component = ("lsh-index", {"num_hyperplanes": 1_033})
+LSH_50K: Component = ("lsh-index", {"num_hyperplanes": 50_260})
+UTF8_8: Component = ("utf8", {"block_size": 8})
+UTF8_16: Component = ("utf8", {"block_size": 16})
+UTF8_32: Component = ("utf8", {"block_size": 32})
 
-    rows = []
-    for coder, section in (("md5", "3.2"), ("lsh", "3.5")):
-        rows += [row(coder, name, source=f"HashFormers {section}, Table 2") for name in bucket]
-        for name in reads_bits:
-            rows += [
-                row(coder, name),
-                *(
-                    row(coder, name, size, source="HashFormers 3.4, at Turc et al.'s size")
-                    for size in ("small", "mini", "tiny")
-                ),
-            ]
-        rows += [row(coder, name, splitter="bpe", source="HashFormers, Appendix C") for name in ("emb50k", "proj")]
-    return rows
+# Front ends.
+EMB_1K: Component = ("bucket", {"num_buckets": 1_033})
+EMB_50K: Component = ("bucket", {"num_buckets": 50_260})
+POOL: Component = ("pool", {})
+ADD: Component = ("add", {})
+PROJ: Component = ("projection", {})
+LINEAR: Component = ("linear", {"num_bits": 420})
+NGRAM: Component = ("ngram", {})
+RANDOM: Component = ("random", {})
+FOCUS: Component = ("elementwise", {"max_tokens": 128})
+NO_FOCUS: Component = ("elementwise", {"focus": False, "max_tokens": 128})
+GRADIENT: Component = ("elementwise", {"focus": False, "gradient": True, "max_tokens": 128})
 
+# Columns that all rows of a family share.
+_hashformer = partial(Variant, family="hashformer", encoder="roberta")
+_eelbert = partial(Variant, family="eelbert", encoder="bert", max_length=128, max_positions=512)
+_elementwise = partial(Variant, family="elementwise", lowercase=False, max_length=128)
 
-def _eelberts() -> list[Variant]:
-    def row(
-        name: str,
-        source: str,
-        splitter: str = "wordpiece",
-        front_end: str = "ngram",
-        objective: str = "mlm",
-    ) -> Variant:
-        size = name.rsplit("-", 1)[-1]
-        writes = ("utf8", {"block_size": NGRAM_BLOCK})
-        return Variant(
-            f"eelbert-{name}", source, splitter, writes, (front_end, {}), "bert", size, objective, max_length=128
-        )
-
-    return [
-        row("base", "EELBERT 3.2, Table 1"),
-        row("mini", "EELBERT 3.2, Table 2"),
-        row("tiny", "EELBERT 3.2, Table 2"),
-        row("uno", "EELBERT 3.2, 5.2"),
-        *(
-            row(f"word-{size}", "EELBERT 3.2, over whole words", "word", objective="shuffle-random")
-            for size in ("mini", "tiny", "uno")
-        ),
-        row("random-base", "EELBERT, Table 3", front_end="random"),
-        row("random-mini", "EELBERT, Table 3", front_end="random"),
-    ]
-
-
-def _elementwise() -> list[Variant]:
-    def row(
-        name: str,
-        source: str,
-        block_size: int = 16,
-        splitter: str = "word",
-        encoder: str = "bert",
-        size: str = "base",
-        **options: Any,
-    ) -> Variant:
-        positions = {"num_hash_buckets": 128} if encoder == "canine" else {}
-        width = {"embedding_size": SIZES[size][1]} if encoder == "albert" else {}
-        return Variant(
-            f"ewe-{name}-{size}", source, splitter, ("utf8", {"block_size": block_size}), ("elementwise", options),
-            encoder, size, max_length=128, encoder_options={"num_attention_heads": block_size, **positions, **width},
-        )  # fmt: skip
-
-    return [
-        row("bert", "Elementwise 3.2, 3.3"),
-        row("bert", "Elementwise 3.2, 3.3, at Turc et al.'s size", size="mini"),
-        row("bert", "Elementwise 3.2, 3.3, at Turc et al.'s size", size="tiny"),
-        row("albert", "Elementwise, Table 3", encoder="albert"),
-        row("canine", "Elementwise, Table 3", encoder="canine"),
-        row("bert-gradient", "Elementwise 5.1", block_size=8, focus=False, gradient=True),
-        row("bert-bytes", "Elementwise 3.2, units of bytes", splitter="bytes"),
-        row("bert-nofocus", "Elementwise, without its global focus embeddings", focus=False),
-    ]
-
-
-PROFORMER = Variant(
-    name="proformer",
-    source="ProFormer (2019), HashFormers Table 2",
-    splitter="word",
-    coder=("lsh", {"num_bits": 420}),
-    front_end=("linear", {"num_bits": 420}),
-    encoder="roberta",
-    size="base",
-    objective="none",
-    encoder_options={"num_hidden_layers": 2},
-    position_embeddings=False,
+# fmt: off
+_ROWS = (
+    _hashformer("hashformer-md5-emb50k-base", "HashFormers 3.2, Table 2", "word", MD5, EMB_50K, "base"),
+    _hashformer("hashformer-md5-emb1k-base", "HashFormers 3.2, Table 2", "word", MD5, EMB_1K, "base"),
+    _hashformer("hashformer-md5-pool-base", "HashFormers 3.4, Table 2", "word", MD5, POOL, "base"),
+    _hashformer("hashformer-md5-pool-small", "HashFormers 3.4, at Turc et al.'s size", "word", MD5, POOL, "small"),
+    _hashformer("hashformer-md5-pool-mini", "HashFormers 3.4, at Turc et al.'s size", "word", MD5, POOL, "mini"),
+    _hashformer("hashformer-md5-pool-tiny", "HashFormers 3.4, at Turc et al.'s size", "word", MD5, POOL, "tiny"),
+    _hashformer("hashformer-md5-add-base", "HashFormers 3.4, Table 2", "word", MD5, ADD, "base"),
+    _hashformer("hashformer-md5-add-small", "HashFormers 3.4, at Turc et al.'s size", "word", MD5, ADD, "small"),
+    _hashformer("hashformer-md5-add-mini", "HashFormers 3.4, at Turc et al.'s size", "word", MD5, ADD, "mini"),
+    _hashformer("hashformer-md5-add-tiny", "HashFormers 3.4, at Turc et al.'s size", "word", MD5, ADD, "tiny"),
+    _hashformer("hashformer-md5-proj-base", "HashFormers 3.4, Table 2", "word", MD5, PROJ, "base"),
+    _hashformer("hashformer-md5-proj-small", "HashFormers 3.4, at Turc et al.'s size", "word", MD5, PROJ, "small"),
+    _hashformer("hashformer-md5-proj-mini", "HashFormers 3.4, at Turc et al.'s size", "word", MD5, PROJ, "mini"),
+    _hashformer("hashformer-md5-proj-tiny", "HashFormers 3.4, at Turc et al.'s size", "word", MD5, PROJ, "tiny"),
+    _hashformer("hashformer-md5-emb50k-bpe-base", "HashFormers, Appendix C", "bpe", MD5, EMB_50K, "base"),
+    _hashformer("hashformer-md5-proj-bpe-base", "HashFormers, Appendix C", "bpe", MD5, PROJ, "base"),
+    _hashformer("hashformer-lsh-emb50k-base", "HashFormers 3.5, Table 2", "word", LSH_50K, EMB_50K, "base"),
+    _hashformer("hashformer-lsh-emb1k-base", "HashFormers 3.5, Table 2", "word", LSH_1K, EMB_1K, "base"),
+    _hashformer("hashformer-lsh-pool-base", "HashFormers 3.4, Table 2", "word", LSH, POOL, "base"),
+    _hashformer("hashformer-lsh-pool-small", "HashFormers 3.4, at Turc et al.'s size", "word", LSH, POOL, "small"),
+    _hashformer("hashformer-lsh-pool-mini", "HashFormers 3.4, at Turc et al.'s size", "word", LSH, POOL, "mini"),
+    _hashformer("hashformer-lsh-pool-tiny", "HashFormers 3.4, at Turc et al.'s size", "word", LSH, POOL, "tiny"),
+    _hashformer("hashformer-lsh-add-base", "HashFormers 3.4, Table 2", "word", LSH, ADD, "base"),
+    _hashformer("hashformer-lsh-add-small", "HashFormers 3.4, at Turc et al.'s size", "word", LSH, ADD, "small"),
+    _hashformer("hashformer-lsh-add-mini", "HashFormers 3.4, at Turc et al.'s size", "word", LSH, ADD, "mini"),
+    _hashformer("hashformer-lsh-add-tiny", "HashFormers 3.4, at Turc et al.'s size", "word", LSH, ADD, "tiny"),
+    _hashformer("hashformer-lsh-proj-base", "HashFormers 3.4, Table 2", "word", LSH, PROJ, "base"),
+    _hashformer("hashformer-lsh-proj-small", "HashFormers 3.4, at Turc et al.'s size", "word", LSH, PROJ, "small"),
+    _hashformer("hashformer-lsh-proj-mini", "HashFormers 3.4, at Turc et al.'s size", "word", LSH, PROJ, "mini"),
+    _hashformer("hashformer-lsh-proj-tiny", "HashFormers 3.4, at Turc et al.'s size", "word", LSH, PROJ, "tiny"),
+    _hashformer("hashformer-lsh-emb50k-bpe-base", "HashFormers, Appendix C", "bpe", LSH_50K, EMB_50K, "base"),
+    _hashformer("hashformer-lsh-proj-bpe-base", "HashFormers, Appendix C", "bpe", LSH, PROJ, "base"),
+    Variant("proformer", "ProFormer (2019), HashFormers Table 2", "word", LSH_420, LINEAR, "base",
+            family="proformer", encoder="roberta", objective=None, position_embeddings=False,
+            encoder_options={"num_hidden_layers": 2}),
+    _eelbert("eelbert-base", "EELBERT 3.2, Table 1", "wordpiece", UTF8_32, NGRAM, "base", objective="mlm"),
+    _eelbert("eelbert-mini", "EELBERT 3.2, Table 2", "wordpiece", UTF8_32, NGRAM, "mini", objective="mlm"),
+    _eelbert("eelbert-tiny", "EELBERT 3.2, Table 2", "wordpiece", UTF8_32, NGRAM, "tiny", objective="mlm"),
+    _eelbert("eelbert-uno", "EELBERT 3.2, 5.2", "wordpiece", UTF8_32, NGRAM, "uno", objective="mlm"),
+    _eelbert("eelbert-word-mini", "EELBERT 3.2, over whole words", "word", UTF8_32, NGRAM, "mini"),
+    _eelbert("eelbert-word-tiny", "EELBERT 3.2, over whole words", "word", UTF8_32, NGRAM, "tiny"),
+    _eelbert("eelbert-word-uno", "EELBERT 3.2, over whole words", "word", UTF8_32, NGRAM, "uno"),
+    _eelbert("eelbert-random-base", "EELBERT, Table 3", "wordpiece", UTF8_32, RANDOM, "base", objective="mlm"),
+    _eelbert("eelbert-random-mini", "EELBERT, Table 3", "wordpiece", UTF8_32, RANDOM, "mini", objective="mlm"),
+    _elementwise("ewe-bert-base", "Elementwise 3.2, 3.3", "word", UTF8_16, FOCUS, "base",
+                 encoder="bert", encoder_options={"num_attention_heads": 16}),
+    _elementwise("ewe-bert-mini", "Elementwise 3.2, 3.3, at Turc et al.'s size", "word", UTF8_16, FOCUS, "mini",
+                 encoder="bert", encoder_options={"num_attention_heads": 16}),
+    _elementwise("ewe-bert-tiny", "Elementwise 3.2, 3.3, at Turc et al.'s size", "word", UTF8_16, FOCUS, "tiny",
+                 encoder="bert", encoder_options={"num_attention_heads": 16}),
+    _elementwise("ewe-albert-base", "Elementwise, Table 3", "word", UTF8_16, FOCUS, "base",
+                 encoder="albert", encoder_options={"num_attention_heads": 16, "embedding_size": 768}),
+    _elementwise("ewe-canine-base", "Elementwise, Table 3", "word", UTF8_16, FOCUS, "base",
+                 encoder="canine", encoder_options={"num_attention_heads": 16, "num_hash_buckets": 128}),
+    _elementwise("ewe-bert-gradient-base", "Elementwise 5.1", "word", UTF8_8, GRADIENT, "base",
+                 encoder="bert", encoder_options={"num_attention_heads": 8}),
+    _elementwise("ewe-bert-bytes-base", "Elementwise 3.2, units of bytes", "bytes", UTF8_16, FOCUS, "base",
+                 encoder="bert", encoder_options={"num_attention_heads": 16}),
+    _elementwise("ewe-bert-nofocus-base", "Elementwise, without its global focus embeddings", "word", UTF8_16, NO_FOCUS,
+                 "base", encoder="bert", encoder_options={"num_attention_heads": 16}),
 )
+# fmt: on
 
-VARIANTS: dict[str, Variant] = {row.name: row for row in [*_hashformers(), PROFORMER, *_eelberts(), *_elementwise()]}
+VARIANTS: dict[str, Variant] = {variant.name: variant for variant in _ROWS}
 
 
 def list_variants() -> list[str]:
@@ -180,136 +170,13 @@ def list_variants() -> list[str]:
 
 
 def find_variant(name: str) -> Variant:
-    """Returns the row of that name.
+    """Returns the variant of that name.
 
     Raises:
-        ValueError: there is none; the near ones are named.
+        ValueError: there is none; similar names are listed.
     """
     if name not in VARIANTS:
-        near = difflib.get_close_matches(name, VARIANTS, n=4, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"choose one of {', '.join(VARIANTS)}."
+        similar = difflib.get_close_matches(name, VARIANTS, n=4, cutoff=0.5)
+        hint = f"did you mean {' or '.join(similar)}?" if similar else f"choose one of {', '.join(VARIANTS)}."
         raise ValueError(f"unknown variant {name!r}; {hint}")
     return VARIANTS[name]
-
-
-def load_config(name: str, **kwargs: Any) -> VocablessConfig:
-    """Returns the configuration of a variant.
-
-    Args:
-        name: see `list_variants`.
-        kwargs: further or other arguments of `VocablessConfig`, for instance `num_labels=3`.
-
-    Raises:
-        ValueError: unknown variant, or what `VocablessConfig` refuses.
-
-    Example:
-        >>> load_config("eelbert-tiny").front_end
-        'ngram'
-    """
-    row = find_variant(name)
-    front_end, options = row.front_end
-    if front_end == "elementwise":
-        options = {**options, "max_tokens": row.max_length}
-    given = {
-        "front_end": front_end,
-        "front_end_options": options,
-        "block_size": row.block_size,
-        "encoder_config": _encoder_config(row),
-        "position_embeddings": row.position_embeddings,
-        "target_vocab_size": 50_265 if row.splitter == "bpe" else 30_522,
-        "variant": name,
-    }
-    return VocablessConfig(**{**given, **kwargs})
-
-
-def load_tokenizer(
-    name: str,
-    subword: str | os.PathLike[str] | None = None,
-    target: str | os.PathLike[str] | None = None,
-    **kwargs: Any,
-) -> VocablessTokenizer:
-    """Returns the tokenizer of a variant.
-
-    Args:
-        name: see `list_variants`.
-        subword: for variants over subwords: a `tokenizer.json`, a folder that holds one, or a Hub id; None is
-            `google-bert/bert-base-uncased` for WordPiece and `FacebookAI/roberta-base` for BPE.
-        target: for masked LM over other tokens than the units: the same, of the tokens that are predicted.
-        kwargs: further or other arguments of `VocablessTokenizer`.
-
-    Raises:
-        ValueError: unknown variant; `subword` or `target` not found; `subword` for a variant that has no use for it.
-    """
-    row = find_variant(name)
-    coder, coder_options = row.coder
-    options: dict[str, dict[str, Any]] = {
-        "word": {"lowercase": not name.startswith("ewe")},
-        "bytes": {"window": row.block_size},
-    }
-    given: dict[str, Any] = {
-        "splitter": "subword" if row.takes_subword else row.splitter,
-        "splitter_options": options.get(row.splitter, {}),
-        "coder": coder,
-        "coder_options": coder_options,
-        "model_max_length": row.max_length,
-        "model_input_names": ["input_ids", *(["token_type_ids"] if row.encoder != "roberta" else []), "attention_mask"],
-    }
-    if row.takes_subword:
-        given["subword_file"] = _find_subword(os.fspath(subword or SUBWORD[row.splitter]))
-    elif subword is not None:
-        raise ValueError(
-            f"{name} reads whole {row.splitter}s and has no use for subword={str(subword)!r}; leave it out."
-        )
-    if target is not None:
-        given["target_file"] = _find_subword(os.fspath(target))
-    return VocablessTokenizer(**{**given, **kwargs})
-
-
-def load_subword(where: str | os.PathLike[str]) -> Tokenizer:
-    """Returns the subword tokenizer of a `tokenizer.json`, a folder that holds one, or a Hub id.
-
-    Raises:
-        ValueError: there is none, or it is damaged.
-    """
-    return read_subword(_find_subword(os.fspath(where)))
-
-
-def _encoder_config(row: Variant) -> dict[str, Any]:
-    layers, width, heads = SIZES[row.size]
-    config: dict[str, Any] = {
-        "model_type": row.encoder,
-        "num_hidden_layers": layers,
-        "hidden_size": width,
-        "num_attention_heads": heads,
-        "intermediate_size": 128 if row.size == "uno" else 4 * width,
-        "max_position_embeddings": row.max_length,
-        "hidden_dropout_prob": 0.1,
-        "attention_probs_dropout_prob": 0.1,
-    }
-    if row.encoder == "roberta":  # positions are counted from padding_idx + 1 = 2
-        config |= {
-            "max_position_embeddings": row.max_length + 2,
-            "type_vocab_size": 1,
-            "pad_token_id": 1,
-            "layer_norm_eps": 1e-5,
-        }
-    if row.encoder == "bert" and row.name.startswith("eelbert"):  # as published: trained at 128, positions for 512
-        config |= {"max_position_embeddings": 512}
-    return config | row.encoder_options
-
-
-def _find_subword(where: str) -> str:
-    if os.path.isfile(where):
-        return where
-    if os.path.isdir(where):
-        for name in ("tokenizer.json", "subword.json"):
-            if os.path.isfile(os.path.join(where, name)):
-                return os.path.join(where, name)
-        raise ValueError(f"the folder {where!r} holds no tokenizer.json; give the file itself or another folder.")
-    try:
-        return str(cached_file(where, "tokenizer.json"))
-    except OSError as error:
-        raise ValueError(
-            f"the subword tokenizer {where!r} is neither a file, a folder nor a reachable Hub repository; "
-            "give subword=, the path of a tokenizer.json."
-        ) from error

@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModel
 
-from vocabless.training.baselines import load_baseline_tokenizer
+from vocabless.stock_shapes import load_shape_tokenizer
 
 SHAPE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
 BERT_LIKE = {**SHAPE, "max_position_embeddings": 80}
@@ -30,7 +30,7 @@ def stock_folder(subwords: dict[str, str], tmp_path: Path) -> Callable[..., str]
     """Saves a tiny model of a type, under an Auto class; returns its folder."""
 
     def save(kind: str, auto_class: type = AutoModel, **options: object) -> str:
-        tokenizer = load_baseline_tokenizer("bert-tiny", subwords["wordpiece"], 78)
+        tokenizer = load_shape_tokenizer("bert-tiny", subwords["wordpiece"], 78)
         given = {**NO_SPECIAL_IDS, "pad_token_id": 0, **STOCK[kind], **options}
         torch.manual_seed(3)
         model = auto_class.from_config(AutoConfig.for_model(kind, vocab_size=len(tokenizer), **given))

@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
 from vocabless.conversion.__main__ import main
-from vocabless.conversion.distillation import shares_of
+from vocabless.training.distillation.alignment import shares_of
 
 LINES = ["the quick brown fox jumps over the lazy dog", "a dog, a fox", "over the brown fox", "quick! the dog"] * 8
 ENCODERS = ("bert", "roberta", "albert", "electra", "distilbert", "modernbert", "mpnet", "deberta-v2")

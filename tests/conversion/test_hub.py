@@ -21,9 +21,9 @@ import vocabless
 from vocabless import load_config, load_tokenizer
 from vocabless.conversion import hub as verb
 from vocabless.conversion.__main__ import main
-from vocabless.conversion.checkpoint import WITHOUT_PACKAGE
-from vocabless.conversion.model_card import CARD, PLACEHOLDER
-from vocabless.conversion.uploads import upload
+from vocabless.saving.checkpoint import WITHOUT_PACKAGE
+from vocabless.saving.model_card import CARD, PLACEHOLDER
+from vocabless.saving.uploads import upload
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SECONDS = 300  # for a process on a busy machine; it takes a few

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 import vocabless
 from vocabless import load_config, load_tokenizer
 from vocabless.conversion import onnx as verb
-from vocabless.conversion import onnx_graph, onnx_parity
 from vocabless.conversion.__main__ import main
-from vocabless.conversion.checkpoint import load_checkpoint
+from vocabless.conversion.onnx_export import graph as onnx_graph
+from vocabless.conversion.onnx_export import parity as onnx_parity
 from vocabless.modeling.ngram_front_ends import Ngram, Random
+from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.tokenization.splitters import WordSplitter
 from vocabless.variants import VARIANTS
 

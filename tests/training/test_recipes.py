@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from transformers import HfArgumentParser, TrainingArguments
 
-from vocabless.training.finetuning import GlueArguments, GlueTrainingArguments
+from vocabless.training.finetuning.runs import GlueArguments, GlueTrainingArguments
 from vocabless.training.recipes import FOLDER, list_recipes, parse_with_recipe, read_recipe
 
 ROOT = Path(__file__).resolve().parents[2]

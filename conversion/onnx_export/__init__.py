@@ -1,0 +1,1 @@
+"""What the verb onnx is made of."""

@@ -1,0 +1,1 @@
+"""Writing a checkpoint folder, proving that it loads, describing it and uploading it."""

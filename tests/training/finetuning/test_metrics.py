@@ -1,0 +1,99 @@
+import math
+import socket
+
+import numpy as np
+import pytest
+
+from vocabless.training.finetuning.metrics import METRICS, entities, score
+
+
+@pytest.fixture(autouse=True)
+def without_network(monkeypatch):
+    def refuse(*arguments, **keywords):
+        raise AssertionError("a metric went to the network")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+
+
+def test_classes_are_scored_as_by_hand():
+    # 3 true positives, 1 false positive, 2 false negatives, 4 true negatives
+    references = [1, 1, 1, 1, 1, 0, 0, 0, 0, 0]
+    predictions = [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]
+    found = score(["accuracy", "f1", "macro_f1", "matthews_correlation"], predictions, references)
+    assert found["accuracy"] == pytest.approx(0.7)
+    assert found["f1"] == pytest.approx(6 / 9)
+    assert found["macro_f1"] == pytest.approx((6 / 9 + 8 / 11) / 2)
+    assert found["matthews_correlation"] == pytest.approx((3 * 4 - 1 * 2) / math.sqrt(4 * 5 * 5 * 6))
+
+
+def test_three_classes_have_a_matthews_correlation():
+    found = score(["matthews_correlation"], [0, 1, 2, 2], [0, 1, 2, 1])
+    # Gorodkin's formula: c = 3 right of s = 4; true counts (1, 2, 1), predicted (1, 1, 2)
+    assert found["matthews_correlation"] == pytest.approx((3 * 4 - 5) / math.sqrt((16 - 6) * (16 - 6)))
+
+
+def test_correlations_are_those_of_their_definitions():
+    found = score(["pearson", "spearman"], [1.0, 2.0, 4.0, 3.0], [1.0, 2.0, 3.0, 40.0])
+    assert found["spearman"] == pytest.approx(1 - 6 * (1 + 1) / (4 * 15))
+    x, y = np.array([1, 2, 4, 3]) - 2.5, np.array([1, 2, 3, 40]) - 11.5
+    assert found["pearson"] == pytest.approx((x @ y) / math.sqrt((x @ x) * (y @ y)))
+
+
+@pytest.mark.parametrize("values", [[2.0, 2.0, 2.0], [0.1, 0.1, 0.1]])
+def test_predictions_that_are_all_the_same_correlate_with_nothing(values, recwarn):
+    found = score(["pearson", "spearman"], values, [1.0, 2.0, 3.0])
+    assert found == {"pearson": 0.0, "spearman": 0.0}
+    assert not recwarn.list
+
+
+def test_the_threshold_decides_which_labels_hold():
+    probabilities = [[0.9, 0.35, 0.1], [0.2, 0.31, 0.8]]
+    references = [[1, 0, 1], [0, 1, 1]]
+    # above 0.3: {0, 1}, {1, 2}: three of four right, of four that hold
+    assert score(["micro_f1"], probabilities, references, {"threshold": 0.3}) == pytest.approx(
+        {"micro_precision": 3 / 4, "micro_recall": 3 / 4, "micro_f1": 3 / 4}
+    )
+    # above 0.5: {0}, {2}
+    assert score(["micro_f1"], probabilities, references, {"threshold": 0.5}) == pytest.approx(
+        {"micro_precision": 1.0, "micro_recall": 1 / 2, "micro_f1": 2 / 3}
+    )
+    assert score(["micro_f1"], probabilities, references, {"threshold": 0.95})["micro_f1"] == 0
+
+
+@pytest.mark.parametrize(
+    ("tags", "spans"),
+    [
+        ([], []),
+        (["O", "O"], []),
+        (["B-a", "I-a", "I-a"], [("a", 0, 3)]),
+        (["B-a", "B-a"], [("a", 0, 1), ("a", 1, 2)]),
+        (["B-a", "I-b", "I-b"], [("a", 0, 1), ("b", 1, 3)]),
+        (["O", "I-a", "O"], [("a", 1, 2)]),
+        (["I-a", "B-a", "I-a"], [("a", 0, 1), ("a", 1, 3)]),
+        (["B-creative-work", "I-creative-work"], [("creative-work", 0, 2)]),
+    ],
+)
+def test_entities_are_found_by_the_rules_of_conll(tags, spans):
+    assert list(entities(tags)) == spans
+
+
+def test_an_entity_counts_only_if_type_and_both_ends_are_right():
+    right = [["B-a", "I-a", "O", "B-b"], ["B-a", "O"]]
+    # right: a[0:2] missed (cut short), b[3:4] found; second sentence: right entity, and one too many
+    found = [["B-a", "O", "O", "B-b"], ["B-a", "B-b"]]
+    assert score(["entity_f1"], found, right) == pytest.approx(
+        {"entity_precision": 2 / 4, "entity_recall": 2 / 3, "entity_f1": 4 / 7}
+    )
+
+
+def test_sentences_without_entities_score_zero():
+    assert score(["entity_f1"], [["O"]], [["O"]])["entity_f1"] == 0
+
+
+def test_every_metric_gives_a_number_of_its_own_name():
+    inputs = {
+        "micro_f1": ([[0.9]], [[1]]),
+        "entity_f1": ([["B-a"]], [["B-a"]]),
+    }
+    for name in METRICS:
+        assert score([name], *inputs.get(name, ([0, 1], [0, 1])))[name] == pytest.approx(1)

@@ -1,0 +1,189 @@
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from datasets import Dataset
+
+from vocabless import load_tokenizer
+from vocabless.training.pretraining import packing
+from vocabless.training.pretraining.codecs import BlockCodec
+from vocabless.training.pretraining.packing import mix, pack_rows, prepare, sequence_ends
+from vocabless.training.texts.corpora import load_text
+from vocabless.training.texts.sentences import sentences
+from vocabless.training.texts.subword import train_subword
+
+TEXTS = ["One two three.", "", "naïve words, and more of them", "x" * 100]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return load_tokenizer("ewe-bert-tiny")
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "jsonl", "csv", "txt"])
+def test_every_format_gives_the_same_documents(tmp_path, suffix):
+    lines = ["One two three.", "Four, five."]
+    file = tmp_path / f"corpus.{suffix}"
+    if suffix == "parquet":
+        pq.write_table(pa.table({"text": lines}), file)
+    elif suffix == "jsonl":
+        file.write_text("\n".join(json.dumps({"text": line}) for line in lines))
+    elif suffix == "csv":
+        file.write_text("text\n" + "\n".join(f'"{line}"' for line in lines))
+    else:
+        file.write_text("\n".join(lines))
+    for source in (file, tmp_path, tmp_path / "corp*"):
+        assert load_text(str(source))["text"] == lines
+        assert [row["text"] for row in load_text(str(source), streaming=True)] == lines
+
+
+@pytest.mark.parametrize(
+    ("content", "column", "sentence"),
+    [
+        (None, "text", "does not exist"),
+        ({"body": ["a"]}, "text", "no column 'text'.*body"),
+        ({"text": [1]}, "text", "int64, not text"),
+        ({"text": [""] * 0}, "text", "no document|cannot be read"),
+    ],
+)
+def test_a_bad_corpus_is_refused_in_one_sentence(tmp_path, content, column, sentence):
+    file = tmp_path / "corpus.parquet"
+    if content is not None:
+        pq.write_table(pa.table(content), file)
+    with pytest.raises(ValueError, match=sentence):
+        load_text(str(file), column)
+
+
+def test_a_truncated_file_is_refused(tmp_path):
+    file = tmp_path / "corpus.parquet"
+    pq.write_table(pa.table({"text": ["some text"] * 100}), file)
+    file.write_bytes(file.read_bytes()[:-20])
+    with pytest.raises(ValueError, match="cannot be read"):
+        load_text(str(file))
+
+
+def test_a_file_without_rows_is_refused(tmp_path):
+    (tmp_path / "corpus.csv").write_text("text\n")
+    with pytest.raises(ValueError, match=r"cannot be read.*no data"):
+        load_text(str(tmp_path))
+
+
+def test_files_of_unlike_formats_are_refused(tmp_path):
+    (tmp_path / "a.txt").write_text("a")
+    (tmp_path / "b.jsonl").write_text('{"text": "b"}')
+    with pytest.raises(ValueError, match="json, text"):
+        load_text(str(tmp_path))
+
+
+def test_a_corpus_without_a_token_is_refused(tokenizer):
+    with pytest.raises(ValueError, match="not one token"):
+        prepare(Dataset.from_dict({"text": ["", "  "]}), BlockCodec(tokenizer), 16)
+
+
+def test_packing_keeps_every_token_in_order(tokenizer):
+    packed = pack_rows({"text": TEXTS}, BlockCodec(tokenizer), room=5)
+    raw = np.frombuffer(b"".join(packed["blocks"]), np.uint8).reshape(-1, tokenizer.raw_block_size)
+    expected = [block for text in TEXTS if text for block in tokenizer(text, add_special_tokens=False)["input_ids"]]
+    assert tokenizer.widen(raw).tolist() == expected
+    assert [len(row) // tokenizer.raw_block_size for row in packed["blocks"]] == [4, 5, 3]
+
+
+def test_targets_of_subwords_are_their_own_ids(tmp_path):
+    documents = Dataset.from_dict({"text": ["the cat sat on the mat", "a naïve cat"]})
+    subword = train_subword(documents, "wordpiece", 60)
+    subword.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = load_tokenizer("eelbert-tiny", tmp_path / "tokenizer.json")
+    packed = pack_rows({"text": documents["text"]}, BlockCodec(tokenizer, subword), 100)
+    expected = [i for text in documents["text"] for i in subword.encode(text, add_special_tokens=False).ids]
+    assert np.frombuffer(packed["targets"][0], np.int32).tolist() == expected
+    assert len(packed["blocks"][0]) == len(expected) * tokenizer.raw_block_size
+
+
+def test_targets_of_words_are_their_first_pieces(tokenizer):
+    documents = Dataset.from_dict({"text": ["the cat sat on the mat"]})
+    subword = train_subword(documents, "wordpiece", 60)
+    packed = pack_rows({"text": ["the mats"]}, BlockCodec(tokenizer, subword), 100)
+    expected = [subword.encode(word, add_special_tokens=False).ids[0] for word in ("the", "mats")]
+    assert np.frombuffer(packed["targets"][0], np.int32).tolist() == expected
+
+
+@pytest.mark.parametrize("length", [0, 2])
+def test_a_length_without_room_for_a_token_is_refused(tokenizer, length):
+    with pytest.raises(ValueError, match=f"max_seq_length={length}"):
+        prepare(Dataset.from_dict({"text": TEXTS}), BlockCodec(tokenizer), length)
+
+
+@pytest.mark.parametrize("name", ["ewe-bert-tiny", "hashformer-lsh-proj-tiny", "ewe-bert-bytes-base"])
+def test_sentences_are_the_text_and_have_its_tokens(name):
+    tokenizer = load_tokenizer(name)
+    text = "Dr. Who? (Yes!) “So.” He left… at 3.14 p.m.\n\nA list:\n- one\n- two 我来了。你呢？好 no end"
+    parts = sentences(text)
+    assert "".join(parts) == text
+    assert len(parts) == 11
+    assert sentences("") == []
+    if name != "ewe-bert-bytes-base":  # its blocks span what lies between sentences
+        apart, lengths = tokenizer.raw_blocks(parts)
+        assert (apart == tokenizer.raw_blocks([text])[0]).all()
+        assert lengths == [len(tokenizer.tokenize(part)) for part in parts]
+
+
+def test_sequences_end_with_sentences_and_lose_nothing():
+    rng = np.random.default_rng(0)
+    for room in (1, 5, 62):
+        lengths = rng.integers(0, 30, size=200).tolist()
+        ends = sequence_ends(lengths, room)
+        assert ends[-1] == sum(lengths)
+        sizes = np.diff([0, *ends])
+        assert sizes.min() >= 1
+        assert sizes.max() <= room
+        # an end within a sentence: only of a sentence that is longer than a sequence
+        sentence_ends = np.cumsum(lengths)
+        inside = [end for end in ends if end not in sentence_ends]
+        assert all(lengths[np.searchsorted(sentence_ends, end, side="right")] > room for end in inside)
+
+
+class Stumbling(BlockCodec):
+    """Fails at a document as long as a file is there; notes how many texts it was given."""
+
+    def __init__(self, tokenizer, folder):
+        super().__init__(tokenizer)
+        self.folder = folder
+
+    def raw_blocks(self, texts):
+        if (self.folder / "stumble").exists() and any("number 25" in text for text in texts):
+            raise KeyboardInterrupt
+        with open(self.folder / "log", "a") as log:
+            log.write(f"{len(texts)}\n")
+        return super().raw_blocks(texts)
+
+
+def test_a_killed_preparation_goes_on_with_what_is_cached(tokenizer, tmp_path, monkeypatch):
+    monkeypatch.setattr(packing, "DOCUMENTS_A_PART", 10)
+    (tmp_path / "text.txt").write_text("\n".join(f"document number {i}." for i in range(35)))
+    codec = Stumbling(tokenizer, tmp_path)
+    (tmp_path / "stumble").touch()
+    with pytest.raises(KeyboardInterrupt):
+        prepare(load_text(str(tmp_path / "text.txt")), codec, 8)
+    (tmp_path / "stumble").unlink()
+    sequences = prepare(load_text(str(tmp_path / "text.txt")), codec, 8)
+    raw = np.frombuffer(b"".join(sequences["blocks"]), np.uint8).reshape(-1, tokenizer.raw_block_size)
+    assert len(raw) == 35 * 4
+    assert [int(line) for line in (tmp_path / "log").read_text().split()] == [10, 10, 10, 5]
+
+
+def test_a_mixture_takes_its_shares_and_ends_with_the_first(tokenizer):
+    codec = BlockCodec(tokenizer)
+    one = prepare(Dataset.from_dict({"text": ["alpha beta gamma."] * 400}), codec, 6)
+    other = prepare(Dataset.from_dict({"text": ["delta epsilon zeta."] * 400}), codec, 6)
+    mixed = mix([one, other], [3.0, 1.0], seed=0)
+    first = sum(row == one[0]["blocks"] for row in mixed["blocks"])
+    assert first == 400
+    assert 0.70 < first / len(mixed) < 0.80
+    assert mix([one, other], [3.0, 1.0], seed=0)["blocks"] == mixed["blocks"]
+    assert len(mix([one, other], None, seed=0)) == 800
+    streams = [dataset.to_iterable_dataset() for dataset in (one, other)]
+    assert [row["blocks"] for row in mix(streams, [3.0, 1.0], seed=0)] == list(mixed["blocks"])
+    with pytest.raises(ValueError, match="one weight above 0"):
+        mix([one, other], [1.0], seed=0)

@@ -1,0 +1,160 @@
+import itertools
+
+import numpy as np
+import pytest
+from datasets import Dataset
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from torch.utils.data import DataLoader, get_worker_info
+
+from vocabless import VocablessTokenizer, load_tokenizer
+from vocabless.stock_shapes import load_shape_tokenizer
+from vocabless.training.pretraining.codecs import BlockCodec, IdCodec
+from vocabless.training.pretraining.corruption import IGNORED, MaskedTokens, ShuffleRandom
+from vocabless.training.pretraining.packing import own_part, prepare
+from vocabless.training.pretraining.sequences import PretrainingDataset, PretrainingStream
+from vocabless.training.texts.sentences import sentences
+from vocabless.training.texts.subword import train_subword
+
+TEXTS = [f"document number {i} has words of its own{i}." for i in range(200)]
+DOCUMENTS = Dataset.from_dict({"text": TEXTS})
+NOTHING = ShuffleRandom(0.0, 0.0)
+TOKENIZERS = {}
+
+
+@pytest.fixture(scope="module")
+def codec():
+    return BlockCodec(load_tokenizer("ewe-bert-tiny"))
+
+
+@pytest.fixture(scope="module")
+def subword(tmp_path_factory):
+    file = tmp_path_factory.mktemp("subword") / "tokenizer.json"
+    train_subword(DOCUMENTS, "wordpiece", 150).save(str(file))
+    return load_shape_tokenizer("bert-tiny", file)
+
+
+def stream_of(codec, objective=NOTHING, seed=3, rank=0, world_size=1, shards=8, buffer_size=20):
+    documents = DOCUMENTS.to_iterable_dataset(num_shards=shards)
+    sequences = prepare(own_part(documents, seed, rank, world_size), codec, 11)
+    return PretrainingStream(sequences, codec, objective, seed, buffer_size, rank)
+
+
+def texts(items):
+    return [item["input_ids"][1:-1].tobytes() for item in items]
+
+
+def test_an_epoch_of_a_stream_has_every_sequence_once_in_an_order_of_its_own(codec):
+    stream = stream_of(codec)
+    first, second = texts(stream.epoch(0)), texts(stream.epoch(1))
+    assert len(set(first)) == len(first) == len(TEXTS)
+    assert sorted(first) == sorted(second)
+    assert first != second
+    assert texts(stream_of(codec).epoch(0)) == first
+    assert texts(itertools.islice(stream, len(first) + 5)) == first + second[:5]
+
+
+@pytest.mark.parametrize(("world_size", "workers"), [(1, 2), (2, 0), (2, 2), (3, 2)])
+def test_processes_and_workers_share_an_epoch_without_repeating_anything(codec, world_size, workers):
+    """Shards are dealt out where they are enough for all; where they are not, documents are."""
+    seen = []
+    for rank in range(world_size):
+        stream = stream_of(codec, rank=rank, world_size=world_size)
+        shares = [texts(_of_worker(stream, worker, workers)) for worker in range(max(1, workers))]
+        seen += [text for share in shares for text in share]
+    assert len(set(seen)) == len(seen) == len(TEXTS)
+
+
+def _of_worker(stream, worker, workers):
+    if not workers:
+        return stream.epoch(0)
+
+    loader = DataLoader(_FirstEpoch(stream), batch_size=None, num_workers=workers, collate_fn=_same)
+    return (item for item, source in loader if source == worker)
+
+
+class _FirstEpoch(PretrainingStream):
+    """One epoch, each item with the number of the worker that read it."""
+
+    def __init__(self, stream):
+        self.__dict__.update(stream.__dict__)
+
+    def __iter__(self):
+        for item in self.epoch(0):
+            yield item, get_worker_info().id
+
+
+def _same(item):
+    return item
+
+
+def test_more_workers_than_shards_is_no_endless_loop(codec):
+    loader = DataLoader(stream_of(codec, shards=1), batch_size=None, num_workers=2, collate_fn=_same)
+    assert len(texts(itertools.islice(loader, 250))) == 250
+
+
+def test_a_stream_corrupts_like_the_objective_says(codec):
+    stream = stream_of(codec, ShuffleRandom(0.2, 0.2))
+    items = list(stream.epoch(0))
+    labels = np.concatenate([item["labels"][1:-1] for item in items])
+    assert 0.05 < (labels == 2).mean() < 0.25
+    again = list(stream_of(codec, ShuffleRandom(0.2, 0.2)).epoch(0))
+    assert all(
+        (a["input_ids"] == b["input_ids"]).all() and a["labels"] == b["labels"]
+        for a, b in zip(items, again, strict=True)
+    )
+    assert all(item["labels"][0] == item["labels"][-1] == IGNORED for item in items)
+
+
+SPACES = ["", " ", "\n", "\u00a0", "\u2028", "\u3000", "\x1c", "\x85", "\u200b", "\ufeff", "\r\n "]
+ENDS = ["e.g. ", "it's", "“No.” ", "a_1,b ", "naïve-x. ", "…) ", "我来了。", "？！」", "\u0301", "?!. "]
+TOKENIZERS |= {
+    "whitespace": VocablessTokenizer(splitter="whitespace", splitter_options={"lowercase": True}),
+    "characters": VocablessTokenizer(splitter="characters", coder="utf8"),
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["ewe-bert-tiny", "hashformer-md5-pool-tiny", "ewe-bert-bytes-base", "whitespace", "characters"]
+)
+@settings(max_examples=100, deadline=None)
+@given(
+    texts=st.lists(st.lists(st.text(max_size=6) | st.sampled_from(SPACES + ENDS), max_size=8).map("".join), max_size=5)
+)
+@example(texts=[])
+@example(texts=["", "lone \ud800 surrogate. Yes", "  spaces  "])
+@example(texts=["He said (no.) “Yes.” 3.14\n\nDone", "end.\u00a0same end", "nothing"])
+def test_what_is_stored_is_what_the_tokenizer_says(name, texts):
+    tokenizer = TOKENIZERS.get(name) or TOKENIZERS.setdefault(name, load_tokenizer(name))
+    raw, lengths = BlockCodec(tokenizer).raw_blocks(texts)
+    expected, of_each = tokenizer.raw_blocks([sentence for text in texts for sentence in sentences(text)])
+    assert raw.dtype == expected.dtype
+    assert raw.shape == expected.shape
+    assert (raw == expected).all()
+    assert [length for length in lengths if length] == [length for length in of_each if length]
+
+
+@pytest.mark.parametrize("with_targets", [False, True])
+def test_a_stock_tokenizer_stores_its_ids_and_gets_them_back(subword, with_targets):
+    codec = IdCodec(subword, with_targets)
+    raw, lengths = codec.raw_blocks(TEXTS[:3])
+    expected = [subword(text)["input_ids"] for text in TEXTS[:3]]
+    apart = np.split(raw, np.cumsum(lengths)[:-1])
+    assert [codec.input_ids(codec.widen(blocks)).tolist() for blocks in apart] == expected
+    targets = codec.targets(TEXTS[:3])
+    assert (targets is not None) == with_targets
+    if with_targets:
+        assert targets.tolist() == [i for ids in expected for i in ids[1:-1]]
+
+
+def test_a_stock_model_is_asked_for_what_was_masked(subword):
+    codec = IdCodec(subword, with_targets=True)
+    dataset = PretrainingDataset(prepare(DOCUMENTS, codec, 64), codec, MaskedTokens(0.5), seed=0)
+    plain = PretrainingDataset(dataset.sequences, codec, MaskedTokens(0.0), seed=0)
+    masked = 0
+    for item, whole in zip(dataset.__getitems__(range(5)), plain.__getitems__(range(5)), strict=True):
+        ids, labels, before = item["input_ids"], np.array(item["labels"]), whole["input_ids"]
+        assert (before[labels != IGNORED] == labels[labels != IGNORED]).all()
+        assert (ids[labels == IGNORED] == before[labels == IGNORED]).all()
+        masked += (ids == subword.mask_token_id).sum()
+    assert masked > 20

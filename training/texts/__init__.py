@@ -1,0 +1,1 @@
+"""Reading texts: corpora, sentences, subword vocabularies."""

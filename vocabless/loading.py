@@ -1,0 +1,126 @@
+"""Configurations and tokenizers of the variants, with fresh settings: what a row of the table becomes."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from tokenizers import Tokenizer
+from transformers.utils.hub import cached_file
+
+from vocabless.encoder_shapes import encoder_arguments, has_token_types
+from vocabless.modeling.configuration_vocabless import VocablessConfig
+from vocabless.tokenization.components import read_subword
+from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+from vocabless.variants import SUBWORD_TOKENIZERS, Variant, find_variant
+
+TARGET_VOCAB_SIZES = {"wordpiece": 30_522, "bpe": 50_265}  # of the two published tokenizers
+
+
+def load_config(name: str, **kwargs: Any) -> VocablessConfig:
+    """Returns the configuration of a variant.
+
+    Args:
+        name: see `list_variants`.
+        kwargs: other arguments of `VocablessConfig`, for instance `num_labels=3`; they replace the variant's.
+
+    Raises:
+        ValueError: an unknown variant, or arguments that `VocablessConfig` refuses.
+
+    Example:
+        >>> load_config("eelbert-tiny").front_end
+        'ngram'
+    """
+    variant = find_variant(name)
+    front_end, front_end_options = variant.front_end
+    settings = {
+        "front_end": front_end,
+        "front_end_options": front_end_options,
+        "block_size": variant.block_size,
+        "encoder_config": _encoder_config(variant),
+        "position_embeddings": variant.position_embeddings,
+        "target_vocab_size": TARGET_VOCAB_SIZES[variant.subwords],
+        "variant": name,
+    }
+    return VocablessConfig(**{**settings, **kwargs})
+
+
+def load_tokenizer(
+    name: str,
+    subword: str | os.PathLike[str] | None = None,
+    target: str | os.PathLike[str] | None = None,
+    **kwargs: Any,
+) -> VocablessTokenizer:
+    """Returns the tokenizer of a variant.
+
+    Args:
+        name: see `list_variants`.
+        subword: for variants over subwords: a `tokenizer.json`, a folder that holds one, or a Hub id. None is
+            `google-bert/bert-base-uncased` for WordPiece and `FacebookAI/roberta-base` for BPE.
+        target: for masked LM over other tokens than the units: the tokenizer of the predicted tokens, given like
+            `subword`.
+        kwargs: other arguments of `VocablessTokenizer`; they replace the variant's.
+
+    Raises:
+        ValueError: an unknown variant; `subword` or `target` is not found; `subword` for a variant that reads no
+            subwords.
+    """
+    variant = find_variant(name)
+    if subword is not None and not variant.reads_subwords:
+        raise ValueError(
+            f"{name} reads whole {variant.splitter}s and has no use for subword={str(subword)!r}; leave it out."
+        )
+    splitter_options = {"word": {"lowercase": variant.lowercase}, "bytes": {"window": variant.block_size}}
+    types = ["token_type_ids"] if has_token_types(variant.encoder) else []
+    settings: dict[str, Any] = {
+        "splitter": "subword" if variant.reads_subwords else variant.splitter,
+        "splitter_options": splitter_options.get(variant.splitter, {}),
+        "coder": variant.coder[0],
+        "coder_options": variant.coder[1],
+        "model_max_length": variant.max_length,
+        "model_input_names": ["input_ids", *types, "attention_mask"],
+    }
+    if variant.reads_subwords:
+        settings["subword_file"] = _find_subword(os.fspath(subword or SUBWORD_TOKENIZERS[variant.splitter]))
+    if target is not None:
+        settings["target_file"] = _find_subword(os.fspath(target))
+    return VocablessTokenizer(**{**settings, **kwargs})
+
+
+def load_subword(source: str | os.PathLike[str]) -> Tokenizer:
+    """Returns the subword tokenizer of a `tokenizer.json`, a folder that holds one, or a Hub id.
+
+    Raises:
+        ValueError: there is none, or it is damaged.
+    """
+    return read_subword(_find_subword(os.fspath(source)))
+
+
+def _encoder_config(variant: Variant) -> dict[str, Any]:
+    config = {
+        "model_type": variant.encoder,
+        **encoder_arguments(variant.encoder, variant.size, variant.max_positions or variant.max_length),
+        "hidden_dropout_prob": 0.1,
+        "attention_probs_dropout_prob": 0.1,
+    }
+    if variant.encoder == "roberta":
+        config["pad_token_id"] = 1
+    return config | variant.encoder_options
+
+
+def _find_subword(source: str) -> str:
+    """Returns the path of the `tokenizer.json` of a file, a folder or a Hub id."""
+    if os.path.isfile(source):
+        return source
+    if os.path.isdir(source):
+        for name in ("tokenizer.json", "subword.json"):
+            if os.path.isfile(os.path.join(source, name)):
+                return os.path.join(source, name)
+        raise ValueError(f"the folder {source!r} holds no tokenizer.json; give the file itself or another folder.")
+    try:
+        return str(cached_file(source, "tokenizer.json"))
+    except OSError as error:
+        raise ValueError(
+            f"the subword tokenizer {source!r} is neither a file, a folder nor a reachable Hub repository; "
+            "give subword=, the path of a tokenizer.json."
+        ) from error

@@ -1,0 +1,133 @@
+"""The table of stock shapes: encoders with a vocabulary, at the same sizes, that the family is measured against."""
+# mypy: allow-untyped-calls
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from tokenizers.processors import TemplateProcessing
+from transformers import AutoConfig, PreTrainedConfig, PreTrainedTokenizerFast
+
+from vocabless.encoder_shapes import encoder_arguments, has_token_types
+from vocabless.loading import load_subword
+from vocabless.variants import Variant, find_variant
+
+MAX_TOKENS = 512
+# Names of the special tokens: WordPiece tokenizers' first, then RoBERTa's.
+SPECIAL_NAMES = {
+    "cls_token": ("[CLS]", "<s>"),
+    "sep_token": ("[SEP]", "</s>"),
+    "pad_token": ("[PAD]", "<pad>"),
+    "unk_token": ("[UNK]", "<unk>"),
+    "mask_token": ("[MASK]", "<mask>"),
+}
+
+
+@dataclass(frozen=True)
+class StockShape:
+    """One row of the table.
+
+    Attributes:
+        name: as `--variant` and `--model_name_or_path` take it.
+        encoder: model type of the encoder.
+        size: a key of `encoder_shapes.SIZES`.
+        subwords: kind of subword tokenizer, `wordpiece` or `bpe`.
+        objective: its pre-training objective.
+    """
+
+    name: str
+    encoder: str
+    size: str
+    subwords: str
+    objective: str = "mlm"
+
+
+_ROWS = (
+    StockShape("bert-uno", "bert", "uno", "wordpiece"),
+    StockShape("bert-tiny", "bert", "tiny", "wordpiece"),
+    StockShape("bert-mini", "bert", "mini", "wordpiece"),
+    StockShape("bert-small", "bert", "small", "wordpiece"),
+    StockShape("bert-base", "bert", "base", "wordpiece"),
+    StockShape("roberta-uno", "roberta", "uno", "bpe"),
+    StockShape("roberta-tiny", "roberta", "tiny", "bpe"),
+    StockShape("roberta-mini", "roberta", "mini", "bpe"),
+    StockShape("roberta-small", "roberta", "small", "bpe"),
+    StockShape("roberta-base", "roberta", "base", "bpe"),
+)
+
+STOCK_SHAPES: dict[str, StockShape] = {shape.name: shape for shape in _ROWS}
+
+
+def load_shape_config(name: str, vocab_size: int, max_length: int = MAX_TOKENS, **kwargs: Any) -> PreTrainedConfig:
+    """Returns the configuration of a stock shape.
+
+    Args:
+        name: a key of `STOCK_SHAPES`.
+        vocab_size: rows of the word table.
+        max_length: tokens of a sequence.
+        kwargs: other arguments of the configuration, for instance `num_labels=3`.
+
+    Raises:
+        ValueError: an unknown name.
+    """
+    shape = find_stock_shape(name)
+    arguments = encoder_arguments(shape.encoder, shape.size, max_length)
+    return AutoConfig.for_model(shape.encoder, vocab_size=vocab_size, **arguments, **kwargs)
+
+
+def load_shape_tokenizer(
+    name: str, subword: str | os.PathLike[str], max_length: int = MAX_TOKENS
+) -> PreTrainedTokenizerFast:
+    """Returns a stock tokenizer that puts [CLS] and [SEP] around a text.
+
+    Args:
+        name: a key of `STOCK_SHAPES`.
+        subword: a `tokenizer.json`, a folder that holds one, or a Hub id.
+        max_length: tokens of a sequence.
+
+    Raises:
+        ValueError: an unknown name; the subword tokenizer is not found or damaged, or lacks a special token.
+    """
+    shape = find_stock_shape(name)
+    tokenizer = load_subword(subword)
+    vocabulary = tokenizer.get_vocab()
+    names = {
+        role: next((candidate for candidate in candidates if candidate in vocabulary), None)
+        for role, candidates in SPECIAL_NAMES.items()
+    }
+    missing = [role for role, special_name in names.items() if special_name is None]
+    if missing:
+        raise ValueError(f"the subword tokenizer {os.fspath(subword)!r} has no {', '.join(missing)}; give another one.")
+    cls, sep = str(names["cls_token"]), str(names["sep_token"])
+    tokenizer.post_processor = TemplateProcessing(
+        single=f"{cls} $A {sep}",
+        pair=f"{cls} $A {sep} $B:1 {sep}:1",
+        special_tokens=[(cls, vocabulary[cls]), (sep, vocabulary[sep])],
+    )
+    types = ["token_type_ids"] if has_token_types(shape.encoder) else []
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_max_length=max_length,
+        model_input_names=["input_ids", *types, "attention_mask"],
+        **names,
+    )
+
+
+def find_shape(name: str) -> Variant | StockShape:
+    """Returns the variant or the stock shape of that name.
+
+    Raises:
+        ValueError: there is none; similar names of variants are listed.
+    """
+    return STOCK_SHAPES.get(name) or find_variant(name)
+
+
+def find_stock_shape(name: str) -> StockShape:
+    """Returns the stock shape of that name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if name not in STOCK_SHAPES:
+        raise ValueError(f"unknown stock shape {name!r}; choose one of {', '.join(STOCK_SHAPES)}.")
+    return STOCK_SHAPES[name]
