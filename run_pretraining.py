@@ -1,242 +1,158 @@
-"""Pre-trains a variant of the family, from nothing to a checkpoint folder that loads anywhere.
+"""Pre-trains a variant from fresh weights, and writes a checkpoint folder that loads anywhere.
 
     python run_pretraining.py                                  # embedded corpus, tiny variant, about three minutes
     python run_pretraining.py --variant eelbert-word-tiny --corpus "texts/*.parquet" --output_dir runs/words
     python run_pretraining.py --variant eelbert-tiny --subword train --corpus texts/ --max_steps 5000 --bf16
     accelerate launch run_pretraining.py --variant hashformer-md5-pool-base --max_seq_length 512 …
 
-The same command again continues a run that was interrupted. The folder ends up with weights, code, tokenizer,
+The same command again continues a run that was interrupted. At the end the folder holds weights, code, tokenizer,
 README.md, run.json (arguments, versions) and results.json.
 """
 
 import logging
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import datasets
-from datasets import Dataset, concatenate_datasets
-from transformers import DataCollatorForTokenClassification, HfArgumentParser, set_seed
+from datasets import Dataset
+from transformers import DataCollatorForTokenClassification, PreTrainedModel, set_seed
 
-from vocabless import VocablessForPreTraining, VocablessTokenizer
+from vocabless import VocablessTokenizer
 from vocabless.saving.checkpoint import loads_without_package, save_checkpoint
 from vocabless.saving.model_card import write_card
-from vocabless.saving.run_folder import HUB_ARGUMENTS, RESULTS, claim, versions, write_json
+from vocabless.saving.run_folder import RESULTS, claim, versions, write_json
 from vocabless.saving.uploads import check_run_upload, upload_run
-from vocabless.training.pretraining.arguments import (
-    PretrainingArguments,
-    PretrainingTrainingArguments,
-    Speed,
-    compared,
-    first_evaluation,
-    measure,
-    predictions,
-)
+from vocabless.training.launched_process import exit_launched_process
+from vocabless.training.pretraining.arguments import PretrainingRun, parse_command_line
 from vocabless.training.pretraining.card import card_facts
-from vocabless.training.pretraining.corruption import OBJECTIVES, MaskedTokens, Objective, ShuffleRandom
-from vocabless.training.pretraining.learners import Learner, load_learner, published_objective, subword_kind
-from vocabless.training.pretraining.packing import AnyDataset, mix, own_part, prepare
-from vocabless.training.pretraining.sequences import PretrainingDataset, PretrainingStream
-from vocabless.training.pretraining.showcase import showcase
-from vocabless.training.recipes import parse_with_recipe
-from vocabless.training.texts.corpora import load_text
-from vocabless.training.texts.subword import train_subword
+from vocabless.training.pretraining.codecs import build_codec
+from vocabless.training.pretraining.data import build_examples, load_documents, subword_source
+from vocabless.training.pretraining.models import load_model
+from vocabless.training.pretraining.objective import predictions_and_losses
+from vocabless.training.pretraining.results import compare, first_evaluation
+from vocabless.training.pretraining.speed import LogTokensPerSecond
 from vocabless.training.trainer import ResumableTrainer
-
-STREAMED_DOCUMENTS = 200_000  # that a subword tokenizer is trained on where the corpus has no end
-# Where a run writes and how it reports do not make it another run.
-NOT_PART_OF_A_RUN = (
-    *("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "preprocessing_num_workers"),
-    *HUB_ARGUMENTS,
-)
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Runs the script on command-line arguments; a user's mistake ends it with one sentence."""
-    parser = HfArgumentParser([PretrainingArguments, PretrainingTrainingArguments], description=__doc__)
+    """Runs the script on command-line arguments. A user's mistake ends it with one sentence."""
     try:
-        arguments, training = parse_with_recipe(parser, argv)
-        if training.output_dir is None:
-            training.output_dir = f"runs/{arguments.variant}"
-        run(arguments, training)
+        pretrain(parse_command_line(argv, __doc__))
     except ValueError as error:
         sys.exit(f"run_pretraining.py: {error}")
 
 
-def run(arguments: PretrainingArguments, training: PretrainingTrainingArguments) -> None:
-    """Pre-trains, from a claimed folder to a checkpoint in it.
+def pretrain(run: PretrainingRun) -> None:
+    """Pre-trains a model, from the claimed folder to the checkpoint in it.
 
     Raises:
-        ValueError: a user's mistake, or training that cannot go on.
+        ValueError: a user's mistake, or training that cannot continue.
     """
+    training, folder = run.training, Path(str(run.training.output_dir))
     datasets.disable_progress_bars() if training.disable_tqdm else datasets.enable_progress_bars()
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    folder = Path(str(training.output_dir))
-    objective = _objective(arguments)
-    name = "mlm" if isinstance(objective, MaskedTokens) else "shuffle-random"
-    repositories: list[str] = []
-    if training.process_index == 0:
-        repositories = check_run_upload(training, folder.name) if training.push_to_hub else []
-        claim(folder, _identity(arguments, training))
-    training.push_to_hub = False  # the Trainer would push unfinished runs, see `upload_run`
+    repositories = _claim_folder(run, folder)
+
     with training.main_process_first(desc="preparing the corpus"):
-        corpora, held_out = _documents(arguments, training.seed)
-        subword = _subword(arguments, corpora, folder)
+        documents = load_documents(run.arguments, training.seed)
+        subword = subword_source(run.arguments, documents.train, folder)
         set_seed(training.seed)
-        learner = load_learner(
-            arguments.variant, name, arguments.max_seq_length, subword, arguments.dropout, arguments.neighbour_init
-        )
-        train_set, eval_set = _sets(arguments, training, learner, objective, corpora, held_out)
+        model, tokenizer = load_model(run.arguments, run.objective, subword)
+        codec = build_codec(tokenizer, run.objective.needs_targets)
+        train_examples, eval_examples = build_examples(run, documents, codec)
 
     trainer = ResumableTrainer(
-        model=learner.model,
+        model=model,
         args=training,
-        train_dataset=train_set,
-        eval_dataset=eval_set,
-        data_collator=DataCollatorForTokenClassification(learner.tokenizer),
-        compute_metrics=lambda prediction: measure(prediction, per_class=name == "shuffle-random"),
-        preprocess_logits_for_metrics=predictions,
-        callbacks=[Speed()],
+        train_dataset=train_examples,
+        eval_dataset=eval_examples,
+        data_collator=DataCollatorForTokenClassification(tokenizer),
+        compute_metrics=run.objective.compute_metrics,
+        preprocess_logits_for_metrics=predictions_and_losses,
+        callbacks=[LogTokensPerSecond()],
     )
     outcome = trainer.resume()
     after = trainer.evaluate()
     weights = trainer.full_state_dict()
     if trainer.is_world_process_zero():
-        results = {
-            "train": outcome.metrics,
-            "tokens_seen": trainer.state.num_input_tokens_seen,
-            "log": trainer.state.log_history,
-            "arguments": _identity(arguments, training),
-        }
-        _finish(learner, name, folder, weights, results | {"after": after}, arguments.example, held_out[0]["text"])
+        save_checkpoint(model, tokenizer, folder, weights)
+        results = _results(run, model, trainer, outcome.metrics, after)
+        _report(run, results)
+        if isinstance(tokenizer, VocablessTokenizer):
+            write_card(folder, model, tokenizer.block_size, card_facts(results))
+            results["loads_without_package_bit_equal"] = _prove(run, model, tokenizer, folder, documents.held_out)
+        write_json(folder / RESULTS, results)
         for repository in repositories:
             print(f"Uploaded to {upload_run(folder, repository, training)}.")
     trainer.accelerator.wait_for_everyone()
     trainer.accelerator.end_training()
 
 
-def _finish(
-    learner: Learner,
-    objective: str,
-    folder: Path,
-    weights: dict[str, Any],
-    results: dict[str, Any],
-    example: str,
-    text: str,
-) -> None:
-    """Writes the checkpoint, its card and last the results; prints what came out."""
-    results |= {
-        "objective": objective,
-        "before": first_evaluation(results["log"]),
-        "parameters": learner.model.num_parameters(),
+def _claim_folder(run: PretrainingRun, folder: Path) -> list[str]:
+    """Claims the output folder; returns the Hub repositories to upload to, none without --push_to_hub."""
+    repositories: list[str] = []
+    if run.training.process_index == 0:
+        repositories = check_run_upload(run.training, folder.name) if run.training.push_to_hub else []
+        claim(folder, run.identity)
+    run.training.push_to_hub = False  # the Trainer would push unfinished runs; `upload_run` pushes finished ones
+    return repositories
+
+
+def _results(
+    run: PretrainingRun,
+    model: PreTrainedModel,
+    trainer: ResumableTrainer,
+    metrics: dict[str, float],
+    after: dict[str, float],
+) -> dict[str, Any]:
+    """Returns the content of results.json."""
+    return {
+        "objective": run.objective.name,
+        "before": first_evaluation(trainer.state.log_history),
+        "after": after,
+        "train": metrics,
+        "tokens_seen": trainer.state.num_input_tokens_seen,
+        "log": trainer.state.log_history,
+        "parameters": model.num_parameters(),
+        "arguments": run.identity,
         "versions": versions(),
     }
-    save_checkpoint(learner.model, learner.tokenizer, folder, weights)
+
+
+def _report(run: PretrainingRun, results: dict[str, Any]) -> None:
+    """Prints the held-out measures before and after training."""
     print(f"\n{'held out':20} {'before':>8} {'after':>8}")
-    for measured, *values in compared(results["before"], results["after"]):
-        print(f"{measured:20} {values[0]:8.4f} {values[1]:8.4f}")
+    for measure, before, after in compare(run.objective.measures, results["before"], results["after"]):
+        print(f"{measure:20} {before:8.4f} {after:8.4f}")
     print()
-    if isinstance(learner.tokenizer, VocablessTokenizer):
-        write_card(folder, learner.model, learner.tokenizer.block_size, card_facts(results))
-        model = type(learner.model).from_pretrained(folder)
-        if isinstance(model, VocablessForPreTraining):
-            words = [str(unit) for unit in learner.tokenizer.unit_splitter.units(text) if str(unit).isalpha()]
-            print(showcase(model, learner.tokenizer, example, words or ["word"], results["arguments"]["seed"]), "\n")
-        same = results["loads_without_package_bit_equal"] = loads_without_package(model, learner.tokenizer, folder)
-        if not same:
-            raise ValueError(
-                f"{folder} loads without vocabless, but gives other outputs; do not use it, and report it."
-            )
-        print(f"Loaded {folder} in a process without vocabless: outputs are bit-equal.")
-        print(f'Use it: AutoModel.from_pretrained("{folder}", trust_remote_code=True)')
-    write_json(folder / RESULTS, results)
 
 
-def _objective(arguments: PretrainingArguments) -> Objective:
-    name = arguments.objective or published_objective(arguments.variant)
-    if name not in OBJECTIVES:
-        raise ValueError(f"unknown objective {name!r}; choose one of {', '.join(OBJECTIVES)}.")
-    if name == "mlm":
-        return MaskedTokens(arguments.mlm_probability)
-    return ShuffleRandom(arguments.shuffle_probability, arguments.replace_probability)
-
-
-def _documents(arguments: PretrainingArguments, seed: int) -> tuple[list[AnyDataset], Dataset]:
-    """Returns the corpora, and the documents that are held out."""
-    workers, streaming = arguments.preprocessing_num_workers, arguments.streaming
-    corpora = [
-        load_text(source, arguments.text_column, workers, streaming) for source in arguments.corpus or ["pydocs"]
-    ]
-    if arguments.validation_corpus is not None:
-        given = [load_text(source, arguments.text_column, workers) for source in arguments.validation_corpus]
-        return corpora, concatenate_datasets(given)
-    if streaming:
-        raise ValueError(
-            "--streaming cannot hold out a part of a corpus it does not know whole; give --validation_corpus."
-        )
-    share = arguments.validation_split_percentage / 100
-    held_out = []
-    for index, documents in enumerate(corpora):
-        if not 0 < share <= 0.5 or len(documents) < 2:
-            raise ValueError(
-                f"{share:.1%} of {len(documents)} documents cannot be held out; give --validation_split_percentage "
-                "above 0 and at most 50, at least two documents, or --validation_corpus."
-            )
-        parts = documents.train_test_split(test_size=max(1, round(share * len(documents))), seed=seed)
-        corpora[index] = parts["train"]
-        held_out.append(parts["test"])
-    return corpora, concatenate_datasets(held_out)
-
-
-def _subword(arguments: PretrainingArguments, corpora: list[AnyDataset], folder: Path) -> str | None:
-    """Returns where the subword tokenizer is, which is trained first if that is asked for."""
-    if arguments.subword != "train":
-        return arguments.subword
-    file = folder / "subword.json"
-    if not file.is_file():  # an interrupted run goes on with the one it began with
-        if arguments.streaming:
-            corpora = [documents.take(STREAMED_DOCUMENTS // len(corpora)) for documents in corpora]
-        trained = train_subword(
-            concatenate_datasets(corpora), subword_kind(arguments.variant), arguments.subword_vocab_size
-        )
-        trained.save(str(file.with_suffix(".tmp")))
-        file.with_suffix(".tmp").replace(file)
-    return str(file)
-
-
-def _sets(
-    arguments: PretrainingArguments,
-    training: PretrainingTrainingArguments,
-    learner: Learner,
-    objective: Objective,
-    corpora: list[AnyDataset],
+def _prove(
+    run: PretrainingRun,
+    model: PreTrainedModel,
+    tokenizer: VocablessTokenizer,
+    folder: Path,
     held_out: Dataset,
-) -> tuple[PretrainingDataset | PretrainingStream, PretrainingDataset]:
-    """Returns what is trained on and what is evaluated."""
-    codec, length, workers = learner.codec, arguments.max_seq_length, arguments.preprocessing_num_workers
-    rank, seed = training.process_index, training.seed
-    train_set: PretrainingDataset | PretrainingStream
-    if arguments.streaming:
-        if training.max_steps <= 0:
-            raise ValueError(f"--max_steps is {training.max_steps}, but a stream has no end; give at least 1.")
-        corpora = [own_part(documents, seed, rank, training.world_size) for documents in corpora]
-        mixed = mix([prepare(documents, codec, length) for documents in corpora], arguments.mix, seed)
-        train_set = PretrainingStream(mixed, codec, objective, seed, arguments.shuffle_buffer_size, rank)
-    else:
-        mixed = mix([prepare(documents, codec, length, workers) for documents in corpora], arguments.mix, seed)
-        train_set = PretrainingDataset(mixed, codec, objective, seed)
-    sequences = prepare(held_out, codec, length, workers)
-    if 0 < arguments.max_eval_samples < len(sequences):
-        sequences = sequences.select(range(arguments.max_eval_samples))
-    return train_set, PretrainingDataset(sequences, codec, objective, seed + 1)
+) -> bool:
+    """Shows what the saved model learned, and that it gives the same outputs without this package; returns True.
 
-
-def _identity(arguments: PretrainingArguments, training: PretrainingTrainingArguments) -> dict[str, Any]:
-    """Returns what makes a run this run and no other."""
-    given = asdict(arguments) | training.to_sanitized_dict() | {"world_size": training.world_size}
-    return {name: value for name, value in given.items() if name not in NOT_PART_OF_A_RUN}
+    Raises:
+        ValueError: it gives other outputs.
+    """
+    saved = type(model).from_pretrained(folder)
+    units = tokenizer.unit_splitter.units(held_out[0]["text"])
+    words = [str(unit) for unit in units if str(unit).isalpha()] or ["word"]
+    demonstration = run.objective.demonstrate(saved, tokenizer, run.arguments.example, words, run.training.seed)
+    if demonstration:
+        print(demonstration, "\n")
+    if not loads_without_package(saved, tokenizer, folder):
+        raise ValueError(f"{folder} loads without vocabless, but gives other outputs; do not use it, and report it.")
+    print(f"Loaded {folder} in a process without vocabless: outputs are bit-equal.")
+    print(f'Use it: AutoModel.from_pretrained("{folder}", trust_remote_code=True)')
+    return True
 
 
 if __name__ == "__main__":
     main()
+    exit_launched_process()

@@ -1,13 +1,14 @@
-"""Preparing a corpus and training on it, beside the stock pipeline of a vocabulary-bound BERT.
+"""Preparing a corpus and training on it, beside the stock pipeline of a BERT with a vocabulary.
 
     python -m benchmarks.training
     python -m benchmarks.training --corpus "wikipedia/*.parquet" --documents 20000
 
-Preparation: texts → stored sequences with `prepare`, and the same texts through a Rust WordPiece in `datasets.map`, by
-the same number of processes. Training: forward, backward and AdamW step on the same batch shape; the peers are stock
-models with a vocabulary that is trained on the spot.
+Preparation: texts → stored sequences with `prepare`; the peer sends the same texts through a Rust WordPiece in
+`datasets.map`, with the same number of processes. Training: forward, backward and AdamW step on batches of one shape;
+the peers are stock models with a vocabulary that is trained on the same text.
 """
 
+import argparse
 import copy
 import tempfile
 from collections.abc import Callable
@@ -21,26 +22,34 @@ from transformers import DataCollatorForTokenClassification
 
 from benchmarks.measure import Comparison, compare, parser_with_texts, prepare_threads, report
 from benchmarks.peers import read, vocabulary, words_of
-from vocabless.stock_shapes import load_shape_tokenizer
-from vocabless.training.pretraining.corruption import MaskedTokens, Objective, ShuffleRandom
-from vocabless.training.pretraining.learners import Learner, load_learner
+from vocabless import load_tokenizer
+from vocabless.stock_shapes import STOCK_SHAPES, find_shape, load_shape_tokenizer
+from vocabless.training.pretraining.arguments import PretrainingArguments
+from vocabless.training.pretraining.codecs import build_codec
+from vocabless.training.pretraining.models import load_model
+from vocabless.training.pretraining.objectives import OBJECTIVES
 from vocabless.training.pretraining.packing import prepare
 from vocabless.training.pretraining.sequences import PretrainingDataset
+from vocabless.variants import Variant
+
+PREPARED = ("hashformer-md5-pool-tiny", "eelbert-word-tiny", "hashformer-lsh-proj-tiny")
+STEP_DOCUMENTS = 500  # of which the batches of the training steps are made
+LEAST_FILL = 0.6  # share of its length that a sequence of a training step has at least
 
 
 def preparation(documents: Dataset, subword: str, variant: str, processes: int, rounds: int) -> list[Comparison]:
     """Compares words/s from texts to stored sequences of 128 tokens, packed on both sides.
 
-    The peer is one map that keeps only ids and packs them at once, and then what transformers' own example of masked LM
-    does: a map that tokenizes and a map that packs, with all that a tokenizer returns.
+    The first peer is one map that keeps only ids and packs them at once. The second is transformers' own example of
+    masked LM: one map tokenizes, another packs, and all outputs of the tokenizer are kept.
     """
     datasets.disable_caching()
     words = words_of(documents["text"])
-    codec = load_learner(variant, "shuffle-random", 128).codec
+    codec = build_codec(load_tokenizer(variant), needs_targets=False)
     peer = load_shape_tokenizer("bert-tiny", subword, max_length=10**9)
-    given: dict[str, Any] = {"batched": True, "num_proc": processes}
+    options: dict[str, Any] = {"batched": True, "num_proc": processes}
 
-    def lean(batch: dict[str, Any]) -> dict[str, Any]:
+    def tokenize_and_pack(batch: dict[str, Any]) -> dict[str, Any]:
         ids = peer(batch["text"], add_special_tokens=False)["input_ids"]
         return {"input_ids": _packed(ids, 126)}
 
@@ -48,14 +57,14 @@ def preparation(documents: Dataset, subword: str, variant: str, processes: int, 
         return dict(peer(batch["text"], return_special_tokens_mask=True))
 
     def pack(batch: dict[str, Any]) -> dict[str, Any]:
-        return {name: _packed(rows, 128) for name, rows in batch.items()}
+        return {name: _packed(values, 128) for name, values in batch.items()}
 
     def ours() -> None:
-        prepare(documents, copy.deepcopy(codec), 128, processes)  # a codec that has seen no word
+        prepare(documents, copy.deepcopy(codec), 128, processes)  # the copy has an empty cache
 
     peers = {
-        "one map": lambda: documents.map(lean, remove_columns=["text"], **given),
-        "tokenize, pack": lambda: documents.map(tokenize, remove_columns=["text"], **given).map(pack, **given),
+        "one map": lambda: documents.map(tokenize_and_pack, remove_columns=["text"], **options),
+        "tokenize, pack": lambda: documents.map(tokenize, remove_columns=["text"], **options).map(pack, **options),
     }
     return [
         compare(f"preparation, {processes} processes, {variant} : {name}", ours, run, words, "words/s", rounds, 10)
@@ -63,69 +72,90 @@ def preparation(documents: Dataset, subword: str, variant: str, processes: int, 
     ]
 
 
-def _packed(rows: list[list[int]], length: int) -> list[list[int]]:
-    values = list(chain.from_iterable(rows))
-    return [values[start : start + length] for start in range(0, len(values), length)]
+def _packed(values: list[list[int]], length: int) -> list[list[int]]:
+    flat = list(chain.from_iterable(values))
+    return [flat[start : start + length] for start in range(0, len(flat), length)]
 
 
-def step(learner: Learner, objective: Objective, documents: Dataset, length: int, batch: int) -> Callable[[], None]:
-    """Returns one training step on a batch of the learner's own."""
-    sequences = PretrainingDataset(prepare(documents, learner.codec, length), learner.codec, objective, seed=0)
-    full = [item for item in sequences.__getitems__(range(4 * batch)) if len(item["labels"]) > length * 0.6][:batch]
-    inputs = DataCollatorForTokenClassification(
-        learner.tokenizer,
-        padding="max_length",
-        max_length=length,  # the same shape on both sides
-    )(full)
-    optimizer = torch.optim.AdamW(learner.model.parameters(), lr=1e-4)
-    learner.model.train()
+def training_step(
+    variant: str, objective_name: str, documents: Dataset, subword: str, length: int, batch_size: int
+) -> Callable[[], None]:
+    """Returns a function that trains one step, always on the same batch.
+
+    Args:
+        variant: name of a variant or a stock shape.
+        objective_name: a key of `OBJECTIVES`.
+        documents: the text of the batch.
+        subword: file of the vocabulary, for models with subwords.
+        length: tokens that every sequence is padded to.
+        batch_size: sequences of the batch.
+    """
+    objective, shape = OBJECTIVES[objective_name](), find_shape(variant)
+    reads_subwords = shape.reads_subwords if isinstance(shape, Variant) else variant in STOCK_SHAPES
+    arguments = PretrainingArguments(variant=variant, max_seq_length=length)
+    model, tokenizer = load_model(arguments, objective, subword if reads_subwords else None)
+    codec = build_codec(tokenizer, objective.needs_targets)
+    examples = PretrainingDataset(prepare(documents, codec, length), codec, objective, seed=0)
+    candidates = examples.__getitems__(range(4 * batch_size))
+    long_enough = [example for example in candidates if len(example["labels"]) > LEAST_FILL * length]
+    collate = DataCollatorForTokenClassification(tokenizer, padding="max_length", max_length=length)
+    inputs = collate(long_enough[:batch_size])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    model.train()
 
     def run() -> None:
-        learner.model(**inputs)["loss"].backward()
+        model(**inputs)["loss"].backward()
         optimizer.step()
         optimizer.zero_grad()
 
     return run
 
 
+def training_steps(arguments: argparse.Namespace, documents: Dataset, subword: str) -> list[Comparison]:
+    """Compares tokens/s of our S+R step with the steps of stock models."""
+    size, length, batch_size = arguments.size, arguments.length, arguments.batch
+    text = documents.select(range(min(STEP_DOCUMENTS, len(documents))))
+    ours, bert, eelbert = f"hashformer-lsh-proj-{size}", f"bert-{size}", f"eelbert-{size}"
+    peers = [("MLM", bert, "mlm", None), ("S+R", bert, "shuffle-random", 1.0)]
+    if size != "small":  # there is no eelbert-small
+        peers.append(("MLM on masked rows", eelbert, "mlm", 2.8 if size == "tiny" else None))
+
+    def step(variant: str, objective: str) -> Callable[[], None]:
+        return training_step(variant, objective, text, subword, length, batch_size)
+
+    return [
+        compare(
+            f"step, {ours} S+R : {peer} {title}",
+            step(ours, "shuffle-random"),
+            step(peer, objective),
+            batch_size * length,
+            "tokens/s",
+            arguments.rounds,
+            goal,
+        )
+        for title, peer, objective, goal in peers
+    ]
+
+
 def main() -> None:
     """Runs the benchmark."""
-    arguments = parser_with_texts(__doc__)
-    arguments.add_argument("--processes", type=int, default=2, help="that prepare")
-    arguments.add_argument("--steps_only", action="store_true", help="leave preparation out")
-    arguments.add_argument("--size", default="tiny", help="of the encoders: tiny, mini, small or base")
-    arguments.add_argument("--batch", type=int, default=32, help="sequences of a training step")
-    arguments.add_argument("--length", type=int, default=128, help="tokens of a sequence")
-    given = arguments.parse_args()
-    prepare_threads(given.threads)
+    parser = parser_with_texts(__doc__)
+    parser.add_argument("--processes", type=int, default=2, help="processes that prepare the corpus")
+    parser.add_argument("--steps_only", action="store_true", help="leave preparation out")
+    parser.add_argument("--size", default="tiny", help="size of the encoders: tiny, mini, small or base")
+    parser.add_argument("--batch", type=int, default=32, help="sequences of a training step")
+    parser.add_argument("--length", type=int, default=128, help="tokens of a sequence")
+    arguments = parser.parse_args()
+    prepare_threads(arguments.threads)
     datasets.disable_progress_bars()
-    documents = read(given.corpus, given.documents)
+    documents = read(arguments.corpus, arguments.documents)
+    comparisons: list[Comparison] = []
     with tempfile.TemporaryDirectory() as folder:
         subword = vocabulary(documents, "wordpiece", 30_000, folder)
-        coders = ("hashformer-md5-pool-tiny", "eelbert-word-tiny", "hashformer-lsh-proj-tiny")
-        rows = [
-            row
-            for variant in (() if given.steps_only else coders)
-            for row in preparation(documents, subword, variant, given.processes, given.rounds)
-        ]
-        shape = {"documents": documents.select(range(min(500, len(documents)))), "length": given.length}
-        shape["batch"] = given.batch
-
-        def run(model: str, objective: str) -> Callable[[], None]:
-            reads_subwords = model.startswith(("bert", "eelbert"))
-            learner = load_learner(model, objective, given.length, subword if reads_subwords else None)
-            return step(learner, MaskedTokens() if objective == "mlm" else ShuffleRandom(), **shape)
-
-        ours = f"hashformer-lsh-proj-{given.size}", "shuffle-random"
-        bert, eelbert = f"bert-{given.size}", f"eelbert-{given.size}"
-        peers = [(bert, "mlm", None), (bert, "shuffle-random", 1.0)]
-        peers += [(eelbert, "mlm", 2.8 if given.size == "tiny" else None)] if given.size != "small" else []
-        for model, objective, goal in peers:
-            rows_of = " on masked rows" if model == eelbert else ""
-            name = f"step, {ours[0]} S+R : {model} {'MLM' if objective == 'mlm' else 'S+R'}{rows_of}"
-            tokens = given.batch * given.length
-            rows.append(compare(name, run(*ours), run(model, objective), tokens, "tokens/s", given.rounds, goal))
-    report("training", rows, given.output)
+        for variant in () if arguments.steps_only else PREPARED:
+            comparisons += preparation(documents, subword, variant, arguments.processes, arguments.rounds)
+        comparisons += training_steps(arguments, documents, subword)
+    report("training", comparisons, arguments.output)
 
 
 if __name__ == "__main__":

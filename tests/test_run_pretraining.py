@@ -1,10 +1,8 @@
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,7 @@ from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer
 
 import run_pretraining
-from vocabless.training.pretraining import arguments as pretraining
+from vocabless.training.pretraining.speed import LogTokensPerSecond
 
 ROOT = Path(__file__).parent.parent
 QUICK = ["--max_steps", "6", "--save_steps", "2", "--logging_steps", "2", "--per_device_train_batch_size", "4",
@@ -62,7 +60,7 @@ def test_a_compiled_model_leaves_the_same_checkpoint(corpus, tmp_path):
         torch.testing.assert_close(weights[1][name], weight)
 
 
-class Interrupt(pretraining.Speed):
+class Interrupt(LogTokensPerSecond):
     def on_step_end(self, args, state, control, **kwargs):
         if state.global_step == 5:
             raise KeyboardInterrupt
@@ -77,7 +75,7 @@ def test_an_interrupted_run_ends_with_the_same_weights(corpus, tmp_path, monkeyp
     run_pretraining.main([*given, "--output_dir", str(tmp_path / "whole")])
     arguments = [*given, "--output_dir", str(tmp_path / "broken")]
     with monkeypatch.context() as patched:
-        patched.setattr(run_pretraining, "Speed", Interrupt)
+        patched.setattr(run_pretraining, "LogTokensPerSecond", Interrupt)
         with pytest.raises(KeyboardInterrupt):
             run_pretraining.main(arguments)
     assert not (tmp_path / "broken" / "model.safetensors").exists()
@@ -95,34 +93,33 @@ def results_of(folder):
     return json.loads((folder / "results.json").read_text())
 
 
-def finish(command, folder):
-    """Runs a command that writes `folder` to its end.
+LAUNCH_TIMEOUT_SECONDS = 240
 
-    Two processes of torch have been seen to hang once after all was written, cause unknown: a command that does not end
-    is run once more, and a warning shows where its processes stood.
-    """
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1"}
-    log = folder.with_suffix(".log")
-    for is_last in (False, True):
-        shutil.rmtree(folder, ignore_errors=True)
-        with log.open("w") as output, subprocess.Popen(command, cwd=ROOT, env=environment, stderr=output) as process:
-            try:
-                assert process.wait(150) == 0, log.read_text()
-                return
-            except subprocess.TimeoutExpired:
-                for each in reversed([process.pid, *descendants(process.pid)]):
-                    os.kill(each, signal.SIGABRT)
-        if is_last:
-            pytest.fail(log.read_text())
-        warnings.warn(log.read_text(), stacklevel=1)
+
+def run_to_its_end(command, folder):
+    """Runs a command that writes `folder`. If it does not end in time, kills it and shows where its processes stood."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    log = folder.with_suffix(".log")  # a file: a pipe would stay open as long as any child lives
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL
+        )
+        try:
+            exit_status = process.wait(LAUNCH_TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired:
+            for each in reversed([process.pid, *descendants(process.pid)]):
+                os.kill(each, signal.SIGABRT)  # faulthandler prints the stacks of all threads
+            process.wait()
+            pytest.fail(f"not ended after {LAUNCH_TIMEOUT_SECONDS} s:\n{log.read_text()}")
+    assert exit_status == 0, log.read_text()
 
 
 def descendants(pid):
     children = [child for task in Path(f"/proc/{pid}/task").glob("*/children") for child in task.read_text().split()]
-    return [found for child in map(int, children) for found in (child, *descendants(child))]
+    return [each for child in map(int, children) for each in (child, *descendants(child))]
 
 
-@pytest.mark.timeout(700)
+@pytest.mark.timeout(2 * LAUNCH_TIMEOUT_SECONDS + 60)
 def test_two_processes_train_like_one_with_the_double_batch(corpus, tmp_path):
     given = ["run_pretraining.py", "--corpus", corpus, *QUICK, "--logging_steps", "1", "--max_eval_samples", "7"]
     given += ["--warmup_steps", "0"]
@@ -130,7 +127,7 @@ def test_two_processes_train_like_one_with_the_double_batch(corpus, tmp_path):
     for folder, command in (("one", []), ("two", ["-m", *launcher])):
         each = "4" if folder == "one" else "2"
         command = [sys.executable, *command, *given, "--per_device_train_batch_size", each]
-        finish([*command, "--output_dir", str(tmp_path / folder)], tmp_path / folder)
+        run_to_its_end([*command, "--output_dir", str(tmp_path / folder)], tmp_path / folder)
     one, two = results_of(tmp_path / "one"), results_of(tmp_path / "two")
     losses = [[line["loss"] for line in results["log"] if "loss" in line] for results in (one, two)]
     assert losses[0] == pytest.approx(losses[1], abs=1e-5)

@@ -33,6 +33,7 @@ class StockShape:
         size: a key of `encoder_shapes.SIZES`.
         subwords: kind of subword tokenizer, `wordpiece` or `bpe`.
         objective: its pre-training objective.
+        max_length: tokens of a sequence.
     """
 
     name: str
@@ -40,6 +41,7 @@ class StockShape:
     size: str
     subwords: str
     objective: str = "mlm"
+    max_length: int = MAX_TOKENS
 
 
 _ROWS = (

@@ -1,89 +1,96 @@
-"""What `run_pretraining.py` is made of: its arguments, its Trainer, its measures."""
+"""The command line of `run_pretraining.py`."""
 # mypy: allow-untyped-calls
 
-import math
 import os
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple, cast
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor
-from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import HfArgumentParser, TrainingArguments
 from transformers.trainer_utils import HubStrategy
 
-from vocabless.saving.run_folder import HUB_STRATEGY_HELP
-from vocabless.training.pretraining.corruption import IGNORED, INTACT, REPLACED, SHUFFLED
-from vocabless.training.trainer import EXACT_LOSS
+from vocabless.saving.run_folder import HUB_ARGUMENTS, HUB_STRATEGY_HELP
+from vocabless.training.pretraining.objective import Objective
+from vocabless.training.pretraining.objectives import OBJECTIVES, choose_objective
+from vocabless.training.recipes import parse_with_recipe
 
-CLASS_NAMES = {INTACT: "intact", SHUFFLED: "shuffled", REPLACED: "replaced"}
+OBJECTIVE_HELP = "; ".join(f"{objective.name}: {objective.help}" for objective in OBJECTIVES.values())
+# A run with other values of these is still the same run: they say where it writes and how it reports.
+NOT_PART_OF_A_RUN = (
+    *("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "preprocessing_num_workers"),
+    *HUB_ARGUMENTS,
+)
 
 
 @dataclass
 class PretrainingArguments:
-    """What is pre-trained, on what, to do what."""
+    """The model, the text and the objective."""
 
     variant: str = field(
         default="hashformer-lsh-proj-tiny",
         metadata={
-            "help": "Name of the variant, see vocabless.list_variants(), or of a stock shape beside it: bert-tiny, "
-            "roberta-base and so on, with fresh weights."
+            "help": "Name of a variant, see vocabless.list_variants(), or of a stock shape such as bert-tiny or "
+            "roberta-base. The weights are fresh."
         },
     )
     corpus: list[str] | None = field(
         default=None,
         metadata={
-            "help": "Training text: pydocs (embedded, the default); parquet, jsonl, csv, txt files, folders, globs; or "
-            "a Hub data set owner/name[:configuration][@revision]. Several may be given.",
+            "help": "Training text: pydocs (embedded, the default); parquet, jsonl, csv or txt files, folders, globs; "
+            "or a Hub data set owner/name[:configuration][@revision]. Give as many as you like.",
             "action": "extend",
         },
     )
     mix: list[float] | None = field(
         default=None,
-        metadata={"help": "Share of sequences from each --corpus, by weight. None takes all of all, one by one."},
+        metadata={"help": "Share of sequences from each --corpus, one weight each. None concatenates the corpora."},
     )
     streaming: bool = field(
-        default=False, metadata={"help": "Read the corpus as it is needed; needs --validation_corpus and --max_steps."}
+        default=False,
+        metadata={"help": "Read the corpus while training; needs --validation_corpus and --max_steps."},
     )
     shuffle_buffer_size: int = field(
-        default=10_000, metadata={"help": "Streaming: sequences that wait, of which the next is drawn."}
+        default=10_000, metadata={"help": "Streaming: sequences in the buffer from which the next one is drawn."}
     )
     validation_corpus: list[str] | None = field(
         default=None,
-        metadata={"help": "Held-out text, given like --corpus. None holds out a part of it.", "action": "extend"},
+        metadata={
+            "help": "Held-out text, in the same form as --corpus. None holds out a part of --corpus.",
+            "action": "extend",
+        },
     )
     validation_split_percentage: float = field(
         default=2.0, metadata={"help": "Percent of the documents of --corpus that are held out, 0–50."}
     )
-    text_column: str = field(default="text", metadata={"help": "Column that holds the text, in files with columns."})
+    text_column: str = field(default="text", metadata={"help": "Column of the text, in files with columns."})
     max_seq_length: int = field(
         default=64,
         metadata={"help": "Tokens of a sequence, [CLS] and [SEP] included; at most the variant's own length."},
     )
-    max_eval_samples: int = field(default=1000, metadata={"help": "Held-out sequences that are evaluated; 0 is all."})
-    objective: str | None = field(
-        default=None, metadata={"help": "shuffle-random (S+R) or mlm. None is the variant's own."}
+    max_eval_samples: int = field(
+        default=1000, metadata={"help": "Held-out sequences of an evaluation; 0 evaluates all."}
     )
-    shuffle_probability: float = field(default=0.15, metadata={"help": "S+R: share of tokens shuffled, 0–1."})
-    replace_probability: float = field(default=0.15, metadata={"help": "S+R: share of tokens replaced, 0–1."})
-    mlm_probability: float = field(default=0.15, metadata={"help": "mlm: share of tokens to predict, 0–1."})
+    objective: str | None = field(
+        default=None, metadata={"help": f"{OBJECTIVE_HELP}. None is the objective that the variant was published with."}
+    )
     subword: str | None = field(
         default=None,
         metadata={
-            "help": "Subword variants, stock shapes, and mlm over words: tokenizer.json, folder or Hub id of the "
-            "subword tokenizer, or 'train' to train one on the corpus. None is the published one."
+            "help": "Subword tokenizer for subword variants, for stock shapes, and for mlm over words: a "
+            "tokenizer.json, a folder, a Hub id, or 'train' to train one on the corpus. None is the published one."
         },
     )
-    subword_vocab_size: int = field(default=8000, metadata={"help": "Tokens of a subword tokenizer that is trained."})
+    subword_vocab_size: int = field(
+        default=8000, metadata={"help": "Vocabulary size of a subword tokenizer trained by --subword train."}
+    )
     neighbour_init: bool = field(
-        default=True, metadata={"help": "Start with attention to the neighbours (BERT, RoBERTa, ELECTRA encoders)."}
+        default=True,
+        metadata={"help": "Start with attention to the neighbouring tokens (BERT, RoBERTa, ELECTRA encoders)."},
     )
     dropout: float = field(
         default=0.0,
-        metadata={"help": "Dropout while pre-training, 0–1; the checkpoint keeps the encoder's own setting."},
+        metadata={"help": "Dropout during pre-training, 0–1; the checkpoint keeps the encoder's own setting."},
     )
     preprocessing_num_workers: int = field(
         default_factory=lambda: min(8, os.cpu_count() or 1), metadata={"help": "Processes that prepare the corpus."}
@@ -91,118 +98,76 @@ class PretrainingArguments:
     example: str = field(
         default="The function returns a new list with the same elements in the reverse order, and the original list is "
         "not changed.",
-        metadata={"help": "Sentence that is corrupted and judged at the end."},
+        metadata={"help": "Sentence that shows at the end of the run what the model learned."},
     )
 
 
 @dataclass
 class PretrainingTrainingArguments(TrainingArguments):
-    """The Trainer's own arguments, with defaults that suit a tiny encoder and two cores."""
+    """The Trainer's arguments, with defaults for a tiny encoder and two cores."""
 
     output_dir: str | None = field(default=None, metadata={"help": "Folder of the run. None is runs/<variant>."})
-    per_device_train_batch_size: int = field(default=32, metadata={"help": "Sequences of a step on each device."})
+    per_device_train_batch_size: int = field(
+        default=32, metadata={"help": "Sequences of a training step on each device."}
+    )
     per_device_eval_batch_size: int = field(default=64, metadata={"help": "Sequences of an evaluation step."})
-    max_steps: int = field(default=2000, metadata={"help": "Steps; −1 is as many as --num_train_epochs makes."})
+    max_steps: int = field(default=2000, metadata={"help": "Training steps; −1 trains --num_train_epochs epochs."})
     learning_rate: float = field(default=1e-3, metadata={"help": "Peak learning rate."})
-    warmup_steps: float = field(default=100, metadata={"help": "Steps of linear warm-up; below 1, a share of all."})
+    warmup_steps: float = field(
+        default=100, metadata={"help": "Steps of linear warm-up; a number below 1 is a share of all steps."}
+    )
     weight_decay: float = field(default=0.01, metadata={"help": "Weight decay of AdamW."})
     ddp_find_unused_parameters: bool | None = field(
-        default=False, metadata={"help": "Look for parameters without gradient in each step; the family has none."}
+        default=False,
+        metadata={"help": "Look for parameters without a gradient in each step; models of this family have none."},
     )
-    eval_on_start: bool = field(default=True, metadata={"help": "Evaluate the fresh model, too."})
-    logging_steps: float = field(default=100, metadata={"help": "Steps between lines of loss and tokens/s."})
+    eval_on_start: bool = field(default=True, metadata={"help": "Evaluate the fresh model before training."})
+    logging_steps: float = field(default=100, metadata={"help": "Steps between log lines with loss and tokens/s."})
     save_steps: float = field(default=500, metadata={"help": "Steps between checkpoints."})
-    save_total_limit: int | None = field(default=2, metadata={"help": "Checkpoints kept."})
+    save_total_limit: int | None = field(default=2, metadata={"help": "Number of checkpoints that are kept."})
     hub_strategy: HubStrategy | str = field(default="end", metadata={"help": HUB_STRATEGY_HELP})
 
     def __post_init__(self) -> None:
         folder = self.output_dir
         super().__post_init__()
-        self.output_dir = folder  # the Trainer would name a folder of its own
+        self.output_dir = folder  # the Trainer would choose a folder
         self.dataloader_pin_memory = self.dataloader_pin_memory and torch.cuda.is_available()
-        self.include_num_input_tokens_seen = "non_padding"  # the command line knows it as a truth value only
+        self.include_num_input_tokens_seen = "non_padding"  # on the command line it can be true or false only
 
 
-class Speed(TrainerCallback):
-    """Adds `tokens_per_second`, since the last line, to each line of the log."""
+class PretrainingRun(NamedTuple):
+    """What the command line asks for.
 
-    def __init__(self) -> None:
-        self._tokens, self._start = 0, torch.inf
+    Attributes:
+        arguments: the model and the text.
+        objective: built from its own flags.
+        training: the Trainer's arguments.
+        identity: every argument that makes this run this run and no other, by name; written to `run.json`.
+    """
 
-    def on_step_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        """Starts the clock at the first step."""
-        if self._start == torch.inf:
-            self._start, self._tokens = time.perf_counter(), state.num_input_tokens_seen
-
-    def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        """Reads it at each line of training."""
-        logs = kwargs.get("logs") or {}
-        if "loss" in logs:
-            now = time.perf_counter()
-            speed = round((state.num_input_tokens_seen - self._tokens) / (now - self._start))
-            logs["tokens_per_second"] = state.log_history[-1]["tokens_per_second"] = speed
-            self._start, self._tokens = now, state.num_input_tokens_seen
+    arguments: PretrainingArguments
+    objective: Objective
+    training: PretrainingTrainingArguments
+    identity: dict[str, Any]
 
 
-def predictions(logits: Tensor | tuple[Tensor, ...], labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns the likeliest class of each position and its loss, both (B, S), so that logits need not be kept.
+def parse_command_line(argv: Sequence[str] | None, description: str | None) -> PretrainingRun:
+    """Returns the run that the command line asks for.
 
     Args:
-        logits: (B, S, classes), or (labelled positions, classes) from a sparse masked-LM head.
-        labels: (B, S), −100 where nothing is asked.
+        argv: the arguments; None is the program's own.
+        description: first part of `--help`.
+
+    Raises:
+        ValueError: an unknown recipe, variant or objective.
     """
-    scores = logits if isinstance(logits, Tensor) else logits[0]
-    asked = labels != IGNORED
-    if scores.ndim == 3:
-        scores = scores[asked]
-    found, losses = torch.full_like(labels, IGNORED), torch.zeros(labels.shape, device=labels.device)
-    found[asked] = scores.argmax(dim=-1)
-    losses[asked] = torch.nn.functional.cross_entropy(scores.float(), labels[asked], reduction="none")
-    return found, losses
-
-
-def measure(prediction: Any, per_class: bool) -> dict[str, float]:
-    """Returns mean loss and accuracy; with `per_class` also the majority's share and the accuracy on each class.
-
-    Every labelled token counts alike, however they were batched.
-
-    Args:
-        prediction: `predictions`, see there, and `label_ids`, all (N, S).
-        per_class: whether the classes are intact, shuffled and replaced.
-    """
-    labels: NDArray[np.int64] = np.asarray(prediction.label_ids)
-    asked = labels != IGNORED
-    if not asked.any():
-        return {"accuracy": 0.0}
-    found, losses = (np.asarray(values)[asked] for values in prediction.predictions)
-    labels = labels[asked]
-    measures = {EXACT_LOSS: float(losses.mean(dtype=np.float64)), "accuracy": float((found == labels).mean())}
-    if per_class:
-        shares = [float((labels == index).mean()) for index in CLASS_NAMES]
-        measures["majority"] = max(shares)
-        present = {index: name for index, name in CLASS_NAMES.items() if (labels == index).any()}
-        recalls = {name: float((found[labels == index] == index).mean()) for index, name in present.items()}
-        measures |= {f"accuracy_{name}": value for name, value in recalls.items()}
-        measures["balanced_accuracy"] = float(np.mean(list(recalls.values())))
-    return measures
-
-
-def first_evaluation(log: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
-    """Returns the first evaluation of a Trainer's `log_history`; {} if there is none."""
-    return next((line for line in log if "eval_loss" in line), {})
-
-
-def compared(before: Mapping[str, float], after: Mapping[str, float]) -> list[tuple[str, float, float]]:
-    """Returns (measure, before, after) of two evaluations; NaN where the first was left out."""
-    names = [
-        "loss",
-        "accuracy",
-        "majority",
-        "balanced_accuracy",
-        *(f"accuracy_{name}" for name in CLASS_NAMES.values()),
-    ]
-    return [
-        (name, before.get(f"eval_{name}", math.nan), after[f"eval_{name}"]) for name in names if f"eval_{name}" in after
-    ]
+    types = [PretrainingArguments, *OBJECTIVES.values(), PretrainingTrainingArguments]
+    parser = HfArgumentParser(cast(Any, types), description=description)
+    arguments, *objectives, training = parse_with_recipe(parser, argv)
+    if training.output_dir is None:
+        training.output_dir = f"runs/{arguments.variant}"
+    objective = choose_objective(objectives, arguments.objective, arguments.variant)
+    settings = {name: value for part in (arguments, *objectives) for name, value in asdict(part).items()}
+    settings |= training.to_sanitized_dict() | {"world_size": training.world_size}
+    identity = {name: value for name, value in settings.items() if name not in NOT_PART_OF_A_RUN}
+    return PretrainingRun(arguments, objective, training, identity)

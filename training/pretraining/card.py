@@ -7,20 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from vocabless.saving.model_card import LICENCE, run_facts
-from vocabless.training.pretraining.arguments import compared
+from vocabless.training.pretraining.objectives import OBJECTIVES
+from vocabless.training.pretraining.results import compare
 from vocabless.training.texts.corpora import HUB_ID
-
-OBJECTIVE_NAMES = {
-    "shuffle-random": "telling shuffled and replaced words from intact ones (S+R)",
-    "mlm": "masked-word prediction",
-}
 
 
 def card_facts(results: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the facts that `write_card` takes, from the `results.json` of `run_pretraining.py`."""
     arguments = results["arguments"]
     corpora = arguments["corpus"] or ["pydocs"]
-    rows = compared(results["before"], results["after"])
+    objective = OBJECTIVES[results["objective"]]
+    rows = compare(objective.measures, results["before"], results["after"])
     table = [f"| {name.replace('_', ' ')} | {before:.4f} | {after:.4f} |" for name, before, after in rows]
     return {
         **run_facts(results),
@@ -28,7 +25,7 @@ def card_facts(results: Mapping[str, Any]) -> dict[str, Any]:
         "license": LICENCE,
         "language": "en" if corpora == ["pydocs"] else None,
         "datasets": [HUB_ID.fullmatch(corpus)["path"] for corpus in corpora if _is_on_hub(corpus)],
-        "objective": OBJECTIVE_NAMES[results["objective"]],
+        "objective": objective.card_text,
         "corpus": ", ".join(corpus if _is_on_hub(corpus) else Path(corpus).name for corpus in corpora),
         "steps": f"{arguments['max_steps']:,}",
         "tokens": f"{results['tokens_seen']:,}",

@@ -1,31 +1,30 @@
-"""How corpora store tokens, and how models get them back: as blocks of bytes, whatever the tokenizer.
+"""Codecs: between texts, the bytes that a corpus stores, and the `input_ids` of a model.
 
-A stored token is a few bytes: a block of K elements, with its length where blocks are padded. The token of a stock
-model is a block, too: of the one number that its vocabulary has for it.
+`BlockCodec` stores a token of this family as the bytes of its block. `IdCodec` stores a token of a stock tokenizer as
+four bytes, its id. For the objectives both are blocks: a stock token is a block of one element.
 """
 
 from collections.abc import Sequence
-from itertools import chain, compress
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
-from transformers import PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from vocabless.tokenization.block_coders import NUM_SPECIAL
-from vocabless.tokenization.splitters import SubwordSplitter, WhitespaceSplitter, WordSplitter
-from vocabless.tokenization.tokenization_vocabless import CLS, MASK, SEP, VocablessTokenizer
-from vocabless.training.pretraining.fragments import fragments
+from vocabless.tokenization.block_coders import CLS, MASK, NUM_SPECIAL, SEP, Bytes, Integers
+from vocabless.tokenization.splitters import SubwordSplitter, Unit, WhitespaceSplitter, WordSplitter
+from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+from vocabless.training.pretraining.fragments import Fragments, find_fragments, join_ranges
 from vocabless.training.texts.sentences import sentences
 
-Bytes = NDArray[np.uint8]
-Integers = NDArray[np.int64]
 Targets = NDArray[np.int32]
+BYTES_OF_AN_ID = 4
 
 
 class Codec(Protocol):
-    """Between texts, stored tokens and a model's inputs.
+    """Stores texts as bytes and turns the bytes into a model's inputs.
 
     Attributes:
         raw_block_size: bytes of a stored token.
@@ -36,11 +35,11 @@ class Codec(Protocol):
     mask: Integers
 
     def raw_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
-        """Returns the stored tokens of all texts end to end, (n, raw_block_size), and how many each sentence has."""
+        """Returns the stored tokens of all texts end to end, (n, raw_block_size), and the tokens of each sentence."""
         ...
 
     def targets(self, texts: Sequence[str]) -> Targets | None:
-        """Returns the ids that masked-LM predicts, of the tokens of all texts end to end; None if there are none."""
+        """Returns the target id of each token, (n,), for masked LM; None if the codec has no targets."""
         ...
 
     def widen(self, raw: Bytes) -> Integers:
@@ -48,17 +47,16 @@ class Codec(Protocol):
         ...
 
     def input_ids(self, blocks: Integers) -> Integers:
-        """Returns what the model takes for a sequence, with the special tokens around its (n, K) elements."""
+        """Returns the `input_ids` of a sequence: (n, K) elements between the special tokens."""
         ...
 
 
 class BlockCodec:
-    """Of the family's tokenizers.
+    """Codec of a tokenizer of this family.
 
     Args:
         tokenizer: writes the blocks.
-        target_tokenizer: gives each token the id that masked-LM predicts; a token that it splits is predicted by its
-            first piece.
+        target_tokenizer: gives the target ids; the target of a token that it splits is the first piece.
     """
 
     def __init__(self, tokenizer: VocablessTokenizer, target_tokenizer: Tokenizer | None = None) -> None:
@@ -66,106 +64,127 @@ class BlockCodec:
         self.target_tokenizer = target_tokenizer
         self.raw_block_size = tokenizer.raw_block_size
         self.mask = special_block(MASK, tokenizer.block_size)
-        self._first_pieces: dict[Any, int] = {}
+        self._first_pieces: dict[Unit, int] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_first_pieces": {}}
 
     def raw_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
-        """Stores, see `Codec`."""
+        """See `Codec.raw_blocks`."""
         if not self.tokenizer.splits_at_spaces:
-            return self.tokenizer.raw_blocks(_sentences(texts))
-        splitter = self.tokenizer.unit_splitter
+            return self.tokenizer.raw_blocks(_all_sentences(texts))
+        splits_words = isinstance(self.tokenizer.unit_splitter, WordSplitter)
         try:
-            known, plain, which, last = fragments(texts, runs=isinstance(splitter, WordSplitter))
+            fragments = find_fragments(texts, splits_words)
         except UnicodeEncodeError:  # a lone surrogate
-            return self.tokenizer.raw_blocks(_sentences(texts))
-        # Each fragment is looked up once; the rest is arithmetic on the places of its units.
-        whole = plain & isinstance(splitter, WordSplitter | WhitespaceSplitter)  # those that are one unit
-        cut = [splitter.units(known[i]) for i in np.flatnonzero(~whole).tolist()]
-        blocks = self.tokenizer.raw_units([*compress(known, whole), *chain.from_iterable(cut)])
-        counts = np.ones(len(known), np.int64)
-        counts[~whole] = list(map(len, cut))
-        order = np.argsort(~whole, kind="stable")  # in which they were looked up
-        starts = np.empty_like(counts)
-        starts[order] = np.cumsum(counts[order]) - counts[order]
-        starts, counts = starts[which], counts[which]
-        ends = np.cumsum(counts)
-        places = np.arange(len(blocks) and ends[-1]) + np.repeat(starts - ends + counts, counts)
-        return blocks.take(places, axis=0), np.diff(ends[last], prepend=0).tolist()
+            return self.tokenizer.raw_blocks(_all_sentences(texts))
+
+        # Blocks of the distinct fragments' units, and where each fragment's blocks stand.
+        units = self._units_of_distinct(fragments)
+        blocks = self.tokenizer.raw_units(list(chain.from_iterable(units)))
+        num_units = np.fromiter(map(len, units), np.int64, len(units))
+        first_unit = np.cumsum(num_units) - num_units
+
+        # Copy them to every place where a fragment occurs.
+        num_units, first_unit = num_units[fragments.indices], first_unit[fragments.indices]
+        sentence_ends = np.cumsum(num_units)[fragments.ends_sentence]
+        return blocks.take(join_ranges(first_unit, num_units), axis=0), np.diff(sentence_ends, prepend=0).tolist()
+
+    def _units_of_distinct(self, fragments: Fragments) -> list[Sequence[Unit]]:
+        """Returns the units of each distinct fragment. Most fragments are one unit and need no splitter."""
+        splitter = self.tokenizer.unit_splitter
+        if not isinstance(splitter, WordSplitter | WhitespaceSplitter):
+            return [splitter.units(fragment) for fragment in fragments.distinct]
+        pairs = zip(fragments.distinct, fragments.is_ascii.tolist(), strict=True)
+        return [(fragment,) if is_ascii else splitter.units(fragment) for fragment, is_ascii in pairs]
 
     def targets(self, texts: Sequence[str]) -> Targets | None:
-        """Looks up, see `Codec`."""
-        if self.target_tokenizer is None:
+        """See `Codec.targets`."""
+        target = self.target_tokenizer
+        if target is None:
             return None
         splitter = self.tokenizer.unit_splitter
-        if (
-            isinstance(splitter, SubwordSplitter)
-            and splitter.tokenizer.get_vocab() == self.target_tokenizer.get_vocab()
-        ):
-            encodings = self.target_tokenizer.encode_batch(_sentences(texts), add_special_tokens=False)
+        if isinstance(splitter, SubwordSplitter) and splitter.tokenizer.get_vocab() == target.get_vocab():
+            encodings = target.encode_batch(_all_sentences(texts), add_special_tokens=False)
             return np.array([i for encoding in encodings for i in encoding.ids], np.int32)
-        units = [unit for sentence in splitter.units_of_batch(_sentences(texts)) for unit in sentence]
-        known = self._first_pieces
-        new = [unit for unit in dict.fromkeys(units) if unit not in known]
-        printed = [unit.decode("utf-8", "replace") if isinstance(unit, bytes) else unit for unit in new]
-        unknown = self.target_tokenizer.token_to_id("[UNK]") or 0
-        encodings = self.target_tokenizer.encode_batch(printed, add_special_tokens=False)
-        known.update((u, e.ids[0] if e.ids else unknown) for u, e in zip(new, encodings, strict=True))
-        return np.array([known[unit] for unit in units], np.int32)
+        units = [unit for sentence in splitter.units_of_batch(_all_sentences(texts)) for unit in sentence]
+        self._add_first_pieces(target, [unit for unit in dict.fromkeys(units) if unit not in self._first_pieces])
+        return np.array([self._first_pieces[unit] for unit in units], np.int32)
+
+    def _add_first_pieces(self, target: Tokenizer, units: list[Unit]) -> None:
+        """Remembers the id of the first piece of each unit; [UNK] for a unit without pieces."""
+        unknown = target.token_to_id("[UNK]") or 0
+        texts = [unit.decode("utf-8", "replace") if isinstance(unit, bytes) else unit for unit in units]
+        encodings = target.encode_batch(texts, add_special_tokens=False)
+        first_ids = [encoding.ids[0] if encoding.ids else unknown for encoding in encodings]
+        self._first_pieces.update(zip(units, first_ids, strict=True))
 
     def widen(self, raw: Bytes) -> Integers:
-        """Reads, see `Codec`."""
+        """See `Codec.widen`."""
         return self.tokenizer.widen(raw)
 
     def input_ids(self, blocks: Integers) -> Integers:
-        """Returns (n + 2, K), see `Codec`."""
-        size = blocks.shape[1]
-        return np.concatenate([special_block(CLS, size)[None], blocks, special_block(SEP, size)[None]])
+        """Returns (n + 2, K), see `Codec.input_ids`."""
+        block_size = blocks.shape[1]
+        return np.concatenate([special_block(CLS, block_size)[None], blocks, special_block(SEP, block_size)[None]])
 
 
 class IdCodec:
-    """Of stock tokenizers: the id, four bytes, little-endian.
+    """Codec of a stock tokenizer: a stored token is its id, four bytes, little-endian.
 
     Args:
-        tokenizer: with [CLS], [SEP] and [MASK], or RoBERTa's names of them.
-        with_targets: whether the ids are to be predicted.
+        tokenizer: has [CLS], [SEP] and [MASK], or RoBERTa's tokens for them.
+        has_targets: whether the ids are targets too.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerFast, with_targets: bool = False) -> None:
+    def __init__(self, tokenizer: PreTrainedTokenizerFast, has_targets: bool = False) -> None:
         self.tokenizer = tokenizer
-        self.with_targets = with_targets
-        self.raw_block_size = 4
+        self.has_targets = has_targets
+        self.raw_block_size = BYTES_OF_AN_ID
         self.mask = np.array([tokenizer.mask_token_id])
 
     def raw_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
-        """Stores, see `Codec`."""
-        ids, lengths = self._ids(texts)
-        return ids.view(np.uint8).reshape(-1, 4), lengths
+        """See `Codec.raw_blocks`."""
+        ids, lengths = self._encode(texts)
+        return ids.view(np.uint8).reshape(-1, BYTES_OF_AN_ID), lengths
 
     def targets(self, texts: Sequence[str]) -> Targets | None:
-        """Repeats the ids, see `Codec`."""
-        return self._ids(texts)[0] if self.with_targets else None
+        """Returns the ids themselves, see `Codec.targets`."""
+        return self._encode(texts)[0] if self.has_targets else None
 
     def widen(self, raw: Bytes) -> Integers:
-        """Reads, see `Codec`."""
+        """Returns (n, 1), see `Codec.widen`."""
         return np.ascontiguousarray(raw).view("<i4").astype(np.int64)
 
     def input_ids(self, blocks: Integers) -> Integers:
-        """Returns (n + 2,), see `Codec`."""
+        """Returns (n + 2,), see `Codec.input_ids`."""
         return np.array([self.tokenizer.cls_token_id, *blocks[:, 0].tolist(), self.tokenizer.sep_token_id])
 
-    def _ids(self, texts: Sequence[str]) -> tuple[Targets, list[int]]:
-        encodings = self.tokenizer.backend_tokenizer.encode_batch(_sentences(texts), add_special_tokens=False)
+    def _encode(self, texts: Sequence[str]) -> tuple[Targets, list[int]]:
+        """Returns the ids of all texts end to end, (n,), and the tokens of each sentence."""
+        encodings = self.tokenizer.backend_tokenizer.encode_batch(_all_sentences(texts), add_special_tokens=False)
         ids = [encoding.ids for encoding in encodings]
-        return np.array([i for row in ids for i in row], "<i4"), [len(row) for row in ids]
+        return np.array(list(chain.from_iterable(ids)), "<i4"), list(map(len, ids))
 
 
-def _sentences(texts: Sequence[str]) -> list[str]:
-    return [sentence for text in texts for sentence in sentences(text)]
+def build_codec(tokenizer: PreTrainedTokenizerBase, needs_targets: bool) -> Codec:
+    """Returns the codec of a tokenizer.
+
+    Args:
+        tokenizer: of this family, or a stock one.
+        needs_targets: whether the objective needs target ids.
+    """
+    if isinstance(tokenizer, VocablessTokenizer):
+        return BlockCodec(tokenizer, tokenizer.target_tokenizer if needs_targets else None)
+    assert isinstance(tokenizer, PreTrainedTokenizerFast)
+    return IdCodec(tokenizer, needs_targets)
 
 
 def special_block(special_id: int, block_size: int) -> Integers:
-    """Returns the block [id, 0, …, 0] of a special token."""
+    """Returns the block [id, 0, …, 0] of a special token, (block_size,)."""
     assert special_id < NUM_SPECIAL
     return np.array([special_id] + [0] * (block_size - 1), dtype=np.int64)
+
+
+def _all_sentences(texts: Sequence[str]) -> list[str]:
+    return [sentence for text in texts for sentence in sentences(text)]

@@ -1,7 +1,12 @@
-"""Texts → fragments, all at once: what a corpus is looked up by.
+r"""Texts → fragments: pieces of text that contain whole units, found for many texts at once.
 
-A fragment is a stretch of text that no unit crosses, so units are those of the fragments, one after the other. Most
-fragments are one word, and each distinct one is looked up once.
+Looking up each word of a corpus in a dictionary is slow in Python. Here the texts become one array of bytes, and numpy
+and Arrow find the places where fragments start and end. Only each *distinct* fragment, mostly one word, is then looked
+up. No unit crosses a fragment's border, so the units of a text are those of its fragments, in order.
+
+    "It's here."  →  bytes     I t ' s   h e r e .
+                     classes   W W O W S W W W W O      (W word, O other, S space)
+                     runs      It ' s here .            (a run ends where the class changes)
 """
 # mypy: allow-untyped-calls
 
@@ -16,80 +21,115 @@ from pyarrow import compute
 
 from vocabless.training.texts.sentences import ENDS_SENTENCE, ends_without_space, sentences
 
-_SPACE, _WORD, _OTHER, _BEYOND = range(4)
-_KINDS = bytes(
-    [_SPACE if re.match(r"\s", chr(c)) else _WORD if re.match(r"\w", chr(c)) else _OTHER for c in range(128)]
-    + [_BEYOND] * 128
+SPACE, WORD, OTHER, NON_ASCII = range(4)
+# The class of each byte value. A word is ASCII's \w; bytes from 128 are parts of longer characters.
+BYTE_CLASSES = bytes(
+    [SPACE if re.match(r"\s", chr(c)) else WORD if re.match(r"\w", chr(c)) else OTHER for c in range(128)]
+    + [NON_ASCII] * 128
 )
-_RUNS_TO_SPACE = bytes(min(kind, _WORD) for kind in _KINDS)  # where only spaces end a run
-_SPACES = bytes(c for c, kind in enumerate(_KINDS) if kind == _SPACE)
+# The same if only spaces end a run: all other bytes are of one class.
+SPACE_CLASSES = bytes(min(byte_class, WORD) for byte_class in BYTE_CLASSES)
+SPACES = bytes(c for c, byte_class in enumerate(BYTE_CLASSES) if byte_class == SPACE)
 
 
 class Fragments(NamedTuple):
     """The fragments of some texts.
 
     Attributes:
-        known: the distinct ones.
-        ascii: (known,) whether none of its characters is beyond ASCII.
-        which: (n,) the place in `known` of each fragment.
-        last: (n,) whether a fragment is the last of its sentence, a text's last one included.
+        distinct: each different fragment once.
+        is_ascii: (distinct,) whether it is ASCII alone.
+        indices: (n,) for each fragment of the texts, its index in `distinct`.
+        ends_sentence: (n,) whether it is the last fragment of a sentence or of a text.
     """
 
-    known: list[str]
-    ascii: NDArray[np.bool_]
-    which: NDArray[np.int32]
-    last: NDArray[np.bool_]
+    distinct: list[str]
+    is_ascii: NDArray[np.bool_]
+    indices: NDArray[np.int32]
+    ends_sentence: NDArray[np.bool_]
 
 
-def fragments(texts: Sequence[str], runs: bool) -> Fragments:
+def find_fragments(texts: Sequence[str], splits_words: bool) -> Fragments:
     r"""Returns the fragments of texts.
 
     Args:
         texts: one or more.
-        runs: whether a word and what stands beside it are fragments of their own, wherever neither they nor anything
-            between the same two spaces is beyond ASCII; otherwise a fragment reaches from space to space.
+        splits_words: True ends a fragment where words and punctuation meet, but only between two spaces with nothing
+            but ASCII between them. False ends fragments at spaces alone.
 
     Raises:
-        UnicodeEncodeError: a text holds half of a surrogate pair.
+        UnicodeEncodeError: a text holds a lone surrogate.
 
     Example:
-        >>> found = fragments(["It's here. It is\nnaïve,"], runs=True)
-        >>> [found.known[i] for i in found.which]
+        >>> fragments = find_fragments(["It's here. It is\nnaïve,"], splits_words=True)
+        >>> [fragments.distinct[i] for i in fragments.indices]
         ['It', "'", 's', 'here', '.', 'It', 'is', 'naïve,']
-        >>> [found.known[i] for i in found.which[found.last]]
+        >>> [fragments.distinct[i] for i in fragments.indices[fragments.ends_sentence]]
         ['.', 'is', 'naïve,']
     """
-    parts = [part for text in texts for part in (sentences(text) if ends_without_space(text) else (text,))]
-    data = ("\n" + "\n".join(parts) + "\n").encode()
-    kinds = np.frombuffer(bytearray(data.translate(_KINDS if runs else _RUNS_TO_SPACE)), np.uint8)
-    if runs:
-        _keep_whole(kinds)
-    before, after = kinds[:-1], kinds[1:]
-    starts = np.flatnonzero((after != before) & (after != _SPACE)) + 1
-    ends = np.flatnonzero((after != before) & (before != _SPACE)) + 1
-    known, which = _distinct(data.translate(None, _SPACES), ends - starts)
-    last = compute.match_substring_regex(known, ENDS_SENTENCE).to_numpy(zero_copy_only=False)[which]
-    last &= kinds[ends] == _SPACE
-    lines = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
-    last_of_line = np.searchsorted(ends, lines, side="right") - 1
-    last[last_of_line[last_of_line >= 0]] = True
-    plain = compute.string_is_ascii(known).to_numpy(zero_copy_only=False)
-    return Fragments(known.to_pylist(), plain, which, last)
+    lines = [line for text in texts for line in (sentences(text) if ends_without_space(text) else (text,))]
+    data = ("\n" + "\n".join(lines) + "\n").encode()
+    classes = np.frombuffer(bytearray(data.translate(BYTE_CLASSES if splits_words else SPACE_CLASSES)), np.uint8)
+    if splits_words:
+        _merge_around_non_ascii(classes)
+    starts, ends = _find_runs(classes)
+    distinct, indices = _distinct_strings(data.translate(None, SPACES), ends - starts)
+
+    ends_sentence = _matches(distinct, ENDS_SENTENCE)[indices]
+    ends_sentence &= classes[ends] == SPACE
+    ends_sentence[_last_of_each_line(data, ends)] = True
+    is_ascii = compute.string_is_ascii(distinct).to_numpy(zero_copy_only=False)
+    return Fragments(distinct.to_pylist(), is_ascii, indices, ends_sentence)
 
 
-def _keep_whole(kinds: NDArray[np.uint8]) -> None:
-    """Makes one run of all between two spaces, where anything there is beyond ASCII."""
-    beyond = np.flatnonzero(kinds == _BEYOND)
-    if len(beyond):
-        spaces = np.flatnonzero(kinds == _SPACE)
-        after = np.unique(np.searchsorted(spaces, beyond))
-        starts, sizes = spaces[after - 1] + 1, spaces[after] - spaces[after - 1] - 1
-        kinds[np.arange(sizes.sum()) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)] = _BEYOND
+def join_ranges(starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
+    """Returns the integers of several ranges, one range after the other.
+
+    Example:
+        >>> join_ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+        [5, 6, 0, 1, 2]
+    """
+    ends = np.cumsum(lengths)
+    total = ends[-1] if len(ends) else 0
+    offsets = starts - (ends - lengths)  # what to add to 0…total−1 inside each range
+    integers: NDArray[Any] = np.arange(total) + np.repeat(offsets, lengths)
+    return integers
 
 
-def _distinct(data: bytes, sizes: NDArray[Any]) -> tuple[pa.Array, NDArray[np.int32]]:
-    """Returns the distinct ones of strings that lie end to end, and which of these each is."""
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    strings = pa.LargeStringArray.from_buffers(len(sizes), pa.py_buffer(offsets), pa.py_buffer(data))
+def _find_runs(classes: NDArray[np.uint8]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Returns where runs of one class start and end, without runs of spaces. The first and last byte are spaces."""
+    borders = np.flatnonzero(classes[1:] != classes[:-1]) + 1
+    starts = borders[classes[borders] != SPACE]
+    ends = borders[classes[borders - 1] != SPACE]
+    return starts, ends
+
+
+def _merge_around_non_ascii(classes: NDArray[np.uint8]) -> None:
+    """Gives all bytes between two spaces one class if any of them is not ASCII. Changes `classes`."""
+    non_ascii = np.flatnonzero(classes == NON_ASCII)
+    if not len(non_ascii):
+        return
+    spaces = np.flatnonzero(classes == SPACE)
+    next_spaces = np.unique(np.searchsorted(spaces, non_ascii))
+    starts = spaces[next_spaces - 1] + 1
+    classes[join_ranges(starts, spaces[next_spaces] - starts)] = NON_ASCII
+
+
+def _last_of_each_line(data: bytes, ends: NDArray[Any]) -> NDArray[Any]:
+    """Returns the indices of the fragments that stand last in their line; a line without fragments adds none."""
+    line_breaks = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
+    last = np.searchsorted(ends, line_breaks, side="right") - 1
+    fragments: NDArray[Any] = last[last >= 0]
+    return fragments
+
+
+def _distinct_strings(data: bytes, lengths: NDArray[Any]) -> tuple[pa.Array, NDArray[np.int32]]:
+    """Returns the distinct strings among strings that stand end to end in `data`, and the index of each."""
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    strings = pa.LargeStringArray.from_buffers(len(lengths), pa.py_buffer(offsets), pa.py_buffer(data))
     encoded = strings.dictionary_encode()
     return encoded.dictionary, encoded.indices.to_numpy()
+
+
+def _matches(strings: pa.Array, pattern: str) -> NDArray[np.bool_]:
+    matches: NDArray[np.bool_] = compute.match_substring_regex(strings, pattern).to_numpy(zero_copy_only=False)
+    return matches

@@ -1,7 +1,7 @@
-"""Prepared corpora → what a model trains on: corrupted sequences, from memory-mapped files or from a stream.
+"""Prepared corpora → the examples of pre-training: corrupted sequences, from memory-mapped files or from a stream.
 
-What is done to a sequence is a function of the seed, the epoch and the sequence's number alone. So batch sizes and
-restarts never change it, nor, where sequences are numbered before they are dealt out, workers and processes.
+The corruption of a sequence depends on the seed, the epoch and the sequence's number alone, so batch sizes and restarts
+never change it. For memory-mapped files, the numbers of workers and processes do not change it either.
 """
 # mypy: allow-untyped-calls
 
@@ -14,23 +14,26 @@ import numpy as np
 import torch
 from torch.utils.data import get_worker_info
 
-from vocabless.training.pretraining.codecs import Codec, Integers
-from vocabless.training.pretraining.corruption import IGNORED, Objective
+from vocabless.tokenization.block_coders import Integers
+from vocabless.training.pretraining.codecs import Codec
+from vocabless.training.pretraining.objective import IGNORED, Objective
 
-Row = Mapping[str, bytes]  # a sequence as `corpus.pack` stores it
+Record = Mapping[str, bytes]  # a stored sequence, see `packing.pack`
 
 
-class _Corrupting:
-    """What both kinds of data set do to a row."""
+class _ExampleMaker:
+    """Base of both data sets: makes an example of a stored sequence."""
 
     def __init__(self, codec: Codec, objective: Objective, seed: int) -> None:
         self.codec = codec
         self.objective = objective
         self.seed = seed
 
-    def _item(self, row: Row, donor: Row, rng: np.random.Generator) -> dict[str, Any]:
-        targets = np.frombuffer(row["targets"], np.int32).astype(np.int64) if "targets" in row else None
-        blocks, labels = self.objective(self._blocks(row), targets, self._blocks(donor), self.codec.mask, rng)
+    def _example(self, record: Record, donor: Record, rng: np.random.Generator) -> dict[str, Any]:
+        targets = np.frombuffer(record["targets"], np.int32).astype(np.int64) if "targets" in record else None
+        blocks, labels = self.objective.corrupt(
+            self._blocks(record), targets, self._blocks(donor), self.codec.mask, rng
+        )
         input_ids = self.codec.input_ids(blocks)
         return {
             "input_ids": input_ids,
@@ -38,18 +41,18 @@ class _Corrupting:
             "labels": [IGNORED, *labels.tolist(), IGNORED],
         }
 
-    def _blocks(self, row: Row) -> Integers:
-        return self.codec.widen(np.frombuffer(row["blocks"], np.uint8).reshape(-1, self.codec.raw_block_size))
+    def _blocks(self, record: Record) -> Integers:
+        return self.codec.widen(np.frombuffer(record["blocks"], np.uint8).reshape(-1, self.codec.raw_block_size))
 
 
-class PretrainingDataset(_Corrupting, torch.utils.data.Dataset[dict[str, Any]]):
-    """Corrupted sequences of a memory-mapped corpus. What is done to one depends on seed, epoch and its number alone.
+class PretrainingDataset(_ExampleMaker, torch.utils.data.Dataset[dict[str, Any]]):
+    """Corrupted sequences of a memory-mapped corpus.
 
     Args:
-        sequences: see `corpus.prepare`.
-        codec: the one that wrote them.
-        objective: the corruption.
-        seed: of all that is random.
+        sequences: see `packing.prepare`.
+        codec: the codec that wrote them.
+        objective: corrupts them.
+        seed: source of all randomness, with the epoch and the sequence's number.
     """
 
     def __init__(self, sequences: datasets.Dataset, codec: Codec, objective: Objective, seed: int) -> None:
@@ -58,7 +61,7 @@ class PretrainingDataset(_Corrupting, torch.utils.data.Dataset[dict[str, Any]]):
         self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Draws other corruptions in another epoch."""
+        """Sets the epoch. Each epoch has other corruptions."""
         self.epoch = epoch
 
     def __len__(self) -> int:
@@ -70,22 +73,23 @@ class PretrainingDataset(_Corrupting, torch.utils.data.Dataset[dict[str, Any]]):
     def __getitems__(self, indices: Sequence[int]) -> list[dict[str, Any]]:
         rngs = [np.random.default_rng((self.seed, self.epoch, index)) for index in indices]
         donors = [int(rng.integers(len(self.sequences))) for rng in rngs]
-        columns = self.sequences[[*indices, *donors]]
-        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-        return [self._item(rows[i], rows[len(indices) + i], rng) for i, rng in enumerate(rngs)]
+        columns = self.sequences[[*indices, *donors]]  # one read for the whole batch
+        records = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        sequences, donor_sequences = records[: len(indices)], records[len(indices) :]
+        return [self._example(*trio) for trio in zip(sequences, donor_sequences, rngs, strict=True)]
 
 
-class PretrainingStream(_Corrupting, torch.utils.data.IterableDataset[dict[str, Any]]):
-    """Corrupted sequences of a streamed corpus, without end: epoch follows epoch, its files in another order.
+class PretrainingStream(_ExampleMaker, torch.utils.data.IterableDataset[dict[str, Any]]):
+    """Corrupted sequences of a streamed corpus, without an end. Each epoch reads the files in another order.
 
-    A number of sequences waits in a buffer, from which the next one and the donor of its replacements are drawn. Each
-    worker of each process has its own part of the files, its own buffer, its own numbers.
+    Sequences wait in a buffer. The next sequence, and the donor of its replacements, are drawn from the buffer. Each
+    worker of each process has its own files, its own buffer and its own random numbers.
 
     Args:
-        sequences: see `corpus.prepare`, this process's part of them.
-        codec: the one that writes them.
-        objective: the corruption.
-        seed: of all that is random.
+        sequences: see `packing.prepare`; the part of this process.
+        codec: the codec that writes them.
+        objective: corrupts them.
+        seed: source of all randomness, with the epoch and the numbers of process and worker.
         buffer_size: sequences in the buffer.
         rank: number of this process.
     """
@@ -106,29 +110,30 @@ class PretrainingStream(_Corrupting, torch.utils.data.IterableDataset[dict[str, 
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for epoch in itertools.count():
-            some = False
-            for item in self.epoch(epoch):
-                some = True
-                yield item
-            if not some:  # more workers than files
+            is_empty = True
+            for example in self.epoch(epoch):
+                is_empty = False
+                yield example
+            if is_empty:  # there are more workers than files
                 return
 
     def epoch(self, number: int) -> Iterator[dict[str, Any]]:
-        """Yields each sequence of this worker's part once."""
+        """Yields an example of each sequence of this worker's part."""
         worker = get_worker_info()
         rng = np.random.default_rng((self.seed, number, self.rank, worker.id if worker else 0))
         self.sequences.set_epoch(number)
-        buffer: list[Row] = []
-        for row in self.sequences:
-            buffer.append(row)
+        buffer: list[Record] = []
+        for record in self.sequences:
+            buffer.append(record)
             if len(buffer) == self.buffer_size:
                 yield self._draw(buffer, rng)
         while buffer:
             yield self._draw(buffer, rng)
 
-    def _draw(self, buffer: list[Row], rng: np.random.Generator) -> dict[str, Any]:
-        """Takes a sequence out of the buffer; another one, if there is one, lends the replacements."""
+    def _draw(self, buffer: list[Record], rng: np.random.Generator) -> dict[str, Any]:
+        """Removes a random sequence from the buffer and returns its example. A donor stays in the buffer."""
         chosen = int(rng.integers(len(buffer)))
         buffer[chosen], buffer[-1] = buffer[-1], buffer[chosen]
-        row = buffer.pop()
-        return self._item(row, buffer[int(rng.integers(len(buffer)))] if buffer else row, rng)
+        record = buffer.pop()
+        donor = buffer[int(rng.integers(len(buffer)))] if buffer else record
+        return self._example(record, donor, rng)

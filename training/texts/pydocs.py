@@ -1,8 +1,7 @@
-"""The embedded corpus `pydocs`: the documentation strings of the Python packages that this one stands on.
+"""The embedded corpus `pydocs`: the docstrings of the Python packages that this package depends on.
 
-Real English on every machine, without a network: the language reference's topics and the docstrings of the standard
-library and of our dependencies, read from their source without importing it. Its labelled task asks which package a
-paragraph comes from.
+It is real English, on every machine, without a network: topics of the language reference, and docstrings of the
+standard library and of our dependencies. They are read from the source files, which are not imported.
 """
 
 import ast
@@ -19,15 +18,15 @@ PACKAGES = (
     *("python", "accelerate", "datasets", "evaluate", "huggingface_hub"),
     *("numpy", "pandas", "pyarrow", "torch", "transformers"),
 )
-MIN_WORDS = 8  # of a paragraph
+MIN_WORDS = 8  # in a paragraph
 MIN_LETTERS = 0.75  # share of letters and spaces in a paragraph
 _NOT_SOURCE = ("test", "tests", "testing", "_vendor", "site-packages", "idlelib", "lib2to3", "pydoc_data", "_inductor")
 
 
 def read_pydocs(workers: int = 2) -> list[tuple[str, str]]:
-    """Returns (package, document) of every docstring that holds prose, the same list on every call.
+    """Returns (package, document) for every docstring with prose in it; the same list on every call.
 
-    A document is the prose paragraphs of one docstring, joined by newlines; no paragraph occurs twice.
+    A document holds the prose paragraphs of one docstring, joined by newlines. No paragraph occurs twice.
 
     Args:
         workers: processes that read source files.
@@ -52,7 +51,7 @@ def read_pydocs(workers: int = 2) -> list[tuple[str, str]]:
 
 
 def prose_paragraphs(text: str) -> Iterator[str]:
-    r"""Yields the paragraphs of `text` that read like English: long enough, mostly letters, ending as sentences end.
+    r"""Yields the paragraphs that read like English: long enough, mostly letters, with a mark at the end.
 
     >>> list(prose_paragraphs("Usage: x\n\nThis sentence has quite enough words\nto be kept here.\n\n>>> 1 + 1"))
     ['This sentence has quite enough words to be kept here.']
@@ -60,7 +59,7 @@ def prose_paragraphs(text: str) -> Iterator[str]:
     for block in text.split("\n\n"):
         paragraph = " ".join(block.split())
         letters = sum(character.isalpha() or character == " " for character in paragraph)
-        if "---" in paragraph or "===" in paragraph:  # a heading and what it stands over
+        if "---" in paragraph or "===" in paragraph:  # a heading with its underline
             continue
         ends = paragraph.endswith((".", "!", "?", ":")) and not paragraph.startswith((">>>", ".. ", "@", "#"))
         if ends and letters >= MIN_LETTERS * len(paragraph) and paragraph.count(" ") + 1 >= MIN_WORDS:

@@ -1,21 +1,22 @@
-"""Texts → sentences and lines, which corpora are packed of."""
+"""Texts → sentences and lines."""
 
 import regex
 
-ENDS_SENTENCE = "[.!?…][\"'”’)\\]]*$"  # of a run of characters before white space
+ENDS_SENTENCE = "[.!?…][\"'”’)\\]]*$"  # pattern for a run of characters before white space
 _MARKS_WITHOUT_SPACE = "。！？｡"
 
-# A mark that ends a sentence with what closes after it, up to the white space; or a line break. White space is ASCII's.
+# The end of a sentence: a mark, closing quotes or brackets, and the white space after them; or a line break. Only ASCII
+# white space counts.
 _END = regex.compile(
     rf"(?:{ENDS_SENTENCE[:-1]}(?=[ \t-\r\x1c-\x1f])|[{_MARKS_WITHOUT_SPACE}]+[”’」』）]*|\n)[ \t-\r\x1c-\x1f]*"
 )
 
 
 def sentences(text: str) -> list[str]:
-    r"""Returns the sentences and lines of a text, whose concatenation is the text.
+    r"""Returns the sentences and lines of a text. Joined, they give the text back.
 
-    A full stop ends a sentence wherever white space follows, after an abbreviation too: packing needs places to break,
-    not grammar.
+    A full stop before white space always ends a sentence, also after an abbreviation. Packing only needs places to
+    break a text.
 
     Example:
         >>> sentences('He said "no." Then\nhe left. ')
@@ -28,5 +29,5 @@ def sentences(text: str) -> list[str]:
 
 
 def ends_without_space(text: str) -> bool:
-    """Whether a mark in the text ends a sentence whatever follows it, as in Chinese and Japanese."""
+    """Returns whether a sentence may end without white space after it, as in Chinese and Japanese."""
     return any(mark in text for mark in _MARKS_WITHOUT_SPACE)

@@ -1,4 +1,4 @@
-"""Subword tokenizers trained on the corpus itself, for the variants whose units are subwords."""
+"""Subword tokenizers that are trained on a corpus."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,8 +14,8 @@ def train_subword(documents: Dataset | IterableDataset, kind: str, vocab_size: i
 
     Args:
         documents: with a column `text`.
-        kind: `wordpiece`, lower-cased like BERT's, or `bpe`, over bytes like RoBERTa's.
-        vocab_size: tokens at most.
+        kind: `wordpiece` (lower-cases, like BERT's) or `bpe` (over bytes, like RoBERTa's).
+        vocab_size: largest number of tokens.
     """
     trainer: Any
     if kind == "wordpiece":

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from vocabless import VocablessModel, load_config, load_tokenizer
-from vocabless.training.pretraining.first_weights import look_at_neighbours
+from vocabless.training.pretraining.first_weights import attend_to_neighbours
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ def test_heads_of_the_second_layer_look_one_token_back_and_one_ahead(name):
     config.encoder_config.num_hidden_layers = 2
     model = VocablessModel(config).eval()
     before = model.num_parameters()
-    assert look_at_neighbours(model)
+    assert attend_to_neighbours(model)
     assert model.num_parameters() == before
     width = config.hidden_size
     with torch.no_grad():  # embeddings of nothing: positions alone
@@ -36,7 +36,7 @@ def test_the_first_token_sees_all_others_alike(name):
     config = load_config(name)
     config.encoder_config._attn_implementation = "eager"
     model = VocablessModel(config).eval()
-    assert look_at_neighbours(model)
+    assert attend_to_neighbours(model)
     inputs = load_tokenizer(name)("Not as good as hoped, but the actors are wonderful.", return_tensors="pt")
     with torch.no_grad():
         attention = model(**inputs, output_attentions=True).attentions[1][0]
@@ -52,5 +52,5 @@ def test_encoders_of_another_make_are_left_alone():
     })  # fmt: skip
     model = VocablessModel(config)
     weights = {name: weight.clone() for name, weight in model.state_dict().items()}
-    assert not look_at_neighbours(model)
+    assert not attend_to_neighbours(model)
     assert all(torch.equal(weight, weights[name]) for name, weight in model.state_dict().items())

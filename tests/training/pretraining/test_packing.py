@@ -9,7 +9,7 @@ from datasets import Dataset
 from vocabless import load_tokenizer
 from vocabless.training.pretraining import packing
 from vocabless.training.pretraining.codecs import BlockCodec
-from vocabless.training.pretraining.packing import mix, pack_rows, prepare, sequence_ends
+from vocabless.training.pretraining.packing import mix, pack_records, prepare, sequence_ends
 from vocabless.training.texts.corpora import load_text
 from vocabless.training.texts.sentences import sentences
 from vocabless.training.texts.subword import train_subword
@@ -83,7 +83,7 @@ def test_a_corpus_without_a_token_is_refused(tokenizer):
 
 
 def test_packing_keeps_every_token_in_order(tokenizer):
-    packed = pack_rows({"text": TEXTS}, BlockCodec(tokenizer), room=5)
+    packed = pack_records({"text": TEXTS}, BlockCodec(tokenizer), max_tokens=5)
     raw = np.frombuffer(b"".join(packed["blocks"]), np.uint8).reshape(-1, tokenizer.raw_block_size)
     expected = [block for text in TEXTS if text for block in tokenizer(text, add_special_tokens=False)["input_ids"]]
     assert tokenizer.widen(raw).tolist() == expected
@@ -95,7 +95,7 @@ def test_targets_of_subwords_are_their_own_ids(tmp_path):
     subword = train_subword(documents, "wordpiece", 60)
     subword.save(str(tmp_path / "tokenizer.json"))
     tokenizer = load_tokenizer("eelbert-tiny", tmp_path / "tokenizer.json")
-    packed = pack_rows({"text": documents["text"]}, BlockCodec(tokenizer, subword), 100)
+    packed = pack_records({"text": documents["text"]}, BlockCodec(tokenizer, subword), 100)
     expected = [i for text in documents["text"] for i in subword.encode(text, add_special_tokens=False).ids]
     assert np.frombuffer(packed["targets"][0], np.int32).tolist() == expected
     assert len(packed["blocks"][0]) == len(expected) * tokenizer.raw_block_size
@@ -104,7 +104,7 @@ def test_targets_of_subwords_are_their_own_ids(tmp_path):
 def test_targets_of_words_are_their_first_pieces(tokenizer):
     documents = Dataset.from_dict({"text": ["the cat sat on the mat"]})
     subword = train_subword(documents, "wordpiece", 60)
-    packed = pack_rows({"text": ["the mats"]}, BlockCodec(tokenizer, subword), 100)
+    packed = pack_records({"text": ["the mats"]}, BlockCodec(tokenizer, subword), 100)
     expected = [subword.encode(word, add_special_tokens=False).ids[0] for word in ("the", "mats")]
     assert np.frombuffer(packed["targets"][0], np.int32).tolist() == expected
 
@@ -160,7 +160,7 @@ class Stumbling(BlockCodec):
 
 
 def test_a_killed_preparation_goes_on_with_what_is_cached(tokenizer, tmp_path, monkeypatch):
-    monkeypatch.setattr(packing, "DOCUMENTS_A_PART", 10)
+    monkeypatch.setattr(packing, "DOCUMENTS_PER_PART", 10)
     (tmp_path / "text.txt").write_text("\n".join(f"document number {i}." for i in range(35)))
     codec = Stumbling(tokenizer, tmp_path)
     (tmp_path / "stumble").touch()

@@ -10,9 +10,11 @@ from torch.utils.data import DataLoader, get_worker_info
 from vocabless import VocablessTokenizer, load_tokenizer
 from vocabless.stock_shapes import load_shape_tokenizer
 from vocabless.training.pretraining.codecs import BlockCodec, IdCodec
-from vocabless.training.pretraining.corruption import IGNORED, MaskedTokens, ShuffleRandom
-from vocabless.training.pretraining.packing import own_part, prepare
+from vocabless.training.pretraining.masked_lm import MaskedLM
+from vocabless.training.pretraining.objective import IGNORED
+from vocabless.training.pretraining.packing import part_of_process, prepare
 from vocabless.training.pretraining.sequences import PretrainingDataset, PretrainingStream
+from vocabless.training.pretraining.shuffle_random import ShuffleRandom
 from vocabless.training.texts.sentences import sentences
 from vocabless.training.texts.subword import train_subword
 
@@ -36,7 +38,7 @@ def subword(tmp_path_factory):
 
 def stream_of(codec, objective=NOTHING, seed=3, rank=0, world_size=1, shards=8, buffer_size=20):
     documents = DOCUMENTS.to_iterable_dataset(num_shards=shards)
-    sequences = prepare(own_part(documents, seed, rank, world_size), codec, 11)
+    sequences = prepare(part_of_process(documents, seed, rank, world_size), codec, 11)
     return PretrainingStream(sequences, codec, objective, seed, buffer_size, rank)
 
 
@@ -148,9 +150,9 @@ def test_a_stock_tokenizer_stores_its_ids_and_gets_them_back(subword, with_targe
 
 
 def test_a_stock_model_is_asked_for_what_was_masked(subword):
-    codec = IdCodec(subword, with_targets=True)
-    dataset = PretrainingDataset(prepare(DOCUMENTS, codec, 64), codec, MaskedTokens(0.5), seed=0)
-    plain = PretrainingDataset(dataset.sequences, codec, MaskedTokens(0.0), seed=0)
+    codec = IdCodec(subword, has_targets=True)
+    dataset = PretrainingDataset(prepare(DOCUMENTS, codec, 64), codec, MaskedLM(0.5), seed=0)
+    plain = PretrainingDataset(dataset.sequences, codec, MaskedLM(0.0), seed=0)
     masked = 0
     for item, whole in zip(dataset.__getitems__(range(5)), plain.__getitems__(range(5)), strict=True):
         ids, labels, before = item["input_ids"], np.array(item["labels"]), whole["input_ids"]

@@ -1,0 +1,210 @@
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from datasets import Dataset
+from transformers import DataCollatorForTokenClassification, EvalPrediction
+
+from vocabless import load_tokenizer
+from vocabless.tokenization.tokenization_vocabless import CLS, MASK, SEP
+from vocabless.training.pretraining.arguments import PretrainingArguments
+from vocabless.training.pretraining.codecs import BlockCodec, build_codec, special_block
+from vocabless.training.pretraining.masked_lm import MaskedLM
+from vocabless.training.pretraining.models import load_model
+from vocabless.training.pretraining.objective import IGNORED, predictions_and_losses
+from vocabless.training.pretraining.objectives import OBJECTIVES, choose_objective
+from vocabless.training.pretraining.packing import prepare
+from vocabless.training.pretraining.sequences import PretrainingDataset
+from vocabless.training.pretraining.shuffle_random import INTACT, REPLACED, SHUFFLED, ShuffleRandom
+from vocabless.training.texts.pydocs import topics
+from vocabless.training.trainer import EXACT_LOSS
+
+MASKED = special_block(MASK, 3)
+TEXTS = [text for text in topics.values() if len(text) > 2000]
+
+
+@pytest.fixture(scope="module")
+def codec():
+    return BlockCodec(load_tokenizer("hashformer-lsh-proj-tiny"))
+
+
+@pytest.fixture(scope="module")
+def sequences(codec):
+    return prepare(Dataset.from_dict({"text": TEXTS}), codec, 64, num_proc=None)
+
+
+def blocks(*values):
+    return np.array([[value, 5, 5] for value in values], dtype=np.int64)
+
+
+def test_labels_say_what_was_done_to_each_token():
+    tokens = blocks(*range(10, 210))  # all different, and none of them a donor
+    donors = blocks(*range(220, 260))
+    corrupted, labels = ShuffleRandom(0.2, 0.2).corrupt(tokens, None, donors, MASKED, np.random.default_rng(0))
+    for before, after, label in zip(tokens[:, 0], corrupted[:, 0], labels, strict=True):
+        assert label == (INTACT if after == before else REPLACED if after >= 220 else SHUFFLED)
+    assert 20 < (labels == REPLACED).sum() < 60
+    assert 20 < (labels == SHUFFLED).sum() < 60
+    shuffled = labels == SHUFFLED
+    assert sorted(corrupted[shuffled, 0]) == sorted(tokens[shuffled, 0])  # a permutation of their own tokens
+
+
+def test_a_swap_and_a_replacement_are_labelled_as_worked_out_by_hand():
+    """The generator shuffles positions 0 and 1, and replaces position 3 by the second donor."""
+
+    class Scripted:
+        def random(self, size):
+            return np.array([0.0, 0.1, 0.5, 0.9])
+
+        def permutation(self, positions):
+            return positions[::-1]
+
+        def integers(self, high, size):
+            assert (high, size) == (2, 1)
+            return np.array([1])
+
+    corrupted, labels = ShuffleRandom(0.2, 0.2).corrupt(
+        blocks(10, 11, 12, 13), None, blocks(20, 21), MASKED, Scripted()
+    )
+    assert corrupted[:, 0].tolist() == [11, 10, 12, 21]
+    assert labels.tolist() == [SHUFFLED, SHUFFLED, INTACT, REPLACED]
+
+
+def test_shuffled_tokens_are_the_same_tokens_elsewhere():
+    tokens = blocks(*range(10, 210))
+    corrupted, labels = ShuffleRandom(0.3, 0.0).corrupt(tokens, None, tokens[:1], MASKED, np.random.default_rng(1))
+    assert sorted(corrupted[:, 0]) == sorted(tokens[:, 0])
+    assert set(labels) == {INTACT, SHUFFLED}
+
+
+def test_a_token_that_comes_back_to_its_place_is_intact():
+    same = blocks(*[7] * 50)
+    corrupted, labels = ShuffleRandom(0.5, 0.5).corrupt(same, None, same, MASKED, np.random.default_rng(2))
+    assert (corrupted == same).all()
+    assert (labels == INTACT).all()
+
+
+def test_the_sequence_itself_is_not_changed():
+    tokens = blocks(*range(10, 60))
+    kept = tokens.copy()
+    ShuffleRandom(0.5, 0.5).corrupt(tokens, None, tokens, MASKED, np.random.default_rng(3))
+    assert (tokens == kept).all()
+
+
+def test_masked_tokens_ask_for_the_chosen_ones_alone():
+    tokens, targets = blocks(*[10] * 4000), np.arange(4000)
+    corrupted, labels = MaskedLM(0.15).corrupt(tokens, targets, blocks(99), MASKED, np.random.default_rng(4))
+    asked = labels != IGNORED
+    assert (labels[asked] == targets[asked]).all()
+    assert (corrupted[~asked] == tokens[~asked]).all()
+    masked = (corrupted[asked] == MASKED).all(axis=1).mean()
+    replaced = (corrupted[asked][:, 0] == 99).mean()
+    assert 0.12 < asked.mean() < 0.18
+    assert 0.75 < masked < 0.85
+    assert 0.06 < replaced < 0.14
+
+
+def test_replaced_tokens_cannot_be_told_by_their_own_statistics(sequences, codec):
+    """A classifier that sees the number of ones, the first byte and the zero bytes of a hash alone is at chance."""
+    dataset = PretrainingDataset(sequences, codec, ShuffleRandom(0.15, 0.15), seed=0)
+    features, kinds = [], []
+    for epoch in range(3):
+        dataset.set_epoch(epoch)
+        for item in dataset.__getitems__(range(len(dataset))):
+            raw = (item["input_ids"][1:-1] - 5).astype(np.uint8)
+            ones = np.unpackbits(raw, axis=1).sum(axis=1)
+            features.append(np.stack([ones, raw[:, 0], (raw == 0).sum(axis=1)], axis=1))
+            kinds.append(np.array(item["labels"][1:-1]))
+    x, y = np.concatenate(features).astype(float), np.concatenate(kinds)
+    chosen = np.isin(y, [INTACT, REPLACED])
+    x, y = x[chosen], y[chosen] == REPLACED
+    half = len(x) // 2
+    accuracies = []
+    for column in range(x.shape[1]):
+        # the best threshold or set of values on one half, judged on the other
+        values = x[:half, column]
+        share = {v: y[:half][values == v].mean() for v in np.unique(values)}
+        guess = np.array([share.get(v, 0) > y[:half].mean() for v in x[half:, column]])
+        truth = y[half:]
+        accuracies.append((guess[truth].mean() + (~guess[~truth]).mean()) / 2)
+    assert len(x) > 20_000
+    assert max(accuracies) < 0.54
+
+
+def test_random_bits_in_place_of_words_would_be_told_by_the_same_classifier(sequences, codec):
+    """The check above can fail: bits drawn with p ~ U(0, 1) give themselves away by their number of ones."""
+    rng = np.random.default_rng(0)
+    real = np.concatenate([np.frombuffer(row, np.uint8).reshape(-1, 16) for row in sequences["blocks"]])[:5000]
+    drawn = np.packbits(rng.random((5000, 128)) < rng.random((5000, 1)), axis=1)
+    deviation = [np.abs(np.unpackbits(kind, axis=1).sum(axis=1).astype(int) - 64) for kind in (real, drawn)]
+    assert ((deviation[0] < 25).mean() + (deviation[1] >= 25).mean()) / 2 > 0.75
+
+
+def test_what_happens_to_a_sequence_depends_on_seed_epoch_and_number_alone(sequences, codec):
+    first = PretrainingDataset(sequences, codec, ShuffleRandom(), seed=1)
+    second = PretrainingDataset(sequences, codec, ShuffleRandom(), seed=1)
+    batch = first.__getitems__([5, 3, 9])
+    alone = second[3]
+    assert (batch[1]["input_ids"] == alone["input_ids"]).all()
+    assert batch[1]["labels"] == alone["labels"]
+    second.set_epoch(1)
+    assert second[3]["labels"] != alone["labels"]
+    assert PretrainingDataset(sequences, codec, ShuffleRandom(), seed=2)[3]["labels"] != alone["labels"]
+
+
+def test_special_tokens_stand_around_a_sequence_and_are_not_judged(sequences, codec):
+    item = PretrainingDataset(sequences, codec, ShuffleRandom(), seed=0)[0]
+    assert item["input_ids"][0].tolist() == special_block(CLS, 16).tolist()
+    assert item["input_ids"][-1].tolist() == special_block(SEP, 16).tolist()
+    assert item["labels"][0] == item["labels"][-1] == IGNORED
+    assert len(item["labels"]) == len(item["input_ids"]) == len(item["attention_mask"])
+
+
+# ---- the table -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_a_row_of_the_table_is_complete(name):
+    """What the script, its help, the card and the printed table read."""
+    objective = OBJECTIVES[name]()
+    assert objective.name == name
+    assert objective.help and objective.help in str(PretrainingArguments.__dataclass_fields__["objective"].metadata)
+    assert objective.card_text
+    assert objective.measures[0] == "loss"
+    assert objective.model_class.__name__.startswith("VocablessFor")
+    assert all(flag.metadata["help"] for flag in dataclasses.fields(objective))
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+@pytest.mark.parametrize("shape", ["hashformer-lsh-proj-tiny", "bert-tiny"])
+def test_an_objective_gives_every_labelled_token_a_loss_and_measures_it(name, shape, subwords):
+    objective = OBJECTIVES[name]()
+    arguments = PretrainingArguments(variant=shape, max_seq_length=16)
+    needs_subword = objective.needs_targets or shape == "bert-tiny"
+    model, tokenizer = load_model(arguments, objective, subwords["wordpiece"] if needs_subword else None)
+    codec = build_codec(tokenizer, objective.needs_targets)
+    documents = Dataset.from_dict({"text": ["the quick brown fox jumps over the lazy dog. " * 9] * 4})
+    examples = PretrainingDataset(prepare(documents, codec, 16), codec, objective, seed=0)
+    batch = DataCollatorForTokenClassification(tokenizer)(examples.__getitems__(range(8)))
+    with torch.no_grad():
+        output = model.eval()(**batch)
+        predictions, losses = predictions_and_losses(output.logits, batch["labels"])
+    is_labelled = batch["labels"] != IGNORED
+    assert is_labelled.any() and (losses[is_labelled] > 0).all() and (losses[~is_labelled] == 0).all()
+    assert losses[is_labelled].mean().item() == pytest.approx(output.loss.item(), rel=1e-5)
+    metrics = objective.compute_metrics(EvalPrediction((predictions.numpy(), losses.numpy()), batch["labels"].numpy()))
+    assert metrics.pop(EXACT_LOSS) == pytest.approx(output.loss.item(), rel=1e-5)
+    assert set(metrics) <= set(objective.measures)
+    right = (predictions == batch["labels"])[is_labelled]
+    assert metrics["accuracy"] == pytest.approx(right.float().mean().item())
+
+
+def test_an_objective_is_chosen_by_name_or_by_the_variant():
+    objectives = [row() for row in OBJECTIVES.values()]
+    assert choose_objective(objectives, None, "eelbert-tiny").name == "mlm"
+    assert choose_objective(objectives, None, "roberta-base").name == "mlm"
+    assert choose_objective(objectives, None, "proformer").name == "shuffle-random"  # published without pre-training
+    assert choose_objective(objectives, "shuffle-random", "eelbert-tiny").name == "shuffle-random"
+    with pytest.raises(ValueError, match="unknown objective 'distil'; choose one of shuffle-random, mlm"):
+        choose_objective(objectives, "distil", "eelbert-tiny")

@@ -1,0 +1,47 @@
+"""The objective `mlm`: predict masked tokens over the vocabulary of a target tokenizer. Source: EELBERT 4.1."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
+
+from vocabless import VocablessForMaskedLM
+from vocabless.tokenization.block_coders import Integers
+from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+from vocabless.training.pretraining.objective import IGNORED, Objective
+
+
+@dataclass(frozen=True)
+class MaskedLM(Objective):
+    """Chooses some tokens and labels them with their target ids.
+
+    Of the chosen tokens 80 % become [MASK], 10 % a token of real text, and 10 % stay.
+    """
+
+    name: ClassVar[str] = "mlm"
+    help: ClassVar[str] = "predict masked tokens of --subword"
+    card_text: ClassVar[str] = "masked-word prediction"
+    needs_targets: ClassVar[bool] = True
+    model_class: ClassVar[type[PreTrainedModel]] = VocablessForMaskedLM
+    stock_model_class: ClassVar[Any] = AutoModelForMaskedLM
+
+    mlm_probability: float = field(default=0.15, metadata={"help": "mlm: share of tokens to predict, 0–1."})
+
+    def corrupt(
+        self, blocks: Integers, targets: Integers | None, donors: Integers, mask: Integers, rng: np.random.Generator
+    ) -> tuple[Integers, Integers]:
+        """See `Objective.corrupt`."""
+        assert targets is not None
+        chosen = rng.random(len(blocks)) < self.mlm_probability
+        draw = rng.random(len(blocks))
+        masked, replaced = chosen & (draw < 0.8), np.flatnonzero(chosen & (draw >= 0.9))
+        corrupted = blocks.copy()
+        corrupted[masked] = mask
+        corrupted[replaced] = donors[rng.integers(len(donors), size=len(replaced))]
+        return corrupted, np.where(chosen, targets, IGNORED)
+
+    def config_options(self, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
+        """Returns the size of the target vocabulary; logits are computed for the labelled tokens alone."""
+        assert isinstance(tokenizer, VocablessTokenizer) and tokenizer.target_tokenizer is not None
+        return {"target_vocab_size": tokenizer.target_tokenizer.get_vocab_size(), "sparse_prediction": True}

@@ -1,0 +1,128 @@
+"""The objective `shuffle-random` (S+R): tell shuffled, replaced and intact words apart. Source: HashFormers 3.6.
+
+Replacements are words of real text. Random bits would give themselves away by their number of ones.
+"""
+# mypy: allow-untyped-calls
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from transformers import AutoModelForTokenClassification, PreTrainedModel
+
+from vocabless import VocablessForPreTraining, VocablessTokenizer
+from vocabless.tokenization.block_coders import Integers
+from vocabless.training.pretraining.objective import Objective
+
+INTACT, SHUFFLED, REPLACED = range(3)
+CLASS_NAMES = {INTACT: "intact", SHUFFLED: "shuffled", REPLACED: "replaced"}
+
+
+@dataclass(frozen=True)
+class ShuffleRandom(Objective):
+    """Shuffles some tokens among themselves and replaces others. Labels: 0 intact, 1 shuffled, 2 replaced.
+
+    A position that received its own token back is intact.
+
+    Source: HashFormers 3.6. Differs from the paper's code: replacements are real tokens, and each of the two shares is
+    set on its own.
+    """
+
+    name: ClassVar[str] = "shuffle-random"
+    help: ClassVar[str] = "tell shuffled, replaced and intact words apart (S+R)"
+    card_text: ClassVar[str] = "telling shuffled and replaced words from intact ones (S+R)"
+    measures: ClassVar[tuple[str, ...]] = (
+        *("loss", "accuracy", "majority", "balanced_accuracy"),
+        *(f"accuracy_{name}" for name in CLASS_NAMES.values()),
+    )
+    model_class: ClassVar[type[PreTrainedModel]] = VocablessForPreTraining
+    stock_model_class: ClassVar[Any] = AutoModelForTokenClassification
+
+    shuffle_probability: float = field(default=0.15, metadata={"help": "S+R: share of shuffled tokens, 0–1."})
+    replace_probability: float = field(default=0.15, metadata={"help": "S+R: share of replaced tokens, 0–1."})
+
+    def corrupt(
+        self, blocks: Integers, targets: Integers | None, donors: Integers, mask: Integers, rng: np.random.Generator
+    ) -> tuple[Integers, Integers]:
+        """See `Objective.corrupt`."""
+        draw = rng.random(len(blocks))
+        shuffled = np.flatnonzero(draw < self.shuffle_probability)
+        replaced = np.flatnonzero(draw >= 1 - self.replace_probability)
+        corrupted = blocks.copy()
+        corrupted[shuffled] = blocks[rng.permutation(shuffled)]
+        corrupted[replaced] = donors[rng.integers(len(donors), size=len(replaced))]
+        labels = np.full(len(blocks), INTACT)
+        labels[shuffled], labels[replaced] = SHUFFLED, REPLACED
+        labels[(corrupted == blocks).all(axis=1)] = INTACT
+        return corrupted, labels
+
+    def stock_config_options(self) -> dict[str, Any]:
+        """See `Objective.stock_config_options`."""
+        return {"num_labels": len(CLASS_NAMES)}
+
+    def measure(self, predictions: Integers, labels: Integers) -> dict[str, float]:
+        """Returns the accuracy, the share of the largest class, and the accuracy on each class."""
+        shares = {index: float((labels == index).mean()) for index in CLASS_NAMES}
+        recalls = {
+            name: float((predictions[labels == index] == index).mean())
+            for index, name in CLASS_NAMES.items()
+            if shares[index]
+        }
+        return {
+            **super().measure(predictions, labels),
+            "majority": max(shares.values()),
+            **{f"accuracy_{name}": recall for name, recall in recalls.items()},
+            "balanced_accuracy": float(np.mean(list(recalls.values()))),
+        }
+
+    def demonstrate(
+        self, model: PreTrainedModel, tokenizer: VocablessTokenizer, sentence: str, words: list[str], seed: int
+    ) -> str:
+        """Returns a corrupted sentence, one word a line: its corruption, and how probable the model finds one.
+
+        Args:
+            model: the trained model.
+            tokenizer: its tokenizer.
+            sentence: at least four words.
+            words: replacements are drawn from them.
+            seed: of the corruption.
+        """
+        units = [str(unit) for unit in tokenizer.unit_splitter.units(sentence)]
+        corrupted, classes = _corrupt_words(units, words, np.random.default_rng(seed))
+        inputs = tokenizer([corrupted], is_split_into_words=True, return_tensors="pt")
+        with torch.no_grad():
+            probabilities = 1 - model.eval()(**inputs).logits[0].softmax(dim=-1)[1:-1, INTACT]
+        return _demonstration(corrupted, classes, probabilities.tolist())
+
+
+def _corrupt_words(units: list[str], words: list[str], rng: np.random.Generator) -> tuple[list[str], list[int]]:
+    """Returns the units with two words swapped and two replaced, and the class of each; unchanged below four words."""
+    places = rng.permutation([i for i, unit in enumerate(units) if unit.isalpha()])
+    corrupted, classes = list(units), [INTACT] * len(units)
+    if len(places) >= 4:
+        first, second, *replaced = places[:4]
+        corrupted[first], corrupted[second] = units[second], units[first]
+        classes[first] = classes[second] = SHUFFLED
+        for place in replaced:
+            corrupted[place], classes[place] = str(rng.choice(words)), REPLACED
+    return corrupted, classes
+
+
+def _demonstration(words: list[str], classes: list[int], probabilities: list[float]) -> str:
+    """Returns a table of words: ✓ and ✗ mark corrupted words that the model suspects or not, ? a false alarm."""
+    num_corrupted = sum(kind != INTACT for kind in classes)
+    threshold = sorted(probabilities, reverse=True)[max(num_corrupted - 1, 0)]
+    labels = {INTACT: "", SHUFFLED: "shuffled", REPLACED: "replaced"}
+    marks = {(True, True): "✓", (True, False): "✗", (False, True): "?", (False, False): " "}
+    lines = [f"{'':2}{'word':20} {'was':10} P(not intact)"]
+    num_right = 0
+    for word, kind, probability in zip(words, classes, probabilities, strict=True):
+        is_corrupted, is_suspected = kind != INTACT, probability >= threshold
+        num_right += is_corrupted and is_suspected
+        mark = marks[is_corrupted, is_suspected]
+        lines.append(f"{mark:2}{word:20} {labels[kind]:10} {probability:5.2f} {'▇' * round(20 * probability)}")
+    lines.append(
+        f"Of its {num_corrupted} strongest suspicions {num_right} are right (✓ caught, ✗ missed, ? false alarm)."
+    )
+    return "\n".join(lines)
