@@ -92,8 +92,10 @@ def training_step(
     """
     objective, shape = OBJECTIVES[objective_name](), find_shape(variant)
     reads_subwords = shape.reads_subwords if isinstance(shape, Variant) else variant in STOCK_SHAPES
-    arguments = PretrainingArguments(variant=variant, max_seq_length=length)
-    model, tokenizer = load_model(arguments, objective, subword if reads_subwords else None)
+    arguments = PretrainingArguments(
+        variant=variant, max_seq_length=length, subword=subword if reads_subwords else None
+    )
+    model, tokenizer = load_model(arguments, objective)
     codec = build_codec(tokenizer, objective.needs_targets)
     examples = PretrainingDataset(prepare(documents, codec, length), codec, objective, seed=0)
     candidates = examples.__getitems__(range(4 * batch_size))

@@ -4,16 +4,18 @@
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import torch
 from transformers import HfArgumentParser, TrainingArguments
 from transformers.trainer_utils import HubStrategy
 
 from vocabless.saving.run_folder import HUB_ARGUMENTS, HUB_STRATEGY_HELP
+from vocabless.stock_shapes import StockShape, find_shape
 from vocabless.training.pretraining.objective import Objective
-from vocabless.training.pretraining.objectives import OBJECTIVES, choose_objective
+from vocabless.training.pretraining.objectives import DEFAULT_OBJECTIVE, OBJECTIVES, choose_objective
 from vocabless.training.recipes import parse_with_recipe
+from vocabless.variants import Variant
 
 OBJECTIVE_HELP = "; ".join(f"{objective.name}: {objective.help}" for objective in OBJECTIVES.values())
 # A run with other values of these is still the same run: they say where it writes and how it reports.
@@ -101,6 +103,15 @@ class PretrainingArguments:
         metadata={"help": "Sentence that shows at the end of the run what the model learned."},
     )
 
+    @property
+    def shape(self) -> Variant | StockShape:
+        """The row of the variant or of the stock shape.
+
+        Raises:
+            ValueError: there is none of that name.
+        """
+        return find_shape(self.variant)
+
 
 @dataclass
 class PretrainingTrainingArguments(TrainingArguments):
@@ -135,24 +146,10 @@ class PretrainingTrainingArguments(TrainingArguments):
         self.include_num_input_tokens_seen = "non_padding"  # on the command line it can be true or false only
 
 
-class PretrainingRun(NamedTuple):
-    """What the command line asks for.
-
-    Attributes:
-        arguments: the model and the text.
-        objective: built from its own flags.
-        training: the Trainer's arguments.
-        identity: every argument that makes this run this run and no other, by name; written to `run.json`.
-    """
-
-    arguments: PretrainingArguments
-    objective: Objective
-    training: PretrainingTrainingArguments
-    identity: dict[str, Any]
-
-
-def parse_command_line(argv: Sequence[str] | None, description: str | None) -> PretrainingRun:
-    """Returns the run that the command line asks for.
+def parse_command_line(
+    argv: Sequence[str] | None, description: str | None
+) -> tuple[PretrainingArguments, Objective, PretrainingTrainingArguments]:
+    """Returns the arguments of a run, and its objective, built from its own flags.
 
     Args:
         argv: the arguments; None is the program's own.
@@ -166,8 +163,15 @@ def parse_command_line(argv: Sequence[str] | None, description: str | None) -> P
     arguments, *objectives, training = parse_with_recipe(parser, argv)
     if training.output_dir is None:
         training.output_dir = f"runs/{arguments.variant}"
-    objective = choose_objective(objectives, arguments.objective, arguments.variant)
-    settings = {name: value for part in (arguments, *objectives) for name, value in asdict(part).items()}
+    name = arguments.objective or arguments.shape.objective or DEFAULT_OBJECTIVE
+    return arguments, choose_objective(objectives, name), training
+
+
+def run_identity(
+    arguments: PretrainingArguments, objective: Objective, training: PretrainingTrainingArguments
+) -> dict[str, Any]:
+    """Returns every argument that makes a run this run and no other, by name; flags of other objectives as defaults."""
+    objectives = [*(row() for row in OBJECTIVES.values()), objective]
+    settings = {name: value for part in (arguments, *objectives) for name, value in asdict(cast(Any, part)).items()}
     settings |= training.to_sanitized_dict() | {"world_size": training.world_size}
-    identity = {name: value for name, value in settings.items() if name not in NOT_PART_OF_A_RUN}
-    return PretrainingRun(arguments, objective, training, identity)
+    return {name: value for name, value in settings.items() if name not in NOT_PART_OF_A_RUN}

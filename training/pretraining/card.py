@@ -16,16 +16,14 @@ def card_facts(results: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the facts that `write_card` takes, from the `results.json` of `run_pretraining.py`."""
     arguments = results["arguments"]
     corpora = arguments["corpus"] or ["pydocs"]
-    objective = OBJECTIVES[results["objective"]]
-    rows = compare(objective.measures, results["before"], results["after"])
-    table = [f"| {name.replace('_', ' ')} | {before:.4f} | {after:.4f} |" for name, before, after in rows]
+    table = [f"| {name.replace('_', ' ')} | {before:.4f} | {after:.4f} |" for name, before, after in compare(results)]
     return {
         **run_facts(results),
         "kind": "pre-trained",
         "license": LICENCE,
         "language": "en" if corpora == ["pydocs"] else None,
         "datasets": [HUB_ID.fullmatch(corpus)["path"] for corpus in corpora if _is_on_hub(corpus)],
-        "objective": objective.card_text,
+        "objective": OBJECTIVES[results["objective"]].card_text,
         "corpus": ", ".join(corpus if _is_on_hub(corpus) else Path(corpus).name for corpus in corpora),
         "steps": f"{arguments['max_steps']:,}",
         "tokens": f"{results['tokens_seen']:,}",

@@ -73,7 +73,7 @@ class Objective(ABC):
         return {"accuracy": float((predictions == labels).mean())}
 
     def demonstrate(
-        self, model: PreTrainedModel, tokenizer: VocablessTokenizer, sentence: str, words: list[str], seed: int
+        self, model: PreTrainedModel, tokenizer: VocablessTokenizer, sentence: str, text: str, seed: int
     ) -> str:
         """Returns a text that shows what the model learned, for the end of a run; "" if there is nothing to show.
 
@@ -81,7 +81,7 @@ class Objective(ABC):
             model: the trained model.
             tokenizer: its tokenizer.
             sentence: value of `--example`.
-            words: words of held-out text.
+            text: a held-out text.
             seed: source of all randomness.
         """
         return ""

@@ -77,7 +77,7 @@ class ShuffleRandom(Objective):
         }
 
     def demonstrate(
-        self, model: PreTrainedModel, tokenizer: VocablessTokenizer, sentence: str, words: list[str], seed: int
+        self, model: PreTrainedModel, tokenizer: VocablessTokenizer, sentence: str, text: str, seed: int
     ) -> str:
         """Returns a corrupted sentence, one word a line: its corruption, and how probable the model finds one.
 
@@ -85,10 +85,11 @@ class ShuffleRandom(Objective):
             model: the trained model.
             tokenizer: its tokenizer.
             sentence: at least four words.
-            words: replacements are drawn from them.
+            text: replacements are drawn from its words.
             seed: of the corruption.
         """
         units = [str(unit) for unit in tokenizer.unit_splitter.units(sentence)]
+        words = [str(unit) for unit in tokenizer.unit_splitter.units(text) if str(unit).isalpha()] or ["word"]
         corrupted, classes = _corrupt_words(units, words, np.random.default_rng(seed))
         inputs = tokenizer([corrupted], is_split_into_words=True, return_tensors="pt")
         with torch.no_grad():
@@ -125,4 +126,4 @@ def _demonstration(words: list[str], classes: list[int], probabilities: list[flo
     lines.append(
         f"Of its {num_corrupted} strongest suspicions {num_right} are right (✓ caught, ✗ missed, ? false alarm)."
     )
-    return "\n".join(lines)
+    return "\n".join([*lines, ""])

@@ -12,6 +12,7 @@ from datasets.exceptions import DatasetGenerationError, DatasetNotFoundError
 
 from vocabless.training.texts.pydocs import read_pydocs
 
+EMBEDDED = "pydocs"  # the corpus that every installation has
 FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv", ".txt": "text"}
 HUB_ID = regex.compile(r"(?P<path>[\w.-]+/[\w.-]+)(?::(?P<name>[\w.-]+))?(?:@(?P<revision>[\w./-]+))?")
 
@@ -31,10 +32,14 @@ def load_text(
     Raises:
         ValueError: the source does not exist, mixes file formats, lacks the column or holds no text.
     """
-    if source == "pydocs":
-        documents = Dataset.from_dict({"text": [text for _, text in read_pydocs(workers)]})
-        return documents.to_iterable_dataset(num_shards=max(1, workers)) if streaming else documents
-    dataset = _load(source, streaming)
+    if source != EMBEDDED:
+        return _only_text(_load(source, streaming), source, text_column)
+    documents = Dataset.from_dict({"text": [text for _, text in read_pydocs(workers)]})
+    return documents.to_iterable_dataset(num_shards=max(1, workers)) if streaming else documents
+
+
+def _only_text(dataset: Dataset | IterableDataset, source: str, text_column: str) -> Dataset | IterableDataset:
+    """Returns the column of the text alone, by the name `text`."""
     _check_column(dataset, source, text_column)
     dataset = dataset.select_columns([text_column])
     dataset = dataset if text_column == "text" else dataset.rename_column(text_column, "text")

@@ -8,12 +8,12 @@ from transformers import DataCollatorForTokenClassification, EvalPrediction
 
 from vocabless import load_tokenizer
 from vocabless.tokenization.tokenization_vocabless import CLS, MASK, SEP
-from vocabless.training.pretraining.arguments import PretrainingArguments
+from vocabless.training.pretraining.arguments import PretrainingArguments, parse_command_line, run_identity
 from vocabless.training.pretraining.codecs import BlockCodec, build_codec, special_block
 from vocabless.training.pretraining.masked_lm import MaskedLM
 from vocabless.training.pretraining.models import load_model
 from vocabless.training.pretraining.objective import IGNORED, predictions_and_losses
-from vocabless.training.pretraining.objectives import OBJECTIVES, choose_objective
+from vocabless.training.pretraining.objectives import OBJECTIVES
 from vocabless.training.pretraining.packing import prepare
 from vocabless.training.pretraining.sequences import PretrainingDataset
 from vocabless.training.pretraining.shuffle_random import INTACT, REPLACED, SHUFFLED, ShuffleRandom
@@ -181,8 +181,9 @@ def test_a_row_of_the_table_is_complete(name):
 def test_an_objective_gives_every_labelled_token_a_loss_and_measures_it(name, shape, subwords):
     objective = OBJECTIVES[name]()
     arguments = PretrainingArguments(variant=shape, max_seq_length=16)
-    needs_subword = objective.needs_targets or shape == "bert-tiny"
-    model, tokenizer = load_model(arguments, objective, subwords["wordpiece"] if needs_subword else None)
+    if objective.needs_targets or shape == "bert-tiny":
+        arguments.subword = subwords["wordpiece"]
+    model, tokenizer = load_model(arguments, objective)
     codec = build_codec(tokenizer, objective.needs_targets)
     documents = Dataset.from_dict({"text": ["the quick brown fox jumps over the lazy dog. " * 9] * 4})
     examples = PretrainingDataset(prepare(documents, codec, 16), codec, objective, seed=0)
@@ -200,11 +201,39 @@ def test_an_objective_gives_every_labelled_token_a_loss_and_measures_it(name, sh
     assert metrics["accuracy"] == pytest.approx(right.float().mean().item())
 
 
-def test_an_objective_is_chosen_by_name_or_by_the_variant():
-    objectives = [row() for row in OBJECTIVES.values()]
-    assert choose_objective(objectives, None, "eelbert-tiny").name == "mlm"
-    assert choose_objective(objectives, None, "roberta-base").name == "mlm"
-    assert choose_objective(objectives, None, "proformer").name == "shuffle-random"  # published without pre-training
-    assert choose_objective(objectives, "shuffle-random", "eelbert-tiny").name == "shuffle-random"
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["--variant", "eelbert-tiny"], "mlm"),
+        (["--variant", "roberta-base"], "mlm"),
+        (["--variant", "proformer"], "shuffle-random"),  # published without pre-training
+        (["--variant", "eelbert-tiny", "--objective", "shuffle-random"], "shuffle-random"),
+    ],
+)
+def test_an_objective_is_chosen_by_name_or_by_the_variant(arguments, name):
+    _, objective, _ = parse_command_line([*arguments, "--use_cpu", "true"], None)
+    assert type(objective) is OBJECTIVES[name]
+
+
+def test_an_objective_is_built_from_its_own_flags():
+    arguments = ["--shuffle_probability", "0.3", "--mlm_probability", "0.4", "--use_cpu", "true"]
+    _, objective, _ = parse_command_line(arguments, None)
+    assert objective == ShuffleRandom(shuffle_probability=0.3, replace_probability=0.15)
+    _, objective, _ = parse_command_line([*arguments, "--objective", "mlm"], None)
+    assert objective == MaskedLM(mlm_probability=0.4)
+
+
+def test_an_unknown_objective_is_refused_and_the_rows_are_listed():
     with pytest.raises(ValueError, match="unknown objective 'distil'; choose one of shuffle-random, mlm"):
-        choose_objective(objectives, "distil", "eelbert-tiny")
+        parse_command_line(["--objective", "distil", "--use_cpu", "true"], None)
+
+
+def test_a_run_is_the_same_run_whatever_folder_it_writes_to():
+    command = ["--shuffle_probability", "0.3", "--use_cpu", "true"]
+    identities = [
+        run_identity(*parse_command_line([*command, *more], None))
+        for more in ([], ["--output_dir", "elsewhere"], ["--replace_probability", "0.3"])
+    ]
+    assert identities[0] == identities[1]
+    assert identities[0]["shuffle_probability"] == 0.3 and identities[0]["mlm_probability"] == 0.15
+    assert {name for name in identities[0] if identities[0][name] != identities[2][name]} == {"replace_probability"}
