@@ -270,7 +270,9 @@ def test_the_page_of_variants_is_what_its_command_prints() -> None:
 
 def test_the_readmes_table_of_variants_has_the_figures_of_the_page() -> None:
     sizes = {name: (base, size) for name, _, base, _, _, size, _ in table_rows(read("docs/variants.md"))}
-    _, *rows = table_rows(read("README.md").partition("## Variants")[2].partition("\n## ")[0])
+    section = read("README.md").partition("## Variants")[2].partition("\n## ")[0]
+    assert f"There are {len(vocabless.list_variants())} variants" in section
+    _, *rows = table_rows(section)
     assert len(rows) >= 8
     for name, _, parameters, megabytes, _ in rows:
         assert (parameters, f"{megabytes} MB") == sizes[name]
