@@ -1,5 +1,6 @@
-"""What is installed, and what the README says: links, files in the wheel, commands and tables."""
+"""What an installation contains, and whether the pages are true: links, files, commands, flags, tables."""
 
+import importlib.util
 import os
 import re
 import shlex
@@ -8,26 +9,51 @@ import sys
 from pathlib import Path
 
 import pytest
+from test_architecture import ROOMS
 
+import run_glue
+import run_pretraining
 import vocabless
+from vocabless.conversion.__main__ import main as run_conversion
 
 ROOT = Path(__file__).resolve().parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 LINKED = ("conversion", "model_cards", "modeling", "saving", "tokenization", "training")
 IN_GIT = (ROOT / ".git").exists()  # a source distribution has copies in place of links
+TOP_FOLDERS = (*LINKED, "benchmarks", "docs", "examples", "tests", "vocabless")
+PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in ROOT.glob("docs/*.md"))]
 
 
-def commands(text: str) -> list[str]:
-    """The lines of the first two `bash` blocks: the quick start."""
-    return [block.strip() for block in re.findall(r"```bash\n(.*?)```", text, re.S)[:2]]
+def read(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
 
 
-def built_files(target: str) -> list[tuple[str, Path]]:
-    """(path in the archive, file) of all that hatchling puts into a wheel or a source distribution."""
+def code_blocks(page: str, language: str) -> list[str]:
+    """Returns the code blocks of a language, without their last line break."""
+    return [block.rstrip("\n") for block in re.findall(rf"^```{language}\n(.*?)^```$", read(page), re.M | re.S)]
+
+
+def shell_commands(page: str) -> list[list[str]]:
+    """Returns the words of each command in the `bash` blocks; comments are left out, continued lines are joined."""
+    lines = "\n".join(code_blocks(page, "bash")).replace("\\\n", " ").splitlines()
+    commands = (part for line in lines for part in line.partition(" #")[0].split(" && "))
+    return [shlex.split(command) for command in commands if command.strip()]
+
+
+def table_rows(text: str) -> list[list[str]]:
+    """Returns the cells of each row of the Markdown tables in `text`, headers included."""
+    lines = [line for line in text.splitlines() if line.startswith("|") and not set(line) <= set("|-: ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def archive_files(target: str) -> list[tuple[str, Path]]:
+    """Returns (path in the archive, file) of all that hatchling puts into a `wheel` or an `sdist`."""
     builder = pytest.importorskip(f"hatchling.builders.{target}")
     build = {"wheel": "WheelBuilder", "sdist": "SdistBuilder"}[target]
-    found = getattr(builder, build)(str(ROOT)).recurse_included_files()
-    return [(Path(file.distribution_path).as_posix(), Path(file.path)) for file in found]
+    files = getattr(builder, build)(str(ROOT)).recurse_included_files()
+    return [(Path(file.distribution_path).as_posix(), Path(file.path)) for file in files]
+
+
+# ---- archives ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(not IN_GIT, reason="no checkout")
@@ -40,7 +66,7 @@ def test_links_are_relative_and_lead_to_the_folder_of_their_name() -> None:
 
 
 def test_the_wheel_holds_every_file_of_the_package_once() -> None:
-    names = [name for name, _ in built_files("wheel")]
+    names = [name for name, _ in archive_files("wheel")]
     assert len(names) == len(set(names))
     sources = {file.relative_to(ROOT).as_posix() for file in ROOT.glob("vocabless/*.py")}
     for name in LINKED:  # `rglob` itself follows no link
@@ -52,11 +78,11 @@ def test_the_wheel_holds_every_file_of_the_package_once() -> None:
 
 
 def test_the_source_distribution_holds_what_the_wheel_and_the_tests_need() -> None:
-    files = dict(built_files("sdist"))
-    wheel = dict(built_files("wheel"))
+    files = dict(archive_files("sdist"))
+    wheel = dict(archive_files("wheel"))
     assert set(wheel) <= set(files)
     assert all(files[name].samefile(wheel[name]) for name in wheel)
-    assert {"CHANGELOG.md", "constraints.txt", ".ci/run", "docs/papers.md"} <= set(files)
+    assert {*PAGES, "constraints.txt", ".ci/run"} <= {*files, "README.md"}  # hatchling itself adds the README
     tests = {file.relative_to(ROOT).as_posix() for file in (ROOT / "tests").rglob("*.py")}
     assert tests | {file.name for file in ROOT.glob("run_*.py")} <= set(files)
     assert not [name for name in files if "__pycache__" in name or name.startswith("runs/")]
@@ -67,49 +93,194 @@ def test_public_names_exist_and_are_sorted() -> None:
     assert list(vocabless.__all__) == sorted(vocabless.__all__)
 
 
+# ---- commands ------------------------------------------------------------------------------------------------------
+
+
 def test_the_quick_start_is_two_commands_of_one_line_each() -> None:
-    assert [command.count("\n") for command in commands(README)] == [0, 0]
-    for command in commands(README):
+    for command in code_blocks("README.md", "bash")[:2]:
+        assert command.startswith("python3 -m venv ") and "\n" not in command
         for part in command.split(" && "):
             words = shlex.split(part)
             assert words[0] in ("python3", ".venv/bin/pip", ".venv/bin/python"), part
             assert all((ROOT / word).exists() for word in words if word.endswith((".py", ".txt"))), part
 
 
+def test_contributing_begins_with_set_up_test_lint_and_types() -> None:
+    set_up, test, lint, types = code_blocks("CONTRIBUTING.md", "bash")[0].splitlines()
+    assert set_up.startswith('python3 -m venv .venv && .venv/bin/pip install -c constraints.txt -e ".[dev]"')
+    assert test.startswith(".venv/bin/python -m pytest")
+    assert lint.startswith(".venv/bin/ruff check . && .venv/bin/ruff format --check .")
+    assert types.startswith(".venv/bin/mypy")
+
+
+STUB = '#!/bin/sh\nline="${0##*/} $*"\necho "ran $line"\ncase "$line" in "$FAILS"*) exit 3;; esac\n'
+CI_STEPS = (
+    "python3 -m venv .venv",
+    "pip install -c constraints.txt -e .[test]",
+    "python -m pytest -n 2",
+    "python3 -m venv .venv",
+    "pip install -c constraints.txt -e .[dev]",
+    "ruff check .",
+    "ruff format --check .",
+    "mypy",
+)
+
+
+def ci_steps(folder: Path, fails: str = "none", **pages: str) -> tuple[int, list[str]]:
+    """Runs a copy of `.ci/run` where every program only prints its own command line.
+
+    Args:
+        folder: where the copy is written.
+        fails: how the command lines begin that exit with status 3.
+        pages: `README` and `CONTRIBUTING`: texts in place of the pages' own.
+
+    Returns:
+        The exit status, and the command lines in order.
+    """
+    (folder / ".ci").mkdir()
+    (folder / ".ci" / "run").write_text(read(".ci/run"), encoding="utf-8")
+    for page in ("README", "CONTRIBUTING"):
+        (folder / f"{page}.md").write_text(pages.get(page, read(f"{page}.md")), encoding="utf-8")
+    programs = [folder / "bin" / "python3", *(folder / ".venv" / "bin" / n for n in ("pip", "python", "ruff", "mypy"))]
+    for program in programs:
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(STUB)
+        program.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}", "FAILS": fails}
+    done = subprocess.run(
+        ["bash", str(folder / ".ci" / "run")], capture_output=True, text=True, check=False, env=environment
+    )
+    lines = done.stdout.splitlines()
+    return done.returncode, [line.removeprefix("ran ").strip() for line in lines if line.startswith("ran ")]
+
+
 @pytest.mark.skipif(os.name == "nt", reason="a shell script")
-def test_ci_runs_the_readmes_test_command_itself(tmp_path) -> None:
-    (tmp_path / ".ci").mkdir()
-    script = tmp_path / ".ci" / "run"
-    script.write_bytes((ROOT / ".ci" / "run").read_bytes())
-    # In place of `bash -c "$command"`: only what would be run is wanted.
-    script.write_text(script.read_text().replace('bash -c "$command"', ":"))
-    (tmp_path / "README.md").write_text(README, encoding="utf-8")
-    done = subprocess.run(["bash", str(script)], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == commands(README)[1]
+def test_ci_runs_the_readmes_test_command_then_the_checks_of_contributing(tmp_path) -> None:
+    assert ci_steps(tmp_path) == (0, list(CI_STEPS))
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 
-def test_the_readmes_table_of_variants_is_that_of_the_models() -> None:
-    printed = subprocess.run(
-        [sys.executable, "-m", "vocabless.variants_table"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert f"\n\n{printed.stdout}\n" in README
-    assert printed.stdout.count("\n") == 2 + len(vocabless.list_variants())
+@pytest.mark.skipif(os.name == "nt", reason="a shell script")
+def test_ci_reads_its_commands_from_the_pages(tmp_path) -> None:
+    edited = {
+        "README": read("README.md").replace("-m pytest", "-m pytest --edited"),
+        "CONTRIBUTING": read("CONTRIBUTING.md").replace("/mypy", "/mypy --edited").replace("-m pytest", "-m pytest -x"),
+    }
+    expected = [step.replace("-m pytest", "-m pytest --edited").replace("mypy", "mypy --edited") for step in CI_STEPS]
+    assert ci_steps(tmp_path, **edited) == (0, expected)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/papers.md"])
+@pytest.mark.skipif(os.name == "nt", reason="a shell script")
+@pytest.mark.parametrize("step", sorted({*CI_STEPS}))
+def test_ci_stops_at_a_step_that_fails(step: str, tmp_path) -> None:
+    status, steps = ci_steps(tmp_path, fails=step)
+    assert status != 0
+    assert steps == list(CI_STEPS[: CI_STEPS.index(step) + 1])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell script")
+@pytest.mark.parametrize("page", ["README", "CONTRIBUTING"])
+def test_ci_fails_before_any_step_if_a_page_names_no_command(page: str, tmp_path) -> None:
+    status, steps = ci_steps(tmp_path, **{page: "No command."})
+    assert status != 0 and steps == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_programs_and_modules_of_commands_exist(page: str) -> None:
+    for words in shell_commands(page):
+        scripts = [word for word in words if re.fullmatch(r"(run_|examples/)\w+\.py|docs/accelerate/\S+", word)]
+        assert [script for script in scripts if not (ROOT / script).is_file()] == []
+        modules = [words[i + 1] for i, word in enumerate(words[:-1]) if word == "-m"]
+        assert [module for module in modules if importlib.util.find_spec(module) is None] == []
+
+
+@pytest.mark.parametrize(
+    ("main", "names"),
+    [
+        (run_pretraining.main, ["run_pretraining.py"]),
+        (run_glue.main, ["run_glue.py"]),
+        *((run_conversion, ["vocabless.conversion", verb]) for verb in ("hashformer", "encoder", "hash-init")),
+        *((run_conversion, ["vocabless.conversion", verb]) for verb in ("onnx", "hub")),
+    ],
+    ids=lambda value: value[-1] if isinstance(value, list) else "",
+)
+def test_flags_of_commands_exist(main, names: list[str], capsys) -> None:
+    flags, uses = set(), 0
+    for page in PAGES:
+        for words in shell_commands(page):
+            if any(words[i : i + len(names)] == names for i in range(len(words))):
+                uses += 1
+                flags |= {word for word in words[words.index(names[0]) :] if word.startswith("--")}
+    assert uses
+    with pytest.raises(SystemExit):
+        main([*names[1:], "--help"])
+    assert flags <= set(re.findall(r"--[\w-]+", capsys.readouterr().out))
+
+
+# ---- files, links, tables ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_of_a_page_lead_somewhere(page: str) -> None:
+    for target, anchor in re.findall(r"\]\(([^):#]*)(#[^)]*)?\)", read(page)):
+        file = (ROOT / page).parent / target if target else ROOT / page
+        assert file.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), re.M)
+            assert anchor[1:] in [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_files_that_a_page_names_exist(page: str) -> None:
-    text = (ROOT / page).read_text(encoding="utf-8")
-    linked = re.findall(r"\]\(([^):#]+)\)", text)
-    named = re.findall(r"`((?:modeling|tokenization|saving|training|conversion|vocabless|tests)/[\w/]+\.py)", text)
-    assert linked or named
-    assert [name for name in {*linked, *named} if not (ROOT / name).exists()] == []
+    named = re.findall(rf"`((?:{'|'.join(TOP_FOLDERS)}|\.ci)/[\w/.-]*)(?:: [^`]*)?`", read(page))
+    assert [name for name in named if not (ROOT / name).exists()] == []
 
 
-@pytest.mark.parametrize("file", ["modeling", "tokenization", "training"])
-def test_names_that_the_papers_page_gives_a_file_are_in_it(file: str) -> None:
-    text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
-    pairs = re.findall(rf"`({file}/[\w/]+\.py): (\w+)", text)
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/papers.md"])
+def test_pages_that_guide_through_the_code_name_files(page: str) -> None:
+    assert re.search(rf"[`(](?:{'|'.join(TOP_FOLDERS)})/[\w/]+\.py\b", read(page))
+
+
+def test_the_readmes_map_names_files_that_exist_and_every_folder() -> None:
+    (tree,) = [block for block in code_blocks("README.md", "text") if block.startswith("modeling/")]
+    folder, paths = "", set()
+    for line in tree.splitlines():
+        name = line.split()[0]
+        folder = folder if line.startswith(" ") else name
+        paths.add(folder + name if line.startswith(" ") else name)
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    assert {f"{name}/" for name in TOP_FOLDERS} <= paths
+
+
+def test_contributings_map_has_the_rooms_in_the_order_that_the_tests_hold() -> None:
+    rows = [
+        re.findall(r"`([\w/.]+)`", cells[0]) for cells in table_rows(read("CONTRIBUTING.md").partition("## Where")[0])
+    ]
+    rooms = [{name.removesuffix("/") for name in row if not name.endswith(".py")} for row in rows if row]
+    assert rooms == [{room for room in level if room} for level in ROOMS]
+
+
+def test_the_page_of_variants_is_what_its_command_prints() -> None:
+    printed = subprocess.run(
+        [sys.executable, "-m", "vocabless.variants_table"], cwd=ROOT, capture_output=True, check=True
+    ).stdout.decode("utf-8")
+    assert printed == read("docs/variants.md")
+    assert len(table_rows(printed)) == 1 + len(vocabless.list_variants())
+
+
+def test_the_readmes_table_of_variants_has_the_figures_of_the_page() -> None:
+    sizes = {name: (base, size) for name, _, base, _, _, size, _ in table_rows(read("docs/variants.md"))}
+    section = read("README.md").partition("## Variants")[2].partition("\n## ")[0]
+    assert f"There are {len(vocabless.list_variants())} variants" in section
+    _, *rows = table_rows(section)
+    assert len(rows) >= 8
+    for name, _, parameters, megabytes, _ in rows:
+        assert (parameters, f"{megabytes} MB") == sizes[name]
+
+
+@pytest.mark.parametrize("folder", ["modeling", "tokenization", "training"])
+def test_names_that_the_papers_page_gives_a_file_are_in_it(folder: str) -> None:
+    pairs = re.findall(rf"`({folder}/[\w/]+\.py): (\w+)", read("docs/papers.md"))
     assert pairs
     for path, name in pairs:
-        assert re.search(rf"^((class|def) )?{name}\b", (ROOT / path).read_text(encoding="utf-8"), re.M), (path, name)
+        assert re.search(rf"^((class|def) )?{name}\b", read(path), re.M), (path, name)

@@ -1,4 +1,7 @@
-"""The README's table of variants, counted on the models: `python -m vocabless.variants_table` prints it."""
+"""Prints docs/variants.md: the variants with their sizes, counted on the models.
+
+Run `python -m vocabless.variants_table > docs/variants.md` after a change to `vocabless/variants.py`.
+"""
 
 from __future__ import annotations
 
@@ -9,29 +12,44 @@ import torch
 from vocabless import VocablessForSequenceClassification, load_config
 from vocabless.variants import VARIANTS, Variant
 
+PAGE = """\
+# Variants
+
+This page is the output of `python -m vocabless.variants_table`. The rows are those of `vocabless/variants.py`.
+
+- **K**: bytes in a block, that is, in a token.
+- **Base model**: parameters of `VocablessModel`.
+- **Classifier**: parameters of `VocablessForSequenceClassification` with two labels.
+- **Embeddings**: parameters of the front end. They include the rows for special tokens; the papers' tables do not.
+- **fp32**: size of the base model's weights on disk, in units of 10⁶ bytes.
+- **Source**: paper with section or table.
+
+The sizes follow Turc et al.: tiny has 2 layers of width 128, mini 4 × 256, small 4 × 512, base 12 × 768.
+uno is tiny with an intermediate size of 128.
+
+{table}"""
 COLUMNS = ("Variant", "K", "Base model", "Classifier", "Embeddings", "fp32", "Source")
 
 
-def variants_table() -> str:
-    """Returns the table in Markdown, one row for each variant."""
-    lines = [_line(COLUMNS), "|---|--:|--:|--:|--:|--:|---|"]
-    return "\n".join(lines + [_line(_cells(row)) for row in VARIANTS.values()]) + "\n"
+def variants_page() -> str:
+    """Returns the page in Markdown; its table has one row for each variant."""
+    rows = [COLUMNS, *(_cells(variant) for variant in VARIANTS.values())]
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    lines.insert(1, "|---|--:|--:|--:|--:|--:|---|")
+    return PAGE.format(table="\n".join(lines) + "\n")
 
 
-def _cells(row: Variant) -> tuple[str, ...]:
-    with torch.device("meta"):  # counts need no memory
-        classifier = VocablessForSequenceClassification(load_config(row.name, num_labels=2))
+def _cells(variant: Variant) -> tuple[str, ...]:
+    """Returns the cells of a variant's row, in the order of `COLUMNS`."""
+    with torch.device("meta"):  # shapes without memory
+        classifier = VocablessForSequenceClassification(load_config(variant.name, num_labels=2))
     base = classifier.vocabless
     embeddings = sum(parameter.numel() for parameter in base.front_end.parameters())
-    stored = sum(tensor.numel() * tensor.element_size() for tensor in base.state_dict().values())
+    num_bytes = sum(tensor.numel() * tensor.element_size() for tensor in base.state_dict().values())
     counts = (base.num_parameters(), classifier.num_parameters(), embeddings)
-    size = f"{stored / 1e6:.1f} MB"
-    return (f"`{row.name}`", str(row.block_size), *(f"{count:,}" for count in counts), size, row.source)
-
-
-def _line(cells: tuple[str, ...]) -> str:
-    return f"| {' | '.join(cells)} |"
+    size = f"{num_bytes / 1e6:.1f} MB"
+    return (f"`{variant.name}`", str(variant.block_size), *(f"{count:,}" for count in counts), size, variant.source)
 
 
 if __name__ == "__main__":
-    sys.stdout.write(variants_table())
+    sys.stdout.write(variants_page())
