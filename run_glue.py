@@ -13,7 +13,7 @@ tasks and seeds.
 
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import datasets
@@ -24,7 +24,7 @@ from transformers.utils import logging as transformers_logging
 from vocabless.saving.run_folder import RESULTS, claim, write_json
 from vocabless.saving.uploads import check_run_upload, upload_run
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, identifying_arguments
-from vocabless.training.finetuning.glue import Metrics, find_glue_tasks
+from vocabless.training.finetuning.glue import find_glue_tasks
 from vocabless.training.finetuning.glue_tasks import load_glue_task
 from vocabless.training.finetuning.initial_models import check_initial_model
 from vocabless.training.finetuning.own_tasks import load_own_task
@@ -63,23 +63,10 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     with training.main_process_first(desc="reading the data"):
         tasks = load_tasks(arguments)
     seeds = range(training.seed, training.seed + arguments.seeds)
-    is_main_process = training.process_index == 0
-    repositories: dict[Path, str] = {}
-    if is_main_process:
-        repositories = _check_uploads([run_folder(task, seed, training) for task in tasks for seed in seeds], training)
-        claim(str(training.output_dir), identifying_arguments(arguments, training), allow_finished=True)
-
-    constants = {task.name: task.constant_baselines() for task in tasks}
-    results: RunResults = {task.name: {} for task in tasks}
-    for task in tasks:
-        for seed in seeds:
-            results[task.name][str(seed)] = fine_tune(task, seed, arguments, training)
-            if is_main_process:
-                print(_progress(task, seed, results[task.name][str(seed)], constants[task.name]), flush=True)
-            if (folder := run_folder(task, seed, training)) in repositories:
-                print(f"Uploaded to {upload_run(folder, repositories[folder], training)}.", flush=True)
-    if is_main_process:
-        report = _make_report(arguments, tasks, results, constants, baseline)
+    repositories = _prepare_output([(task, seed) for task in tasks for seed in seeds], arguments, training)
+    results = {task.name: _run_seeds(task, seeds, repositories, arguments, training) for task in tasks}
+    if training.process_index == 0:
+        report = _make_report(tasks, results, baseline, arguments)
         print(f"\n{report.as_markdown()}")
         _write_report(report, results, arguments, training)
     state = PartialState()
@@ -121,31 +108,55 @@ def _set_logging(training: GlueTrainingArguments) -> None:
     logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
-def _check_uploads(folders: list[Path], training: GlueTrainingArguments) -> dict[Path, str]:
-    """Returns run folder → repository that it is uploaded to; empty without `--push_to_hub`."""
-    if not training.push_to_hub:
+def _prepare_output(
+    runs: list[tuple[Task, int]], arguments: GlueArguments, training: GlueTrainingArguments
+) -> dict[Path, str]:
+    """Claims the output folder on the main process, and checks that the runs can be uploaded.
+
+    Returns:
+        Run folder → repository that it is uploaded to; empty without `--push_to_hub` and on other processes.
+    """
+    if training.process_index != 0:
         return {}
-    names = ["-".join(folder.parts[-2:]) for folder in folders]  # <task>-seed-<seed>
-    return dict(zip(folders, check_run_upload(training, Path(str(training.output_dir)).name, names), strict=True))
+    output = Path(str(training.output_dir))
+    repositories: dict[Path, str] = {}
+    if training.push_to_hub:
+        ids = check_run_upload(training, output.name, [f"{task.name}-seed-{seed}" for task, seed in runs])
+        repositories = dict(zip([run_folder(task, seed, training) for task, seed in runs], ids, strict=True))
+    claim(output, identifying_arguments(arguments, training), allow_finished=True)
+    return repositories
 
 
-def _progress(task: Task, seed: int, results: Results, constants: Metrics) -> str:
+def _run_seeds(
+    task: Task,
+    seeds: Iterable[int],
+    repositories: Mapping[Path, str],
+    arguments: GlueArguments,
+    training: GlueTrainingArguments,
+) -> dict[str, Results]:
+    """Fine-tunes on a task with every seed; prints the metrics and uploads each run."""
+    results = {}
+    for seed in seeds:
+        results[str(seed)] = fine_tune(task, seed, arguments, training)
+        if training.process_index == 0:
+            print(_progress(task, seed, results[str(seed)]), flush=True)
+        if (folder := run_folder(task, seed, training)) in repositories:
+            print(f"Uploaded to {upload_run(folder, repositories[folder], training)}.", flush=True)
+    return results
+
+
+def _progress(task: Task, seed: int, results: Results) -> str:
     """Returns the line that is printed after a run."""
     metrics = ", ".join(
         f"{name.replace('_', ' ')} {100 * results['measures'][name]:.1f} (constant {100 * constant:.1f})"
-        for name, constant in constants.items()
+        for name, constant in results["floors"].items()
     )
     time = f"{results['epochs']:.1f} epochs, {results['train']['train_runtime']:.0f} s"
     return f"{task.title}, seed {seed}: {metrics}; {time}"
 
 
-def _make_report(
-    arguments: GlueArguments,
-    tasks: list[Task],
-    results: RunResults,
-    constants: Mapping[str, Metrics],
-    baseline: Scores | None,
-) -> Report:
+def _make_report(tasks: list[Task], results: RunResults, baseline: Scores | None, arguments: GlueArguments) -> Report:
+    constants = {task.name: task.constant_baselines() for task in tasks}
     scores = {
         task: {seed: {name: run["measures"][name] for name in constants[task]} for seed, run in runs.items()}
         for task, runs in results.items()
