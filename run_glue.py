@@ -1,4 +1,4 @@
-"""Fine-tunes any encoder on GLUE or on your own texts and labels, over several seeds, and prints the papers' tables.
+"""Fine-tunes any encoder on GLUE or on your own data, over several seeds, and prints the papers' tables.
 
     python run_glue.py --model_name_or_path runs/hashformer-lsh-proj-tiny --task_name all --seeds 3
     python run_glue.py --model_name_or_path eelbert-word-tiny --task_name sst2 rte --data_dir glue --learning_rate 1e-3
@@ -6,45 +6,39 @@
     python run_glue.py --model_name_or_path ewe-bert-tiny --train_file train.csv --validation_file dev.csv --test_file \
         test.csv --do_predict
 
-The same command again continues: finished runs are read, an interrupted one goes on from its last checkpoint; tasks and
-seeds may be added. The folder holds table.md, results.json and a checkpoint in <task>/seed-<seed> for each run.
+The output folder holds table.md, results.json, and a checkpoint in <task>/seed-<seed> for each run. Repeat the command
+to continue: finished runs are read, and an interrupted run resumes from its last checkpoint. A later command may add
+tasks and seeds.
 """
 
 import logging
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import datasets
 from accelerate import PartialState
-from datasets import Dataset
 from transformers import HfArgumentParser
 from transformers.utils import logging as transformers_logging
 
-from vocabless.saving.run_folder import RESULTS, write_json
+from vocabless.saving.run_folder import RESULTS, claim, write_json
 from vocabless.saving.uploads import check_run_upload, upload_run
-from vocabless.training.finetuning.glue import Report, find_glue_tasks, read_baseline
+from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, identifying_arguments
+from vocabless.training.finetuning.glue import find_glue_tasks
 from vocabless.training.finetuning.glue_tasks import load_glue_task
+from vocabless.training.finetuning.initial_models import check_initial_model
 from vocabless.training.finetuning.own_tasks import load_own_task
-from vocabless.training.finetuning.runs import (
-    GlueArguments,
-    GlueTrainingArguments,
-    all_versions,
-    claim_again,
-    fine_tune,
-    identity,
-    run_folder,
-)
-from vocabless.training.finetuning.starting_models import Start
-from vocabless.training.finetuning.task_files import read_files, read_hub
-from vocabless.training.finetuning.tasks import Columns, Task
+from vocabless.training.finetuning.report import Report, Scores, read_baseline
+from vocabless.training.finetuning.runs import Results, all_versions, fine_tune, run_folder
+from vocabless.training.finetuning.tasks import Task
 from vocabless.training.recipes import parse_with_recipe
 
 TABLE = "table.md"
+RunResults = dict[str, dict[str, Results]]  # task → seed → results
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Runs the script on command-line arguments; a user's mistake ends it with one sentence."""
+    """Runs the script with command-line arguments; a user's mistake ends it with a message of one sentence."""
     parser = HfArgumentParser((GlueArguments, GlueTrainingArguments), description=__doc__)
     try:
         arguments, training = parse_with_recipe(parser, argv)
@@ -56,143 +50,147 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
-    """Runs every task with every seed, and reports.
+    """Fine-tunes on every task with every seed, then writes and prints the table.
 
     Raises:
-        ValueError: a user's mistake, or training that cannot go on.
+        ValueError: a mistake of the user, or training that cannot go on.
     """
-    datasets.disable_progress_bars() if training.disable_tqdm else datasets.enable_progress_bars()
-    transformers_logging.disable_progress_bar() if training.disable_tqdm else transformers_logging.enable_progress_bar()
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    _set_logging(training)
     if arguments.seeds < 1:
         raise ValueError(f"--seeds {arguments.seeds} runs nothing; give at least 1.")
     baseline = None if arguments.baseline_run is None else read_baseline(arguments.baseline_run)
-    start = Start(
-        arguments.model_name_or_path,
-        arguments.tokenizer_name,
-        arguments.subword_vocab_size,
-        arguments.trust_remote_code,
-        arguments.model_revision,
-    )
-    start.check()
+    check_initial_model(arguments)
     with training.main_process_first(desc="reading the data"):
         tasks = load_tasks(arguments)
-    for task in tasks:
-        task.limit(arguments.max_train_samples, arguments.max_eval_samples, arguments.max_predict_samples)
-    folder, is_first = Path(str(training.output_dir)), training.process_index == 0
     seeds = range(training.seed, training.seed + arguments.seeds)
-    runs = [run_folder(folder, task, seed) for task in tasks for seed in seeds]
-    repositories: dict[Path, str] = {}
-    if is_first:
-        if training.push_to_hub:
-            names = ["-".join(run.parts[-2:]) for run in runs]
-            repositories = dict(zip(runs, check_run_upload(training, folder.name, names), strict=True))
-        claim_again(folder, identity(arguments, training))
-
-    done: dict[str, dict[str, dict[str, Any]]] = {}
-    floors = {task.name: task.floors() for task in tasks}
-    for task in tasks:
-        for seed in seeds:
-            results = fine_tune(task, seed, start, arguments, training)
-            done.setdefault(task.name, {})[str(seed)] = results
-            if is_first:
-                print(_line(task, seed, results, floors[task.name]), flush=True)
-            if (run := run_folder(folder, task, seed)) in repositories:
-                print(f"Uploaded to {upload_run(run, repositories[run], training)}.", flush=True)
-    if is_first:
-        report = _report(arguments, tasks, done, floors, baseline)
+    repositories = _prepare_output([(task, seed) for task in tasks for seed in seeds], arguments, training)
+    results = {task.name: _run_seeds(task, seeds, repositories, arguments, training) for task in tasks}
+    if training.process_index == 0:
+        report = _make_report(tasks, results, baseline, arguments)
         print(f"\n{report.as_markdown()}")
-        (folder / TABLE).write_text(report.as_markdown(), encoding="utf-8")
-        given = {"arguments": identity(arguments, training), "versions": all_versions()}
-        runs = {"runs": {task: {seed: _brief(run) for seed, run in seeds.items()} for task, seeds in done.items()}}
-        write_json(folder / RESULTS, report.as_json() | runs | given)
+        _write_report(report, results, arguments, training)
     state = PartialState()
     state.wait_for_everyone()
     state.destroy_process_group()
 
 
 def load_tasks(arguments: GlueArguments) -> list[Task]:
-    """Returns the tasks that the arguments ask for, whole.
+    """Returns the tasks that the arguments name, with at most the numbers of samples that they allow.
 
     Raises:
-        ValueError: none or several sources are given, or one of them is not as it must be.
+        ValueError: not exactly one source of data is given, or its data does not fit.
     """
     sources = {
         "--task_name": arguments.task_name,
         "--train_file": arguments.train_file,
         "--dataset_name": arguments.dataset_name,
     }
-    given = [flag for flag, value in sources.items() if value is not None]
-    if len(given) != 1:
-        raise ValueError(f"{' and '.join(given) or 'nothing'} names the data; give one of {', '.join(sources)}.")
+    flags = [flag for flag, value in sources.items() if value is not None]
+    if len(flags) != 1:
+        problem = f"{' and '.join(flags)} cannot be combined" if flags else "no data is given"
+        raise ValueError(f"{problem}; give one of {', '.join(sources)}.")
     if arguments.task_name is not None:
-        return [load_glue_task(row, arguments.data_dir) for row in find_glue_tasks(arguments.task_name)]
-    columns = Columns(
-        texts=tuple(name for name in (arguments.text_column, arguments.text_pair_column) if name),
-        labels=tuple(arguments.label_column or ()),
-        separator=arguments.label_separator,
-        cpc_positions=arguments.cpc_positions,
-    )
-    if arguments.text_pair_column is not None and arguments.text_column is None:
-        raise ValueError("--text_pair_column names the second text; name the first one, too, by --text_column.")
-    name, tables = _own_tables(arguments)
-    share = arguments.validation_split_percentage / 100
-    return [
-        load_own_task(name, tables, columns, arguments.task_type, arguments.threshold, share, arguments.group_column)
-    ]
+        tasks = [load_glue_task(row, arguments.data_dir) for row in find_glue_tasks(arguments.task_name)]
+    else:
+        tasks = [load_own_task(arguments)]
+    for task in tasks:
+        task.limit(arguments.max_train_samples, arguments.max_eval_samples, arguments.max_predict_samples)
+    return tasks
 
 
-def _own_tables(arguments: GlueArguments) -> tuple[str, dict[str, Dataset]]:
-    """Returns a name for a user's own data, and its parts."""
-    if arguments.train_file is not None:
-        file = Path(arguments.train_file)
-        given = {"train": file, "validation": arguments.validation_file, "test": arguments.test_file}
-        tables = {split: read_files([str(where)]) for split, where in given.items() if where is not None}
-        return (file.absolute().parent.name if file.stem == "train" else file.stem) or "data", tables
-    found = read_hub(str(arguments.dataset_name), arguments.dataset_config_name, "check --dataset_name.")
-    if "train" not in found:
-        raise ValueError(f"{arguments.dataset_name} has no split train; it has {', '.join(found)}: give files instead.")
-    parts = [str(arguments.dataset_name).rpartition("/")[2], arguments.dataset_config_name]
-    wanted = ("train", "validation", "test")
-    return "-".join(part for part in parts if part), {split: found[split] for split in wanted if split in found}
+def _set_logging(training: GlueTrainingArguments) -> None:
+    if training.disable_tqdm:
+        datasets.disable_progress_bars()
+        transformers_logging.disable_progress_bar()
+    else:
+        datasets.enable_progress_bars()
+        transformers_logging.enable_progress_bar()
+    logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
-def _report(
+def _prepare_output(
+    runs: list[tuple[Task, int]], arguments: GlueArguments, training: GlueTrainingArguments
+) -> dict[Path, str]:
+    """Claims the output folder on the main process, and checks that the runs can be uploaded.
+
+    Returns:
+        Run folder → repository that it is uploaded to; empty without `--push_to_hub` and on other processes.
+    """
+    if training.process_index != 0:
+        return {}
+    output = Path(str(training.output_dir))
+    repositories: dict[Path, str] = {}
+    if training.push_to_hub:
+        ids = check_run_upload(training, output.name, [f"{task.name}-seed-{seed}" for task, seed in runs])
+        repositories = dict(zip([run_folder(task, seed, training) for task, seed in runs], ids, strict=True))
+    claim(output, identifying_arguments(arguments, training), allow_finished=True)
+    return repositories
+
+
+def _run_seeds(
+    task: Task,
+    seeds: Iterable[int],
+    repositories: Mapping[Path, str],
     arguments: GlueArguments,
-    tasks: list[Task],
-    done: dict[str, dict[str, dict[str, Any]]],
-    floors: dict[str, dict[str, float]],
-    baseline: Any,
-) -> Report:
-    measured = {task.name: list(floors[task.name]) for task in tasks}
+    training: GlueTrainingArguments,
+) -> dict[str, Results]:
+    """Fine-tunes on a task with every seed; prints the metrics and uploads each run."""
+    results = {}
+    for seed in seeds:
+        results[str(seed)] = fine_tune(task, seed, arguments, training)
+        if training.process_index == 0:
+            print(_progress(task, seed, results[str(seed)]), flush=True)
+        if (folder := run_folder(task, seed, training)) in repositories:
+            print(f"Uploaded to {upload_run(folder, repositories[folder], training)}.", flush=True)
+    return results
+
+
+def _progress(task: Task, seed: int, results: Results) -> str:
+    """Returns the line that is printed after a run."""
+    metrics = ", ".join(
+        f"{name.replace('_', ' ')} {100 * results['measures'][name]:.1f} (constant {100 * constant:.1f})"
+        for name, constant in results["floors"].items()
+    )
+    time = f"{results['epochs']:.1f} epochs, {results['train']['train_runtime']:.0f} s"
+    return f"{task.title}, seed {seed}: {metrics}; {time}"
+
+
+def _make_report(tasks: list[Task], results: RunResults, baseline: Scores | None, arguments: GlueArguments) -> Report:
+    constants = {task.name: task.constant_baselines() for task in tasks}
     scores = {
-        name: {seed: {key: results["measures"][key] for key in measured[name]} for seed, results in seeds.items()}
-        for name, seeds in done.items()
+        task: {seed: {name: run["measures"][name] for name in constants[task]} for seed, run in runs.items()}
+        for task, runs in results.items()
     }
-    runs = [results for seeds in done.values() for results in seeds.values()]
-    seeds = ", ".join(next(iter(done.values())))
+    all_runs = [run for runs in results.values() for run in runs.values()]
+    seeds = ", ".join(results[tasks[0].name])
     return Report(
         scores=scores,
         titles={task.name: task.title for task in tasks},
-        floors=floors,
+        constant_baselines=constants,
         summary=arguments.summary,
         baseline=baseline,
-        heading=f"{arguments.model_name_or_path}, {runs[0]['parameters']:,} parameters; seeds: {seeds}",
-        footnotes=[note for task in tasks for note in task.footnotes] + [n for r in runs for n in r["footnotes"]],
+        heading=f"{arguments.model_name_or_path}, {all_runs[0]['parameters']:,} parameters; seeds: {seeds}",
+        footnotes=[note for task in tasks for note in task.footnotes]
+        + [note for run in all_runs for note in run["footnotes"]],
     )
 
 
-def _brief(results: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in results.items() if name not in ("log", "arguments", "versions")}
+def _write_report(
+    report: Report, results: RunResults, arguments: GlueArguments, training: GlueTrainingArguments
+) -> None:
+    """Writes table.md and results.json of the command. Logs and versions of each run stay in the run's own folder."""
+    folder = Path(str(training.output_dir))
+    (folder / TABLE).write_text(report.as_markdown(), encoding="utf-8")
+    runs = {
+        task: {seed: _without(run, "log", "arguments", "versions") for seed, run in runs.items()}
+        for task, runs in results.items()
+    }
+    command = {"arguments": identifying_arguments(arguments, training), "versions": all_versions()}
+    write_json(folder / RESULTS, report.as_json() | {"runs": runs} | command)
 
 
-def _line(task: Task, seed: int, results: dict[str, Any], floors: dict[str, float]) -> str:
-    measures = ", ".join(
-        f"{name.replace('_', ' ')} {100 * results['measures'][name]:.1f} (floor {100 * floor:.1f})"
-        for name, floor in floors.items()
-    )
-    took = f"{results['epochs']:.1f} epochs, {results['train']['train_runtime']:.0f} s"
-    return f"{task.title}, seed {seed}: {measures}; {took}"
+def _without(results: Results, *names: str) -> Results:
+    return {name: value for name, value in results.items() if name not in names}
 
 
 if __name__ == "__main__":

@@ -11,10 +11,10 @@ from transformers import AutoModel, AutoModelForSequenceClassification, AutoToke
 
 import run_glue
 from vocabless import VocablessForSequenceClassification, VocablessForTokenClassification, load_config, load_tokenizer
-from vocabless.training.finetuning import runs as finetuning
+from vocabless.training.finetuning.arguments import GlueTrainingArguments
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
-from vocabless.training.finetuning.glue import GLUE
-from vocabless.training.finetuning.problems import Tagging
+from vocabless.training.finetuning.glue import GLUE, GlueTask
+from vocabless.training.finetuning.problems import PROBLEMS, Regression, Tagging
 from vocabless.training.finetuning.tasks import Examples
 from vocabless.training.trainer import ResumableTrainer
 
@@ -43,7 +43,7 @@ def results(folder):
 
 @pytest.fixture(scope="module")
 def glue(tmp_path_factory):
-    """All nine tasks, tiny, with files that are named as the official ones and two that are not."""
+    """A tiny data folder of all nine tasks. The file of one split, MNLI mismatched, does not have the standard name."""
     folder = tmp_path_factory.mktemp("glue")
     for row in GLUE.values():
         (folder / row.name).mkdir()
@@ -64,7 +64,7 @@ def finished(glue, tmp_path_factory):
     return folder
 
 
-def test_all_tasks_give_a_table_with_three_averages_and_floors_of_the_labels(finished, glue):
+def test_all_tasks_give_a_table_with_three_averages_and_constant_baselines(finished, glue):
     table = (finished / "table.md").read_text()
     assert [
         name for name in ("HashFormers", "EELBERT base", "EELBERT small") if f"| average | {name}" not in table
@@ -94,20 +94,20 @@ def test_a_run_leaves_a_checkpoint_that_every_auto_class_loads(finished):
 
 
 def test_the_same_command_reads_what_is_finished_and_seeds_may_be_added(finished, glue, monkeypatch):
-    begun = []
+    started = []
     resume = ResumableTrainer.resume
-    monkeypatch.setattr(ResumableTrainer, "resume", lambda self: begun.append(self.args.output_dir) or resume(self))
-    given = ["--model_name_or_path", MODEL, "--data_dir", glue, "--output_dir", finished]
-    run(*given, "--task_name", "all")
-    assert begun == []
-    run(*given, "--task_name", "rte", "sst2", "--seeds", "2", "--baseline_run", finished, "--summary", "median")
-    assert [Path(folder).parts[-2:] for folder in begun] == [("rte", "seed-43"), ("sst2", "seed-43")]
+    monkeypatch.setattr(ResumableTrainer, "resume", lambda self: started.append(self.args.output_dir) or resume(self))
+    command = ["--model_name_or_path", MODEL, "--data_dir", glue, "--output_dir", finished]
+    run(*command, "--task_name", "all")
+    assert started == []
+    run(*command, "--task_name", "rte", "sst2", "--seeds", "2", "--baseline_run", finished, "--summary", "median")
+    assert [Path(folder).parts[-2:] for folder in started] == [("rte", "seed-43"), ("sst2", "seed-43")]
     top = results(finished)
     assert list(top["scores"]["rte"]) == ["42", "43"] and top["summary_by"] == "median"
     assert set(top["performance_retention_ratio"]["sst2"]) == {"accuracy"}
 
 
-def test_a_folder_of_other_arguments_is_left_alone(finished, glue):
+def test_a_folder_with_other_arguments_is_not_changed(finished, glue):
     before = (finished / "results.json").read_text()
     with pytest.raises(SystemExit, match="differs in learning_rate"):
         run("--model_name_or_path", MODEL, "--task_name", "rte", "--data_dir", glue, "--output_dir", finished,
@@ -116,8 +116,8 @@ def test_a_folder_of_other_arguments_is_left_alone(finished, glue):
 
 
 def test_an_interrupted_run_ends_with_the_same_weights(glue, tmp_path, monkeypatch):
-    given = ["--model_name_or_path", MODEL, "--task_name", "rte", "--data_dir", glue, "--num_train_epochs", "3"]
-    run(*given, "--output_dir", tmp_path / "whole")
+    command = ["--model_name_or_path", MODEL, "--task_name", "rte", "--data_dir", glue, "--num_train_epochs", "3"]
+    run(*command, "--output_dir", tmp_path / "uninterrupted")
 
     step = ResumableTrainer.training_step
 
@@ -129,13 +129,13 @@ def test_an_interrupted_run_ends_with_the_same_weights(glue, tmp_path, monkeypat
     with monkeypatch.context() as patched:
         patched.setattr(ResumableTrainer, "training_step", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            run(*given, "--output_dir", tmp_path / "broken")
-    assert list((tmp_path / "broken" / "rte" / "seed-42").glob("checkpoint-*"))
-    run(*given, "--output_dir", tmp_path / "broken")
-    files = [tmp_path / name / "rte" / "seed-42" / "model.safetensors" for name in ("whole", "broken")]
-    whole, broken = map(load_file, files)
-    assert all((whole[name] == broken[name]).all() for name in whole)
-    # both times the best epoch, not the last, is what is kept and measured
+            run(*command, "--output_dir", tmp_path / "interrupted")
+    assert list((tmp_path / "interrupted" / "rte" / "seed-42").glob("checkpoint-*"))
+    run(*command, "--output_dir", tmp_path / "interrupted")
+    files = [tmp_path / name / "rte" / "seed-42" / "model.safetensors" for name in ("uninterrupted", "interrupted")]
+    whole, resumed = map(load_file, files)
+    assert all((whole[name] == resumed[name]).all() for name in whole)
+    # the weights and the metrics are those of the best epoch, not of the last
     log = [line["eval_accuracy"] for line in results(files[0].parent)["log"] if "eval_accuracy" in line]
     assert results(files[0].parent)["measures"]["accuracy"] == max(log)
 
@@ -147,15 +147,15 @@ def test_a_compiled_model_leaves_a_checkpoint_that_loads(glue, tmp_path):
     assert weights.keys() == VocablessForSequenceClassification(load_config(MODEL)).state_dict().keys()
 
 
-def test_a_stock_shape_trains_its_own_subwords_and_its_checkpoint_goes_on(glue, tmp_path):
-    given = ["--task_name", "rte", "--data_dir", glue]
-    run(*given, "--model_name_or_path", "bert-tiny", "--tokenizer_name", "train", "--subword_vocab_size", "100",
+def test_a_stock_shape_trains_its_own_subwords_and_its_checkpoint_is_fine_tuned_further(glue, tmp_path):
+    command = ["--task_name", "rte", "--data_dir", glue]
+    run(*command, "--model_name_or_path", "bert-tiny", "--tokenizer_name", "train", "--subword_vocab_size", "100",
         "--output_dir", tmp_path / "stock", "--train_sampling_strategy", "group_by_length")  # fmt: skip
     checkpoint = tmp_path / "stock" / "rte" / "seed-42"
     assert AutoModel.from_pretrained(checkpoint).config.model_type == "bert"
-    # mnli has three labels where rte has two: the head is made anew
-    given[1] = "mnli"
-    run(*given, "--model_name_or_path", checkpoint, "--output_dir", tmp_path / "next", "--do_predict")
+    # MNLI has three labels and RTE two: the head is created anew
+    command[1] = "mnli"
+    run(*command, "--model_name_or_path", checkpoint, "--output_dir", tmp_path / "next", "--do_predict")
     written = [tmp_path / "next" / "mnli" / "seed-42" / f"predictions{suffix}.jsonl" for suffix in ("", "_mm")]
     rows = [json.loads(line) for line in written[0].read_text().splitlines()]
     assert len(rows) == 10 and set(rows[0]["probabilities"]) == {"entailment", "neutral", "contradiction"}
@@ -180,7 +180,7 @@ def write(folder, name, columns):
     return file
 
 
-def test_strings_and_integers_are_one_label_and_are_learned(tmp_path):
+def test_strings_are_a_single_label_and_are_learned(tmp_path):
     chance = random.Random(1)
     colours = [chance.choice(["red", "blue"]) for _ in range(64)]
     data = write(tmp_path, "colours.csv", {"sentence": [f"{c} {c} stone" for c in colours], "label": colours})
@@ -205,7 +205,7 @@ def test_numbers_are_a_regression_over_pairs_with_a_held_out_part(tmp_path):
     assert "evaluated on 10 rows held out" in (tmp_path / "run" / "table.md").read_text()
 
 
-def test_lists_are_many_labels_with_positions_if_they_are_patent_classes(tmp_path):
+def test_lists_are_several_labels_and_patent_classes_get_their_positions(tmp_path):
     codes = [["A01B"], ["A01B", "C07D"], ["C07D", "A01B"], []] * 8
     data = write(tmp_path, "claims.jsonl", {"text": texts(32), "labels": codes})
     run("--model_name_or_path", MODEL, "--train_file", data, "--validation_file", data, "--test_file", data,
@@ -213,12 +213,12 @@ def test_lists_are_many_labels_with_positions_if_they_are_patent_classes(tmp_pat
         "--recipe", "elementwise-patents")  # fmt: skip
     folder = tmp_path / "run" / "claims" / "seed-42"
     measures = results(folder)["measures"]
-    assert measures["micro_recall"] == 1  # every probability is above one in a hundred
+    assert measures["micro_recall"] == 1  # every probability is above 0.01
     row = json.loads((folder / "predictions.jsonl").read_text().splitlines()[0])
     assert row["labels"] == ["First-A01B", "First-C07D", "Later-A01B", "Later-C07D"]
 
 
-def test_labels_in_one_string_are_separated_as_csv_needs_it(tmp_path):
+def test_a_string_of_several_labels_is_split_at_the_separator(tmp_path):
     data = write(tmp_path, "train.csv", {"text": texts(16), "label": ["a; b", "b", "a", "c"] * 4})
     run("--model_name_or_path", MODEL, "--train_file", data, "--validation_file", data, "--label_separator", ";",
         "--output_dir", tmp_path / "run")  # fmt: skip
@@ -226,7 +226,7 @@ def test_labels_in_one_string_are_separated_as_csv_needs_it(tmp_path):
     assert config["problem_type"] == "multi_label_classification" and set(config["label2id"]) == {"a", "b", "c"}
 
 
-def test_lists_of_words_and_tags_are_tagged_word_by_word_in_the_files_order(tmp_path):
+def test_lists_of_words_are_tagged_word_by_word_and_predicted_in_the_order_of_the_file(tmp_path):
     chance = random.Random(3)
     words = [[chance.choice([*WORDS, "it's"]) for _ in range(chance.randint(1, 20))] for _ in range(60)]
     tags = [["B-beast" if word in ("dog", "cat") else "O" for word in row] for row in words]
@@ -236,12 +236,67 @@ def test_lists_of_words_and_tags_are_tagged_word_by_word_in_the_files_order(tmp_
         "--train_sampling_strategy", "group_by_length", "--output_dir", tmp_path / "run")  # fmt: skip
     folder = tmp_path / "run" / "beasts" / "seed-42"
     assert results(folder)["measures"]["entity_f1"] > 0.95
-    found = [json.loads(line)["labels"] for line in (folder / "predictions.jsonl").read_text().splitlines()]
-    assert [len(row) for row in found] == [len(row) for row in words]
-    pairs = [(f, t) for row, right in zip(found, tags, strict=True) for f, t in zip(row, right, strict=True) if f]
-    assert np.mean([f == t for f, t in pairs]) > 0.95
-    lost = sum(tag is None for row in found for tag in row)
-    assert lost and f"{lost} of " in (tmp_path / "run" / "table.md").read_text()  # sequences are cut at 16 tokens
+    predicted = [json.loads(line)["labels"] for line in (folder / "predictions.jsonl").read_text().splitlines()]
+    assert [len(row) for row in predicted] == [len(row) for row in words]
+    pairs = [(p, t) for row, right in zip(predicted, tags, strict=True) for p, t in zip(row, right, strict=True) if p]
+    assert np.mean([p == t for p, t in pairs]) > 0.95
+    unscored = sum(tag is None for row in predicted for tag in row)
+    assert (
+        unscored and f"{unscored} of " in (tmp_path / "run" / "table.md").read_text()
+    )  # sequences are truncated at 16 tokens
+    assert results(folder)["arguments"]["train_sampling_strategy"] == "group_by_length"
+
+
+def test_a_task_is_added_by_one_row(tmp_path, monkeypatch):
+    row = GlueTask(
+        name="colours",
+        title="Colours",
+        texts=("sentence",),
+        labels=("red", "blue"),
+        metrics=("f1",),
+        best_metric="f1",
+        splits={"train": 16, "validation": 16},
+    )
+    monkeypatch.setitem(GLUE, "colours", row)
+    (tmp_path / "colours").mkdir()
+    for split in row.splits:
+        write(tmp_path / "colours", f"{split}.parquet", {"sentence": texts(16), "label": [0, 1] * 8})
+    run(
+        "--model_name_or_path",
+        MODEL,
+        "--task_name",
+        "colours",
+        "--data_dir",
+        tmp_path,
+        "--output_dir",
+        tmp_path / "run",
+    )
+    assert set(results(tmp_path / "run")["scores"]["colours"]["42"]) == {"f1"}
+    assert "| Colours | f1" in (tmp_path / "run" / "table.md").read_text()
+
+
+class Stars(Regression):
+    """A new problem: whole numbers."""
+
+    name = "stars"
+
+    @property
+    def config(self):
+        return {"num_labels": 1, "problem_type": "regression"}
+
+    def prediction_records(self, logits, targets):
+        return ({"stars": round(float(value))} for value in logits.reshape(-1))
+
+
+def test_a_problem_is_added_by_one_class_and_one_row(tmp_path, monkeypatch):
+    monkeypatch.setitem(PROBLEMS, "stars", Stars)
+    data = write(tmp_path, "films.parquet", {"text": texts(16), "label": [0, 1, 2, 3] * 4})
+    run("--model_name_or_path", MODEL, "--train_file", data, "--validation_file", data, "--test_file", data,
+        "--task_type", "stars", "--do_predict", "--output_dir", tmp_path / "run")  # fmt: skip
+    folder = tmp_path / "run" / "films" / "seed-42"
+    assert {"pearson", "spearman"} <= set(results(folder)["measures"])
+    records = [json.loads(line) for line in (folder / "predictions.jsonl").read_text().splitlines()]
+    assert len(records) == 16 and all(isinstance(record["stars"], int) for record in records)
 
 
 @pytest.mark.parametrize("size", [7, 64])
@@ -256,12 +311,12 @@ def test_the_evaluation_loss_does_not_depend_on_the_batch_size(tmp_path, size):
     def loss(batch_size):
         trainer = ResumableTrainer(
             model=model,
-            args=finetuning.GlueTrainingArguments(
+            args=GlueTrainingArguments(
                 output_dir=str(tmp_path), per_device_eval_batch_size=batch_size, use_cpu=True, disable_tqdm=True
-            ).of_run(tmp_path, 1, problem),
+            ).for_run(tmp_path, 1, problem.best_metric),
             eval_dataset=EncodedExamples(examples, problem, tokenizer, 64),
             data_collator=problem.collator(tokenizer),
-            compute_metrics=problem.measure,
+            compute_metrics=problem.compute_metrics,
         )
         return trainer.evaluate()["eval_loss"]
 
@@ -276,23 +331,23 @@ GOOD = {"text": ["a b", "c d"] * 4, "label": ["x", "y"] * 4}
     [
         (GOOD, GOOD, ["--text_column", "body"], "no column body; its columns are text, label"),
         ({"words": ["a"], "kind": ["x"]}, None, [], "no column label or"),
-        (GOOD, {"text": ["a"], "label": ["z"]}, [], "never saw: z"),
+        (GOOD, {"text": ["a"], "label": ["z"]}, [], "the training rows do not have: z"),
         (GOOD, {"text": [], "label": []}, [], "has no rows|is empty"),
         ({"text": [1, 2], "label": ["x", "y"]}, None, [], "holds int64, not text"),
         ({"text": ["a", None], "label": ["x", "y"]}, None, [], "row 1 of the column 'text'"),
         ({"text": ["a", "b"], "label": ["x", None]}, None, [], "row 1 of train has no label"),
         ({"text": ["a", "b"], "label": [[0.5], [0.5]]}, None, [], "labels are strings, integers"),
-        ({"text": ["a", "b"], "label": ["x", "x"]}, None, [], "at least two"),
+        ({"text": ["a", "b"], "label": ["x", "x"]}, None, [], "needs at least 2"),
         ({"text": [["a"], ["b"]], "label": [["O", "O"], ["O"]]}, None, [], "row 0 of train has 1 words but 2 tags"),
-        (GOOD, GOOD, ["--task_type", "regression"], "no numbers"),
+        (GOOD, GOOD, ["--task_type", "regression"], "do not fit regression: the label 'x' is not a number"),
         (GOOD, GOOD, ["--task_type", "clustering"], "unknown task type.*token_classification"),
-        (GOOD, GOOD, ["--cpc_positions"], "--cpc_positions relabels lists"),
+        (GOOD, GOOD, ["--cpc_positions"], "--cpc_positions renames lists"),
         (GOOD, GOOD, ["--max_seq_length", "513"], "give 3 to 512"),
         (GOOD, None, ["--validation_split_percentage", "0"], "cannot be held out"),
         (GOOD, GOOD, ["--seeds", "0"], "at least 1"),
-        (GOOD, GOOD, ["--task_name", "rte"], "--task_name and --train_file names the data"),
+        (GOOD, GOOD, ["--task_name", "rte"], "--task_name and --train_file cannot be combined"),
         (GOOD, GOOD, ["--baseline_run", "no/such"], "holds no scores"),
-        (GOOD, GOOD, ["--tokenizer_name", "train"], "has no use for --tokenizer_name"),
+        (GOOD, GOOD, ["--tokenizer_name", "train"], "does not use --tokenizer_name"),
         (GOOD, GOOD, ["--model_name_or_path", "bert-tiny"], "give --tokenizer_name PATH, or train"),
         (GOOD, GOOD, ["--model_name_or_path", "no-such-model"], "cannot be loaded"),
         (GOOD, GOOD, ["--validation_file", "none.csv"], "'none.csv' does not exist"),
@@ -308,12 +363,12 @@ GOOD = {"text": ["a b", "c d"] * 4, "label": ["x", "y"] * 4}
 )
 def test_a_mistake_ends_with_one_sentence(tmp_path, monkeypatch, train, validation, arguments, sentence):
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    given = ["--model_name_or_path", MODEL, "--output_dir", tmp_path / "run"]
-    given += ["--train_file", write(tmp_path, "train.parquet", train)]
+    command = ["--model_name_or_path", MODEL, "--output_dir", tmp_path / "run"]
+    command += ["--train_file", write(tmp_path, "train.parquet", train)]
     if validation is not None:
-        given += ["--validation_file", write(tmp_path, "validation.jsonl", validation)]
+        command += ["--validation_file", write(tmp_path, "validation.jsonl", validation)]
     with pytest.raises(SystemExit, match=sentence) as raised:
-        run(*given, *arguments)
+        run(*command, *arguments)
     assert str(raised.value).startswith("run_glue.py: ")
     assert "\n" not in str(raised.value)
 
@@ -322,11 +377,11 @@ def test_a_mistake_ends_with_one_sentence(tmp_path, monkeypatch, train, validati
     ("arguments", "sentence"),
     [
         (["--task_name", "sst"], "unknown task sst; choose from cola"),
-        (["--task_name", "rte", "--data_dir", "no/such"], "is no folder"),
-        ([], "nothing names the data"),
+        (["--task_name", "rte", "--data_dir", "no/such"], "is not a folder"),
+        ([], "no data is given; give one of --task_name"),
     ],
 )
-def test_a_task_that_is_not_there_is_named(tmp_path, arguments, sentence):
+def test_a_missing_task_is_named(tmp_path, arguments, sentence):
     with pytest.raises(SystemExit, match=sentence):
         run("--model_name_or_path", MODEL, "--output_dir", tmp_path / "run", *arguments)
 

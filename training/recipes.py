@@ -1,4 +1,4 @@
-"""Recipes: flags of a script in a YAML file, the hyper-parameters of a paper by name."""
+"""Recipes: YAML files with flags of a script. Those of the package hold the hyper-parameters of the papers."""
 
 import dataclasses
 import difflib
@@ -16,75 +16,86 @@ FOLDER = Path(__file__).parent / "recipes"
 
 
 def list_recipes() -> list[str]:
-    """Returns the names of the recipes that come with the package, for instance `proformer`."""
+    """Returns the names of the recipes of the package, for instance `proformer`."""
     return sorted(file.stem for file in FOLDER.glob("*.yaml"))
 
 
 def parse_with_recipe(parser: HfArgumentParser, argv: Sequence[str] | None = None) -> tuple[Any, ...]:
-    """Returns the parser's dataclasses, filled from the file that `--recipe` names and from the other flags.
+    """Returns the parser's dataclasses, filled from the command line and from the recipe that `--recipe` names.
 
-    A flag on the command line goes before the recipe, the recipe before a default. Adds `--recipe` to the parser.
+    A flag on the command line overrides the recipe, and the recipe overrides the defaults.
 
     Args:
-        parser: of dataclasses.
-        argv: the command line without the program's name; None is the program's own.
+        parser: parser of one or more dataclasses; `--recipe` is added to it.
+        argv: arguments without the program's name. None reads `sys.argv`.
 
     Raises:
-        ValueError: unknown recipe, a file that is no mapping, or keys in it that are no flags; near ones are named.
+        ValueError: the recipe is unknown, is not a mapping, or has a key that is not a flag (similar flags are named).
     """
     argv = list(sys.argv[1:] if argv is None else argv)
     parser.add_argument(
         "--recipe",
         metavar="NAME_OR_PATH",
-        help=f"YAML file of flags, which other flags override: a path, or one of {', '.join(list_recipes())}.",
+        help="YAML file with flags; flags on the command line override them. Give a path, or one of "
+        f"{', '.join(list_recipes())}.",
     )
-    where = parser.parse_known_args(argv)[0].recipe
-    if where is not None:
-        parser.set_defaults(**_defaults(parser, where))
+    recipe = parser.parse_known_args(argv)[0].recipe
+    if recipe is not None:
+        parser.set_defaults(**_defaults(parser, recipe))
     parsed = parser.parse_args_into_dataclasses(argv, look_for_args_file=False)
     return tuple(parsed[: len(list(parser.dataclass_types))])
 
 
-def read_recipe(where: str | os.PathLike[str]) -> dict[str, Any]:
-    """Returns the flags of a recipe.
+def read_recipe(name_or_path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Returns the flags of a recipe and their values.
 
     Args:
-        where: a path, or a name of `list_recipes`.
+        name_or_path: path of a YAML file, or a name of `list_recipes`.
 
     Raises:
-        ValueError: neither, or the file is no mapping of flags to values.
+        ValueError: the recipe does not exist, or is not a mapping of flags to values.
 
     Example:
         >>> read_recipe("elementwise-patents")["threshold"]
         0.3
     """
-    path = Path(where)
+    name = str(name_or_path)
+    path = Path(name)
     if not path.is_file():
-        path = FOLDER / f"{where}.yaml"
+        path = FOLDER / f"{name}.yaml"
     if not path.is_file():
-        raise ValueError(f"unknown recipe {str(where)!r}; give the path of a YAML file or {', '.join(list_recipes())}.")
+        raise ValueError(f"unknown recipe {name!r}; give the path of a YAML file or {', '.join(list_recipes())}.")
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ValueError(f"the recipe {str(where)!r} is no YAML: {' '.join(str(error).split())}; mend it.") from error
+        cause = " ".join(str(error).split())
+        raise ValueError(f"the recipe {name!r} is not valid YAML: {cause}; correct the file.") from error
     if not isinstance(content, dict):
-        raise ValueError(f"the recipe {str(where)!r} is no mapping; write one 'flag: value' a line.")
-    return {str(name): value for name, value in content.items()}
+        raise ValueError(f"the recipe {name!r} is not a mapping; write one 'flag: value' per line.")
+    return {str(flag): value for flag, value in content.items()}
 
 
-def _defaults(parser: HfArgumentParser, where: str) -> dict[str, Any]:
-    recipe = read_recipe(where)
-    known = {field.name for kind in parser.dataclass_types for field in dataclasses.fields(kind) if field.init}
-    unknown = [name for name in recipe if name not in known]
+def _defaults(parser: HfArgumentParser, name: str) -> dict[str, Any]:
+    """Returns the recipe's values as defaults for the parser."""
+    recipe = read_recipe(name)
+    flags = {
+        field.name for dataclass in parser.dataclass_types for field in dataclasses.fields(dataclass) if field.init
+    }
+    unknown = [flag for flag in recipe if flag not in flags]
     if unknown:
-        near = {close: None for name in unknown for close in difflib.get_close_matches(name, known, n=3, cutoff=0.5)}
-        hint = f"did you mean {' or '.join(near)}?" if near else "see --help for the flags."
-        raise ValueError(f"the recipe {where!r} sets {', '.join(unknown)}, which no flag is called; {hint}")
-    return {name: _as_typed(value) for name, value in recipe.items()}
+        similar = dict.fromkeys(
+            match for flag in unknown for match in difflib.get_close_matches(flag, flags, n=3, cutoff=0.5)
+        )
+        hint = f"did you mean {' or '.join(similar)}?" if similar else "see --help for the flags."
+        raise ValueError(f"the recipe {name!r} sets unknown flags: {', '.join(unknown)}; {hint}")
+    return {flag: _as_command_line_value(value) for flag, value in recipe.items()}
 
 
-def _as_typed(value: Any) -> Any:
-    """Returns a value as it would be typed: argparse converts and checks defaults that are strings (3e-5 is one)."""
+def _as_command_line_value(value: Any) -> Any:
+    """Returns a value as on the command line: argparse converts and checks only defaults that are strings.
+
+    YAML reads `3e-5` as a string; argparse makes a float of it.
+    """
     if isinstance(value, dict):
         return json.dumps(value)
     return value if value is None or isinstance(value, list) else str(value)

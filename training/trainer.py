@@ -1,4 +1,4 @@
-"""The Trainer of both scripts: it continues from the last whole checkpoint and stops when the loss is no number."""
+"""The Trainer of both scripts: resumes from the last complete checkpoint, stops when the loss is not finite."""
 # mypy: allow-untyped-calls
 
 import errno
@@ -15,58 +15,58 @@ from torch.utils.data import DataLoader, IterableDataset
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_utils import EvalLoopOutput, TrainOutput
 
-EXACT_LOSS = "exact_loss"  # a measure by this name is reported as the loss
-WHOLE = "whole"  # an empty file, the last that is written into a checkpoint
+EXACT_LOSS = "exact_loss"  # a metric with this name is reported as the evaluation loss
+COMPLETE_MARK = "whole"  # name of an empty file, which is written into a checkpoint after all other files
 
 
 class TrainingStopped(ValueError):
-    """Training cannot go on; the message says at which step, what is left and what to try."""
+    """Training cannot go on. The message names the step and the last complete checkpoint, and says what to try."""
 
 
 class ResumableTrainer(Trainer):
-    """A `Trainer` for runs that are killed, diverge or fill the disk.
+    """A `Trainer` for runs that may be killed, diverge or fill the disk.
 
-    An iterable training set is taken as it is: it gives each process its own samples. The loss of an evaluation is the
-    measure `EXACT_LOSS` of `compute_metrics`, if there is one: a mean over batches depends on how they were made up.
-
-    Evaluate before training by `eval_on_start`: after a call of `evaluate`, Accelerate takes the model for prepared and
-    does not make it a distributed one.
+    - An iterable training set is not split among the processes: it must give each process its own samples.
+    - If `compute_metrics` returns `EXACT_LOSS`, an evaluation reports it as the loss. The Trainer's own value is a mean
+      over batches, which depends on the batch size.
+    - To evaluate before training, use `eval_on_start`. After a call of `evaluate`, Accelerate takes the model as
+      prepared and does not wrap it for distributed training.
     """
 
-    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         try:
-            super().__init__(*arguments, **keywords)
+            super().__init__(*args, **kwargs)
         except RuntimeError as error:
             if "to be installed" not in str(error):
                 raise
             raise ValueError(f"{error} Or give another --report_to.") from error
-        self.args.logging_nan_inf_filter = False  # it would hide what `training_step` looks for
-        self.add_callback(_MarkWholeCheckpoints())
+        self.args.logging_nan_inf_filter = False  # it would hide the values that `training_step` checks
+        self.add_callback(_MarkCompleteCheckpoints())
 
     def resume(self) -> TrainOutput:
-        """Trains, from the last whole checkpoint of the output folder if there is one.
+        """Trains, from the last complete checkpoint of the output folder if there is one.
 
         Raises:
             TrainingStopped: the loss is not finite, or the disk is full.
         """
         folder = str(self.args.output_dir)
         if self.is_world_process_zero():
-            remove_torn_checkpoints(folder)
+            remove_incomplete_checkpoints(folder)
         self.accelerator.wait_for_everyone()
         checkpoint = last_checkpoint(folder)
         self.args.eval_on_start = self.args.eval_on_start and checkpoint is None
         try:
             return self.train(resume_from_checkpoint=checkpoint)
         except (OSError, RuntimeError, SafetensorError) as error:
-            if not _is_full_disk(error):
+            if not _is_disk_full(error):
                 raise
             raise TrainingStopped(
-                f"the disk of {folder!r} is full at step {self.state.global_step}; {self._what_is_left()} "
+                f"the disk of {folder!r} is full at step {self.state.global_step}; {self._describe_last_checkpoint()} "
                 "Free some space and give the same command again."
             ) from error
 
     def training_step(self, model: nn.Module, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Tensor:
-        """Takes a step, see `Trainer`.
+        """Runs one training step, see `Trainer.training_step`.
 
         Raises:
             TrainingStopped: the loss is not finite.
@@ -74,21 +74,21 @@ class ResumableTrainer(Trainer):
         loss = super().training_step(model, inputs, num_items_in_batch)
         if not math.isfinite(loss.item()):
             raise TrainingStopped(
-                f"the loss is {loss.item()} at step {self.state.global_step + 1}; {self._what_is_left()} Try a lower "
-                "--learning_rate, then a longer warm-up, smaller gradients or float32."
+                f"the loss is {loss.item()} at step {self.state.global_step + 1}; {self._describe_last_checkpoint()} "
+                "Try a lower --learning_rate, then a longer warm-up, smaller gradients or float32."
             )
         return loss
 
-    def evaluation_loop(self, *arguments: Any, **keywords: Any) -> EvalLoopOutput:
-        """Evaluates, see `Trainer`."""
-        output = super().evaluation_loop(*arguments, **keywords)
+    def evaluation_loop(self, *args: Any, **kwargs: Any) -> EvalLoopOutput:
+        """Evaluates, see `Trainer.evaluation_loop`; reports the metric `EXACT_LOSS` as the loss."""
+        output = super().evaluation_loop(*args, **kwargs)
         metrics = output.metrics or {}
         for name in [name for name in metrics if name.endswith(f"_{EXACT_LOSS}")]:
             metrics[name.replace(EXACT_LOSS, "loss")] = metrics.pop(name)
         return output
 
     def get_train_dataloader(self) -> DataLoader[Any]:
-        """Returns batches of the training set."""
+        """Returns the batches of the training set."""
         if not isinstance(self.train_dataset, IterableDataset):
             loader: DataLoader[Any] = super().get_train_dataloader()
             return loader
@@ -102,39 +102,42 @@ class ResumableTrainer(Trainer):
         )
 
     def full_state_dict(self) -> dict[str, Tensor]:
-        """Returns all weights by the names of the model itself, on the main process, however it was wrapped."""
-        weights = self.accelerator.get_state_dict(self.model_wrapped) or {}  # None where another process has them
+        """Returns all weights under the model's own parameter names, without the prefixes of any wrapper.
+
+        Every process must call it. The result is complete on the main process; others may return an empty dict.
+        """
+        weights = self.accelerator.get_state_dict(self.model_wrapped) or {}  # None if another process holds them
         return {name.replace("_orig_mod.", ""): weight for name, weight in weights.items()}  # torch.compile's prefix
 
-    def _what_is_left(self) -> str:
+    def _describe_last_checkpoint(self) -> str:
         checkpoint = last_checkpoint(str(self.args.output_dir))
         return f"the last good checkpoint is {checkpoint!r}." if checkpoint else "there is no checkpoint yet."
 
 
-class _MarkWholeCheckpoints(TrainerCallback):
-    """Leaves a mark in each checkpoint once every process has written its part."""
+class _MarkCompleteCheckpoints(TrainerCallback):
+    """Writes `COMPLETE_MARK` into a checkpoint after every process has written its part."""
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         PartialState().wait_for_everyone()
         if state.is_world_process_zero:
-            (Path(str(args.output_dir)) / f"checkpoint-{state.global_step}" / WHOLE).touch()
+            (Path(str(args.output_dir)) / f"checkpoint-{state.global_step}" / COMPLETE_MARK).touch()
 
 
 def last_checkpoint(folder: str | os.PathLike[str]) -> str | None:
-    """Returns the whole checkpoint of a run with the most steps."""
-    whole = [path for path in Path(folder).glob("checkpoint-*") if (path / WHOLE).is_file()]
-    return str(max(whole, key=lambda path: int(path.name.rpartition("-")[2]))) if whole else None
+    """Returns the path of the complete checkpoint with the most steps, or None."""
+    complete = [path for path in Path(folder).glob("checkpoint-*") if (path / COMPLETE_MARK).is_file()]
+    return str(max(complete, key=lambda path: int(path.name.rpartition("-")[2]))) if complete else None
 
 
-def remove_torn_checkpoints(folder: str | os.PathLike[str]) -> None:
-    """Removes the checkpoints that were being written when a run was killed."""
+def remove_incomplete_checkpoints(folder: str | os.PathLike[str]) -> None:
+    """Removes the checkpoints without `COMPLETE_MARK`: the run was killed while it wrote them."""
     for path in Path(folder).glob("checkpoint-*"):
-        if not (path / WHOLE).is_file():
+        if not (path / COMPLETE_MARK).is_file():
             shutil.rmtree(path)
 
 
-def _is_full_disk(error: Exception) -> bool:
-    # torch's and safetensors' writers raise errors of their own
-    told = str(error)
-    is_writer = "inline_container" in told or f"os error {errno.ENOSPC}" in told
-    return is_writer or (isinstance(error, OSError) and error.errno == errno.ENOSPC)
+def _is_disk_full(error: Exception) -> bool:
+    """Returns whether the error means a full disk. torch and safetensors raise their own error types for it."""
+    message = str(error)
+    is_writer_error = "inline_container" in message or f"os error {errno.ENOSPC}" in message
+    return is_writer_error or (isinstance(error, OSError) and error.errno == errno.ENOSPC)

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from transformers import HfArgumentParser, TrainingArguments
 
-from vocabless.training.finetuning.runs import GlueArguments, GlueTrainingArguments
+from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.recipes import FOLDER, list_recipes, parse_with_recipe, read_recipe
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,15 +52,15 @@ def test_the_recipes_for_fine_tuning_set_flags_of_its_script(name, rate):
     assert training.learning_rate == rate and training.lr_scheduler_type == "linear"
 
 
-def test_a_key_that_is_no_flag_is_refused_and_near_ones_are_named(tmp_path):
+def test_an_unknown_flag_is_refused_and_similar_flags_are_named(tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text("learning_rat: 1\n")
-    with pytest.raises(ValueError, match=r"sets learning_rat, .*learning_rate"):
+    with pytest.raises(ValueError, match=r"sets unknown flags: learning_rat; did you mean .*learning_rate"):
         parse("--recipe", str(file))
 
 
-@pytest.mark.parametrize(("text", "sentence"), [("- a", "no mapping"), ("a: [", "no YAML")])
-def test_a_file_that_is_no_recipe_is_refused(tmp_path, text, sentence):
+@pytest.mark.parametrize(("text", "sentence"), [("- a", "not a mapping"), ("a: [", "not valid YAML")])
+def test_a_file_that_is_not_a_recipe_is_refused(tmp_path, text, sentence):
     file = tmp_path / "mine.yaml"
     file.write_text(text)
     with pytest.raises(ValueError, match=sentence) as raised:
@@ -73,7 +73,7 @@ def test_an_unknown_name_lists_the_known_ones():
         parse("--recipe", "adamw")
 
 
-def test_a_value_of_the_wrong_kind_ends_as_on_the_command_line(tmp_path, capsys):
+def test_a_value_of_the_wrong_type_fails_as_on_the_command_line(tmp_path, capsys):
     file = tmp_path / "mine.yaml"
     file.write_text("threshold: high\n")
     with pytest.raises(SystemExit):
@@ -81,7 +81,7 @@ def test_a_value_of_the_wrong_kind_ends_as_on_the_command_line(tmp_path, capsys)
     assert "--threshold: invalid float value: 'high'" in capsys.readouterr().err
 
 
-def test_the_wheel_carries_the_recipes():
+def test_the_wheel_contains_the_recipes():
     wheel = pytest.importorskip("hatchling.builders.wheel").WheelBuilder(str(ROOT))
-    carried = {Path(file.distribution_path).as_posix() for file in wheel.recurse_included_files()}
-    assert {f"vocabless/training/recipes/{name}.yaml" for name in list_recipes()} <= carried
+    files = {Path(file.distribution_path).as_posix() for file in wheel.recurse_included_files()}
+    assert {f"vocabless/training/recipes/{name}.yaml" for name in list_recipes()} <= files

@@ -13,7 +13,7 @@ from vocabless.training.trainer import ResumableTrainer, TrainingStopped, last_c
 
 
 class Line(nn.Module):
-    """y = w·x, with a loss that is NaN at one value of x."""
+    """y = w·x; the loss is NaN at x = 99."""
 
     def __init__(self):
         super().__init__()
@@ -27,26 +27,34 @@ class Line(nn.Module):
 
 def training_on(folder, values, **arguments):
     data = [{"x": float(x), "labels": 2.0 * x} for x in values]
-    given = {"max_steps": 6, "save_steps": 2, "per_device_train_batch_size": 1, "use_cpu": True, "disable_tqdm": True,
-             "learning_rate": 0.1, "report_to": "none", "train_sampling_strategy": "sequential"}  # fmt: skip
-    args = TrainingArguments(str(folder), **{**given, **arguments})
+    defaults = {
+        "max_steps": 6,
+        "save_steps": 2,
+        "per_device_train_batch_size": 1,
+        "use_cpu": True,
+        "disable_tqdm": True,
+        "learning_rate": 0.1,
+        "report_to": "none",
+        "train_sampling_strategy": "sequential",
+    }
+    args = TrainingArguments(str(folder), **{**defaults, **arguments})
     return ResumableTrainer(Line(), args, train_dataset=data, eval_dataset=data)
 
 
-def test_a_torn_checkpoint_is_removed_and_training_goes_on_from_the_whole_one(tmp_path):
-    whole = training_on(tmp_path / "whole", range(1, 7))
-    whole.resume()
+def test_an_incomplete_checkpoint_is_removed_and_training_resumes_from_the_last_complete_one(tmp_path):
+    uninterrupted = training_on(tmp_path / "uninterrupted", range(1, 7))
+    uninterrupted.resume()
     first = training_on(tmp_path / "killed", range(1, 7))
     first.resume()
-    os.remove(tmp_path / "killed" / "checkpoint-6" / trainer_module.WHOLE)
-    (tmp_path / "killed" / "checkpoint-8").mkdir()  # killed at its very beginning
+    os.remove(tmp_path / "killed" / "checkpoint-6" / trainer_module.COMPLETE_MARK)
+    (tmp_path / "killed" / "checkpoint-8").mkdir()  # killed while the checkpoint was being written
     (tmp_path / "killed" / "checkpoint-8" / "trainer_state.json").write_text("{")
     assert last_checkpoint(tmp_path / "killed").endswith("checkpoint-4")
     second = training_on(tmp_path / "killed", range(1, 7))
     second.resume()
     assert second.state.global_step == 6
     assert not (tmp_path / "killed" / "checkpoint-8").exists()
-    assert torch.equal(second.model.weight, whole.model.weight)
+    assert torch.equal(second.model.weight, uninterrupted.model.weight)
 
 
 def test_a_run_killed_after_its_last_checkpoint_trains_no_further(tmp_path):
@@ -58,7 +66,7 @@ def test_a_run_killed_after_its_last_checkpoint_trains_no_further(tmp_path):
     assert torch.equal(again.model.weight, first.model.weight)
 
 
-def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
+def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
     with pytest.raises(TrainingStopped, match=r"nan at step 4; .*checkpoint-2.*--learning_rate"):
         training_on(tmp_path, [1, 2, 3, 99, 5, 6]).resume()
     with pytest.raises(TrainingStopped, match="no checkpoint yet"):
@@ -73,7 +81,7 @@ def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
         SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"),
     ],
 )
-def test_a_full_disk_leaves_and_names_the_last_good_checkpoint(tmp_path, error, monkeypatch):
+def test_on_a_full_disk_the_last_good_checkpoint_stays_and_is_named(tmp_path, error, monkeypatch):
     trainer = training_on(tmp_path, range(1, 7))
     save = trainer._save_optimizer_and_scheduler
 
@@ -100,7 +108,7 @@ def test_other_errors_are_not_taken_for_a_full_disk(tmp_path, monkeypatch):
         trainer.resume()
 
 
-def test_an_exact_loss_takes_the_place_of_the_mean_over_batches(tmp_path):
+def test_an_exact_loss_replaces_the_mean_over_batches(tmp_path):
     trainer = training_on(tmp_path, range(1, 7))
     trainer.compute_metrics = lambda prediction: {"exact_loss": 42.0, "accuracy": 1.0}
     measures = trainer.evaluate()

@@ -1,1 +1,1 @@
-"""Fine-tuning."""
+"""Fine-tuning on GLUE and on a user's own data."""

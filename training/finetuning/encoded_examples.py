@@ -1,6 +1,7 @@
-"""Examples as a model reads them: tokenised once, padded batch by batch."""
+"""Tokenised examples with their targets."""
 # mypy: allow-untyped-calls
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,62 +9,76 @@ from numpy.typing import NDArray
 from torch.utils.data import Dataset
 from transformers import PreTrainedTokenizerBase
 
-from vocabless.training.finetuning.problems import IGNORED, Problem, Tagging
+from vocabless.training.finetuning.base_problem import IGNORED, Problem
 from vocabless.training.finetuning.tasks import Examples
 
-TEXTS_AT_A_TIME = 1000
+TOKENIZER_BATCH_SIZE = 1000  # texts
 
 
 class EncodedExamples(Dataset[dict[str, Any]]):
-    """A data set of tokens and targets, in memory; blocks are kept in the few bytes that they need.
+    """A data set of token ids and targets in memory. The collator of the problem pads them batch by batch.
 
     Attributes:
-        word_ids: of tags: for each example, the words whose first token is there to bear one.
+        scored_words: for each example, the indices of the words that have a token in the sequence, in the order of
+            their tokens; empty if the problem is not per word.
     """
 
     def __init__(
         self, examples: Examples, problem: Problem, tokenizer: PreTrainedTokenizerBase, max_seq_length: int
     ) -> None:
-        self.word_ids: list[list[int]] = []
-        self._rows: list[dict[str, Any]] = []
-        is_tagging = isinstance(problem, Tagging)
-        for start in range(0, len(examples), TEXTS_AT_A_TIME):
-            part = examples.select(range(start, min(start + TEXTS_AT_A_TIME, len(examples))))
-            encoded = tokenizer(
-                part.texts,
-                part.pairs,
+        self.scored_words: list[list[int]] = []
+        self._inputs: list[dict[str, Any]] = []
+        for start in range(0, len(examples), TOKENIZER_BATCH_SIZE):
+            batch = examples.select(range(start, min(start + TOKENIZER_BATCH_SIZE, len(examples))))
+            encoding = tokenizer(
+                batch.texts,
+                batch.pairs,
                 truncation=True,
                 max_length=max_seq_length,
-                is_split_into_words=is_tagging,
+                is_split_into_words=problem.per_word,
                 return_attention_mask=False,
             )
-            for index in range(len(part)):
-                row = {name: _compact(values[index]) for name, values in encoded.items()}
-                target = None if part.labels is None else problem.target(part.labels[index])
-                if is_tagging:
-                    row["labels"] = self._lay_on_tokens(encoded.word_ids(index), target)
+            for index in range(len(batch)):
+                inputs = {name: _compact(values[index]) for name, values in encoding.items()}
+                target = None if batch.labels is None else problem.target(batch.labels[index])
+                if problem.per_word:
+                    inputs["labels"], words = align_labels(encoding.word_ids(index), target)
+                    self.scored_words.append(words)
                 elif target is not None:
-                    row["label"] = target
-                self._rows.append(row)
+                    inputs["label"] = target
+                self._inputs.append(inputs)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._inputs)
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        return dict(self._rows[index])
+        return dict(self._inputs[index])
 
-    def _lay_on_tokens(self, word_ids: list[int | None], target: list[int] | None) -> list[int]:
-        """Returns a tag, 0 if there is no target, for the first token of each word, and none for other tokens."""
-        labels, seen = [], dict[int, None]()
-        for word in word_ids:
-            is_first = word is not None and word not in seen
-            labels.append((0 if target is None else target[word]) if is_first and word is not None else IGNORED)
-            if word is not None:
-                seen[word] = None
-        self.word_ids.append(list(seen))
-        return labels
+
+def align_labels(word_ids: Sequence[int | None], target: Sequence[int] | None) -> tuple[list[int], list[int]]:
+    """Returns the labels of the tokens, and the words that have a token.
+
+    Args:
+        word_ids: the word of each token, None for special tokens.
+        target: the label of each word. None gives label 0: a prediction needs to know which tokens to read.
+
+    Example:
+        The first token of a word gets the word's label; other tokens are ignored.
+
+        >>> align_labels([None, 0, 0, 1, None], [2, 5])
+        ([-100, 2, -100, 5, -100], [0, 1])
+    """
+    labels = []
+    words = dict[int, None]()  # in order, for quick look-up
+    for word in word_ids:
+        if word is None or word in words:
+            labels.append(IGNORED)
+        else:
+            words[word] = None
+            labels.append(0 if target is None else target[word])
+    return labels, list(words)
 
 
 def _compact(values: Any) -> NDArray[Any] | list[int]:
-    """Returns blocks (S, K) as uint16, other ids as they are."""
+    """Returns blocks (S, K) as uint16 to save memory, and other token ids unchanged."""
     return np.asarray(values, np.uint16) if len(values) and not np.isscalar(values[0]) else values

@@ -1,165 +1,182 @@
-"""Tasks of a user's own tables: what is asked goes by the type of the labels."""
+"""Loads a task from a user's own files or from a data set on the Hub; infers the task type from the labels."""
 # mypy: allow-untyped-calls
 
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from datasets import ClassLabel, Dataset
 
+from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.base_problem import Problem
 from vocabless.training.finetuning.patents import label_positions
-from vocabless.training.finetuning.problems import PROBLEMS
-from vocabless.training.finetuning.task_files import TEXTS, find_columns, with_rows
+from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Regression, SingleLabel, Tagging
+from vocabless.training.finetuning.task_files import STRING_TYPES, check_rows, find_columns, read_files, read_hub
 from vocabless.training.finetuning.tasks import LABEL_COLUMNS, SAMPLING_SEED, Columns, Examples, Task, read_examples
 
+SPLITS = ("train", "validation", "test")
 
-def load_own_task(
-    name: str,
-    tables: Mapping[str, Dataset],
-    columns: Columns,
-    kind: str | None = None,
-    threshold: float = 0.3,
-    held_out: float = 0.1,
-    group_column: str | None = None,
-) -> Task:
-    """Returns a task of a user's own tables.
 
-    Args:
-        name: of its folder.
-        tables: `train`, and maybe `validation` and `test`.
-        columns: where they keep what.
-        kind: a key of `PROBLEMS`; None goes by the type of the labels: strings and integers are one label for a text,
-            floating-point numbers a number, lists many labels, or tags if the text is a list of as many words.
-        threshold: probability above which one of many labels holds.
-        held_out: share of the training rows that is evaluated where there is no `validation`.
-        group_column: rows of one value in it are held out together.
+def load_own_task(arguments: GlueArguments) -> Task:
+    """Returns the task that `--train_file` or `--dataset_name` describes.
 
     Raises:
-        ValueError: a column is missing or holds what it must not, no kind fits the labels, or the validation rows have
-            labels that the training rows lack.
+        ValueError: a file or column is missing, the labels fit no task type, there are too few labels, or the
+            validation rows have labels that the training rows lack.
     """
-    read = {
-        split: read_examples(with_rows(table, split), split, columns, split != "test")
-        for split, table in tables.items()
-    }
-    kind = kind or _kind(tables["train"], read["train"], columns)
-    if kind not in PROBLEMS:
-        raise ValueError(f"unknown task type {kind!r}; choose one of {', '.join(PROBLEMS)}.")
-    declared = _declared_names(tables["train"], columns)
-    for split, examples in read.items():
-        if isinstance(examples.texts[0], list) != (kind == "token_classification"):
-            needed = "lists of words" if kind == "token_classification" else "texts, not lists of words"
-            raise ValueError(f"{kind} takes {needed}; the {split} rows differ: mend --text_column or --task_type.")
-        if examples.labels is not None:
-            examples.labels = _as_kind(kind, examples, split, columns)
-    labels = declared or _names(kind, read["train"].labels or [])
-    if kind != "regression" and len(labels) < (1 if kind == "multi_label_classification" else 2):
-        raise ValueError(f"the train rows have {len(labels)} label ({', '.join(labels)}); there must be at least two.")
-    problem = PROBLEMS[kind](labels, threshold=threshold)
+    columns = _columns(arguments)
+    name, tables = _read_tables(arguments)
+    for split, table in tables.items():
+        check_rows(table, split)
+    examples = {split: read_examples(table, split, columns, split != "test") for split, table in tables.items()}
+    problem_class = _find_problem(arguments.task_type, tables["train"], examples["train"], columns)
+    for split in examples:
+        _parse_labels(examples[split], problem_class, split, columns)
+    labels = _declared_labels(tables["train"], columns) or _sorted_labels(examples["train"], problem_class)
+    if len(labels) < problem_class.min_labels:
+        raise ValueError(
+            f"the train rows have {len(labels)} label ({', '.join(labels)}); "
+            f"{problem_class.name} needs at least {problem_class.min_labels}."
+        )
     footnotes = []
-    if "validation" not in read:
-        groups = None if group_column is None else _groups(tables["train"], group_column)
-        read["train"], read["validation"] = _hold_out(read["train"], held_out, groups)
-        footnotes = [f"{name}: evaluated on {len(read['validation']):,} rows held out of the training data"]
-    for split, examples in read.items():
-        unknown = problem.unknown(examples.labels or [])
-        if unknown:
-            some = ", ".join(unknown[:5]) + (f" and {len(unknown) - 5} more" if len(unknown) > 5 else "")
-            raise ValueError(
-                f"the {split} rows have labels that training never saw: {some}; drop them or train on them."
-            )
-    test = {"": read["test"]} if "test" in read else {}
-    return Task(name, name, problem, read["train"], {"": read["validation"]}, test, footnotes)
+    if "validation" not in examples:
+        examples["train"], examples["validation"] = _hold_out(examples["train"], tables["train"], arguments)
+        footnotes = [f"{name}: evaluated on {len(examples['validation']):,} rows held out of the training data"]
+    problem = problem_class(labels, threshold=arguments.threshold)
+    _check_known_labels(problem, examples)
+    test = {"": examples["test"]} if "test" in examples else {}
+    return Task(name, name, problem, examples["train"], {"": examples["validation"]}, test, footnotes)
+
+
+def _columns(arguments: GlueArguments) -> Columns:
+    if arguments.text_pair_column is not None and arguments.text_column is None:
+        raise ValueError("--text_pair_column names the second text; name the first one, too, by --text_column.")
+    return Columns(
+        texts=tuple(name for name in (arguments.text_column, arguments.text_pair_column) if name),
+        labels=tuple(arguments.label_column or ()),
+        separator=arguments.label_separator,
+        cpc_positions=arguments.cpc_positions,
+    )
+
+
+def _read_tables(arguments: GlueArguments) -> tuple[str, dict[str, Dataset]]:
+    """Returns a name for the task, made from the name of the data, and the splits."""
+    if arguments.train_file is not None:
+        train = Path(arguments.train_file)
+        files = zip(SPLITS, (str(train), arguments.validation_file, arguments.test_file), strict=True)
+        tables = {split: read_files([file]) for split, file in files if file is not None}
+        return (train.absolute().parent.name if train.stem == "train" else train.stem) or "data", tables
+    hub_id, config = str(arguments.dataset_name), arguments.dataset_config_name
+    tables = read_hub(hub_id, config, "check --dataset_name.")
+    if "train" not in tables:
+        raise ValueError(f"{hub_id} has no split train; it has {', '.join(tables)}: give files instead.")
+    name = "-".join(part for part in (hub_id.rpartition("/")[2], config) if part)
+    return name, {split: tables[split] for split in SPLITS if split in tables}
+
+
+def _find_problem(task_type: str | None, table: Dataset, examples: Examples, columns: Columns) -> type[Problem]:
+    """Returns the class of the given task type; None infers it from the labels."""
+    if task_type is None:
+        return _infer_problem(table, examples, columns)
+    if task_type not in PROBLEMS:
+        raise ValueError(f"unknown task type {task_type!r}; choose one of {', '.join(PROBLEMS)}.")
+    return PROBLEMS[task_type]
+
+
+def _infer_problem(table: Dataset, examples: Examples, columns: Columns) -> type[Problem]:
+    """Returns the problem that fits the type of the label column.
+
+    Strings, integers and booleans are one label for each text; floats a number. Lists of strings or integers are
+    several labels, or tags if the texts are lists of words.
+    """
+    names = _label_columns(table, columns)
+    if len(names) > 1 or columns.separator is not None:
+        return MultiLabel
+    feature: Any = table.features[names[0]]
+    inner = getattr(feature, "feature", None)  # of a column of lists
+    is_list = inner is not None
+    dtype = str(getattr(inner if is_list else feature, "dtype", ""))
+    is_name = dtype in (*STRING_TYPES, "bool") or dtype.startswith(("int", "uint"))
+    if is_list and is_name:
+        return Tagging if isinstance(examples.texts[0], list) else MultiLabel
+    if not is_list and is_name:
+        return SingleLabel
+    if not is_list and dtype.startswith(("float", "decimal")):
+        return Regression
+    raise ValueError(
+        f"the column {names[0]!r} holds {dtype or feature}{' in lists' if is_list else ''}; "
+        "labels are strings, integers or numbers, or lists of strings or integers."
+    )
 
 
 def _label_columns(table: Dataset, columns: Columns) -> list[str]:
     return find_columns(table, "train", columns.labels, LABEL_COLUMNS, "--label_column")
 
 
-def _kind(table: Dataset, examples: Examples, columns: Columns) -> str:
-    names = _label_columns(table, columns)
-    feature: Any = table.features[names[0]]
-    if len(names) > 1 or columns.separator is not None:
-        return "multi_label_classification"
-    inner = getattr(feature, "feature", None)
-    dtype = str(getattr(feature if inner is None else inner, "dtype", ""))
-    is_name = dtype in (*TEXTS, "bool") or dtype.startswith(("int", "uint"))
-    if inner is None and (is_name or dtype.startswith(("float", "decimal"))):
-        return "single_label_classification" if is_name else "regression"
-    if inner is None or not is_name:
+def _parse_labels(examples: Examples, problem_class: type[Problem], split: str, columns: Columns) -> None:
+    """Converts the labels in place: splits strings, renames CPC codes, and gives them the problem's form."""
+    if isinstance(examples.texts[0], list) != problem_class.per_word:
+        needed = "lists of words" if problem_class.per_word else "texts, not lists of words"
         raise ValueError(
-            f"the column {names[0]!r} holds {dtype or feature}{' in lists' if inner is not None else ''}; "
-            "labels are strings, integers or numbers, or lists of strings or integers."
+            f"{problem_class.name} takes {needed}; the {split} rows differ: check --text_column or --task_type."
         )
-    return "token_classification" if isinstance(examples.texts[0], list) else "multi_label_classification"
-
-
-def _declared_names(table: Dataset, columns: Columns) -> list[str]:
-    """Returns the names that the label column declares, if all labels are such."""
-    names = _label_columns(table, columns)
-    feature: Any = table.features[names[0]]
-    inner = getattr(feature, "feature", feature)
-    is_plain = len(names) == 1 and columns.separator is None and not columns.cpc_positions
-    return list(inner.names) if is_plain and isinstance(inner, ClassLabel) else []
-
-
-def _as_kind(kind: str, examples: Examples, split: str, columns: Columns) -> list[Any]:
-    """Returns the labels as the kind takes them: names, numbers, or lists of names."""
-    labels = examples.labels or []
+    if examples.labels is None:
+        return
+    labels = examples.labels
     if columns.separator is not None:
         labels = [[part.strip() for part in str(label).split(columns.separator) if part.strip()] for label in labels]
     if columns.cpc_positions:
-        if kind != "multi_label_classification":
-            raise ValueError(f"--cpc_positions relabels lists of codes, not labels of {kind}; leave it out.")
-        labels = [label_positions([_name(code) for code in _listed(label)]) for label in labels]
-    convert: dict[str, Callable[[Any], Any]] = {
-        "single_label_classification": _name,
-        "regression": float,
-        "multi_label_classification": lambda label: [_name(part) for part in _listed(label)],
-        "token_classification": lambda label: [_name(tag) for tag in label],
-    }
-    is_list = isinstance(labels[0], list)
-    if is_list and kind in ("single_label_classification", "regression"):
-        raise ValueError(f"the {split} rows have lists of labels, which {kind} cannot take; mend --task_type.")
-    if kind == "token_classification":
-        if not is_list:
-            raise ValueError(f"{kind} takes lists of tags; the {split} rows have none: mend --label_column.")
-        for number, (words, tags) in enumerate(zip(examples.texts, labels, strict=True)):
-            if len(words) != len(tags):
-                raise ValueError(
-                    f"row {number} of {split} has {len(words)} words but {len(tags)} tags; give each word one tag."
-                )
+        if problem_class is not MultiLabel:
+            raise ValueError(
+                f"--cpc_positions renames lists of codes, but the task type is {problem_class.name}; leave it out."
+            )
+        labels = [label_positions(MultiLabel.parse_label(codes)) for codes in labels]
     try:
-        return [convert[kind](label) for label in labels]
+        examples.labels = [problem_class.parse_label(label) for label in labels]
     except ValueError as error:
-        raise ValueError(f"the {split} rows have labels that are no numbers ({error}); mend --task_type.") from error
+        raise ValueError(
+            f"the {split} rows do not fit {problem_class.name}: {error}; check --task_type and --label_column."
+        ) from error
+    if problem_class.per_word:
+        _check_one_label_per_word(examples, split)
 
 
-def _listed(label: Any) -> list[Any]:
-    return label if isinstance(label, list) else [label]
+def _check_one_label_per_word(examples: Examples, split: str) -> None:
+    for row, (words, tags) in enumerate(zip(examples.texts, examples.labels or [], strict=True)):
+        if len(words) != len(tags):
+            raise ValueError(
+                f"row {row} of {split} has {len(words)} words but {len(tags)} tags; give each word one tag."
+            )
 
 
-def _name(label: Any) -> str:
-    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
+def _declared_labels(table: Dataset, columns: Columns) -> list[str]:
+    """Returns the label names that the label column declares; empty if it declares none, or labels are converted."""
+    names = _label_columns(table, columns)
+    feature: Any = table.features[names[0]]
+    inner = getattr(feature, "feature", feature)
+    is_unchanged = len(names) == 1 and columns.separator is None and not columns.cpc_positions
+    return list(inner.names) if is_unchanged and isinstance(inner, ClassLabel) else []
 
 
-def _names(kind: str, labels: Iterable[Any]) -> list[str]:
-    """Returns the names of the labels: numbers by size, others by the alphabet, and O before all tags."""
-    if kind == "regression":
-        return []
-    found = set(labels) if kind == "single_label_classification" else {part for label in labels for part in label}
-    if all(name.removeprefix("-").isdecimal() for name in found):
-        return sorted(found, key=int)
-    return sorted(found, key=lambda name: (name != "O", name))
+def _sorted_labels(examples: Examples, problem_class: type[Problem]) -> list[str]:
+    """Returns all label names: integers by value, other names by the alphabet with O, the tag of no entity, first."""
+    names = {name for label in examples.labels or [] for name in problem_class.label_names(label)}
+    if all(name.removeprefix("-").isdecimal() for name in names):
+        return sorted(names, key=int)
+    return sorted(names, key=lambda name: (name != "O", name))
 
 
-def _groups(table: Dataset, column: str) -> list[Any]:
-    return list(table[find_columns(table, "train", [column], (), "--group_column")[0]])
+def _hold_out(examples: Examples, table: Dataset, arguments: GlueArguments) -> tuple[Examples, Examples]:
+    """Returns training and held-out examples.
 
-
-def _hold_out(examples: Examples, share: float, groups: list[Any] | None) -> tuple[Examples, Examples]:
-    """Returns what is left of the examples and what is held out: whole groups, at least `share` of the rows."""
-    groups = list(range(len(examples))) if groups is None else groups
+    Rows are held out at random; with `--group_column`, whole groups of rows with the same value in this column.
+    """
+    groups = list(range(len(examples)))
+    if arguments.group_column is not None:
+        (column,) = find_columns(table, "train", [arguments.group_column], (), "--group_column")
+        groups = list(table[column])
+    share = arguments.validation_split_percentage / 100
     order = list(dict.fromkeys(groups))
     if not 0 < share <= 0.5 or len(order) < 2:
         raise ValueError(
@@ -167,8 +184,21 @@ def _hold_out(examples: Examples, share: float, groups: list[Any] | None) -> tup
             "--validation_split_percentage above 0 and at most 50 and at least two rows."
         )
     random.Random(SAMPLING_SEED).shuffle(order)
-    chosen = set(order[: max(1, round(share * len(order)))])
-    parts: tuple[list[int], list[int]] = ([], [])
-    for row, group in enumerate(groups):
-        parts[group in chosen].append(row)
-    return examples.select(parts[0]), examples.select(parts[1])
+    held_out_groups = set(order[: max(1, round(share * len(order)))])
+    is_held_out = [group in held_out_groups for group in groups]
+    return (
+        examples.select([row for row, held_out in enumerate(is_held_out) if not held_out]),
+        examples.select([row for row, held_out in enumerate(is_held_out) if held_out]),
+    )
+
+
+def _check_known_labels(problem: Problem, examples: Mapping[str, Examples]) -> None:
+    """Raises an error if a split has a label that the training rows lack."""
+    for split, part in examples.items():
+        unknown = problem.unknown_labels(part.labels or [])
+        if unknown:
+            names = ", ".join(unknown[:5]) + (f" and {len(unknown) - 5} more" if len(unknown) > 5 else "")
+            raise ValueError(
+                f"the {split} rows have labels that the training rows do not have: {names}; drop these rows or add "
+                "training rows."
+            )

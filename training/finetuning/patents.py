@@ -1,20 +1,20 @@
-"""Patent classes with their positions. Source: Elementwise, section 4.1.
+"""Position labels for patent classes. Source: Elementwise, section 4.1.
 
-A claim's codes of the Cooperative Patent Classification are a list whose order tells: the first is what the claim is
-about. The relabelled task asks for that too: `First-X` for the first code, `Later-X` for the others.
+A patent claim has a list of codes of the Cooperative Patent Classification (CPC). The first code is the main subject.
+The paper's second task predicts the position too: `First-X` for the first code, `Later-X` for the others.
 """
 
 from collections.abc import Sequence
 
 
 def label_positions(codes: Sequence[str]) -> list[str]:
-    """Returns the labels of a list of codes: `First-` before the first one, `Later-` before the others.
+    """Returns the position labels of a claim's codes: `First-` before the first code, `Later-` before the others.
 
-    A code that comes again, as happens where codes are cut to their subclass, keeps its first position alone: it would
-    otherwise be both first and later. The paper is silent on it.
+    A code may occur twice, for instance after it was shortened to its subclass. Only its first position counts;
+    otherwise a code could be both first and later. The paper does not say what to do then.
 
     Args:
-        codes: of one claim, the first one first.
+        codes: the codes of one claim, in their order.
 
     Example:
         >>> label_positions(["G06F", "H04L", "G06F", "G06N"])

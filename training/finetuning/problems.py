@@ -1,7 +1,6 @@
-"""Kinds of problems: one label, many labels or a number for a text, or a tag for each word.
+"""The problems that a model can be fine-tuned for: single label, regression, several labels, a tag for each word.
 
-A kind knows how labels become targets, which loss and measures hold, what a constant prediction scores, and how a
-prediction reads. `PROBLEMS` is the table; the names are those of `config.problem_type`.
+To add one, write a subclass of `Problem` and add it to `PROBLEMS`: `--task_type` then accepts its name.
 """
 # mypy: allow-untyped-calls
 
@@ -10,251 +9,225 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
-from transformers import (
-    AutoModelForSequenceClassification,
-    AutoModelForTokenClassification,
-    DataCollatorForTokenClassification,
-    DataCollatorWithPadding,
-)
+from transformers import AutoModelForTokenClassification, DataCollatorForTokenClassification
 
-from vocabless.training.finetuning.metrics import score
-from vocabless.training.trainer import EXACT_LOSS
-
-IGNORED = -100  # target of a token that is not scored
-Array = NDArray[Any]
+from vocabless.training.finetuning.base_problem import IGNORED, Array, Problem
 
 
-class Problem:
-    """One label for a text, the kind that others differ from.
-
-    Attributes:
-        labels: names, by index; empty where a number is asked for.
-        metrics: keys of `vocabless.training.finetuning.metrics.METRICS`.
-        best: the measure that decides which epoch is the best.
-        threshold: probability above which one of many labels holds.
-    """
+class SingleLabel(Problem):
+    """One label for each text."""
 
     name = "single_label_classification"
-    auto_class: Any = AutoModelForSequenceClassification
-    collator: Any = DataCollatorWithPadding
-    default_metrics: tuple[str, ...] = ("accuracy", "macro_f1")
-    default_best = "accuracy"
-    options: dict[str, Any]  # of the metrics
+    default_metrics = ("accuracy", "macro_f1")
+    default_best_metric = "accuracy"
 
-    def __init__(
-        self,
-        labels: Sequence[str] = (),
-        metrics: Sequence[str] | None = None,
-        best: str | None = None,
-        threshold: float = 0.3,
-    ) -> None:
-        self.labels = list(labels)
-        self.metrics = tuple(metrics or self.default_metrics)
-        self.best = best or self.default_best
-        self.threshold = threshold
-        self.options = {}
-        self._indices = {label: index for index, label in enumerate(self.labels)}
+    @classmethod
+    def parse_label(cls, label: Any) -> str:
+        """Returns the label's name."""
+        return _label_name(_not_a_list(label))
 
-    @property
-    def config(self) -> dict[str, Any]:
-        """What the configuration of a model for it says."""
-        names = {"id2label": dict(enumerate(self.labels)), "label2id": dict(self._indices)}
-        return {"num_labels": len(self.labels), "problem_type": self.name, **names}
+    @classmethod
+    def label_names(cls, label: str) -> Sequence[str]:
+        """Returns the one label name."""
+        return (label,)
 
-    def unknown(self, values: Iterable[Any]) -> list[str]:
-        """Returns the labels among `values` that are none of this problem's."""
-        found = dict.fromkeys(label for value in values for label in self._labels_of(value))
-        return [label for label in found if label not in self._indices]
+    def target(self, label: str) -> int:
+        """Returns the label's index."""
+        return self._index_of[label]
 
-    def target(self, value: Any) -> Any:
-        """Returns what the model is trained on."""
-        return self._indices[value]
-
-    def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Returns the mean loss.
-
-        Args:
-            logits: (N, labels) float64.
-            targets: (N,) integers.
-        """
+    def evaluation_loss(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Returns the mean cross-entropy of (N, labels) logits and (N,) integer targets."""
         return F.cross_entropy(logits, targets.long())
 
-    def measure(self, prediction: Any) -> dict[str, float]:
-        """Returns the measures and the loss of an evaluation.
+    def prediction_records(self, logits: Array, targets: Array) -> Iterable[dict[str, Any]]:
+        """Yields the most likely label and the probabilities of all labels."""
+        for probabilities in _softmax(logits):
+            label = self.labels[int(probabilities.argmax())]
+            yield {"label": label, "probabilities": _by_label(self.labels, probabilities)}
 
-        The Trainer's own loss is a mean of means over batches, which depends on how they were made up where they have
-        unlike numbers of targets; this one, `EXACT_LOSS`, replaces it.
-
-        Args:
-            prediction: `predictions`, the logits of all examples, and `label_ids`, their targets.
-        """
-        logits, targets = np.asarray(prediction.predictions, np.float64), np.asarray(prediction.label_ids)
-        loss = float(self.loss(torch.from_numpy(logits), torch.from_numpy(targets)))
-        found = score(self.metrics, *self._decided(logits, targets), self.options)
-        return {EXACT_LOSS: loss, **found}
-
-    def floors(self, targets: Sequence[Any]) -> dict[str, float]:
-        """Returns the best that a prediction scores which is the same for every example."""
-        scores = [score(self.metrics, *self._as_scored(p, targets), self.options) for p in self._constants(targets)]
-        return {name: max(found[name] for found in scores) for name in scores[0]}
-
-    def rows(self, logits: Array, targets: Array) -> Iterable[dict[str, Any]]:
-        """Yields the predictions as they are written.
-
-        Args:
-            logits: of all examples.
-            targets: of all examples; only where they are ignored matters.
-        """
-        for row in _softmax(logits):
-            yield {"label": self.labels[int(row.argmax())], "probabilities": _named(self.labels, row)}
-
-    def _labels_of(self, value: Any) -> Iterable[str]:
-        return (value,)
-
-    def _decided(self, logits: Array, targets: Array) -> tuple[Any, Any]:
+    def _metric_inputs(self, logits: Array, targets: Array) -> tuple[Any, Any]:
         return logits.argmax(-1), targets
 
-    def _as_scored(self, constant: Any, targets: Sequence[Any]) -> tuple[Any, Any]:
-        return [constant] * len(targets), targets
-
-    def _constants(self, targets: Sequence[Any]) -> Iterable[Any]:
-        """Returns the candidates: F1 of class 1 may be best served by the rarer of two classes."""
+    def _baseline_candidates(self, targets: Sequence[Any]) -> Iterable[Any]:
+        """Returns the two most frequent labels. The F1 of class 1 may be better for the less frequent of two."""
         classes, counts = np.unique(np.asarray(targets), return_counts=True)
         return [int(label) for label in classes[np.argsort(-counts, kind="stable")][:2]]
 
 
 class Regression(Problem):
-    """A number for a text."""
+    """A number for each text."""
 
     name = "regression"
+    min_labels = 0
     default_metrics = ("pearson", "spearman")
-    default_best = "pearson"
+    default_best_metric = "pearson"
+
+    @classmethod
+    def parse_label(cls, label: Any) -> float:
+        """Returns the label as a number."""
+        number = _not_a_list(label)
+        try:
+            return float(number)
+        except ValueError as error:
+            raise ValueError(f"the label {label!r} is not a number") from error
+
+    @classmethod
+    def label_names(cls, label: float) -> Sequence[str]:
+        """Returns nothing: numbers have no names."""
+        return ()
 
     @property
     def config(self) -> dict[str, Any]:
-        """What the configuration of a model for it says."""
+        """Arguments of the model's configuration."""
         return {"num_labels": 1, "problem_type": self.name}
 
-    def target(self, value: Any) -> float:
-        """Returns what the model is trained on."""
-        return float(value)
+    def target(self, label: float) -> float:
+        """Returns the number."""
+        return float(label)
 
-    def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Returns the mean squared error of (N, 1) logits."""
+    def evaluation_loss(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Returns the mean squared error of (N, 1) logits and (N,) targets."""
         return F.mse_loss(logits.flatten(), targets.double().flatten())
 
-    def rows(self, logits: Array, targets: Array) -> Iterable[dict[str, Any]]:
-        """Yields the predictions as they are written."""
+    def prediction_records(self, logits: Array, targets: Array) -> Iterable[dict[str, Any]]:
+        """Yields the predicted number."""
         for value in logits.reshape(-1):
             yield {"value": float(value)}
 
-    def _labels_of(self, value: Any) -> Iterable[str]:
-        return ()
-
-    def _decided(self, logits: Array, targets: Array) -> tuple[Any, Any]:
+    def _metric_inputs(self, logits: Array, targets: Array) -> tuple[Any, Any]:
         return logits.reshape(-1), targets.reshape(-1)
 
-    def _constants(self, targets: Sequence[Any]) -> Iterable[Any]:
+    def _baseline_candidates(self, targets: Sequence[Any]) -> Iterable[Any]:
         return [float(np.mean(targets))]
 
 
 class MultiLabel(Problem):
-    """Any number of labels for a text."""
+    """Any number of labels for each text; those with a probability above `threshold` are predicted."""
 
     name = "multi_label_classification"
+    min_labels = 1
     default_metrics = ("micro_f1",)
-    default_best = "micro_f1"
+    default_best_metric = "micro_f1"
 
-    def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        super().__init__(*arguments, **keywords)
-        self.options = {"threshold": self.threshold}
+    @classmethod
+    def parse_label(cls, label: Any) -> list[str]:
+        """Returns the label names of a list, or of a single label."""
+        return [_label_name(part) for part in (label if isinstance(label, list) else [label])]
 
-    def target(self, value: Any) -> Array:
-        """Returns what the model is trained on: (labels,) float32, 1 where a label holds."""
-        holds = np.zeros(len(self.labels), np.float32)
-        holds[[self._indices[label] for label in value]] = 1
-        return holds
+    @classmethod
+    def label_names(cls, label: list[str]) -> Sequence[str]:
+        """Returns the label names."""
+        return label
 
-    def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Returns the mean binary cross-entropy of (N, labels) logits."""
+    @property
+    def metric_options(self) -> dict[str, Any]:
+        """Keyword arguments of the metrics."""
+        return {"threshold": self.threshold}
+
+    def target(self, label: list[str]) -> Array:
+        """Returns (labels,) float32: 1 for each label of the text, 0 for the others."""
+        target = np.zeros(len(self.labels), np.float32)
+        target[[self._index_of[name] for name in label]] = 1
+        return target
+
+    def evaluation_loss(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Returns the mean binary cross-entropy of (N, labels) logits and targets."""
         return F.binary_cross_entropy_with_logits(logits, targets.double())
 
-    def rows(self, logits: Array, targets: Array) -> Iterable[dict[str, Any]]:
-        """Yields the predictions as they are written."""
-        for row in _sigmoid(logits):
-            holding = [label for label, value in zip(self.labels, row, strict=True) if value > self.threshold]
-            yield {"labels": holding, "probabilities": _named(self.labels, row)}
+    def prediction_records(self, logits: Array, targets: Array) -> Iterable[dict[str, Any]]:
+        """Yields the labels above the threshold and the probabilities of all labels."""
+        for probabilities in _sigmoid(logits):
+            labels = [name for name, value in zip(self.labels, probabilities, strict=True) if value > self.threshold]
+            yield {"labels": labels, "probabilities": _by_label(self.labels, probabilities)}
 
-    def _labels_of(self, value: Any) -> Iterable[str]:
-        return value  # type: ignore[no-any-return]
-
-    def _decided(self, logits: Array, targets: Array) -> tuple[Any, Any]:
+    def _metric_inputs(self, logits: Array, targets: Array) -> tuple[Any, Any]:
         return _sigmoid(logits), targets.astype(np.int64)
 
-    def _as_scored(self, constant: Any, targets: Sequence[Any]) -> tuple[Any, Any]:
-        return [constant] * len(targets), np.stack(targets).astype(np.int64)
+    def _references(self, targets: Sequence[Any]) -> Any:
+        return np.stack(targets).astype(np.int64)
 
-    def _constants(self, targets: Sequence[Any]) -> Iterable[Any]:
-        """Returns the k commonest labels, for the k of the best F1."""
+    def _baseline_candidates(self, targets: Sequence[Any]) -> Iterable[Any]:
+        """Returns the k most frequent labels, for the k with the best micro F1 = 2·right / (predicted + references)."""
         counts = np.stack(targets).sum(0)
         order = np.argsort(-counts, kind="stable")
-        ranks = np.arange(1, len(counts) + 1)
-        f1 = 2 * counts[order].cumsum() / (len(targets) * ranks + counts.sum())
-        holds = np.zeros(len(counts))
-        holds[order[: int(f1.argmax()) + 1]] = 1
-        return [holds]
+        k = np.arange(1, len(counts) + 1)
+        f1 = 2 * counts[order].cumsum() / (len(targets) * k + counts.sum())
+        prediction = np.zeros(len(counts))
+        prediction[order[: int(f1.argmax()) + 1]] = 1
+        return [prediction]
 
 
 class Tagging(Problem):
-    """A tag for each word of a text; a word's first token bears it."""
+    """A tag for each word of a text. The first token of a word gets the word's tag."""
 
     name = "token_classification"
+    per_word = True
     auto_class = AutoModelForTokenClassification
     collator = DataCollatorForTokenClassification
     default_metrics = ("entity_f1",)
-    default_best = "entity_f1"
+    default_best_metric = "entity_f1"
+
+    @classmethod
+    def parse_label(cls, label: Any) -> list[str]:
+        """Returns the tags of the words."""
+        if not isinstance(label, list):
+            raise ValueError(f"the label {label!r} is not a list of tags")
+        return [_label_name(tag) for tag in label]
+
+    @classmethod
+    def label_names(cls, label: list[str]) -> Sequence[str]:
+        """Returns the tags."""
+        return label
 
     @property
     def config(self) -> dict[str, Any]:
-        """What the configuration of a model for it says."""
+        """Arguments of the model's configuration; transformers has no problem type for tagging."""
         return super().config | {"problem_type": None}
 
-    def target(self, value: Any) -> list[int]:
-        """Returns what the model is trained on, before it is laid on tokens: an index for each word."""
-        return [self._indices[tag] for tag in value]
+    def target(self, label: list[str]) -> list[int]:
+        """Returns the tag's index for each word; `EncodedExamples` assigns them to tokens."""
+        return [self._index_of[tag] for tag in label]
 
-    def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Returns the mean over tagged tokens of (N, S, labels) logits; 0 if there is none."""
-        asked = targets != IGNORED
-        return F.cross_entropy(logits[asked], targets[asked].long()) if asked.any() else logits.sum() * 0
+    def evaluation_loss(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Returns the mean cross-entropy of (N, S, labels) logits over the tokens with a tag; 0 if there are none."""
+        scored = targets != IGNORED
+        return F.cross_entropy(logits[scored], targets[scored].long()) if scored.any() else logits.sum() * 0
 
-    def rows(self, logits: Array, targets: Array) -> Iterable[dict[str, Any]]:
-        """Yields the predictions as they are written: the tags of the words that have a token."""
-        for scores, row in zip(logits, targets, strict=True):
-            likely = _softmax(scores[row != IGNORED])
-            tags = [self.labels[index] for index in likely.argmax(-1)]
-            yield {"labels": tags, "probabilities": [round(float(word.max()), 6) for word in likely]}
+    def prediction_records(self, logits: Array, targets: Array) -> Iterable[dict[str, Any]]:
+        """Yields the most likely tag, and its probability, for each word that has a token."""
+        for text_logits, text_targets in zip(logits, targets, strict=True):
+            probabilities = _softmax(text_logits[text_targets != IGNORED])
+            tags = [self.labels[index] for index in probabilities.argmax(-1)]
+            yield {"labels": tags, "probabilities": [round(float(word.max()), 6) for word in probabilities]}
 
-    def _labels_of(self, value: Any) -> Iterable[str]:
-        return value  # type: ignore[no-any-return]
+    def _metric_inputs(self, logits: Array, targets: Array) -> tuple[Any, Any]:
+        scored = targets != IGNORED
+        return self._scored_tags(logits.argmax(-1), scored), self._scored_tags(targets, scored)
 
-    def _decided(self, logits: Array, targets: Array) -> tuple[Any, Any]:
-        found, asked = logits.argmax(-1), targets != IGNORED
-        return self._tags(found, asked), self._tags(targets, asked)
+    def _scored_tags(self, indices: Array, scored: Array) -> list[list[str]]:
+        return [[self.labels[index] for index in row[mask]] for row, mask in zip(indices, scored, strict=True)]
 
-    def _tags(self, indices: Array, asked: Array) -> list[list[str]]:
-        pairs = zip(indices, asked, strict=True)
-        return [[self.labels[index] for index in row[chosen]] for row, chosen in pairs]
+    def _references(self, targets: Sequence[Any]) -> Any:
+        return [[self.labels[index] for index in text_targets] for text_targets in targets]
 
-    def _as_scored(self, constant: Any, targets: Sequence[Any]) -> tuple[Any, Any]:
-        tags = [[self.labels[index] for index in row] for row in targets]
-        return [[constant] * len(row) for row in tags], tags
+    def _repeat(self, candidate: Any, references: Any) -> list[Any]:
+        return [[candidate] * len(tags) for tags in references]
 
-    def _constants(self, targets: Sequence[Any]) -> Iterable[Any]:
+    def _baseline_candidates(self, targets: Sequence[Any]) -> Iterable[Any]:
         return ["O"]
+
+
+def _label_name(label: Any) -> str:
+    """Returns a label as a string; 3.0, as pandas writes integers, is "3"."""
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
+
+
+def _not_a_list(label: Any) -> Any:
+    if isinstance(label, list):
+        raise ValueError(f"the label {label!r} is a list")
+    return label
 
 
 def _softmax(logits: Array) -> Array:
@@ -265,8 +238,10 @@ def _sigmoid(logits: Array) -> Array:
     return np.asarray(torch.from_numpy(np.asarray(logits, np.float64)).sigmoid())
 
 
-def _named(labels: Sequence[str], probabilities: Array) -> dict[str, float]:
+def _by_label(labels: Sequence[str], probabilities: Array) -> dict[str, float]:
     return {label: round(float(value), 6) for label, value in zip(labels, probabilities, strict=True)}
 
 
-PROBLEMS: dict[str, type[Problem]] = {kind.name: kind for kind in (Problem, Regression, MultiLabel, Tagging)}
+PROBLEMS: dict[str, type[Problem]] = {
+    problem.name: problem for problem in (SingleLabel, Regression, MultiLabel, Tagging)
+}

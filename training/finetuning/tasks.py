@@ -1,4 +1,4 @@
-"""Tasks to fine-tune on: a problem, and examples of it to learn from, to be measured on and to be predicted."""
+"""A task: a problem, and the examples to train on, to evaluate on and to predict."""
 # mypy: allow-untyped-calls
 
 import random
@@ -8,23 +8,23 @@ from typing import Any
 
 from datasets import ClassLabel, Dataset
 
-from vocabless.training.finetuning.problems import Problem
+from vocabless.training.finetuning.base_problem import Problem
 from vocabless.training.finetuning.task_files import find_columns, read_labels, read_texts
 
 TEXT_COLUMNS = ("text", "sentence", "tokens", "words")
 LABEL_COLUMNS = ("label", "labels", "ner_tags", "tags")
-SAMPLING_SEED = 42  # what is held out or left out is the same for every seed of a run
+SAMPLING_SEED = 42  # fixed: all seeds of a run use the same held-out and the same sampled rows
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Where a table keeps what; empty is the usual names.
+    """The columns of a table that hold texts and labels.
 
     Attributes:
-        texts: columns of a text, or of a text and its pair.
-        labels: column of the labels; several make a list.
-        separator: between the labels in one string; None if they are not in one.
-        cpc_positions: whether labels are CPC codes to be relabelled, see `label_positions`.
+        texts: the text column, or the two columns of a text pair; empty searches `TEXT_COLUMNS`.
+        labels: the label column; several columns make a list of labels; empty searches `LABEL_COLUMNS`.
+        separator: separator of several labels in one string; None if a string is one label.
+        cpc_positions: whether the labels are CPC codes that `label_positions` renames.
     """
 
     texts: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Columns:
 
 @dataclass
 class Examples:
-    """Texts, or lists of words, with the texts that they are paired with and their labels, if there are any."""
+    """Texts, or lists of words; optionally the second texts of pairs, and labels."""
 
     texts: list[Any]
     pairs: list[str] | None = None
@@ -45,20 +45,20 @@ class Examples:
         return len(self.texts)
 
     def plain_texts(self) -> list[str]:
-        """Returns all texts and pairs as strings."""
+        """Returns all texts, first and second, as strings."""
         texts = [text if isinstance(text, str) else " ".join(text) for text in self.texts]
         return [*texts, *(self.pairs or [])]
 
     def sample(self, limit: int | None) -> "Examples":
-        """Returns `limit` of them drawn at random, in their order; all if it is None or no limit."""
+        """Returns at most `limit` random examples in their original order; None returns all."""
         if limit is None or limit >= len(self):
             return self
         return self.select(sorted(random.Random(SAMPLING_SEED).sample(range(len(self)), limit)))
 
-    def select(self, rows: Sequence[int]) -> "Examples":
-        """Returns those of these rows."""
+    def select(self, indices: Sequence[int]) -> "Examples":
+        """Returns the examples with these indices."""
         columns = (self.texts, self.pairs, self.labels)
-        return Examples(*(column and [column[row] for row in rows] for column in columns))  # type: ignore[arg-type]
+        return Examples(*(column and [column[index] for index in indices] for column in columns))  # type: ignore[arg-type]
 
 
 @dataclass
@@ -66,13 +66,13 @@ class Task:
     """A problem and its examples.
 
     Attributes:
-        name: of its folder.
-        title: of its row in a table.
-        problem: with labels and measures.
-        train: what is learned.
-        validation: suffix of the measures' names → what is evaluated; the one under "" decides the best epoch.
-        test: suffix → what is predicted.
-        footnotes: what a reader of the figures must know.
+        name: name of the task's folder in the output folder.
+        title: name in tables.
+        problem: with its labels and metrics.
+        train: training examples.
+        validation: suffix of the metrics' names → examples; those under "" select the best epoch.
+        test: suffix → examples that `--do_predict` predicts.
+        footnotes: remarks for the reader of the figures, without a full stop.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Task:
     footnotes: list[str] = field(default_factory=list)
 
     def limit(self, train: int | None, validation: int | None, test: int | None) -> None:
-        """Keeps that many examples of each part, at random; None keeps all."""
+        """Keeps at most this number of random examples in each part; None keeps all."""
         if train is not None and train < len(self.train):
             self.footnotes.append(f"{self.title}: trained on {train:,} of {len(self.train):,} rows")
             self.train = self.train.sample(train)
@@ -94,17 +94,15 @@ class Task:
                 self.validation[suffix] = examples.sample(validation)
         self.test = {suffix: examples.sample(test) for suffix, examples in self.test.items()}
 
-    def floors(self) -> dict[str, float]:
-        """Returns what the best constant prediction scores on the validation labels, by measure."""
-        targets = {suffix: self.targets(examples) for suffix, examples in self.validation.items()}
+    def constant_baselines(self) -> dict[str, float]:
+        """Returns, for each metric, the best score of a constant prediction on the validation examples."""
         return {
             f"{name}{suffix}": value
-            for suffix, values in targets.items()
-            for name, value in self.problem.floors(values).items()
+            for suffix, examples in self.validation.items()
+            for name, value in self.problem.constant_baselines(self._targets(examples)).items()
         }
 
-    def targets(self, examples: Examples) -> list[Any]:
-        """Returns what the model is trained on for each example."""
+    def _targets(self, examples: Examples) -> list[Any]:
         return [self.problem.target(label) for label in examples.labels or []]
 
 
@@ -112,13 +110,13 @@ def read_examples(table: Dataset, where: str, columns: Columns, needs_labels: bo
     """Returns the examples of a table.
 
     Args:
-        table: has rows.
-        where: its name, for messages.
-        columns: where it keeps what.
-        needs_labels: whether it must have labels.
+        table: a data set with rows.
+        where: name of the table, for messages.
+        columns: the columns to read.
+        needs_labels: whether to refuse a table without labels.
 
     Raises:
-        ValueError: a column is missing or holds what it must not.
+        ValueError: a column is missing or does not hold texts or labels.
     """
     names = find_columns(table, where, columns.texts, TEXT_COLUMNS, "--text_column")
     texts, _ = read_texts(table, where, names[0])
@@ -126,7 +124,7 @@ def read_examples(table: Dataset, where: str, columns: Columns, needs_labels: bo
     if len(names) > 1:
         pairs, is_words = read_texts(table, where, names[1])
         if is_words:
-            raise ValueError(f"the column {names[1]!r} of {where} holds lists; a pair is made of strings.")
+            raise ValueError(f"the column {names[1]!r} of {where} holds lists; a text pair needs strings.")
     if not needs_labels and not _has_labels(table, columns):
         return Examples(texts, pairs)
     label_columns = find_columns(table, where, columns.labels, LABEL_COLUMNS, "--label_column")
@@ -134,9 +132,10 @@ def read_examples(table: Dataset, where: str, columns: Columns, needs_labels: bo
 
 
 def _has_labels(table: Dataset, columns: Columns) -> bool:
+    """Returns whether all label columns exist and the first one has at least one label."""
     names = [name for name in columns.labels or LABEL_COLUMNS if name in table.column_names]
     if not names or (columns.labels and len(names) < len(columns.labels)):
         return False
     values = table[names[0]][:]
     is_class = isinstance(table.features[names[0]], ClassLabel)
-    return not all(value is None or (is_class and value == -1) for value in values)
+    return not all(value is None or (is_class and value == -1) for value in values)  # −1 is the Hub's unknown label

@@ -19,30 +19,30 @@ def test_classes_are_scored_as_by_hand():
     # 3 true positives, 1 false positive, 2 false negatives, 4 true negatives
     references = [1, 1, 1, 1, 1, 0, 0, 0, 0, 0]
     predictions = [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]
-    found = score(["accuracy", "f1", "macro_f1", "matthews_correlation"], predictions, references)
-    assert found["accuracy"] == pytest.approx(0.7)
-    assert found["f1"] == pytest.approx(6 / 9)
-    assert found["macro_f1"] == pytest.approx((6 / 9 + 8 / 11) / 2)
-    assert found["matthews_correlation"] == pytest.approx((3 * 4 - 1 * 2) / math.sqrt(4 * 5 * 5 * 6))
+    values = score(["accuracy", "f1", "macro_f1", "matthews_correlation"], predictions, references)
+    assert values["accuracy"] == pytest.approx(0.7)
+    assert values["f1"] == pytest.approx(6 / 9)
+    assert values["macro_f1"] == pytest.approx((6 / 9 + 8 / 11) / 2)
+    assert values["matthews_correlation"] == pytest.approx((3 * 4 - 1 * 2) / math.sqrt(4 * 5 * 5 * 6))
 
 
 def test_three_classes_have_a_matthews_correlation():
-    found = score(["matthews_correlation"], [0, 1, 2, 2], [0, 1, 2, 1])
+    values = score(["matthews_correlation"], [0, 1, 2, 2], [0, 1, 2, 1])
     # Gorodkin's formula: c = 3 right of s = 4; true counts (1, 2, 1), predicted (1, 1, 2)
-    assert found["matthews_correlation"] == pytest.approx((3 * 4 - 5) / math.sqrt((16 - 6) * (16 - 6)))
+    assert values["matthews_correlation"] == pytest.approx((3 * 4 - 5) / math.sqrt((16 - 6) * (16 - 6)))
 
 
 def test_correlations_are_those_of_their_definitions():
-    found = score(["pearson", "spearman"], [1.0, 2.0, 4.0, 3.0], [1.0, 2.0, 3.0, 40.0])
-    assert found["spearman"] == pytest.approx(1 - 6 * (1 + 1) / (4 * 15))
+    values = score(["pearson", "spearman"], [1.0, 2.0, 4.0, 3.0], [1.0, 2.0, 3.0, 40.0])
+    assert values["spearman"] == pytest.approx(1 - 6 * (1 + 1) / (4 * 15))
     x, y = np.array([1, 2, 4, 3]) - 2.5, np.array([1, 2, 3, 40]) - 11.5
-    assert found["pearson"] == pytest.approx((x @ y) / math.sqrt((x @ x) * (y @ y)))
+    assert values["pearson"] == pytest.approx((x @ y) / math.sqrt((x @ x) * (y @ y)))
 
 
 @pytest.mark.parametrize("values", [[2.0, 2.0, 2.0], [0.1, 0.1, 0.1]])
 def test_predictions_that_are_all_the_same_correlate_with_nothing(values, recwarn):
-    found = score(["pearson", "spearman"], values, [1.0, 2.0, 3.0])
-    assert found == {"pearson": 0.0, "spearman": 0.0}
+    scores = score(["pearson", "spearman"], values, [1.0, 2.0, 3.0])
+    assert scores == {"pearson": 0.0, "spearman": 0.0}
     assert not recwarn.list
 
 

@@ -1,0 +1,78 @@
+import json
+import statistics
+
+import pytest
+
+from vocabless.training.finetuning.glue import GLUE, average
+from vocabless.training.finetuning.report import Report, read_baseline
+
+METRICS = {
+    name: {metric: (3 + row + column) / 20 for column, metric in enumerate(task.metrics)}
+    for row, (name, task) in enumerate(GLUE.items())
+}
+METRICS["mnli"]["accuracy_mm"] = 0.44
+
+
+def test_seeds_are_summarised_by_mean_or_median_with_the_samples_deviation():
+    values = [0.70, 0.71, 0.78]
+    scores = {"sst2": {str(seed): {"accuracy": value} for seed, value in enumerate(values)}}
+    by_mean, by_median = (
+        Report(scores, {}, {}, summary).summaries()["sst2"]["accuracy"] for summary in ("mean", "median")
+    )
+    assert by_mean.center == pytest.approx(0.73)
+    assert by_median.center == pytest.approx(0.71)
+    assert by_mean.deviation == pytest.approx(((0.03**2 + 0.02**2 + 0.05**2) / 2) ** 0.5)
+    assert str(by_mean) == "73.0 ± 4.4"
+    assert str(Report({"sst2": {"1": {"accuracy": 0.5}}}, {}, {}).summaries()["sst2"]["accuracy"]) == "50.0"
+
+
+def test_an_average_is_made_for_each_seed_and_then_summarised():
+    scores = {task: {"1": metrics, "2": {n: v / 2 for n, v in metrics.items()}} for task, metrics in METRICS.items()}
+    summary = Report(scores, {}, {}).averages()["HashFormers"]
+    both = [average("HashFormers", METRICS), average("HashFormers", METRICS) / 2]
+    assert summary.center == pytest.approx(statistics.mean(both))
+    assert summary.deviation == pytest.approx(statistics.stdev(both))
+
+
+def test_the_retention_ratio_is_ours_over_the_baselines():
+    ours = {task: {"1": {name: value / 2 for name, value in metrics.items()}} for task, metrics in METRICS.items()}
+    baseline = {task: {"7": metrics} for task, metrics in METRICS.items()}
+    baseline["cola"] = {"7": {"matthews_correlation": 0.0}}
+    report = Report(ours, {}, {}, baseline=baseline)
+    retention = report.retention()
+    assert retention["mrpc"] == pytest.approx({"accuracy": 0.5, "f1": 0.5})
+    assert retention["average"]["EELBERT small"] == pytest.approx(0.5)
+    assert retention["cola"] == {}  # the baseline's figure is 0
+    cells = {tuple(cell.strip() for cell in line.split("|")[1:3]): line for line in report.as_markdown().splitlines()}
+    assert cells["cola", "matthews correlation"].endswith("|    – |")
+    assert cells["mrpc", "f1"].endswith("| 50.0 |") and cells["average", "EELBERT small"].endswith("| 50.0 |")
+    assert "PRR: our figure divided by the baseline's." in report.as_markdown()
+
+
+def test_the_table_shows_figures_constant_baselines_notes_and_what_averages_lack():
+    report = Report(
+        {"sst2": {"42": {"accuracy": 0.8125}}},
+        {"sst2": "SST-2"},
+        {"sst2": {"accuracy": 0.509}},
+        heading="a model",
+        footnotes=["SST-2: one", "SST-2: one"],
+    )
+    text = report.as_markdown()
+    assert "| task  | measure  | mean | constant |" in text
+    assert "| SST-2 | accuracy | 81.2 |     50.9 |" in text
+    assert "Constant: the best score of a prediction that is the same for every example." in text
+    assert "No EELBERT small average without mrpc, qqp, mnli, qnli, rte." in text
+    assert text.count("SST-2: one.") == 1
+    assert "PRR" not in text
+    assert text.startswith("a model\n")
+    content = json.loads(json.dumps(report.as_json()))
+    assert content["summary"]["sst2"]["accuracy"] == {"center": 0.8125, "deviation": None}
+    assert content["floors"] == {"sst2": {"accuracy": 0.509}}
+
+
+def test_a_baseline_without_scores_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="holds no scores"):
+        read_baseline(tmp_path)
+    (tmp_path / "results.json").write_text("[]")
+    with pytest.raises(ValueError, match="holds no scores"):
+        read_baseline(tmp_path)

@@ -1,0 +1,189 @@
+"""The arguments of `run_glue.py`."""
+# mypy: allow-untyped-calls
+
+import copy
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import TrainingArguments
+from transformers.trainer_utils import HubStrategy, SchedulerType
+
+from vocabless.saving.run_folder import HUB_ARGUMENTS, HUB_STRATEGY_HELP
+
+# Output, logging and the selection of runs: they may change between two commands for the same folder.
+NOT_IDENTIFYING = (
+    *("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "logging_steps", "logging_strategy"),
+    *("task_name", "seeds", "seed", "summary", "baseline_run", *HUB_ARGUMENTS),
+)
+
+
+@dataclass
+class GlueArguments:
+    """The model, the data, and the figures that are reported."""
+
+    model_name_or_path: str = field(
+        metadata={
+            "help": "With random weights: a variant (vocabless.list_variants()) or a stock shape such as bert-tiny. "
+            "With trained weights: a folder or Hub id of any checkpoint."
+        }
+    )
+    tokenizer_name: str | None = field(
+        default=None,
+        metadata={
+            "help": "Path of a tokenizer.json, a folder or a Hub id. For subword variants and stock shapes also "
+            "'train': trains a WordPiece or BPE tokenizer on the task's training text. None uses the model's own."
+        },
+    )
+    subword_vocab_size: int = field(
+        default=8000, metadata={"help": "Vocabulary size in tokens, for --tokenizer_name train."}
+    )
+    model_revision: str = field(default="main", metadata={"help": "Branch, tag or commit of a model on the Hub."})
+    trust_remote_code: bool = field(default=False, metadata={"help": "Whether to run code that a checkpoint contains."})
+    task_name: list[str] | None = field(
+        default=None, metadata={"help": "GLUE tasks: cola sst2 mrpc stsb qqp mnli qnli rte wnli, or all."}
+    )
+    data_dir: str | None = field(
+        default=None,
+        metadata={"help": "Folder with one subfolder of parquet files per GLUE task. None downloads nyu-mll/glue."},
+    )
+    train_file: str | None = field(
+        default=None, metadata={"help": "Your own training data: a csv, jsonl, json or parquet file."}
+    )
+    validation_file: str | None = field(
+        default=None, metadata={"help": "File to evaluate on. None holds out a part of the training data."}
+    )
+    test_file: str | None = field(
+        default=None, metadata={"help": "File that --do_predict predicts; it may have labels."}
+    )
+    dataset_name: str | None = field(default=None, metadata={"help": "Data set on the Hub, instead of --train_file."})
+    dataset_config_name: str | None = field(default=None, metadata={"help": "Configuration of --dataset_name."})
+    text_column: str | None = field(
+        default=None, metadata={"help": "Column of the text. None looks for text, sentence, tokens or words."}
+    )
+    text_pair_column: str | None = field(default=None, metadata={"help": "Column of the second text of a text pair."})
+    label_column: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "Column of the labels. Several columns give each text several labels. None looks for label, "
+            "labels, ner_tags or tags."
+        },
+    )
+    label_separator: str | None = field(
+        default=None, metadata={"help": "Separator of several labels in one string, for csv files."}
+    )
+    task_type: str | None = field(
+        default=None,
+        metadata={
+            "help": "single_label_classification, multi_label_classification, regression or token_classification. None "
+            "infers the task type from the labels: strings or integers are a single label, floats a regression, lists "
+            "several labels, and lists of tags for lists of words a token classification."
+        },
+    )
+    threshold: float = field(
+        default=0.3,
+        metadata={
+            "help": "Multi-label classification: a label is predicted if its probability is above this value, 0–1 "
+            "(Elementwise, 4.1)."
+        },
+    )
+    cpc_positions: bool = field(
+        default=False,
+        metadata={
+            "help": "Labels are lists of CPC codes: rename the first code to First-X and the others to Later-X "
+            "(Elementwise, 4.1)."
+        },
+    )
+    validation_split_percentage: float = field(
+        default=10.0,
+        metadata={"help": "Percent of the training rows to hold out if there is no validation data, 0–50."},
+    )
+    group_column: str | None = field(
+        default=None, metadata={"help": "Hold out rows with the same value in this column together."}
+    )
+    max_seq_length: int = field(
+        default=128, metadata={"help": "Sequence length in tokens; longer texts are truncated. The model sets a limit."}
+    )
+    max_train_samples: int | None = field(
+        default=None, metadata={"help": "Number of training rows, drawn at random. None uses all."}
+    )
+    max_eval_samples: int | None = field(
+        default=None, metadata={"help": "Number of validation rows, drawn at random. None uses all."}
+    )
+    max_predict_samples: int | None = field(
+        default=None, metadata={"help": "Number of test rows, drawn at random. None uses all."}
+    )
+    seeds: int = field(
+        default=1, metadata={"help": "Number of runs for each task; their seeds are --seed, --seed + 1 and so on."}
+    )
+    summary: str = field(
+        default="mean", metadata={"help": "Summary over the seeds: mean or median.", "choices": ["mean", "median"]}
+    )
+    baseline_run: str | None = field(
+        default=None,
+        metadata={"help": "Output folder of a finished run; the table shows our figures divided by its figures (PRR)."},
+    )
+    early_stopping_patience: int = field(
+        default=2,
+        metadata={"help": "Stop after this number of evaluations without an improvement; 0 never stops early."},
+    )
+
+
+@dataclass
+class GlueTrainingArguments(TrainingArguments):
+    """The Trainer's arguments with the values of HashFormers, Table 5; all tasks share them.
+
+    The paper does not give the sequence length (128 here), the weight decay (0, the Trainer's default), the patience of
+    early stopping (2 epochs here) or the metric that selects the best epoch (the one that its GLUE average uses, here).
+    """
+
+    output_dir: str | None = field(default=None, metadata={"help": "Output folder. None is runs/glue/<model>."})
+    num_train_epochs: float = field(default=5.0, metadata={"help": "Maximum number of epochs."})
+    per_device_train_batch_size: int = field(default=32, metadata={"help": "Texts per training step on each device."})
+    per_device_eval_batch_size: int = field(default=64, metadata={"help": "Texts per evaluation step on each device."})
+    learning_rate: float = field(default=3e-5, metadata={"help": "Peak learning rate."})
+    lr_scheduler_type: SchedulerType | str = field(
+        default="cosine_with_restarts", metadata={"help": "Learning rate schedule."}
+    )
+    warmup_steps: float = field(
+        default=0.06, metadata={"help": "Warm-up in steps; a value below 1 is a share of all training steps."}
+    )
+    eval_strategy: str = field(default="epoch", metadata={"help": "When to evaluate: no, steps or epoch."})
+    save_strategy: str = field(default="epoch", metadata={"help": "When to save a checkpoint: no, steps or epoch."})
+    logging_strategy: str = field(default="epoch", metadata={"help": "When to log: no, steps or epoch."})
+    save_total_limit: int | None = field(
+        default=1, metadata={"help": "Number of checkpoints to keep during training; the best one is always kept."}
+    )
+    load_best_model_at_end: bool = field(
+        default=True, metadata={"help": "Whether the final weights are those of the best epoch, not of the last."}
+    )
+    hub_strategy: HubStrategy | str = field(default="end", metadata={"help": HUB_STRATEGY_HELP})
+
+    def __post_init__(self) -> None:
+        output_dir, metric = self.output_dir, self.metric_for_best_model
+        super().__post_init__()
+        self.output_dir = output_dir  # the Trainer replaces None by a folder of its own
+        self.metric_for_best_model = metric  # the Trainer replaces None by the loss; here None is the task's metric
+        self.dataloader_pin_memory = self.dataloader_pin_memory and torch.cuda.is_available()
+
+    def for_run(self, folder: Path, seed: int, best_metric: str) -> "GlueTrainingArguments":
+        """Returns a copy of the arguments for one run.
+
+        Args:
+            folder: output folder of the run.
+            seed: seed of the run.
+            best_metric: metric that selects the best epoch, unless `--metric_for_best_model` names another.
+        """
+        training = copy.copy(self)
+        training.output_dir, training.seed = str(folder), seed
+        training.push_to_hub = False  # the Trainer would push unfinished runs, see `upload_run`
+        if training.metric_for_best_model is None:
+            training.metric_for_best_model, training.greater_is_better = best_metric, True
+        return training
+
+
+def identifying_arguments(arguments: GlueArguments, training: TrainingArguments) -> dict[str, Any]:
+    """Returns the arguments that identify the runs of a folder: runs with other values need another folder."""
+    values = asdict(arguments) | training.to_sanitized_dict()
+    return {name: value for name, value in values.items() if name not in NOT_IDENTIFYING}

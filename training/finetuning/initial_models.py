@@ -1,0 +1,111 @@
+"""The model that fine-tuning starts from: a variant or a stock shape with random weights, or any checkpoint."""
+# mypy: allow-untyped-calls
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+
+from vocabless.loading import load_config, load_tokenizer
+from vocabless.stock_shapes import STOCK_SHAPES, find_shape, load_shape_config, load_shape_tokenizer
+from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.base_problem import Problem
+from vocabless.training.texts.subword import train_subword
+from vocabless.variants import VARIANTS, find_variant
+
+TRAINED_TOKENIZER = "subword.json"
+# Model types whose tokenizers need `add_prefix_space` to read texts that are split into words.
+NEEDS_PREFIX_SPACE = ("bloom", "deberta", "gpt2", "longformer", "roberta")
+
+
+def is_checkpoint(name: str) -> bool:
+    """Returns whether the model has trained weights. A folder takes precedence over a variant with the same name."""
+    return Path(name).is_dir() or name not in {*VARIANTS, *STOCK_SHAPES}
+
+
+def check_initial_model(arguments: GlueArguments) -> None:
+    """Checks the model and tokenizer names, without data or network.
+
+    Raises:
+        ValueError: a tokenizer is missing, or is given for a model that cannot use it.
+    """
+    name, tokenizer = arguments.model_name_or_path, arguments.tokenizer_name
+    if is_checkpoint(name):
+        if tokenizer == "train":
+            raise ValueError(
+                f"--tokenizer_name train does not fit {name!r}: its weights belong to its own tokenizer; leave it out."
+            )
+    elif name in VARIANTS:
+        if tokenizer is not None and not find_variant(name).reads_subwords:
+            raise ValueError(f"{name} reads whole words and does not use --tokenizer_name; leave it out.")
+    elif tokenizer is None:
+        raise ValueError(f"{name} has no tokenizer of its own; give --tokenizer_name PATH, or train.")
+
+
+def load_initial_model(
+    arguments: GlueArguments, problem: Problem, texts: Sequence[str], folder: Path
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Returns a model with a head for the problem, and its tokenizer.
+
+    Args:
+        arguments: name the model and the tokenizer.
+        problem: decides the head.
+        texts: the task's texts, for `--tokenizer_name train`.
+        folder: output folder of the run; a trained tokenizer is saved there, and a resumed run reads it again.
+
+    Raises:
+        ValueError: the model or the tokenizer cannot be loaded.
+    """
+    name = arguments.model_name_or_path
+    if is_checkpoint(name):
+        return _load_checkpoint(arguments, problem)
+    subword = arguments.tokenizer_name
+    if subword == "train":
+        subword = _train_tokenizer(arguments, texts, folder)
+    if name in VARIANTS:
+        tokenizer: PreTrainedTokenizerBase = load_tokenizer(name, subword)
+        config: Any = load_config(name, **problem.config)
+    else:
+        tokenizer = load_shape_tokenizer(name, str(subword))
+        config = load_shape_config(name, len(tokenizer), pad_token_id=tokenizer.pad_token_id, **problem.config)
+    return problem.auto_class.from_config(config), tokenizer
+
+
+def longest_sequence(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
+    """Returns the largest sequence length, in tokens, that both the model and the tokenizer accept."""
+    limits = [getattr(model.base_model, "max_tokens", None), getattr(model.config, "max_position_embeddings", None)]
+    return min([int(tokenizer.model_max_length), *(int(limit) for limit in limits if limit)])
+
+
+def _train_tokenizer(arguments: GlueArguments, texts: Sequence[str], folder: Path) -> str:
+    """Returns the path of a subword tokenizer trained on the texts; trains it only if it does not exist."""
+    file = folder / TRAINED_TOKENIZER
+    if not file.is_file():
+        documents = Dataset.from_dict({"text": list(texts)})
+        algorithm = find_shape(arguments.model_name_or_path).subwords
+        train_subword(documents, algorithm, arguments.subword_vocab_size).save(str(file))
+    return str(file)
+
+
+def _load_checkpoint(arguments: GlueArguments, problem: Problem) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    name = arguments.model_name_or_path
+    kwargs: dict[str, Any] = {
+        "trust_remote_code": arguments.trust_remote_code,
+        "revision": arguments.model_revision,
+    }
+    try:
+        config = AutoConfig.from_pretrained(name, **kwargs, **problem.config)
+        needs_space = problem.per_word and config.model_type in NEEDS_PREFIX_SPACE
+        space = {"add_prefix_space": True} if needs_space else {}
+        tokenizer = AutoTokenizer.from_pretrained(arguments.tokenizer_name or name, **kwargs, **space)
+        # A head with another number of labels is created anew; transformers logs the names of its weights.
+        model = problem.auto_class.from_pretrained(name, config=config, ignore_mismatched_sizes=True, **kwargs)
+    except (OSError, ValueError) as error:
+        cause = " ".join(str(error).split())
+        raise ValueError(
+            f"{name!r} cannot be loaded ({cause}); give a variant, one of {', '.join(STOCK_SHAPES)}, "
+            "a folder with a checkpoint, or a Hub id."
+        ) from error
+    return model, tokenizer

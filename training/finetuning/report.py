@@ -1,0 +1,190 @@
+"""The figures of all runs of a command: summaries over seeds, GLUE averages, and the Markdown table."""
+
+import json
+import os
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vocabless.saving.run_folder import RESULTS
+from vocabless.training.finetuning.glue import AVERAGES, GLUE, Metrics, average, missing_for
+
+Scores = Mapping[str, Mapping[str, Metrics]]  # task → seed → metrics
+CENTERS: dict[str, Callable[[Sequence[float]], float]] = {"mean": statistics.fmean, "median": statistics.median}
+
+
+@dataclass(frozen=True)
+class SeedSummary:
+    """A figure over several seeds.
+
+    Attributes:
+        center: mean or median.
+        deviation: standard deviation of the sample; None for a single seed.
+    """
+
+    center: float
+    deviation: float | None
+
+    @classmethod
+    def of(cls, values: Sequence[float], summary: str) -> "SeedSummary":
+        """Returns the summary of the values of all seeds.
+
+        Args:
+            values: one value for each seed.
+            summary: key of `CENTERS`.
+        """
+        return cls(CENTERS[summary](values), statistics.stdev(values) if len(values) > 1 else None)
+
+    def __str__(self) -> str:
+        return f"{100 * self.center:.1f}" + ("" if self.deviation is None else f" ± {100 * self.deviation:.1f}")
+
+
+@dataclass
+class Report:
+    """The scores of all tasks and seeds, and the tables made from them.
+
+    Attributes:
+        scores: task → seed → metric → value.
+        titles: task → name in the table.
+        constant_baselines: task → metric → best score of a constant prediction.
+        summary: `mean` or `median`, over the seeds.
+        baseline: scores of another run to compare with, or None.
+        heading: first line of the table: the model and the seeds.
+        footnotes: remarks on the data, without a full stop.
+    """
+
+    scores: Scores
+    titles: Mapping[str, str]
+    constant_baselines: Mapping[str, Metrics]
+    summary: str = "mean"
+    baseline: Scores | None = None
+    heading: str = ""
+    footnotes: Sequence[str] = field(default_factory=tuple)
+
+    def summaries(self) -> dict[str, dict[str, SeedSummary]]:
+        """Returns task → metric → summary over the seeds."""
+        return _summaries(self.scores, self.summary)
+
+    def averages(self) -> dict[str, SeedSummary]:
+        """Returns the averages for which no task is missing, computed for each seed and then summarised."""
+        return _averages(self.scores, self.summary)
+
+    def retention(self) -> dict[str, dict[str, float]]:
+        """Returns the performance retention ratio (PRR), our figure divided by the baseline's: task → metric → ratio.
+
+        The ratios of the averages are under the task `average`. Figures that the baseline lacks are left out, as are
+        those that are not positive there.
+        """
+        if self.baseline is None:
+            return {}
+        ours = self.summaries() | {"average": self.averages()}
+        theirs = _summaries(self.baseline, self.summary) | {"average": _averages(self.baseline, self.summary)}
+        return {
+            task: {
+                name: summary.center / theirs[task][name].center
+                for name, summary in summaries.items()
+                if name in theirs.get(task, {}) and theirs[task][name].center > 0
+            }
+            for task, summaries in ours.items()
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns all figures for `results.json`."""
+        return {
+            "scores": self.scores,
+            "summary": {
+                task: {name: vars(summary) for name, summary in summaries.items()}
+                for task, summaries in self.summaries().items()
+            },
+            "summary_by": self.summary,
+            "floors": self.constant_baselines,
+            "averages": {name: vars(summary) for name, summary in self.averages().items()},
+            "missing_for_averages": self._missing_for_averages(),
+            "performance_retention_ratio": self.retention(),
+            "footnotes": list(self.footnotes),
+        }
+
+    def as_markdown(self) -> str:
+        """Returns the table in percent, with its legend and footnotes."""
+        legend = "In percent. Constant: the best score of a prediction that is the same for every example."
+        if self.baseline:
+            legend += " PRR: our figure divided by the baseline's."
+        notes = [
+            f"No {name} average without {', '.join(names)}." for name, names in self._missing_for_averages().items()
+        ]
+        notes += [f"{note}." for note in dict.fromkeys(self.footnotes)]
+        listed = ["", *(f"- {note}" for note in notes)] if notes else []
+        return "\n".join([self.heading, "", *_markdown_table(self._rows()), "", legend, *listed, ""])
+
+    def _rows(self) -> list[list[str]]:
+        """Returns the cells of the table, header first."""
+        retention = self.retention()
+        rows = [["task", "measure", self.summary, "constant", *(["PRR"] if self.baseline else [])]]
+        for task, summaries in [*self.summaries().items(), ("average", self.averages())]:
+            for name, summary in summaries.items():
+                constant = self.constant_baselines.get(task, {}).get(name)
+                row = [self.titles.get(task, task), name.replace("_", " "), str(summary), _percent(constant)]
+                if self.baseline:
+                    row.append(_percent(retention.get(task, {}).get(name)) or "–")
+                rows.append(row)
+        return rows
+
+    def _missing_for_averages(self) -> dict[str, list[str]]:
+        """Returns average → what it lacks; empty if no task is a GLUE task."""
+        if not any(task in GLUE for task in self.scores):
+            return {}
+        metrics = {task: next(iter(seeds.values())) for task, seeds in self.scores.items()}
+        return {name: missing for name in AVERAGES if (missing := missing_for(name, metrics))}
+
+
+def read_baseline(folder: str | os.PathLike[str]) -> Scores:
+    """Returns the scores in the output folder of a finished command.
+
+    Raises:
+        ValueError: the folder holds no scores.
+    """
+    file = Path(folder) / RESULTS
+    try:
+        scores: Scores = json.loads(file.read_text(encoding="utf-8"))["scores"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{str(file)!r} holds no scores of run_glue.py; give the folder of a finished run.") from error
+    return scores
+
+
+def _summaries(scores: Scores, summary: str) -> dict[str, dict[str, SeedSummary]]:
+    return {
+        task: {
+            name: SeedSummary.of([metrics[name] for metrics in seeds.values()], summary)
+            for name in next(iter(seeds.values()))
+        }
+        for task, seeds in scores.items()
+    }
+
+
+def _averages(scores: Scores, summary: str) -> dict[str, SeedSummary]:
+    first_task_seeds = next(iter(scores.values()), {})
+    common_seeds = [seed for seed in first_task_seeds if all(seed in seeds for seeds in scores.values())]
+    by_seed = [{task: seeds[seed] for task, seeds in scores.items()} for seed in common_seeds]
+    return {
+        name: SeedSummary.of([average(name, metrics) for metrics in by_seed], summary)
+        for name in AVERAGES
+        if by_seed and not any(missing_for(name, metrics) for metrics in by_seed)
+    }
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.1f}"
+
+
+def _markdown_table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Returns the lines of a table with aligned columns: the first two to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+    def line(cells: Sequence[str]) -> str:
+        texts = [c.ljust(w) if i < 2 else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True))]
+        return f"| {' | '.join(texts)} |"
+
+    rule = f"|{'|'.join('-' * (w + 2) if i < 2 else '-' * (w + 1) + ':' for i, w in enumerate(widths))}|"
+    return [line(rows[0]), rule, *(line(row) for row in rows[1:])]
