@@ -1,7 +1,7 @@
 """Fine-tunes any encoder on GLUE or on your own data, over several seeds, and prints the papers' tables.
 
     python run_glue.py --model_name_or_path runs/hashformer-lsh-proj-tiny --task_name all --seeds 3
-    python run_glue.py --model_name_or_path eelbert-word-tiny --task_name sst2 rte --data_dir glue --learning_rate 1e-3
+    python run_glue.py --model_name_or_path eelbert-word-tiny --task_name sst2 rte --data_dir glue --learning_rate 3e-4
     python run_glue.py --model_name_or_path bert-tiny --tokenizer_name train --task_name sst2 --recipe proformer
     python run_glue.py --model_name_or_path ewe-bert-tiny --train_file train.csv --validation_file dev.csv --test_file \
         test.csv --do_predict
@@ -31,6 +31,7 @@ from vocabless.training.finetuning.own_tasks import load_own_task
 from vocabless.training.finetuning.report import Report, Scores, read_baseline
 from vocabless.training.finetuning.runs import Results, all_versions, fine_tune, run_folder
 from vocabless.training.finetuning.tasks import Task
+from vocabless.training.launched_process import exit_launched_process
 from vocabless.training.recipes import parse_with_recipe
 
 TABLE = "table.md"
@@ -195,3 +196,4 @@ def _without(results: Results, *names: str) -> Results:
 
 if __name__ == "__main__":
     main()
+    exit_launched_process()
