@@ -12,8 +12,8 @@ def test_help_names_every_verb(capsys) -> None:
     with pytest.raises(SystemExit) as error:
         main(["--help"])
     assert error.value.code == 0
-    told = capsys.readouterr().out
-    assert all(name in told for name in VERBS)
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in VERBS)
 
 
 @pytest.mark.parametrize("verb", ["hashformer", "encoder", "hash-init"])
@@ -21,8 +21,8 @@ def test_a_verb_says_what_it_takes(verb: str, capsys) -> None:
     with pytest.raises(SystemExit) as error:
         main([verb, "--help"])
     assert error.value.code == 0
-    told = capsys.readouterr().out
-    assert "SOURCE" in told and "TARGET" in told
+    printed = capsys.readouterr().out
+    assert "SOURCE" in printed and "TARGET" in printed
 
 
 def test_an_unknown_verb_gets_the_known_ones() -> None:
@@ -31,7 +31,7 @@ def test_an_unknown_verb_gets_the_known_ones() -> None:
 
 
 def test_a_verb_that_is_not_installed_gets_one_sentence(monkeypatch) -> None:
-    monkeypatch.setitem(VERBS, "later", Verb("later", "is yet to come"))
+    monkeypatch.setitem(VERBS, "later", Verb("later", "comes with a newer version"))
     with pytest.raises(SystemExit, match="'later' is not part of this installation"):
         main(["later", "a", "b"])
 

@@ -1,4 +1,4 @@
-"""What the card of a fine-tuned checkpoint says, read from the results of its run."""
+"""What the model card of a fine-tuned checkpoint says, read from the results of its run."""
 # mypy: allow-untyped-calls
 
 import os
@@ -6,77 +6,93 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import EvalResult, ModelCard, ModelCardData
+from huggingface_hub import EvalResult, ModelCard
 from transformers.utils.hub import cached_file
 
-from vocabless.saving.model_card import CARD, LICENCE, run_facts
-from vocabless.training.finetuning.glue import GLUE
+from vocabless.saving.card_facts import OWN_LICENSE, CardFacts, run_facts
+from vocabless.saving.model_card import CARD
+from vocabless.training.finetuning.glue import GLUE, GlueTask
 from vocabless.training.finetuning.task_files import GLUE_REPOSITORY
 
-# The Hub's names of measures, where they are others.
+# Our name of a measure → the Hub's name, where they differ.
 METRIC_IDS = {"pearson": "pearsonr", "spearman": "spearmanr"}
 METRIC_IDS |= {
-    f"{kind}_{name}": name for kind in ("micro", "macro", "entity") for name in ("precision", "recall", "f1")
+    f"{average}_{name}": name for average in ("micro", "macro", "entity") for name in ("precision", "recall", "f1")
 }
 
 
-def card_facts(results: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the facts that `write_card` takes, from the `results.json` of a run of `run_glue.py`."""
+def card_facts(results: Mapping[str, Any]) -> CardFacts:
+    """Returns what the card says, from the `results.json` of a run of `run_glue.py`."""
     arguments = results["arguments"]
-    is_own = arguments["train_file"] or arguments["dataset_name"]
-    row = None if is_own else GLUE[results["task"]]
-    name = f"GLUE {row.title}" if row else results["task"]
-    start, measures = str(arguments["model_name_or_path"]), results["measures"]
-    table = [
-        f"| {measure.replace('_', ' ')} | {100 * measures[measure]:.1f} | {100 * floor:.1f} |"
-        for measure, floor in results["floors"].items()
-    ]
-    notes = [f"- {note}." for note in results["footnotes"]]
-    return {
+    glue_task = None if arguments["train_file"] or arguments["dataset_name"] else GLUE[results["task"]]
+    dataset = f"GLUE {glue_task.title}" if glue_task else results["task"]
+    start, from_scratch = str(arguments["model_name_or_path"]), results["from_scratch"]
+    hub_id = GLUE_REPOSITORY if glue_task else arguments["dataset_name"]
+    return CardFacts(
+        kind="fine-tuned",
         **run_facts(results),
-        "kind": "fine-tuned",
-        "start": Path(start).name if os.path.isdir(start) else start,
-        "from_scratch": results["from_scratch"],
-        **({"license": LICENCE} if results["from_scratch"] else _of_start(start)),
-        "language": "en" if row else None,
-        "datasets": [GLUE_REPOSITORY] if row else [arguments["dataset_name"]] if arguments["dataset_name"] else [],
-        "dataset": name,
-        "is_pair": bool(row and len(row.texts) > 1) or arguments["text_pair_column"] is not None,
-        "epochs": f"{results['epochs']:g}",
-        "keeps_best": arguments["load_best_model_at_end"],
-        "batch_size": arguments["per_device_train_batch_size"],
-        "measures": "\n".join(
-            ["In percent; the floor is the best that one and the same answer to everything scores.", "",
-             "| measure | this model | floor |", "|---|--:|--:|", *table, *([""] if notes else []), *notes]
-        ),
-        "eval_results": [_result(measure, measures[measure], name, row, arguments) for measure in results["floors"]],
-    }  # fmt: skip
-
-
-def _result(measure: str, value: float, name: str, row: Any, arguments: Mapping[str, Any]) -> EvalResult:
-    """Returns a measure as the Hub writes it down; the value is that of the results, in the same unit."""
-    plain = measure.removesuffix("_mm")
-    where: dict[str, Any] = {"dataset_type": arguments["dataset_name"] or name}
-    if row:
-        split = tuple(row.splits)[2 if measure.endswith("_mm") else 1]
-        where = {"dataset_type": GLUE_REPOSITORY, "dataset_config": row.name, "dataset_split": split}
-    elif arguments["dataset_config_name"]:
-        where["dataset_config"] = arguments["dataset_config_name"]
-    is_tagging = measure.startswith("entity")
-    return EvalResult(
-        task_type="token-classification" if is_tagging else "text-classification",
-        dataset_name=name,
-        metric_type=METRIC_IDS.get(plain, plain),
-        metric_name=plain.replace("_", " "),
-        metric_value=value,
-        **where,
+        start=Path(start).name if os.path.isdir(start) else start,
+        from_scratch=from_scratch,
+        license=OWN_LICENSE if from_scratch else _license_of(start),
+        base_model=None if from_scratch or os.path.isdir(start) else start,
+        dataset=dataset,
+        datasets=[hub_id] if hub_id else [],
+        language="en" if glue_task else None,
+        is_pair=bool(glue_task and len(glue_task.texts) > 1) or arguments["text_pair_column"] is not None,
+        epochs=results["epochs"],
+        keeps_best=arguments["load_best_model_at_end"],
+        batch_size=arguments["per_device_train_batch_size"],
+        measures=_table(results),
+        eval_results=[
+            _eval_result(measure, results["measures"][measure], dataset, glue_task, arguments)
+            for measure in results["floors"]
+        ],
     )
 
 
-def _of_start(start: str) -> dict[str, Any]:
-    """Returns what a checkpoint hands down to what is trained from it: licence, and its id if it is on the Hub."""
+def _table(results: Mapping[str, Any]) -> str:
+    """Returns a Markdown table of the measures beside the constant baselines, with the footnotes of the run."""
+    lines = [
+        "Scores are multiplied by 100. The constant baseline is the best score of a model that gives the same answer "
+        "to every example.",
+        "",
+        "| measure | this model | constant baseline |",
+        "|---|--:|--:|",
+    ]
+    for measure, baseline in results["floors"].items():
+        score = results["measures"][measure]
+        lines.append(f"| {measure.replace('_', ' ')} | {100 * score:.1f} | {100 * baseline:.1f} |")
+    footnotes = [f"- {footnote}." for footnote in results["footnotes"]]
+    return "\n".join([*lines, "", *footnotes] if footnotes else lines)
+
+
+def _eval_result(
+    measure: str, value: float, dataset: str, glue_task: GlueTask | None, arguments: Mapping[str, Any]
+) -> EvalResult:
+    """Returns a measure as the card's metadata holds it, in the unit of `results.json`."""
+    metric = measure.removesuffix("_mm")
+    source: dict[str, Any] = {"dataset_type": arguments["dataset_name"] or dataset}
+    if glue_task:
+        _, *validation_splits = glue_task.splits  # the first split is train
+        split = validation_splits[1 if measure.endswith("_mm") else 0]
+        source = {"dataset_type": GLUE_REPOSITORY, "dataset_config": glue_task.name, "dataset_split": split}
+    elif arguments["dataset_config_name"]:
+        source["dataset_config"] = arguments["dataset_config_name"]
+    return EvalResult(
+        task_type="token-classification" if measure.startswith("entity") else "text-classification",
+        dataset_name=dataset,
+        metric_type=METRIC_IDS.get(metric, metric),
+        metric_name=metric.replace("_", " "),
+        metric_value=value,
+        **source,
+    )
+
+
+def _license_of(start: str) -> str | None:
+    """Returns the license that the card of a checkpoint names; None if it has no readable card or names none."""
     try:
-        data = ModelCard.load(Path(str(cached_file(start, CARD)))).data
-    except (OSError, ValueError):  # it has no card that can be read
-        data = ModelCardData()
-    return {"license": data.get("license"), **({} if os.path.isdir(start) else {"base_model": start})}
+        card = ModelCard.load(Path(str(cached_file(start, CARD))))
+    except (OSError, ValueError):
+        return None
+    license_id: str | None = card.data.get("license")
+    return license_id
