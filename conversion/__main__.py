@@ -1,4 +1,4 @@
-"""Converts checkpoints: into this family, within it, and out of it.
+"""Converts checkpoints into this family, within it and out of it.
 
     python -m vocabless.conversion hashformer klein9692/hashformer-md5-proj converted/
     python -m vocabless.conversion encoder google-bert/bert-base-uncased words/ --variant hashformer-lsh-proj-base
@@ -6,10 +6,10 @@
     python -m vocabless.conversion onnx runs/mine onnx/
     python -m vocabless.conversion hub runs/mine me/mine --push
 
-`python -m vocabless.conversion VERB --help` explains a verb and its options. SOURCE is a folder or a Hub id, TARGET a
-new or an empty folder; the verb hub knows more.
+`python -m vocabless.conversion VERB --help` explains a verb and its options. SOURCE is a folder or a Hub id. TARGET is
+a new or an empty folder; with `hub … --push` it is a repository.
 """
-# ruff: noqa: T201 (what a command says is its output)
+# ruff: noqa: T201 (a command prints its output)
 
 import argparse
 import importlib
@@ -22,30 +22,49 @@ PROGRAM = "python -m vocabless.conversion"
 
 @dataclass(frozen=True)
 class Verb:
-    """One row of the table: a module with two functions, which is imported only when its verb is asked for.
+    """One row of the table. A new verb is a module in this folder and a row.
 
-    `add_arguments(parser)` declares all that the verb takes, SOURCE and TARGET as well, as `source` and `target`.
-    `run(arguments)` does the work and returns what there is to report, or None; a user's mistake is a ValueError of one
-    sentence.
+    The module has two functions and is imported only for its own verb:
+
+    - `add_arguments(parser)` declares all arguments, SOURCE and TARGET too, as `source` and `target`.
+    - `run(arguments)` does the work and returns a report to print, or None. It raises a ValueError with one sentence
+      for a user's mistake.
+
+    The module's docstring is the description in `VERB --help`.
 
     Attributes:
-        module: its name in this package.
-        help: what it does, a line of `--help`.
-        done: the last line that a conversion prints; `{target}` is TARGET.
+        module: name of the module.
+        help: what the verb does, one line of `--help`.
+        last_line: what the command prints last; `{target}` is TARGET.
     """
 
     module: str
     help: str
-    done: str = "The checkpoint is in {target}."
+    last_line: str = "The checkpoint is in {target}."
 
 
 VERBS = {
-    "hashformer": Verb("hashformer", "the published HashFormers weights → a checkpoint of this family"),
-    "encoder": Verb("encoder", "any Hugging Face encoder → the same encoder without a vocabulary"),
-    "hash-init": Verb("hash_init", "a stock model → the same with a word table that begins as n-gram hashes"),
-    "onnx": Verb("onnx", "a checkpoint of this family → ONNX", "The ONNX model is in {target}."),
+    "hashformer": Verb(
+        module="hashformer",
+        help="convert the published HashFormers weights into a checkpoint of this family",
+    ),
+    "encoder": Verb(
+        module="encoder",
+        help="replace the word embeddings of any Hugging Face encoder with the front end of a variant",
+    ),
+    "hash-init": Verb(
+        module="hash_init",
+        help="initialise the word embeddings of a stock model with n-gram hashes",
+    ),
+    "onnx": Verb(
+        module="onnx",
+        help="export a checkpoint of this family to ONNX",
+        last_line="The ONNX model is in {target}.",
+    ),
     "hub": Verb(
-        "hub", "a checkpoint of this family → its repository, in a folder or on the Hub", "The repository is {target}."
+        module="hub",
+        help="make the repository of a checkpoint of this family, in a folder or on the Hub",
+        last_line="The repository is {target}.",
     ),
 }
 
@@ -61,28 +80,23 @@ def main(argv: list[str] | None = None) -> None:
         sys.exit(f"{PROGRAM}: {' '.join(str(error).split())}")
     if report:
         print(report)
-    print(VERBS[arguments.verb].done.format(target=arguments.target))
+    print(VERBS[arguments.verb].last_line.format(target=arguments.target))
 
 
 def _parser(argv: list[str]) -> tuple[argparse.ArgumentParser, Any]:
-    """Returns the parser, in which only the verb asked for has its options, and that verb's module."""
-    parser = argparse.ArgumentParser(
-        prog=PROGRAM, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True, title="verbs")
-    asked = next((argument for argument in argv if not argument.startswith("-")), None)
-    if asked is not None and asked not in VERBS:
-        raise ValueError(f"unknown verb {asked!r}; choose one of {', '.join(VERBS)}.")
-    module = None
+    """Returns the parser and the module of the verb in `argv`; the parser declares the arguments of this verb only."""
+    chosen = next((argument for argument in argv if not argument.startswith("-")), None)
+    if chosen is not None and chosen not in VERBS:
+        raise ValueError(f"unknown verb {chosen!r}; choose one of {', '.join(VERBS)}.")
+    module: Any = _load(chosen) if chosen else None
+    as_written = argparse.RawDescriptionHelpFormatter  # keeps the line breaks of a docstring
+    parser = argparse.ArgumentParser(prog=PROGRAM, description=__doc__, formatter_class=as_written)
+    subparsers = parser.add_subparsers(dest="verb", metavar="VERB", required=True, title="verbs")
     for name, verb in VERBS.items():
-        module_of_verb = _load(name) if name == asked else None
-        described = module_of_verb.__doc__ if module_of_verb else None
-        one = verbs.add_parser(
-            name, help=verb.help, description=described, formatter_class=argparse.RawDescriptionHelpFormatter
-        )
-        if module_of_verb:
-            module_of_verb.add_arguments(one)
-            module = module_of_verb
+        description = module.__doc__ if name == chosen else None
+        subparser = subparsers.add_parser(name, help=verb.help, description=description, formatter_class=as_written)
+        if name == chosen:
+            module.add_arguments(subparser)
     return parser, module
 
 
@@ -90,7 +104,7 @@ def _load(name: str) -> Any:
     """Returns the module of a verb.
 
     Raises:
-        ValueError: it, or a package that it needs, is not installed.
+        ValueError: the module, or a package that it imports, is not installed.
     """
     module = f"vocabless.conversion.{VERBS[name].module}"
     try:

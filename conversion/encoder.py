@@ -1,17 +1,18 @@
-"""Takes the vocabulary away from an encoder: its layers stay, a variant's front end replaces its word table.
+"""Replaces the word embeddings of an encoder with the front end of a variant.
 
     python -m vocabless.conversion encoder google-bert/bert-base-uncased words/ --variant hashformer-lsh-proj-base
     python -m vocabless.conversion encoder mine/ words/ --variant eelbert-word-tiny --distill texts/ --train_encoder
 
-The encoder's weights are the original's to the bit. The front end is new, so that the model understands nothing at
-first; with --distill it learns from plain text to give each word the state that the original gives it. Of the variant
-only splitter, coder and front end are taken, the encoder's shape stays; where bytes have heads of their own, a block
-has as many bytes as the encoder has heads.
+The weights of the encoder are copied bit for bit. The front end is new, so the model is useless without training:
+--distill trains it on plain text to give each word the hidden states that the original gives it.
+
+The variant gives the splitter, the coder and the front end; the shape of the encoder stays. The elementwise front end
+needs one attention head for each byte, so its block size becomes the number of heads of the encoder.
 """
 # mypy: allow-untyped-calls
 
 from argparse import ArgumentParser, Namespace
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, set_seed
@@ -20,124 +21,139 @@ from vocabless import VocablessModel, VocablessTokenizer, load_config, load_toke
 from vocabless.modeling.stock_encoders import arguments_of
 from vocabless.saving.run_folder import RESULTS, versions, write_json
 from vocabless.saving.stock_models import load_stock_config, load_stock_model, load_stock_tokenizer
-from vocabless.saving.targets import free_folder, write_checkpoint
-from vocabless.training.distillation.recovery import Agreement, Distillation, distill
+from vocabless.saving.targets import check_target, write_converted
+from vocabless.training.distillation.word_states import Agreement, DistillationSettings, distill
 from vocabless.variants import find_variant
 
-LEARNING_RATES = {False: 5e-3, True: 5e-4}  # of the front end alone, of the encoder too
-UNTRAINED = "The front end is untrained: train the model before relying on it, or convert it with `--distill`."
+LEARNING_RATE_OF_FRONT_END = 5e-3
+LEARNING_RATE_OF_ENCODER = 5e-4  # of the whole model, with --train_encoder
+UNTRAINED = "The front end is untrained: train the model before you use it, or convert again with `--distill`."
 
 
 @dataclass(frozen=True)
-class Swapped:
-    """An encoder without its vocabulary.
+class Converted:
+    """An encoder with a new front end.
 
     Attributes:
-        model: whose front end is new.
-        tokenizer: the variant's.
-        kept: how many of the original's tensors it has, bit-equal.
-        dropped: names of those that it has not.
+        model: the model.
+        tokenizer: the tokenizer of the variant.
+        num_kept: number of tensors of the original that the model has, bit-equal.
+        dropped: names of the other tensors of the original.
     """
 
     model: VocablessModel
     tokenizer: VocablessTokenizer
-    kept: int
+    num_kept: int
     dropped: list[str]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declares what the verb takes."""
+    """Declares the arguments of the verb."""
     parser.add_argument(
         "source", metavar="SOURCE", help="folder or Hub id of an encoder that takes inputs_embeds: BERT, RoBERTa, …"
     )
     parser.add_argument("target", metavar="TARGET", help="new or empty folder")
-    parser.add_argument("--variant", required=True, help="see vocabless.list_variants(); its size does not matter")
-    parser.add_argument("--seed", type=int, default=0, help="of the new front end and of training; default 0")
+    parser.add_argument("--variant", required=True, help="see vocabless.list_variants(); its size is ignored")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the new weights and of the training; default 0")
     group = parser.add_argument_group("distillation")
-    group.add_argument("--distill", metavar="TEXT", help="pydocs, a file, folder, glob or Hub data set; default: none")
-    group.add_argument("--text_column", default="text", help="that holds the text, in files with columns; default text")
-    group.add_argument("--train_encoder", action="store_true", help="train the encoder too, not the front end alone")
-    group.add_argument("--max_steps", type=int, default=1000, help="of the optimizer; default 1000")
-    group.add_argument("--learning_rate", type=float, help="peak of AdamW's; default 5e-3, 5e-4 with --train_encoder")
-    group.add_argument("--per_device_train_batch_size", type=int, default=16, help="passages; default 16")
+    group.add_argument(
+        "--distill",
+        metavar="TEXT",
+        help="text to train on: pydocs, a file, folder or glob, or a Hub data set; default: no training",
+    )
+    group.add_argument("--text_column", default="text", help="column of the text, in files with columns; default text")
+    group.add_argument("--train_encoder", action="store_true", help="train the encoder too, not only the front end")
+    group.add_argument("--max_steps", type=int, default=1000, help="steps of the optimizer; default 1000")
+    group.add_argument(
+        "--learning_rate",
+        type=float,
+        help=f"peak learning rate of AdamW; default {LEARNING_RATE_OF_FRONT_END}, with --train_encoder "
+        f"{LEARNING_RATE_OF_ENCODER}",
+    )
+    group.add_argument("--per_device_train_batch_size", type=int, default=16, help="passages per step; default 16")
     group.add_argument("--max_seq_length", type=int, default=64, help="tokens of a passage; default 64")
 
 
 def run(arguments: Namespace) -> str:
-    """Converts, and distils if asked to; returns what was kept, what was dropped, what was learned."""
-    folder = free_folder(arguments.target)
+    """Converts, and distils with --distill; returns a report on the kept and dropped tensors and the training."""
+    folder = check_target(arguments.target)
     find_variant(arguments.variant)
     if arguments.learning_rate is None:
-        arguments.learning_rate = LEARNING_RATES[arguments.train_encoder]
-    empty = build(load_stock_config(arguments.source), arguments.variant, arguments.seed)
-    original, unexpected = load_stock_model(arguments.source, AutoModel)
-    swapped = swap(empty, original, arguments.source, arguments.variant)
-    agreement = _distill(arguments, swapped, original) if arguments.distill is not None else None
-    report = _report(swapped, unexpected, agreement)
-    made = f"The encoder of `{arguments.source}` with the tokenizer and the front end of `{arguments.variant}`."
-    write_checkpoint(folder, swapped.model, swapped.tokenizer, arguments.source, [made, *report])
-    results = {"arguments": vars(arguments), "versions": versions()}
-    write_json(folder / RESULTS, results | ({} if agreement is None else {"cosine": asdict(agreement)}))
+        is_whole = arguments.train_encoder
+        arguments.learning_rate = LEARNING_RATE_OF_ENCODER if is_whole else LEARNING_RATE_OF_FRONT_END
+    model = build(load_stock_config(arguments.source), arguments.variant, arguments.seed)
+    original, unused = load_stock_model(arguments.source, AutoModel)
+    converted = copy_encoder(model, original, arguments.source, arguments.variant)
+    agreement = None if arguments.distill is None else _distill(arguments, converted, original)
+    dropped = ", ".join([*converted.dropped, *unused]) or "none"
+    report = [f"{converted.num_kept} tensors kept, dropped: {dropped}.", str(agreement) if agreement else UNTRAINED]
+    description = f"The encoder of `{arguments.source}` with the tokenizer and the front end of `{arguments.variant}`."
+    write_converted(folder, converted.model, converted.tokenizer, arguments.source, [description, *report])
+    results: dict[str, Any] = {"arguments": vars(arguments), "versions": versions()}
+    if agreement:
+        results["cosine"] = agreement.as_json()
+    write_json(folder / RESULTS, results)
     return "\n".join(report)
 
 
 def build(config: PreTrainedConfig, variant: str, seed: int = 0) -> VocablessModel:
-    """Returns a model with random weights: the encoder of `config` behind the front end of a variant.
+    """Returns a model with random weights: the front end of a variant and the encoder of `config`.
 
     Raises:
-        ValueError: the encoder takes no `inputs_embeds`, or the front end does not fit it.
+        ValueError: the encoder takes no `inputs_embeds`, or the front end does not fit the encoder.
     """
     set_seed(seed)
-    given: dict[str, Any] = {"encoder_config": config, "position_embeddings": True}
-    if find_variant(variant).front_end[0] == "elementwise":
-        given["block_size"] = config.num_attention_heads
-    model: VocablessModel = VocablessModel(load_config(variant, variant=None, **given)).eval()
+    settings: dict[str, Any] = {"encoder_config": config, "position_embeddings": True, "variant": None}
+    front_end, _ = find_variant(variant).front_end
+    if front_end == "elementwise":
+        settings["block_size"] = config.num_attention_heads
+    model: VocablessModel = VocablessModel(load_config(variant, **settings)).eval()
     return model
 
 
-def swap(model: VocablessModel, original: PreTrainedModel, source: str, variant: str) -> Swapped:
-    """Gives `model` the weights of an encoder.
+def copy_encoder(model: VocablessModel, original: PreTrainedModel, source: str, variant: str) -> Converted:
+    """Copies the weights of an encoder into `model`, and loads the tokenizer.
 
     Args:
         model: see `build`.
-        original: the encoder.
-        source: where it came from: a variant over subwords takes its tokenizer for them.
-        variant: whose tokenizer is taken.
+        original: the original encoder.
+        source: where the original came from. A variant over subwords takes its subword tokenizer.
+        variant: name of the variant.
     """
     tensors = original.state_dict()
     kept = {name: tensors[name] for name in model.encoder.state_dict()}
     model.encoder.load_state_dict(kept)
-    row, size = find_variant(variant), model.config.block_size
-    takes = arguments_of(model.encoder)
-    has_types = "token_type_ids" in takes and getattr(original.config, "type_vocab_size", 0) > 1
-    given: dict[str, Any] = {
+    tokenizer = _load_tokenizer(model, source, variant)
+    return Converted(model, tokenizer, len(kept), sorted(set(tensors) - set(kept)))
+
+
+def _load_tokenizer(model: VocablessModel, source: str, variant_name: str) -> VocablessTokenizer:
+    """Returns the tokenizer of a variant with the length, the inputs and the block size of the model."""
+    variant, block_size = find_variant(variant_name), model.config.block_size
+    encoder = model.encoder
+    has_types = "token_type_ids" in arguments_of(encoder) and getattr(encoder.config, "type_vocab_size", 0) > 1
+    settings: dict[str, Any] = {
         "model_max_length": model.max_tokens,
         "model_input_names": ["input_ids", *(["token_type_ids"] if has_types else []), "attention_mask"],
     }
-    if size != row.block_size:
-        given["coder_options"] = {**row.coder[1], "block_size": size}
-        given |= {"splitter_options": {"window": size}} if row.splitter == "bytes" else {}
-    tokenizer = load_tokenizer(variant, subword=source if row.reads_subwords else None, **given)
-    return Swapped(model, tokenizer, len(kept), sorted(set(tensors) - set(kept)))
+    if block_size != variant.block_size:
+        _, coder_options = variant.coder
+        settings["coder_options"] = {**coder_options, "block_size": block_size}
+        if variant.splitter == "bytes":
+            settings["splitter_options"] = {"window": block_size}
+    return load_tokenizer(variant_name, subword=source if variant.reads_subwords else None, **settings)
 
 
-def _distill(arguments: Namespace, swapped: Swapped, original: PreTrainedModel) -> Agreement:
-    settings = Distillation(
-        arguments.distill,
-        arguments.text_column,
-        arguments.train_encoder,
-        arguments.max_steps,
-        arguments.learning_rate,
-        arguments.per_device_train_batch_size,
-        arguments.max_seq_length,
-        arguments.seed,
+def _distill(arguments: Namespace, converted: Converted, original: PreTrainedModel) -> Agreement:
+    settings = DistillationSettings(
+        text=arguments.distill,
+        text_column=arguments.text_column,
+        train_encoder=arguments.train_encoder,
+        max_steps=arguments.max_steps,
+        learning_rate=arguments.learning_rate,
+        batch_size=arguments.per_device_train_batch_size,
+        max_seq_length=arguments.max_seq_length,
+        seed=arguments.seed,
     )
-    teacher = load_stock_tokenizer(arguments.source)
-    return distill(swapped.model, swapped.tokenizer, original, teacher, settings)
-
-
-def _report(swapped: Swapped, unexpected: list[str], agreement: Agreement | None) -> list[str]:
-    lines = [f"{swapped.kept} tensors kept, dropped: {', '.join([*swapped.dropped, *unexpected]) or 'none'}."]
-    if agreement is None:
-        return [*lines, UNTRAINED]
-    return [*lines, str(agreement)]
+    original_tokenizer = load_stock_tokenizer(arguments.source)
+    return distill(converted.model, converted.tokenizer, original, original_tokenizer, settings)

@@ -1,13 +1,17 @@
 """Converts the published HashFormers weights, `klein9692/hashformer-{md5,lsh}-{emb,pool,add,proj}`.
 
-Every tensor is mapped or named as dropped. Theirs and ours differ in three ways, all of them exact:
-- special tokens stand in another order: <s> <pad> </s> <unk> <mask>;
-- the authors add the embedding of 128 zero bits to a special token's row (Pool: the padding row of the codebook, Add:
-  ΣW₂/√128, Proj: nothing, zero bits have no correlation); here it is folded into the row;
-- Pool's codebook has the padding row first.
+    python -m vocabless.conversion hashformer klein9692/hashformer-md5-proj converted/
+    python -m vocabless.conversion hashformer downloaded/ converted/ --coder lsh
 
-MD5 models are the same from text to logits. The authors' LSH reads RoBERTa's BPE pieces and ours character n-grams, so
-an LSH model is exact for the authors' blocks, while the tokenizer beside it writes blocks that it was not trained on.
+Every tensor is either mapped or reported as dropped. The authors' tensors differ from ours in three ways; each
+conversion is exact:
+- Special tokens have another order: <s> <pad> </s> <unk> <mask>.
+- The authors add the embedding of 128 zero bits to the row of a special token. Here the sum is stored in the row. The
+  embedding is the padding row of the codebook for Pool, ΣW₂/√128 for Add and zero for Proj.
+- The codebook of Pool has the padding row first.
+
+MD5 models give the same logits for the same text. The authors' LSH reads the tokens of RoBERTa's BPE; ours reads
+character n-grams. So an LSH model gives the same logits for the authors' blocks, but the tokenizer writes other blocks.
 """
 # mypy: allow-untyped-calls
 
@@ -27,48 +31,51 @@ from vocabless import (
     load_config,
     load_tokenizer,
 )
-from vocabless.saving.sources import check_names, read_checkpoint
-from vocabless.saving.targets import free_folder, write_checkpoint
+from vocabless.saving.checkpoint_files import check_tensor_names, read_config_and_tensors
+from vocabless.saving.targets import check_target, write_converted
 
 CODERS = ("md5", "lsh")
-ORDER = (1, 3, 0, 2, 4)  # the authors' rows of [PAD], [UNK], [CLS], [SEP], [MASK]
-NUM_SPECIAL = len(ORDER)
+SPECIAL_ORDER = (1, 3, 0, 2, 4)  # the authors' rows of [PAD], [UNK], [CLS], [SEP], [MASK]
+NUM_SPECIAL = len(SPECIAL_ORDER)
 EMBEDDINGS = "roberta.embeddings."
 SPECIAL = "special_token_embeddings.weight"
-BODY = {  # their prefix → ours
-    f"{EMBEDDINGS}position_embeddings.": "encoder.embeddings.position_embeddings.",
-    f"{EMBEDDINGS}token_type_embeddings.": "encoder.embeddings.token_type_embeddings.",
-    f"{EMBEDDINGS}LayerNorm.": "encoder.embeddings.LayerNorm.",
-    "roberta.encoder.": "encoder.encoder.",
+# Our prefix of a tensor's name → the authors' prefix. All other names are the same.
+PREFIXES = {
+    "encoder.embeddings.position_embeddings.": f"{EMBEDDINGS}position_embeddings.",
+    "encoder.embeddings.token_type_embeddings.": f"{EMBEDDINGS}token_type_embeddings.",
+    "encoder.embeddings.LayerNorm.": f"{EMBEDDINGS}LayerNorm.",
+    "encoder.encoder.": "roberta.encoder.",
 }
+# The authors' prefix of a tensor that is dropped → the reason.
 DROPPED = {
     f"{EMBEDDINGS}position_ids": "the numbers 0, 1, 2, …",
     "roberta.pooler.": "shuffle-random pre-training does not use it",
 }
+# The entries of the authors' config.json that give the shape of the encoder.
 SHAPE = (
     "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "hidden_act", "hidden_dropout_prob",
     "attention_probs_dropout_prob", "max_position_embeddings", "type_vocab_size", "initializer_range", "layer_norm_eps",
 )  # fmt: skip
 NOTES = {
-    "md5": "The tokenizer writes the authors' blocks: HMAC-MD5 with the key `en` of lower-cased words.",
-    "lsh": "The authors' LSH reads the pieces of RoBERTa's BPE, this tokenizer's reads character n-grams: it writes "
-    "other blocks than those that the model was trained on, so train the model further before relying on it. Given "
-    "the authors' own blocks, the model gives the authors' own outputs.",
+    "md5": "The tokenizer writes the authors' blocks: HMAC-MD5 of lower-cased words with the key `en`.",
+    "lsh": "The tokenizer writes other blocks than those that the model was trained on, because the authors' LSH reads "
+    "the tokens of RoBERTa's BPE and this one reads character n-grams. Train the model further before you use it. For "
+    "the authors' own blocks, the model gives the authors' outputs.",
 }
-PAIRS = "A pair of texts has one separator between them, where the authors put two."
+PAIR_NOTE = "A pair of texts has one separator between the texts; the authors use two."
 
 
 @dataclass(frozen=True)
-class Kind:
-    """One of the authors' four embeddings.
+class FrontEndMap:
+    """How the tensors of one of the authors' four embeddings become the tensors of our front end.
 
     Attributes:
-        tensors: its names under `roberta.embeddings.`, which `fold` takes in this order; the first tells the kind.
-        fold: returns our front end's tensors.
+        names: names of the authors' tensors under `roberta.embeddings.`. Only this embedding has the first one.
+        convert: takes the authors' tensors in this order; returns our tensors by name.
     """
 
-    tensors: tuple[str, ...]
-    fold: Callable[..., dict[str, Tensor]]
+    names: tuple[str, ...]
+    convert: Callable[..., dict[str, Tensor]]
 
 
 @dataclass(frozen=True)
@@ -76,169 +83,197 @@ class Converted:
     """A converted checkpoint.
 
     Attributes:
-        model: with the shuffle-random head, if the source has it.
-        tokenizer: the family's.
-        mapped: how many tensors were taken.
-        dropped: name of each tensor that was not, and why.
+        model: the model, with the shuffle-random head if the source has it.
+        tokenizer: the tokenizer of the variant.
+        num_mapped: number of the authors' tensors that were mapped.
+        dropped: name of each other tensor, and the reason.
     """
 
     model: VocablessModel | VocablessForPreTraining
     tokenizer: VocablessTokenizer
-    mapped: int
+    num_mapped: int
     dropped: dict[str, str]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declares what the verb takes."""
+    """Declares the arguments of the verb."""
     parser.add_argument(
-        "source", help="Hub id, or a folder with config.json and pytorch_model.bin or model.safetensors"
+        "source",
+        metavar="SOURCE",
+        help="Hub id, or a folder with config.json and pytorch_model.bin or model.safetensors",
     )
     parser.add_argument("target", metavar="TARGET", help="new or empty folder")
-    parser.add_argument("--coder", choices=CODERS, help="hash of the words; default: the one that SOURCE names")
+    parser.add_argument("--coder", choices=CODERS, help="hash of the words; default: the one in the name of SOURCE")
 
 
 def run(arguments: Namespace) -> str:
-    """Converts; returns what was mapped and what was dropped."""
-    folder = free_folder(arguments.target)
-    coder = arguments.coder or _coder_named(arguments.source)
-    config, tensors = read_checkpoint(arguments.source)
+    """Converts; returns a report on the mapped and the dropped tensors."""
+    folder = check_target(arguments.target)
+    coder = arguments.coder or _coder_in_name(arguments.source)
+    config, tensors = read_config_and_tensors(arguments.source)
     converted = convert(config, tensors, coder, arguments.source)
-    report = [_report(converted), NOTES[coder], PAIRS]
-    made = f"`{arguments.source}`, published weights of HashFormers, as a checkpoint of the vocabless family."
-    write_checkpoint(folder, converted.model, converted.tokenizer, arguments.source, [made, *report])
+    report = [_report(converted), NOTES[coder], PAIR_NOTE]
+    description = f"`{arguments.source}`, published weights of HashFormers, as a checkpoint of the vocabless family."
+    write_converted(folder, converted.model, converted.tokenizer, arguments.source, [description, *report])
     return "\n".join(report)
 
 
 def convert(config: dict[str, Any], tensors: dict[str, Tensor], coder: str, source: str = "") -> Converted:
-    """Returns a checkpoint of the authors as one of this family.
+    """Returns one of the authors' checkpoints as a checkpoint of this family.
 
     Args:
-        config: their configuration.
-        tensors: their state dict.
-        coder: `md5` or `lsh`, which their tensors do not tell.
-        source: its name, for errors.
+        config: the authors' configuration.
+        tensors: the authors' state dict.
+        coder: `md5` or `lsh`; the tensors do not show which one was used.
+        source: name of the checkpoint, for error messages.
 
     Raises:
-        ValueError: tensors are missing, unexpected or of another shape than the configuration says.
+        ValueError: tensors are missing or unexpected, or their shapes do not match the configuration.
     """
-    if not any(name.startswith("roberta.") for name in tensors):  # saved without a head
+    if not any(name.startswith("roberta.") for name in tensors):  # the checkpoint was saved without a head
         tensors = {f"roberta.{name}": tensor for name, tensor in tensors.items()}
     kind = _kind_of(tensors, source)
-    front_end = [EMBEDDINGS + name for name in KINDS[kind].tensors]
     model, tokenizer = _build(kind, coder, config, tensors)
-    expected = {name: tensor.shape for name, tensor in model.state_dict().items()}
-    names = {ours: _their_name(ours) for ours in expected if "front_end." not in ours}
-    dropped = {name: why for name in tensors for start, why in DROPPED.items() if name.startswith(start)}
-    needed = {*names.values(), *front_end}
-    check_names(source, sorted(needed - set(tensors)), sorted(set(tensors) - needed - set(dropped)))
+    shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
 
-    folded = _fold(KINDS[kind], {name: tensors[name].float() for name in front_end}, source)
-    place = "front_end." if isinstance(model, VocablessModel) else "vocabless.front_end."
-    mapped = {place + name: tensor for name, tensor in folded.items()}
-    for ours, theirs in tqdm(names.items(), desc="Mapping tensors", unit="tensor"):
-        mapped[ours] = tensors[theirs].float()
-    _check_shapes(mapped, expected, names, source)
+    front_end_names = [EMBEDDINGS + name for name in FRONT_ENDS[kind].names]
+    their_names = {name: _their_name(name) for name in shapes if "front_end." not in name}  # ours → theirs
+    dropped = {name: why for name in tensors for prefix, why in DROPPED.items() if name.startswith(prefix)}
+    needed = {*their_names.values(), *front_end_names}
+    check_tensor_names(source, sorted(needed - set(tensors)), sorted(set(tensors) - needed - set(dropped)))
+
+    mapped = _map_front_end(kind, {name: tensors[name].float() for name in front_end_names}, source)
+    if not isinstance(model, VocablessModel):
+        mapped = {f"vocabless.{name}": tensor for name, tensor in mapped.items()}
+    for name, their_name in tqdm(their_names.items(), desc="Mapping tensors", unit="tensor"):
+        mapped[name] = tensors[their_name].float()
+    _check_shapes(mapped, shapes, their_names, source)
     model.load_state_dict(mapped)
     return Converted(model, tokenizer, len(needed), dropped)
 
 
-def _check_shapes(
-    mapped: dict[str, Tensor], expected: dict[str, torch.Size], names: dict[str, str], source: str
-) -> None:
-    for ours, shape in expected.items():
-        if mapped[ours].shape != shape:
-            raise ValueError(
-                f"{names.get(ours, ours)} of {source!r} makes {tuple(mapped[ours].shape)}, but its config.json asks "
-                f"for {tuple(shape)}; give the configuration that belongs to these weights."
-            )
-
-
-def _coder_named(source: str) -> str:
-    named = [coder for coder in CODERS if coder in source.lower()]
-    if len(named) != 1:
-        raise ValueError(
-            f"{source!r} does not say which hash it was trained on; give --coder {' or --coder '.join(CODERS)}."
-        )
-    return named[0]
+def _coder_in_name(source: str) -> str:
+    coders = [coder for coder in CODERS if coder in source.lower()]
+    if len(coders) != 1:
+        raise ValueError(f"the name {source!r} does not show the hash; give --coder {' or --coder '.join(CODERS)}.")
+    return coders[0]
 
 
 def _kind_of(tensors: dict[str, Tensor], source: str) -> str:
-    found = [name for name, kind in KINDS.items() if EMBEDDINGS + kind.tensors[0] in tensors]
-    if len(found) != 1:
-        known = ", ".join(EMBEDDINGS + kind.tensors[0] for kind in KINDS.values())
+    """Returns which of the authors' embeddings the tensors hold, a key of `FRONT_ENDS`."""
+    first_names = {kind: EMBEDDINGS + front_end.names[0] for kind, front_end in FRONT_ENDS.items()}
+    kinds = [kind for kind, name in first_names.items() if name in tensors]
+    if len(kinds) != 1:
         raise ValueError(
-            f"{source!r} is no HashFormer: of {known} it has {len(found)}, not one; give a checkpoint of its authors."
+            f"{source!r} is not a HashFormer: it must have exactly one of {', '.join(first_names.values())}, but has "
+            f"{len(kinds)}; give a checkpoint of the authors."
         )
-    return found[0]
+    return kinds[0]
 
 
 def _build(
     kind: str, coder: str, config: dict[str, Any], tensors: dict[str, Tensor]
 ) -> tuple[VocablessModel | VocablessForPreTraining, VocablessTokenizer]:
-    """Returns a model, with random weights, and a tokenizer for tensors of that kind."""
-    encoder = {name: config[name] for name in SHAPE if name in config}
-    encoder |= {"model_type": "roberta", "pad_token_id": 1}  # positions are counted from 2
-    row, reads, writes = f"hashformer-{coder}-{kind}-base", {}, {}
+    """Returns a model with random weights, and its tokenizer, for the authors' configuration and tensors."""
+    encoder_config = {name: config[name] for name in SHAPE if name in config}
+    encoder_config |= {"model_type": "roberta", "pad_token_id": 1}  # RoBERTa counts positions from pad_token_id + 1
+    variant, front_end_options, coder_options = f"hashformer-{coder}-{kind}-base", {}, {}
     if kind == "emb":
-        buckets = len(tensors[f"{EMBEDDINGS}word_embeddings.weight"]) - NUM_SPECIAL
-        row = f"hashformer-{coder}-{'emb1k' if buckets == 1_033 else 'emb50k'}-base"
-        reads = {"num_buckets": buckets}
-        writes = {"num_hyperplanes": buckets} if coder == "lsh" else {}
-    tokenizer = load_tokenizer(row, coder_options=writes)
-    model_config = load_config(row, encoder_config=encoder, front_end_options=reads, block_size=tokenizer.block_size)
+        num_buckets = len(tensors[f"{EMBEDDINGS}word_embeddings.weight"]) - NUM_SPECIAL
+        variant = f"hashformer-{coder}-{'emb1k' if num_buckets == 1_033 else 'emb50k'}-base"
+        front_end_options = {"num_buckets": num_buckets}
+        coder_options = {"num_hyperplanes": num_buckets} if coder == "lsh" else {}
+    tokenizer = load_tokenizer(variant, coder_options=coder_options)
+    model_config = load_config(
+        variant,
+        encoder_config=encoder_config,
+        front_end_options=front_end_options,
+        block_size=tokenizer.block_size,
+    )
     model = VocablessForPreTraining(model_config) if "dense.weight" in tensors else VocablessModel(model_config)
     tokenizer.model_max_length = model.base_model.max_tokens
     return model.eval(), tokenizer
 
 
-def _their_name(ours: str) -> str:
-    ours = ours.removeprefix("vocabless.")
-    theirs = next((start for start, place in BODY.items() if ours.startswith(place)), "")
-    return theirs + ours.removeprefix(BODY.get(theirs, ""))
+def _their_name(name: str) -> str:
+    """Returns the authors' name of one of our tensors.
+
+    >>> _their_name("vocabless.encoder.encoder.layer.0.output.dense.bias")
+    'roberta.encoder.layer.0.output.dense.bias'
+    """
+    name = name.removeprefix("vocabless.")
+    for our_prefix, their_prefix in PREFIXES.items():
+        if name.startswith(our_prefix):
+            return their_prefix + name.removeprefix(our_prefix)
+    return name
 
 
-def _fold(kind: Kind, tensors: dict[str, Tensor], source: str) -> dict[str, Tensor]:
+def _map_front_end(kind: str, tensors: dict[str, Tensor], source: str) -> dict[str, Tensor]:
+    """Returns the tensors of our front end by their names in a base model."""
     try:
-        return kind.fold(*tensors.values())
+        ours = FRONT_ENDS[kind].convert(*tensors.values())
     except (RuntimeError, IndexError) as error:
         shapes = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in tensors.items())
-        raise ValueError(f"the shapes in {source!r} do not belong together: {shapes}; fetch it again.") from error
+        raise ValueError(f"the shapes in {source!r} do not fit together: {shapes}; download it again.") from error
+    return {f"front_end.{name}": tensor for name, tensor in ours.items()}
 
 
-def _rows(special: Tensor, constant: Tensor | float = 0.0) -> Tensor:
-    """Returns the rows of token kinds, (6, D): a special token's with the constant that the authors add to it."""
-    return torch.cat([special[list(ORDER)] + constant, special[NUM_SPECIAL:]])
+def _check_shapes(
+    mapped: dict[str, Tensor], shapes: dict[str, torch.Size], their_names: dict[str, str], source: str
+) -> None:
+    """Checks that each mapped tensor has the shape that the configuration gives it."""
+    for name, shape in shapes.items():
+        if mapped[name].shape != shape:
+            raise ValueError(
+                f"{their_names.get(name, name)} of {source!r} has the shape {tuple(mapped[name].shape)}, but its "
+                f"config.json needs {tuple(shape)}; give the configuration of these weights."
+            )
 
 
-def _emb(words: Tensor) -> dict[str, Tensor]:
-    return {"embeddings.weight": _rows(words)}
+def _token_kinds(special: Tensor, zero_bits: Tensor | float = 0.0) -> Tensor:
+    """Returns the rows of the special tokens in our order, then the authors' other rows unchanged, (6, D).
+
+    Args:
+        special: the authors' rows, (6, D): five special tokens and the row of all ordinary tokens. For Emb, the rows of
+            the special tokens and of the buckets.
+        zero_bits: the embedding of 128 zero bits, (D,), which the authors add to the special tokens.
+    """
+    return torch.cat([special[list(SPECIAL_ORDER)] + zero_bits, special[NUM_SPECIAL:]])
 
 
-def _pool(components: Tensor, weights: Tensor, special: Tensor) -> dict[str, Tensor]:
-    rows = _rows(special, components[0])  # the 13 weights of a column sum to one
-    return {"token_kinds.weight": rows, "codebook.weight": components[1:].clone(), "weights": weights}
+def _convert_emb(words: Tensor) -> dict[str, Tensor]:
+    return {"embeddings.weight": _token_kinds(words)}
 
 
-def _add(ones: Tensor, zeros: Tensor, special: Tensor) -> dict[str, Tensor]:
-    rows = _rows(special, zeros.sum(dim=1) / zeros.shape[1] ** 0.5)
-    return {"token_kinds.weight": rows, "bit_vectors": torch.stack([zeros.T, ones.T], dim=1)}
+def _convert_pool(components: Tensor, weights: Tensor, special: Tensor) -> dict[str, Tensor]:
+    token_kinds = _token_kinds(special, components[0])  # 13 times the padding row, with weights that sum to 1
+    return {"token_kinds.weight": token_kinds, "codebook.weight": components[1:].clone(), "weights": weights}
 
 
-def _proj(weight: Tensor, special: Tensor) -> dict[str, Tensor]:
-    return {"token_kinds.weight": _rows(special), "weight": weight}
+def _convert_add(ones: Tensor, zeros: Tensor, special: Tensor) -> dict[str, Tensor]:
+    token_kinds = _token_kinds(special, zeros.sum(dim=1) / zeros.shape[1] ** 0.5)
+    return {"token_kinds.weight": token_kinds, "bit_vectors": torch.stack([zeros.T, ones.T], dim=1)}
+
+
+def _convert_proj(weight: Tensor, special: Tensor) -> dict[str, Tensor]:
+    return {"token_kinds.weight": _token_kinds(special), "weight": weight}
 
 
 def _report(converted: Converted) -> str:
-    reasons: dict[str, list[str]] = {}
+    names_of_reason: dict[str, list[str]] = {}
     for name, reason in converted.dropped.items():
-        reasons.setdefault(reason, []).append(name)
-    lines = [f"dropped ({reason}): {', '.join(names)}" for reason, names in reasons.items()] or ["none dropped"]
-    return "\n".join([f"{converted.mapped} tensors mapped, {len(converted.dropped)} dropped", *lines])
+        names_of_reason.setdefault(reason, []).append(name)
+    return "\n".join(
+        [
+            f"{converted.num_mapped} tensors mapped, {len(converted.dropped)} dropped",
+            *(f"dropped ({reason}): {', '.join(names)}" for reason, names in names_of_reason.items()),
+        ]
+    )
 
 
-KINDS = {
-    "emb": Kind(("word_embeddings.weight",), _emb),
-    "pool": Kind(("component_embeddings.weight", "adaptive_weights", SPECIAL), _pool),
-    "add": Kind(("proj_mat_1.weight", "proj_mat_2.weight", SPECIAL), _add),
-    "proj": Kind(("proj_mat.weight", SPECIAL), _proj),
+FRONT_ENDS = {
+    "emb": FrontEndMap(names=("word_embeddings.weight",), convert=_convert_emb),
+    "pool": FrontEndMap(names=("component_embeddings.weight", "adaptive_weights", SPECIAL), convert=_convert_pool),
+    "add": FrontEndMap(names=("proj_mat_1.weight", "proj_mat_2.weight", SPECIAL), convert=_convert_add),
+    "proj": FrontEndMap(names=("proj_mat.weight", SPECIAL), convert=_convert_proj),
 }

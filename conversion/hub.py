@@ -1,12 +1,12 @@
-"""Makes the whole repository of a checkpoint of this family, and with --push uploads it to the Hub.
+"""Makes the complete repository of a checkpoint of this family; with --push, uploads it to the Hub.
 
     python -m vocabless.conversion hub runs/my-classifier repository/
     python -m vocabless.conversion hub runs/my-classifier me/my-classifier --push
     python -m vocabless.conversion hub ewe-bert-tiny me/fresh --push --private
 
-Weights as safetensors, bit by bit those of SOURCE, the code that travels, the tokenizer, the records of its run and a
-model card; SOURCE's own README.md is kept. Before anything is uploaded, the repository is loaded in a process without
-this package and must give the same numbers.
+The repository holds the weights of SOURCE as safetensors, bit for bit, the code, the tokenizer, the records of the run
+and a model card. If SOURCE has a README.md, it is kept as the card. Before anything is written or uploaded, the
+repository is loaded in a process that cannot import this package and must give the same numbers.
 """
 # mypy: allow-untyped-calls
 
@@ -15,54 +15,57 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from transformers import PreTrainedModel, set_seed
 from transformers.utils.hub import cached_file
 
 from vocabless import VocablessModel, VocablessTokenizer, load_config, load_tokenizer
+from vocabless.saving.card_facts import RANDOM_WEIGHTS, UNKNOWN_TRAINING, CardFacts
 from vocabless.saving.checkpoint import load_checkpoint, loads_without_package, save_checkpoint
-from vocabless.saving.model_card import CARD, RANDOM, UNKNOWN, write_card
+from vocabless.saving.model_card import CARD, write_card
 from vocabless.saving.run_folder import ARGUMENTS, RESULTS
-from vocabless.saving.targets import free_folder
+from vocabless.saving.targets import check_target
 from vocabless.saving.uploads import check_upload, upload
 from vocabless.training.finetuning import card as finetuning_card
 from vocabless.training.pretraining import card as pretraining_card
 from vocabless.variants import VARIANTS
 
-COMES_ALONG = (CARD, ARGUMENTS, RESULTS)
+COPIED_FILES = (CARD, ARGUMENTS, RESULTS)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares what the verb takes."""
+    """Declares the arguments of the verb."""
     parser.add_argument(
         "source",
         metavar="SOURCE",
-        help="a folder or Hub id of a checkpoint of this family, or the name of a variant, for random weights",
+        help="folder or Hub id of a checkpoint of this family; or the name of a variant, for random weights",
     )
     parser.add_argument(
-        "target", metavar="TARGET", help="a new or empty folder; with --push the repository, name or owner/name"
+        "target", metavar="TARGET", help="new or empty folder; with --push the repository, name or owner/name"
     )
-    parser.add_argument("--push", action="store_true", help="upload to the Hub; nothing stays in a folder")
-    parser.add_argument("--exist_ok", action="store_true", help="commit a new version where the repository holds files")
+    parser.add_argument("--push", action="store_true", help="upload to the Hub; no folder is written")
+    parser.add_argument("--exist_ok", action="store_true", help="commit a new version if the repository holds files")
     parser.add_argument("--private", action="store_true", help="make a new repository private")
-    parser.add_argument("--commit_message", default="Add the model", help="default: Add the model")
-    parser.add_argument("--subword", help="of a variant over subwords: tokenizer.json, folder or Hub id")
+    parser.add_argument("--commit_message", default="Add the model", help="message of the commit; default %(default)s")
+    parser.add_argument(
+        "--subword",
+        help="subword tokenizer of a variant that reads subwords: a tokenizer.json, a folder or a Hub id; default: "
+        "the variant's own",
+    )
 
 
 def run(arguments: argparse.Namespace) -> str | None:
-    """Writes or uploads; returns the address of what was uploaded.
+    """Writes the repository into a folder, or uploads it and returns its address.
 
     Raises:
-        ValueError: a SOURCE that is not whole or not of this family, a TARGET that is taken, no token, no network.
+        ValueError: SOURCE is not complete or not of this family; TARGET is not empty; there is no token or no network.
     """
     target = arguments.target
     if arguments.push:
         repo_id = check_upload(target, replace=arguments.exist_ok)
     else:
-        free_folder(target)
+        check_target(target)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / Path(target).name
         folder.mkdir()
@@ -74,53 +77,54 @@ def run(arguments: argparse.Namespace) -> str | None:
 
 
 def write_repository(source: str, folder: Path, subword: str | None = None) -> None:
-    """Writes a whole repository, and proves that it loads where this package is absent.
+    """Writes a complete repository, and checks that it loads in a process that cannot import this package.
 
     Args:
-        source: a folder, a Hub id or a variant.
-        folder: is there and empty.
+        source: a folder, a Hub id or the name of a variant.
+        folder: an existing, empty folder.
         subword: see `load_tokenizer`.
 
     Raises:
-        ValueError: what `load_checkpoint` and `load_tokenizer` refuse, or a repository that does not load.
+        ValueError: see `load_checkpoint` and `load_tokenizer`; or the repository does not load, or gives other numbers.
     """
     if source in VARIANTS and not os.path.isdir(source):
-        model, tokenizer = _fresh(source, subword)
+        model, tokenizer = _random_weights(source, subword)
         save_checkpoint(model, tokenizer, folder)
-        write_card(folder, model, tokenizer.block_size, RANDOM)
+        write_card(folder, model, tokenizer.block_size, RANDOM_WEIGHTS)
     else:
         model, tokenizer = load_checkpoint(source)
         save_checkpoint(model, tokenizer, folder)
-        for name in COMES_ALONG:
+        for name in COPIED_FILES:
             _copy(source, name, folder)
         if not (folder / CARD).is_file():
             write_card(folder, model, tokenizer.block_size, read_card_facts(folder))
     try:
-        same = loads_without_package(model, tokenizer, folder)
+        is_equal = loads_without_package(model, tokenizer, folder)
     except RuntimeError as error:
         raise ValueError(str(error)) from error
-    if not same:
-        raise ValueError(f"what was made of {source!r} gives other numbers without this package; nothing was written.")
+    if not is_equal:
+        raise ValueError(f"the repository of {source!r} gives other numbers without this package; it was not written.")
 
 
-def _fresh(variant: str, subword: str | None) -> tuple[PreTrainedModel, VocablessTokenizer]:
-    set_seed(0)
-    return VocablessModel(load_config(variant)), load_tokenizer(variant, subword)
-
-
-def read_card_facts(folder: Path) -> Mapping[str, Any]:
-    """Returns what the results of the run that made the checkpoint say of it, if it came with any."""
+def read_card_facts(folder: Path) -> CardFacts:
+    """Returns what the card says about the training, from the `results.json` of the folder if it has one."""
     file = folder / RESULTS
     results = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     if "floors" in results:
         return finetuning_card.card_facts(results)
     if "objective" in results:
         return pretraining_card.card_facts(results)
-    return UNKNOWN
+    return UNKNOWN_TRAINING
+
+
+def _random_weights(variant: str, subword: str | None) -> tuple[PreTrainedModel, VocablessTokenizer]:
+    set_seed(0)
+    return VocablessModel(load_config(variant)), load_tokenizer(variant, subword)
 
 
 def _copy(source: str, name: str, folder: Path) -> None:
+    """Copies a file of a checkpoint; does nothing if the checkpoint does not have it."""
     try:
         shutil.copyfile(str(cached_file(source, name)), folder / name)
-    except OSError:  # it has none
+    except OSError:
         pass

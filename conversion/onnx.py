@@ -1,10 +1,10 @@
-"""Exports a checkpoint of this family, with any head, to ONNX: blocks in, the head's outputs out.
+"""Exports a checkpoint of this family, with any head, to ONNX. The graph reads blocks and gives the head's outputs.
 
     python -m vocabless.conversion onnx runs/mine onnx/
     python -m vocabless.conversion onnx runs/mine onnx/ --int8
 
-TARGET gets model.onnx, with --int8 model_int8.onnx as well, and inference.json: what turns texts into blocks and
-outputs into labels. Each file is compared with the model before it is left there.
+TARGET gets model.onnx and inference.json, and with --int8 model_int8.onnx too. inference.json holds the settings that
+turn texts into blocks and outputs into labels. The files are compared with the model before they are written to TARGET.
 """
 # mypy: allow-untyped-calls
 
@@ -23,33 +23,33 @@ from vocabless.conversion.onnx_export.parity import Difference, differences, lat
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.run_folder import write_json
-from vocabless.saving.targets import free_folder
+from vocabless.saving.targets import check_target
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
-TOLERANCE = 1e-4  # of fp32, in units of the largest output, or of 1 if that is smaller
+TOLERANCE = 1e-4  # largest difference in fp32, relative to the largest output, or absolute if no output is above 1
 MODEL, MODEL_INT8, SETTINGS = "model.onnx", "model_int8.onnx", "inference.json"
 LABELLED = ("VocablessForSequenceClassification", "VocablessForTokenClassification")
 REQUIRED = ("onnx", "onnxruntime", "onnxscript")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares what the verb takes."""
-    parser.add_argument("source", metavar="SOURCE", help="a folder or Hub id of a checkpoint of this family")
-    parser.add_argument("target", metavar="TARGET", help="the folder to write, a new or an empty one")
+    """Declares the arguments of the verb."""
+    parser.add_argument("source", metavar="SOURCE", help="folder or Hub id of a checkpoint of this family")
+    parser.add_argument("target", metavar="TARGET", help="new or empty folder")
     parser.add_argument("--int8", action="store_true", help="also write model_int8.onnx, with 8-bit weights")
 
 
 def run(arguments: argparse.Namespace) -> str:
-    """Exports; returns sizes, differences and latencies.
+    """Exports; returns a report on differences, sizes and latencies.
 
     Raises:
-        ValueError: a missing requirement, a checkpoint that is none of this family, a target that is not empty, an
-            encoder without a dynamic graph, or a graph that differs from the model.
+        ValueError: a required package is missing, SOURCE is not a checkpoint of this family, TARGET is not empty, the
+            encoder has no dynamic graph, or the graph differs from the model.
     """
     missing = [name for name in REQUIRED if importlib.util.find_spec(name) is None]
     if missing:
         raise ValueError(f"the verb 'onnx' needs {' and '.join(missing)}; pip install 'vocabless[onnx]'.")
-    folder = free_folder(arguments.target)
+    folder = check_target(arguments.target)
     model, tokenizer = load_checkpoint(arguments.source)
     model = model.float()
     folder.mkdir(parents=True, exist_ok=True)
@@ -78,22 +78,27 @@ def write_graphs(model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: 
 
 
 def check(model: PreTrainedModel, tokenizer: VocablessTokenizer, files: list[Path]) -> str:
-    """Compares the files with the model; returns the report.
+    """Compares the files with the model; returns a report in Markdown.
 
     Raises:
         ValueError: the first file, fp32, differs by more than `TOLERANCE`.
     """
     sessions = [session_of(file, torch.get_num_threads()) for file in files]
     inputs = probes(model, tokenizer)
-    found = [differences(model, session, inputs) for session in sessions]
-    for difference in found[0]:
+    differences_of_file = {
+        file.name: differences(model, session, inputs) for file, session in zip(files, sessions, strict=True)
+    }
+    for difference in differences_of_file[files[0].name]:
         limit = TOLERANCE * max(1.0, difference.largest_output)
-        if not difference.maximum <= limit:
+        if not difference.maximum <= limit:  # also true for NaN
             raise ValueError(
                 f"the graph differs from the model by {difference.maximum:.1e} on {difference.inputs}, more than "
                 f"{limit:.1e}; nothing was written. Try other versions of torch and onnxruntime."
             )
-    return "\n".join([*_difference_table(files, found), "", *_size_table(model, tokenizer, files, sessions)])
+    size_of_side = {"torch, eager": sum(t.numel() * t.element_size() for t in model.state_dict().values())}
+    size_of_side |= {file.name: file.stat().st_size for file in files}
+    milliseconds = latencies(model, tokenizer, sessions)
+    return "\n".join([*_difference_table(differences_of_file), "", *_size_table(size_of_side, milliseconds)])
 
 
 def write_settings(model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: Path) -> None:
@@ -117,31 +122,33 @@ def write_settings(model: PreTrainedModel, tokenizer: VocablessTokenizer, folder
     write_json(folder / SETTINGS, settings)
 
 
-def _difference_table(files: list[Path], found: list[list[Difference]]) -> list[str]:
+def _difference_table(differences_of_file: dict[str, list[Difference]]) -> list[str]:
     lines = [
         "| file | inputs | largest output | largest difference | mean difference | same choices |",
         "|---|---|--:|--:|--:|--:|",
     ]
-    for file, rows in zip(files, found, strict=True):
-        for row in rows:
-            same = "–" if row.same_choices is None else f"{100 * row.same_choices:.1f} %"
-            figures = f"{row.largest_output:.3g} | {row.maximum:.1e} | {row.mean:.1e} | {same}"
-            lines.append(f"| {file.name} | {row.inputs} | {figures} |")
+    for file, file_differences in differences_of_file.items():
+        for difference in file_differences:
+            share = difference.same_choices
+            same = "–" if share is None else f"{100 * share:.1f} %"
+            numbers = f"{difference.largest_output:.3g} | {difference.maximum:.1e} | {difference.mean:.1e} | {same}"
+            lines.append(f"| {file} | {difference.inputs} | {numbers} |")
     return lines
 
 
-def _size_table(
-    model: PreTrainedModel, tokenizer: VocablessTokenizer, files: list[Path], sessions: list[Any]
-) -> list[str]:
-    taken = latencies(model, tokenizer, sessions)
-    stored = sum(tensor.numel() * tensor.element_size() for tensor in model.state_dict().values())
-    sizes = [("torch, eager", stored), *((file.name, file.stat().st_size) for file in files)]
+def _size_table(size_of_side: dict[str, int], milliseconds: dict[str, list[float]]) -> list[str]:
+    """Returns a table with a line for each side.
+
+    Args:
+        size_of_side: bytes of the model and of each file.
+        milliseconds: shape of the inputs → latency of each side, in the same order.
+    """
     threads = torch.get_num_threads()
     lines = [
-        f"| {threads} thread{'s' * (threads > 1)} | size | {' | '.join(f'{shape}, ms' for shape in taken)} |",
-        f"|---|--:|{'--:|' * len(taken)}",
+        f"| {threads} thread{'s' * (threads > 1)} | size | {' | '.join(f'{shape}, ms' for shape in milliseconds)} |",
+        f"|---|--:|{'--:|' * len(milliseconds)}",
     ]
-    for side, (name, size) in enumerate(sizes):
-        figures = " | ".join(f"{medians[side]:.2f}" for medians in taken.values())
-        lines.append(f"| {name} | {size / 1e6:.3f} MB | {figures} |")
+    for side, (name, size) in enumerate(size_of_side.items()):
+        latency_cells = " | ".join(f"{medians[side]:.2f}" for medians in milliseconds.values())
+        lines.append(f"| {name} | {size / 1e6:.3f} MB | {latency_cells} |")
     return lines

@@ -1,1 +1,1 @@
-"""Writing a checkpoint folder, proving that it loads, describing it and uploading it."""
+"""Checkpoint folders: write them, check that they load without this package, describe them and upload them."""

@@ -1,4 +1,4 @@
-"""Self-contained checkpoint folders: weights, code and tokenizer, and the proof that they load without this package."""
+"""Self-contained checkpoint folders: weights, code and tokenizer. Checks that a folder loads without this package."""
 # mypy: allow-untyped-calls
 
 import json
@@ -16,13 +16,13 @@ from transformers.utils.hub import cached_file
 
 import vocabless
 from vocabless.modeling.configuration_vocabless import AUTO_MAP, VocablessConfig
-from vocabless.saving.sources import check_names, read_checkpoint
+from vocabless.saving.checkpoint_files import check_tensor_names, read_config_and_tensors
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.variants import VARIANTS
 
-HEADS = tuple(path.split(".")[1] for name, path in AUTO_MAP.items() if name != "AutoConfig")
-SECONDS = 600  # that loading in another process may take
-PROBE = "A folder that loads anywhere needs no package beside it."
+MODEL_CLASSES = tuple(path.split(".")[1] for name, path in AUTO_MAP.items() if name != "AutoConfig")
+LOAD_TIMEOUT_SECONDS = 600  # for loading in another process
+EXAMPLE_TEXT = "A folder that loads anywhere needs no package beside it."
 
 # The first lines of a program that cannot import `vocabless`.
 WITHOUT_PACKAGE = """
@@ -36,16 +36,16 @@ class Absent:
 sys.meta_path.insert(0, Absent())
 """
 
-# Prints what the probe gives, as numbers that survive the way.
-_BARE = (
+# Prints the model's first output on a text as JSON. The numbers are doubles, which JSON keeps exactly.
+_PRINT_OUTPUT = (
     WITHOUT_PACKAGE
     + """
 import torch, transformers
-folder, auto_class, probe = sys.argv[1:]
+folder, auto_class, text = sys.argv[1:]
 tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
 model = getattr(transformers, auto_class).from_pretrained(folder, trust_remote_code=True).eval()
 with torch.no_grad():
-    print(json.dumps(model(**tokenizer(probe, return_tensors="pt"))[0].double().tolist()))
+    print(json.dumps(model(**tokenizer(text, return_tensors="pt"))[0].double().tolist()))
 """
 )
 
@@ -56,13 +56,16 @@ def save_checkpoint(
     folder: str | os.PathLike[str],
     state_dict: dict[str, Any] | None = None,
 ) -> None:
-    """Writes weights (safetensors), code and tokenizer into `folder`; files are replaced whole, weights last.
+    """Writes weights (safetensors), code and tokenizer into `folder`.
+
+    The files are written into a temporary folder first and then moved, the weights last. So an interrupted call leaves
+    no partial file, and a folder with new weights has all other files.
 
     Args:
-        model: of the family, or a stock one.
-        tokenizer: its own.
-        folder: exists.
-        state_dict: the weights, if the model itself does not hold them whole (FSDP, DeepSpeed).
+        model: a model of this family, or a stock model.
+        tokenizer: the model's tokenizer.
+        folder: an existing folder; files of the same names are replaced.
+        state_dict: all weights, if `model` itself holds only a part of them (FSDP, DeepSpeed).
     """
     with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as temporary:
         model.save_pretrained(temporary, state_dict=state_dict)
@@ -72,85 +75,93 @@ def save_checkpoint(
 
 
 def load_checkpoint(source: str) -> tuple[PreTrainedModel, VocablessTokenizer]:
-    """Returns the model of a checkpoint under its own head, with the very tensors of the file, and its tokenizer.
+    """Returns the model of a checkpoint, with the head that it was saved with, and its tokenizer.
+
+    The model holds the very tensors of the file, in their precision. No code of the checkpoint runs.
 
     Args:
-        source: a folder or a Hub id. No code of its own is run.
+        source: a folder or a Hub id.
 
     Raises:
-        ValueError: it is no whole checkpoint of this family, or its tokenizer is another model's.
+        ValueError: the checkpoint is not complete or not of this family, or the tokenizer does not fit the model.
     """
-    config, tensors = read_checkpoint(source)
-    head = next(iter(config.get("architectures") or ["none"]))
-    if config.get("model_type") != VocablessConfig.model_type or head not in HEADS:
+    config, tensors = read_config_and_tensors(source)
+    class_name = next(iter(config.get("architectures") or ["none"]))
+    if config.get("model_type") != VocablessConfig.model_type or class_name not in MODEL_CLASSES:
         raise ValueError(
-            f"the checkpoint {source!r} holds {head} of the type {config.get('model_type')!r}; "
-            f"give a checkpoint of this family, with one of {', '.join(HEADS)}."
+            f"the checkpoint {source!r} holds {class_name} of the model type {config.get('model_type')!r}; "
+            f"give a checkpoint of this family, one of {', '.join(MODEL_CLASSES)}."
         )
-    model = getattr(vocabless, head)(VocablessConfig.from_dict(config)).eval()
+    model = getattr(vocabless, class_name)(VocablessConfig.from_dict(config)).eval()
     try:
-        check_names(source, *model.load_state_dict(tensors, strict=False, assign=True))
+        check_tensor_names(source, *model.load_state_dict(tensors, strict=False, assign=True))
     except RuntimeError as error:
         raise ValueError(
-            f"the tensors of {source!r} do not have the shapes that its config.json says; fetch it again."
+            f"the shapes of the tensors of {source!r} do not match its config.json; download the checkpoint again."
         ) from error
-    try:
-        cached_file(source, TOKENIZER_CONFIG_FILE)  # without it the library makes up a tokenizer of the defaults
-        tokenizer = VocablessTokenizer.from_pretrained(source)
-    except OSError as error:
-        raise ValueError(f"{source!r} holds no {TOKENIZER_CONFIG_FILE}; save the model's tokenizer there.") from error
+    tokenizer = _load_tokenizer(source)
     _check_tokenizer(source, model.config, tokenizer)
     return model, tokenizer
 
 
+def _load_tokenizer(source: str) -> VocablessTokenizer:
+    try:
+        cached_file(source, TOKENIZER_CONFIG_FILE)  # without this file transformers builds a tokenizer of the defaults
+        tokenizer: VocablessTokenizer = VocablessTokenizer.from_pretrained(source)
+    except OSError as error:
+        raise ValueError(f"{source!r} holds no {TOKENIZER_CONFIG_FILE}; save the model's tokenizer there.") from error
+    return tokenizer
+
+
 def _check_tokenizer(source: str, config: Any, tokenizer: VocablessTokenizer) -> None:
-    """Refuses a tokenizer whose blocks the model does not read: of another size, or of another variant."""
+    """Checks that the tokenizer writes the blocks that the model reads: the block size, and the variant's coder."""
     if tokenizer.block_size != config.block_size:
         raise ValueError(
             f"the tokenizer of {source!r} writes blocks of {tokenizer.block_size} elements, but the model reads "
             f"{config.block_size}; save the model's own tokenizer there."
         )
-    row = VARIANTS.get(str(getattr(config, "variant", None)))
-    if row is None:
+    variant = VARIANTS.get(str(getattr(config, "variant", None)))
+    if variant is None:
         return
-    written = (tokenizer.splitter, tokenizer.coder)
-    read = ("subword" if row.reads_subwords else row.splitter, row.coder[0])
-    if written != read:
+    splitter, coder = "subword" if variant.reads_subwords else variant.splitter, variant.coder[0]
+    if (tokenizer.splitter, tokenizer.coder) != (splitter, coder):
         raise ValueError(
-            f"the tokenizer of {source!r} writes {written[1]} blocks of {written[0]} units, but {row.name} reads "
-            f"{read[1]} blocks of {read[0]} units; save the model's own tokenizer there, or take the variant out of "
-            "config.json if the model was trained with this one."
+            f"the tokenizer of {source!r} writes {tokenizer.coder} blocks of {tokenizer.splitter} units, but "
+            f"{variant.name} reads {coder} blocks of {splitter} units; save the model's own tokenizer there, or remove "
+            '"variant" from config.json if the model was trained with this tokenizer.'
         )
 
 
 def loads_without_package(
-    model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: str | os.PathLike[str]
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: str | os.PathLike[str]
 ) -> bool:
-    """Returns whether a folder, loaded offline where this package is absent, gives the numbers that it gives here.
+    """Returns whether a checkpoint gives the same numbers in a process that is offline and cannot import this package.
+
+    Args:
+        model: tells the class; its weights are read from `folder`.
+        tokenizer: the model's tokenizer.
+        folder: the checkpoint.
 
     Raises:
-        RuntimeError: it does not load; with the last line of what went wrong.
+        RuntimeError: the checkpoint does not load there; the message holds the last line of the error.
     """
-    model = type(model).from_pretrained(folder).eval()  # what was read: kernels round by how tensors lie in memory
+    # Kernels round differently for tensors at other memory alignments, so compare with weights that were loaded too.
+    model = type(model).from_pretrained(folder).eval()
     with torch.no_grad():
-        expected = model(**tokenizer(PROBE, return_tensors="pt"))[0].double().tolist()
-    auto_class = str(model._auto_class)
-    with tempfile.TemporaryDirectory() as cache:
+        expected = model(**tokenizer(EXAMPLE_TEXT, return_tensors="pt"))[0].double().tolist()
+    command = [sys.executable, "-I", "-c", _PRINT_OUTPUT, os.path.abspath(folder), str(model._auto_class), EXAMPLE_TEXT]
+    with tempfile.TemporaryDirectory() as modules:
         environment = {
             **os.environ,
             "HF_HUB_OFFLINE": "1",
-            "HF_MODULES_CACHE": cache,
+            "HF_MODULES_CACHE": modules,
             "TRANSFORMERS_VERBOSITY": "error",
+            "OMP_NUM_THREADS": str(torch.get_num_threads()),
         }
-        environment["OMP_NUM_THREADS"] = str(torch.get_num_threads())
-        done: Any = subprocess.run(
-            [sys.executable, "-I", "-c", _BARE, os.path.abspath(folder), auto_class, PROBE],
-            capture_output=True,
-            text=True,
-            env=environment,
-            check=False,
-            timeout=SECONDS,
+        process: Any = subprocess.run(
+            command, capture_output=True, text=True, env=environment, check=False, timeout=LOAD_TIMEOUT_SECONDS
         )
-    if done.returncode:
-        raise RuntimeError(f"{folder} does not load without the package: {done.stderr.strip().splitlines()[-1]}")
-    return bool(json.loads(done.stdout.splitlines()[-1]) == expected)
+    if process.returncode:
+        lines = process.stderr.strip().splitlines() or [f"exit status {process.returncode}"]
+        raise RuntimeError(f"{folder} does not load without the package: {lines[-1]}")
+    return bool(json.loads(process.stdout.splitlines()[-1]) == expected)

@@ -1,4 +1,4 @@
-"""Where a conversion writes: a folder of its own, with a README.md that says what it is and where it comes from."""
+"""The target folder of a conversion: it must be new or empty, and it gets a README.md that names the source."""
 # mypy: allow-untyped-calls
 
 import os
@@ -8,46 +8,39 @@ from huggingface_hub import ModelCard
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless.saving.checkpoint import save_checkpoint
-from vocabless.saving.model_card import metadata
+from vocabless.saving.model_card import CARD, hub_metadata
 
 
-def free_folder(target: str | os.PathLike[str]) -> Path:
-    """Returns a folder that is empty or not there yet.
+def check_target(target: str | os.PathLike[str]) -> Path:
+    """Returns the path of a target folder, which does not exist yet or is empty. Creates nothing.
 
     Raises:
-        ValueError: it holds files, or a file is in its place.
+        ValueError: the folder holds files, or the path is a file.
     """
     folder = Path(target)
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
-        raise ValueError(f"the target {str(target)!r} holds other files; give an empty or a new folder.")
+        raise ValueError(f"the target {str(target)!r} exists and is not an empty folder; give an empty or a new one.")
     return folder
 
 
-def new_folder(target: str | os.PathLike[str]) -> Path:
-    """Returns a folder that is there and empty.
-
-    Raises:
-        ValueError: it holds files, or a file is in its place.
-    """
-    folder = free_folder(target)
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def write_checkpoint(
-    folder: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, source: str, paragraphs: list[str]
+def write_converted(
+    target: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, source: str, paragraphs: list[str]
 ) -> None:
-    """Writes weights, code, tokenizer and README.md.
+    """Writes a converted checkpoint: weights, code, tokenizer and README.md.
 
     Args:
-        folder: see `free_folder`.
-        model: of the family, or a stock one.
-        tokenizer: its own.
-        source: what was converted; a Hub id becomes the card's base model.
-        paragraphs: what a user must know.
+        target: a new or empty folder.
+        model: a model of this family, or a stock model.
+        tokenizer: the model's tokenizer.
+        source: what was converted, a folder or a Hub id. The card names a Hub id as base model.
+        paragraphs: text of the README.md.
+
+    Raises:
+        ValueError: the target is not empty.
     """
-    save_checkpoint(model, tokenizer, new_folder(folder))
-    base = None if os.path.exists(source) else source
-    data = metadata(model, base_model=base)
+    folder = check_target(target)
+    folder.mkdir(parents=True, exist_ok=True)
+    save_checkpoint(model, tokenizer, folder)
+    metadata = hub_metadata(model, base_model=None if os.path.exists(source) else source)
     text = "\n\n".join([f"# {folder.resolve().name}", *paragraphs])
-    ModelCard(f"---\n{data.to_yaml()}\n---\n\n{text}\n").save(folder / "README.md")
+    ModelCard(f"---\n{metadata.to_yaml()}\n---\n\n{text}\n").save(folder / CARD)

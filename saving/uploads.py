@@ -1,6 +1,6 @@
-"""Checkpoint folders on their way to the Hub: what is looked at before any work, and what goes there.
+"""Uploads checkpoint folders to the Hub, and checks before any work that an upload will be possible.
 
-huggingface_hub says what went wrong in many ways; here each is one sentence.
+Errors of huggingface_hub become a `ValueError` of one sentence.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,37 +12,37 @@ from huggingface_hub import CommitOperationAdd, HfApi
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError, RepositoryNotFoundError
 from transformers.trainer_utils import HubStrategy
 
-from vocabless.saving.model_card import CARD, named_card
-from vocabless.saving.sources import first_words
+from vocabless.saving.error_text import first_line
+from vocabless.saving.model_card import CARD, card_for_repository
 
-# What the HTTP client raises that huggingface_hub is built on: httpx or httpx2, by its version.
+# Base class of the errors of huggingface_hub's HTTP client, which is httpx or httpx2, depending on the version.
 CLIENT_ERROR = cast(type[Exception], HfHubHTTPError.__mro__[1])
-GOES = (".json", ".md", ".py", ".safetensors")  # of the folder itself: no pickle, no prediction
+UPLOADED_SUFFIXES = (".json", ".md", ".py", ".safetensors")  # leaves out pickle files and predictions
 
 
 def check_upload(repo_id: str, token: str | None = None, replace: bool = True) -> str:
-    """Returns the id with its owner, after it has asked the Hub for all that would make an upload fail.
+    """Asks the Hub whether an upload to a repository is possible; returns the repository's id with its owner.
 
     Args:
-        repo_id: `name`, in the token's own name, or `owner/name`.
-        token: None is that of `hf auth login` or HF_TOKEN.
-        replace: whether the repository may hold files already.
+        repo_id: `owner/name`, or `name` for a repository of the token's user.
+        token: None is the token of `hf auth login` or of the environment variable HF_TOKEN.
+        replace: whether the repository may already hold files.
 
     Raises:
-        ValueError: no such id can be, no token, no network, or a repository that holds files.
+        ValueError: the id is not valid, the token is missing, the Hub cannot be reached, or the repository holds files.
     """
     api = HfApi(token=token)
-    with _in_one_sentence(api, repo_id):
-        name = api.whoami()["name"]
-        full_id = repo_id if "/" in repo_id else f"{name}/{repo_id}"
+    with _readable_errors(api, repo_id):
+        user = api.whoami()["name"]
+        full_id = repo_id if "/" in repo_id else f"{user}/{repo_id}"
         try:
             files = set(api.list_repo_files(full_id))
         except RepositoryNotFoundError:
             files = set()
     if not replace and files - {".gitattributes"}:
         raise ValueError(
-            f"the repository {full_id!r} is there already and holds {len(files)} files; give another name, or "
-            "--exist_ok to commit a new version of them."
+            f"the repository {full_id!r} already exists and holds {len(files)} files; give another name, or add "
+            "--exist_ok to commit a new version of the files."
         )
     return full_id
 
@@ -55,28 +55,29 @@ def upload(
     private: bool | None = None,
     branch: str = "main",
 ) -> str:
-    """Commits a checkpoint folder to a repository, which is made if it is not there; returns its address.
+    """Commits a checkpoint folder to a repository and creates the repository if needed; returns its address.
 
-    Its card, if it has one, is given the repository's name there.
+    The example in the uploaded model card loads the repository by its id.
 
     Args:
-        folder: weights, code, tokenizer, card and records go; folders in it, predictions and pickles stay.
+        folder: its weights, code, tokenizer, card and records are uploaded. Subfolders, predictions and pickle files
+            are not.
         repo_id: see `check_upload`.
-        message: of the commit.
+        message: message of the commit.
         token: see `check_upload`.
-        private: whether a new repository is; None is the account's default.
-        branch: to commit to.
+        private: whether a new repository is private; None is the account's default.
+        branch: branch of the commit, created if needed.
 
     Raises:
-        ValueError: the Hub did not take it.
+        ValueError: the upload failed.
     """
     operations = [
-        CommitOperationAdd(file.name, named_card(file, repo_id).encode() if file.name == CARD else file)
+        CommitOperationAdd(file.name, card_for_repository(file, repo_id).encode() if file.name == CARD else file)
         for file in sorted(folder.iterdir())
-        if file.suffix in GOES and file.is_file()
+        if file.suffix in UPLOADED_SUFFIXES and file.is_file()
     ]
     api = HfApi(token=token)
-    with _in_one_sentence(api, repo_id):
+    with _readable_errors(api, repo_id):
         url = api.create_repo(repo_id, private=private, exist_ok=True)
         if branch != "main":
             api.create_branch(repo_id, branch=branch, exist_ok=True)
@@ -85,21 +86,22 @@ def upload(
 
 
 def check_run_upload(training: Any, name: str, runs: Sequence[str] = ("",)) -> list[str]:
-    """Returns the ids of the repositories that the runs of a script go to, see `check_upload`.
+    """Checks the repositories that the runs of a script will be uploaded to; returns their ids, see `check_upload`.
 
-    One run goes to `--hub_model_id` itself; several go to repositories whose names begin so, or with `name`.
+    The id of one run is `--hub_model_id`. The ids of several runs are `--hub_model_id` or `name`, a hyphen and the
+    run's name.
 
     Args:
         training: the script's `TrainingArguments`.
-        name: of the output folder.
-        runs: the names of the runs in it; "" is the folder itself.
+        name: name of the output folder.
+        runs: names of the runs in the output folder; "" stands for the folder itself.
 
     Raises:
-        ValueError: what `check_upload` refuses; a `--hub_strategy` other than end.
+        ValueError: see `check_upload`; or `--hub_strategy` is not `end`.
     """
     strategy = HubStrategy(training.hub_strategy).value
     if strategy != "end":
-        raise ValueError(f"--hub_strategy {strategy} would push unfinished runs; leave it out.")
+        raise ValueError(f"--hub_strategy {strategy} would upload unfinished runs; leave it out.")
     if training.hub_model_id and len(runs) == 1:
         ids = [training.hub_model_id]
     else:
@@ -114,24 +116,27 @@ def upload_run(folder: Path, repo_id: str, training: Any) -> str:
 
 
 @contextmanager
-def _in_one_sentence(api: HfApi, repo_id: str) -> Iterator[None]:
+def _readable_errors(api: HfApi, repo_id: str) -> Iterator[None]:
+    """Turns the errors of huggingface_hub into a `ValueError` with a remedy."""
     try:
         yield
     except (CLIENT_ERROR, OSError, RuntimeError, ValueError) as error:
-        raise ValueError(_sentence(api, repo_id, error)) from error
+        raise ValueError(_explanation(api, repo_id, error)) from error
 
 
-def _sentence(api: HfApi, repo_id: str, error: Exception) -> str:
+def _explanation(api: HfApi, repo_id: str, error: Exception) -> str:
+    """Returns one sentence that says what failed and what to do."""
     status = getattr(getattr(error, "response", None), "status_code", None)
     if isinstance(error, HFValidationError):
-        return f"{repo_id!r} is no repository id ({first_words(error)}); give name or owner/name."
+        return f"{repo_id!r} is not a valid repository id ({first_line(error)}); give name or owner/name."
     if isinstance(error, LocalTokenNotFoundError) or status == 401:
-        return f"there is no valid token to write to {repo_id!r} with; log in by `hf auth login`, or set HF_TOKEN."
+        return f"there is no valid token for uploads to {repo_id!r}; run `hf auth login`, or set HF_TOKEN."
     if status == 403:
-        return f"your token may not write to {repo_id!r}; take one with write access, or a repository of your own."
+        return f"your token may not write to {repo_id!r}; use a token with write access, or your own repository."
     if isinstance(error, ValueError):
-        return f"the Hub refuses what {repo_id!r} would hold ({' '.join(str(error).split())}); mend it and push again."
+        reason = " ".join(str(error).split())
+        return f"the Hub rejected the files for {repo_id!r} ({reason}); correct them and upload again."
     return (
-        f"the Hub at {api.endpoint} did not take {repo_id!r} ({first_words(error)}); nothing here is lost: check the "
-        f"network and HF_HUB_OFFLINE, then python -m vocabless.conversion hub FOLDER {repo_id} --push."
+        f"the upload to {repo_id!r} at {api.endpoint} failed ({first_line(error)}); your files are unchanged: check "
+        f"the network and HF_HUB_OFFLINE, then run python -m vocabless.conversion hub FOLDER {repo_id} --push."
     )

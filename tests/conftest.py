@@ -8,7 +8,8 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers.utils import logging
 
-from vocabless import VocablessConfig
+import vocabless
+from vocabless import VocablessConfig, load_config, load_tokenizer
 
 CORPUS = ["the quick brown fox jumps over the lazy dog"] * 5
 
@@ -46,6 +47,20 @@ def subwords(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         files[name] = str(folder / "tokenizer.json")
         tokenizer.save(files[name])
     return files
+
+
+@pytest.fixture
+def save_model(shrink: Callable[[VocablessConfig], VocablessConfig], tmp_path: Path) -> Callable[..., tuple]:
+    """Saves a small model of a variant under a head, with its tokenizer; returns the model and its folder."""
+
+    def save(name: str, head: str = "VocablessModel", **options: object) -> tuple:
+        folder = tmp_path / f"{name}-{head}"
+        model = getattr(vocabless, head)(shrink(load_config(name, **options))).eval()
+        model.save_pretrained(folder)
+        load_tokenizer(name).save_pretrained(folder)
+        return model, folder
+
+    return save
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,10 +1,10 @@
-"""A stand-in for the Hub on the loopback: what `huggingface_hub` asks for to push a model and to load it by its id.
+"""A stand-in for the Hub on the loopback: the requests of `huggingface_hub` that upload a model and load it by its id.
 
     with HubStandIn() as hub:
         subprocess.run(command, env={**os.environ, **hub.environment(home)}, timeout=60)
 
-It keeps all in memory. Any token that begins with `hf_` belongs to the user `you`; small text files come with the
-commit, others by LFS. After the `with` block the address answers no more.
+It keeps all files in memory. Any token that begins with `hf_` belongs to the user `you`. Weights are uploaded by LFS,
+other files with the commit. The server stops at the end of the `with` block.
 """
 
 import base64
@@ -23,14 +23,19 @@ import yaml
 
 TOKEN = "hf_of_nobody"
 USER = "you"
-BY_LFS = (".safetensors", ".bin")
-SECONDS = 20  # that a connection may be silent
+LFS_SUFFIXES = (".safetensors", ".bin")
+CONNECTION_TIMEOUT_SECONDS = 20
 Answer = tuple[int, Any, dict[str, str]]  # status, JSON or bytes, headers
 
 
 @dataclass
 class Repository:
-    """Commits, newest last: sha → path → content."""
+    """A model repository.
+
+    Attributes:
+        commits: sha → path → content, newest commit last.
+        messages: messages of the commits after the first.
+    """
 
     commits: dict[str, dict[str, bytes]] = field(default_factory=lambda: {_sha("first"): {}})
     messages: list[str] = field(default_factory=list)
@@ -56,12 +61,12 @@ class Repository:
 
 
 class HubStandIn:
-    """Serves while its `with` block lasts.
+    """A server that runs within its `with` block.
 
     Attributes:
-        repositories: by id.
-        large: contents that came by LFS, by SHA-256.
-        requests: "METHOD path" of each one, in order.
+        repositories: id → repository.
+        large: SHA-256 → content of a file that was uploaded by LFS.
+        requests: "METHOD path" of each request, in order.
     """
 
     def __init__(self) -> None:
@@ -82,12 +87,10 @@ class HubStandIn:
         self._server.server_close()
 
     def environment(self, home: Path, token: str | None = TOKEN) -> dict[str, str]:
-        """Returns the variables that send a process here, with caches of its own in `home`."""
-        given = {"HF_ENDPOINT": self.url, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1", "HF_HUB_OFFLINE": "0"}
-        given |= {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "NO_PROXY": "127.0.0.1"}
-        return given | ({} if token is None else {"HF_TOKEN": token})
-
-    # -- What is asked, and the answers ------------------------------------------------------------------------------
+        """Returns the environment variables that make a process use this server, with its caches in `home`."""
+        variables = {"HF_ENDPOINT": self.url, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1", "HF_HUB_OFFLINE": "0"}
+        variables |= {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "NO_PROXY": "127.0.0.1"}
+        return variables | ({} if token is None else {"HF_TOKEN": token})
 
     def answer(self, method: str, path: str, body: bytes, authorization: str) -> Answer:
         """Returns the answer to a request."""
@@ -97,47 +100,47 @@ class HubStandIn:
             match = re.fullmatch(pattern, f"{method} {path}")
             if match:
                 return respond(self, *map(unquote, match.groups(default="")), body)
-        return 404, {"error": f"the stand-in knows no {method} {path}"}, {}
+        return 404, {"error": f"the stand-in has no route for {method} {path}"}, {}
 
     def whoami(self, body: bytes) -> Answer:
         return 200, {"type": "user", "name": USER, "auth": {"accessToken": {"role": "write"}}, "orgs": []}, {}
 
     def create(self, body: bytes) -> Answer:
-        given = json.loads(body)
-        repo_id = f"{given.get('organization') or USER}/{given['name']}"
+        request = json.loads(body)
+        repo_id = f"{request.get('organization') or USER}/{request['name']}"
         if not repo_id.startswith(f"{USER}/"):
             return 403, {"error": f"{USER} may not write to {repo_id}"}, {}
-        told = {"url": f"{self.url}/{repo_id}", "id": repo_id, "name": repo_id}
+        description = {"url": f"{self.url}/{repo_id}", "id": repo_id, "name": repo_id}
         if repo_id in self.repositories:
-            return 409, {"error": "You already created this model repo", **told}, {}
+            return 409, {"error": "You already created this model repo", **description}, {}
         self.repositories[repo_id] = Repository()
-        return 200, told, {}
+        return 200, description, {}
 
     def validate_yaml(self, body: bytes) -> Answer:
         try:
             metadata = yaml.safe_load(json.loads(body)["content"].split("---")[1])
         except yaml.YAMLError:
             metadata = None
-        wrong = [] if isinstance(metadata, dict) else [{"message": "the metadata is no mapping"}]
-        return (400 if wrong else 200), {"errors": wrong, "warnings": []}, {}
+        errors = [] if isinstance(metadata, dict) else [{"message": "the metadata is no mapping"}]
+        return (400 if errors else 200), {"errors": errors, "warnings": []}, {}
 
     def preupload(self, repo_id: str, revision: str, body: bytes) -> Answer:
         paths = [file["path"] for file in json.loads(body)["files"]]
-        modes = {path: "lfs" if path.endswith(BY_LFS) else "regular" for path in paths}
+        modes = {path: "lfs" if path.endswith(LFS_SUFFIXES) else "regular" for path in paths}
         files = [{"path": path, "uploadMode": modes[path], "shouldIgnore": False} for path in paths]
-        return self._of(repo_id, revision, lambda files_there, sha: (200, {"files": files}, {}))
+        return self._respond(repo_id, revision, lambda _files, _sha: (200, {"files": files}, {}))
 
     def lfs_batch(self, repo_id: str, body: bytes) -> Answer:
         objects = []
-        for given in json.loads(body)["objects"]:
-            upload = {"href": f"{self.url}/lfs/{given['oid']}"}
-            new = {} if given["oid"] in self.large else {"actions": {"upload": upload}}
-            objects.append({"oid": given["oid"], "size": given["size"], **new})
+        for entry in json.loads(body)["objects"]:
+            upload = {"href": f"{self.url}/lfs/{entry['oid']}"}
+            actions = {} if entry["oid"] in self.large else {"actions": {"upload": upload}}
+            objects.append({"oid": entry["oid"], "size": entry["size"], **actions})
         return 200, {"transfer": "basic", "objects": objects}, {}
 
     def lfs_put(self, oid: str, body: bytes) -> Answer:
         if _sha256(body) != oid:
-            return 400, {"error": "the content is not that of its hash"}, {}
+            return 400, {"error": "the content does not match its hash"}, {}
         self.large[oid] = body
         return 200, b"", {}
 
@@ -149,45 +152,45 @@ class HubStandIn:
         return 200, {"success": True, "commitOid": sha, "commitUrl": f"{self.url}/{repo_id}/commit/{sha}"}, {}
 
     def info(self, repo_id: str, revision: str, body: bytes) -> Answer:
-        def tell(files: dict[str, bytes], sha: str) -> Answer:
+        def answer_for(files: dict[str, bytes], sha: str) -> Answer:
             siblings = [{"rfilename": path} for path in sorted(files)]
             return 200, {"id": repo_id, "modelId": repo_id, "sha": sha, "siblings": siblings, "tags": []}, {}
 
-        return self._of(repo_id, revision or "main", tell)
+        return self._respond(repo_id, revision or "main", answer_for)
 
     def tree(self, repo_id: str, revision: str, folder: str, body: bytes) -> Answer:
-        def tell(files: dict[str, bytes], sha: str) -> Answer:
+        def answer_for(files: dict[str, bytes], sha: str) -> Answer:
             within = {path: data for path, data in files.items() if path.startswith(folder and f"{folder}/")}
-            rows = [{"type": "file", "path": path, **_described(path, data)} for path, data in sorted(within.items())]
+            rows = [{"type": "file", "path": path, **_file_info(path, data)} for path, data in sorted(within.items())]
             return (200, rows, {}) if rows or not folder else _missing("EntryNotFound")
 
-        return self._of(repo_id, revision, tell)
+        return self._respond(repo_id, revision, answer_for)
 
     def resolve(self, repo_id: str, revision: str, path: str, body: bytes) -> Answer:
-        def tell(files: dict[str, bytes], sha: str) -> Answer:
+        def answer_for(files: dict[str, bytes], sha: str) -> Answer:
             if path not in files:
                 return *_missing("EntryNotFound")[:2], {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": sha}
             data = files[path]
-            described = _described(path, data)
-            large = described.get("lfs")
-            headers = {"X-Repo-Commit": sha, "ETag": f'"{described["oid"]}"'}
+            info = _file_info(path, data)
+            large = info.get("lfs")
+            headers = {"X-Repo-Commit": sha, "ETag": f'"{info["oid"]}"'}
             headers |= {"X-Linked-Etag": f'"{large["oid"]}"', "X-Linked-Size": str(len(data))} if large else {}
             return 200, data, headers
 
-        return self._of(repo_id, revision, tell)
+        return self._respond(repo_id, revision, answer_for)
 
-    def _of(self, repo_id: str, revision: str, tell: Callable[[dict[str, bytes], str], Answer]) -> Answer:
+    def _respond(self, repo_id: str, revision: str, answer_for: Callable[[dict[str, bytes], str], Answer]) -> Answer:
         repository = self.repositories.get(repo_id)
         if repository is None:
             return _missing("RepoNotFound")
         sha = repository.head if revision == "main" else revision
-        return tell(repository.commits[sha], sha) if sha in repository.commits else _missing("RevisionNotFound")
+        return answer_for(repository.commits[sha], sha) if sha in repository.commits else _missing("RevisionNotFound")
 
 
 class _Handler(BaseHTTPRequestHandler):
     hub: HubStandIn
     protocol_version = "HTTP/1.1"
-    timeout = SECONDS
+    timeout = CONNECTION_TIMEOUT_SECONDS
 
     def respond(self) -> None:
         path = urlsplit(self.path).path
@@ -214,11 +217,11 @@ def _missing(code: str) -> Answer:
     return 404, {"error": code}, {"X-Error-Code": code, "X-Error-Message": code}
 
 
-def _described(path: str, data: bytes) -> dict[str, Any]:
-    """Returns size, git's hash of the blob and, of a large file, its SHA-256."""
+def _file_info(path: str, data: bytes) -> dict[str, Any]:
+    """Returns the size, git's hash of the blob and, for a file of LFS, its SHA-256."""
     git = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-    large = {"lfs": {"oid": _sha256(data), "size": len(data), "pointerSize": 134}} if path.endswith(BY_LFS) else {}
-    return {"size": len(data), "oid": git, **large}
+    lfs = {"lfs": {"oid": _sha256(data), "size": len(data), "pointerSize": 134}}
+    return {"size": len(data), "oid": git} | (lfs if path.endswith(LFS_SUFFIXES) else {})
 
 
 def _sha(text: str) -> str:

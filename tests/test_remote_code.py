@@ -1,4 +1,4 @@
-"""A saved folder is all that a checkpoint needs: it loads where this package is not installed, bit for bit."""
+"""A saved folder loads where this package is not installed, and gives the same numbers bit for bit."""
 
 import copy
 import json
@@ -22,7 +22,7 @@ TEXT = ["The quick brown fox, at 25 °C.", "naïve 日本語 😀"]
 HEADS = {auto: path.split(".")[1] for auto, path in AUTO_MAP.items() if auto != "AutoConfig"}
 HEAD_VARIANT = "eelbert-tiny"
 
-# Runs in a process of its own: argv is a JSON list of jobs, each a folder, an Auto class and where to write.
+# Runs in its own process. argv[1] is a JSON file with a list of jobs: the folder, the Auto class, the result file.
 BARE = (
     WITHOUT_PACKAGE
     + r"""
@@ -39,11 +39,11 @@ for job in json.loads(Path(sys.argv[1]).read_text()):
     assert type(model).__module__.startswith("transformers_modules."), type(model)
     assert type(tokenizer).__module__.startswith("transformers_modules."), type(tokenizer)
     inputs = tokenizer(job["text"], padding=True, truncation=True, return_tensors="pt")
-    given = dict(inputs)
+    batch = dict(inputs)
     if job["auto"] == "AutoModelForMultipleChoice":
-        given = {name: value.unsqueeze(1) for name, value in given.items()}
+        batch = {name: value.unsqueeze(1) for name, value in batch.items()}
     with torch.no_grad():
-        output = model(**given)[0]
+        output = model(**batch)[0]
     tensors = {"output": output, **dict([*model.named_parameters(), *model.named_buffers()])}
     tensors |= {"inputs." + name: value for name, value in inputs.items()}
     save_file({name: value.detach().clone() for name, value in tensors.items()}, job["result"])
@@ -56,9 +56,9 @@ assert not any(name.split(".")[0] == "vocabless" for name in sys.modules)
 
 
 def outputs_of(model: torch.nn.Module, inputs: dict, auto: str) -> dict[str, torch.Tensor]:
-    given = {name: value.unsqueeze(1) for name, value in inputs.items()} if "Choice" in auto else inputs
+    batch = {name: value.unsqueeze(1) for name, value in inputs.items()} if "Choice" in auto else inputs
     with torch.no_grad():
-        output = model.eval()(**given)[0]
+        output = model.eval()(**batch)[0]
     tensors = {"output": output, **dict([*model.named_parameters(), *model.named_buffers()])}
     tensors |= {"inputs." + name: value for name, value in inputs.items()}
     return {name: value.detach().clone() for name, value in tensors.items()}
@@ -76,27 +76,27 @@ def run_bare(jobs: list[dict], folder: Path) -> subprocess.CompletedProcess:
 
 
 def assert_equal(expected: dict[str, torch.Tensor], file: str) -> None:
-    got = load_file(file)
-    assert got.keys() == expected.keys()
-    assert [name for name, value in expected.items() if not torch.equal(got[name], value)] == []
+    actual = load_file(file)
+    assert actual.keys() == expected.keys()
+    assert [name for name, value in expected.items() if not torch.equal(actual[name], value)] == []
 
 
 @pytest.fixture(scope="module")
 def checkpoint_of(shrink, subwords, tmp_path_factory):
-    """Saves a variant under a head; returns its folder and what it must give."""
+    """Saves a variant under a head; returns its folder and the tensors that it must give."""
 
     def make(name: str, auto: str = "AutoModel") -> tuple[Path, dict[str, torch.Tensor]]:
         folder = tmp_path_factory.mktemp(name.replace("-", "_"))
         torch.manual_seed(1)
         config = shrink(load_config(name))
         model = getattr(vocabless, HEADS[auto])(config)
-        with torch.no_grad():  # biases too, which begin as zeros
+        with torch.no_grad():  # biases too, which are initialised with zeros
             for parameter in model.parameters():
                 parameter.normal_(std=0.2)
         tokenizer = load_tokenizer(name, subword=subwords.get(VARIANTS[name].splitter))
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
-        # Tensors read from a file may lie at another alignment, and kernels round by it: judge what was read.
+        # Kernels round differently for tensors at other memory alignments, so compare with weights that were loaded.
         reloaded = type(model).from_pretrained(folder)
         assert all(torch.equal(value, reloaded.state_dict()[key]) for key, value in model.state_dict().items())
         inputs = dict(tokenizer(TEXT, padding=True, truncation=True, return_tensors="pt"))
@@ -120,7 +120,7 @@ def test_every_variant_loads_without_the_package_bit_for_bit(checkpoint_of, tmp_
         assert_equal(tensors, job["result"])
 
 
-def test_every_head_loads_without_the_package_and_again_after_it_was_saved_there(checkpoint_of, tmp_path) -> None:
+def test_every_head_loads_without_the_package_and_again_after_saving_there(checkpoint_of, tmp_path) -> None:
     jobs, expected = [], []
     for auto, name in HEADS.items():
         folder, tensors = checkpoint_of(HEAD_VARIANT, auto)
@@ -142,7 +142,7 @@ def test_every_head_loads_without_the_package_and_again_after_it_was_saved_there
         assert json.loads(Path(job["again"], "config.json").read_text())["auto_map"] == AUTO_MAP
 
 
-def test_a_checkpoint_of_one_head_loads_under_every_other(checkpoint_of, tmp_path) -> None:
+def test_a_checkpoint_of_one_head_loads_with_every_other_head(checkpoint_of, tmp_path) -> None:
     jobs, expected = [], []
     for saved in ("AutoModelForPreTraining", "AutoModel"):
         folder, tensors = checkpoint_of(HEAD_VARIANT, saved)
@@ -154,12 +154,12 @@ def test_a_checkpoint_of_one_head_loads_under_every_other(checkpoint_of, tmp_pat
     done = run_bare(jobs, tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
     for tensors, job in zip(expected, jobs, strict=True):
-        got = {name.removeprefix("vocabless."): value for name, value in load_file(job["result"]).items()}
+        actual = {name.removeprefix("vocabless."): value for name, value in load_file(job["result"]).items()}
         assert len(tensors) > 10
-        assert [name for name, value in tensors.items() if not torch.equal(got[name], value)] == []
+        assert [name for name, value in tensors.items() if not torch.equal(actual[name], value)] == []
 
 
-def test_a_folder_holds_json_weights_and_code_alone(checkpoint_of) -> None:
+def test_a_folder_holds_only_json_weights_and_code(checkpoint_of) -> None:
     for name in ("eelbert-tiny", "hashformer-lsh-proj-tiny", "ewe-bert-tiny"):
         folder, _ = checkpoint_of(name)
         assert {path.suffix for path in folder.rglob("*") if path.is_file()} == {".json", ".safetensors", ".py"}
@@ -175,7 +175,7 @@ def test_a_configuration_saved_alone_carries_its_code(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["missing", "truncated", "empty", "without a tensor", "of another shape"])
-def test_a_damaged_checkpoint_never_loads_half(damage: str, checkpoint_of) -> None:
+def test_a_damaged_checkpoint_never_loads_partly(damage: str, checkpoint_of) -> None:
     folder, _ = checkpoint_of("hashformer-md5-proj-tiny")
     file = folder / "model.safetensors"
     data, tensors = file.read_bytes(), load_file(file)
@@ -191,7 +191,7 @@ def test_a_damaged_checkpoint_never_loads_half(damage: str, checkpoint_of) -> No
         if damage == "without a tensor":
             del changed["front_end.weight"]
         save_file(changed, file, metadata={"format": "pt"})
-    if damage == "without a tensor":  # the library initialises what is missing and says so: what a new head relies on
+    if damage == "without a tensor":  # transformers initialises and reports it, as for a new head
         _, report = vocabless.VocablessModel.from_pretrained(folder, output_loading_info=True)
         assert list(report["missing_keys"]) == ["front_end.weight"]
         return

@@ -1,4 +1,4 @@
-"""sentence-transformers takes a saved folder as it is: it encodes, trains, ranks, and saves it again with its code."""
+"""sentence-transformers loads a saved folder without changes; it encodes, trains, ranks, and saves the folder again."""
 
 import json
 import os
@@ -66,13 +66,13 @@ def training(kind: str, folder: Path, **kwargs):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_texts_are_encoded_as_the_mean_of_their_tokens(name: str, folder_of) -> None:
+def test_the_vector_of_a_text_is_the_mean_of_its_token_states(name: str, folder_of) -> None:
     encoder = encoder_of(folder_of(name))
     tokenizer, model = encoder.tokenizer, encoder[0].auto_model
     longest = 512 if name.startswith("hashformer") else 128
     assert encoder.max_seq_length == tokenizer.model_max_length == longest
-    found = encoder.encode(TEXTS, batch_size=3)
-    for text, vector in zip(TEXTS, found, strict=True):
+    vectors = encoder.encode(TEXTS, batch_size=3)
+    for text, vector in zip(TEXTS, vectors, strict=True):
         with torch.no_grad():
             states = model(**tokenizer(text, truncation=True, return_tensors="pt")).last_hidden_state
         assert np.allclose(vector, states[0].mean(dim=0).numpy(), atol=1e-5)
@@ -81,7 +81,7 @@ def test_texts_are_encoded_as_the_mean_of_their_tokens(name: str, folder_of) -> 
 
 
 @pytest.mark.parametrize("name", ["eelbert-word-tiny", "ewe-bert-tiny"])
-def test_an_encoder_trains_and_comes_back_the_same(name: str, folder_of, tmp_path) -> None:
+def test_a_trained_encoder_saves_and_loads_unchanged(name: str, folder_of, tmp_path) -> None:
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
     encoder = encoder_of(folder_of(name))
@@ -103,7 +103,7 @@ def test_an_encoder_trains_and_comes_back_the_same(name: str, folder_of, tmp_pat
     assert np.allclose(again.encode(TEXTS), expected, atol=1e-6)
 
 
-def test_a_cross_encoder_trains_ranks_and_comes_back_the_same(folder_of, tmp_path) -> None:
+def test_a_trained_cross_encoder_saves_loads_and_ranks_unchanged(folder_of, tmp_path) -> None:
     from sentence_transformers.cross_encoder import CrossEncoderTrainer
 
     ranker = ranker_of(folder_of("eelbert-word-tiny"), num_labels=1)
@@ -123,11 +123,11 @@ def test_a_cross_encoder_trains_ranks_and_comes_back_the_same(folder_of, tmp_pat
     assert not np.allclose(expected, before, atol=1e-3)
     ranker.save_pretrained(str(tmp_path / "saved"))
     assert np.allclose(ranker_of(tmp_path / "saved").predict(pairs, batch_size=2), expected, atol=1e-6)
-    found = [one["score"] for one in ranker.rank("a", TEXTS)]
-    assert np.allclose(found, sorted(expected, reverse=True), atol=1e-6)
+    scores = [result["score"] for result in ranker.rank("a", TEXTS)]
+    assert np.allclose(scores, sorted(expected, reverse=True), atol=1e-6)
 
 
-def test_what_was_saved_needs_no_package(folder_of, tmp_path) -> None:
+def test_a_saved_folder_loads_without_the_package(folder_of, tmp_path) -> None:
     encoder = encoder_of(folder_of("eelbert-tiny"))
     ranker = ranker_of(folder_of("eelbert-word-tiny", "VocablessForSequenceClassification", num_labels=1))
     encoder.save_pretrained(str(tmp_path / "encoder"))

@@ -1,1 +1,1 @@
-"""What the verb onnx is made of."""
+"""The parts of the verb onnx: the graph, and its comparison with the model."""

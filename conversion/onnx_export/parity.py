@@ -1,4 +1,4 @@
-"""Whether an ONNX file computes what the model computes, and how fast: the figures that an export reports."""
+"""Compares an ONNX file with its model: the differences of the outputs, and the latencies."""
 # mypy: allow-untyped-calls
 
 import statistics
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from vocabless.conversion.onnx_export.graph import INPUT, outputs_of, run_session
+from vocabless.conversion.onnx_export.graph import INPUT, outputs_of, run_session, special_block
 from vocabless.modeling.blocks import NUM_ELEMENTS, NUM_SPECIAL
 from vocabless.modeling.modeling_vocabless import VocablessForMultipleChoice, VocablessModel
 from vocabless.tokenization.block_coders import CLS, SEP
@@ -31,22 +31,23 @@ UNKNOWN_WORDS = [
     "Donaudampfschifffahrtsgesellschaftskapitän " * 3,
     "’",
 ]
-RANDOM_SHAPES = ((1, 1), (1, 2), (2, 16), (5, 33), (3, 128))  # batch × sequence
-LATENCY_SHAPES = ((1, 16), (32, 64))
-MAX_ROUNDS, MIN_ROUNDS, MAX_SECONDS = 25, 3, 4.0
+RANDOM_SHAPES = ((1, 1), (1, 2), (2, 16), (5, 33), (3, 128))  # batch, sequence
+LATENCY_SHAPES = ((1, 16), (32, 64))  # batch, sequence
+MAX_ROUNDS, MIN_ROUNDS, MAX_SECONDS = 25, 3, 4.0  # of a latency measurement
 Inputs = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What one file gives on inputs of one kind, beside what the model gives.
+    """The difference between the outputs of a file and of the model on one kind of inputs.
 
     Attributes:
-        inputs: their kind.
+        inputs: the kind of inputs, for instance "sentences".
         largest_output: largest absolute value of the model's outputs.
         maximum: largest absolute difference.
         mean: mean absolute difference.
-        same_choices: share of the model's decisions that the file takes too; None where an output decides nothing.
+        same_choices: share of the model's predictions that the file predicts too, 0–1; None for outputs that are not
+            logits of several classes.
     """
 
     inputs: str
@@ -57,107 +58,117 @@ class Difference:
 
 
 def probes(model: PreTrainedModel, tokenizer: VocablessTokenizer) -> dict[str, list[Inputs]]:
-    """Returns inputs of the model by kind, with masks and token types as the tokenizer or we ourselves set them."""
+    """Returns inputs of the model: kind of the inputs → batches, with attention masks and token types."""
     limit = cast(VocablessModel, model.base_model).max_tokens
 
     def encoded(*texts: list[str]) -> list[Inputs]:
-        batches = (texts, [part[:1] for part in texts])  # all together, padded, and the first alone
+        """Returns all texts as one padded batch, and the first text alone."""
         settings = {"truncation": True, "max_length": limit, "padding": True, "return_tensors": "pt"}
+        batches = (texts, [part[:1] for part in texts])
         return [as_choices(model, dict(tokenizer(*batch, **settings))) for batch in batches]
 
     generator = torch.Generator().manual_seed(0)
-    has_pairs = "token_type_ids" in tokenizer.model_input_names
     shapes = sorted({(batch, min(length, limit)) for batch, length in RANDOM_SHAPES})
-    random = [random_inputs(shape, tokenizer, has_pairs, generator) for shape in shapes]
     return {
         "sentences": encoded(SENTENCES),
         "pairs of sentences": encoded(QUESTIONS, SENTENCES),
         "unknown words": encoded(UNKNOWN_WORDS),
-        "random blocks": [as_choices(model, inputs) for inputs in random],
+        "random blocks": [as_choices(model, random_inputs(shape, tokenizer, generator)) for shape in shapes],
     }
 
 
-def random_inputs(
-    shape: tuple[int, int], tokenizer: VocablessTokenizer, has_pairs: bool, generator: torch.Generator
-) -> Inputs:
-    """Returns pairs of sequences of random blocks between [CLS] and [SEP]s, each row a token shorter than the last."""
-    size, (batch, length) = tokenizer.block_size, shape
-    blocks = torch.randint(NUM_SPECIAL, NUM_ELEMENTS, (*shape, size), generator=generator)
-    if tokenizer.raw_block_size > size:  # blocks that may end early
-        ends = torch.randint(1, size + 1, (*shape, 1), generator=generator)
-        blocks *= torch.arange(size) < ends
+def random_inputs(shape: tuple[int, int], tokenizer: VocablessTokenizer, generator: torch.Generator) -> Inputs:
+    """Returns pairs of sequences of random blocks, with [CLS], two [SEP]s and padding.
+
+    Each sequence of the batch is one token shorter than the one before.
+
+    Args:
+        shape: batch size and sequence length.
+        tokenizer: gives the block size, whether blocks are padded, and whether the model reads token types.
+        generator: source of the random numbers.
+    """
+    block_size, (batch, length) = tokenizer.block_size, shape
+    blocks = torch.randint(NUM_SPECIAL, NUM_ELEMENTS, (*shape, block_size), generator=generator)
+    has_padded_blocks = tokenizer.raw_block_size > block_size
+    if has_padded_blocks:
+        num_bytes = torch.randint(1, block_size + 1, (*shape, 1), generator=generator)
+        blocks *= torch.arange(block_size) < num_bytes
     types = torch.zeros(shape, dtype=torch.int64)
     mask = torch.zeros(shape, dtype=torch.int64)
-    for row in range(batch):
-        end = max(length - row, 1)
-        mask[row, :end] = 1
+    for index in range(batch):
+        end = max(length - index, 1)
+        mask[index, :end] = 1
         for position, special in ((end // 2, SEP), (end - 1, SEP), (0, CLS)):
-            blocks[row, position] = torch.tensor([special] + [0] * (size - 1))
+            blocks[index, position] = special_block(special, block_size)
         if end > 2:
-            types[row, end // 2 + 1 : end] = 1
+            types[index, end // 2 + 1 : end] = 1
     blocks *= mask.unsqueeze(-1)
-    return {INPUT: blocks, "attention_mask": mask} | ({"token_type_ids": types} if has_pairs else {})
+    inputs = {INPUT: blocks, "attention_mask": mask}
+    return inputs | {"token_type_ids": types} if "token_type_ids" in tokenizer.model_input_names else inputs
 
 
 def as_choices(model: PreTrainedModel, inputs: Inputs) -> Inputs:
-    """Returns a batch as the head takes it: for multiple choice one question whose choices are the rows."""
+    """Returns a batch in the shape that the head reads; for multiple choice, the batch becomes the choices."""
     if not isinstance(model, VocablessForMultipleChoice):
         return inputs
     return {name: value.unsqueeze(0) for name, value in inputs.items()}
 
 
-def differences(model: PreTrainedModel, session: Any, kinds: dict[str, list[Inputs]]) -> list[Difference]:
-    """Returns how far a session is from the model, for each kind of inputs."""
-    return [_difference(kind, model, session, batches) for kind, batches in kinds.items()]
+def differences(model: PreTrainedModel, session: Any, inputs_of_kind: dict[str, list[Inputs]]) -> list[Difference]:
+    """Returns the difference between a session and the model for each kind of inputs."""
+    return [_difference(kind, model, session, batches) for kind, batches in inputs_of_kind.items()]
 
 
 def latencies(model: PreTrainedModel, tokenizer: VocablessTokenizer, sessions: list[Any]) -> dict[str, list[float]]:
-    """Returns median milliseconds by batch × sequence: of the model, then of each session.
+    """Returns median latencies in milliseconds: "batch×sequence" → the model's, then each session's.
 
-    The words are made up, of 1–10 letters and all unlike; the sides take turns, since a busy machine is busy for all.
+    The texts are random words of 1–10 letters, nearly all different. The model and the sessions take turns, so that
+    other load on the machine affects all of them.
     """
     limit = cast(VocablessModel, model.base_model).max_tokens
     generator = torch.Generator().manual_seed(0)
-    found = {}
+    medians = {}
     for batch, length in LATENCY_SHAPES:
         length = min(length, limit)
-        texts = [" ".join(_made_up_word(generator) for _ in range(length)) for _ in range(batch)]
-        encoded = tokenizer(texts, truncation=True, max_length=length, padding="max_length", return_tensors="pt")
-        inputs = as_choices(model, dict(encoded))
-        sides = [_eager(model, inputs), *(_run(session, inputs[INPUT]) for session in sessions)]
-        found[f"{batch}×{length}"] = _medians(sides)
-    return found
+        texts = [" ".join(_random_word(generator) for _ in range(length)) for _ in range(batch)]
+        encoding = tokenizer(texts, truncation=True, max_length=length, padding="max_length", return_tensors="pt")
+        inputs = as_choices(model, dict(encoding))
+        sides = [_model_call(model, inputs), *(_session_call(session, inputs[INPUT]) for session in sessions)]
+        medians[f"{batch}×{length}"] = _median_milliseconds(sides)
+    return medians
 
 
 def _difference(kind: str, model: PreTrainedModel, session: Any, batches: list[Inputs]) -> Difference:
-    gaps, largest, choices = [], 0.0, []
+    gaps, choices, largest = [], [], 0.0
     for inputs in batches:
         with torch.no_grad():
             expected = outputs_of(model, inputs)
-        mask = inputs["attention_mask"].bool()
-        for (name, wanted), got in zip(expected.items(), run_session(session, inputs[INPUT]), strict=True):
-            gaps.append((got - wanted).abs().flatten())
-            largest = max(largest, float(wanted.abs().max()))
-            if name.endswith("logits") and wanted.shape[-1] > 1:
-                choices.append(_same_choices(model, wanted, got, mask))
+        is_token = inputs["attention_mask"].bool()
+        actual = run_session(session, inputs[INPUT])
+        for (name, expected_output), output in zip(expected.items(), actual, strict=True):
+            gaps.append((output - expected_output).abs().flatten())
+            largest = max(largest, float(expected_output.abs().max()))
+            if name.endswith("logits") and expected_output.shape[-1] > 1:
+                choices.append(_same_choices(model, expected_output, output, is_token))
     gap = torch.cat(gaps)
     same = float(torch.cat(choices).float().mean()) if choices else None
     return Difference(kind, largest, float(gap.max()), float(gap.mean()), same)
 
 
-def _same_choices(model: PreTrainedModel, wanted: Tensor, got: Tensor, mask: Tensor) -> Tensor:
+def _same_choices(model: PreTrainedModel, expected: Tensor, actual: Tensor, is_token: Tensor) -> Tensor:
+    """Returns for each prediction whether two tensors of logits agree; predictions for padding are left out."""
     if cast(Any, model.config).problem_type == "multi_label_classification":
-        return ((wanted > 0) == (got > 0)).flatten()
-    same = wanted.argmax(dim=-1) == got.argmax(dim=-1)
-    return same[mask] if same.shape == mask.shape else same.flatten()
+        return ((expected > 0) == (actual > 0)).flatten()
+    same = expected.argmax(dim=-1) == actual.argmax(dim=-1)
+    return same[is_token] if same.shape == is_token.shape else same.flatten()
 
 
-def _made_up_word(generator: torch.Generator) -> str:
+def _random_word(generator: torch.Generator) -> str:
     length = int(torch.randint(1, 11, (1,), generator=generator))
     return "".join(string.ascii_lowercase[i] for i in torch.randint(0, 26, (length,), generator=generator).tolist())
 
 
-def _eager(model: PreTrainedModel, inputs: Inputs) -> Callable[[], object]:
+def _model_call(model: PreTrainedModel, inputs: Inputs) -> Callable[[], object]:
     def forward() -> object:
         with torch.no_grad():
             return model(**inputs)
@@ -165,20 +176,21 @@ def _eager(model: PreTrainedModel, inputs: Inputs) -> Callable[[], object]:
     return forward
 
 
-def _run(session: Any, blocks: Tensor) -> Callable[[], object]:
+def _session_call(session: Any, blocks: Tensor) -> Callable[[], object]:
     return lambda: run_session(session, blocks)
 
 
-def _medians(sides: list[Callable[[], object]]) -> list[float]:
+def _median_milliseconds(sides: list[Callable[[], object]]) -> list[float]:
+    """Returns the median time of each function. The functions take turns, after one call each that is not timed."""
     for side in sides:
         side()
     seconds: list[list[float]] = [[] for _ in sides]
-    began = time.perf_counter()
-    for done in range(MAX_ROUNDS):
-        if done >= MIN_ROUNDS and time.perf_counter() - began > MAX_SECONDS:
+    start = time.perf_counter()
+    for num_rounds in range(MAX_ROUNDS):
+        if num_rounds >= MIN_ROUNDS and time.perf_counter() - start > MAX_SECONDS:
             break
-        for side, taken in zip(sides, seconds, strict=True):
+        for side, times in zip(sides, seconds, strict=True):
             before = time.perf_counter()
             side()
-            taken.append(time.perf_counter() - before)
-    return [1000 * statistics.median(taken) for taken in seconds]
+            times.append(time.perf_counter() - before)
+    return [1000 * statistics.median(times) for times in seconds]

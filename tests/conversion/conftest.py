@@ -31,9 +31,9 @@ def stock_folder(subwords: dict[str, str], tmp_path: Path) -> Callable[..., str]
 
     def save(kind: str, auto_class: type = AutoModel, **options: object) -> str:
         tokenizer = load_shape_tokenizer("bert-tiny", subwords["wordpiece"], 78)
-        given = {**NO_SPECIAL_IDS, "pad_token_id": 0, **STOCK[kind], **options}
+        settings = {**NO_SPECIAL_IDS, "pad_token_id": 0, **STOCK[kind], **options}
         torch.manual_seed(3)
-        model = auto_class.from_config(AutoConfig.for_model(kind, vocab_size=len(tokenizer), **given))
+        model = auto_class.from_config(AutoConfig.for_model(kind, vocab_size=len(tokenizer), **settings))
         folder = tmp_path / f"stock-{kind}"
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)

@@ -1,4 +1,4 @@
-"""An encoder loses its vocabulary and nothing else; distillation brings its states back."""
+"""The verb encoder: all layers of the encoder stay, the front end is new, and distillation trains it."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,6 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
 from vocabless.conversion.__main__ import main
-from vocabless.training.distillation.alignment import shares_of
 
 LINES = ["the quick brown fox jumps over the lazy dog", "a dog, a fox", "over the brown fox", "quick! the dog"] * 8
 ENCODERS = ("bert", "roberta", "albert", "electra", "distilbert", "modernbert", "mpnet", "deberta-v2")
@@ -23,14 +22,14 @@ def text(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("kind", ENCODERS)
-def test_the_encoder_stays_to_the_bit(kind: str, stock_folder, tmp_path: Path) -> None:
+def test_the_weights_of_the_encoder_stay_bit_for_bit(kind: str, stock_folder, tmp_path: Path) -> None:
     source, target = stock_folder(kind), tmp_path / "words"
     main(["encoder", source, str(target), "--variant", "hashformer-md5-proj-tiny"])
     original, model = AutoModel.from_pretrained(source).eval(), AutoModel.from_pretrained(target).eval()
     tensors, kept = original.state_dict(), model.encoder.state_dict()
     assert kept and all(torch.equal(tensor, tensors[name]) for name, tensor in kept.items())
-    gone = set(tensors) - set(kept)
-    assert all("word_embeddings" in name or "tok_embeddings" in name or "pooler" in name for name in gone)
+    dropped = set(tensors) - set(kept)
+    assert all("word_embeddings" in name or "tok_embeddings" in name or "pooler" in name for name in dropped)
     embeddings = torch.randn(2, 7, model.config.embedding_size)
     with torch.no_grad():
         states = [one(inputs_embeds=embeddings).last_hidden_state for one in (original, model)]
@@ -41,7 +40,7 @@ def test_the_encoder_stays_to_the_bit(kind: str, stock_folder, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("variant", ["eelbert-word-tiny", "eelbert-tiny", "ewe-bert-base", "ewe-bert-bytes-base"])
-def test_a_variant_gives_splitter_coder_and_front_end(variant: str, stock_folder, tmp_path: Path) -> None:
+def test_the_variant_gives_splitter_coder_and_front_end(variant: str, stock_folder, tmp_path: Path) -> None:
     main(["encoder", stock_folder("bert"), str(tmp_path / "words"), "--variant", variant])
     model, tokenizer = (auto.from_pretrained(tmp_path / "words") for auto in (AutoModel, AutoTokenizer))
     assert tokenizer.block_size == model.config.block_size
@@ -51,13 +50,13 @@ def test_a_variant_gives_splitter_coder_and_front_end(variant: str, stock_folder
         assert model.config.block_size == model.config.num_attention_heads
 
 
-def test_what_is_dropped_is_named(stock_folder, tmp_path: Path, capsys) -> None:
+def test_dropped_tensors_are_named(stock_folder, tmp_path: Path, capsys) -> None:
     source = stock_folder("bert", AutoModelForMaskedLM)
     main(["encoder", source, str(tmp_path / "words"), "--variant", "hashformer-lsh-pool-tiny"])
-    told = capsys.readouterr().out
-    lost = [name for name in load_file(f"{source}/model.safetensors") if name.startswith("cls.")]
-    assert lost and all(name in told for name in ["embeddings.word_embeddings.weight", *lost])
-    assert told.splitlines()[-1] == f"The checkpoint is in {tmp_path / 'words'}."
+    printed = capsys.readouterr().out
+    head = [name for name in load_file(f"{source}/model.safetensors") if name.startswith("cls.")]
+    assert head and all(name in printed for name in ["embeddings.word_embeddings.weight", *head])
+    assert printed.splitlines()[-1] == f"The checkpoint is in {tmp_path / 'words'}."
     card = (tmp_path / "words" / "README.md").read_text()
     assert "untrained" in card and "pipeline_tag: feature-extraction" in card
 
@@ -66,29 +65,18 @@ def test_what_is_dropped_is_named(stock_folder, tmp_path: Path, capsys) -> None:
     ("hashformer-md5-emb1k-base", []),
     ("eelbert-word-tiny", ["--train_encoder"]),
 ])  # fmt: skip
-def test_distillation_brings_the_states_nearer(variant: str, options: list, stock_folder, text, tmp_path: Path) -> None:
+def test_distillation_brings_the_states_closer(variant: str, options: list, stock_folder, text, tmp_path: Path) -> None:
     source, target = stock_folder("bert"), tmp_path / "words"
     steps = ["--max_steps", "40", "--learning_rate", "1e-2", "--max_seq_length", "12"]
     main(["encoder", source, str(target), "--variant", variant, "--distill", text, *steps, *options])
     results = json.loads((target / "results.json").read_text())
     cosine = results["cosine"]
     assert cosine["after"] > max(cosine["before"], cosine["floor"]) + 0.1
+    assert set(cosine) == {"before", "after", "floor", "words", "steps"} and cosine["steps"] == 40
     assert results["arguments"]["max_steps"] == 40 and "torch" in results["versions"]
     tensors = AutoModel.from_pretrained(source).state_dict()
     kept = AutoModel.from_pretrained(target).encoder.state_dict()
     assert all(torch.equal(tensor, tensors[name]) for name, tensor in kept.items()) == (not options)
-
-
-def test_words_and_subwords_share_characters() -> None:
-    words = torch.tensor([[[0, 0], [0, 3], [4, 9], [9, 10], [0, 0]]])
-    pieces = torch.tensor([[[0, 0], [0, 3], [4, 6], [6, 10], [0, 0], [0, 0]]])
-    assert shares_of(words, pieces)[0].tolist() == [
-        [1, 0, 0, 0, 0, 0],
-        [0, 1, 0, 0, 0, 0],
-        [0, 0, 0.5, 0.5, 0, 0],
-        [0, 0, 0, 1, 0, 0],
-        [0, 0, 0, 0, 0, 0],
-    ]
 
 
 def lose_a_tensor(source: str, name: str) -> None:
@@ -99,12 +87,12 @@ def lose_a_tensor(source: str, name: str) -> None:
 def test_a_checkpoint_that_lacks_tensors_is_refused(stock_folder, tmp_path: Path) -> None:
     source = stock_folder("bert")
     lose_a_tensor(source, "encoder.layer.1.output.dense.bias")
-    with pytest.raises(SystemExit, match=r"lacks encoder\.layer\.1\.output\.dense\.bias"):
+    with pytest.raises(SystemExit, match=r"lacks the tensors encoder\.layer\.1\.output\.dense\.bias"):
         main(["encoder", source, str(tmp_path / "words"), "--variant", "eelbert-word-tiny"])
     assert not (tmp_path / "words").exists()
 
 
-@pytest.mark.parametrize(("told", "kind", "options"), [
+@pytest.mark.parametrize(("message", "kind", "options"), [
     ("unknown variant 'eelbert-word-tinny'", "bert", ["--variant", "eelbert-word-tinny"]),
     ("is no encoder that takes inputs_embeds", "t5", ["--variant", "eelbert-word-tiny"]),
     ("has no parameters", "bert", ["--variant", "eelbert-word-tiny", "--distill", "TEXT"]),
@@ -116,15 +104,17 @@ def test_a_checkpoint_that_lacks_tensors_is_refused(stock_folder, tmp_path: Path
     ("its columns are text", "bert",
      ["--variant", "hashformer-md5-proj-tiny", "--distill", "TEXT", "--text_column", "body"]),
 ])  # fmt: skip
-def test_a_mistake_gets_one_sentence(told: str, kind: str, options: list, stock_folder, text, tmp_path: Path) -> None:
-    given = [text if option == "TEXT" else option for option in options]
+def test_a_mistake_gets_one_sentence(
+    message: str, kind: str, options: list, stock_folder, text, tmp_path: Path
+) -> None:
+    options = [text if option == "TEXT" else option for option in options]
     with pytest.raises(SystemExit) as error:
-        main(["encoder", stock_folder(kind), str(tmp_path / "words"), *given])
-    assert told in str(error.value.code) and "\n" not in str(error.value.code)
+        main(["encoder", stock_folder(kind), str(tmp_path / "words"), *options])
+    assert message in str(error.value.code) and "\n" not in str(error.value.code)
     assert not (tmp_path / "words").exists()
 
 
-def test_a_folder_without_a_model_or_with_a_torn_one_is_refused(stock_folder, tmp_path: Path) -> None:
+def test_a_folder_without_a_complete_model_is_refused(stock_folder, tmp_path: Path) -> None:
     source = Path(stock_folder("bert"))
     options = [str(tmp_path / "words"), "--variant", "eelbert-word-tiny"]
     weights = source / "model.safetensors"
@@ -142,5 +132,5 @@ def test_a_folder_without_a_model_or_with_a_torn_one_is_refused(stock_folder, tm
 def test_a_model_of_the_family_is_refused(stock_folder, tmp_path: Path) -> None:
     options = ["--variant", "eelbert-word-tiny"]
     main(["encoder", stock_folder("bert"), str(tmp_path / "words"), *options])
-    with pytest.raises(SystemExit, match="has no vocabulary already"):
+    with pytest.raises(SystemExit, match="is already a model without a vocabulary"):
         main(["encoder", str(tmp_path / "words"), str(tmp_path / "again"), *options])

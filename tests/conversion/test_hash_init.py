@@ -51,5 +51,5 @@ def test_a_table_that_is_too_small_for_the_tokenizer_is_refused(stock_folder, tm
     model = AutoModelForMaskedLM.from_pretrained(folder)
     model.resize_token_embeddings(20)
     model.save_pretrained(folder)
-    with pytest.raises(SystemExit, match="but the table 20 rows"):
+    with pytest.raises(SystemExit, match="the word embeddings have 20 rows"):
         main(["hash-init", folder, str(tmp_path / "hashed")])

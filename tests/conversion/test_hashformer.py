@@ -1,4 +1,4 @@
-"""The authors' HashFormers weights give the authors' outputs, and nothing of a checkpoint is lost in silence."""
+"""The verb hashformer: converted weights give the authors' outputs, and every dropped tensor is reported."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ from vocabless.conversion.hashformer import convert
 
 TEXTS = ["The quick brown fox, at 25 °C!", "naïve: 日本語 words"]
 OURS = {PAD: 0, UNK: 1, BOS: 2, EOS: 3, MASK: 4}
-ORACLE_FLAGS = {"atol": 1e-5, "rtol": 1e-5}
+TOLERANCES = {"atol": 1e-5, "rtol": 1e-5}
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_logits_are_those_of_the_authors_forward_pass(kind: str, coder: str) -> 
     mask = torch.tensor([[int(special != PAD) for special, _ in row] for row in rows])
     with torch.no_grad():
         ours = model(to_blocks(kind, coder, rows), attention_mask=mask).logits
-    torch.testing.assert_close(ours[mask.bool()], logits(kind, weights, rows)[mask.bool()], **ORACLE_FLAGS)
+    torch.testing.assert_close(ours[mask.bool()], logits(kind, weights, rows)[mask.bool()], **TOLERANCES)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -85,21 +85,21 @@ def test_an_md5_model_is_the_same_from_text_to_logits(kind: str, published, tmp_
         row = [(BOS, 0), *((ORDINARY, digest) for digest in md5_digests(text)), (EOS, 0)]
         with torch.no_grad():
             ours = model(**tokenizer(text, return_tensors="pt")).logits
-        torch.testing.assert_close(ours, logits(kind, random_weights(kind), [row]), **ORACLE_FLAGS)
+        torch.testing.assert_close(ours, logits(kind, random_weights(kind), [row]), **TOLERANCES)
     assert tokenizer.model_max_length == SHAPE["max_position_embeddings"] - 2
 
 
 def test_every_tensor_is_mapped_or_named_as_dropped(published, tmp_path: Path, capsys) -> None:
     source, target = published("pool", pickled=False), tmp_path / "converted"
     main(["hashformer", source, str(target)])
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     converted = convert(SHAPE, random_weights("pool"), "md5")
-    assert converted.mapped + len(converted.dropped) == len(random_weights("pool"))
+    assert converted.num_mapped + len(converted.dropped) == len(random_weights("pool"))
     assert set(converted.dropped) == {
         "roberta.embeddings.position_ids", "roberta.pooler.dense.weight", "roberta.pooler.dense.bias",
     }  # fmt: skip
-    assert all(name in told and name in (target / "README.md").read_text() for name in converted.dropped)
-    assert told.splitlines()[-1] == f"The checkpoint is in {target}."
+    assert all(name in printed and name in (target / "README.md").read_text() for name in converted.dropped)
+    assert printed.splitlines()[-1] == f"The checkpoint is in {target}."
 
 
 def test_a_checkpoint_without_head_becomes_a_base_model(published, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_checkpoint_without_head_becomes_a_base_model(published, tmp_path: Pat
     assert type(model).__name__ == "VocablessModel" and torch.equal(model.front_end.weight, expected)
 
 
-def test_an_lsh_model_says_that_its_tokenizer_differs(published, tmp_path: Path, capsys) -> None:
+def test_the_report_of_an_lsh_model_says_that_its_tokenizer_differs(published, tmp_path: Path, capsys) -> None:
     source, target = published("add", name="hashformer-lsh"), tmp_path / "converted"
     main(["hashformer", source, str(target)])
     assert "blocks than those that the model was trained on" in capsys.readouterr().out
@@ -119,18 +119,18 @@ def test_an_lsh_model_says_that_its_tokenizer_differs(published, tmp_path: Path,
 
 
 class Program:
-    """What a pickle can hold and a checkpoint must not."""
+    """An object that a pickle file can hold, but a checkpoint must not."""
 
 
 WEIGHTS = "pytorch_model.bin"
-# What becomes of a whole checkpoint's tensors, or of one of its files.
+# Damage → what it does to the tensors of a complete checkpoint, or to one of its files.
 OTHER_TENSORS = {
     "program": lambda weights: {"weights": Program()},
     "list": lambda weights: list(weights.values()),
     "missing": lambda weights: {n: w for n, w in weights.items() if n != "roberta.embeddings.LayerNorm.bias"},
     "unexpected": lambda weights: weights | {"lm_head.bias": torch.zeros(3)},
     "no hashformer": lambda weights: {n: w for n, w in weights.items() if "proj_mat" not in n},
-    "unlike widths": lambda weights: weights | {"roberta.embeddings.proj_mat_2.weight": torch.zeros(32, 64)},
+    "different widths": lambda weights: weights | {"roberta.embeddings.proj_mat_2.weight": torch.zeros(32, 64)},
 }
 OTHER_FILES = {
     "truncated": (WEIGHTS, lambda data: data[:20_000]),
@@ -141,41 +141,41 @@ OTHER_FILES = {
 }
 
 
-def spoil(folder: Path, how: str) -> None:
-    if how in OTHER_TENSORS:
-        torch.save(OTHER_TENSORS[how](torch.load(folder / WEIGHTS)), folder / WEIGHTS)
+def damage_checkpoint(folder: Path, damage: str) -> None:
+    if damage in OTHER_TENSORS:
+        torch.save(OTHER_TENSORS[damage](torch.load(folder / WEIGHTS)), folder / WEIGHTS)
         return
-    name, change = OTHER_FILES[how]
+    name, change = OTHER_FILES[damage]
     data = change((folder / name).read_bytes())
     (folder / name).unlink() if data is None else (folder / name).write_bytes(data)
 
 
 @pytest.mark.parametrize(
-    ("how", "told"),
+    ("damage", "message"),
     [
         ("truncated", "cannot be read"),
-        ("program", "holds more than tensors"),
-        ("list", "no tensors by name"),
+        ("program", "holds other objects than tensors"),
+        ("list", "is not a dictionary of tensors"),
         ("no weights", "no model.safetensors and no pytorch_model.bin"),
         ("no config", "no config.json"),
-        ("bad config", "is no JSON"),
+        ("bad config", "is not valid JSON"),
         ("another width", "roberta.encoder.layer.0.intermediate.dense.weight"),
-        ("missing", "lacks roberta.embeddings.LayerNorm.bias"),
-        ("unexpected", "also has lm_head.bias"),
-        ("no hashformer", "is no HashFormer"),
-        ("unlike widths", "do not belong together"),
+        ("missing", "lacks the tensors roberta.embeddings.LayerNorm.bias"),
+        ("unexpected", "has the unexpected tensors lm_head.bias"),
+        ("no hashformer", "is not a HashFormer"),
+        ("different widths", "do not fit together"),
     ],
 )
-def test_a_bad_checkpoint_gets_one_sentence(how: str, told: str, published, tmp_path: Path) -> None:
+def test_a_bad_checkpoint_gets_one_sentence(damage: str, message: str, published, tmp_path: Path) -> None:
     source = published("add")
-    spoil(Path(source), how)
+    damage_checkpoint(Path(source), damage)
     with pytest.raises(SystemExit) as error:
         main(["hashformer", source, str(tmp_path / "converted")])
-    assert told in str(error.value.code) and "\n" not in str(error.value.code)
+    assert message in str(error.value.code) and "\n" not in str(error.value.code)
     assert not list((tmp_path / "converted").glob("*"))
 
 
-def test_a_source_that_does_not_say_its_hash_needs_to_be_told(published, tmp_path: Path) -> None:
+def test_a_source_whose_name_does_not_show_the_hash_needs_the_coder_flag(published, tmp_path: Path) -> None:
     source = published("add", name="mine")
     with pytest.raises(SystemExit, match="--coder md5 or --coder lsh"):
         main(["hashformer", source, str(tmp_path / "converted")])
@@ -186,6 +186,6 @@ def test_a_source_that_does_not_say_its_hash_needs_to_be_told(published, tmp_pat
 def test_a_full_target_folder_stays_as_it_is(published, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("precious")
-    with pytest.raises(SystemExit, match="holds other files"):
+    with pytest.raises(SystemExit, match="is not an empty folder"):
         main(["hashformer", published("add"), str(tmp_path / "mine")])
     assert [file.name for file in (tmp_path / "mine").iterdir()] == ["thesis.txt"]

@@ -1,4 +1,4 @@
-"""To the Hub and back, over a stand-in on the loopback: pushed, loaded by its id, offline, refused in one sentence."""
+"""The verb hub, with a stand-in for the Hub on the loopback: uploading, loading by id and offline, error messages."""
 
 import json
 import os
@@ -21,12 +21,14 @@ import vocabless
 from vocabless import load_config, load_tokenizer
 from vocabless.conversion import hub as verb
 from vocabless.conversion.__main__ import main
+from vocabless.saving.card_facts import UNKNOWN_TRAINING
 from vocabless.saving.checkpoint import WITHOUT_PACKAGE
-from vocabless.saving.model_card import CARD, PLACEHOLDER
+from vocabless.saving.model_card import CARD, REPOSITORY_PLACEHOLDER
+from vocabless.saving.run_folder import RESULTS, write_json
 from vocabless.saving.uploads import upload
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SECONDS = 300  # for a process on a busy machine; it takes a few
+PROCESS_TIMEOUT_SECONDS = 300  # a process needs a few seconds on an idle machine
 NAME = "eelbert-word-uno"
 TEXT = "A film as bright as a summer morning."
 
@@ -37,9 +39,9 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 def load(name, revision="main"):
-    given = {"trust_remote_code": True, "revision": revision}
-    tokenizer = AutoTokenizer.from_pretrained(name, **given)
-    return AutoModelForSequenceClassification.from_pretrained(name, **given), tokenizer
+    options = {"trust_remote_code": True, "revision": revision}
+    tokenizer = AutoTokenizer.from_pretrained(name, **options)
+    return AutoModelForSequenceClassification.from_pretrained(name, **options), tokenizer
 
 def logits(model, tokenizer):
     with torch.no_grad():
@@ -47,8 +49,8 @@ def logits(model, tokenizer):
 """
 )
 
-# What a stranger does: README's own lines, then fine-tunes, saves, loads what was saved and publishes it.
-STRANGER = """
+# What another user does after the lines of the README: fine-tunes the model, saves it, loads it again and publishes it.
+ANOTHER_USER = """
 model, tokenizer = load("you/my-classifier")
 model.train()(**tokenizer(sys.argv[1], return_tensors="pt"), labels=torch.tensor([1])).loss.backward()
 torch.optim.SGD(model.parameters(), 0.1).step()
@@ -75,8 +77,8 @@ def checkpoint(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def copy(checkpoint, tmp_path) -> Path:
-    """A checkpoint that a test may spoil."""
-    folder = tmp_path / "spoilt"
+    """A copy of the checkpoint that a test may change."""
+    folder = tmp_path / "copy"
     folder.mkdir()
     for file in checkpoint.iterdir():
         (folder / file.name).write_bytes(file.read_bytes())
@@ -85,7 +87,7 @@ def copy(checkpoint, tmp_path) -> Path:
 
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
-    """The stand-in, for this very process."""
+    """The stand-in for the Hub, used by this process."""
     with HubStandIn() as stand_in:
         for name, value in stand_in.environment(tmp_path / "home").items():
             monkeypatch.setenv(name, value)
@@ -99,15 +101,15 @@ def hub(tmp_path, monkeypatch):
 
 def bare(code: str, folder: Path, environment: dict[str, str]) -> list:
     done = subprocess.run(
-        [sys.executable, "-I", "-c", BARE + code, TEXT], cwd=folder, capture_output=True, text=True, timeout=SECONDS,
-        check=False, env={**os.environ, **environment, "PYTHONDONTWRITEBYTECODE": "1"},
+        [sys.executable, "-I", "-c", BARE + code, TEXT], cwd=folder, capture_output=True, text=True, check=False,
+        timeout=PROCESS_TIMEOUT_SECONDS, env={**os.environ, **environment, "PYTHONDONTWRITEBYTECODE": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def readme(language: str) -> str:
-    """The block of the README's section on the Hub."""
+    """The first code block in a language of the README's section on the Hub."""
     section = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Publish")[2]
     return re.findall(rf"```{language}\n(.*?)```", section, re.S)[0]
 
@@ -124,53 +126,53 @@ def test_pushed_by_the_readme_loaded_by_its_id_fine_tuned_pushed_again_and_loade
     with HubStandIn() as stand_in:
         environment = stand_in.environment(tmp_path / "home")
         done = subprocess.run(
-            command, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False,
+            command, cwd=tmp_path, capture_output=True, text=True, timeout=PROCESS_TIMEOUT_SECONDS, check=False,
             env={**os.environ, **environment, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-3000:]
         assert "The repository is you/my-classifier." in done.stdout
-        first, tuned, again, sha = bare(readme("python") + STRANGER, tmp_path, environment)
+        first, tuned, again, sha = bare(readme("python") + ANOTHER_USER, tmp_path, environment)
         pushed, theirs = stand_in.repositories["you/my-classifier"], stand_in.repositories["you/theirs"]
     assert sha == theirs.head and len(theirs.commits) == 3  # created, model, tokenizer
     code = {name for name in pushed.files if name.endswith(".py")}
     assert code == {name for name in theirs.files if name.endswith(".py")} and len(code) > 15
-    assert PLACEHOLDER.encode() not in pushed.files[CARD] and b'"you/my-classifier"' in pushed.files[CARD]
+    assert REPOSITORY_PLACEHOLDER.encode() not in pushed.files[CARD] and b'"you/my-classifier"' in pushed.files[CARD]
     assert first != tuned == again
     offline = bare(OFFLINE.format(sha=sha), tmp_path, {**environment, "HF_HUB_OFFLINE": "1"})
     assert offline == [first, tuned]
 
 
 @pytest.fixture
-def unproved(monkeypatch):
-    """Spares the process that loads what was made."""
-    monkeypatch.setattr(verb, "loads_without_package", lambda *given: True)
+def unchecked(monkeypatch):
+    """Skips the check that the repository loads without the package."""
+    monkeypatch.setattr(verb, "loads_without_package", lambda *_: True)
 
 
-def test_a_folder_is_made_whole_bit_by_bit_and_a_card_is_kept(copy, tmp_path, unproved) -> None:
+def test_a_folder_gets_the_whole_repository_bit_for_bit_and_keeps_its_card(copy, tmp_path, unchecked) -> None:
     (copy / CARD).write_text("---\nlicense: mit\n---\n\n# Mine\n")
     (copy / "training_args.bin").write_bytes(b"pickle")
-    main(["hub", str(copy), str(tmp_path / "made")])
-    made = {file.name for file in (tmp_path / "made").iterdir()}
-    assert made == {file.name for file in copy.iterdir()} - {"training_args.bin"}
-    assert (tmp_path / "made" / CARD).read_text() == (copy / CARD).read_text()
-    ours, theirs = load_file(copy / "model.safetensors"), load_file(tmp_path / "made" / "model.safetensors")
+    main(["hub", str(copy), str(tmp_path / "target")])
+    written = {file.name for file in (tmp_path / "target").iterdir()}
+    assert written == {file.name for file in copy.iterdir()} - {"training_args.bin"}
+    assert (tmp_path / "target" / CARD).read_text() == (copy / CARD).read_text()
+    ours, theirs = load_file(copy / "model.safetensors"), load_file(tmp_path / "target" / "model.safetensors")
     assert ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
-def test_half_precision_stays_half(copy, tmp_path, unproved) -> None:
+def test_half_precision_stays_half(copy, tmp_path, unchecked) -> None:
     vocabless.VocablessForSequenceClassification.from_pretrained(copy).bfloat16().save_pretrained(copy)
-    main(["hub", str(copy), str(tmp_path / "made")])
-    assert {t.dtype for t in load_file(tmp_path / "made" / "model.safetensors").values()} == {torch.bfloat16}
+    main(["hub", str(copy), str(tmp_path / "target")])
+    assert {t.dtype for t in load_file(tmp_path / "target" / "model.safetensors").values()} == {torch.bfloat16}
 
 
-def test_a_variant_is_published_with_random_weights(hub, unproved) -> None:
+def test_a_variant_is_published_with_random_weights(hub, unchecked) -> None:
     main(["hub", "ewe-bert-tiny", "fresh", "--push", "--commit_message", "Begin"])
     repository = hub.repositories["you/fresh"]
     assert repository.messages == ["Begin"]
     assert "random weights" in ModelCard(repository.files[CARD].decode()).text
 
 
-def test_what_is_not_the_models_own_never_goes(checkpoint, hub, tmp_path) -> None:
+def test_pickles_predictions_and_folders_are_not_uploaded(checkpoint, hub, tmp_path) -> None:
     (tmp_path / "run" / "checkpoint-2").mkdir(parents=True)
     for name in (
         "model.safetensors",
@@ -191,13 +193,13 @@ def refusal(*arguments: object) -> str:
     return stopped.value.code
 
 
-def test_a_repository_with_files_is_left_alone_unless_told(copy, hub, unproved) -> None:
+def test_a_repository_with_files_is_left_alone_without_exist_ok(copy, hub, unchecked) -> None:
     taken = hub.repositories.setdefault("you/taken", Repository())
     main(["hub", str(copy), "you/taken", "--push"])  # it was empty
     before = taken.head
     (copy / CARD).write_text("---\nlicense: mit\n---\n\n# Mine\n")
-    told = refusal(copy, "taken", "--push")
-    assert f"'you/taken' is there already and holds {len(taken.files)} files; give another name, or --exist_ok" in told
+    message = refusal(copy, "taken", "--push")
+    assert f"'you/taken' already exists and holds {len(taken.files)} files; give another name, or add --exis" in message
     assert taken.head == before
     main(["hub", str(copy), "taken", "--push", "--exist_ok", "--commit_message", "Again"])
     assert taken.messages[-1] == "Again" and taken.files[CARD] == (copy / CARD).read_bytes()
@@ -206,15 +208,15 @@ def test_a_repository_with_files_is_left_alone_unless_told(copy, hub, unproved) 
 @pytest.mark.parametrize(
     ("target", "token", "sentence"),
     [
-        ("no such name", "hf_x", "'you/no such name' is no repository id|'no such name' is no repository id"),
-        ("a/b/c", "hf_x", "'a/b/c' is no repository id"),
+        ("no such name", "hf_x", "'(you/)?no such name' is not a valid repository id"),
+        ("a/b/c", "hf_x", "'a/b/c' is not a valid repository id"),
         ("others/model", "hf_x", "your token may not write to 'others/model'"),
-        ("mine", "wrong", "no valid token to write to 'mine' with; log in by `hf auth login`"),
-        ("mine", "", "no valid token to write to 'mine' with"),
+        ("mine", "wrong", "no valid token for uploads to 'mine'; run `hf auth login`, or set HF_TOKEN"),
+        ("mine", "", "no valid token for uploads to 'mine'"),
     ],
 )
-def test_a_push_that_cannot_be_ends_with_one_sentence(
-    target, token, sentence, checkpoint, hub, unproved, monkeypatch
+def test_an_impossible_upload_ends_with_one_sentence(
+    target, token, sentence, checkpoint, hub, unchecked, monkeypatch
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", token)
     if not token:
@@ -225,31 +227,32 @@ def test_a_push_that_cannot_be_ends_with_one_sentence(
 
 def test_without_a_network_nothing_is_lost(checkpoint, hub, monkeypatch) -> None:
     hub.__exit__()
-    assert "did not take 'mine'" in refusal(checkpoint, "mine", "--push")
+    assert re.search("the upload to 'mine' at .* failed", refusal(checkpoint, "mine", "--push"))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert "check the network and HF_HUB_OFFLINE" in refusal(checkpoint, "mine", "--push")
 
 
-def test_what_the_hub_refuses_is_told_with_its_reason(copy, hub, unproved, monkeypatch) -> None:
+def test_the_message_gives_the_reason_when_the_hub_rejects_files(copy, hub, unchecked, monkeypatch) -> None:
     (copy / CARD).write_text("---\nlicense: [\n---\n\n# Mine\n")
-    assert "Invalid metadata in README.md. - the metadata is no mapping); mend it" in refusal(copy, "mine", "--push")
+    message = refusal(copy, "mine", "--push")
+    assert "Invalid metadata in README.md. - the metadata is no mapping); correct them" in message
     (copy / CARD).unlink()
     answer = hub.answer
-    monkeypatch.setattr(hub, "answer", lambda *asked: (400, {}, {}) if asked[0] == "PUT" else answer(*asked))
+    monkeypatch.setattr(hub, "answer", lambda *request: (400, {}, {}) if request[0] == "PUT" else answer(*request))
     assert "Error while uploading 'model.safetensors'" in refusal(copy, "mine", "--push")
     assert hub.repositories["you/mine"].files == {}
 
 
-def test_a_source_that_is_none_is_refused_before_anything_is_made(copy, hub, tmp_path) -> None:
-    target = tmp_path / "made"
+def test_a_damaged_or_missing_source_is_refused_before_anything_is_written(copy, hub, tmp_path) -> None:
+    target = tmp_path / "target"
     assert "'you/nothing' is neither a folder nor a reachable Hub repository" in refusal("you/nothing", target)
     weights = copy / "model.safetensors"
     data = weights.read_bytes()
     weights.write_bytes(data[: len(data) // 2])
-    assert "it is cut off or holds more than tensors" in refusal(copy, target)
+    assert "it is truncated or holds other objects than tensors" in refusal(copy, target)
     weights.unlink()
     torch.save({"model": Path("a whole program")}, copy / "pytorch_model.bin")
-    assert "it is cut off or holds more than tensors" in refusal(copy, target)
+    assert "it is truncated or holds other objects than tensors" in refusal(copy, target)
     weights.write_bytes(data)
     load_tokenizer("ewe-bert-tiny").save_pretrained(copy)
     assert "writes blocks of 16 elements, but the model reads 32" in refusal(copy, target)
@@ -258,10 +261,16 @@ def test_a_source_that_is_none_is_refused_before_anything_is_made(copy, hub, tmp
     assert not target.exists()
 
 
-def test_what_does_not_load_alone_is_not_written(checkpoint, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(verb, "loads_without_package", lambda *given: False)
-    assert "gives other numbers without this package" in refusal(checkpoint, tmp_path / "made")
-    assert not (tmp_path / "made").exists()
+def test_a_repository_that_does_not_load_without_the_package_is_not_written(checkpoint, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(verb, "loads_without_package", lambda *_: False)
+    assert "gives other numbers without this package" in refusal(checkpoint, tmp_path / "target")
+    assert not (tmp_path / "target").exists()
+
+
+def test_records_of_another_kind_tell_nothing_about_the_training(tmp_path) -> None:
+    assert verb.read_card_facts(tmp_path) == UNKNOWN_TRAINING
+    write_json(tmp_path / RESULTS, {"arguments": {}, "versions": {}, "cosine": {"after": 0.5}})
+    assert verb.read_card_facts(tmp_path) == UNKNOWN_TRAINING
 
 
 QUICK = ["--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none", "--max_seq_length", "16"]
@@ -277,11 +286,11 @@ def texts(tmp_path) -> str:
 def test_fine_tuned_runs_are_uploaded_each_with_its_figures_and_again_by_the_same_command(
     texts, hub, tmp_path, monkeypatch
 ) -> None:
-    given = ["--model_name_or_path", NAME, "--train_file", texts, "--validation_file", texts, *QUICK]
-    given += ["--num_train_epochs", "1", "--output_dir", str(tmp_path / "tuned"), "--push_to_hub", "true"]
-    run_glue.main([*given, "--hub_model_id", "you/colours"])
+    command = ["--model_name_or_path", NAME, "--train_file", texts, "--validation_file", texts, *QUICK]
+    command += ["--num_train_epochs", "1", "--output_dir", str(tmp_path / "tuned"), "--push_to_hub", "true"]
+    run_glue.main([*command, "--hub_model_id", "you/colours"])
     assert list(hub.repositories) == ["you/colours"]
-    run_glue.main([*given, "--seeds", "2"])
+    run_glue.main([*command, "--seeds", "2"])
     assert list(hub.repositories)[1:] == ["you/tuned-colours-seed-42", "you/tuned-colours-seed-43"]
     for repo_id in hub.repositories:
         seed = "43" if repo_id.endswith("43") else "42"
@@ -299,28 +308,28 @@ def test_fine_tuned_runs_are_uploaded_each_with_its_figures_and_again_by_the_sam
 
 
 def test_a_pre_trained_run_is_uploaded_when_it_is_finished_and_later_where_that_failed(
-    texts, hub, unproved, tmp_path, monkeypatch, capsys
+    texts, hub, unchecked, tmp_path, monkeypatch, capsys
 ) -> None:
-    monkeypatch.setattr(run_pretraining, "loads_without_package", lambda *given: True)
-    given = ["--variant", NAME, "--corpus", texts, *QUICK, "--max_steps", "2", "--preprocessing_num_workers", "1"]
-    given += ["--output_dir", str(tmp_path / "pre"), "--push_to_hub", "true"]
-    with pytest.raises(SystemExit, match="--hub_strategy every_save would push unfinished runs"):
-        run_pretraining.main([*given, "--hub_strategy", "every_save"])
+    monkeypatch.setattr(run_pretraining, "loads_without_package", lambda *_: True)
+    command = ["--variant", NAME, "--corpus", texts, *QUICK, "--max_steps", "2", "--preprocessing_num_workers", "1"]
+    command += ["--output_dir", str(tmp_path / "pre"), "--push_to_hub", "true"]
+    with pytest.raises(SystemExit, match="--hub_strategy every_save would upload unfinished runs"):
+        run_pretraining.main([*command, "--hub_strategy", "every_save"])
     monkeypatch.setenv("HF_TOKEN", "wrong")
     with pytest.raises(SystemExit, match="no valid token"):
-        run_pretraining.main(given)
-    assert not (tmp_path / "pre").exists()  # all of it before any work
+        run_pretraining.main(command)
+    assert not (tmp_path / "pre").exists()  # the upload is checked before any work
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     answer = hub.answer
-    monkeypatch.setattr(hub, "answer", lambda *asked: (503, {}, {}) if "/commit/" in asked[1] else answer(*asked))
-    with pytest.raises(SystemExit, match=r"nothing here is lost.* hub FOLDER you/pre --push") as stopped:
-        run_pretraining.main(given)
+    monkeypatch.setattr(hub, "answer", lambda *request: (503, {}, {}) if "/commit/" in request[1] else answer(*request))
+    with pytest.raises(SystemExit, match=r"your files are unchanged.* hub FOLDER you/pre --push") as stopped:
+        run_pretraining.main(command)
     assert "\n" not in str(stopped.value)
     monkeypatch.setattr(hub, "answer", answer)
     main(["hub", str(tmp_path / "pre"), "you/pre", "--push"])
     files = hub.repositories["you/pre"].files
     assert f"{hub.url}/you/pre\n" in capsys.readouterr().out
-    assert PLACEHOLDER in (tmp_path / "pre" / CARD).read_text()  # the folder's own stays free for another name
+    assert REPOSITORY_PLACEHOLDER in (tmp_path / "pre" / CARD).read_text()  # the local card fits any repository
     card = ModelCard(files[CARD].decode())
     assert card.data.pipeline_tag == "feature-extraction" and "| accuracy |" in card.text and "colours.csv" in card.text
     assert json.loads(files["results.json"])["tokens_seen"] > 0

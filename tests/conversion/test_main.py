@@ -1,5 +1,6 @@
-"""The command: verbs, help, mistakes."""
+"""The command python -m vocabless.conversion: its verbs, help texts and error messages."""
 
+import re
 import subprocess
 import sys
 
@@ -12,26 +13,27 @@ def test_help_names_every_verb(capsys) -> None:
     with pytest.raises(SystemExit) as error:
         main(["--help"])
     assert error.value.code == 0
-    told = capsys.readouterr().out
-    assert all(name in told for name in VERBS)
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in VERBS)
 
 
-@pytest.mark.parametrize("verb", ["hashformer", "encoder", "hash-init"])
-def test_a_verb_says_what_it_takes(verb: str, capsys) -> None:
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_of_a_verb_explains_it_and_its_arguments(verb: str, capsys) -> None:
     with pytest.raises(SystemExit) as error:
         main([verb, "--help"])
     assert error.value.code == 0
-    told = capsys.readouterr().out
-    assert "SOURCE" in told and "TARGET" in told
+    printed = capsys.readouterr().out
+    assert f"python -m vocabless.conversion {verb} " in printed.partition("TARGET")[2]  # an example to paste
+    assert all(re.search(rf"^  {name} +\w", printed, re.M) for name in ("SOURCE", "TARGET"))
 
 
-def test_an_unknown_verb_gets_the_known_ones() -> None:
-    with pytest.raises(SystemExit, match=r"unknown verb 'convert'; choose one of hashformer, encoder"):
+def test_the_error_for_an_unknown_verb_lists_all_verbs() -> None:
+    with pytest.raises(SystemExit, match=rf"unknown verb 'convert'; choose one of {', '.join(VERBS)}"):
         main(["convert", "a", "b"])
 
 
 def test_a_verb_that_is_not_installed_gets_one_sentence(monkeypatch) -> None:
-    monkeypatch.setitem(VERBS, "later", Verb("later", "is yet to come"))
+    monkeypatch.setitem(VERBS, "later", Verb("later", "comes with a newer version"))
     with pytest.raises(SystemExit, match="'later' is not part of this installation"):
         main(["later", "a", "b"])
 

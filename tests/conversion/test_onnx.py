@@ -1,3 +1,5 @@
+"""The verb onnx: the graph gives the model's outputs, and the example needs neither torch nor transformers."""
+
 import contextlib
 import importlib.util
 import io
@@ -29,7 +31,7 @@ pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "onnx_inference.py"
 TEXTS = ["The film is a quiet wonder.", "naïve 日本語 हिन्दी 👩‍💻, zxqv", " ", "a" * 40, "x " * 200]
 CLASSIFIER = "VocablessForSequenceClassification"
-# One row for each front end, and all heads between them; the fixture `exported` is the n-gram hash's.
+# Each front end, and together all heads. The fixture `exported` adds the front end `ngram`.
 EXPORTS = {
     "eelbert-random-mini": "VocablessForMaskedLM",
     "hashformer-lsh-pool-mini": "VocablessForPreTraining",
@@ -76,7 +78,7 @@ def checkpoint_of(shrink, subwords, tmp_path_factory):
             config = shrink(config)
             config.encoder_config.num_hidden_layers = 1
         model = getattr(vocabless, head)(config)
-        with torch.no_grad():  # biases too, which begin as zeros
+        with torch.no_grad():  # biases too, which are initialised with zeros
             for parameter in model.parameters():
                 parameter.normal_(std=0.2)
         model.save_pretrained(folder)
@@ -88,12 +90,12 @@ def checkpoint_of(shrink, subwords, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def exported(checkpoint_of, tmp_path_factory):
-    """A UNO classifier, its tokenizer, the folder that it was exported to with --int8, and what the command said."""
+    """A UNO classifier, its tokenizer, the folder of its export with --int8, and what the command printed."""
     source = checkpoint_of("eelbert-word-uno", CLASSIFIER)
     target = tmp_path_factory.mktemp("exports") / "onnx"
-    with contextlib.redirect_stdout(io.StringIO()) as said:
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
         main(["onnx", str(source), str(target), "--int8"])
-    return *load_checkpoint(str(source)), target, said.getvalue()
+    return *load_checkpoint(str(source)), target, printed.getvalue()
 
 
 def outputs(folder: Path, blocks: np.ndarray, file: str = "model.onnx") -> list[np.ndarray]:
@@ -107,22 +109,28 @@ def test_every_front_end_and_head_gives_the_models_outputs_at_any_batch_and_leng
     model, tokenizer = load_checkpoint(str(checkpoint_of(name, EXPORTS[name])))
     (file,) = verb.write_graphs(model, tokenizer, tmp_path, int8=False)
     session = onnx_graph.session_of(file, 1)
-    found = onnx_parity.differences(model, session, onnx_parity.probes(model, tokenizer))
-    assert [row.inputs for row in found] == ["sentences", "pairs of sentences", "unknown words", "random blocks"]
-    assert all(row.largest_output > 0.01 and row.maximum <= 1e-5 * max(1, row.largest_output) for row in found)
+    differences = onnx_parity.differences(model, session, onnx_parity.probes(model, tokenizer))
+    assert [each.inputs for each in differences] == [
+        "sentences",
+        "pairs of sentences",
+        "unknown words",
+        "random blocks",
+    ]
+    assert all(each.largest_output > 0.01 for each in differences)
+    assert all(each.maximum <= 1e-5 * max(1, each.largest_output) for each in differences)
     assert [entry.name for entry in session.get_inputs()] == ["input_ids"]
     assert [entry.name for entry in session.get_outputs()] == onnx_graph.output_names(model)
 
 
 def test_the_command_writes_both_files_and_reports_differences_sizes_and_latencies(exported) -> None:
-    _, _, target, said = exported
+    _, _, target, printed = exported
     assert {file.name for file in target.iterdir()} == {"model.onnx", "model_int8.onnx", "inference.json"}
     for row in ("| model.onnx | random blocks |", "| model_int8.onnx | sentences |", "| torch, eager |"):
-        assert row in said
-    assert "size | 1×16, ms | 2×24, ms |" in said
+        assert row in printed
+    assert "size | 1×16, ms | 2×24, ms |" in printed
 
 
-def test_the_input_alone_says_what_is_padding_and_which_text_is_the_second(exported) -> None:
+def test_padding_and_token_types_come_from_the_blocks_alone(exported) -> None:
     model, tokenizer, target, _ = exported
     inputs = tokenizer(TEXTS[:2], ["Yes, it was.", "No"], padding=True, return_tensors="pt")
     assert torch.equal(onnx_graph.attention_mask(inputs["input_ids"]), inputs["attention_mask"].bool())
@@ -134,7 +142,7 @@ def test_the_input_alone_says_what_is_padding_and_which_text_is_the_second(expor
     np.testing.assert_allclose(outputs(target, wider)[0], expected, atol=1e-4)
 
 
-def test_eight_bits_lose_little(exported) -> None:
+def test_8_bit_weights_change_the_logits_little(exported) -> None:
     model, tokenizer, target, _ = exported
     inputs = tokenizer(TEXTS, padding=True, truncation=True, return_tensors="pt")
     with torch.no_grad():
@@ -143,7 +151,7 @@ def test_eight_bits_lose_little(exported) -> None:
     assert 0 < np.abs(got - expected).max() < 0.1 * np.abs(expected).max()
 
 
-def test_uno_with_all_that_inference_needs_is_small(exported) -> None:
+def test_the_files_of_uno_are_small(exported) -> None:
     _, _, target, _ = exported
     sizes = {file.name: file.stat().st_size for file in target.iterdir()}
     assert sizes["model.onnx"] + sizes["inference.json"] <= 1_250_000
@@ -151,13 +159,13 @@ def test_uno_with_all_that_inference_needs_is_small(exported) -> None:
 
 
 @pytest.mark.parametrize("front_end", [Ngram(12, 31), Ngram(6, 31, ngram_sizes=7), Random(12, 31)])
-def test_hashing_each_unit_once_changes_no_bit(front_end: Ngram) -> None:
+def test_hashing_each_distinct_unit_once_changes_no_bit(front_end: Ngram) -> None:
     generator = torch.Generator().manual_seed(0)
     blocks = torch.randint(5, 8, (3, 5, 4, front_end.block_size), generator=generator)
     blocks *= torch.arange(front_end.block_size) < torch.randint(1, 5, (3, 5, 4, 1), generator=generator)
     blocks[0, 0, :, 0] = torch.tensor([2, 3, 0, 4])
     blocks[0, 0, :, 1:] = 0
-    assert torch.equal(onnx_graph.hashed(front_end, blocks), front_end.hash_units(front_end.spelled(blocks)))
+    assert torch.equal(onnx_graph.embed_distinct(front_end, blocks), front_end.hash_units(front_end.spelled(blocks)))
 
 
 @pytest.mark.skipif(not EXAMPLE.exists(), reason="no checkout")
@@ -166,11 +174,11 @@ def test_the_example_needs_neither_torch_nor_transformers(exported) -> None:
     command = [sys.executable, "-c", BARE, str(EXAMPLE), str(target / "model.onnx"), json.dumps(TEXTS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    for text, found in zip(TEXTS, json.loads(done.stdout), strict=True):
+    for text, logits_by_label in zip(TEXTS, json.loads(done.stdout), strict=True):
         with torch.no_grad():
             expected = model(**tokenizer(text, truncation=True, return_tensors="pt")).logits[0].tolist()
-        assert list(found) == ["LABEL_0", "LABEL_1"]
-        assert list(found.values()) == pytest.approx(expected, abs=1e-4)
+        assert list(logits_by_label) == ["LABEL_0", "LABEL_1"]
+        assert list(logits_by_label.values()) == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.skipif(not EXAMPLE.exists(), reason="no checkout")
@@ -201,11 +209,11 @@ def refusal(*arguments: object) -> str:
     return stopped.value.code
 
 
-def test_a_full_target_a_strange_model_and_missing_parts_are_refused(checkpoint_of, tmp_path) -> None:
+def test_a_full_target_another_model_and_missing_files_are_refused(checkpoint_of, tmp_path) -> None:
     source = checkpoint_of("hashformer-md5-proj-tiny", "VocablessModel")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").touch()
-    assert "holds other files" in refusal(source, tmp_path / "full")
+    assert "is not an empty folder" in refusal(source, tmp_path / "full")
     target = tmp_path / "onnx"
     config = json.loads((source / "config.json").read_text())
     (source / "config.json").write_text(json.dumps({**config, "model_type": "bert"}))
@@ -222,8 +230,8 @@ def test_a_full_target_a_strange_model_and_missing_parts_are_refused(checkpoint_
     assert not target.exists()
 
 
-@pytest.mark.parametrize(("kind", "pad"), [("modernbert", 0), ("mpnet", 1)])  # windows; attention of its own
-def test_an_encoder_keeps_its_own_way_of_attending(kind, pad) -> None:
+@pytest.mark.parametrize(("kind", "pad"), [("modernbert", 0), ("mpnet", 1)])  # attention windows; own layers
+def test_an_encoder_keeps_its_attention_implementation(kind, pad) -> None:
     shape = {"model_type": kind, "num_hidden_layers": 2, "local_attention": 8, "global_attn_every_n_layers": 2}
     shape |= {f"{name}_token_id": None for name in ("bos", "eos", "cls", "sep")} | {"pad_token_id": pad}
     torch.manual_seed(0)
@@ -239,20 +247,20 @@ def test_an_encoder_keeps_its_own_way_of_attending(kind, pad) -> None:
     with torch.no_grad():
         logits = model(**inputs).logits.numpy()
     tokens = inputs["attention_mask"].bool().numpy()
-    found = session.run(None, {"input_ids": inputs["input_ids"].numpy()})[0]
-    assert found[tokens] == pytest.approx(logits[tokens], abs=1e-6)
+    output = session.run(None, {"input_ids": inputs["input_ids"].numpy()})[0]
+    assert output[tokens] == pytest.approx(logits[tokens], abs=1e-6)
 
 
 def test_an_encoder_whose_graph_depends_on_the_length_is_refused(checkpoint_of, tmp_path) -> None:
     source = checkpoint_of("ewe-canine-base", "VocablessModel")
-    assert "'canine'" in refusal(source, tmp_path / "onnx")
+    assert "'canine' depends on the batch size" in refusal(source, tmp_path / "onnx")
     assert list((tmp_path / "onnx").iterdir()) == []
 
 
 def test_a_graph_that_differs_from_the_model_is_not_written(checkpoint_of, tmp_path, monkeypatch) -> None:
     source = checkpoint_of("hashformer-md5-proj-tiny", "VocablessModel")
     run_session = onnx_parity.run_session
-    monkeypatch.setattr(onnx_parity, "run_session", lambda *given: [out + 1e-2 for out in run_session(*given)])
+    monkeypatch.setattr(onnx_parity, "run_session", lambda *args: [out + 1e-2 for out in run_session(*args)])
     assert "differs from the model by 1.0e-02" in refusal(source, tmp_path / "onnx")
     assert list((tmp_path / "onnx").iterdir()) == []
 

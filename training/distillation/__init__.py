@@ -1,1 +1,1 @@
-"""Learning from a teacher."""
+"""Distillation: a model learns from the outputs of another model."""

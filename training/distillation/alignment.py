@@ -1,4 +1,4 @@
-"""Words beside the subwords that they are made of, by the characters that they share."""
+"""Aligns the words of one tokenizer with the subwords of another by the characters that they have in common."""
 # mypy: allow-untyped-calls
 
 from collections.abc import Sequence
@@ -12,49 +12,59 @@ from vocabless import VocablessTokenizer
 
 
 class Aligner:
-    """Collates texts into the inputs of both models, and which tokens of the original's make up each word.
+    """Collates texts into the inputs of a model of words and of a model of subwords, with the alignment of the two.
 
     Args:
-        tokenizer: of words.
-        original: tokenizer of the original, which knows offsets.
-        max_words: of a text, special tokens included.
-        max_pieces: likewise; words beyond are left out.
+        tokenizer: tokenizer of words.
+        subword_tokenizer: tokenizer of subwords that gives offsets.
+        max_words: maximum tokens of a text for `tokenizer`, special tokens included.
+        max_subwords: the same for `subword_tokenizer`. Words behind this limit have no subwords.
     """
 
     def __init__(
-        self, tokenizer: VocablessTokenizer, original: PreTrainedTokenizerBase, max_words: int, max_pieces: int
+        self,
+        tokenizer: VocablessTokenizer,
+        subword_tokenizer: PreTrainedTokenizerBase,
+        max_words: int,
+        max_subwords: int,
     ) -> None:
-        self._tokenizer = tokenizer
-        self._original = original
-        self._max_words = max_words
-        self._max_pieces = max_pieces
+        self._tokenizers = (tokenizer, subword_tokenizer)
+        self._max_lengths = (max_words, max_subwords)
 
     def __call__(self, texts: Sequence[str]) -> dict[str, Any]:
-        """Returns `words`, `pieces`, the inputs of the models, and `shares`, see `shares_of`."""
-        given: dict[str, Any] = {"padding": True, "truncation": True, "return_offsets_mapping": True}
-        given |= {"return_tensors": "pt"}
-        words = self._tokenizer(list(texts), max_length=self._max_words, **given)
-        pieces = self._original(list(texts), max_length=self._max_pieces, **given)
-        spans = [torch.as_tensor(encoding.pop("offset_mapping")) for encoding in (words, pieces)]
-        return {"words": dict(words), "pieces": dict(pieces), "shares": shares_of(*spans)}
+        """Returns `words` and `subwords`, the inputs of the two models, and `weights`, see `alignment_weights`."""
+        words, subwords = (
+            tokenizer(
+                list(texts),
+                max_length=max_length,
+                padding=True,
+                truncation=True,
+                return_offsets_mapping=True,
+                return_tensors="pt",
+            )
+            for tokenizer, max_length in zip(self._tokenizers, self._max_lengths, strict=True)
+        )
+        offsets = [torch.as_tensor(encoding.pop("offset_mapping")) for encoding in (words, subwords)]
+        return {"words": dict(words), "subwords": dict(subwords), "weights": alignment_weights(*offsets)}
 
 
-def shares_of(words: Tensor, pieces: Tensor) -> Tensor:
-    """Returns the share of each piece in each word: equal for those that have a character in common, (B, S, P) float.
+def alignment_weights(words: Tensor, subwords: Tensor) -> Tensor:
+    """Returns the weight of each subword in the mean over the subwords of a word, (B, S, P) float32.
 
-    The first tokens share each other; rows of other tokens without characters are zero.
+    The subwords of a word are those that have a character in common with it; their weights are equal and sum to 1. The
+    first token of `words` is aligned with the first of `subwords`. Rows of other tokens without characters are zero.
 
     Args:
-        words: (B, S, 2), first character and end of each word; special tokens and padding have none.
-        pieces: (B, P, 2), likewise.
+        words: (B, S, 2) int64, the first character and the end of each word; equal for special tokens and padding.
+        subwords: (B, P, 2) int64, the same for the subwords.
 
     Example:
-        >>> words, pieces = [[[0, 0], [0, 4], [5, 6]]], [[[0, 0], [0, 2], [2, 4], [5, 6]]]
-        >>> shares_of(torch.tensor(words), torch.tensor(pieces)).tolist()
+        >>> words, subwords = [[[0, 0], [0, 4], [5, 6]]], [[[0, 0], [0, 2], [2, 4], [5, 6]]]
+        >>> alignment_weights(torch.tensor(words), torch.tensor(subwords)).tolist()
         [[[1.0, 0.0, 0.0, 0.0], [0.0, 0.5, 0.5, 0.0], [0.0, 0.0, 0.0, 1.0]]]
     """
-    first = torch.maximum(words[:, :, None, 0], pieces[:, None, :, 0])
-    last = torch.minimum(words[:, :, None, 1], pieces[:, None, :, 1])
-    overlaps = (last > first).float()
+    first = torch.maximum(words[:, :, None, 0], subwords[:, None, :, 0])  # (B, S, P), of the common characters
+    end = torch.minimum(words[:, :, None, 1], subwords[:, None, :, 1])
+    overlaps = (end > first).float()
     overlaps[:, 0, 0] = 1.0
     return overlaps / overlaps.sum(dim=-1, keepdim=True).clamp(min=1.0)

@@ -1,4 +1,4 @@
-"""What the card of a pre-trained checkpoint says, read from the results of its run."""
+"""What the model card of a pre-trained checkpoint says, read from the results of its run."""
 # mypy: allow-untyped-calls
 
 import os
@@ -6,29 +6,36 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vocabless.saving.model_card import LICENCE, run_facts
+from vocabless.saving.card_facts import OWN_LICENSE, CardFacts, run_facts
 from vocabless.training.pretraining.objectives import OBJECTIVES
 from vocabless.training.pretraining.results import compare
-from vocabless.training.texts.corpora import HUB_ID
+from vocabless.training.texts.corpora import EMBEDDED, HUB_ID
 
 
-def card_facts(results: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the facts that `write_card` takes, from the `results.json` of `run_pretraining.py`."""
+def card_facts(results: Mapping[str, Any]) -> CardFacts:
+    """Returns what the card says, from the `results.json` of a run of `run_pretraining.py`."""
     arguments = results["arguments"]
-    corpora = arguments["corpus"] or ["pydocs"]
-    table = [f"| {name.replace('_', ' ')} | {before:.4f} | {after:.4f} |" for name, before, after in compare(results)]
-    return {
+    corpora = arguments["corpus"] or [EMBEDDED]
+    return CardFacts(
+        kind="pre-trained",
         **run_facts(results),
-        "kind": "pre-trained",
-        "license": LICENCE,
-        "language": "en" if corpora == ["pydocs"] else None,
-        "datasets": [HUB_ID.fullmatch(corpus)["path"] for corpus in corpora if _is_on_hub(corpus)],
-        "objective": OBJECTIVES[results["objective"]].card_text,
-        "corpus": ", ".join(corpus if _is_on_hub(corpus) else Path(corpus).name for corpus in corpora),
-        "steps": f"{arguments['max_steps']:,}",
-        "tokens": f"{results['tokens_seen']:,}",
-        "measures": "\n".join(["| held out | before | after |", "|---|--:|--:|", *table]),
-    }
+        license=OWN_LICENSE,
+        language="en" if corpora == [EMBEDDED] else None,
+        datasets=[HUB_ID.fullmatch(corpus)["path"] for corpus in corpora if _is_on_hub(corpus)],
+        objective=OBJECTIVES[results["objective"]].card_text,
+        corpus=", ".join(corpus if _is_on_hub(corpus) else Path(corpus).name for corpus in corpora),
+        steps=arguments["max_steps"],
+        tokens=results["tokens_seen"],
+        measures=_table(results),
+    )
+
+
+def _table(results: Mapping[str, Any]) -> str:
+    """Returns a Markdown table of the measures before and after training."""
+    lines = ["| measure on held-out text | before | after |", "|---|--:|--:|"]
+    for measure, before, after in compare(results):
+        lines.append(f"| {measure.replace('_', ' ')} | {before:.4f} | {after:.4f} |")
+    return "\n".join(lines)
 
 
 def _is_on_hub(corpus: str) -> bool:

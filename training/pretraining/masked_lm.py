@@ -21,7 +21,7 @@ class MaskedLM(Objective):
 
     name: ClassVar[str] = "mlm"
     help: ClassVar[str] = "predict masked tokens of --subword"
-    card_text: ClassVar[str] = "masked-word prediction"
+    card_text: ClassVar[str] = "masked language modelling"
     needs_targets: ClassVar[bool] = True
     model_class: ClassVar[type[PreTrainedModel]] = VocablessForMaskedLM
     stock_model_class: ClassVar[Any] = AutoModelForMaskedLM

@@ -24,7 +24,7 @@ class Objective(ABC):
     Attributes:
         name: value of `--objective`.
         help: one line of `--help`.
-        card_text: end of the card's sentence "pre-trained by …".
+        card_text: what the model learns, as the model card says it.
         measures: names of the measures, in the order in which they are printed.
         needs_targets: whether each token needs the id of a target vocabulary.
         model_class: head for a variant of the family.

@@ -31,7 +31,7 @@ class ShuffleRandom(Objective):
 
     name: ClassVar[str] = "shuffle-random"
     help: ClassVar[str] = "tell shuffled, replaced and intact words apart (S+R)"
-    card_text: ClassVar[str] = "telling shuffled and replaced words from intact ones (S+R)"
+    card_text: ClassVar[str] = "the detection of shuffled and replaced tokens (S+R)"
     measures: ClassVar[tuple[str, ...]] = (
         *("loss", "accuracy", "majority", "balanced_accuracy"),
         *(f"accuracy_{name}" for name in CLASS_NAMES.values()),

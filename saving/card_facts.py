@@ -1,0 +1,81 @@
+"""What a model card can say about the training of a checkpoint: the contract between a run and the templates."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from huggingface_hub import EvalResult
+
+OWN_LICENSE = "apache-2.0"  # license of weights that this project trains from random initialisation
+
+
+@dataclass(frozen=True, kw_only=True)
+class CardFacts:
+    """Facts about the training of a checkpoint. The templates in model_cards/ read them by these names.
+
+    A fact that is not known keeps its default, and the card leaves it out.
+
+    Attributes:
+        kind: the kind of training; it selects the sentences of the card.
+        license: license of the weights, by the Hub's name.
+        language: language of the training texts, an ISO 639 code.
+        datasets: Hub ids of the data sets.
+        learning_rate: peak learning rate.
+        length: maximum tokens of a sequence.
+        seed: seed of the run.
+        versions: package → version.
+        measures: Markdown table of the results.
+        dataset: fine-tuned: name of the task.
+        start: fine-tuned: the variant, Hub id or folder name of the starting model.
+        from_scratch: fine-tuned: whether the starting weights were random.
+        base_model: fine-tuned: Hub id of the starting checkpoint.
+        is_pair: fine-tuned: whether an example is a pair of texts.
+        epochs: fine-tuned: epochs that were run.
+        keeps_best: fine-tuned: whether the best checkpoint of the run was kept, not the last.
+        batch_size: fine-tuned: examples per step on each device.
+        eval_results: fine-tuned: results for the card's metadata.
+        corpus: pre-trained: names of the corpora.
+        objective: pre-trained: what the model learned to predict.
+        steps: pre-trained: optimizer steps.
+        tokens: pre-trained: tokens that the model read.
+    """
+
+    kind: Literal["pre-trained", "fine-tuned", "random", "unknown"]
+    license: str | None = None
+    language: str | None = None
+    datasets: Sequence[str] = ()
+    learning_rate: float | None = None
+    length: int | None = None
+    seed: int | None = None
+    versions: Mapping[str, str] | None = None
+    measures: str | None = None
+
+    dataset: str | None = None
+    start: str | None = None
+    from_scratch: bool = False
+    base_model: str | None = None
+    is_pair: bool = False
+    epochs: float | None = None
+    keeps_best: bool = False
+    batch_size: int | None = None
+    eval_results: Sequence[EvalResult] = ()
+
+    corpus: str | None = None
+    objective: str | None = None
+    steps: int | None = None
+    tokens: int | None = None
+
+
+RANDOM_WEIGHTS = CardFacts(kind="random", license=OWN_LICENSE)  # a checkpoint that was never trained
+UNKNOWN_TRAINING = CardFacts(kind="unknown")  # a checkpoint without a record of its training
+
+
+def run_facts(results: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the facts that the `results.json` of every run holds, as arguments of `CardFacts`."""
+    arguments = results["arguments"]
+    return {
+        "learning_rate": arguments["learning_rate"],
+        "length": arguments["max_seq_length"],
+        "seed": results.get("seed", arguments.get("seed")),
+        "versions": results["versions"],
+    }

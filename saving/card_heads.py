@@ -1,0 +1,73 @@
+"""What a model card says about each head: how to load it, an example call and its task on the Hub."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Head:
+    """One row of the table.
+
+    Attributes:
+        auto_class: the class of transformers that loads the head.
+        pipeline_tag: the Hub's name of the task. Pre-training has no such name; its hidden states are features.
+        widget: the input that the Hub's page offers to try, field → text.
+        batched_example: arguments of the tokenizer in the card's example, as code. "" builds them from `widget`.
+    """
+
+    auto_class: str
+    pipeline_tag: str
+    widget: Mapping[str, str] = field(default_factory=dict)
+    batched_example: str = ""
+
+    @property
+    def example(self) -> str:
+        """Arguments of the tokenizer in the card's example, as code.
+
+        >>> HEADS["VocablessForQuestionAnswering"].example
+        '"Where did Ada live?", "Her name was Ada, and she lived in London."'
+        """
+        return self.batched_example or ", ".join(f'"{text}"' for text in self.widget.values())
+
+
+# Arguments of the tokenizer for a task over pairs of texts.
+PAIR_EXAMPLE = '"He left early.", "He went home before the others."'
+
+# Class of the model → its row.
+HEADS = {
+    "VocablessModel": Head(
+        auto_class="AutoModel",
+        pipeline_tag="feature-extraction",
+        widget={"text": "No word is unknown, not even a wrod."},
+    ),
+    "VocablessForPreTraining": Head(
+        auto_class="AutoModelForPreTraining",
+        pipeline_tag="feature-extraction",
+        widget={"text": "The fox dog the chased."},
+    ),
+    "VocablessForMaskedLM": Head(
+        auto_class="AutoModelForMaskedLM",
+        pipeline_tag="fill-mask",
+        widget={"text": "The fox [MASK] over the dog."},
+    ),
+    "VocablessForSequenceClassification": Head(
+        auto_class="AutoModelForSequenceClassification",
+        pipeline_tag="text-classification",
+        widget={"text": "A film as bright as a summer morning."},
+    ),
+    "VocablessForTokenClassification": Head(
+        auto_class="AutoModelForTokenClassification",
+        pipeline_tag="token-classification",
+        widget={"text": "Ada Lovelace lived in London."},
+    ),
+    "VocablessForQuestionAnswering": Head(
+        auto_class="AutoModelForQuestionAnswering",
+        pipeline_tag="question-answering",
+        widget={"text": "Where did Ada live?", "context": "Her name was Ada, and she lived in London."},
+    ),
+    "VocablessForMultipleChoice": Head(
+        auto_class="AutoModelForMultipleChoice",
+        pipeline_tag="multiple-choice",
+        batched_example='["It rains.", "It rains."], ["Take a coat.", "Take a cow."]',
+    ),
+}

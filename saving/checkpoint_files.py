@@ -1,0 +1,95 @@
+"""Reads and checks the configuration and the tensors of a checkpoint, from a folder or from the Hub."""
+
+import json
+import os
+import pickle
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+from transformers.utils.hub import cached_file
+
+from vocabless.saving.error_text import first_line
+
+CONFIG = "config.json"
+WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+MAX_NAMES = 8  # tensor names in an error message
+
+
+def read_config_and_tensors(source: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Returns the `config.json` of a checkpoint and its tensors by name.
+
+    A pickle file is read with `weights_only=True`, so that no code in it runs.
+
+    Args:
+        source: a folder or a Hub id.
+
+    Raises:
+        ValueError: a file is missing or damaged, or a pickle file holds other objects than tensors.
+    """
+    config_file = _find(source, (CONFIG,))
+    weights_file = _find(source, WEIGHTS)
+    try:
+        config = json.loads(Path(config_file).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{config_file!r} is not valid JSON ({error}); give a complete checkpoint.") from error
+    return config, _read_tensors(weights_file)
+
+
+def check_tensor_names(source: str, missing: Iterable[str], unexpected: Iterable[str]) -> None:
+    """Checks that a checkpoint has exactly the tensors that its model needs.
+
+    Raises:
+        ValueError: tensors are missing or unexpected; the message names them.
+    """
+    problems = [
+        f"{problem} {_listed(names)}"
+        for problem, names in (("lacks the tensors", missing), ("has the unexpected tensors", unexpected))
+        if names
+    ]
+    if problems:
+        raise ValueError(f"the checkpoint {source!r} {' and '.join(problems)}; give a complete one of the right kind.")
+
+
+def _find(source: str, names: tuple[str, ...]) -> str:
+    """Returns the path of the first file of `names` that the folder or the Hub repository holds."""
+    if os.path.isdir(source):
+        for name in names:
+            if os.path.isfile(os.path.join(source, name)):
+                return os.path.join(source, name)
+        raise ValueError(f"the folder {source!r} holds no {' and no '.join(names)}; give the folder of a checkpoint.")
+    reasons = []
+    for name in names:
+        try:
+            return str(cached_file(source, name))
+        except OSError as error:
+            reasons.append(first_line(error))
+    raise ValueError(
+        f"{source!r} is neither a folder nor a reachable Hub repository with {' or '.join(names)} ({reasons[0]}); "
+        "check the id and the network, or give a folder."
+    )
+
+
+def _read_tensors(file: str) -> dict[str, Tensor]:
+    try:
+        if file.endswith(".safetensors"):
+            return load_file(file)
+        tensors = torch.load(file, map_location="cpu", weights_only=True)
+    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, OSError) as error:
+        raise ValueError(
+            f"{file!r} cannot be read ({first_line(error)}); it is truncated or holds other objects than tensors: "
+            "download it again."
+        ) from error
+    if not isinstance(tensors, dict) or not all(isinstance(tensor, Tensor) for tensor in tensors.values()):
+        raise ValueError(f"{file!r} is not a dictionary of tensors; give a file that holds a state dict.")
+    return tensors
+
+
+def _listed(names: Iterable[str]) -> str:
+    names = list(names)
+    rest = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return ", ".join(names[:MAX_NAMES]) + rest

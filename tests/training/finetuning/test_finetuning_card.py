@@ -1,0 +1,85 @@
+"""What the card of a fine-tuned checkpoint says: results, data, license and base model of the run."""
+
+import pytest
+from huggingface_hub import ModelCard
+
+from vocabless.saving.model_card import CARD, write_card
+from vocabless.training.finetuning.card import card_facts
+from vocabless.training.finetuning.glue import GLUE
+
+VERSIONS = {"transformers": "5.23.0", "torch": "2.13.0"}
+
+
+def results_of(task: str, floors: dict[str, float], **arguments: object) -> dict:
+    """The `results.json` of a run of `run_glue.py`."""
+    defaults = {"train_file": None, "dataset_name": None, "dataset_config_name": None, "text_pair_column": None}
+    defaults |= {"model_name_or_path": "hashformer-lsh-proj-tiny", "load_best_model_at_end": True}
+    defaults |= {"learning_rate": 3e-5, "per_device_train_batch_size": 32, "max_seq_length": 128}
+    measures = {name: (2 + place) / 7 for place, name in enumerate(floors)} | {"loss": 0.5, "runtime": 3.0}
+    results = {"task": task, "seed": 42, "epochs": 3.0, "from_scratch": True, "arguments": defaults | arguments}
+    return results | {"floors": floors, "measures": measures, "footnotes": [], "versions": VERSIONS}
+
+
+@pytest.mark.parametrize("task", GLUE)
+def test_the_results_of_a_card_are_those_of_the_run(task: str, save_model) -> None:
+    metrics = [*GLUE[task].metrics, *(["accuracy_mm"] if task == "mnli" else [])]
+    results = results_of(task, dict.fromkeys(metrics, 0.25))
+    model, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForSequenceClassification")
+    write_card(folder, model, 16, card_facts(results))
+    card = ModelCard.load(folder / CARD)
+    assert {(r.metric_name, r.dataset_split): r.metric_value for r in card.data.eval_results} == {
+        (name.removesuffix("_mm").replace("_", " "), list(GLUE[task].splits)[2 if "_mm" in name else 1]): value
+        for name, value in results["measures"].items()
+        if name in metrics
+    }
+    for result in card.data.eval_results:
+        assert (result.dataset_type, result.dataset_config) == ("nyu-mll/glue", task)
+        assert result.task_type == card.data.pipeline_tag == "text-classification"
+    assert (card.data.license, card.data.language, card.data.datasets) == ("apache-2.0", "en", ["nyu-mll/glue"])
+    assert bool(card.data.get("widget")) == (len(GLUE[task].texts) == 1)  # a widget sends one text
+    assert "| measure | this model | constant baseline |\n" in card.text and "floor" not in card.text
+    assert f"| {metrics[0].replace('_', ' ')} | 28.6 | 25.0 |" in card.text
+    assert "- Start: random weights\n- Epochs: 3; the best checkpoint was kept\n" in card.text
+    assert "- Batch size: 32 examples per device\n- Length: at most 128 tokens\n- Seed: 42\n" in card.text
+    assert "base_model" not in card.data.to_dict()
+
+
+def test_footnotes_follow_the_table(save_model) -> None:
+    model, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForSequenceClassification")
+    results = results_of("sst2", {"accuracy": 0.5}) | {"footnotes": ["3 of 9 words are not scored"]}
+    write_card(folder, model, 16, card_facts(results))
+    assert "| accuracy | 28.6 | 50.0 |\n\n- 3 of 9 words are not scored.\n" in (folder / CARD).read_text()
+
+
+def test_your_own_data_is_named_as_it_is(save_model) -> None:
+    results = results_of("beasts", {"entity_f1": 0.0}, train_file="/home/me/beasts.csv", model_name_or_path="you/base")
+    model, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForTokenClassification")
+    write_card(folder, model, 16, card_facts(results))
+    text = (folder / CARD).read_text(encoding="utf-8")
+    data = ModelCard.load(folder / CARD).data
+    assert "/home/me" not in text and "language" not in data.to_dict() and "datasets" not in data.to_dict()
+    (result,) = data.eval_results
+    assert (result.metric_type, result.metric_name, result.dataset_name) == ("f1", "entity f1", "beasts")
+
+
+def test_a_licence_is_handed_down_and_a_base_on_the_hub_is_named(save_model, tmp_path, monkeypatch) -> None:
+    model, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForSequenceClassification")
+    base = tmp_path / "base"
+    base.mkdir()
+    (base / CARD).write_text("---\nlicense: cc-by-sa-4.0\n---\n\n# Base\n")
+    results = results_of("sst2", {"accuracy": 0.5}, model_name_or_path=str(base)) | {"from_scratch": False}
+    write_card(folder, model, 16, card_facts(results))
+    card = ModelCard.load(folder / CARD)
+    assert card.data.license == "cc-by-sa-4.0" and card.data.base_model is None
+    assert "the weights of `base`" in card.text and str(tmp_path) not in card.text
+    monkeypatch.setattr("vocabless.training.finetuning.card.cached_file", lambda *_: base / CARD)
+    results["arguments"]["model_name_or_path"] = "you/base"
+    write_card(folder, model, 16, card_facts(results))
+    assert ModelCard.load(folder / CARD).data.base_model == "you/base"
+
+
+def test_a_base_without_a_card_hands_down_no_licence(save_model, tmp_path) -> None:
+    (tmp_path / "base").mkdir()
+    start = str(tmp_path / "base")
+    results = results_of("sst2", {"accuracy": 0.5}, model_name_or_path=start) | {"from_scratch": False}
+    assert card_facts(results).license is None
