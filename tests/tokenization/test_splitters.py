@@ -1,4 +1,4 @@
-"""Splitters against a reading of their rules that goes character by character."""
+"""Splitters against their rules written out character by character."""
 
 import unicodedata
 
@@ -82,7 +82,7 @@ def test_words_follow_the_rules_in_every_script(text):
 
 @settings(max_examples=500, deadline=None)
 @given(st.text(st.characters(max_codepoint=127), max_size=60))
-def test_the_quick_path_of_ascii_agrees_with_the_general_one(text):
+def test_the_fast_pattern_for_ascii_agrees_with_the_general_one(text):
     general = [match.span() for match in splitters._RUNS.finditer(text)]
     assert WordSplitter().spans(text) == general
 
@@ -154,7 +154,7 @@ def test_a_mark_or_joiner_never_stands_alone():
 
 
 @pytest.mark.parametrize("name", ["characters", "bytes"])
-def test_a_window_of_nothing_is_refused(name):
+def test_a_window_of_size_zero_is_refused(name):
     with pytest.raises(ValueError, match="window=0"):
         SPLITTERS[name](window=0)
 
@@ -210,3 +210,4 @@ def test_the_subword_tokenizers_own_padding_and_truncation_are_off():
 def test_lone_surrogates_do_not_stop_the_subword_splitter():
     splitter = SubwordSplitter(byte_level())
     assert splitter.spans("a\ud800b")[-1] == (2, 3)
+    assert splitter.units("a\ud800b") == splitter.units("a\ufffdb")
