@@ -326,7 +326,7 @@ def _sums(windows: NDArray[np.void], features: NgramFeatures, units: Sequence[Un
     sums = np.zeros((len(units), count), dtype=np.int32 if most < 1 << 14 else np.int64)  # of numbers below 2¹⁷
     steps = np.arange(min(most, _MAX_JOINT_FEATURES))
     columns = feature.take(starts + steps[:, None], mode="clip")  # columns[k]: the k-th feature of each unit
-    num_adding = np.searchsorted(-sizes, -steps)  # num_adding[k]: how many units have a k-th feature
+    num_adding = np.searchsorted(-sizes, -steps)  # num_adding[k]: how many units have it
     for column, stop in zip(columns, num_adding.tolist(), strict=True):
         sums[:stop] += _windows_of(column[:stop], windows, count)
 

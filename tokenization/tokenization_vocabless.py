@@ -202,10 +202,8 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
             data["overflow_to_sample_mapping"] = np.array([sample for sample, _ in rows], dtype=np.int64)
 
         batch = BatchEncoding(None, cast(Any, encodings), n_sequences=1 + is_pair)
-        if return_tensors:
-            batch.data = to_tensors(data, return_tensors)
-        else:
-            batch.data = to_lists(data, is_batch or return_overflowing_tokens)
+        has_rows = is_batch or return_overflowing_tokens
+        batch.data = to_tensors(data, return_tensors) if return_tensors else to_lists(data, has_rows)
         return batch
 
     def _look_up(

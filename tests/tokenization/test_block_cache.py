@@ -39,6 +39,18 @@ def test_small_caches_keep_their_bound_and_return_the_same(splitter, monkeypatch
     assert np.array_equal(tokenizer.raw_blocks(TEXTS)[0], raw)
 
 
+def test_the_bound_holds_for_pieces_too_when_they_have_the_same_few_units(monkeypatch):
+    monkeypatch.setattr(block_cache, "MAX_CACHED_UNITS", 7)
+    tokenizer = VocablessTokenizer("characters", splitter_options={"window": 1})
+    a, b = tokenizer("a b", add_special_tokens=False)["input_ids"]
+    for number in range(40):
+        piece = f"{number:06b}"
+        ids = tokenizer(piece.replace("0", "a").replace("1", "b"), add_special_tokens=False)["input_ids"]
+        assert ids == [b if digit == "1" else a for digit in piece]
+        assert len(tokenizer._cache) == 2
+        assert len(tokenizer._cache._indices_of) <= 7
+
+
 @pytest.mark.parametrize("coder", ["md5", "lsh", "utf8"])
 def test_a_filled_cache_returns_the_same_as_an_empty_one(coder):
     tokenizer = VocablessTokenizer(coder=coder)

@@ -122,12 +122,15 @@ def test_the_products_with_rolled_hyperplanes_are_those_of_the_worked_example():
 
 def test_lsh_sums_long_units_and_many_units_correctly(monkeypatch):
     units = ["a", "long " * 40, "", "word", b"bytes" * 30, *(f"unit{i}" for i in range(20))]
-    expected = [slow_lsh(unit, 12, 500) for unit in units]
+    expected = [slow_scores(unit, 12, 500) for unit in units]
+    coder = LshCoder(num_bits=12, num_features=500)
     defaults = block_coders._MAX_NUMBERS_AT_ONCE, block_coders._MAX_JOINT_FEATURES
     for max_numbers, max_joint in (defaults, (12 * 7, 4), (12 * 30, 1), (1, 150)):
         monkeypatch.setattr(block_coders, "_MAX_NUMBERS_AT_ONCE", max_numbers)
         monkeypatch.setattr(block_coders, "_MAX_JOINT_FEATURES", max_joint)
-        assert blocks(LshCoder(num_bits=12, num_features=500), units) == expected
+        products = block_coders._rolled_products(coder._eta, coder._features, units, count=12)
+        assert products.tolist() == expected
+        assert blocks(coder, units) == [slow_lsh(unit, 12, 500) for unit in units]
 
 
 def test_lsh_sums_may_exceed_32_bits():
@@ -313,6 +316,6 @@ def test_a_bad_size_is_named_in_one_sentence(name, options):
 
 
 @pytest.mark.parametrize("name", ["md5", "lsh", "lsh-index"])
-def test_a_hash_has_no_inverse_and_says_so(name):
+def test_decoding_is_refused_by_hash_coders(name):
     with pytest.raises(NotImplementedError, match="cannot be decoded"):
         CODERS[name]().decode(b"0")

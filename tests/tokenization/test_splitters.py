@@ -123,7 +123,7 @@ def test_character_windows_fill_each_run(text, window):
 
 @settings(max_examples=300, deadline=None)
 @given(TEXTS, st.integers(1, 9))
-def test_byte_windows_join_to_the_text_and_their_spans_hold_them(text, window):
+def test_byte_windows_join_to_the_text_and_their_spans_contain_them(text, window):
     splitter = ByteSplitter(window=window)
     units, spans = splitter.units(text), splitter.spans(text)
     assert b"".join(units) == to_bytes(text)
@@ -149,7 +149,7 @@ def test_composed_and_decomposed_words_have_one_form():
         assert forms == {unicodedata.normalize("NFC", word.lower())}
 
 
-def test_a_mark_or_joiner_never_stands_alone():
+def test_a_mark_or_joiner_is_never_a_unit_of_its_own():
     assert WordSplitter().units("क्षि e\u0301 👩\u200d🔬!\u0301x") == ["क्षि", "e\u0301", "👩\u200d🔬!\u0301", "x"]
 
 
@@ -207,7 +207,7 @@ def test_the_subword_tokenizers_own_padding_and_truncation_are_off():
     assert SubwordSplitter(tokenizer).units("the cat sat on") == wordpiece().encode("the cat sat on").tokens
 
 
-def test_lone_surrogates_do_not_stop_the_subword_splitter():
+def test_the_subword_splitter_replaces_lone_surrogates():
     splitter = SubwordSplitter(byte_level())
     assert splitter.spans("a\ud800b")[-1] == (2, 3)
     assert splitter.units("a\ud800b") == splitter.units("a\ufffdb")

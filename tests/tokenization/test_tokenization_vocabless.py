@@ -29,7 +29,7 @@ def subword_file(tmp_path_factory):
     return str(path)
 
 
-def test_a_text_is_its_words_blocks_between_cls_and_sep():
+def test_a_text_becomes_its_words_blocks_between_cls_and_sep():
     tokenizer = VocablessTokenizer(coder="utf8", coder_options={"block_size": 3})
     batch = tokenizer("as is", "é")
     assert batch["input_ids"] == [[2, 0, 0], [102, 120, 0], [110, 120, 0], [3, 0, 0], [200, 174, 0], [3, 0, 0]]
@@ -117,7 +117,7 @@ def test_bytes_decode_to_the_text(text):
     assert tokenizer.decode([blocks, blocks], skip_special_tokens=True) == [text, text]
 
 
-def test_decoding_joins_words_and_leaves_a_cut_character_cut():
+def test_decoding_joins_words_and_replaces_an_incomplete_character():
     tokenizer = VocablessTokenizer(coder="utf8", coder_options={"block_size": 4})
     assert tokenizer.decode(tokenizer("a naïve 文字")["input_ids"]) == "[CLS] a naï 文\ufffd [SEP]"
     assert tokenizer.decode(tokenizer("a b", return_tensors="pt")["input_ids"], skip_special_tokens=True) == ["a b"]
@@ -184,7 +184,7 @@ SAVED = [
 
 @pytest.mark.parametrize("row", SAVED, ids=lambda row: f"{row[0]}-{row[1]}")
 @pytest.mark.parametrize("load", [VocablessTokenizer.from_pretrained, AutoTokenizer.from_pretrained])
-def test_a_saved_tokenizer_comes_back_the_same(row, load, tmp_path, subword_file):
+def test_a_loaded_tokenizer_returns_the_same_as_the_saved_one(row, load, tmp_path, subword_file):
     file = subword_file if row[0] == "subword" else None
     tokenizer = VocablessTokenizer(*row, subword_file=file, model_max_length=77, padding_side="left")
     tokenizer.save_pretrained(tmp_path)
@@ -218,7 +218,7 @@ def test_the_tokenizer_for_masked_lm_is_the_target_file_or_the_subword_file(tmp_
     assert again("cats")["input_ids"] == VocablessTokenizer()("cats")["input_ids"]
 
 
-def test_special_tokens_are_renamed_but_never_added():
+def test_special_tokens_can_be_renamed_but_not_added():
     tokenizer = VocablessTokenizer(mask_token="<mask>")
     assert tokenizer.convert_tokens_to_ids("<mask>") == 4
     assert tokenizer.add_special_tokens({"pad_token": "<pad>"}) == 0
