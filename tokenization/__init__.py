@@ -1,1 +1,1 @@
-"""Tokenization: splitters, block coders, tokenizer. These files travel with every checkpoint."""
+"""Tokenization: splitters, block coders and the tokenizer. These files are copied into every checkpoint."""

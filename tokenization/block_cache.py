@@ -1,129 +1,125 @@
-"""`BlockCache`: text → blocks, with the blocks of all units seen so far kept in one table."""
+"""`BlockCache`: units → their blocks, with the blocks of all units seen so far kept in one table."""
 
 import os
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Callable, Sequence
+from itertools import chain, islice
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .block_coders import NUM_SPECIAL, PAD, BlockCoder
 from .splitters import Splitter, Unit
 
-Token = Unit | int  # a unit, or the id of a special token
-Table = NDArray[np.uint16]
+Table = NDArray[np.unsignedinteger[Any]]
 MAX_CACHED_UNITS = int(os.environ.get("VOCABLESS_CACHED_UNITS", 1 << 18))
 
-# One lock for all caches, so that a fork can wait until no thread is in the middle of a change: the child inherits
-# whole tables and a free lock.
+# One lock for all caches. A fork waits until no thread is changing a cache, so the child gets complete tables and a
+# free lock.
 _LOCK = Lock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
 
 
 class BlockCache:
-    """Blocks of the units seen so far in one table; never saved or pickled.
+    """Keeps what the coder wrote for each unit seen so far, as entries of one table; never saved or pickled.
 
-    Between calls it knows at most `MAX_CACHED_UNITS` units, and as many pieces of text between white space, for which
-    it keeps the rows of their units: a piece that was seen before costs one look into a dictionary.
+    Between calls it keeps at most `MAX_CACHED_UNITS` units. It also keeps as many pieces of text between white space,
+    with the indices of their units, so that a piece seen before costs one look-up in a dictionary.
 
     Args:
         splitter: cuts texts into units and normalises them.
-        coder: writes their blocks.
+        encode: takes normalised units, returns their entries, (n, width): `coder.elements` or `coder.stored_blocks`.
+        first_entries: (m, width), the entries at index 0…m−1 of the table; units come after them.
     """
 
-    def __init__(self, splitter: Splitter, coder: BlockCoder) -> None:
-        self._splitter, self._coder = splitter, coder
+    def __init__(self, splitter: Splitter, encode: Callable[[Sequence[Unit]], Table], first_entries: Table) -> None:
+        self._splitter, self._encode, self._first_entries = splitter, encode, first_entries
         self._clear()
 
     def __len__(self) -> int:
-        return len(self._rows) - NUM_SPECIAL
+        return len(self._index_of)
 
-    def __getstate__(self) -> tuple[Splitter, BlockCoder]:
-        return self._splitter, self._coder
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self._splitter, self._encode, self._first_entries
 
-    def __setstate__(self, state: tuple[Splitter, BlockCoder]) -> None:
-        self._splitter, self._coder = state
-        self._clear()
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.__init__(*state)  # type: ignore[misc]
 
     def look_up(self, texts: Sequence[str]) -> tuple[list[list[int]], Table]:
-        """Returns, for each text, its units as rows of a table, and the table.
-
-        The table has the elements of a unit's block in each row, (rows, K) uint16, values 0–260; its first rows are the
-        special tokens, by their ids.
-        """
+        """Returns the indices of each text's units in a table, and the table, (entries, width)."""
         batch = None if self._splitter.splits_at_spaces else self._splitter.units_of_batch(texts)
         with _LOCK:
             if batch is None:
-                find = self._pieces.__getitem__
-                rows = [list(chain.from_iterable(map(find, text.split()))) for text in texts]
+                find = self._indices_of.__getitem__
+                indices = [list(chain.from_iterable(map(find, text.split()))) for text in texts]
             else:
-                rows = [list(map(self._rows.__getitem__, units)) for units in batch]
-            return rows, self._table_of_all()
+                indices = [list(map(self._index_of.__getitem__, units)) for units in batch]
+            return indices, self._updated_table()
+
+    def look_up_words(self, texts: Sequence[Sequence[str]]) -> tuple[list[list[int]], Table]:
+        """Returns the same as `look_up`, for texts that are given as lists of words."""
+        of_words, table = self.look_up([word for words in texts for word in words])
+        next_words = iter(of_words)
+        return [list(chain.from_iterable(islice(next_words, len(words)))) for words in texts], table
 
     def look_up_units(self, units: Sequence[Unit]) -> tuple[list[int], Table]:
-        """Returns units as rows of a table, and the table, see `look_up`."""
+        """Returns the indices of `units` in a table, and the table, (entries, width)."""
         with _LOCK:
-            return list(map(self._rows.__getitem__, units)), self._table_of_all()
-
-    def block(self, unit: Unit) -> NDArray[np.uint16]:
-        """Returns the elements of a unit's block, (K,) uint16."""
-        (row,), table = self.look_up_units([unit])
-        block: NDArray[np.uint16] = table[row]
-        return block
+            return list(map(self._index_of.__getitem__, units)), self._updated_table()
 
     def _clear(self) -> None:
-        self._rows = _Rows()
-        self._pieces = _Pieces(self._splitter, self._rows)
-        self._table = np.zeros((NUM_SPECIAL, self._coder.block_size), dtype=np.uint16)
-        self._table[:, 0] = range(NUM_SPECIAL)
+        self._table, self._used = self._first_entries, len(self._first_entries)
+        self._index_of = _UnitIndex(self._used)
+        self._indices_of = _PieceIndices(self._splitter, self._index_of)
 
-    def _table_of_all(self) -> Table:
-        """Returns a table with a row for all units so far; one that is forgotten here lives on with who has it."""
-        if self._rows.unseen:
-            self._code_unseen()
+    def _updated_table(self) -> Table:
+        """Encodes the new units; returns the table. If the cache is too large then, empties it.
+
+        Emptying makes a new table, so callers keep the complete old one.
+        """
+        if self._index_of.new_units:
+            self._encode_new_units()
         table = self._table
-        if len(self._rows) > MAX_CACHED_UNITS + NUM_SPECIAL:
+        if len(self._index_of) > MAX_CACHED_UNITS:
             self._clear()
-        elif len(self._pieces) > MAX_CACHED_UNITS:
-            self._pieces = _Pieces(self._splitter, self._rows)
+        elif len(self._indices_of) > MAX_CACHED_UNITS:
+            self._indices_of = _PieceIndices(self._splitter, self._index_of)
         return table
 
-    def _code_unseen(self) -> None:
-        raw, lengths = self._coder.encode(self._splitter.normalize_all(self._rows.unseen))
-        new = raw.astype(np.uint16) + NUM_SPECIAL
-        if self._coder.pads:
-            new[np.arange(new.shape[1]) >= lengths[:, None]] = PAD
-        used = len(self._rows) - len(new)
-        if len(self._table) < len(self._rows):
-            grown = np.empty((2 * len(self._rows), new.shape[1]), dtype=np.uint16)
-            grown[:used] = self._table[:used]
+    def _encode_new_units(self) -> None:
+        new = self._encode(self._splitter.normalize_all(self._index_of.new_units))
+        end = self._used + len(new)
+        if len(self._table) < end:
+            grown = np.empty((2 * end, new.shape[1]), dtype=new.dtype)
+            grown[: self._used] = self._table[: self._used]
             self._table = grown
-        self._table[used : used + len(new)] = new
-        self._rows.unseen.clear()
+        self._table[self._used : end] = new
+        self._used = end
+        self._index_of.new_units.clear()
 
 
-class _Rows(dict[Token, int]):
-    """Token → row of the cache's table, special tokens first. A new unit gets the next row and waits in `unseen`."""
+class _UnitIndex(dict[Unit, int]):
+    """Unit → its index in the cache's table. A unit not seen before gets the next index and goes to `new_units`."""
 
-    def __init__(self) -> None:
-        super().__init__((special, special) for special in range(NUM_SPECIAL))
-        self.unseen: list[Unit] = []
+    def __init__(self, first: int) -> None:
+        super().__init__()
+        self._first = first
+        self.new_units: list[Unit] = []
 
     def __missing__(self, unit: Unit) -> int:
-        self.unseen.append(unit)
-        row = self[unit] = len(self)
-        return row
+        self.new_units.append(unit)
+        index = self[unit] = self._first + len(self)
+        return index
 
 
-class _Pieces(dict[str, tuple[int, ...]]):
-    """A piece of text without white space → the rows of its units."""
+class _PieceIndices(dict[str, tuple[int, ...]]):
+    """A piece of text without white space → the indices of its units."""
 
-    def __init__(self, splitter: Splitter, rows: _Rows) -> None:
+    def __init__(self, splitter: Splitter, index_of: _UnitIndex) -> None:
         super().__init__()
-        self._units, self._row = splitter.units, rows.__getitem__
+        self._units, self._index = splitter.units, index_of.__getitem__
 
     def __missing__(self, piece: str) -> tuple[int, ...]:
-        rows = self[piece] = tuple(map(self._row, self._units(piece)))
-        return rows
+        indices = self[piece] = tuple(map(self._index, self._units(piece)))
+        return indices

@@ -1,7 +1,7 @@
-"""What a `BatchEncoding` asks of each row beyond its arrays: tokens, offsets, words. Computed when asked for.
+"""Tokens, offsets and word ids of each row of a batch, computed when they are first read.
 
-`BlockEncoding` answers to the names of `tokenizers.Encoding`, so `batch.word_ids()`, `batch.char_to_token(…)` and the
-like work; because nothing is computed before that, a call that wants only ids does not pay for them.
+`BlockEncoding` has the attributes of `tokenizers.Encoding` that `BatchEncoding` uses for `word_ids()`,
+`char_to_token(…)` and so on. A call that returns only ids does not compute them.
 """
 
 from collections.abc import Sequence
@@ -14,15 +14,15 @@ from .padding import Layout
 from .splitters import Span, Splitter, Unit
 from .truncation import Range
 
-Slot = tuple[int, int]  # (sequence, unit); sequence −1 is a special token, unit then its id
+Slot = tuple[int, int]  # (sequence, unit); for special tokens and padding (−1, id)
 
 
 class Source:
-    """A text, or a list of words, cut into units.
+    """A text, or a list of words, and its units.
 
     Args:
-        splitter: cuts the text.
-        text: a string, or words, each cut on its own.
+        splitter: cuts the text into units.
+        text: a string, or a list of words, each cut separately.
     """
 
     def __init__(self, splitter: Splitter, text: str | Sequence[str]) -> None:
@@ -30,7 +30,7 @@ class Source:
         self._text = text
 
     def token(self, index: int) -> str:
-        """Returns a unit's printed form, as it is hashed."""
+        """Returns a unit, normalised, as a string."""
         unit = self._splitter.normalize(self._units[index])
         return unit.decode("utf-8", "replace") if isinstance(unit, bytes) else unit
 
@@ -42,28 +42,28 @@ class Source:
 
     @cached_property
     def spans(self) -> list[Span]:
-        """(start, end) of each unit in the text, in characters; in its word, where words were given."""
+        """(start, end) of each unit, in characters: in the text, or in the unit's word for a list of words."""
         if isinstance(self._text, str):
             return self._splitter.spans(self._text)
         return [span for word in self._text for span in self._splitter.spans(word)]
 
     @cached_property
     def word_ids(self) -> Sequence[int]:
-        """The word that each unit belongs to."""
+        """The index of the word of each unit."""
         if isinstance(self._text, str):
             return self._splitter.word_ids(self._text)
         return [index for index, word in enumerate(self._text) for _ in self._splitter.units(word)]
 
 
 class BlockEncoding:
-    """One row: the units kept of one or two sources, special tokens around them, padding.
+    """One row of a batch: units of one or two sources, special tokens and padding.
 
     Args:
-        sources: one or two.
-        ranges: of each source, the units (start, stop) that stand in this row.
+        sources: one source, or two for a pair.
+        ranges: for each source, the units (start, stop) that this row holds.
         special_names: the names of the special tokens by id.
-        padding: positions of padding on the left and on the right.
-        adds_special_tokens: whether [CLS] and [SEP] stand around the units.
+        padding: the number of padding positions on the left and on the right.
+        adds_special_tokens: whether the row has [CLS] and [SEP].
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class BlockEncoding:
 
     @cached_property
     def slots(self) -> list[Slot]:
-        """What stands at each position."""
+        """The unit, special token or padding at each position."""
         left, right = self._padding
         slots: list[Slot] = [(-1, PAD)] * left + [(-1, CLS)] * self._special
         for sequence, (start, stop) in enumerate(self._ranges):
@@ -96,78 +96,78 @@ class BlockEncoding:
 
     @property
     def tokens(self) -> list[str]:
-        """The printed form of each position."""
+        """The token at each position, as a string."""
         return [
             self._names[unit] if sequence < 0 else self._sources[sequence].token(unit) for sequence, unit in self.slots
         ]
 
     @property
     def special_tokens_mask(self) -> list[int]:
-        """1 where a special token or padding stands."""
+        """1 for each special token and padding position, else 0."""
         return [int(sequence < 0) for sequence, _ in self.slots]
 
     @property
     def sequence_ids(self) -> list[int | None]:
-        """Which sequence each position belongs to; None for special tokens."""
+        """The sequence, 0 or 1, of each position; None for special tokens."""
         return [None if sequence < 0 else sequence for sequence, _ in self.slots]
 
     @property
     def word_ids(self) -> list[int | None]:
-        """Which word each position belongs to; None for special tokens."""
+        """The index of the word of each position; None for special tokens."""
         return [None if sequence < 0 else self._sources[sequence].word_ids[unit] for sequence, unit in self.slots]
 
     words = word_ids
 
     @property
     def offsets(self) -> list[Span]:
-        """The characters (start, end) of each position; (0, 0) for special tokens."""
+        """The characters (start, end) of the text at each position; (0, 0) for special tokens."""
         return [(0, 0) if sequence < 0 else self._sources[sequence].spans[unit] for sequence, unit in self.slots]
 
     def token_to_sequence(self, token: int) -> int | None:
-        """The sequence of a position."""
+        """Returns the sequence of a position."""
         return self.sequence_ids[token]
 
     def token_to_word(self, token: int) -> int | None:
-        """The word of a position."""
+        """Returns the index of the word of a position."""
         return self.word_ids[token]
 
     def token_to_chars(self, token: int) -> Span | None:
-        """The characters of a position."""
+        """Returns the characters (start, end) of a position."""
         return None if self.sequence_ids[token] is None else self.offsets[token]
 
     def char_to_token(self, char: int, sequence: int = 0) -> int | None:
-        """The first position whose characters hold `char`."""
+        """Returns the first position whose characters include `char`."""
         for position, (start, end) in enumerate(self.offsets):
             if self.slots[position][0] == sequence and start <= char < end:
                 return position
         return None
 
     def char_to_word(self, char: int, sequence: int = 0) -> int | None:
-        """The word that holds `char`."""
+        """Returns the index of the word that includes `char`."""
         token = self.char_to_token(char, sequence)
         return None if token is None else self.word_ids[token]
 
     def word_to_tokens(self, word: int, sequence: int = 0) -> Span | None:
-        """The positions (first, last + 1) of a word."""
-        found = [i for i, w in enumerate(self.word_ids) if w == word and self.slots[i][0] == sequence]
-        return (found[0], found[-1] + 1) if found else None
+        """Returns the positions (first, last + 1) of a word."""
+        positions = [i for i, w in enumerate(self.word_ids) if w == word and self.slots[i][0] == sequence]
+        return (positions[0], positions[-1] + 1) if positions else None
 
     def word_to_chars(self, word: int, sequence: int = 0) -> Span | None:
-        """The characters (start, end) of a word."""
+        """Returns the characters (start, end) of a word."""
         tokens = self.word_to_tokens(word, sequence)
         return None if tokens is None else (self.offsets[tokens[0]][0], self.offsets[tokens[1] - 1][1])
 
 
 class BlockEncodings(Sequence[BlockEncoding]):
-    """The rows of a batch, made when the first of them is asked for.
+    """The rows of a batch as `BlockEncoding`s, created when one of them is first read.
 
     Args:
-        splitter: cut the texts.
-        samples: the texts of each sample, one or two.
+        splitter: the splitter that cut the texts.
+        samples: the one or two texts of each sample.
         rows: the sample of each row, and the ranges of its units.
         special_names: the names of the special tokens by id.
-        layout: knows the padding of each row.
-        adds_special_tokens: whether [CLS] and [SEP] stand around the units.
+        layout: has the padding of each row.
+        adds_special_tokens: whether rows have [CLS] and [SEP].
     """
 
     def __init__(

@@ -1,12 +1,11 @@
-r"""Splitters: text → units, the pieces that become one block each.
+r"""Splitters: text → units; each unit becomes one block.
 
-One definition of a word serves every path. A word is a run of letters, digits and `_`; everything else that is no space
-forms runs of its own; a mark or a joiner continues the run that it follows (Unicode UAX 29, rule WB4), so an accent, a
-Devanagari vowel sign or the joiner inside an emoji never stands alone. Because of that last rule, canonical composition
-never crosses a boundary: units are cut from the text as it is, offsets are exact, and `normalize` (NFC, lower case) is
-applied to each unit on its own.
+A word is a run of letters, digits and `_`, or a run of other characters except spaces. A mark or a joiner continues the
+run before it (Unicode UAX 29, rule WB4), so an accent, a Devanagari vowel sign or the joiner inside an emoji is never a
+unit of its own. By this rule, canonical composition never joins characters of two units. So units are cut from the
+unchanged text, offsets are exact, and `normalize` (NFC, lower case) is applied to each unit separately.
 
-HashFormers 3.1 splits by `\w+|[^\w\s]+`; on text without marks the two agree.
+HashFormers 3.1 splits by `\w+|[^\w\s]+`; on text without marks the result is the same.
 """
 
 import re
@@ -20,40 +19,52 @@ from tokenizers import Tokenizer
 Unit = str | bytes
 Span = tuple[int, int]
 
-# Zero-width space and byte-order mark separate words although Unicode does not call them white space; the four
-# information separators are spaces to `str.isspace` but not to every engine, so they are named.
+# The zero-width space and the byte-order mark separate words, although Unicode does not call them white space. The four
+# information separators are spaces for `str.isspace`, but not for every regex engine, so they are listed.
 _SPACE = r"\s\x1c-\x1f\u200b\ufeff"
 _WORD = r"\p{L}\p{N}\p{M}_"
 _CONTINUES = r"\p{M}\u200c\u200d"
 _RUNS = regex.compile(rf"[{_WORD}][{_WORD}{_CONTINUES}]*+|[^{_WORD}{_SPACE}](?:[^{_WORD}{_SPACE}]|[{_CONTINUES}])*+")
-_ASCII_RUNS = re.compile(r"\w+|[^\w\s]+")  # the same runs where no character is beyond U+007F, twice as fast
+_ASCII_RUNS = re.compile(r"\w+|[^\w\s]+")  # the same runs in ASCII texts, twice as fast
 _NOT_SPACE = regex.compile(rf"[^{_SPACE}]+")
 
 
 def to_bytes(unit: Unit) -> bytes:
-    """Returns the UTF-8 bytes of a unit; lone surrogates become three bytes each, so that any `str` has bytes."""
+    """Returns the UTF-8 bytes of a unit; a lone surrogate becomes three bytes, so every `str` can be encoded."""
     return unit if isinstance(unit, bytes) else unit.encode("utf-8", "surrogatepass")
 
 
+def to_text(data: bytes) -> str:
+    """Returns the inverse of `to_bytes`; if a character is incomplete, each invalid part becomes U+FFFD."""
+    try:
+        return data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:  # a unit or window was cut inside a character
+        return data.decode("utf-8", "replace")
+
+
 class Splitter:
-    """Cuts a text into units. Subclasses give `spans`; `units` may be quicker than slicing by spans.
+    """Cuts a text into units. Subclasses define `spans`, and may define a faster `units`.
 
     Args:
         lowercase: whether `normalize` lower-cases.
+
+    Attributes:
+        separator: what `decode` puts between units.
+        splits_at_spaces: whether a text has the same units as its pieces between white space have together.
     """
 
-    separator: ClassVar[str] = " "  # what `decode` puts between units
-    splits_at_spaces: ClassVar[bool] = False  # whether the units of a text are those of its pieces between white space
+    separator: ClassVar[str] = " "
+    splits_at_spaces: ClassVar[bool] = False
 
     def __init__(self, *, lowercase: bool = False) -> None:
         self.lowercase = lowercase
 
     def units(self, text: str) -> Sequence[Unit]:
-        """Returns the units of `text` in order, as they stand in it."""
+        """Returns the units of `text` in order, not normalised."""
         return [text[start:end] for start, end in self.spans(text)]
 
     def units_of_batch(self, texts: Sequence[str]) -> list[Sequence[Unit]]:
-        """Returns `units` of each text."""
+        """Returns the units of each text."""
         return [self.units(text) for text in texts]
 
     def spans(self, text: str) -> list[Span]:
@@ -61,19 +72,19 @@ class Splitter:
         raise NotImplementedError
 
     def normalize(self, unit: Unit) -> Unit:
-        """Returns the form of a unit that is hashed: NFC, lower-cased if the splitter says so."""
+        """Returns the form of a unit that the coder encodes: NFC, and lower case if the splitter lower-cases."""
         if unit.isascii() or isinstance(unit, bytes):
             return unit.lower() if self.lowercase else unit
         unit = unicodedata.normalize("NFC", unit)
         return unicodedata.normalize("NFC", unit.lower()) if self.lowercase else unit
 
     def normalize_all(self, units: Sequence[Unit]) -> list[Unit]:
-        """Returns `normalize` of each unit."""
+        """Returns each unit normalised."""
         lowers = self.lowercase
         return [(unit.lower() if lowers else unit) if unit.isascii() else self.normalize(unit) for unit in units]
 
     def word_ids(self, text: str) -> Sequence[int]:
-        """Returns the number of the word that each unit belongs to; every unit is a word unless a subclass differs."""
+        """Returns the index of the word of each unit; here every unit is a word."""
         return range(len(self.units(text)))
 
 
@@ -114,7 +125,7 @@ class WhitespaceSplitter(Splitter):
 
 
 class CharacterSplitter(Splitter):
-    """Windows of `window` characters inside each run of non-space characters, for scripts without spaces.
+    """Windows of `window` characters in each run of non-space characters, for scripts without spaces.
 
     >>> CharacterSplitter(window=2).units("自然言語 処理")
     ['自然', '言語', '処理']
@@ -144,9 +155,9 @@ class CharacterSplitter(Splitter):
 
 
 class ByteSplitter(Splitter):
-    r"""Consecutive windows of `window` bytes of the text's UTF-8, spaces and all; a window may cut a character in two.
+    r"""Consecutive windows of `window` bytes of the text's UTF-8, spaces included; a window may end inside a character.
 
-    Source: Elementwise 3.2, tokenisation by bytes. With the `utf8` coder `decode` gives the text back.
+    Source: Elementwise 3.2, tokenisation by bytes. With the `utf8` coder, `decode` returns the text.
 
     >>> ByteSplitter(window=4).units("naïve")
     [b'na\xc3\xaf', b've']
@@ -167,7 +178,7 @@ class ByteSplitter(Splitter):
 
     def spans(self, text: str) -> list[Span]:
         """See `Splitter.spans`."""
-        # character_at[b]: the character that byte b belongs to.
+        # character_at[b]: the index of the character that contains byte b.
         character_at = [index for index, character in enumerate(text) for _ in to_bytes(character)]
         starts = range(0, len(character_at), self.window)
         return [(character_at[s], character_at[min(s + self.window, len(character_at)) - 1] + 1) for s in starts]
@@ -178,10 +189,10 @@ class ByteSplitter(Splitter):
 
 
 class SubwordSplitter(Splitter):
-    """The tokens of a `tokenizers` WordPiece, BPE or Unigram tokenizer; a token's text is the unit.
+    """The tokens of a WordPiece, BPE or Unigram tokenizer of the `tokenizers` library; a token's text is the unit.
 
     Args:
-        tokenizer: its post-processor, padding and truncation are not used.
+        tokenizer: cuts the texts; its post-processor, padding and truncation are not used.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -189,7 +200,7 @@ class SubwordSplitter(Splitter):
         self.tokenizer = tokenizer
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
-        # A token such as "[MASK]" in a text is text: special tokens are written by their ids alone.
+        # "[MASK]" in a text is ordinary text: only ids 0–4 mean special tokens.
         self.tokenizer.encode_special_tokens = True
 
     def units(self, text: str) -> Sequence[Unit]:
@@ -218,14 +229,14 @@ class SubwordSplitter(Splitter):
 
 
 def _without_spaces(text: str, start: int, end: int) -> Span:
-    """Returns the span without the spaces around it, which some tokenizers count as the token's own."""
+    """Returns the span without spaces at its ends; some tokenizers count these as part of the token."""
     piece = text[start:end]
     start += len(piece) - len(piece.lstrip())
     return start, start + len(piece.strip())
 
 
 def _without_surrogates(text: str) -> str:
-    """Returns `text` with U+FFFD for each lone surrogate, which the Rust engine refuses; lengths stay."""
+    """Returns `text`, of the same length, with U+FFFD for each lone surrogate: the Rust library refuses surrogates."""
     return text if text.isascii() else "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
 
 

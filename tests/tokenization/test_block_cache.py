@@ -1,4 +1,4 @@
-"""The cache: what it may never change."""
+"""The caches change neither results nor pickles, keep their bound, and work with threads, forks and processes."""
 
 import multiprocessing
 import os
@@ -8,6 +8,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 from datasets.fingerprint import Hasher
 
@@ -21,35 +22,76 @@ def encode(tokenizer):
     return tokenizer(TEXTS)["input_ids"]
 
 
-def test_a_small_bound_holds_and_changes_nothing(monkeypatch):
-    free = encode(VocablessTokenizer())
+@pytest.mark.parametrize("splitter", ["word", "bytes"])
+def test_small_caches_keep_their_bound_and_return_the_same(splitter, monkeypatch):
+    unbounded = VocablessTokenizer(splitter, "utf8")
+    rows, (raw, lengths) = encode(unbounded), unbounded.raw_blocks(TEXTS)
     monkeypatch.setattr(block_cache, "MAX_CACHED_UNITS", 7)
-    tokenizer = VocablessTokenizer()
-    for text, row in zip(TEXTS, free, strict=True):
+    tokenizer = VocablessTokenizer(splitter, "utf8")
+    raw_of_text = np.split(raw, np.cumsum(lengths)[:-1])
+    for text, row, blocks in zip(TEXTS, rows, raw_of_text, strict=True):
         assert tokenizer(text)["input_ids"] == row
-        assert len(tokenizer._cache) <= 7
-    assert encode(tokenizer) == free
+        assert np.array_equal(tokenizer.raw_blocks([text])[0], blocks)
+        for cache in (tokenizer._cache, tokenizer._raw_cache):
+            assert len(cache) <= 7
+            assert len(cache._indices_of) <= 7
+    assert encode(tokenizer) == rows
+    assert np.array_equal(tokenizer.raw_blocks(TEXTS)[0], raw)
+
+
+def test_the_bound_holds_for_pieces_too_when_they_have_the_same_few_units(monkeypatch):
+    monkeypatch.setattr(block_cache, "MAX_CACHED_UNITS", 7)
+    tokenizer = VocablessTokenizer("characters", splitter_options={"window": 1})
+    a, b = tokenizer("a b", add_special_tokens=False)["input_ids"]
+    for number in range(40):
+        piece = f"{number:06b}"
+        ids = tokenizer(piece.replace("0", "a").replace("1", "b"), add_special_tokens=False)["input_ids"]
+        assert ids == [b if digit == "1" else a for digit in piece]
+        assert len(tokenizer._cache) == 2
+        assert len(tokenizer._cache._indices_of) <= 7
 
 
 @pytest.mark.parametrize("coder", ["md5", "lsh", "utf8"])
-def test_a_warm_cache_answers_as_a_cold_one(coder):
+def test_a_filled_cache_returns_the_same_as_an_empty_one(coder):
     tokenizer = VocablessTokenizer(coder=coder)
-    cold = encode(tokenizer)
-    assert len(tokenizer._cache) > 300
-    assert encode(tokenizer) == cold
+    first, (first_raw, lengths) = encode(tokenizer), tokenizer.raw_blocks(TEXTS)
+    assert len(tokenizer._cache) == len(tokenizer._raw_cache) > 300
+    assert encode(tokenizer) == first
+    raw, again = tokenizer.raw_blocks(TEXTS)
+    assert (raw.tolist(), again) == (first_raw.tolist(), lengths)
 
 
-def test_the_pickle_holds_no_cache():
+def test_a_table_that_a_caller_holds_stays_unchanged_when_the_cache_is_emptied(monkeypatch):
+    monkeypatch.setattr(block_cache, "MAX_CACHED_UNITS", 2)
+    cache = VocablessTokenizer(coder="utf8")._cache
+    indices, table = cache.look_up_units(["a", "b", "c"])
+    before = table[indices].tolist()
+    cache.look_up_units(["d", "e", "f"])
+    assert table[indices].tolist() == before
+    assert [block[0] for block in before] == [byte + 5 for byte in b"abc"]
+
+
+def test_calls_fill_only_the_cache_of_elements_and_corpora_only_the_cache_of_stored_bytes():
+    tokenizer = VocablessTokenizer(coder="utf8")
+    tokenizer("a b c")
+    assert (len(tokenizer._cache), len(tokenizer._raw_cache)) == (3, 0)
+    tokenizer.raw_blocks(["d"])
+    tokenizer.raw_units(["d", "e"])
+    assert (len(tokenizer._cache), len(tokenizer._raw_cache)) == (3, 2)
+
+
+def test_a_pickle_contains_no_cached_blocks():
     tokenizer = VocablessTokenizer()
-    fresh = len(pickle.dumps(tokenizer))
-    ids = encode(tokenizer)
-    assert len(pickle.dumps(tokenizer)) < fresh + 500
+    fresh = pickle.dumps(tokenizer)
+    ids, (raw, _) = encode(tokenizer), tokenizer.raw_blocks(TEXTS)
+    assert pickle.dumps(tokenizer) == fresh
     copy = pickle.loads(pickle.dumps(tokenizer))
-    assert len(copy._cache) == 0
+    assert len(copy._cache) == len(copy._raw_cache) == 0
     assert encode(copy) == ids
+    assert np.array_equal(copy.raw_blocks(TEXTS)[0], raw)
 
 
-def test_threads_share_a_cache_and_agree(monkeypatch):
+def test_threads_that_share_a_cache_get_the_same_blocks(monkeypatch):
     monkeypatch.setattr(block_cache, "MAX_CACHED_UNITS", 50)
     tokenizer, alone = VocablessTokenizer(), VocablessTokenizer()
     with ThreadPoolExecutor(8) as pool:
@@ -60,7 +102,7 @@ def test_threads_share_a_cache_and_agree(monkeypatch):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_waits_for_a_thread_and_leaves_the_lock_free():
     tokenizer = VocablessTokenizer()
-    tokenizer("warm")
+    ids = tokenizer("warm")["input_ids"]
     held, go = threading.Event(), threading.Event()
 
     def hold():
@@ -77,7 +119,7 @@ def test_a_fork_waits_for_a_thread_and_leaves_the_lock_free():
         os._exit(0 if free else 1)
     thread.join()
     assert os.waitpid(child, 0)[1] == 0
-    assert tokenizer("warm")["input_ids"]
+    assert tokenizer("warm")["input_ids"] == ids
 
 
 def test_a_spawned_worker_gives_the_same_blocks():
@@ -86,7 +128,7 @@ def test_a_spawned_worker_gives_the_same_blocks():
         assert pool.apply(encode, (tokenizer,)) == encode(tokenizer)
 
 
-def test_the_hash_seed_of_python_plays_no_part():
+def test_blocks_do_not_depend_on_the_hash_seed_of_python():
     code = (
         "from vocabless import VocablessTokenizer as T;"
         "print([T(coder=c)('naive words, naïve 文字')['input_ids'] for c in ('md5', 'lsh', 'utf8')])"
@@ -108,8 +150,9 @@ def test_datasets_map_in_two_processes_gives_the_same_blocks():
     assert rows["input_ids"][:] == encode(tokenizer)[:20]
 
 
-def test_what_was_cached_changes_no_pickle_and_no_fingerprint():
+def test_cached_units_change_neither_the_pickle_nor_the_fingerprint():
     tokenizer = load_tokenizer("hashformer-md5-pool-tiny")
     before = pickle.dumps(tokenizer), Hasher.hash(tokenizer)
     tokenizer(["some words"])
+    tokenizer.raw_blocks(["more words"])
     assert (pickle.dumps(tokenizer), Hasher.hash(tokenizer)) == before

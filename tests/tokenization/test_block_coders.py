@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vocabless import VocablessTokenizer
 from vocabless.tokenization import block_coders
 from vocabless.tokenization.block_coders import (
     CODERS,
@@ -15,7 +16,6 @@ from vocabless.tokenization.block_coders import (
     LshIndexCoder,
     Md5Coder,
     Utf8Coder,
-    narrow,
     normal_integers,
     splitmix64,
     widen,
@@ -67,6 +67,14 @@ def slow_lsh(unit, num_bits, num_features, ngrams=None):
     return int(bits.ljust(8 * size, "0"), 2).to_bytes(size, "big")
 
 
+def narrow(elements, pads):
+    """Returns the stored form of elements, computed from the elements alone."""
+    raw = (np.maximum(elements, 5) - 5).astype(np.uint8)
+    if not pads:
+        return raw
+    return np.concatenate([raw, np.count_nonzero(elements, axis=-1, keepdims=True).astype(np.uint8)], axis=-1)
+
+
 def blocks(coder, units):
     return [row.tobytes() for row in coder.encode(units)[0]]
 
@@ -104,16 +112,28 @@ def test_lsh_is_the_signs_of_the_rolled_hyperplanes(units, num_bits, num_feature
     assert blocks(LshCoder(num_bits=num_bits, num_features=num_features), units) == expected
 
 
-def test_lsh_takes_long_units_and_many(monkeypatch):
+def test_the_products_with_rolled_hyperplanes_are_those_of_the_worked_example():
+    def features(units):
+        return np.array([0, 2]), np.array([0, 0])  # one unit with the features 0 and 2
+
+    products = block_coders._rolled_products(np.array([7, 8, 9], np.int32), features, ["unit"], count=2)
+    assert products.tolist() == [[7 + 9, 8 + 7]]
+
+
+def test_lsh_sums_long_units_and_many_units_correctly(monkeypatch):
     units = ["a", "long " * 40, "", "word", b"bytes" * 30, *(f"unit{i}" for i in range(20))]
-    expected = [slow_lsh(unit, 12, 500) for unit in units]
-    for chunk, most_parts in ((block_coders._CHUNK, block_coders._MOST_PARTS), (12 * 7, 4)):
-        monkeypatch.setattr(block_coders, "_CHUNK", chunk)
-        monkeypatch.setattr(block_coders, "_MOST_PARTS", most_parts)
-        assert blocks(LshCoder(num_bits=12, num_features=500), units) == expected
+    expected = [slow_scores(unit, 12, 500) for unit in units]
+    coder = LshCoder(num_bits=12, num_features=500)
+    defaults = block_coders._MAX_NUMBERS_AT_ONCE, block_coders._MAX_JOINT_FEATURES
+    for max_numbers, max_joint in (defaults, (12 * 7, 4), (12 * 30, 1), (1, 150)):
+        monkeypatch.setattr(block_coders, "_MAX_NUMBERS_AT_ONCE", max_numbers)
+        monkeypatch.setattr(block_coders, "_MAX_JOINT_FEATURES", max_joint)
+        products = block_coders._rolled_products(coder._eta, coder._features, units, count=12)
+        assert products.tolist() == expected
+        assert blocks(coder, units) == [slow_lsh(unit, 12, 500) for unit in units]
 
 
-def test_lsh_adds_beyond_32_bits():
+def test_lsh_sums_may_exceed_32_bits():
     seed = next(seed for seed in range(10**6) if normal_integers(seed, 1)[0] < -115_000)
     word = "a" * 5000  # with 4 n-grams a character
     assert 4 * len(word) * 115_000 > 2**31
@@ -122,7 +142,7 @@ def test_lsh_adds_beyond_32_bits():
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.text("abcd", max_size=9), max_size=6), st.integers(1, 40))
-def test_lsh_ranks_the_ngrams_that_it_is_given(units, num_bits):
+def test_lsh_uses_the_rank_of_an_ngram_as_its_feature_if_there_is_a_list(units, num_bits):
     ngrams = ["a", "b", "ab", "abc", "dcba", "d"]
     expected = [slow_lsh(unit, num_bits, 9, ngrams) for unit in units]
     assert blocks(LshCoder(num_bits=num_bits, num_features=9, ngrams=ngrams), units) == expected
@@ -130,7 +150,7 @@ def test_lsh_ranks_the_ngrams_that_it_is_given(units, num_bits):
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(UNITS, max_size=5), st.integers(1, 700), st.integers(1, 60))
-def test_lsh_index_is_the_first_of_the_nearest_hyperplanes(units, count, num_features):
+def test_lsh_index_is_the_first_hyperplane_with_the_largest_product(units, count, num_features):
     coder = LshIndexCoder(num_hyperplanes=count, num_features=num_features)
     for unit, block in zip(units, blocks(coder, units), strict=True):
         scores = slow_scores(unit, count, num_features)
@@ -140,7 +160,7 @@ def test_lsh_index_is_the_first_of_the_nearest_hyperplanes(units, count, num_fea
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(UNITS, max_size=10), st.integers(1, 20))
-def test_utf8_cuts_and_pads(units, size):
+def test_utf8_cuts_and_pads_the_bytes_of_units(units, size):
     written, lengths = Utf8Coder(block_size=size).encode(units)
     assert [row.tobytes() for row in written] == [to_bytes(unit)[:size].ljust(size, b"\0") for unit in units]
     assert lengths.tolist() == [min(size, len(to_bytes(unit))) for unit in units]
@@ -208,7 +228,7 @@ GOLDEN_WORDS = ["the", "naïve", "自然", "👩🏽‍🔬", "\x00", "\ud800"]
 
 
 @pytest.mark.parametrize("name", CODER_OF)
-def test_blocks_are_frozen_for_ever(name):
+def test_blocks_never_change(name):
     assert [block.hex() for block in blocks(CODER_OF[name](), GOLDEN_WORDS)] == GOLDEN[name]
 
 
@@ -241,13 +261,40 @@ def test_a_misspelt_word_shares_more_bits_than_another_word():
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(UNITS, min_size=1, max_size=6), st.integers(1, 16))
-def test_narrow_undoes_widen(units, size):
-    written, lengths = Utf8Coder(block_size=size).encode([*units, b"\0", "a\0"])
-    stored = np.concatenate([written, lengths[:, None].astype(np.uint8)], axis=1)
-    assert np.array_equal(narrow(widen(stored, pads=True), pads=True), stored)
-    digests = Md5Coder().encode(units)[0]
-    assert np.array_equal(narrow(widen(digests, pads=False), pads=False), digests)
-    assert widen(digests, pads=False).min() >= 5
+def test_stored_blocks_and_elements_are_two_forms_of_the_same_blocks(units, size):
+    units = [*units, b"\0", "a\0", "", "x" * 20]
+    for coder in (Utf8Coder(block_size=size), Md5Coder(), LshCoder(num_bits=20)):
+        written, lengths = coder.encode(units)
+        expected = [
+            [byte + 5 for byte in block[:length]] + [0] * (len(block) - length)
+            for block, length in zip(written.tolist(), lengths.tolist(), strict=True)
+        ]
+        stored, elements = coder.stored_blocks(units), coder.elements(units)
+        assert (stored.dtype, elements.dtype) == (np.uint8, np.uint16)
+        assert elements.tolist() == widen(stored, coder.pads).tolist() == expected
+        assert np.array_equal(stored, narrow(elements, coder.pads))
+
+
+@pytest.mark.parametrize("coder", ["utf8", "md5", "lsh"])
+def test_corpora_get_the_same_bytes_as_by_way_of_the_elements(coder):
+    rng = random.Random(1)
+    units = ["".join(rng.choices("abcdefé文\0 ", k=rng.randint(0, 25))) for _ in range(3000)]
+    units += [*WORDS, "", "\0", "\0" * 16, "\0" * 17, "a\0", "a\0\0", "x" * 15, "x" * 16, "x" * 17, "é" * 8 + "x"]
+    tokenizer = VocablessTokenizer("whitespace", coder)
+    by_elements = narrow(CODERS[coder]().elements(tokenizer.unit_splitter.normalize_all(units)), coder == "utf8")
+    for _ in range(2):  # new units, then cached ones
+        raw = tokenizer.raw_units(units)
+        assert raw.dtype == np.uint8
+        assert np.array_equal(raw, by_elements)
+    texts = [" ".join(units[i : i + 50]) for i in range(0, len(units), 50)]
+    elements, counts = [], []
+    for text in texts:
+        rows = tokenizer(text, add_special_tokens=False)["input_ids"]
+        elements += rows
+        counts.append(len(rows))
+    raw, lengths = tokenizer.raw_blocks(texts)
+    assert lengths == counts
+    assert np.array_equal(raw, narrow(np.array(elements), coder == "utf8"))
 
 
 @pytest.mark.parametrize(
@@ -269,6 +316,6 @@ def test_a_bad_size_is_named_in_one_sentence(name, options):
 
 
 @pytest.mark.parametrize("name", ["md5", "lsh", "lsh-index"])
-def test_a_hash_has_no_inverse_and_says_so(name):
+def test_decoding_is_refused_by_hash_coders(name):
     with pytest.raises(NotImplementedError, match="cannot be decoded"):
         CODERS[name]().decode(b"0")

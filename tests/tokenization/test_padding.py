@@ -17,7 +17,7 @@ def tokenizer():
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("kind", [list, np.array, torch.tensor])
-def test_padding_later_gives_what_padding_at_once_gives(tokenizer, side, kind):
+def test_pad_returns_the_same_as_a_call_that_pads(tokenizer, side, kind):
     at_once = tokenizer(TEXTS, padding=True, padding_side=side, return_tensors="pt", return_special_tokens_mask=True)
     rows = [{k: kind(v) for k, v in tokenizer(text, return_special_tokens_mask=True).items()} for text in TEXTS]
     together = {name: [row[name] for row in rows] for name in rows[0]}
@@ -27,7 +27,7 @@ def test_padding_later_gives_what_padding_at_once_gives(tokenizer, side, kind):
         assert later["input_ids"].dtype == torch.int64
 
 
-def test_one_text_stays_one_text(tokenizer):
+def test_pad_returns_one_row_for_one_text(tokenizer):
     one = tokenizer("a cat")
     padded = tokenizer.pad(one, padding="max_length", max_length=6, return_tensors="pt")
     assert padded["input_ids"].shape == (6, 16)
@@ -35,7 +35,7 @@ def test_one_text_stays_one_text(tokenizer):
     assert tokenizer.pad({"input_ids": torch.tensor([one["input_ids"]])})["attention_mask"] == [[1, 1, 1, 1]]
 
 
-def test_the_mask_is_made_where_it_is_missing_and_only_if_wanted(tokenizer):
+def test_pad_adds_a_missing_attention_mask_unless_the_caller_refuses_it(tokenizer):
     rows = [{"input_ids": tokenizer(text)["input_ids"]} for text in TEXTS]
     assert tokenizer.pad(rows)["attention_mask"] == [[1, 1, 1, 1, 0], [1] * 5, [1, 1, 0, 0, 0]]
     assert list(tokenizer.pad(rows, return_attention_mask=False)) == ["input_ids"]
@@ -60,8 +60,9 @@ def test_the_token_classification_collator_pads_labels(tokenizer):
     assert batch["input_ids"].shape == (2, 5, 16)
 
 
-def test_no_rows_give_no_rows(tokenizer):
+def test_an_empty_batch_has_no_rows(tokenizer):
     assert tokenizer([])["input_ids"] == []
+    assert tokenizer([], []).data == {"input_ids": [], "token_type_ids": [], "attention_mask": []}
     assert tokenizer([], padding=True, return_tensors="pt")["input_ids"].shape == (0, 0, 16)
     assert tokenizer.pad([])["input_ids"] == []
 
@@ -80,17 +81,17 @@ def test_tensors_have_a_batch_axis_and_long_integers(tokenizer, kind):
     [
         ({"attention_mask": [[1]]}, "needs input_ids"),
         ({"input_ids": [[[2] + [0] * 7] * 2]}, r"shape \(2, 8\)"),
-        ({"input_ids": [[2, 3, 4]]}, r"shape \(3,\)|shape \(1, 3\)"),
+        ({"input_ids": [[2, 3, 4]]}, r"shape \(1, 3\)"),
         ({"input_ids": [[[2, 0], [3]]]}, "differ in length"),
         ({"input_ids": [[[2] + [0] * 15]], "attention_mask": [[1, 1]]}, "attention_mask of other lengths"),
         ({"input_ids": [[[2] + [0] * 15]], "text": ["a"]}, "text holds no numbers"),
     ],
 )
-def test_pad_refuses_what_is_not_its_own_in_one_sentence(tokenizer, encoded, message):
+def test_pad_refuses_encodings_of_another_tokenizer_in_one_sentence(tokenizer, encoded, message):
     with pytest.raises(ValueError, match=message):
         tokenizer.pad(encoded, return_tensors="pt")
 
 
-def test_ragged_tensors_are_refused_with_the_remedy(tokenizer):
-    with pytest.raises(ValueError, match="give padding=True"):
+def test_tensors_of_rows_that_differ_in_length_are_refused_with_the_remedy(tokenizer):
+    with pytest.raises(ValueError, match=r"input_ids have lengths \[2, 4, 5\]; give padding=True"):
         tokenizer(TEXTS, return_tensors="pt")

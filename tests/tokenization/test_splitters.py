@@ -1,4 +1,4 @@
-"""Splitters against a reading of their rules that goes character by character."""
+"""Splitters against their rules written out character by character."""
 
 import unicodedata
 
@@ -82,7 +82,7 @@ def test_words_follow_the_rules_in_every_script(text):
 
 @settings(max_examples=500, deadline=None)
 @given(st.text(st.characters(max_codepoint=127), max_size=60))
-def test_the_quick_path_of_ascii_agrees_with_the_general_one(text):
+def test_the_fast_pattern_for_ascii_agrees_with_the_general_one(text):
     general = [match.span() for match in splitters._RUNS.finditer(text)]
     assert WordSplitter().spans(text) == general
 
@@ -123,7 +123,7 @@ def test_character_windows_fill_each_run(text, window):
 
 @settings(max_examples=300, deadline=None)
 @given(TEXTS, st.integers(1, 9))
-def test_byte_windows_join_to_the_text_and_their_spans_hold_them(text, window):
+def test_byte_windows_join_to_the_text_and_their_spans_contain_them(text, window):
     splitter = ByteSplitter(window=window)
     units, spans = splitter.units(text), splitter.spans(text)
     assert b"".join(units) == to_bytes(text)
@@ -149,12 +149,12 @@ def test_composed_and_decomposed_words_have_one_form():
         assert forms == {unicodedata.normalize("NFC", word.lower())}
 
 
-def test_a_mark_or_joiner_never_stands_alone():
+def test_a_mark_or_joiner_is_never_a_unit_of_its_own():
     assert WordSplitter().units("क्षि e\u0301 👩\u200d🔬!\u0301x") == ["क्षि", "e\u0301", "👩\u200d🔬!\u0301", "x"]
 
 
 @pytest.mark.parametrize("name", ["characters", "bytes"])
-def test_a_window_of_nothing_is_refused(name):
+def test_a_window_of_size_zero_is_refused(name):
     with pytest.raises(ValueError, match="window=0"):
         SPLITTERS[name](window=0)
 
@@ -207,6 +207,7 @@ def test_the_subword_tokenizers_own_padding_and_truncation_are_off():
     assert SubwordSplitter(tokenizer).units("the cat sat on") == wordpiece().encode("the cat sat on").tokens
 
 
-def test_lone_surrogates_do_not_stop_the_subword_splitter():
+def test_the_subword_splitter_replaces_lone_surrogates():
     splitter = SubwordSplitter(byte_level())
     assert splitter.spans("a\ud800b")[-1] == (2, 3)
+    assert splitter.units("a\ud800b") == splitter.units("a\ufffdb")

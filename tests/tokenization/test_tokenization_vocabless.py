@@ -1,4 +1,4 @@
-"""The tokenizer's face: calls, words, decoding, corpora, saving, refusals."""
+"""The tokenizer's interface: calls, words, decoding, corpora, saving, errors."""
 
 import inspect
 import json
@@ -29,7 +29,7 @@ def subword_file(tmp_path_factory):
     return str(path)
 
 
-def test_a_text_is_its_words_blocks_between_cls_and_sep():
+def test_a_text_becomes_its_words_blocks_between_cls_and_sep():
     tokenizer = VocablessTokenizer(coder="utf8", coder_options={"block_size": 3})
     batch = tokenizer("as is", "é")
     assert batch["input_ids"] == [[2, 0, 0], [102, 120, 0], [110, 120, 0], [3, 0, 0], [200, 174, 0], [3, 0, 0]]
@@ -37,7 +37,7 @@ def test_a_text_is_its_words_blocks_between_cls_and_sep():
     assert batch["attention_mask"] == [1] * 6
 
 
-def test_texts_pairs_tuples_and_words_are_read_alike():
+def test_all_ways_to_give_texts_pairs_and_words_return_the_same():
     tokenizer = VocablessTokenizer()
     one = tokenizer("a b", "c")["input_ids"]
     assert tokenizer(["a b"], ["c"])["input_ids"] == [one]
@@ -65,7 +65,7 @@ def test_texts_pairs_tuples_and_words_are_read_alike():
     ],
     ids=str,
 )
-def test_a_call_means_what_the_library_means(options):
+def test_a_call_returns_the_same_as_the_librarys_call(options):
     tokenizer = VocablessTokenizer(model_max_length=12)
     text = "The cat, of course, walked and talked."
     ours, library = tokenizer(text, **options), PreTrainedTokenizerBase.__call__(tokenizer, text, **options)
@@ -117,14 +117,14 @@ def test_bytes_decode_to_the_text(text):
     assert tokenizer.decode([blocks, blocks], skip_special_tokens=True) == [text, text]
 
 
-def test_decoding_joins_words_and_leaves_a_cut_character_cut():
+def test_decoding_joins_words_and_replaces_an_incomplete_character():
     tokenizer = VocablessTokenizer(coder="utf8", coder_options={"block_size": 4})
     assert tokenizer.decode(tokenizer("a naïve 文字")["input_ids"]) == "[CLS] a naï 文\ufffd [SEP]"
     assert tokenizer.decode(tokenizer("a b", return_tensors="pt")["input_ids"], skip_special_tokens=True) == ["a b"]
     assert tokenizer.decode([]) == ""
 
 
-def test_subwords_decode_by_their_own_decoder_and_convert_one_by_one(subword_file):
+def test_subword_blocks_decode_with_the_decoder_of_the_subword_file(subword_file):
     tokenizer = VocablessTokenizer("subword", "utf8", subword_file=subword_file)
     ids = tokenizer("the walked cat")["input_ids"]
     assert tokenizer.decode(ids, skip_special_tokens=True) == "the walked cat"
@@ -133,7 +133,7 @@ def test_subwords_decode_by_their_own_decoder_and_convert_one_by_one(subword_fil
 
 
 @pytest.mark.parametrize("coder", ["md5", "lsh"])
-def test_a_hash_says_that_it_has_no_inverse(coder):
+def test_decoding_the_blocks_of_a_hash_is_refused(coder):
     tokenizer = VocablessTokenizer(coder=coder)
     with pytest.raises(NotImplementedError, match="cannot be decoded into text; keep the text"):
         tokenizer.decode(tokenizer("a")["input_ids"])
@@ -184,7 +184,7 @@ SAVED = [
 
 @pytest.mark.parametrize("row", SAVED, ids=lambda row: f"{row[0]}-{row[1]}")
 @pytest.mark.parametrize("load", [VocablessTokenizer.from_pretrained, AutoTokenizer.from_pretrained])
-def test_a_saved_tokenizer_comes_back_the_same(row, load, tmp_path, subword_file):
+def test_a_loaded_tokenizer_returns_the_same_as_the_saved_one(row, load, tmp_path, subword_file):
     file = subword_file if row[0] == "subword" else None
     tokenizer = VocablessTokenizer(*row, subword_file=file, model_max_length=77, padding_side="left")
     tokenizer.save_pretrained(tmp_path)
@@ -197,7 +197,7 @@ def test_a_saved_tokenizer_comes_back_the_same(row, load, tmp_path, subword_file
     assert (again.model_max_length, again.padding_side) == (77, "left")
 
 
-def test_ranked_ngrams_are_saved_and_matter(tmp_path):
+def test_listed_ngrams_are_saved_and_change_the_blocks(tmp_path):
     file = tmp_path / "mine.json"
     file.write_text(json.dumps(["a", "文", "at"]), encoding="utf-8")
     tokenizer = VocablessTokenizer(coder="lsh", ngrams_file=file)
@@ -207,7 +207,7 @@ def test_ranked_ngrams_are_saved_and_matter(tmp_path):
     assert again("cat 文")["input_ids"] != VocablessTokenizer(coder="lsh")("cat 文")["input_ids"]
 
 
-def test_the_tokens_that_masked_lm_predicts_are_the_units_own_or_travel_beside_them(tmp_path, subword_file):
+def test_the_tokenizer_for_masked_lm_is_the_target_file_or_the_subword_file(tmp_path, subword_file):
     vocabulary = Tokenizer.from_file(subword_file).get_vocab()
     assert VocablessTokenizer().target_tokenizer is None
     assert VocablessTokenizer("subword", subword_file=subword_file).target_tokenizer.get_vocab() == vocabulary
@@ -218,7 +218,7 @@ def test_the_tokens_that_masked_lm_predicts_are_the_units_own_or_travel_beside_t
     assert again("cats")["input_ids"] == VocablessTokenizer()("cats")["input_ids"]
 
 
-def test_special_tokens_are_renamed_but_never_added():
+def test_special_tokens_can_be_renamed_but_not_added():
     tokenizer = VocablessTokenizer(mask_token="<mask>")
     assert tokenizer.convert_tokens_to_ids("<mask>") == 4
     assert tokenizer.add_special_tokens({"pad_token": "<pad>"}) == 0
@@ -235,14 +235,14 @@ def test_special_tokens_are_renamed_but_never_added():
         ([b"abc"], {}, "text is bytes"),
         ([{"a": 1}], {}, "text is dict"),
         ([["a", None]], {}, r"text\[1\] is NoneType"),
-        ([[["a", "b", "c"]]], {}, "is_split_into_words"),
+        ([[["a", "b", "c"]]], {}, "must be a str .words need is_split_into_words=True"),
         (["a"], {"is_split_into_words": True}, "must be a list of str"),
         ([["a", 5]], {"is_split_into_words": True}, "text is list"),
-        ([["a"], ["b", "c"]], {}, "1 texts came with 2 pairs"),
+        ([["a"], ["b", "c"]], {}, "got 1 texts and 2 values of text_pair"),
         (["a", ["b"]], {}, "text_pair is list"),
     ],
 )
-def test_what_is_no_text_is_refused_in_one_sentence(args, kwargs, message):
+def test_values_that_are_not_texts_are_refused_in_one_sentence(args, kwargs, message):
     with pytest.raises(ValueError, match=message):
         VocablessTokenizer()(*args, **kwargs)
 
@@ -257,12 +257,15 @@ def test_what_is_no_text_is_refused_in_one_sentence(args, kwargs, message):
         ({"coder": "md5", "ngrams_file": "NGRAMS"}, "it takes key"),
         ({"coder": "lsh", "ngrams_file": "OBJECT"}, "give a JSON list"),
         ({"splitter": "subword"}, "got no subword_file"),
-        ({"splitter": "subword", "subword_file": "/missing.json"}, "'/missing.json' is no tokenizer.json"),
-        ({"target_file": "/missing.json"}, "'/missing.json' is no tokenizer.json"),
-        ({"splitter": "subword", "subword_file": "NGRAMS"}, "NGRAMS' is no tokenizer.json"),
+        ({"splitter": "subword", "subword_file": "/missing.json"}, "cannot read '/missing.json'"),
+        ({"target_file": "/missing.json"}, "cannot read '/missing.json'"),
+        (
+            {"splitter": "subword", "subword_file": "NGRAMS"},
+            "cannot read '.*NGRAMS'.*give the path of a tok",
+        ),
     ],
 )
-def test_what_cannot_be_built_is_refused_in_one_sentence(kwargs, message, tmp_path):
+def test_wrong_names_options_and_files_are_refused_in_one_sentence(kwargs, message, tmp_path):
     (tmp_path / "NGRAMS").write_text('["a"]')
     (tmp_path / "OBJECT").write_text("{}")
     files = {k: str(tmp_path / v) if v in ("NGRAMS", "OBJECT") else v for k, v in kwargs.items()}

@@ -1,4 +1,4 @@
-"""Truncation, overflow, pairs, offsets and words against a stock fast tokenizer over whole words."""
+"""Truncation, overflow, pairs, offsets and words against a stock fast tokenizer whose tokens are whole words."""
 
 import itertools
 import random
@@ -35,8 +35,8 @@ def texts(count, longest, seed=0):
 
 
 def compare(ours, stock, *args, **kwargs):
-    asked = {"return_offsets_mapping": True, "return_special_tokens_mask": True, "return_length": True}
-    mine, theirs = ours(*args, **asked, **kwargs), stock(*args, **asked, return_token_type_ids=True, **kwargs)
+    flags = {"return_offsets_mapping": True, "return_special_tokens_mask": True, "return_length": True}
+    mine, theirs = ours(*args, **flags, **kwargs), stock(*args, **flags, return_token_type_ids=True, **kwargs)
     names = ["attention_mask", "token_type_ids", "special_tokens_mask", "offset_mapping", "length"]
     if kwargs.get("return_overflowing_tokens"):
         names.append("overflow_to_sample_mapping")
@@ -50,6 +50,11 @@ def compare(ours, stock, *args, **kwargs):
         assert [
             block[0] if block[0] < 5 else ours.convert_ids_to_tokens(block) for block in mine["input_ids"][row]
         ] == ids
+
+
+def cut_on_side(monkeypatch, side, *tokenizers):
+    for tokenizer in tokenizers:
+        monkeypatch.setattr(tokenizer, "truncation_side", side)
 
 
 PADDINGS = [
@@ -70,33 +75,32 @@ def test_padding_agrees_with_stock(ours, stock, kwargs, side):
 
 @pytest.mark.parametrize("special", [True, False])
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_truncation_of_pairs_agrees_with_stock(ours, stock, side, special):
-    ours.truncation_side = stock.truncation_side = side
+def test_truncation_of_pairs_agrees_with_stock(ours, stock, side, special, monkeypatch):
+    cut_on_side(monkeypatch, side, ours, stock)
     first, second = texts(12, 12), texts(12, 9, seed=1)
-    for room in (4, 7, 8, 11):
-        compare(ours, stock, first, second, truncation=True, max_length=room, add_special_tokens=special)
-        compare(ours, stock, first, truncation=True, max_length=room, padding=True, add_special_tokens=special)
+    for max_length in (4, 7, 8, 11):
+        kwargs = {"truncation": True, "max_length": max_length, "add_special_tokens": special}
+        compare(ours, stock, first, second, **kwargs)
+        compare(ours, stock, first, padding=True, **kwargs)
     long = ["the cat sat on"] * 3, ["mat ! x1 文字 cat cat cat"] * 3
-    for strategy, room in itertools.product(("only_first", "only_second"), (11, 12, 13)):
+    for strategy, max_length in itertools.product(("only_first", "only_second"), (11, 12, 13)):
         pair = long if strategy == "only_second" else long[::-1]
-        compare(ours, stock, *pair, truncation=strategy, max_length=room, add_special_tokens=special)
-    ours.truncation_side = stock.truncation_side = "right"
+        compare(ours, stock, *pair, truncation=strategy, max_length=max_length, add_special_tokens=special)
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("stride", [0, 1, 2])
-def test_overflow_agrees_with_stock(ours, stock, side, stride):
-    ours.truncation_side = stock.truncation_side = side
+def test_overflow_agrees_with_stock(ours, stock, side, stride, monkeypatch):
+    cut_on_side(monkeypatch, side, ours, stock)
     kwargs = {"truncation": True, "stride": stride, "return_overflowing_tokens": True}
-    for room in (5, 6, 9):
-        compare(ours, stock, texts(12, 17), max_length=room, **kwargs)
-        compare(ours, stock, texts(12, 17), max_length=room, padding="max_length", **kwargs)
+    for max_length in (5, 6, 9):
+        compare(ours, stock, texts(12, 17), max_length=max_length, **kwargs)
+        compare(ours, stock, texts(12, 17), max_length=max_length, padding="max_length", **kwargs)
     questions, contexts = ["the cat"] * 6, texts(6, 20)
     compare(ours, stock, questions, contexts, **{**kwargs, "truncation": "only_second", "max_length": 9})
-    ours.truncation_side = stock.truncation_side = "right"
 
 
-def test_words_given_apart_agree_with_stock(ours, stock):
+def test_texts_given_as_words_agree_with_stock(ours, stock):
     words = [["the", "cat sat", "x1"], [], ["mat !"]]
     compare(ours, stock, words, is_split_into_words=True)
     compare(ours, stock, words, [["on"], ["cat on"], ["mat"]], is_split_into_words=True, padding=True)
@@ -122,11 +126,15 @@ def test_maps_between_characters_words_and_tokens_agree_with_stock(ours, stock):
     [
         (["a b c d"], {"max_length": 4, "stride": 2, "return_overflowing_tokens": True}, "stride=2"),
         (["a b c d"], {"max_length": 3, "truncation": "only_second"}, "single text"),
-        (["a b c d"], {"max_length": 1}, "raise max_length"),
+        (["a b c d"], {"max_length": 1}, "max_length is 1 less than the number of special tokens; raise max_length"),
         (["a b", "c d e f"], {"max_length": 6, "truncation": "only_first"}, "leaves -1"),
-        (["a b", "c d"], {"max_length": 6, "return_overflowing_tokens": True}, "no one meaning"),
+        (
+            ["a b", "c d"],
+            {"max_length": 6, "return_overflowing_tokens": True},
+            "a pair is ambiguous under",
+        ),
     ],
 )
-def test_what_cannot_be_cut_is_refused_in_one_sentence(ours, args, kwargs, message):
+def test_impossible_truncation_is_refused_in_one_sentence(ours, args, kwargs, message):
     with pytest.raises(ValueError, match=message):
         ours(*args, **{"truncation": True, **kwargs})
