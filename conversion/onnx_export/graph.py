@@ -127,7 +127,7 @@ def hashed(front_end: Ngram, blocks: Tensor) -> Tensor:
 
     A traced model hashes every token to the end of its block, which takes longer than the encoder.
     """
-    units, inverse = front_end.spelled(blocks).flatten(0, -2).unique(dim=0, return_inverse=True)
+    units, inverse = front_end.spell_special_tokens(blocks).flatten(0, -2).unique(dim=0, return_inverse=True)
     sizes, block_size = front_end.ngram_sizes, front_end.block_size
     if not isinstance(front_end, Random) and sizes <= block_size:
         longest = (units.amax(dim=0) > 0).sum().clamp(min=sizes).item()
