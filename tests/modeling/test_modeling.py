@@ -152,7 +152,7 @@ def test_every_front_end_trains(front_end: str, config_of, blocks_of) -> None:
     model = VocablessForTokenClassification(config_of("bert", front_end))
     blocks, labels = blocks_of(model.config, B, S), torch.randint(2, (B, S))
     labels[:, [0, -1]] = -100
-    optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+    optimizer = torch.optim.Adam(model.parameters(), 3e-3)  # with 1e-2, hashes of random bytes are learned unreliably
     losses = []
     for _ in range(100):
         loss = model(blocks, labels=labels).loss
@@ -160,7 +160,7 @@ def test_every_front_end_trains(front_end: str, config_of, blocks_of) -> None:
         optimizer.step()
         optimizer.zero_grad()
         losses.append(loss.item())
-    assert losses[-1] < 0.5 * losses[0]
+    assert losses[-1] < 0.1 * losses[0]
 
 
 def test_the_map_of_auto_classes_names_existing_classes() -> None:
