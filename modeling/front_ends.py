@@ -22,8 +22,8 @@ class FrontEndRow:
         summary: how the embedding of a token is computed.
         num_parameters: number of parameters, a Python expression of K, D, `ceil` and the names of the options.
         source: paper and section.
-        examples: block size and options of small front ends for the tests. All are tested alone, the first also in
-            whole models with 4 attention heads and 24 positions.
+        examples: block size and options of small front ends for the tests. All are tested alone at D = 64 and 192, the
+            first also in whole models with D = 32, 4 attention heads and 24 positions.
     """
 
     front_end: type[FrontEnd]
