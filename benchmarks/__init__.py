@@ -1,1 +1,1 @@
-"""Ours and the peer's side by side, from one run: `python -m benchmarks.<name>`."""
+"""Comparisons of our models with stock models: `python -m benchmarks.<name>`."""

@@ -1,9 +1,9 @@
-"""From text to logits, and the model alone, beside the stock encoder of the same shape.
+"""Speed from text to logits, and of the model alone, compared with the stock encoder of the same shape.
 
     python -m benchmarks.inference                       # tiny shapes and onnxruntime, minutes
     python -m benchmarks.inference --size base           # base shapes, many minutes on a CPU
 
-Every model has random weights: speed does not depend on them. Ratios are of texts/s, ours over the peer's.
+Weights are random, because the speed does not depend on them. A ratio is our texts/s divided by the peer's.
 """
 
 import math
@@ -31,26 +31,26 @@ EXAMPLE = "The quick brown fox jumps over the lazy dog, and nobody minds it."
 
 
 def from_text(
-    name: str, one: Side, peer: Side, texts: list[str], batch: int, rounds: int, goal: float | None
+    name: str, side: Side, peer: Side, texts: list[str], batch_size: int, rounds: int, goal: float | None
 ) -> Comparison:
-    """Compares texts/s from strings to logits, so many texts in a batch."""
-    batches = [texts[start : start + batch] for start in range(0, len(texts), batch)]
-    sides = [in_turn([side.logits(some) for some in batches]) for side in (one, peer)]
-    return compare(name, *sides, len(texts), "texts/s", rounds, goal)
+    """Compares texts/s from strings to logits."""
+    batches = [texts[start : start + batch_size] for start in range(0, len(texts), batch_size)]
+    runs = [run_all([each.logits(batch) for batch in batches]) for each in (side, peer)]
+    return compare(name, *runs, len(texts), "texts/s", rounds, goal)
 
 
-def in_turn(runs: list[Callable[[], Any]]) -> Callable[[], None]:
-    """Returns what calls all of `runs`."""
+def run_all(functions: list[Callable[[], Any]]) -> Callable[[], None]:
+    """Returns a function that calls all of `functions`."""
 
-    def all_of_them() -> None:
-        for run in runs:
-            run()
+    def run() -> None:
+        for function in functions:
+            function()
 
-    return all_of_them
+    return run
 
 
 def new_words(tokenizer: Any, length: int) -> Iterator[dict[str, Any]]:
-    """Yields batches of texts whose words were never seen before."""
+    """Yields encoded batches of `length` tokens. Each word occurs only once in all batches."""
     numbers = count(random.Random(0).randrange(10**6))
     while True:
         texts = [" ".join(f"w{number:x}" for number in islice(numbers, length)) for _ in range(BATCH)]
@@ -58,11 +58,11 @@ def new_words(tokenizer: Any, length: int) -> Iterator[dict[str, Any]]:
 
 
 def front_end_and_model(eelbert: Side, bert: Side, length: int, rounds: int) -> list[Comparison]:
-    """Compares the models alone on 32 × `length` tokens: every word new, and every word seen before."""
+    """Compares the models without tokenizers on 32 × `length` tokens: all words new, and all words in the cache."""
     ids = {"input_ids": torch.randint(5, len(bert.tokenizer), (BATCH, length))}
     peer = bert.forward({**ids, "attention_mask": torch.ones_like(ids["input_ids"])})
     unseen = iter(list(islice(new_words(eelbert.tokenizer, length), rounds + 1)))
-    known = next(new_words(eelbert.tokenizer, length))
+    cached = next(new_words(eelbert.tokenizer, length))
     shape = f"{BATCH}×{length}"
     return [
         compare(
@@ -76,7 +76,7 @@ def front_end_and_model(eelbert: Side, bert: Side, length: int, rounds: int) -> 
         ),
         compare(
             f"model alone, {shape}, warm: eelbert : bert",
-            eelbert.forward(known),
+            eelbert.forward(cached),
             peer,
             BATCH,
             "texts/s",
@@ -87,7 +87,7 @@ def front_end_and_model(eelbert: Side, bert: Side, length: int, rounds: int) -> 
 
 
 def tiny(subword: str, texts: list[str], rounds: int) -> list[Comparison]:
-    """Returns the rows of the tiny shapes."""
+    """Returns the rows for tiny models."""
     bert, words, pieces = stock("bert-tiny", subword), ours("eelbert-word-tiny"), ours("eelbert-tiny", subword)
     proj = ours("hashformer-lsh-proj-tiny")
     rows = []
@@ -104,7 +104,7 @@ def tiny(subword: str, texts: list[str], rounds: int) -> list[Comparison]:
 
 
 def base(wordpiece: str, bpe: str, texts: list[str], rounds: int) -> list[Comparison]:
-    """Returns the rows of the base shapes; the long text has about as many words as ours read in one sequence."""
+    """Returns the rows for base models. The long text has about as many words as our side reads in one sequence."""
     rows = []
     roberta = stock("roberta-base", bpe)
     for name in ("hashformer-md5-pool-base", "hashformer-lsh-proj-base"):
@@ -114,17 +114,17 @@ def base(wordpiece: str, bpe: str, texts: list[str], rounds: int) -> list[Compar
         rows.append(share_of_front_end(name, side, texts[:8], rounds))
     for name, goal in (("ewe-bert-base", 1.4), ("ewe-albert-base", 1.4), ("ewe-canine-base", 2.0)):
         side, peer = ours(name), original(name, wordpiece)
-        words = (side.tokenizer.model_max_length - 2) * 4 // 5  # punctuation marks are tokens of their own
+        words = (side.tokenizer.model_max_length - 2) * 4 // 5  # leaves room for punctuation marks
         long = " ".join(" ".join(texts).split()[:words])
         windows = side._replace(tokenizer=load_tokenizer("ewe-bert-bytes-base"))
-        for one, units in ((side, ""), (windows, " in windows of 16 bytes")):
+        for our_side, units in ((side, ""), (windows, " in windows of 16 bytes")):
             row = f"the same {words} words{units}: {name} : its original"
-            rows.append(from_text(row, one, peer, [long], 1, rounds, goal))
+            rows.append(from_text(row, our_side, peer, [long], 1, rounds, goal))
     return rows
 
 
 def share_of_front_end(name: str, side: Side, texts: list[str], rounds: int) -> Comparison:
-    """Compares the time of the whole model with that of its front end: a ratio of 100 is a share of 1 %."""
+    """Compares the front end with the whole model: a ratio of 100 means that the front end takes 1 % of the time."""
     blocks = side.tokenizer(texts, padding=True, return_tensors="pt")["input_ids"]
     front_end: Any = side.model.base_model.front_end
 
@@ -138,7 +138,7 @@ def share_of_front_end(name: str, side: Side, texts: list[str], rounds: int) -> 
 
 
 def exported(subword: str, documents: list[str], folder: Path, rounds: int) -> list[Comparison]:
-    """Returns the rows of onnxruntime, one thread on each side."""
+    """Returns the rows for onnxruntime, with one thread on each side."""
     rows = []
     bert = stock("bert-tiny", subword)
     for name in ("hashformer-lsh-proj-tiny", "eelbert-word-tiny", "eelbert-word-uno"):
@@ -146,14 +146,14 @@ def exported(subword: str, documents: list[str], folder: Path, rounds: int) -> l
         (folder / name).mkdir()
         files = write_graphs(side.model, side.tokenizer, folder / name, int8=True)
         write_settings(side.model, side.tokenizer, folder / name)
-        eager = side.tokenizer([EXAMPLE], max_length=16, padding="max_length", truncation=True, return_tensors="pt")
+        inputs = side.tokenizer([EXAMPLE], max_length=16, padding="max_length", truncation=True, return_tensors="pt")
         for file, goal in zip(files, (3.5, 5.5), strict=True):
-            session, blocks = session_of(file, 1), {INPUT: eager["input_ids"].numpy()}
+            session, blocks = session_of(file, 1), {INPUT: inputs["input_ids"].numpy()}
             rows.append(
                 compare(
                     f"1×16, {file.stem.removeprefix('model_').replace('model', 'fp32')}, {name} : eager torch",
-                    in_turn([lambda s=session, b=blocks: s.run(None, b)] * 100),
-                    in_turn([side.forward(dict(eager))] * 100),
+                    run_all([lambda s=session, b=blocks: s.run(None, b)] * 100),
+                    run_all([side.forward(dict(inputs))] * 100),
                     100,
                     "texts/s",
                     rounds,
@@ -177,7 +177,7 @@ def exported(subword: str, documents: list[str], folder: Path, rounds: int) -> l
 
 
 def classify_sorted(session: Any, tokenizer: Any, texts: list[str]) -> None:
-    """Classifies texts of like length together."""
+    """Classifies texts in batches of similar length."""
     order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
     for start in range(0, len(order), BATCH):
         batch = [texts[index] for index in order[start : start + BATCH]]
@@ -185,11 +185,11 @@ def classify_sorted(session: Any, tokenizer: Any, texts: list[str]) -> None:
 
 
 def cold_start(model: Path, rounds: int) -> list[Comparison]:
-    """Compares a process of the example, from its start to a label, with the limits of 0.2 s and 80 MB."""
+    """Compares time and memory of a new process, from its start to a label, with the limits 0.2 s and 80 MB."""
     seconds, megabytes = [], []
     example = ROOT / "examples" / "onnx_inference.py"
-    most = "next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM'))"
-    code = f"import runpy; runpy.run_path({str(example)!r}, run_name='__main__'); print({most})"
+    peak_kib = "next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM'))"
+    code = f"import runpy; runpy.run_path({str(example)!r}, run_name='__main__'); print({peak_kib})"
     for _ in range(rounds + 1):
         start = time.perf_counter()
         subprocess.run([sys.executable, example, model, EXAMPLE], check=True, stdout=subprocess.DEVNULL)
@@ -198,30 +198,30 @@ def cold_start(model: Path, rounds: int) -> list[Comparison]:
         megabytes.append(int(printed.split()[-1]) * 1024 / 1e6)
     rows = []
     for name, unit, limit, values in (("time", "1/s", 0.2, seconds[1:]), ("memory", "1/MB", 80.0, megabytes[1:])):
-        middle = sorted(values)[len(values) // 2]
+        median = sorted(values)[len(values) // 2]
         ratios = sorted(limit / value for value in values)
         low, high = ratios[len(ratios) // 4], ratios[math.ceil(len(ratios) * 3 / 4) - 1]
-        row = f"cold start, text → label, {name} {middle:.3g} : limit {limit:g}"
-        rows.append(Comparison(row, unit, 1 / middle, 1 / limit, limit / middle, low, high, 1.0))
+        row = f"cold start, text → label, {name} {median:.3g} : limit {limit:g}"
+        rows.append(Comparison(row, unit, 1 / median, 1 / limit, limit / median, low, high, 1.0))
     return rows
 
 
 def main() -> None:
     """Runs the benchmark."""
-    arguments = parser_with_texts(__doc__)
-    arguments.add_argument("--size", choices=("tiny", "base"), default="tiny", help="of the encoders")
-    given = arguments.parse_args()
-    prepare_threads(given.threads or 1)
-    documents = read(given.corpus, given.documents)
+    command_line = parser_with_texts(__doc__)
+    command_line.add_argument("--size", choices=("tiny", "base"), default="tiny", help="size of the encoders")
+    arguments = command_line.parse_args()
+    prepare_threads(arguments.threads or 1)
+    documents = read(arguments.corpus, arguments.documents)
     texts = sentences_of(documents, 20 * BATCH, min_words=8)
     with tempfile.TemporaryDirectory() as folder:
         wordpiece = vocabulary(documents, "wordpiece", 30_000, folder)
-        if given.size == "base":
-            rows = base(wordpiece, vocabulary(documents, "bpe", 50_000, folder), texts, given.rounds)
+        if arguments.size == "base":
+            rows = base(wordpiece, vocabulary(documents, "bpe", 50_000, folder), texts, arguments.rounds)
         else:
-            rows = tiny(wordpiece, texts, given.rounds)
-            rows += exported(wordpiece, documents[: 10 * BATCH]["text"], Path(folder), given.rounds)
-    report(f"inference, {given.size}", rows, given.output)
+            rows = tiny(wordpiece, texts, arguments.rounds)
+            rows += exported(wordpiece, documents[: 10 * BATCH]["text"], Path(folder), arguments.rounds)
+    report(f"inference, {arguments.size}", rows, arguments.output)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""How the benchmarks measure: each side in turns, since a noisy machine is noisy for both, and ratios of neighbours."""
+"""How the benchmarks measure: both sides run in turns, and a ratio compares two runs next to each other in time.
+
+So a load on the machine slows down both sides of a ratio.
+"""
 
 import argparse
 import json
@@ -22,13 +25,13 @@ class Comparison:
 
     Attributes:
         name: what was measured.
-        unit: of the speeds, for instance `words/s`.
+        unit: unit of the speeds, for instance `words/s`.
         ours: median speed of our side.
-        peer: median speed of the peer's.
-        ratio: median over the rounds of ours / peer's.
-        low: its lower quartile.
-        high: its upper quartile.
-        goal: least ratio that is aimed at; None if there is none.
+        peer: median speed of the peer.
+        ratio: median over the rounds of our speed divided by the peer's.
+        low: lower quartile of the ratio.
+        high: upper quartile of the ratio.
+        goal: smallest ratio that is a success; None if there is no goal.
     """
 
     name: str
@@ -50,15 +53,15 @@ def compare(
     rounds: int = 7,
     goal: float | None = None,
 ) -> Comparison:
-    """Runs both sides in turns after a warm-up of each.
+    """Measures the speed of both sides in turns, after one round of each as a warm-up.
 
     Args:
         name: see `Comparison`.
-        ours: one round of our side.
-        peer: one round of the peer's.
-        work: what a round does, in `unit` without its "/s"; two numbers if the sides differ.
-        unit: of the speeds.
-        rounds: of each side.
+        ours: runs one round of our side.
+        peer: runs one round of the peer.
+        work: amount of work of a round, in `unit` without its "/s"; two numbers if the sides differ.
+        unit: unit of the speeds.
+        rounds: number of measured rounds of each side.
         goal: see `Comparison`.
     """
     amounts = work if isinstance(work, tuple) else (work, work)
@@ -67,7 +70,7 @@ def compare(
         for side, (run, amount) in enumerate(zip((ours, peer), amounts, strict=True)):
             start = time.perf_counter()
             run()
-            if number:
+            if number > 0:  # round 0 is the warm-up
                 speeds[side].append(amount / (time.perf_counter() - start))
     ratios = [one / other for one, other in zip(*speeds, strict=True)]
     low, _, high = statistics.quantiles(ratios, n=4) if rounds > 1 else ratios * 3
@@ -76,7 +79,7 @@ def compare(
 
 
 def report(benchmark: str, rows: Sequence[Comparison], output: str | None) -> None:
-    """Prints the table; writes it as JSON if `output` names a file."""
+    """Prints the table, and writes it to the JSON file `output` if that is not None."""
     print(f"\n{benchmark} · torch {torch.__version__}, {torch.get_num_threads()} threads, {platform.machine()}\n")
     width = max(len(row.name) for row in rows)
     print(f"{'':{width}} {'ours':>12} {'peer':>12} {'':10} {'ratio':>7}  {'quartiles':13} goal")
@@ -91,7 +94,7 @@ def report(benchmark: str, rows: Sequence[Comparison], output: str | None) -> No
 
 
 def prepare_threads(count: int) -> None:
-    """Gives torch, and the tokenizers of both sides, `count` threads; 0 leaves them as they are."""
+    """Sets the threads of torch, and with 1 also those of Rust tokenizers; 0 changes nothing."""
     if count:
         torch.set_num_threads(count)
     if count == 1:
@@ -99,17 +102,25 @@ def prepare_threads(count: int) -> None:
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
-    """Returns the arguments that all benchmarks take."""
-    arguments = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--rounds", type=int, default=7, help="rounds of each side, after one to warm up")
-    arguments.add_argument("--threads", type=int, default=0, help="torch's threads; 0 leaves them as they are")
-    arguments.add_argument("--output", help="JSON file for the figures")
-    return arguments
+    """Returns a parser with the arguments of all benchmarks."""
+    command_line = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    command_line.add_argument(
+        "--rounds", type=int, default=7, help="measured rounds of each side, after one warm-up round"
+    )
+    command_line.add_argument(
+        "--threads", type=int, default=0, help="number of torch threads; 0 is the default of the benchmark"
+    )
+    command_line.add_argument("--output", help="JSON file for the results")
+    return command_line
 
 
 def parser_with_texts(description: str | None) -> argparse.ArgumentParser:
-    """Returns those, and which texts are read."""
-    arguments = parser(description)
-    arguments.add_argument("--corpus", default="pydocs", help="texts, as for run_pretraining.py")
-    arguments.add_argument("--documents", type=int, default=5000, help="of the corpus")
-    return arguments
+    """Returns `parser` with the arguments that choose texts."""
+    command_line = parser(description)
+    command_line.add_argument(
+        "--corpus", default="pydocs", help="texts to read, with the same values as in run_pretraining.py"
+    )
+    command_line.add_argument("--documents", type=int, default=5000, help="number of documents to read from the corpus")
+    return command_line

@@ -1,10 +1,10 @@
-"""The papers' own figures of size and speed, beside ours.
+"""The sizes and speeds that the papers publish, beside ours.
 
     python -m benchmarks.papers
 
 Sizes: HashFormers Table 2, EELBERT Tables 1–3. Speeds: HashFormers Table 3, EELBERT Table 5, Elementwise Table 3.
-Elementwise counts samples with as many tokens on each side, though its tokens are words and its originals' are not.
-Weights are random on both sides.
+The Elementwise paper compares samples with the same number of tokens on both sides, although its tokens are words and
+those of the original models are not. Weights are random on both sides.
 """
 
 import tempfile
@@ -32,31 +32,31 @@ SPEEDS = {"ewe-bert-base": 1.7, "ewe-albert-base": 1.9, "ewe-canine-base": 1.4}
 
 
 def parameters(variant: str, kind: type) -> int:
-    """Returns the parameters that a paper counts: of the front end, or of a model without its masked-LM matrix."""
+    """Returns the parameters as the papers count them: of the front end, or of a model without its output matrix."""
     with torch.device("meta"):
         model = kind(load_config(variant))
     if kind is VocablessModel:
-        # Pool, Add and Proj have five rows for special tokens that the paper does not count.
+        # The paper does not count the five rows for special tokens of Pool, Add and Proj.
         return sum(parameter.numel() for parameter in model.front_end.parameters())
     return model.num_parameters() - (model.decoder.weight.numel() if kind is VocablessForMaskedLM else 0)
 
 
 def equal_lengths(name: str, side: Side, peer: Side, rounds: int) -> Comparison:
-    """Compares samples/s where both sides read M tokens, ours the longest that they take."""
+    """Compares samples/s if both sides read M tokens, the longest sequence of our side."""
     length = side.tokenizer.model_max_length
     blocks, ids = torch.randint(5, 261, (1, length, side.tokenizer.block_size)), torch.randint(5, 1000, (1, length))
-    runs = [side.forward({"input_ids": each}) for side, each in ((side, blocks), (peer, ids))]
+    runs = side.forward({"input_ids": blocks}), peer.forward({"input_ids": ids})
     return compare(f"{name} : its original, M = {length}", *runs, 1, "texts/s", rounds, SPEEDS[name])
 
 
 def main() -> None:
     """Runs the benchmark."""
-    given = parser_with_texts(__doc__).parse_args()
-    prepare_threads(given.threads or 1)
+    arguments = parser_with_texts(__doc__).parse_args()
+    prepare_threads(arguments.threads or 1)
     print(f"\n{'parameters':36} {'variant':28} {'paper':>12} {'ours':>12}")
     for name, variant, kind, published in SIZES:
         print(f"{name:36} {variant:28} {published:>12} {parameters(variant, kind):12,}")
-    documents = read(given.corpus, given.documents)
+    documents = read(arguments.corpus, arguments.documents)
     texts = sentences_of(documents, 100, min_words=8)
     with tempfile.TemporaryDirectory() as folder:
         wordpiece, bpe = (
@@ -64,12 +64,12 @@ def main() -> None:
         )
         rows = [
             from_text("hashformer-md5-pool-base : roberta-base", ours("hashformer-md5-pool-base"),
-                      stock("roberta-base", bpe), texts[:40], 8, given.rounds, 2.6),
+                      stock("roberta-base", bpe), texts[:40], 8, arguments.rounds, 2.6),
             from_text("eelbert-tiny : bert-tiny", ours("eelbert-tiny", wordpiece), stock("bert-tiny", wordpiece),
-                      texts, 1, given.rounds, 1 / 2.3),
+                      texts, 1, arguments.rounds, 1 / 2.3),
         ]  # fmt: skip
-        rows += [equal_lengths(name, ours(name), original(name, wordpiece), given.rounds) for name in SPEEDS]
-    report("papers; the goal is the paper's own ratio", rows, given.output)
+        rows += [equal_lengths(name, ours(name), original(name, wordpiece), arguments.rounds) for name in SPEEDS]
+    report("papers; the goal is the paper's own ratio", rows, arguments.output)
 
 
 if __name__ == "__main__":

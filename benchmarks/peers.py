@@ -1,4 +1,4 @@
-"""What the benchmarks measure against: stock models with random weights and a vocabulary trained on the spot."""
+"""The two sides of a comparison: our models, and stock models with a vocabulary that is trained in the benchmark."""
 # mypy: allow-untyped-calls
 
 import os
@@ -26,13 +26,13 @@ from vocabless.training.texts.subword import train_subword
 
 
 class Side(NamedTuple):
-    """A tokenizer and a classifier with two labels, in evaluation mode."""
+    """A tokenizer and a classifier with two labels, random weights, in evaluation mode."""
 
     tokenizer: PreTrainedTokenizerBase
     model: PreTrainedModel
 
     def logits(self, texts: list[str], max_length: int | None = None) -> Callable[[], Any]:
-        """Returns what classifies a batch of texts from the start."""
+        """Returns a function that tokenizes and classifies a batch of texts."""
 
         def run() -> Any:
             inputs = self.tokenizer(texts, padding=True, truncation=True, max_length=max_length, return_tensors="pt")
@@ -42,7 +42,7 @@ class Side(NamedTuple):
         return run
 
     def forward(self, inputs: dict[str, Any]) -> Callable[[], Any]:
-        """Returns what classifies encoded texts."""
+        """Returns a function that classifies encoded texts."""
 
         def run() -> Any:
             with torch.inference_mode():
@@ -52,13 +52,13 @@ class Side(NamedTuple):
 
 
 def ours(variant: str, subword: str | os.PathLike[str] | None = None, **kwargs: Any) -> Side:
-    """Returns a variant of the family."""
+    """Returns our side: a variant by name."""
     model = VocablessForSequenceClassification(load_config(variant, num_labels=2, **kwargs)).eval()
     return Side(load_tokenizer(variant, subword), model)
 
 
 def stock(name: str, subword: str | os.PathLike[str], max_length: int = 512) -> Side:
-    """Returns a stock shape, for instance `bert-tiny`, with the vocabulary of `subword`."""
+    """Returns a stock model, for instance `bert-tiny`, with the vocabulary of the file `subword`."""
     tokenizer = load_shape_tokenizer(name, subword, max_length)
     config = load_shape_config(name, len(tokenizer), max_length, num_labels=2)
     return Side(tokenizer, classifier(config))
@@ -71,9 +71,9 @@ def classifier(config: PreTrainedConfig) -> PreTrainedModel:
 
 
 def original(variant: str, subword: str | os.PathLike[str]) -> Side:
-    """Returns the stock encoder that an `ewe-*-base` variant is built on: BERT, ALBERT or CANINE, of base size."""
+    """Returns the original of an `ewe-*-base` variant: BERT, ALBERT or CANINE of base size with its own tokenizer."""
     kind = variant.split("-")[1]
-    if kind == "canine":  # it reads characters
+    if kind == "canine":  # CANINE reads characters and needs no vocabulary
         return Side(CanineTokenizer(), classifier(CanineConfig(num_labels=2)))
     bert = stock("bert-base", subword)
     if kind == "bert":
@@ -83,7 +83,7 @@ def original(variant: str, subword: str | os.PathLike[str]) -> Side:
 
 
 def vocabulary(documents: Dataset, kind: str, size: int, folder: str | os.PathLike[str]) -> str:
-    """Trains a vocabulary on the documents; returns the file."""
+    """Trains a subword vocabulary of `size` tokens on the documents and returns its file."""
     file = Path(folder) / f"{kind}.json"
     train_subword(documents, kind, size).save(str(file))
     return str(file)
@@ -91,21 +91,21 @@ def vocabulary(documents: Dataset, kind: str, size: int, folder: str | os.PathLi
 
 def read(corpus: str, documents: int) -> Dataset:
     """Returns the first documents of a corpus."""
-    found = load_text(corpus)
-    assert isinstance(found, Dataset)
-    return found.select(range(min(documents, len(found))))
+    dataset = load_text(corpus)
+    assert isinstance(dataset, Dataset)
+    return dataset.select(range(min(documents, len(dataset))))
 
 
 def sentences_of(documents: Dataset, count: int, min_words: int = 5) -> list[str]:
-    """Returns the first sentences with at least so many words."""
-    found = []
+    """Returns the first `count` sentences that have at least `min_words` words."""
+    chosen = []
     for text in documents["text"]:
-        found += [sentence.strip() for sentence in sentences(text) if len(sentence.split()) >= min_words]
-        if len(found) >= count:
+        chosen += [sentence.strip() for sentence in sentences(text) if len(sentence.split()) >= min_words]
+        if len(chosen) >= count:
             break
-    return found[:count]
+    return chosen[:count]
 
 
 def words_of(texts: list[str]) -> int:
-    """Returns the number of words between white space."""
+    """Returns the number of words, separated by white space."""
     return sum(len(text.split()) for text in texts)

@@ -3,7 +3,8 @@
     python -m benchmarks.tokenizer --output tokenizer.json
     python -m benchmarks.pictures tokenizer.json docs/pictures
 
-Sizes and latencies are measured here: weights in float32, and milliseconds from one sentence to logits on one thread.
+This script measures sizes and latencies: MB of weights in float32, and milliseconds from one sentence to logits on one
+thread.
 """
 
 import json
@@ -23,47 +24,47 @@ SENTENCE = "The quick brown fox jumps over the lazy dog, while seven small cats 
 
 
 def words_per_second(rows: list[dict[str, Any]], axes: Axes) -> None:
-    """Draws bars of both sides for each row that counts words."""
+    """Draws the bars of both sides for each row with the unit words/s."""
     rows = [row for row in rows if row["unit"] == "words/s"][::-1]
-    places = range(len(rows))
-    axes.barh([place + 0.2 for place in places], [row["ours"] for row in rows], 0.4, label="vocabless")
-    axes.barh([place - 0.2 for place in places], [row["peer"] for row in rows], 0.4, label="BERT's Rust WordPiece")
-    for place, row in zip(places, rows, strict=True):
-        axes.text(row["ours"], place + 0.2, f" {row['ratio']:.1f}×", va="center")
-    axes.set(yticks=list(places), yticklabels=[row["name"] for row in rows], xlabel="words/s, one thread")
+    positions = range(len(rows))
+    axes.barh([y + 0.2 for y in positions], [row["ours"] for row in rows], 0.4, label="vocabless")
+    axes.barh([y - 0.2 for y in positions], [row["peer"] for row in rows], 0.4, label="BERT's Rust WordPiece")
+    for y, row in zip(positions, rows, strict=True):
+        axes.text(row["ours"], y + 0.2, f" {row['ratio']:.1f}×", va="center")
+    axes.set(yticks=list(positions), yticklabels=[row["name"] for row in rows], xlabel="words/s, one thread")
     axes.margins(x=0.1)
     axes.legend()
 
 
 def sizes_and_latencies(subword: str, rounds: int) -> list[tuple[str, float, float]]:
-    """Returns name, megabytes and milliseconds of each model, each measured beside the smallest stock one."""
+    """Returns (name, MB, ms) of each model. The smallest stock model runs in turns with each of them."""
     peer = stock("bert-uno", subword)
-    found = []
+    points = []
     for name in (*OURS, *STOCK):
         side = stock(name, subword) if name in STOCK else ours(name)
         row = compare(name, side.logits([SENTENCE]), peer.logits([SENTENCE]), 1, "texts/s", 20 * rounds)
         size = sum(parameter.numel() for parameter in side.model.parameters()) * 4 / 1e6
-        found.append((name, size, 1000 / row.ours))
-    return found
+        points.append((name, size, 1000 / row.ours))
+    return points
 
 
 def main() -> None:
-    """Draws."""
-    arguments = parser(__doc__)
-    arguments.add_argument("tokenizer", help="what `python -m benchmarks.tokenizer --output` wrote")
-    arguments.add_argument("folder", help="where the pictures go")
-    given = arguments.parse_args()
-    prepare_threads(given.threads or 1)
-    folder = Path(given.folder)
+    """Draws both pictures."""
+    command_line = parser(__doc__)
+    command_line.add_argument("tokenizer", help="JSON file that `python -m benchmarks.tokenizer --output` wrote")
+    command_line.add_argument("folder", help="folder for the pictures")
+    arguments = command_line.parse_args()
+    prepare_threads(arguments.threads or 1)
+    folder = Path(arguments.folder)
     folder.mkdir(parents=True, exist_ok=True)
     plt.rcParams["svg.hashsalt"] = "vocabless"
     figure, axes = plt.subplots(figsize=(8, 4), layout="constrained")
-    words_per_second(json.loads(Path(given.tokenizer).read_text(encoding="utf-8"))["rows"], axes)
+    words_per_second(json.loads(Path(arguments.tokenizer).read_text(encoding="utf-8"))["rows"], axes)
     figure.savefig(folder / "tokenizer.svg", metadata={"Date": None})
 
     with tempfile.TemporaryDirectory() as temporary:
         documents = read("pydocs", 5000)
-        points = sizes_and_latencies(vocabulary(documents, "wordpiece", 30_000, temporary), given.rounds)
+        points = sizes_and_latencies(vocabulary(documents, "wordpiece", 30_000, temporary), arguments.rounds)
     figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
     for names, label in ((OURS, "vocabless"), (STOCK, "with a vocabulary of 30 000")):
         chosen = [point for point in points if point[0] in names]

@@ -1,9 +1,9 @@
-"""Tokenizer speed beside BERT's Rust WordPiece, by the same call: texts → padded tensors.
+"""Speed of our tokenizers and of BERT's Rust WordPiece for the same call: texts → padded tensors.
 
     python -m benchmarks.tokenizer
     python -m benchmarks.tokenizer --corpus "wikipedia/*.parquet"
 
-One thread on each side. A word is what stands between white space, on both sides.
+One thread on each side. Both sides count words separated by white space.
 """
 
 import copy
@@ -23,7 +23,7 @@ BATCH = 32
 
 
 def batches(tokenizer: PreTrainedTokenizerBase, texts: list[str]) -> Callable[[], None]:
-    """Returns what encodes texts 32 at a time."""
+    """Returns a function that encodes the texts in batches of 32."""
 
     def run() -> None:
         for start in range(0, len(texts), BATCH):
@@ -33,7 +33,7 @@ def batches(tokenizer: PreTrainedTokenizerBase, texts: list[str]) -> Callable[[]
 
 
 def singles(tokenizer: PreTrainedTokenizerBase, texts: list[str]) -> Callable[[], None]:
-    """Returns what encodes texts one at a time."""
+    """Returns a function that encodes the texts one at a time."""
 
     def run() -> None:
         for text in texts:
@@ -42,16 +42,16 @@ def singles(tokenizer: PreTrainedTokenizerBase, texts: list[str]) -> Callable[[]
     return run
 
 
-def first_sight(fresh: Iterator[PreTrainedTokenizerBase], texts: list[str]) -> Callable[[], None]:
-    """Returns what encodes texts by a tokenizer that has seen none of their words."""
-    return lambda: batches(next(fresh), texts)()
+def first_sight(new_tokenizers: Iterator[PreTrainedTokenizerBase], texts: list[str]) -> Callable[[], None]:
+    """Returns a function that encodes the texts with a new tokenizer in each call, whose caches are empty."""
+    return lambda: batches(next(new_tokenizers), texts)()
 
 
 def main() -> None:
     """Runs the benchmark."""
-    given = parser_with_texts(__doc__).parse_args()
-    prepare_threads(given.threads or 1)
-    documents = read(given.corpus, given.documents)
+    arguments = parser_with_texts(__doc__).parse_args()
+    prepare_threads(arguments.threads or 1)
+    documents = read(arguments.corpus, arguments.documents)
     texts = sentences_of(documents, 100 * BATCH)
     distinct = list(dict.fromkeys(word for text in documents["text"] for word in text.split()))
     random.Random(0).shuffle(distinct)
@@ -65,23 +65,23 @@ def main() -> None:
         words = words_of(texts)
         rows.append(
             compare(f"32 sentences, {coder}", batches(tokenizer, texts), batches(peer, texts), words, "words/s",
-                    given.rounds, goal)
+                    arguments.rounds, goal)
         )  # fmt: skip
         rows.append(
             compare(f"one sentence, {coder}", singles(tokenizer, texts), singles(peer, texts), len(texts), "texts/s",
-                    given.rounds, 4.0)
+                    arguments.rounds, 4.0)
         )  # fmt: skip
     for coder, variant in CODERS.items():
         unused = load_tokenizer(variant, model_max_length=10**9)
-        fresh = iter([copy.deepcopy(unused) for _ in range(given.rounds + 1)])
-        ours = first_sight(fresh, new_words)
+        new_tokenizers = iter([copy.deepcopy(unused) for _ in range(arguments.rounds + 1)])
+        ours = first_sight(new_tokenizers, new_words)
         goal = 2.0 if coder == "lsh" else None
         words = words_of(new_words)
         rows.append(
             compare(f"first sight of each word, {coder}", ours, batches(peer, new_words), words, "words/s",
-                    given.rounds, goal)
+                    arguments.rounds, goal)
         )  # fmt: skip
-    report("tokenizer", rows, given.output)
+    report("tokenizer", rows, arguments.output)
 
 
 if __name__ == "__main__":

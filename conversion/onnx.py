@@ -67,7 +67,7 @@ def write_graphs(model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: 
     import onnx
 
     base = cast(VocablessModel, model.base_model)
-    has_pairs = "token_type_ids" in tokenizer.model_input_names and "token_type_ids" in base._encoder_takes
+    has_pairs = "token_type_ids" in tokenizer.model_input_names and "token_type_ids" in base.encoder_arguments
     proto = export(model, has_pairs)
     files = [folder / MODEL]
     onnx.save(proto, files[0])

@@ -1,11 +1,12 @@
-"""The block contract as models see it, and the base of every front end.
+"""Blocks as the models read them, and the base class of the front ends.
 
-Elements of a block are 0–4, the special tokens, or a byte value + 5. A special token is the block [id, 0, …, 0]; zeros
-behind a unit's bytes, and whole blocks of zeros, are padding.
+A token is a block of K elements. An element is a byte value + 5, or the id of a special token, 0–4. A special token is
+the block [id, 0, …, 0]. A unit shorter than K bytes is padded with zeros; a block of zeros alone is a padding token.
 """
 
 import torch
 from torch import Tensor, nn
+from transformers import PreTrainedConfig
 
 NUM_SPECIAL = 5
 SPECIAL_NAMES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -13,14 +14,16 @@ NUM_ELEMENTS = NUM_SPECIAL + 256
 
 
 class FrontEnd(nn.Module):
-    """Base of all front ends: `forward(blocks)` maps (B, S, K) int64, values 0–260, to (B, S, D).
+    """Base class of the front ends: `forward` maps blocks (B, S, K) int64, values 0–260, to embeddings (B, S, D).
+
+    The options of a front end are the keyword-only arguments of its `__init__`.
 
     Args:
         block_size: K.
         embedding_size: D.
     """
 
-    max_tokens: int | None = None  # the longest sequence that it reads; None is any
+    max_tokens: int | None = None  # maximum sequence length; None is no limit
 
     def __init__(self, block_size: int, embedding_size: int) -> None:
         super().__init__()
@@ -28,20 +31,30 @@ class FrontEnd(nn.Module):
         self.embedding_size = embedding_size
 
     def init_weights(self, std: float) -> None:
-        """Fills the parameters and buffers that no submodule fills; a buffer that is not saved is filled here alone."""
+        """Initialises the parameters and buffers of this module itself, not those of its submodules.
+
+        A model that is loaded is first built without values, so this must also fill each buffer that is not saved.
+
+        Args:
+            std: standard deviation of random weights.
+        """
+
+    def check_encoder(self, config: PreTrainedConfig) -> None:
+        """Raises ValueError if the encoder of this configuration does not fit the front end. By default all fit."""
 
 
 def to_bytes(blocks: Tensor) -> Tensor:
-    """Returns the bytes, 0–255, of elements 0–260; special elements and padding give 0."""
+    """Maps elements 0–260 to byte values 0–255; special tokens and padding become 0."""
     return (blocks - NUM_SPECIAL).clamp(min=0)
 
 
 def check_blocks(blocks: Tensor, block_size: int) -> None:
-    """Refuses what are no blocks of `block_size` elements.
+    """Checks that `blocks` is an integer tensor (batch, seq, block_size) with values 0–260.
+
+    Values are checked on the CPU only: on an accelerator the check would make the CPU wait for it.
 
     Raises:
-        ValueError: a rank other than 3, another K, floats; on the CPU, where looking costs no synchronisation, also
-            values out of range.
+        ValueError: wrong rank, K or dtype, or a value out of range.
     """
     if blocks.ndim != 3 or blocks.shape[-1] != block_size:
         raise ValueError(
@@ -50,23 +63,23 @@ def check_blocks(blocks: Tensor, block_size: int) -> None:
         )
     if blocks.is_floating_point():
         raise ValueError(
-            f"input_ids is {blocks.dtype}; blocks are integers 0–{NUM_ELEMENTS - 1}, embeddings go in as inputs_embeds."
+            f"input_ids is {blocks.dtype}; blocks are integers 0–{NUM_ELEMENTS - 1}, pass embeddings as inputs_embeds."
         )
     if blocks.device.type == "cpu" and blocks.numel() and not torch.compiler.is_compiling():
         low, high = (int(value) for value in blocks.aminmax())
         if low < 0 or high >= NUM_ELEMENTS:
             raise ValueError(
-                f"input_ids has the value {low if low < 0 else high}; elements of a block are 0–{NUM_ELEMENTS - 1}: "
+                f"input_ids contains {low if low < 0 else high}; elements of a block are 0–{NUM_ELEMENTS - 1}: "
                 "use the tokenizer that was saved with this model."
             )
 
 
-def at_least_one(name: str, value: int) -> int:
-    """Returns `value`, the option `name` of a front end.
+def check_positive(name: str, value: int) -> int:
+    """Returns `value`, the front-end option called `name`.
 
     Raises:
-        ValueError: it is no whole number of at least 1.
+        ValueError: it is not an integer of at least 1.
     """
     if not isinstance(value, int) or value < 1:
-        raise ValueError(f"a front end got {name}={value!r}; give a whole number of at least 1.")
+        raise ValueError(f"the front end got {name}={value!r}; give an integer of at least 1.")
     return value

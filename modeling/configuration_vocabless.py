@@ -1,4 +1,4 @@
-"""`VocablessConfig`: which front end reads the blocks, and which Hugging Face encoder works on what it gives."""
+"""`VocablessConfig`: the front end that embeds the blocks, and the Hugging Face encoder that reads the embeddings."""
 # mypy: allow-untyped-calls, no-warn-return-any
 
 import copy
@@ -6,7 +6,7 @@ from typing import Any
 
 from transformers import AutoConfig, PreTrainedConfig
 
-# Every class under every Auto class, so that a checkpoint saved from any head loads as any other.
+# All heads are listed, so that a checkpoint saved with one head also loads with another.
 AUTO_MAP = {
     "AutoConfig": "configuration_vocabless.VocablessConfig",
     "AutoModel": "modeling_vocabless.VocablessModel",
@@ -18,7 +18,7 @@ AUTO_MAP = {
     "AutoModelForMultipleChoice": "modeling_vocabless.VocablessForMultipleChoice",
 }
 
-# The tasks that the library's own pipelines cannot do; `ner` is one of its names for token classification.
+# Tasks whose stock pipelines do not work with blocks. `ner` is the stock alias of token-classification.
 CUSTOM_PIPELINES = {
     task: {"impl": f"pipelines_vocabless.Vocabless{name}Pipeline", "pt": [f"AutoModelFor{model}"]}
     for task, name, model in (
@@ -31,22 +31,22 @@ CUSTOM_PIPELINES = {
 
 
 class VocablessConfig(PreTrainedConfig):
-    """Configuration of every model of the family.
+    """Configuration of all vocabless models.
 
     Args:
-        front_end: `bucket`, `pool`, `add`, `projection`, `ngram`, `random` or `elementwise`.
+        front_end: name of the front end, a key of `front_ends.FRONT_ENDS`.
         front_end_options: keyword arguments of the front end, for instance `{"num_bits": 128}`.
-        block_size: K, elements in a block; the tokenizer's.
-        encoder_config: a config, or its dict with `model_type`, of an encoder that takes `inputs_embeds`. Its word
-            embeddings are left out. None is a BERT of the library's defaults.
-        position_embeddings: False leaves out the encoder's table of absolute positions.
-        classifier_dropout: probability in the classification heads; None is the encoder's own.
+        block_size: K, elements in a block; the same as the tokenizer's.
+        encoder_config: configuration of an encoder that accepts `inputs_embeds`, or the same as a dict with
+            `model_type`. The model drops this encoder's word embeddings. None is BERT with its default settings.
+        position_embeddings: False drops the encoder's table of absolute positions.
+        classifier_dropout: dropout probability of the heads; None uses the encoder's.
         target_vocab_size: outputs of the masked-LM head, the size of the target tokenizer's vocabulary.
-        sparse_prediction: whether the masked-LM head, given labels, computes logits of the labelled positions alone.
-        kwargs: what every configuration of the library takes, for instance `num_labels`.
+        sparse_prediction: whether the masked-LM head computes logits at labelled positions only, if it gets labels.
+        kwargs: arguments of `PreTrainedConfig`, for instance `num_labels`.
 
     Raises:
-        ValueError: `block_size` below 1, `front_end_options` that is no dict, an `encoder_config` without `model_type`.
+        ValueError: `block_size` is below 1, `front_end_options` is not a dict, or `encoder_config` has no `model_type`.
     """
 
     model_type = "vocabless"
@@ -66,7 +66,7 @@ class VocablessConfig(PreTrainedConfig):
         **kwargs: Any,
     ) -> None:
         if not isinstance(block_size, int) or block_size < 1:
-            raise ValueError(f"block_size is {block_size!r}; it must be a whole number of at least 1 element.")
+            raise ValueError(f"block_size is {block_size!r}; give an integer of at least 1.")
         if not isinstance(front_end_options or {}, dict):
             raise ValueError(f"front_end_options is {front_end_options!r}; give a dict of keyword arguments.")
         self.front_end = front_end
@@ -77,7 +77,7 @@ class VocablessConfig(PreTrainedConfig):
         self.classifier_dropout = classifier_dropout
         self.target_vocab_size = target_vocab_size
         self.sparse_prediction = sparse_prediction
-        kwargs["auto_map"] = dict(AUTO_MAP)  # a checkpoint carries its own code: never another repository's
+        kwargs["auto_map"] = dict(AUTO_MAP)  # always the code in the same folder, never another repository's
         kwargs["custom_pipelines"] = copy.deepcopy(CUSTOM_PIPELINES)
         kwargs.setdefault("pad_token_id", 0)
         super().__init__(**kwargs)
@@ -89,22 +89,22 @@ class VocablessConfig(PreTrainedConfig):
 
     @property
     def embedding_size(self) -> int:
-        """D, width of what the front end gives: the encoder's own word-embedding width."""
+        """D, width of the front end's output: the encoder's word-embedding width."""
         return getattr(self.encoder_config, "embedding_size", self.encoder_config.hidden_size)
 
     @property
     def num_hidden_layers(self) -> int:
-        """Layers of the encoder."""
+        """Number of encoder layers."""
         return self.encoder_config.num_hidden_layers
 
     @property
     def num_attention_heads(self) -> int:
-        """Attention heads of each layer."""
+        """Number of attention heads in each encoder layer."""
         return self.encoder_config.num_attention_heads
 
     @property
     def max_position_embeddings(self) -> int:
-        """Positions of the encoder's configuration; `VocablessModel.max_tokens` says how many tokens fit."""
+        """`max_position_embeddings` of the encoder; for the longest sequence see `VocablessModel.max_tokens`."""
         return self.encoder_config.max_position_embeddings
 
     @property
@@ -114,26 +114,28 @@ class VocablessConfig(PreTrainedConfig):
 
     @property
     def head_dropout(self) -> float:
-        """Dropout probability in the heads."""
+        """Dropout probability of the heads."""
         encoder = self.encoder_config
         names = ("classifier_dropout", "classifier_dropout_prob", "hidden_dropout_prob", "dropout", "embedding_dropout")
         values = [self.classifier_dropout] + [getattr(encoder, name, None) for name in names]
         return next((value for value in values if value is not None), 0.0)
 
 
-def _encoder_config(given: PreTrainedConfig | dict[str, Any] | None) -> PreTrainedConfig:
-    if given is None:
-        given = {"model_type": "bert"}
-    if isinstance(given, dict):
-        if "model_type" not in given:
+def _encoder_config(encoder: PreTrainedConfig | dict[str, Any] | None) -> PreTrainedConfig:
+    """Returns a copy of the encoder's configuration, with a vocabulary as small as possible."""
+    if encoder is None:
+        encoder = {"model_type": "bert"}
+    if isinstance(encoder, dict):
+        if "model_type" not in encoder:
             raise ValueError(
-                f"encoder_config has the keys {sorted(given)} but no model_type; add one, for instance 'bert'."
+                f"encoder_config has the keys {sorted(encoder)} but no model_type; add one, for instance 'bert'."
             )
-        given = AutoConfig.for_model(**given)
-    given = copy.deepcopy(given)
-    if hasattr(given, "vocab_size"):
-        given.vocab_size = (getattr(given, "pad_token_id", 0) or 0) + 1  # its table goes: never build a large one
-        for name in ("bos_token_id", "cls_token_id", "eos_token_id", "sep_token_id"):  # rows that are gone with it
-            if hasattr(given, name):
-                setattr(given, name, None)
-    return given
+        encoder = AutoConfig.for_model(**encoder)
+    encoder = copy.deepcopy(encoder)
+    if hasattr(encoder, "vocab_size"):
+        # The word table is built and then removed, so keep it small: up to the padding row. Ids beyond it must go.
+        encoder.vocab_size = (getattr(encoder, "pad_token_id", 0) or 0) + 1
+        for name in ("bos_token_id", "cls_token_id", "eos_token_id", "sep_token_id"):
+            if hasattr(encoder, name):
+                setattr(encoder, name, None)
+    return encoder

@@ -1,9 +1,9 @@
-"""Front ends that read a block as a digest: a number of 8·K bits, or T bits most significant first.
+"""Front ends that read a block as a digest: one integer of 8·K bits, or T bits, the most significant bit first.
 
 Source: HashFormers 3.2–3.5; ProFormer (Sankar et al., 2019) for `Linear`.
 """
 # mypy: allow-untyped-calls, no-warn-return-any
-# ruff: noqa: D102 (the base class documents the methods of all)
+# ruff: noqa: D102 (the base class documents the methods)
 
 import hashlib
 
@@ -12,13 +12,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import initialization as init
 
-from .blocks import NUM_SPECIAL, SPECIAL_NAMES, FrontEnd, at_least_one, to_bytes
+from .blocks import NUM_SPECIAL, SPECIAL_NAMES, FrontEnd, check_positive, to_bytes
 
 
 class Bucket(FrontEnd):
-    """Row v mod N of a table, v the block read as a big-endian integer.
+    """Looks up row v mod N of a table, where v is the block as a big-endian integer.
 
-    Source: HashFormers 3.2 (MD5), 3.5 (LSH): Emb. Five more rows are the special tokens'.
+    The table has five more rows, one for each special token. Source: HashFormers 3.2 (MD5) and 3.5 (LSH), Emb.
 
     Args:
         num_buckets: N.
@@ -26,32 +26,32 @@ class Bucket(FrontEnd):
 
     def __init__(self, block_size: int, embedding_size: int, *, num_buckets: int = 50_260) -> None:
         super().__init__(block_size, embedding_size)
-        self.num_buckets = at_least_one("num_buckets", num_buckets)
+        self.num_buckets = check_positive("num_buckets", num_buckets)
         self.embeddings = nn.Embedding(NUM_SPECIAL + num_buckets, embedding_size)
 
     def forward(self, blocks: Tensor) -> Tensor:
         first = blocks[..., 0]
         data = to_bytes(blocks)
         bucket = data[..., 0] % self.num_buckets
-        for position in range(1, self.block_size):  # Horner's rule keeps 128-bit integers within 64 bits
+        for position in range(1, self.block_size):  # Horner's rule: every step fits into 64 bits
             bucket = (bucket * 256 + data[..., position]) % self.num_buckets
         return self.embeddings(torch.where(first < NUM_SPECIAL, first, bucket + NUM_SPECIAL))
 
 
 class BitFrontEnd(FrontEnd):
-    """Base of the front ends that read T bits.
+    """Base class of the front ends that read T bits.
 
     Args:
-        num_bits: T; 8·K less at most 7.
+        num_bits: T, from 8K − 7 to 8K.
     """
 
-    bits_of_bytes: Tensor  # (256, 8) uint8, most significant first; looked up in a tenth of the time of shifting
+    bits_of_bytes: Tensor  # (256, 8) uint8, most significant bit first; a lookup takes a tenth of the time of shifts
 
     def __init__(self, block_size: int, embedding_size: int, *, num_bits: int) -> None:
         super().__init__(block_size, embedding_size)
-        if -(-at_least_one("num_bits", num_bits) // 8) != block_size:
+        if -(-check_positive("num_bits", num_bits) // 8) != block_size:
             raise ValueError(
-                f"num_bits={num_bits} does not belong to blocks of {block_size} bytes; "
+                f"num_bits={num_bits} does not fit blocks of {block_size} bytes; "
                 f"give {8 * block_size - 7} to {8 * block_size} bits, or block_size={-(-num_bits // 8)}."
             )
         self.num_bits = num_bits
@@ -61,7 +61,7 @@ class BitFrontEnd(FrontEnd):
         init.copy_(self.bits_of_bytes, self._bits_of_bytes())
 
     def unpack_bits(self, data: Tensor) -> Tensor:
-        """Returns the first T bits of bytes (…, K) int64, (…, T) uint8."""
+        """Maps bytes (…, K) int64, values 0–255, to their first T bits, (…, T) uint8."""
         return F.embedding(data, self.bits_of_bytes).flatten(start_dim=-2)[..., : self.num_bits]
 
     def _bits_of_bytes(self) -> Tensor:
@@ -69,10 +69,11 @@ class BitFrontEnd(FrontEnd):
 
 
 class DigestFrontEnd(BitFrontEnd):
-    """Base of the front ends that add each token's row of `token_kinds`.
+    """Base class of the front ends of HashFormers 3.4: a function of the bits plus a learned row for the kind of token.
 
-    Special tokens have a row each and nothing else; a sixth row is shared by all ordinary tokens, as in the authors'
-    code: it is why Table 2 of HashFormers counts one row more than its equations (13)–(15).
+    `token_kinds` has one row for each special token, which is the token's whole embedding, and a sixth row that is
+    added to every ordinary token. The authors' code has this sixth row too, so Table 2 of HashFormers counts one row
+    more than equations (13)–(15).
     """
 
     def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 128) -> None:
@@ -90,9 +91,9 @@ class DigestFrontEnd(BitFrontEnd):
 
 
 class Pool(DigestFrontEnd):
-    """e = Σ_j B[c_j] ⊙ softmax(W)_j: codewords c_j of k bits look up a codebook and are weighted by position.
+    """Looks up codewords c_j of k bits in a codebook B and sums them with learned weights: Σ_j B[c_j] ⊙ softmax(W)_j.
 
-    Source: HashFormers 3.4, Pool. The last codeword has the bits that are left (8 of 128 for k = 10).
+    If k does not divide T, the last codeword is shorter: 8 bits for T = 128 and k = 10. Source: HashFormers 3.4, Pool.
 
     Args:
         num_bits: T.
@@ -101,25 +102,25 @@ class Pool(DigestFrontEnd):
 
     def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 128, codeword_bits: int = 10) -> None:
         super().__init__(block_size, embedding_size, num_bits=num_bits)
-        self.codeword_bits = at_least_one("codeword_bits", codeword_bits)
+        self.codeword_bits = check_positive("codeword_bits", codeword_bits)
         self.codebook = nn.Embedding(2**codeword_bits, embedding_size)
         self.weights = nn.Parameter(torch.zeros(-(-num_bits // codeword_bits), embedding_size))
 
     def init_weights(self, std: float) -> None:
         super().init_weights(std)
-        init.zeros_(self.weights)  # every codeword counts alike at first
+        init.zeros_(self.weights)  # equal weights for all codewords
 
     def embed_bits(self, bits: Tensor) -> Tensor:
         words = codewords(bits, self.codeword_bits).unbind(dim=-1)
         embeddings = self.token_kinds.weight.new_zeros(())
         for word, weight in zip(words, self.weights.softmax(dim=0).unbind(dim=0), strict=True):
-            # One after the other: all J at once, (B, S, J, D), would be written to memory and read again.
+            # A loop avoids a tensor (B, S, J, D), which would be written to memory and read again.
             embeddings = torch.addcmul(embeddings, self.codebook(word), weight)
         return embeddings
 
 
 class Add(DigestFrontEnd):
-    """e = Σ_j B^j[τ_j] / √T: each bit chooses one of two vectors. Written as one matrix product.
+    """Sums one of two learned vectors for each bit: Σ_j B^j[τ_j] / √T, computed as one matrix product.
 
     Source: HashFormers 3.4, Add.
     """
@@ -138,7 +139,7 @@ class Add(DigestFrontEnd):
 
 
 class Projection(DigestFrontEnd):
-    """e_j = Pearson(τ, w_j). Constant bits correlate with nothing: e = 0.
+    """Correlates the bits with D learned vectors: e_j = Pearson(τ, w_j). If all bits are equal, e is 0, not NaN.
 
     Source: HashFormers 3.4, Proj.
     """
@@ -154,17 +155,17 @@ class Projection(DigestFrontEnd):
     def embed_bits(self, bits: Tensor) -> Tensor:
         centred = self.weight - self.weight.mean(dim=1, keepdim=True)
         bits = bits.float()
-        ones = bits.sum(dim=-1, keepdim=True)  # exact, as bf16 is not
-        deviation = (ones * (self.num_bits - ones) / self.num_bits).sqrt()  # ‖τ − mean‖ of zeros and ones
-        # A centred w is orthogonal to constants, so τ need not be centred.
+        ones = bits.sum(dim=-1, keepdim=True)  # in float32: bfloat16 would round the count
+        deviation = (ones * (self.num_bits - ones) / self.num_bits).sqrt()  # ‖τ − mean(τ)‖
+        # w is centred, so subtracting the mean of τ would not change the products.
         products = F.linear(bits.to(centred.dtype), F.normalize(centred, dim=1))
         return torch.where(deviation > 0, products / deviation.clamp(min=0.5), 0)
 
 
 class Linear(BitFrontEnd):
-    """e = W τ: no bias, no rows of its own for special tokens, whose bits are a frozen hash of their names.
+    """Multiplies the bits by a learned matrix: e = W τ. The bits of a special token are a fixed hash of its name.
 
-    Source: ProFormer (Sankar et al., 2019), whose 420-bit LSH projection is multiplied by one trained matrix.
+    Source: ProFormer (Sankar et al., 2019), which multiplies 420 LSH bits by one trained matrix.
 
     Args:
         num_bits: T.
@@ -197,9 +198,9 @@ class Linear(BitFrontEnd):
 
 
 def codewords(bits: Tensor, size: int) -> Tensor:
-    """Returns consecutive words of `size` bits, (…, T), as integers, (…, ⌈T/size⌉) int64; the last may be shorter.
+    """Groups bits (…, T) into words of `size` bits and returns them as integers, (…, ⌈T/size⌉) int64.
 
-    Source: HashFormers 3.4 and its example.
+    The last word may have fewer bits. Source and example: HashFormers 3.4.
 
     >>> codewords(torch.tensor([1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1]), 4).tolist()
     [10, 4, 1]

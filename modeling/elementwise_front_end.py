@@ -1,25 +1,26 @@
-"""The front end that lays byte embeddings side by side. Source: Elementwise 3.2, 3.3, 5.1."""
+"""The front end that concatenates byte embeddings. Source: Elementwise 3.2, 3.3, 5.1."""
 # mypy: allow-untyped-calls, no-warn-return-any
-# ruff: noqa: D102 (the base class documents the methods of all)
+# ruff: noqa: D102 (the base class documents the methods)
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from transformers import PreTrainedConfig
 
-from .blocks import NUM_ELEMENTS, FrontEnd, at_least_one
+from .blocks import NUM_ELEMENTS, FrontEnd, check_positive
 
 
 class Elementwise(FrontEnd):
-    """K byte embeddings side by side, each as wide as an attention head of the encoder.
+    """Concatenates K byte embeddings of width C = D/K, the width of an attention head of the encoder.
 
-    Source: Elementwise 3.2; focus embeddings 3.3; `gradient` 5.1.
+    Source: Elementwise 3.2; 3.3 for `focus`; 5.1 for `gradient`.
 
     Args:
-        focus: whether each (position, byte) pair adds an embedding of its own, g at p = m·K + n.
-        gradient: whether each byte is first mixed with the n-grams that begin at it, weighted by a softmax of their
-            scores (Charformer's block scoring).
-        max_tokens: M, positions that `focus` knows.
-        ngram_sizes: the longest n-gram of `gradient`.
+        focus: whether to add the global focus embedding, row p = m·K + n of a table for byte n of token m.
+        gradient: whether to replace each byte embedding by a weighted mean of the n-grams that start at this byte. The
+            weights are a softmax over learned scores (Charformer's block scoring).
+        max_tokens: M, the maximum sequence length with `focus`.
+        ngram_sizes: longest n-gram of `gradient`, in bytes.
     """
 
     def __init__(
@@ -34,14 +35,14 @@ class Elementwise(FrontEnd):
     ) -> None:
         super().__init__(block_size, embedding_size)
         if embedding_size % block_size:
-            near = max(k for k in range(1, block_size) if embedding_size % k == 0)
+            divisor = max(k for k in range(1, block_size) if embedding_size % k == 0)
             raise ValueError(
                 f"block_size={block_size} does not divide the embedding width {embedding_size}; "
-                f"give for instance {near}."
+                f"give for instance {divisor}."
             )
-        at_least_one("max_tokens", max_tokens)
+        check_positive("max_tokens", max_tokens)
         self.max_tokens = max_tokens if focus else None
-        self.ngram_sizes = at_least_one("ngram_sizes", ngram_sizes)
+        self.ngram_sizes = check_positive("ngram_sizes", ngram_sizes)
         width = embedding_size // block_size  # C
         self.elements = nn.Embedding(NUM_ELEMENTS, width, padding_idx=0)
         self.focus = nn.Embedding(max_tokens * block_size, width) if focus else None
@@ -56,8 +57,18 @@ class Elementwise(FrontEnd):
             embeddings = embeddings + self.focus.weight.unflatten(0, (-1, self.block_size))[:seq_length]
         return embeddings.flatten(start_dim=-2)
 
+    def check_encoder(self, config: PreTrainedConfig) -> None:
+        if config.num_attention_heads != self.block_size:
+            raise ValueError(
+                f"elementwise needs one attention head for each of the {self.block_size} elements of a block, but the "
+                f"encoder has {config.num_attention_heads} attention heads; make num_attention_heads equal block_size."
+            )
+
     def _mix_ngrams(self, embeddings: Tensor) -> Tensor:
-        """Σ_n softmax_n(score(mean of bytes i…i+n−1)) · that mean, for each byte i; bytes beyond K are zeros."""
+        """Replaces the embedding of byte i by Σ_n softmax_n(score(m_n)) · m_n, m_n the mean of bytes i … i+n−1.
+
+        Bytes after the end of the block count as zeros. (B, S, K, C) → (B, S, K, C).
+        """
         assert self.score is not None
         total, means = torch.zeros_like(embeddings), []
         for n in range(min(self.ngram_sizes, self.block_size)):

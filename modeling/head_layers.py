@@ -1,4 +1,4 @@
-"""What the heads of the models are made of: the layers over the encoder, and the loss over tokens."""
+"""Parts of the heads: layers over the encoder, and the loss over tokens."""
 # mypy: allow-untyped-calls, no-warn-return-any
 
 import torch
@@ -9,9 +9,9 @@ from .configuration_vocabless import VocablessConfig
 
 
 class FirstTokenHead(nn.Module):
-    """Dense, tanh, dropout, output, on the first token. (B, S, D) → (B, outputs).
+    """Dense layer, tanh, dropout and output layer on the first token: (B, S, D) → (B, outputs).
 
-    It has as many parameters as the encoders' own: BERT's pooler and classifier, and RoBERTa's head.
+    It has as many parameters as BERT's pooler and classifier together, and as RoBERTa's classification head.
     """
 
     def __init__(self, config: VocablessConfig, num_outputs: int) -> None:
@@ -21,13 +21,13 @@ class FirstTokenHead(nn.Module):
         self.out_proj = nn.Linear(config.hidden_size, num_outputs)
 
     def forward(self, hidden_states: Tensor) -> Tensor:
-        """Reads the first token of `hidden_states`, (B, S, D), off."""
+        """Maps hidden states (B, S, D) to outputs (B, num_outputs)."""
         pooled = torch.tanh(self.dense(hidden_states[:, 0]))
         return self.out_proj(self.dropout(pooled))
 
 
 class PredictionTransform(nn.Sequential):
-    """Dense, GELU, layer norm: BERT's transform before the output layer. (…, hidden size) → (…, embedding size)."""
+    """Dense layer, GELU and layer norm, as before BERT's output layer: (…, hidden size) → (…, embedding size)."""
 
     def __init__(self, config: VocablessConfig) -> None:
         encoder, size = config.encoder_config, config.embedding_size
@@ -36,12 +36,13 @@ class PredictionTransform(nn.Sequential):
 
 
 def token_loss(logits: Tensor, labels: Tensor | None, num_items_in_batch: Tensor | int | None) -> Tensor | None:
-    """Mean cross-entropy over labels other than −100, or their sum over `num_items_in_batch`; 0 where there is none.
+    """Returns the mean cross-entropy over the labelled tokens, 0 if no token has a label, None without labels.
 
     Args:
-        logits: (…, classes) floating.
-        labels: (…) integers, −100 where there is no label; None gives None.
-        num_items_in_batch: labels in all micro-batches of a step; their losses then add up to the step's mean.
+        logits: (…, classes) floating point.
+        labels: (…) integers, −100 for tokens without a label; or None.
+        num_items_in_batch: number of labels in all micro-batches of a step. The sum is divided by it in place of the
+            number of labels here, so the losses of the micro-batches add up to the mean of the step.
     """
     if labels is None:
         return None

@@ -1,9 +1,10 @@
-"""The models: a front end in place of the word embeddings of any Hugging Face encoder, and one set of heads for all.
+"""The models: a Hugging Face encoder with a front end in place of its word embeddings, and heads for the usual tasks.
 
-No encoder is copied: `VocablessModel` builds the stock one, takes its word table away and feeds it `inputs_embeds`. The
-heads have as many parameters as the encoders' own, so that published parameter counts come out.
+`VocablessModel` builds the stock encoder, removes its word table and passes embeddings to it as `inputs_embeds`. The
+heads work with every encoder. They have as many parameters as the stock heads, to agree with published counts.
 """
 # mypy: allow-untyped-calls, allow-untyped-decorators, no-warn-return-any
+# ruff: noqa: D417 (the heads document only the arguments that `VocablessModel.forward` does not have)
 
 import sys
 from typing import Any, cast
@@ -22,12 +23,12 @@ from transformers.utils.generic import can_return_tuple
 
 from .blocks import check_blocks
 from .configuration_vocabless import VocablessConfig
-from .digest_front_ends import DigestFrontEnd  # noqa: F401 (transformers 5.0 takes from a folder what is named here)
-from .elementwise_front_end import Elementwise
+from .digest_front_ends import DigestFrontEnd  # noqa: F401 (transformers 5.0 copies only files imported here)
+from .elementwise_front_end import Elementwise  # noqa: F401
 from .front_ends import build_front_end
 from .head_layers import FirstTokenHead, PredictionTransform, token_loss
 from .ngram_front_ends import Ngram  # noqa: F401
-from .pipelines_vocabless import VocablessFillMaskPipeline  # noqa: F401 (the configuration names that file)
+from .pipelines_vocabless import VocablessFillMaskPipeline  # noqa: F401 (named in config.json)
 from .pretrained_model import VocablessPreTrainedModel
 from .stock_encoders import arguments_of, build_encoder, lengthen, max_tokens, min_tokens
 from .unit_cache import UnitCache  # noqa: F401
@@ -36,10 +37,10 @@ NUM_CORRUPTIONS = 3  # intact, shuffled, replaced
 
 
 class VocablessModel(VocablessPreTrainedModel):
-    """Front end and encoder: blocks (B, S, K) → hidden states (B, S, D).
+    """Front end and encoder: blocks (B, S, K) → hidden states (B, S, hidden_size).
 
     Raises:
-        ValueError: a front end that does not fit K, D or the encoder's heads; an encoder that takes no `inputs_embeds`.
+        ValueError: the front end does not fit K, D or the encoder, or the encoder does not accept `inputs_embeds`.
     """
 
     _auto_class = "AutoModel"
@@ -49,15 +50,11 @@ class VocablessModel(VocablessPreTrainedModel):
         self.front_end = build_front_end(
             config.front_end, config.block_size, config.embedding_size, config.front_end_options
         )
-        if isinstance(self.front_end, Elementwise) and config.num_attention_heads != config.block_size:
-            raise ValueError(
-                f"elementwise gives each of the {config.block_size} elements of a block a head of its own, but the "
-                f"encoder has {config.num_attention_heads} attention heads; make num_attention_heads equal block_size."
-            )
+        self.front_end.check_encoder(config.encoder_config)
         self.encoder = build_encoder(config)
         self.max_tokens = min(max_tokens(self.encoder), self.front_end.max_tokens or sys.maxsize)
         self._min_tokens = min_tokens(self.encoder)
-        self._encoder_takes = arguments_of(self.encoder)
+        self.encoder_arguments = arguments_of(self.encoder)
         self.post_init()
 
     @can_return_tuple
@@ -73,34 +70,30 @@ class VocablessModel(VocablessPreTrainedModel):
         """Encodes blocks.
 
         Args:
-            input_ids: (B, S, K) integer, values 0–260.
-            attention_mask: (B, S), 1 for tokens, 0 for padding; None is all tokens.
-            token_type_ids: (B, S), which text of a pair; ignored by encoders that know none.
-            position_ids: (B, S); None counts from the first token.
-            inputs_embeds: (B, S, D) floating, in place of `input_ids`.
-            kwargs: what else the encoder takes, for instance `output_hidden_states`.
+            input_ids: blocks, (B, S, K) integers, values 0–260.
+            attention_mask: (B, S), 1 for tokens, 0 for padding; None if there is no padding.
+            token_type_ids: (B, S), 0 for the first text of a pair, 1 for the second. Ignored if the encoder has no
+                token types.
+            position_ids: (B, S); None numbers the tokens in order.
+            inputs_embeds: (B, S, D) floating point, in place of `input_ids`.
+            kwargs: further arguments of the encoder, for instance `output_hidden_states`.
 
         Returns:
-            `last_hidden_state` (B, S, hidden_size); `hidden_states` and `attentions` if asked for.
+            `last_hidden_state` (B, S, hidden_size), and `hidden_states` and `attentions` if `kwargs` or the
+            configuration request them.
 
         Raises:
-            ValueError: not exactly one of `input_ids` and `inputs_embeds`; a wrong rank, K or length; on the CPU, also
-                values out of range.
+            ValueError: not exactly one of `input_ids` and `inputs_embeds` is given, the rank or K is wrong, or the
+                sequence is too long. On the CPU also: values are out of range.
         """
-        if input_ids is not None and inputs_embeds is None:
-            check_blocks(input_ids, self.config.block_size)
-            self._check_length(input_ids.shape[1])
-            inputs_embeds = self.front_end(input_ids.long()).to(self.dtype)
-        elif inputs_embeds is None or input_ids is not None:
-            raise ValueError("give either input_ids, blocks of shape (batch, seq, K), or inputs_embeds.")
+        inputs_embeds = self._embed(input_ids, inputs_embeds)
         seq_length = inputs_embeds.shape[1]
-        self._check_length(seq_length)
-        given = {"inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
-        given |= {"token_type_ids": token_type_ids, "position_ids": position_ids}
-        inputs = {name: value for name, value in given.items() if value is not None and name in self._encoder_takes}
+        tensors = {"inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
+        tensors |= {"token_type_ids": token_type_ids, "position_ids": position_ids}
+        inputs = {key: value for key, value in tensors.items() if value is not None and key in self.encoder_arguments}
         if seq_length < self._min_tokens:
             inputs = lengthen(inputs, self._min_tokens - seq_length)
-        for name in ("output_hidden_states", "output_attentions"):  # this configuration's word, not the encoder's
+        for name in ("output_hidden_states", "output_attentions"):  # the default is this config's, not the encoder's
             if kwargs.get(name) is None:
                 kwargs[name] = getattr(self.config, name)
         outputs = self.encoder(**inputs, **{**kwargs, "return_dict": True})
@@ -110,19 +103,31 @@ class VocablessModel(VocablessPreTrainedModel):
             attentions=outputs.get("attentions"),
         )
 
-    def _check_length(self, seq_length: int) -> None:
+    def _embed(self, input_ids: Tensor | None, inputs_embeds: Tensor | None) -> Tensor:
+        """Checks the one input that is given, and returns `inputs_embeds` or the embeddings of `input_ids`."""
+        if input_ids is not None and inputs_embeds is None:
+            check_blocks(input_ids, self.config.block_size)
+            self._check_length(input_ids)
+            return self.front_end(input_ids.long()).to(self.dtype)
+        if inputs_embeds is not None and input_ids is None:
+            self._check_length(inputs_embeds)
+            return inputs_embeds
+        raise ValueError("give either input_ids, blocks of shape (batch, seq, K), or inputs_embeds, not both.")
+
+    def _check_length(self, inputs: Tensor) -> None:
+        seq_length = inputs.shape[1]
         if seq_length > self.max_tokens:
             raise ValueError(
                 f"a sequence has {seq_length} tokens but the model has {self.max_tokens} positions; "
-                f"give the tokenizer truncation=True, max_length={self.max_tokens}."
+                f"call the tokenizer with truncation=True, max_length={self.max_tokens}."
             )
 
 
 class VocablessForSequenceClassification(VocablessPreTrainedModel):
-    """One or more labels, or numbers, for a text or a pair of texts, read off the first token."""
+    """Classification or regression of a text or a pair of texts, from the first token."""
 
     _auto_class = "AutoModelForSequenceClassification"
-    accepts_loss_kwargs = False  # the loss is a mean over texts: gradient accumulation averages means
+    accepts_loss_kwargs = False  # the loss is a mean over texts; gradient accumulation averages these means
 
     def __init__(self, config: VocablessConfig) -> None:
         super().__init__(config)
@@ -142,12 +147,14 @@ class VocablessForSequenceClassification(VocablessPreTrainedModel):
         labels: Tensor | None = None,
         **kwargs: Any,
     ) -> SequenceClassifierOutput:
-        """Classifies. Takes what `VocablessModel.forward` takes, and labels.
+        """Computes class logits. The other arguments are those of `VocablessModel.forward`.
 
-        They are (B,) integers for one label; (B, labels) floats 0 or 1 for many; (B,) floats for a number.
+        Args:
+            labels: (B,) integers for single-label classification, (B, num_labels) floats 0 or 1 for multi-label
+                classification, (B,) floats for regression; or None.
 
         Returns:
-            `logits` (B, labels), and `loss` if there are labels.
+            `logits` (B, num_labels), and `loss` if there are labels.
         """
         inputs = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
         outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
@@ -159,7 +166,7 @@ class VocablessForSequenceClassification(VocablessPreTrainedModel):
 
 
 class VocablessForMultipleChoice(VocablessPreTrainedModel):
-    """Which of several choices fits."""
+    """Choice of one out of several texts, each scored from its first token."""
 
     _auto_class = "AutoModelForMultipleChoice"
     accepts_loss_kwargs = False
@@ -181,19 +188,23 @@ class VocablessForMultipleChoice(VocablessPreTrainedModel):
         labels: Tensor | None = None,
         **kwargs: Any,
     ) -> MultipleChoiceModelOutput:
-        """Scores choices. Takes what `VocablessModel.forward` takes, with an axis more, and labels.
+        """Scores choices. The arguments are those of `VocablessModel.forward` with one more axis, (B, choices, S, …).
 
-        Inputs are (B, choices, S, …), labels (B,) the right choices.
+        Args:
+            labels: (B,) integers, the index of the correct choice; or None.
 
         Returns:
             `logits` (B, choices), and `loss` if there are labels.
+
+        Raises:
+            ValueError: the input does not have four axes.
         """
-        given = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
         blocks = inputs_embeds if input_ids is None else input_ids
         if blocks is None or blocks.ndim != 4:
             shape = None if blocks is None else tuple(blocks.shape)
-            raise ValueError(f"the input has shape {shape}; multiple choice takes (batch, choices, seq, K).")
-        inputs = [None if value is None else value.flatten(0, 1) for value in given]
+            raise ValueError(f"the input has shape {shape}; multiple choice needs (batch, choices, seq, K).")
+        arguments = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
+        inputs = [None if value is None else value.flatten(0, 1) for value in arguments]
         outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
         logits = self.classifier(outputs.last_hidden_state).view(-1, blocks.shape[1])
         loss = None if labels is None else F.cross_entropy(logits.float(), labels)
@@ -202,13 +213,13 @@ class VocablessForMultipleChoice(VocablessPreTrainedModel):
         )
 
 
-class _LabelsTokens(VocablessPreTrainedModel):
-    """What token classification and pre-training share: `score` maps hidden states to the logits of labels."""
+class _TokenClassificationBase(VocablessPreTrainedModel):
+    """Base class of the two token classifiers. A subclass defines `score`."""
 
     vocabless: "VocablessModel"
 
     def score(self, hidden_states: Tensor) -> Tensor:
-        """Maps (B, S, hidden_size) to (B, S, labels)."""
+        """Maps hidden states (B, S, hidden_size) to logits (B, S, num_labels)."""
         raise NotImplementedError
 
     @can_return_tuple
@@ -223,12 +234,14 @@ class _LabelsTokens(VocablessPreTrainedModel):
         num_items_in_batch: Tensor | None = None,
         **kwargs: Any,
     ) -> TokenClassifierOutput:
-        """Labels tokens. Takes what `VocablessModel.forward` takes, and labels, (B, S), −100 where there is none.
+        """Classifies tokens. The other arguments are those of `VocablessModel.forward`.
 
-        Given `num_items_in_batch`, the labels in all micro-batches of a step, their losses add up to the step's mean.
+        Args:
+            labels: (B, S) integers, −100 for tokens without a label; or None.
+            num_items_in_batch: number of labels in all micro-batches of a step, see `token_loss`.
 
         Returns:
-            `logits` (B, S, labels), and `loss` if there are labels.
+            `logits` (B, S, num_labels), and `loss` if there are labels.
         """
         inputs = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
         outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
@@ -239,8 +252,8 @@ class _LabelsTokens(VocablessPreTrainedModel):
         )
 
 
-class VocablessForTokenClassification(_LabelsTokens):
-    """A label for each token."""
+class VocablessForTokenClassification(_TokenClassificationBase):
+    """Classification of each token."""
 
     _auto_class = "AutoModelForTokenClassification"
 
@@ -253,12 +266,12 @@ class VocablessForTokenClassification(_LabelsTokens):
         self.post_init()
 
     def score(self, hidden_states: Tensor) -> Tensor:
-        """Maps (B, S, hidden_size) to (B, S, labels)."""
+        """Maps hidden states (B, S, hidden_size) to logits (B, S, num_labels)."""
         return self.classifier(self.dropout(hidden_states))
 
 
-class VocablessForPreTraining(_LabelsTokens):
-    """Tells intact (0), shuffled (1) and replaced (2) tokens apart. Source: HashFormers 3.6, S+R."""
+class VocablessForPreTraining(_TokenClassificationBase):
+    """Classifies tokens as intact (0), shuffled (1) or replaced (2). Source: HashFormers 3.6, S+R."""
 
     _auto_class = "AutoModelForPreTraining"
 
@@ -269,15 +282,15 @@ class VocablessForPreTraining(_LabelsTokens):
         self.post_init()
 
     def score(self, hidden_states: Tensor) -> Tensor:
-        """Maps (B, S, hidden_size) to (B, S, 3)."""
+        """Maps hidden states (B, S, hidden_size) to logits (B, S, 3)."""
         return self.dense(hidden_states)
 
 
 class VocablessForMaskedLM(VocablessPreTrainedModel):
-    """Predicts masked tokens over the vocabulary of a target tokenizer.
+    """Prediction of masked tokens, over the vocabulary of a target tokenizer. Source: EELBERT 4.1.
 
-    The output layer is not tied to any input table, there being none: it is needed for training alone and is left
-    behind when the checkpoint is loaded under another head. Source: EELBERT 4.1.
+    The output layer is not tied to an input table, because there is none. Only training needs this layer: it is dropped
+    when the checkpoint is loaded with another head.
     """
 
     _auto_class = "AutoModelForMaskedLM"
@@ -309,13 +322,15 @@ class VocablessForMaskedLM(VocablessPreTrainedModel):
         num_items_in_batch: Tensor | None = None,
         **kwargs: Any,
     ) -> MaskedLMOutput:
-        """Predicts. Takes what `VocablessModel.forward` takes, and labels: (B, S) ids of the target vocabulary.
+        """Predicts target tokens. The other arguments are those of `VocablessModel.forward`.
 
-        Nothing is predicted where they are −100. For `num_items_in_batch` see `VocablessForTokenClassification`.
+        Args:
+            labels: (B, S) ids of the target vocabulary, −100 for tokens without a label; or None.
+            num_items_in_batch: number of labels in all micro-batches of a step, see `token_loss`.
 
         Returns:
-            `logits` (B, S, target_vocab_size), or with `config.sparse_prediction` and labels (labelled positions,
-            target_vocab_size); `loss` if there are labels.
+            `logits` (B, S, target_vocab_size), or (labelled tokens, target_vocab_size) if there are labels and
+            `config.sparse_prediction` is set; `loss` if there are labels.
         """
         inputs = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
         outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
@@ -331,7 +346,7 @@ class VocablessForMaskedLM(VocablessPreTrainedModel):
 
 
 class VocablessForQuestionAnswering(VocablessPreTrainedModel):
-    """Where in a context the answer begins and ends."""
+    """Prediction of the first and the last token of an answer in a context."""
 
     _auto_class = "AutoModelForQuestionAnswering"
     accepts_loss_kwargs = False
@@ -354,12 +369,14 @@ class VocablessForQuestionAnswering(VocablessPreTrainedModel):
         end_positions: Tensor | None = None,
         **kwargs: Any,
     ) -> QuestionAnsweringModelOutput:
-        """Finds the answer. Takes what `VocablessModel.forward` takes, and the answer's first and last token, (B,).
+        """Scores tokens as the ends of the answer. The other arguments are those of `VocablessModel.forward`.
 
-        Positions of S or more are ignored.
+        Args:
+            start_positions: (B,) integers, the first token of the answer; S or more is ignored in the loss.
+            end_positions: (B,) integers, the last token of the answer; S or more is ignored in the loss.
 
         Returns:
-            `start_logits` and `end_logits` (B, S), and `loss` if positions are given.
+            `start_logits` and `end_logits` (B, S), and `loss` if both positions are given.
         """
         inputs = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
         outputs = self.vocabless(*inputs, **kwargs, return_dict=True)

@@ -1,4 +1,4 @@
-"""What all models of the family share: configuration, initialisation, and the absence of a word table."""
+"""Base class of all models: configuration, initialisation, and a front end in place of the word table."""
 # mypy: allow-untyped-calls
 
 from typing import Any, cast
@@ -14,7 +14,7 @@ logger = logging.get_logger(__name__)
 
 
 class VocablessPreTrainedModel(PreTrainedModel):
-    """Base of all models. `base_model` is the `VocablessModel` among them, which holds the front end."""
+    """Base class of all models. `base_model` is the `VocablessModel`, which has the front end."""
 
     config_class = VocablessConfig
     base_model_prefix = "vocabless"
@@ -32,7 +32,7 @@ class VocablessPreTrainedModel(PreTrainedModel):
             module.init_weights(self.config.initializer_range)
 
     def get_input_embeddings(self) -> nn.Module:
-        """Returns the front end, which stands where others have a word table."""
+        """Returns the front end, which takes the place of the word table."""
         return cast(FrontEnd, self.base_model.front_end)
 
     def set_input_embeddings(self, value: nn.Module) -> None:
@@ -40,6 +40,6 @@ class VocablessPreTrainedModel(PreTrainedModel):
         self.base_model.front_end = value
 
     def resize_token_embeddings(self, *args: Any, **kwargs: Any) -> nn.Module:  # type: ignore[override]
-        """Changes nothing: every word has an embedding already. Returns the front end."""
+        """Does nothing, because there is no word table to resize. Returns the front end."""
         logger.warning_once("A vocabless model has no word table; resize_token_embeddings changes nothing.")
         return self.get_input_embeddings()

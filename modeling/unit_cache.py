@@ -1,4 +1,4 @@
-"""`UnitCache`: blocks → embeddings that are a function of the block alone, kept in one table."""
+"""`UnitCache`: remembers the embeddings of blocks, for front ends without parameters."""
 # mypy: allow-untyped-calls, no-warn-return-any
 
 import os
@@ -13,17 +13,17 @@ from torch import Tensor
 
 MAX_CACHED_BYTES = int(float(os.environ.get("VOCABLESS_CACHED_MIB", 64)) * 2**20)
 
-# One lock for all caches, so that a fork can wait until no thread is in the middle of a change.
+# One lock for all caches. A fork takes it first, so the child never inherits a half-changed cache.
 _LOCK = Lock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
 
 
 class UnitCache:
-    """Embeddings of the units seen so far, on the CPU; never saved, pickled or copied.
+    """Embeddings of the blocks seen so far, on the CPU. It is never saved, and a copy or pickle of it is empty.
 
-    Between calls its table takes at most `MAX_CACHED_BYTES`, by default 64 MiB, `VOCABLESS_CACHED_MIB` in the
-    environment; beyond that it is forgotten. 0 keeps nothing.
+    After a call in which the table has grown beyond `MAX_CACHED_BYTES`, the cache is emptied. The environment variable
+    `VOCABLESS_CACHED_MIB` sets this limit, by default 64 MiB; with 0 nothing is cached between calls.
 
     Args:
         embedding_size: D.
@@ -34,53 +34,53 @@ class UnitCache:
         self._clear()
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._index)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return UnitCache, (self._embedding_size,)
 
     def look_up(self, blocks: Tensor, embed: Callable[[Tensor], Tensor]) -> Tensor:
-        """Returns the embeddings, (…, D) float32, of blocks (…, K) on the CPU, values 0–260.
+        """Returns the embeddings of blocks, (…, D) float32.
 
         Args:
-            blocks: int64.
-            embed: maps distinct blocks, (n, K) int64, to (n, D) float32.
+            blocks: (…, K) int64 on the CPU, values 0–260.
+            embed: maps distinct blocks, (n, K) int64, to their embeddings, (n, D) float32.
         """
         elements = np.ascontiguousarray(blocks.numpy().astype(np.int16))
         keys = elements.view(f"V{2 * elements.shape[-1]}").ravel().tolist()
         with _LOCK:
-            rows = np.fromiter(map(self._rows.__getitem__, keys), np.intp, len(keys))
-            if self._rows.unseen:
-                self._add(elements.shape[-1], embed)
-            found = self._table.take(rows, axis=0)
+            indices = np.fromiter(map(self._index.__getitem__, keys), np.intp, len(keys))
+            if self._index.new_blocks:
+                self._add_new_blocks(elements.shape[-1], embed)
+            embeddings = self._table.take(indices, axis=0)
             if self._table.nbytes > MAX_CACHED_BYTES:
                 self._clear()
-        return torch.from_numpy(found).unflatten(0, blocks.shape[:-1])
+        return torch.from_numpy(embeddings).unflatten(0, blocks.shape[:-1])
 
     def _clear(self) -> None:
-        self._rows = _Rows()
+        self._index = _BlockIndex()
         self._table: NDArray[np.float32] = np.empty((0, self._embedding_size), np.float32)
 
-    def _add(self, block_size: int, embed: Callable[[Tensor], Tensor]) -> None:
-        unseen = np.frombuffer(b"".join(self._rows.unseen), np.int16).reshape(-1, block_size)
-        new = embed(torch.from_numpy(unseen.astype(np.int64))).numpy()
-        used = len(self._rows) - len(new)
-        if len(self._table) < len(self._rows):
-            grown = np.empty((2 * len(self._rows), self._embedding_size), np.float32)
+    def _add_new_blocks(self, block_size: int, embed: Callable[[Tensor], Tensor]) -> None:
+        blocks = np.frombuffer(b"".join(self._index.new_blocks), np.int16).reshape(-1, block_size)
+        new = embed(torch.from_numpy(blocks.astype(np.int64))).numpy()
+        used = len(self._index) - len(new)
+        if len(self._table) < len(self._index):
+            grown = np.empty((2 * len(self._index), self._embedding_size), np.float32)
             grown[:used] = self._table[:used]
             self._table = grown
         self._table[used : used + len(new)] = new
-        self._rows.unseen.clear()
+        self._index.new_blocks.clear()
 
 
-class _Rows(dict[bytes, int]):
-    """Block → row of the table. A new one gets the next row and waits in `unseen`."""
+class _BlockIndex(dict[bytes, int]):
+    """Maps a block to its index in the table. A new block gets the next index and is added to `new_blocks`."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.unseen: list[bytes] = []
+        self.new_blocks: list[bytes] = []
 
     def __missing__(self, block: bytes) -> int:
-        self.unseen.append(block)
-        row = self[block] = len(self)
-        return row
+        self.new_blocks.append(block)
+        index = self[block] = len(self)
+        return index

@@ -1,4 +1,4 @@
-"""The benchmarks' own arithmetic, and that each of them starts."""
+"""The arithmetic of the benchmarks, and that each of them starts."""
 
 import importlib
 import json
@@ -12,7 +12,7 @@ from benchmarks import measure, memory
 NAMES = sorted(file.stem for file in Path(measure.__file__).parent.glob("*.py") if "def main" in file.read_text())
 
 
-def test_ratios_are_of_neighbouring_rounds_and_the_first_round_does_not_count(monkeypatch, tmp_path, capsys):
+def test_a_ratio_compares_the_two_runs_of_a_round_and_the_first_round_does_not_count(monkeypatch, tmp_path, capsys):
     seconds = [1.0, 2.0, 1.0, 4.0, 2.0, 6.0]  # of each run: ours, the peer's, ours, …
     clock = iter([0.0, 0.0, *(moment for second in seconds for moment in (0.0, second))])  # warming up is not timed
     monkeypatch.setattr(measure.time, "perf_counter", lambda: next(clock))
@@ -25,7 +25,7 @@ def test_ratios_are_of_neighbouring_rounds_and_the_first_round_does_not_count(mo
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_tells_what_it_does(name, monkeypatch, capsys):
+def test_each_benchmark_prints_its_help(name, monkeypatch, capsys):
     if name == "pictures":
         pytest.importorskip("matplotlib", reason="the extra `benchmarks` is not installed")
     module = importlib.import_module(f"benchmarks.{name}")
@@ -36,9 +36,9 @@ def test_each_tells_what_it_does(name, monkeypatch, capsys):
     assert f"python -m benchmarks.{name}" in capsys.readouterr().out
 
 
-def test_memory_is_printed_as_words_go_by(monkeypatch, tmp_path, capsys):
+def test_memory_is_printed_for_increasing_numbers_of_words(monkeypatch, tmp_path, capsys):
     output = tmp_path / "memory.json"
-    monkeypatch.setattr(memory, "prepare_threads", lambda count: None)  # the other tests' threads are theirs
+    monkeypatch.setattr(memory, "prepare_threads", lambda count: None)  # keeps the threads of other tests
     monkeypatch.setattr(sys, "argv", ["memory", "--words", "17000", "--output", str(output)])
     memory.main()
     rows = json.loads(output.read_text())["rows"]

@@ -1,4 +1,4 @@
-"""Pipelines of a saved folder: the library's own, those that travel with it, and both where the package is absent."""
+"""Pipelines of a saved folder: stock ones, and those copied with a checkpoint, with and without the package."""
 
 import json
 import os
@@ -34,15 +34,15 @@ LABELS = {
 TEXT = "Zoë  met 李小龍 in São Paulo 😀, e\u0301tat; the lazy foxes"
 UNITS = ["Zoë", "met", "李小龍", "in", "São", "Paulo", "😀,", "e\u0301tat", ";", "the", "lazy", "foxes"]
 
-# Runs in a process of its own: argv is a JSON list of calls, [task, folder, input, options], and where to write.
+# Runs in another process. argv: a JSON file with calls, [task, folder, inputs, options], and a file for the results.
 BARE = (
     WITHOUT_PACKAGE
     + r"""
 from pathlib import Path
 from transformers import pipeline
 results = []
-for task, folder, given, options in json.loads(Path(sys.argv[1]).read_text()):
-    results.append(pipeline(task, model=folder, trust_remote_code=True, device="cpu")(given, **options))
+for task, folder, inputs, options in json.loads(Path(sys.argv[1]).read_text()):
+    results.append(pipeline(task, model=folder, trust_remote_code=True, device="cpu")(inputs, **options))
 Path(sys.argv[2]).write_text(json.dumps(results, default=float))
 """
 )
@@ -50,7 +50,7 @@ Path(sys.argv[2]).write_text(json.dumps(results, default=float))
 
 @pytest.fixture(scope="module")
 def folder_of(shrink, subwords, tmp_path_factory) -> Callable[[str, str], str]:
-    """Saves a small variant with random weights under the head of a task."""
+    """Saves a small variant with random weights and the head for a task."""
     made: dict[tuple[str, str], str] = {}
 
     def make(name: str, task: str) -> str:
@@ -58,11 +58,11 @@ def folder_of(shrink, subwords, tmp_path_factory) -> Callable[[str, str], str]:
         if (name, head) not in made:
             torch.manual_seed(1)
             labels = dict(enumerate(LABELS.get(head, ["LABEL_0", "LABEL_1"])))
-            given = {"id2label": labels, "label2id": {label: index for index, label in labels.items()}}
+            label_maps = {"id2label": labels, "label2id": {label: index for index, label in labels.items()}}
             subword = subwords.get(VARIANTS[name].splitter, subwords["wordpiece"])
             kind = "subword" if VARIANTS[name].reads_subwords else "target"
             tokenizer = load_tokenizer(name, **{kind: subword})
-            config = shrink(load_config(name, **given))
+            config = shrink(load_config(name, **label_maps))
             config.target_vocab_size = tokenizer.target_tokenizer.get_vocab_size()
             model = getattr(vocabless, head)(config)
             with torch.no_grad():
@@ -90,20 +90,20 @@ def outputs(pipe, *texts, **options):
         return pipe.model(**pipe.tokenizer(*texts, return_tensors="pt", **options))
 
 
-def labelling(pipe, labels: list[int]) -> None:
-    """Makes the model give the tokens of a text these labels."""
+def predict_labels(pipe, labels: list[int]) -> None:
+    """Makes the model predict these labels for the tokens of a text."""
     scores = torch.nn.functional.one_hot(torch.tensor([[0, *labels, 0]]), 3).float() * 9
     pipe.model.forward = lambda **inputs: {"logits": scores}
 
 
-def answering(pipe, token: int, last: int, window: int = 0) -> None:
-    """Makes the model find the answer from one token to another, in one of the windows."""
+def predict_answer(pipe, first: int, last: int, window: int = 0) -> None:
+    """Makes the model predict that the answer is tokens `first` to `last` of one of the windows."""
     calls = iter(range(99))
 
     def forward(input_ids, **inputs):
         start, end = torch.zeros(2, *input_ids.shape[:2])
         if next(calls) == window:
-            start[:, token], end[:, last] = 30, 30
+            start[:, first], end[:, last] = 30, 30
         return {"start_logits": start, "end_logits": end}
 
     pipe.model.forward = forward
@@ -112,10 +112,10 @@ def answering(pipe, token: int, last: int, window: int = 0) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_texts_and_pairs_are_classified_as_the_model_does(name: str, pipe_of) -> None:
     pipe = pipe_of(name, "text-classification")
-    for given, texts in ((TEXT, [TEXT]), ({"text": TEXT, "text_pair": "a dog"}, [TEXT, "a dog"])):
+    for inputs, texts in ((TEXT, [TEXT]), ({"text": TEXT, "text_pair": "a dog"}, [TEXT, "a dog"])):
         expected = outputs(pipe, *texts).logits[0].softmax(-1)
-        found = pipe([given, {"text": "short"}], batch_size=2, top_k=None)[0]
-        assert {one["label"]: one["score"] for one in found} == pytest.approx(
+        predictions = pipe([inputs, {"text": "short"}], batch_size=2, top_k=None)[0]
+        assert {one["label"]: one["score"] for one in predictions} == pytest.approx(
             dict(zip(LABELS[HEADS["text-classification"]], expected.tolist(), strict=True)), abs=1e-5
         )
     assert len(pipe("the fox " * 500, truncation=True)) == 1
@@ -127,29 +127,29 @@ def test_features_are_the_last_hidden_states(name: str, pipe_of) -> None:
     assert torch.allclose(pipe(TEXT, return_tensors=True), outputs(pipe, TEXT).last_hidden_state, atol=1e-5)
 
 
-def test_zero_shot_labels_are_judged_by_entailment(pipe_of) -> None:
+def test_zero_shot_labels_are_scored_by_entailment(pipe_of) -> None:
     pipe = pipe_of("eelbert-word-tiny", "zero-shot-classification")
     assert pipe.entailment_id == 1
     labels = ["sport", "politics", "music"]
-    found = pipe(TEXT * 40, labels)
+    prediction = pipe(TEXT * 40, labels)
     logits = [
         outputs(pipe, TEXT * 40, f"This example is {one}.", truncation="only_first").logits[0, 1] for one in labels
     ]
     expected = dict(zip(labels, torch.stack(logits).softmax(-1).tolist(), strict=True))
-    assert dict(zip(found["labels"], found["scores"], strict=True)) == pytest.approx(expected, abs=1e-5)
+    assert dict(zip(prediction["labels"], prediction["scores"], strict=True)) == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_tokens_are_labelled_with_their_characters(name: str, pipe_of) -> None:
     pipe = pipe_of(name, "token-classification", ignore_labels=[])
-    found = pipe([TEXT, "short"], batch_size=2)[0]
+    entities = pipe([TEXT, "short"], batch_size=2)[0]
     if name == "eelbert-tiny":
-        assert [TEXT[one["start"] : one["end"]] for one in found][:2] == ["Zoë", "met"]
-        found = pipe(TEXT, aggregation_strategy="first")
+        assert [TEXT[one["start"] : one["end"]] for one in entities][:2] == ["Zoë", "met"]
+        entities = pipe(TEXT, aggregation_strategy="first")
     else:
-        assert [one["word"] for one in found] == UNITS
-    assert [one["word"] for one in found] == [TEXT[one["start"] : one["end"]] for one in found]
-    labelling(pipe, [1] + [2] * (len(pipe.tokenizer.tokenize(TEXT)) - 1))
+        assert [one["word"] for one in entities] == UNITS
+    assert [one["word"] for one in entities] == [TEXT[one["start"] : one["end"]] for one in entities]
+    predict_labels(pipe, [1] + [2] * (len(pipe.tokenizer.tokenize(TEXT)) - 1))
     (whole,) = pipe(TEXT, aggregation_strategy="average")
     assert (whole["entity_group"], whole["word"], whole["start"], whole["end"]) == ("PER", TEXT, 0, len(TEXT))
 
@@ -158,24 +158,24 @@ def test_tokens_are_labelled_with_their_characters(name: str, pipe_of) -> None:
 def test_pieces_of_a_word_get_one_label(strategy: str, words: list[str], pipe_of) -> None:
     pipe = pipe_of("eelbert-tiny", "ner", aggregation_strategy=strategy)
     assert pipe.tokenizer.tokenize("the  foxes") == ["the", "fox", "##e", "##s"]
-    labelling(pipe, [0, 1, 0, 0])
+    predict_labels(pipe, [0, 1, 0, 0])
     assert [one["word"] for one in pipe("the  foxes")] == words
 
 
-def test_a_comma_is_no_part_of_the_word_before_it(pipe_of) -> None:
+def test_a_comma_is_not_part_of_the_word_before_it(pipe_of) -> None:
     pipe = pipe_of("ewe-bert-tiny", "ner", aggregation_strategy="first")
-    labelling(pipe, [1, 0, 1])
+    predict_labels(pipe, [1, 0, 1])
     assert [one["word"] for one in pipe("Ann,Bob")] == ["Ann", "Bob"]
 
 
-def test_given_words_are_labelled_where_they_stand_in_the_joined_text(pipe_of) -> None:
+def test_words_of_a_split_text_are_labelled_at_their_place_in_the_joined_text(pipe_of) -> None:
     pipe = pipe_of("eelbert-word-tiny", "token-classification", aggregation_strategy="first", ignore_labels=[])
     words = ["Zoë", "U.S.", "李小龍"]
-    found = pipe([words, ["one"]], is_split_into_words=True, delimiter="  ", batch_size=2)
-    assert found[0][-1]["end"] == len("  ".join(words))
-    labelling(pipe, [1, 1, 2, 2, 2, 1])
-    found = pipe([words], is_split_into_words=True, delimiter="  ")[0]
-    assert [(one["word"], one["start"], one["end"]) for one in found] == [
+    entities = pipe([words, ["one"]], is_split_into_words=True, delimiter="  ", batch_size=2)
+    assert entities[0][-1]["end"] == len("  ".join(words))
+    predict_labels(pipe, [1, 1, 2, 2, 2, 1])
+    entities = pipe([words], is_split_into_words=True, delimiter="  ")[0]
+    assert [(one["word"], one["start"], one["end"]) for one in entities] == [
         ("Zoë", 0, 3), ("U.S.", 5, 9), ("李小龍", 11, 14),
     ]  # fmt: skip
 
@@ -197,10 +197,10 @@ def test_a_mask_is_filled_with_tokens_of_the_target_vocabulary(name: str, pipe_o
     ids["input_ids"][0, place] = torch.tensor([4] + [0] * (tokenizer.block_size - 1))
     with torch.no_grad():
         scores = pipe.model(**ids).logits[0, place].softmax(-1)
-    found = pipe([text, "the [MASK]"], top_k=3, batch_size=2)[0]
-    assert [one["token"] for one in found] == scores.topk(3).indices.tolist()
-    assert [one["score"] for one in found] == pytest.approx(scores.topk(3).values.tolist(), abs=1e-5)
-    assert [one["token_str"] for one in found] == [vocabulary.id_to_token(one["token"]) for one in found]
+    predictions = pipe([text, "the [MASK]"], top_k=3, batch_size=2)[0]
+    assert [one["token"] for one in predictions] == scores.topk(3).indices.tolist()
+    assert [one["score"] for one in predictions] == pytest.approx(scores.topk(3).values.tolist(), abs=1e-5)
+    assert [one["token_str"] for one in predictions] == [vocabulary.id_to_token(one["token"]) for one in predictions]
 
     (fox, piece) = sorted(pipe(text, targets=["fox", "##o"]), key=lambda one: one["token_str"], reverse=True)
     assert fox["score"] == pytest.approx(scores[vocabulary.token_to_id("fox")].item(), abs=1e-5)
@@ -208,45 +208,45 @@ def test_a_mask_is_filled_with_tokens_of_the_target_vocabulary(name: str, pipe_o
     assert piece["sequence"] == "Zoë  und dero, 李小龍"
 
 
-def test_a_mask_takes_the_place_of_a_word_and_of_the_space_before_it(pipe_of) -> None:
+def test_a_mask_replaces_a_word_and_the_space_before_it(pipe_of) -> None:
     pipe = pipe_of("hashformer-md5-proj-bpe-base", "fill-mask")
     blocks = pipe.preprocess("the quick [MASK] fox")["input_ids"][0]
     expected = pipe.tokenizer("the quick brown fox", return_tensors="pt")["input_ids"][0]
     brown = pipe.tokenizer.tokenize("the quick brown fox").index("Ġbrown") + 1
     expected[brown] = torch.tensor([4] + [0] * 15)
     assert torch.equal(blocks, expected)
-    (found,) = pipe("the quick [MASK] fox", targets=["Ġbrown"])
-    assert (found["token_str"], found["sequence"]) == (" brown", "the quick brown fox")
+    (filled,) = pipe("the quick [MASK] fox", targets=["Ġbrown"])
+    assert (filled["token_str"], filled["sequence"]) == (" brown", "the quick brown fox")
 
 
-def test_several_masks_are_filled_one_by_one(pipe_of) -> None:
+def test_several_masks_are_filled_independently(pipe_of) -> None:
     first, second = pipe_of("eelbert-tiny", "fill-mask")("[MASK] and [MASK]", targets="fox")
     assert (first[0]["sequence"], second[0]["sequence"]) == ("fox and [MASK]", "[MASK] and fox")
 
 
-def test_what_cannot_be_filled_is_said(pipe_of) -> None:
+def test_a_text_that_cannot_be_filled_is_refused(pipe_of) -> None:
     pipe = pipe_of("eelbert-word-tiny", "fill-mask")
     with pytest.raises(Exception, match="No mask_token"):
         pipe("no mask")
-    with pytest.raises(ValueError, match="must each be a text with a token"):
+    with pytest.raises(ValueError, match=r"targets is \[''\]; give texts that each have a token"):
         pipe("a [MASK]", targets=[""])
     pipe.model.config.target_vocab_size = 7
     with pytest.raises(
-        ValueError, match=r"predicts 7 tokens, but the tokenizer does not know them; give it target_file"
+        ValueError, match=r"a vocabulary of 7 tokens, which the tokenizer does not have; load .* target_file"
     ):
         pipe("a [MASK]")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_answer_is_whole_words_of_the_context(name: str, pipe_of) -> None:
+def test_an_answer_consists_of_whole_words_of_the_context(name: str, pipe_of) -> None:
     pipe = pipe_of(name, "question-answering")
-    found = pipe(question="who?", context=TEXT)
-    assert found["answer"] == TEXT[found["start"] : found["end"]]
+    answer = pipe(question="who?", context=TEXT)
+    assert answer["answer"] == TEXT[answer["start"] : answer["end"]]
     tokens = pipe.tokenizer("who?", TEXT).tokens()
-    answering(pipe, tokens.index("[SEP]") + 1, tokens.index("[SEP]") + 2)
-    found = pipe({"question": "who?", "context": TEXT})
-    assert (found["answer"], found["start"], found["end"]) == ("Zoë  met", 0, 8)
-    assert found["score"] == pytest.approx(1)
+    predict_answer(pipe, tokens.index("[SEP]") + 1, tokens.index("[SEP]") + 2)
+    answer = pipe({"question": "who?", "context": TEXT})
+    assert (answer["answer"], answer["start"], answer["end"]) == ("Zoë  met", 0, 8)
+    assert answer["score"] == pytest.approx(1)
 
 
 def test_answers_are_found_in_every_window_of_every_batch(pipe_of) -> None:
@@ -254,7 +254,7 @@ def test_answers_are_found_in_every_window_of_every_batch(pipe_of) -> None:
     context = " ".join(f"w{number}" for number in range(300))
     first = pipe.tokenizer("who?", context, truncation="only_second", max_length=40, stride=10)
     shift = len(first.tokens()) - first.tokens().index("w0") - 1 - 10  # units that a window is ahead of the one before
-    answering(pipe, 5, 5, window=3)
+    predict_answer(pipe, 5, 5, window=3)
     expected = f"w{3 * shift + 5 - first.tokens().index('w0')}"
     assert pipe(question="who?", context=context, max_seq_len=40, doc_stride=10)["answer"] == expected
 
@@ -266,50 +266,55 @@ def test_answers_are_found_in_every_window_of_every_batch(pipe_of) -> None:
     assert len(one) == 3 and all(answer["answer"] == context[answer["start"] : answer["end"]] for answer in one)
 
 
-def test_an_answer_ends_after_it_begins_and_is_no_longer_than_asked_for(pipe_of) -> None:
+def test_an_answer_ends_after_its_start_and_is_at_most_max_answer_len_long(pipe_of) -> None:
     pipe = pipe_of("eelbert-word-tiny", "question-answering")
     context = "one two three four five six"
     one = pipe.tokenizer("who?", context).tokens().index("one")
     for first, last in ((one + 4, one + 1), (one + 1, one + 4)):
-        answering(pipe, first, last)
+        predict_answer(pipe, first, last)
         assert len(pipe(question="who?", context=context, max_answer_len=2)["answer"].split()) in (1, 2)
 
 
-def test_no_answer_is_given_only_if_it_may(pipe_of) -> None:
+def test_an_empty_answer_needs_handle_impossible_answer(pipe_of) -> None:
     pipe = pipe_of("eelbert-word-tiny", "question-answering")
-    answering(pipe, 0, 0)  # [CLS]
+    predict_answer(pipe, 0, 0)  # [CLS]
     assert pipe(question="who?", context="a dog", handle_impossible_answer=True)["answer"] == ""
-    answering(pipe, 0, 0)
+    predict_answer(pipe, 0, 0)
     assert pipe(question="who?", context="a dog")["answer"] != ""
+
+
+def test_empty_texts_and_unequal_lists_are_refused(pipe_of) -> None:
+    pipe = pipe_of("eelbert-word-tiny", "question-answering")
     for wrong in ({"question": "who?", "context": ""}, {"question": "", "context": "a"}):
-        with pytest.raises(ValueError, match=r"the (context|question) is ''; give a text"):
+        with pytest.raises(ValueError, match=r"the (context|question) is ''; give a text that is not empty"):
             pipe(wrong)
-    with pytest.raises(ValueError, match="1 questions came with 2 contexts"):
+    with pytest.raises(
+        ValueError, match="there are 1 questions and 2 contexts; give one context, or one for each question"
+    ):
         pipe(question=["who?"], context=["a", "b"])
 
 
-def test_an_answer_starts_inside_a_word_only_if_it_may(pipe_of) -> None:
+def test_an_answer_starts_inside_a_word_only_without_align_to_words(pipe_of) -> None:
     pipe = pipe_of("eelbert-tiny", "question-answering")
     place = pipe.tokenizer("who", "the foxes").tokens().index("fox")
     for align, answer in ((True, "foxes"), (False, "fox")):
-        answering(pipe, place, place)
+        predict_answer(pipe, place, place)
         assert pipe(question="who", context="the foxes", align_to_words=align)["answer"] == answer
 
 
 def test_every_task_works_without_the_package(folder_of, pipe_of, tmp_path) -> None:
     calls = []
     for name in ("eelbert-word-tiny", "eelbert-tiny"):
-        asked = {"question": "who?", "context": TEXT}
-        for task, given, options in (
+        for task, inputs, options in (
             ("text-classification", TEXT, {}),
             ("zero-shot-classification", TEXT, {"candidate_labels": ["sport", "music"]}),
             ("feature-extraction", TEXT, {}),
             ("token-classification", TEXT, {"ignore_labels": []}),
             ("ner", TEXT, {"aggregation_strategy": "first", "ignore_labels": []}),
             ("fill-mask", "the [MASK] fox", {}),
-            ("question-answering", asked, {}),
+            ("question-answering", {"question": "who?", "context": TEXT}, {}),
         ):
-            calls.append((name, task, given, options))
+            calls.append((name, task, inputs, options))
     (tmp_path / "calls.json").write_text(
         json.dumps([[task, folder_of(name, task), *rest] for name, task, *rest in calls])
     )
@@ -320,22 +325,22 @@ def test_every_task_works_without_the_package(folder_of, pipe_of, tmp_path) -> N
         cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
-    for (name, task, given, options), found in zip(
+    for (name, task, inputs, options), result in zip(
         calls, json.loads((tmp_path / "results.json").read_text()), strict=True
     ):
-        expected = json.loads(json.dumps(pipe_of(name, task)(given, **options), default=float))
-        assert _rounded(found) == _rounded(expected), (name, task)
+        expected = json.loads(json.dumps(pipe_of(name, task)(inputs, **options), default=float))
+        assert _rounded(result) == _rounded(expected), (name, task)
 
 
-def test_an_adapters_folder_is_a_model_too(pipe_of, tmp_path) -> None:
+def test_the_folder_of_an_adapter_loads_as_a_model(pipe_of, tmp_path) -> None:
     peft = pytest.importorskip("peft")
     pipe = pipe_of("eelbert-word-tiny", "ner", aggregation_strategy="first", ignore_labels=[])
     lora = peft.LoraConfig(target_modules=["query", "value"], task_type="TOKEN_CLS", init_lora_weights=False)
     adapted = peft.get_peft_model(pipe.model, lora).eval()
     adapted.save_pretrained(tmp_path)
     pipe.tokenizer.save_pretrained(tmp_path)
-    labelled = {"aggregation_strategy": "first", "ignore_labels": []}
-    again = pipeline("ner", model=str(tmp_path), trust_remote_code=True, device="cpu", **labelled)
+    options = {"aggregation_strategy": "first", "ignore_labels": []}
+    again = pipeline("ner", model=str(tmp_path), trust_remote_code=True, device="cpu", **options)
     with torch.no_grad():
         expected = adapted(**again.tokenizer(TEXT, return_tensors="pt")).logits
         assert torch.allclose(outputs(again, TEXT).logits, expected, atol=1e-5)
@@ -345,11 +350,13 @@ def test_an_adapters_folder_is_a_model_too(pipe_of, tmp_path) -> None:
 PAGE = Path(vocabless.__file__).resolve().parent.parent / "docs" / "pipelines.md"
 
 
-@pytest.mark.skipif(not PAGE.is_file(), reason="the package without its documentation")
+@pytest.mark.skipif(not PAGE.is_file(), reason="no documentation beside the package")
 @pytest.mark.parametrize(
     ("section", "needs"), [("Pipelines", None), ("sentence-transformers", "sentence_transformers"), ("PEFT", "peft")]
 )
-def test_what_the_page_shows_runs(section: str, needs: str | None, folder_of, tmp_path, monkeypatch) -> None:
+def test_the_examples_of_the_documentation_run(
+    section: str, needs: str | None, folder_of, tmp_path, monkeypatch
+) -> None:
     if needs:
         pytest.importorskip(needs)
     (tmp_path / "runs").mkdir()
@@ -365,14 +372,14 @@ def test_what_the_page_shows_runs(section: str, needs: str | None, folder_of, tm
     exec("\n".join(blocks), {})
 
 
-def test_a_pipeline_that_was_used_can_be_saved(pipe_of, tmp_path) -> None:
+def test_a_pipeline_can_be_saved_after_use(pipe_of, tmp_path) -> None:
     pipe = pipe_of("eelbert-word-tiny", "fill-mask")
-    before = pipe("the [MASK] fox")
+    expected = pipe("the [MASK] fox")
     pipe.model.save_pretrained(tmp_path)
     pipe.tokenizer.save_pretrained(tmp_path)
     assert json.loads(Path(tmp_path, "config.json").read_text())["custom_pipelines"].keys() >= {"fill-mask", "ner"}
     again = pipeline("fill-mask", model=str(tmp_path), trust_remote_code=True, device="cpu")
-    assert _rounded(again("the [MASK] fox")) == _rounded(before)
+    assert _rounded(again("the [MASK] fox")) == _rounded(expected)
 
 
 def _rounded(value):

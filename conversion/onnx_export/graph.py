@@ -146,7 +146,7 @@ def embed_distinct(front_end: Ngram, blocks: Tensor) -> Tensor:
         front_end: a front end without parameters.
         blocks: (…, K) int64.
     """
-    units, inverse = front_end.spelled(blocks).flatten(0, -2).unique(dim=0, return_inverse=True)
+    units, inverse = front_end.spell_special_tokens(blocks).flatten(0, -2).unique(dim=0, return_inverse=True)
     min_length, block_size = front_end.ngram_sizes, front_end.block_size
     if not isinstance(front_end, Random) and min_length <= block_size:
         longest = (units.amax(dim=0) > 0).sum().clamp(min=min_length).item()

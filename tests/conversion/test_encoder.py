@@ -94,7 +94,7 @@ def test_a_checkpoint_that_lacks_tensors_is_refused(stock_folder, tmp_path: Path
 
 @pytest.mark.parametrize(("message", "kind", "options"), [
     ("unknown variant 'eelbert-word-tinny'", "bert", ["--variant", "eelbert-word-tinny"]),
-    ("is no encoder that takes inputs_embeds", "t5", ["--variant", "eelbert-word-tiny"]),
+    ("is not an encoder that accepts inputs_embeds", "t5", ["--variant", "eelbert-word-tiny"]),
     ("has no parameters", "bert", ["--variant", "eelbert-word-tiny", "--distill", "TEXT"]),
     ("--max_steps is 0", "bert", ["--variant", "eelbert-word-tiny", "--distill", "TEXT", "--max_steps", "0"]),
     ("--max_seq_length is 2", "bert", ["--variant", "eelbert-word-tiny", "--distill", "TEXT", "--max_seq_length", "2"]),

@@ -1,4 +1,4 @@
-"""The heads: what they compute, what they refuse, and how they get on with the tools around them."""
+"""The heads: losses and gradients, errors, and use with Trainer, PEFT, torch.compile and torch.export."""
 
 import inspect
 
@@ -10,7 +10,7 @@ from transformers import AutoModelForSequenceClassification
 
 from vocabless.modeling import modeling_vocabless
 from vocabless.modeling.configuration_vocabless import AUTO_MAP, VocablessConfig
-from vocabless.modeling.front_ends import FrontEnd
+from vocabless.modeling.front_ends import FRONT_ENDS, FrontEnd
 from vocabless.modeling.modeling_vocabless import (
     VocablessForMaskedLM,
     VocablessForMultipleChoice,
@@ -22,7 +22,6 @@ from vocabless.modeling.modeling_vocabless import (
 )
 
 B, S, K = 4, 9, 12
-FRONT_ENDS = ["bucket", "pool", "add", "projection", "linear", "ngram", "random", "elementwise"]
 
 
 @pytest.fixture
@@ -36,23 +35,25 @@ def blocks(config, blocks_of) -> torch.Tensor:
 
 
 def labels_with_gaps(classes: int) -> torch.Tensor:
-    """(B, S): 1, 3, 5 and 8 labels in the four rows, −100 elsewhere."""
+    """(B, S): 1, 3, 5 and 8 labels in the four texts, −100 elsewhere."""
     labels = torch.arange(B * S).view(B, S) % classes
-    for row, count in enumerate((1, 3, 5, 8)):
-        labels[row, count:] = -100
+    for text, count in enumerate((1, 3, 5, 8)):
+        labels[text, count:] = -100
     return labels
 
 
-def assert_every_parameter_learns(model: nn.Module, but: tuple[str, ...] = ()) -> None:
+def assert_every_parameter_learns(model: nn.Module) -> None:
+    """Each parameter has a finite gradient that is not zero."""
     for name, parameter in model.named_parameters():
-        if not name.endswith(but or "\0"):
-            assert parameter.grad is not None and parameter.grad.isfinite().all(), name
+        assert parameter.grad is not None and parameter.grad.isfinite().all(), name
+        if not name.endswith("key.bias"):  # attention does not depend on it: its gradient is rounding error
+            assert parameter.grad.abs().sum() > 0, name
 
 
 # ---- heads ---------------------------------------------------------------------------------------------------------
 
 
-def test_one_label_is_learnt_by_cross_entropy(config, blocks) -> None:
+def test_single_label_loss_is_cross_entropy(config, blocks) -> None:
     model = VocablessForSequenceClassification(config)
     labels = torch.tensor([0, 2, 1, 1])
     output = model(blocks, labels=labels)
@@ -62,14 +63,14 @@ def test_one_label_is_learnt_by_cross_entropy(config, blocks) -> None:
     assert_every_parameter_learns(model)
 
 
-def test_many_labels_are_learnt_by_binary_cross_entropy(config, blocks) -> None:
+def test_multi_label_loss_is_binary_cross_entropy(config, blocks) -> None:
     config.problem_type = "multi_label_classification"
     labels = torch.tensor([[1.0, 0, 1], [0, 0, 0], [1, 1, 1], [0, 1, 0]])
     output = VocablessForSequenceClassification(config)(blocks, labels=labels)
     assert output.loss.item() == pytest.approx(F.binary_cross_entropy_with_logits(output.logits, labels).item())
 
 
-def test_a_number_is_learnt_by_squared_error(config_of, blocks) -> None:
+def test_regression_loss_is_squared_error(config_of, blocks) -> None:
     labels = torch.tensor([0.5, 4.0, 2.0, -1.0])
     output = VocablessForSequenceClassification(config_of(num_labels=1))(blocks, labels=labels)
     assert output.logits.shape == (B, 1)
@@ -77,7 +78,7 @@ def test_a_number_is_learnt_by_squared_error(config_of, blocks) -> None:
 
 
 @pytest.mark.parametrize("head", [VocablessForTokenClassification, VocablessForPreTraining, VocablessForMaskedLM])
-def test_token_heads_learn_the_mean_over_labelled_tokens(head, config, blocks) -> None:
+def test_loss_of_token_heads_is_the_mean_over_labelled_tokens(head, config, blocks) -> None:
     model = head(config)
     classes = {VocablessForMaskedLM: 19}.get(head, 3)
     labels = labels_with_gaps(classes)
@@ -97,10 +98,11 @@ def test_a_batch_without_labels_has_loss_zero(head, sparse: bool, config, blocks
     loss = model(blocks, labels=torch.full((B, S), -100)).loss
     assert loss.item() == 0
     loss.backward()
-    assert_every_parameter_learns(model)
+    for name, parameter in model.named_parameters():  # distributed training waits for a gradient of each
+        assert parameter.grad is not None and parameter.grad.abs().sum() == 0, name
 
 
-def test_sparse_prediction_changes_no_loss_and_no_gradient(config, blocks) -> None:
+def test_sparse_prediction_has_the_same_loss_and_gradients(config, blocks) -> None:
     model = VocablessForMaskedLM(config)
     labels = labels_with_gaps(19)
     losses, gradients = [], []
@@ -117,7 +119,7 @@ def test_sparse_prediction_changes_no_loss_and_no_gradient(config, blocks) -> No
     assert model(blocks).logits.shape == (B, S, 19)
 
 
-def test_question_answering_learns_both_ends(config, blocks) -> None:
+def test_question_answering_loss_is_the_mean_over_both_ends(config, blocks) -> None:
     model = VocablessForQuestionAnswering(config)
     start, end = torch.tensor([0, 3, 2, 99]), torch.tensor([1, 3, 8, 99])
     output = model(blocks, start_positions=start, end_positions=end)
@@ -131,7 +133,7 @@ def test_question_answering_learns_both_ends(config, blocks) -> None:
     assert_every_parameter_learns(model)
 
 
-def test_multiple_choice_scores_each_choice_on_its_own(config, blocks_of) -> None:
+def test_multiple_choice_scores_each_choice_independently(config, blocks_of) -> None:
     model = VocablessForMultipleChoice(config).eval()
     blocks, mask = blocks_of(config, 2, 5, S), torch.ones(2, 5, S, dtype=torch.int64)
     mask[1, :, 6:] = 0
@@ -150,18 +152,18 @@ def test_every_front_end_trains(front_end: str, config_of, blocks_of) -> None:
     model = VocablessForTokenClassification(config_of("bert", front_end))
     blocks, labels = blocks_of(model.config, B, S), torch.randint(2, (B, S))
     labels[:, [0, -1]] = -100
-    optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+    optimizer = torch.optim.Adam(model.parameters(), 3e-3)  # with 1e-2, hashes of random bytes are learned unreliably
     losses = []
-    for _ in range(40):
+    for _ in range(100):
         loss = model(blocks, labels=labels).loss
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
         losses.append(loss.item())
-    assert losses[-1] < 0.5 * losses[0]
+    assert losses[-1] < 0.1 * losses[0]
 
 
-def test_the_map_of_auto_classes_names_what_exists() -> None:
+def test_the_map_of_auto_classes_names_existing_classes() -> None:
     for auto_class, path in AUTO_MAP.items():
         module, name = path.split(".")
         if module == "modeling_vocabless":
@@ -173,16 +175,16 @@ def test_the_map_of_auto_classes_names_what_exists() -> None:
 # ---- gradient accumulation -----------------------------------------------------------------------------------------
 
 
-def step_of_trainer(model: nn.Module, rows: list[dict], folder, batch: int) -> list[torch.Tensor]:
-    """Returns the weights after one step of SGD over all rows, `batch` at a time."""
+def train_one_step(model: nn.Module, examples: list[dict], folder, batch: int) -> list[torch.Tensor]:
+    """Returns the weights after one step of SGD over all examples, `batch` at a time."""
     from transformers import Trainer, TrainingArguments, default_data_collator
 
     arguments = TrainingArguments(
-        output_dir=str(folder), per_device_train_batch_size=batch, gradient_accumulation_steps=len(rows) // batch,
+        output_dir=str(folder), per_device_train_batch_size=batch, gradient_accumulation_steps=len(examples) // batch,
         max_steps=1, learning_rate=0.1, lr_scheduler_type="constant", optim="sgd", max_grad_norm=0.0, report_to=[],
         save_strategy="no", use_cpu=True, disable_tqdm=True,
     )  # fmt: skip
-    Trainer(model=model, args=arguments, train_dataset=rows, data_collator=default_data_collator).train()
+    Trainer(model=model, args=arguments, train_dataset=examples, data_collator=default_data_collator).train()
     return [parameter.detach().clone() for parameter in model.parameters()]
 
 
@@ -206,18 +208,18 @@ def test_gradient_accumulation_equals_one_large_batch(head, config_of, blocks_of
         labels = {"labels": labels_with_gaps(3)}
     if head is VocablessForQuestionAnswering:
         labels = {"start_positions": torch.arange(B), "end_positions": torch.arange(B) + 2}
-    rows = [{"input_ids": blocks[row], **{name: value[row] for name, value in labels.items()}} for row in range(B)]
+    examples = [{"input_ids": blocks[i], **{name: value[i] for name, value in labels.items()}} for i in range(B)]
 
     one, many = head(config), head(config)
     many.load_state_dict(one.state_dict())
-    before = [parameter.detach().clone() for parameter in one.parameters()]
-    whole, accumulated = step_of_trainer(one, rows, tmp_path, B), step_of_trainer(many, rows, tmp_path, 1)
-    assert any(not torch.equal(a, b) for a, b in zip(before, whole, strict=True))
+    initial = [parameter.detach().clone() for parameter in one.parameters()]
+    whole, accumulated = train_one_step(one, examples, tmp_path, B), train_one_step(many, examples, tmp_path, 1)
+    assert any(not torch.equal(a, b) for a, b in zip(initial, whole, strict=True))
     for expected, got in zip(whole, accumulated, strict=True):
         assert torch.allclose(expected, got, atol=1e-6)
 
 
-# ---- refusals ------------------------------------------------------------------------------------------------------
+# ---- inputs and configurations -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -226,23 +228,23 @@ def test_gradient_accumulation_equals_one_large_batch(head, config_of, blocks_of
         (lambda x: x[0], rf"shape \({S}, {K}\); blocks have shape \(batch, seq, {K}\): use the tokenizer"),
         (lambda x: x[..., :-1], rf"shape \({B}, {S}, {K - 1}\); blocks have shape \(batch, seq, {K}\)"),
         (lambda x: x.unsqueeze(0), r"blocks have shape \(batch, seq, 12\)"),
-        (lambda x: x.float(), r"is torch\.float32; blocks are integers 0–260, embeddings go in as inputs_embeds"),
-        (lambda x: x + 250, r"has the value \d+; elements of a block are 0–260: use the tokenizer"),
-        (lambda x: x - 3, r"has the value -3; elements of a block are 0–260"),
+        (lambda x: x.float(), r"is torch\.float32; blocks are integers 0–260, pass embeddings as inputs_embeds"),
+        (lambda x: x + 250, r"contains (26[1-9]|[3-5]\d\d); elements of a block are 0–260: use the tokenizer"),
+        (lambda x: x - 3, r"contains -3; elements of a block are 0–260"),
     ],
 )
-def test_what_is_no_blocks_is_refused(change, message: str, config, blocks) -> None:
+def test_inputs_that_are_not_blocks_are_refused(change, message: str, config, blocks) -> None:
     with pytest.raises(ValueError, match=message) as error:
         VocablessModel(config)(change(blocks))
     assert "\n" not in str(error.value)
 
 
-def test_either_blocks_or_embeddings_go_in(config, blocks) -> None:
+def test_a_model_takes_either_blocks_or_embeddings(config, blocks) -> None:
     model = VocablessModel(config).eval()
     embeddings = model.front_end(blocks)
     assert torch.equal(model(blocks).last_hidden_state, model(inputs_embeds=embeddings).last_hidden_state)
     for both in ({}, {"input_ids": blocks, "inputs_embeds": embeddings}):
-        with pytest.raises(ValueError, match=r"give either input_ids, .*or inputs_embeds"):
+        with pytest.raises(ValueError, match=r"give either input_ids, .*or inputs_embeds, not both"):
             model(**both)
 
 
@@ -253,7 +255,7 @@ def test_blocks_of_any_integer_type_are_read(dtype: torch.dtype, config, blocks)
 
 
 def test_multiple_choice_refuses_single_texts(config, blocks) -> None:
-    with pytest.raises(ValueError, match=r"shape \(4, 9, 12\); multiple choice takes \(batch, choices, seq, K\)"):
+    with pytest.raises(ValueError, match=r"shape \(4, 9, 12\); multiple choice needs \(batch, choices, seq, K\)"):
         VocablessForMultipleChoice(config)(blocks)
 
 
@@ -261,14 +263,14 @@ def test_multiple_choice_refuses_single_texts(config, blocks) -> None:
     ("options", "message"),
     [
         ({"front_end": "hash"}, r"unknown front_end 'hash'; choose one of bucket, pool"),
-        ({"front_end_options": {"bits": 1}}, r"'ngram' knows no option 'bits'; it takes ngram_sizes, seed"),
+        ({"front_end_options": {"bits": 1}}, r"'ngram' has no option 'bits'; its options are ngram_sizes, seed"),
         ({"front_end_options": [1]}, r"front_end_options is \[1\]; give a dict"),
-        ({"block_size": 0}, r"block_size is 0; it must be a whole number of at least 1"),
+        ({"block_size": 0}, r"block_size is 0; give an integer of at least 1"),
         ({"block_size": "16"}, r"block_size is '16'"),
         ({"encoder_config": {"hidden_size": 8}}, r"keys \['hidden_size'\] but no model_type; add one"),
         (
             {"front_end": "elementwise", "front_end_options": {}, "block_size": 8},
-            r"each of the 8 elements .* a head .* has 4 attention heads; make num_attention_heads",
+            r"one attention head for each of the 8 elements .* has 4 attention heads; make num_attention_heads",
         ),
         ({"front_end": "elementwise", "front_end_options": {}, "block_size": 5}, r"5 does not divide .* width 32"),
     ],
@@ -288,25 +290,25 @@ def test_elementwise_refuses_more_tokens_than_it_has_focus_positions(config_of, 
 
 
 @pytest.mark.parametrize("name", [path.split(".")[1] for path in AUTO_MAP.values() if "modeling" in path])
-def test_arguments_are_named_as_trainers_and_exporters_look_for_them(name: str) -> None:
+def test_arguments_have_the_names_and_the_order_of_the_stock_models(name: str) -> None:
     arguments = list(inspect.signature(getattr(modeling_vocabless, name).forward).parameters)
     stock = ["self", "input_ids", "attention_mask", "token_type_ids", "position_ids", "inputs_embeds"]
     assert arguments[:6] == stock
 
 
-def test_masks_given_by_place_are_masks(config, blocks) -> None:
+def test_a_positional_mask_is_a_mask(config, blocks) -> None:
     model, mask = VocablessForSequenceClassification(config).eval(), torch.ones(B, S, dtype=torch.int64)
     mask[:, 6:] = 0
-    by_place = model(blocks, mask).logits
-    assert torch.equal(by_place, model(blocks, attention_mask=mask).logits)
-    assert not torch.equal(by_place, model(blocks).logits)
+    positional = model(blocks, mask).logits
+    assert torch.equal(positional, model(blocks, attention_mask=mask).logits)
+    assert not torch.equal(positional, model(blocks).logits)
 
 
-# ---- the tools around a model --------------------------------------------------------------------------------------
+# ---- library features ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("head", [VocablessModel, VocablessForSequenceClassification, VocablessForMaskedLM])
-def test_a_tuple_comes_out_when_asked_for(head, config, blocks) -> None:
+def test_return_dict_false_returns_a_tuple(head, config, blocks) -> None:
     model = head(config).eval()
     expected = model(blocks)[0]
     assert torch.equal(model(blocks, return_dict=False)[0], expected)
@@ -316,38 +318,41 @@ def test_a_tuple_comes_out_when_asked_for(head, config, blocks) -> None:
     assert torch.equal(model(blocks)[0], expected)
 
 
-def test_the_front_end_stands_for_the_word_table(config, blocks) -> None:
+def test_the_front_end_takes_the_place_of_the_word_table(config, blocks) -> None:
     model = VocablessForMaskedLM(config)
     assert isinstance(model.get_input_embeddings(), FrontEnd)
     assert model.get_output_embeddings() is model.decoder
-    before = {name: value.clone() for name, value in model.state_dict().items()}
+    state = {name: value.clone() for name, value in model.state_dict().items()}
     assert model.resize_token_embeddings(1000) is model.get_input_embeddings()
-    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert model.state_dict().keys() == state.keys()
+    assert all(torch.equal(value, state[name]) for name, value in model.state_dict().items())
 
-    seen = []
-    handle = model.get_input_embeddings().register_forward_hook(lambda module, given, output: seen.append(output.shape))
+    shapes = []
+    handle = model.get_input_embeddings().register_forward_hook(
+        lambda module, inputs, output: shapes.append(output.shape)
+    )
     model(blocks)
     handle.remove()
-    assert seen == [(B, S, 32)]
+    assert shapes == [(B, S, 32)]
     other = VocablessModel(config).front_end
     model.set_input_embeddings(other)
     assert model.vocabless.front_end is other
 
 
-def test_a_hook_that_adds_noise_to_the_embeddings_as_neftune_does_moves_the_output(config_of, blocks_of) -> None:
+def test_a_hook_that_adds_noise_to_the_embeddings_like_neftune_changes_the_output(config_of, blocks_of) -> None:
     model = VocablessModel(config_of("bert", "add")).train()
     blocks = blocks_of(model.config, B, S)
-    quiet = model(blocks).last_hidden_state
+    without_noise = model(blocks).last_hidden_state
 
-    def add_noise(module: nn.Module, given: tuple, output: torch.Tensor) -> torch.Tensor:
+    def add_noise(module: nn.Module, inputs: tuple, output: torch.Tensor) -> torch.Tensor:
         limit = 5.0 / (output.size(1) * output.size(2)) ** 0.5
         return output + torch.zeros_like(output).uniform_(-limit, limit)
 
     model.get_input_embeddings().register_forward_hook(add_noise)
-    assert not torch.allclose(model(blocks).last_hidden_state, quiet, atol=1e-3)
+    assert not torch.allclose(model(blocks).last_hidden_state, without_noise, atol=1e-3)
 
 
-@pytest.mark.parametrize("front_end", ["ngram", "add"])
+@pytest.mark.parametrize("front_end", FRONT_ENDS)
 def test_inputs_can_require_gradients(front_end: str, config_of, blocks_of) -> None:
     model = VocablessForSequenceClassification(config_of("bert", front_end))
     model.requires_grad_(False)
@@ -356,7 +361,7 @@ def test_inputs_can_require_gradients(front_end: str, config_of, blocks_of) -> N
 
 
 @pytest.mark.parametrize("front_end", FRONT_ENDS)
-def test_saving_and_loading_keeps_every_bit(front_end: str, config_of, blocks_of, tmp_path) -> None:
+def test_a_saved_model_loads_bit_for_bit(front_end: str, config_of, blocks_of, tmp_path) -> None:
     model = VocablessForMaskedLM(config_of("roberta", front_end)).eval()
     blocks = blocks_of(model.config, B, S)
     model.save_pretrained(tmp_path)
@@ -368,17 +373,34 @@ def test_saving_and_loading_keeps_every_bit(front_end: str, config_of, blocks_of
     assert torch.equal(again(blocks).logits, model(blocks).logits)
 
 
-def test_loading_in_bfloat16_leaves_hash_buffers_as_they_are(config, blocks, tmp_path) -> None:
-    VocablessModel(config).save_pretrained(tmp_path)
+@pytest.mark.parametrize("front_end", FRONT_ENDS)
+def test_loading_in_bfloat16_keeps_integer_buffers(front_end: str, config_of, blocks_of, tmp_path) -> None:
+    exact = VocablessModel(config_of("bert", front_end)).eval()
+    exact.save_pretrained(tmp_path)
     model = VocablessModel.from_pretrained(tmp_path, dtype=torch.bfloat16)
-    assert model.front_end.seeds.dtype == torch.int64
+    buffers = dict(exact.front_end.named_buffers())
+    for name, buffer in model.front_end.named_buffers():
+        assert buffer.dtype == buffers[name].dtype and torch.equal(buffer, buffers[name]), name
     assert {parameter.dtype for parameter in model.parameters()} == {torch.bfloat16}
-    assert model(blocks).last_hidden_state.dtype == torch.bfloat16
+    blocks = blocks_of(model.config, B, S)
+    output = model(blocks).last_hidden_state
+    assert output.dtype == torch.bfloat16
+    assert torch.allclose(output.float(), exact(blocks).last_hidden_state, atol=0.1)
+
+
+@pytest.mark.parametrize("front_end", FRONT_ENDS)
+def test_padding_does_not_change_the_other_tokens(front_end: str, config_of, blocks_of) -> None:
+    model = VocablessModel(config_of("bert", front_end)).eval()
+    blocks = blocks_of(model.config, B, S)
+    padded, mask = F.pad(blocks, (0, 0, 0, 5)), F.pad(torch.ones(B, S, dtype=torch.int64), (0, 5))
+    expected = model(blocks).last_hidden_state
+    assert torch.allclose(model(padded, attention_mask=mask).last_hidden_state[:, :S], expected, atol=1e-5)
+    assert not torch.allclose(model(padded).last_hidden_state[:, :S], expected, atol=1e-5)
 
 
 @pytest.mark.parametrize(
     ("encoder", "front_end"),
-    [("roberta", "projection"), ("bert", "ngram"), ("bert", "elementwise"), ("bert", "bucket")],
+    [("roberta", "projection"), ("bert", "ngram"), ("bert", "elementwise")],
 )
 def test_the_compiled_model_agrees(encoder: str, front_end: str, config_of, blocks_of) -> None:
     model = VocablessForSequenceClassification(config_of(encoder, front_end)).eval()
@@ -392,7 +414,7 @@ def test_the_compiled_model_agrees(encoder: str, front_end: str, config_of, bloc
             assert torch.allclose(compiled(blocks, attention_mask=mask).logits, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("front_end", ["ngram", "projection", "elementwise"])
+@pytest.mark.parametrize("front_end", FRONT_ENDS)
 def test_the_exported_model_agrees_at_every_batch_and_length(front_end: str, config_of, blocks_of) -> None:
     model = VocablessForSequenceClassification(config_of("bert", front_end)).eval()
     batch, seq = torch.export.Dim("batch", max=64), torch.export.Dim("seq", min=2, max=model.vocabless.max_tokens)
@@ -426,11 +448,11 @@ def test_adapters_train_save_and_load(front_end: str, config_of, blocks_of, tmp_
     fresh.load_state_dict(weights)
     loaded = peft.PeftModel.from_pretrained(fresh, tmp_path).eval()
     with torch.no_grad():
-        before = fresh.vocabless(blocks).last_hidden_state
+        adapted = fresh.vocabless(blocks).last_hidden_state
         with loaded.disable_adapter():
-            without = fresh.vocabless(blocks).last_hidden_state
+            original = fresh.vocabless(blocks).last_hidden_state
         assert torch.allclose(loaded(input_ids=blocks).logits, model.eval()(input_ids=blocks).logits, atol=1e-6)
-    assert not torch.allclose(before, without, atol=1e-6)
+    assert not torch.allclose(adapted, original, atol=1e-6)
 
 
 @pytest.mark.parametrize("targets", [["query", "value"], "all-linear"])

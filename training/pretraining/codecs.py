@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from vocabless.tokenization.block_coders import CLS, MASK, NUM_SPECIAL, SEP, Bytes, Integers
+from vocabless.tokenization.block_coders import CLS, MASK, SEP, Bytes, Integers, special_blocks
 from vocabless.tokenization.splitters import SubwordSplitter, Unit, WhitespaceSplitter, WordSplitter
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.pretraining.fragments import Fragments, find_fragments, join_ranges
@@ -182,8 +182,7 @@ def build_codec(tokenizer: PreTrainedTokenizerBase, needs_targets: bool) -> Code
 
 def special_block(special_id: int, block_size: int) -> Integers:
     """Returns the block [id, 0, …, 0] of a special token, (block_size,)."""
-    assert special_id < NUM_SPECIAL
-    return np.array([special_id] + [0] * (block_size - 1), dtype=np.int64)
+    return special_blocks(block_size)[special_id].astype(np.int64)
 
 
 def _all_sentences(texts: Sequence[str]) -> list[str]:
