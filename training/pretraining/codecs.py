@@ -182,7 +182,8 @@ def build_codec(tokenizer: PreTrainedTokenizerBase, needs_targets: bool) -> Code
 
 def special_block(special_id: int, block_size: int) -> Integers:
     """Returns the block [id, 0, …, 0] of a special token, (block_size,)."""
-    return special_blocks(block_size)[special_id].astype(np.int64)
+    block: Integers = special_blocks(block_size)[special_id].astype(np.int64)
+    return block
 
 
 def _all_sentences(texts: Sequence[str]) -> list[str]:
