@@ -49,12 +49,16 @@ class UnitCache:
         elements = np.ascontiguousarray(blocks.numpy().astype(np.int16))
         keys = elements.view(f"V{2 * elements.shape[-1]}").ravel().tolist()
         with _LOCK:
-            indices = np.fromiter(map(self._index.__getitem__, keys), np.intp, len(keys))
-            if self._index.new_blocks:
-                self._add_new_blocks(elements.shape[-1], embed)
-            embeddings = self._table.take(indices, axis=0)
-            if self._table.nbytes > MAX_CACHED_BYTES:
+            try:
+                indices = np.fromiter(map(self._index.__getitem__, keys), np.intp, len(keys))
+                if self._index.new_blocks:
+                    self._add_new_blocks(elements.shape[-1], embed)
+                embeddings = self._table.take(indices, axis=0)
+                if self._table.nbytes > MAX_CACHED_BYTES:
+                    self._clear()
+            except BaseException:  # Ctrl-C between two changes: a half-made entry would be wrong for ever
                 self._clear()
+                raise
         return torch.from_numpy(embeddings).unflatten(0, blocks.shape[:-1])
 
     def _clear(self) -> None:

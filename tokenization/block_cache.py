@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
-from itertools import chain, islice
+from itertools import chain, count, islice
 from threading import Lock
 from typing import Any
 
@@ -50,12 +50,16 @@ class BlockCache:
         """Returns the indices of each text's units in a table, and the table, (entries, width)."""
         batch = None if self._splitter.splits_at_spaces else self._splitter.units_of_batch(texts)
         with _LOCK:
-            if batch is None:
-                find = self._indices_of.__getitem__
-                indices = [list(chain.from_iterable(map(find, text.split()))) for text in texts]
-            else:
-                indices = [list(map(self._index_of.__getitem__, units)) for units in batch]
-            return indices, self._updated_table()
+            try:
+                if batch is None:
+                    find = self._indices_of.__getitem__
+                    indices = [list(chain.from_iterable(map(find, text.split()))) for text in texts]
+                else:
+                    indices = [list(map(self._index_of.__getitem__, units)) for units in batch]
+                return indices, self._updated_table()
+            except BaseException:  # Ctrl-C between two changes: a half-made entry would be wrong for ever
+                self._clear()
+                raise
 
     def look_up_words(self, texts: Sequence[Sequence[str]]) -> tuple[list[list[int]], Table]:
         """Returns the same as `look_up`, for texts that are given as lists of words."""
@@ -66,7 +70,11 @@ class BlockCache:
     def look_up_units(self, units: Sequence[Unit]) -> tuple[list[int], Table]:
         """Returns the indices of `units` in a table, and the table, (entries, width)."""
         with _LOCK:
-            return list(map(self._index_of.__getitem__, units)), self._updated_table()
+            try:
+                return list(map(self._index_of.__getitem__, units)), self._updated_table()
+            except BaseException:  # see `look_up`
+                self._clear()
+                raise
 
     def _clear(self) -> None:
         self._table, self._used = self._first_entries, len(self._first_entries)
@@ -104,12 +112,12 @@ class _UnitIndex(dict[Unit, int]):
 
     def __init__(self, first: int) -> None:
         super().__init__()
-        self._first = first
         self.new_units: list[Unit] = []
+        self._next_index, self._add_new = count(first).__next__, self.new_units.append
 
     def __missing__(self, unit: Unit) -> int:
-        self.new_units.append(unit)
-        index = self[unit] = self._first + len(self)
+        self._add_new(unit)
+        index = self[unit] = self._next_index()
         return index
 
 

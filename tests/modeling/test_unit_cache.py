@@ -95,3 +95,18 @@ def test_the_environment_variable_limits_it(mib, kept):
         [sys.executable, "-c", code], capture_output=True, check=True, text=True, env=environment, timeout=120
     )
     assert (int(done.stdout) > 0) == kept
+
+
+def test_an_interrupted_call_leaves_no_wrong_entry(tokenizer, front_end, monkeypatch):
+    front_end(blocks_of(tokenizer, BATCHES[0]))
+    blocks = blocks_of(tokenizer, BATCHES[1])
+
+    class Interrupted(list):
+        def append(self, block):
+            super().append(block)
+            raise KeyboardInterrupt
+
+    front_end._cache._index.new_blocks = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        front_end(blocks)
+    assert torch.equal(front_end(blocks), without_cache(front_end, blocks))

@@ -156,3 +156,21 @@ def test_cached_units_change_neither_the_pickle_nor_the_fingerprint():
     tokenizer(["some words"])
     tokenizer.raw_blocks(["more words"])
     assert (pickle.dumps(tokenizer), Hasher.hash(tokenizer)) == before
+
+
+@pytest.mark.parametrize("step", ["_add_new", "_next_index"])
+@pytest.mark.parametrize("look_up", ["look_up", "look_up_units"])
+def test_an_interrupted_call_leaves_no_wrong_entry(step, look_up):
+    cache = VocablessTokenizer(coder="utf8")._cache
+    cache.look_up_units(["a", "b"])
+    real = getattr(cache._index_of, step)
+
+    def interrupted(*args):
+        real(*args)
+        raise KeyboardInterrupt
+
+    setattr(cache._index_of, step, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        getattr(cache, look_up)(["c"])
+    indices, table = cache.look_up_units(["d", "a", "c", "b"])
+    assert table[indices][:, 0].tolist() == [byte + 5 for byte in b"dacb"]

@@ -5,7 +5,7 @@ four bytes, its id. For the objectives both are blocks: a stock token is a block
 """
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, Protocol
 
 import numpy as np
@@ -79,24 +79,30 @@ class BlockCodec:
         except UnicodeEncodeError:  # a lone surrogate
             return self.tokenizer.raw_blocks(_all_sentences(texts))
 
-        # Blocks of the distinct fragments' units, and where each fragment's blocks stand.
-        units = self._units_of_distinct(fragments)
-        blocks = self.tokenizer.raw_units(list(chain.from_iterable(units)))
-        num_units = np.fromiter(map(len, units), np.int64, len(units))
-        first_unit = np.cumsum(num_units) - num_units
+        units, first_unit, num_units = self._distinct_units(fragments)
+        blocks = self.tokenizer.raw_units(units)
+        # Copy the blocks of each distinct fragment to every place where it occurs.
+        places, ends = join_ranges(first_unit[fragments.indices], num_units[fragments.indices])
+        sentence_lengths = np.diff(ends[fragments.ends_sentence], prepend=0)
+        return blocks.take(places, axis=0), sentence_lengths.tolist()
 
-        # Copy them to every place where a fragment occurs.
-        num_units, first_unit = num_units[fragments.indices], first_unit[fragments.indices]
-        sentence_ends = np.cumsum(num_units)[fragments.ends_sentence]
-        return blocks.take(join_ranges(first_unit, num_units), axis=0), np.diff(sentence_ends, prepend=0).tolist()
+    def _distinct_units(self, fragments: Fragments) -> tuple[list[Unit], Integers, Integers]:
+        """Returns the units of the distinct fragments, and for each fragment its first unit's index and its length.
 
-    def _units_of_distinct(self, fragments: Fragments) -> list[Sequence[Unit]]:
-        """Returns the units of each distinct fragment. Most fragments are one unit and need no splitter."""
+        Most fragments are one unit and need no splitter. Their units come first, those of all others behind them.
+        """
         splitter = self.tokenizer.unit_splitter
-        if not isinstance(splitter, WordSplitter | WhitespaceSplitter):
-            return [splitter.units(fragment) for fragment in fragments.distinct]
-        pairs = zip(fragments.distinct, fragments.is_ascii.tolist(), strict=True)
-        return [(fragment,) if is_ascii else splitter.units(fragment) for fragment, is_ascii in pairs]
+        is_unit = fragments.is_ascii & isinstance(splitter, WordSplitter | WhitespaceSplitter)
+        single = list(compress(fragments.distinct, is_unit))
+        split = [splitter.units(fragments.distinct[i]) for i in np.flatnonzero(~is_unit).tolist()]
+        lengths = np.fromiter(map(len, split), np.int64, len(split))
+
+        num_units = np.ones(len(is_unit), np.int64)
+        num_units[~is_unit] = lengths
+        first_unit = np.empty_like(num_units)
+        first_unit[is_unit] = np.arange(len(single))
+        first_unit[~is_unit] = len(single) + np.cumsum(lengths) - lengths
+        return [*single, *chain.from_iterable(split)], first_unit, num_units
 
     def targets(self, texts: Sequence[str]) -> Targets | None:
         """See `Codec.targets`."""

@@ -81,25 +81,26 @@ def find_fragments(texts: Sequence[str], splits_words: bool) -> Fragments:
     return Fragments(distinct.to_pylist(), is_ascii, indices, ends_sentence)
 
 
-def join_ranges(starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
-    """Returns the integers of several ranges, one range after the other.
+def join_ranges(starts: NDArray[Any], lengths: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Returns the integers of several ranges, one range after the other, and where each range ends among them.
 
     Example:
-        >>> join_ranges(np.array([5, 0]), np.array([2, 3])).tolist()
-        [5, 6, 0, 1, 2]
+        >>> integers, ends = join_ranges(np.array([5, 0]), np.array([2, 3]))
+        >>> integers.tolist(), ends.tolist()
+        ([5, 6, 0, 1, 2], [2, 5])
     """
     ends = np.cumsum(lengths)
     total = ends[-1] if len(ends) else 0
     offsets = starts - (ends - lengths)  # what to add to 0…total−1 inside each range
-    integers: NDArray[Any] = np.arange(total) + np.repeat(offsets, lengths)
-    return integers
+    return np.arange(total) + np.repeat(offsets, lengths), ends
 
 
 def _find_runs(classes: NDArray[np.uint8]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Returns where runs of one class start and end, without runs of spaces. The first and last byte are spaces."""
-    borders = np.flatnonzero(classes[1:] != classes[:-1]) + 1
-    starts = borders[classes[borders] != SPACE]
-    ends = borders[classes[borders - 1] != SPACE]
+    before, after = classes[:-1], classes[1:]
+    changes = before != after
+    starts = np.flatnonzero(changes & (after != SPACE)) + 1
+    ends = np.flatnonzero(changes & (before != SPACE)) + 1
     return starts, ends
 
 
@@ -111,7 +112,8 @@ def _merge_around_non_ascii(classes: NDArray[np.uint8]) -> None:
     spaces = np.flatnonzero(classes == SPACE)
     next_spaces = np.unique(np.searchsorted(spaces, non_ascii))
     starts = spaces[next_spaces - 1] + 1
-    classes[join_ranges(starts, spaces[next_spaces] - starts)] = NON_ASCII
+    places, _ = join_ranges(starts, spaces[next_spaces] - starts)
+    classes[places] = NON_ASCII
 
 
 def _last_of_each_line(data: bytes, ends: NDArray[Any]) -> NDArray[Any]:

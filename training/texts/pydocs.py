@@ -84,5 +84,5 @@ def _docstrings(file: Path) -> list[str]:
     except (SyntaxError, ValueError):  # a template or a file for another Python
         return []
     owners = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    found = (ast.get_docstring(node, clean=False) for node in ast.walk(tree) if isinstance(node, owners))
-    return [inspect.cleandoc(text) for text in found if text]
+    docstrings = (ast.get_docstring(node, clean=False) for node in ast.walk(tree) if isinstance(node, owners))
+    return [inspect.cleandoc(docstring) for docstring in docstrings if docstring]
