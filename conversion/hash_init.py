@@ -88,7 +88,7 @@ def embed(tokens: list[str], width: int, seed: int = 0) -> Tensor:
         blocks, lengths = coder.encode(tokens[start : start + TOKENS_AT_A_TIME])
         is_byte = torch.arange(BLOCK_SIZE) < torch.from_numpy(lengths)[:, None]
         elements = torch.from_numpy(widen(blocks, pads=False)) * is_byte  # 0 behind the end of the token
-        embeddings.append(front_end.hash_units(elements))
+        embeddings.append(front_end.embed_units(elements))
     return torch.cat(embeddings)
 
 

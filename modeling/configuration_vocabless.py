@@ -29,6 +29,8 @@ CUSTOM_PIPELINES = {
     )
 }
 
+POOLINGS = ("cls", "mean")  # of `classifier_pooling`
+
 
 class VocablessConfig(PreTrainedConfig):
     """Configuration of all vocabless models.
@@ -43,10 +45,13 @@ class VocablessConfig(PreTrainedConfig):
         classifier_dropout: dropout probability of the heads; None uses the encoder's.
         target_vocab_size: outputs of the masked-LM head, the size of the target tokenizer's vocabulary.
         sparse_prediction: whether the masked-LM head computes logits at labelled positions only, if it gets labels.
+        classifier_pooling: what the heads for whole texts read: `cls`, the state of the first token, or `mean`, the
+            mean of the states of all tokens.
         kwargs: arguments of `PreTrainedConfig`, for instance `num_labels`.
 
     Raises:
-        ValueError: `block_size` is below 1, `front_end_options` is not a dict, or `encoder_config` has no `model_type`.
+        ValueError: `block_size` is below 1, `front_end_options` is not a dict, `classifier_pooling` is unknown, or
+            `encoder_config` has no `model_type`.
     """
 
     model_type = "vocabless"
@@ -63,17 +68,21 @@ class VocablessConfig(PreTrainedConfig):
         classifier_dropout: float | None = None,
         target_vocab_size: int = 30_522,
         sparse_prediction: bool = False,
+        classifier_pooling: str = "cls",
         **kwargs: Any,
     ) -> None:
         if not isinstance(block_size, int) or block_size < 1:
             raise ValueError(f"block_size is {block_size!r}; give an integer of at least 1.")
         if not isinstance(front_end_options or {}, dict):
             raise ValueError(f"front_end_options is {front_end_options!r}; give a dict of keyword arguments.")
+        if classifier_pooling not in POOLINGS:
+            raise ValueError(f"classifier_pooling is {classifier_pooling!r}; give {' or '.join(POOLINGS)}.")
         self.front_end = front_end
         self.front_end_options = dict(front_end_options or {})
         self.block_size = block_size
         self.encoder_config = _encoder_config(encoder_config)
         self.position_embeddings = position_embeddings
+        self.classifier_pooling = classifier_pooling
         self.classifier_dropout = classifier_dropout
         self.target_vocab_size = target_vocab_size
         self.sparse_prediction = sparse_prediction

@@ -10,6 +10,7 @@ from typing import Any
 from .blocks import FrontEnd
 from .digest_front_ends import Add, Bucket, Linear, Pool, Projection
 from .elementwise_front_end import Elementwise
+from .hash_embedding_front_end import HashEmbedding
 from .ngram_front_ends import Ngram, Random
 
 
@@ -103,6 +104,13 @@ FRONT_ENDS = {
         num_parameters="0",
         source="EELBERT Table 3",
         examples=((12, {}), (32, {"seed": 1})),
+    ),
+    "hash_embedding": FrontEndRow(
+        HashEmbedding,
+        summary="rows of a learned table for hashed n-grams and words, added and normalised",
+        num_parameters="(num_rows + 7) * D + (mlp_size > 0) * (2 * D * mlp_size + mlp_size + D)",
+        source="ours, after fastText and hash embeddings",
+        examples=((12, {"num_rows": 97}), (8, {"num_rows": 50, "max_ngram": 3, "num_word_hashes": 1, "mlp_size": 7})),
     ),
     "elementwise": FrontEndRow(
         Elementwise,

@@ -8,22 +8,41 @@ from torch.nn import functional as F
 from .configuration_vocabless import VocablessConfig
 
 
-class FirstTokenHead(nn.Module):
-    """Dense layer, tanh, dropout and output layer on the first token: (B, S, D) → (B, outputs).
+class PooledHead(nn.Module):
+    """Dense layer, tanh, dropout and output layer on one vector for the whole text: (B, S, D) → (B, outputs).
 
-    It has as many parameters as BERT's pooler and classifier together, and as RoBERTa's classification head.
+    `config.classifier_pooling` chooses the vector: the state of the first token, or the mean of all tokens' states. The
+    head has as many parameters as BERT's pooler and classifier together, and as RoBERTa's classification head.
     """
 
     def __init__(self, config: VocablessConfig, num_outputs: int) -> None:
         super().__init__()
+        self.pooling = config.classifier_pooling
         self.dense = nn.Linear(config.hidden_size, config.hidden_size)
         self.dropout = nn.Dropout(config.head_dropout)
         self.out_proj = nn.Linear(config.hidden_size, num_outputs)
 
-    def forward(self, hidden_states: Tensor) -> Tensor:
-        """Maps hidden states (B, S, D) to outputs (B, num_outputs)."""
-        pooled = torch.tanh(self.dense(hidden_states[:, 0]))
-        return self.out_proj(self.dropout(pooled))
+    def forward(self, hidden_states: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """Maps hidden states (B, S, D) to outputs (B, num_outputs).
+
+        Args:
+            hidden_states: (B, S, D).
+            attention_mask: (B, S), 0 for padding, which the mean leaves out; None if there is no padding.
+        """
+        pooled = hidden_states[:, 0] if self.pooling == "cls" else mean_state(hidden_states, attention_mask)
+        return self.out_proj(self.dropout(torch.tanh(self.dense(pooled))))
+
+
+def mean_state(hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
+    """Returns the mean of the tokens' states, (B, D), special tokens included and padding left out.
+
+    >>> mean_state(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([[1, 1, 0]])).tolist()
+    [[2.0]]
+    """
+    if attention_mask is None:
+        return hidden_states.mean(dim=1)
+    weights = attention_mask.to(hidden_states.dtype).unsqueeze(-1)
+    return (hidden_states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
 
 
 class PredictionTransform(nn.Sequential):

@@ -26,12 +26,14 @@ from .configuration_vocabless import VocablessConfig
 from .digest_front_ends import DigestFrontEnd  # noqa: F401 (transformers 5.0 copies only files imported here)
 from .elementwise_front_end import Elementwise  # noqa: F401
 from .front_ends import build_front_end
-from .head_layers import FirstTokenHead, PredictionTransform, token_loss
+from .hash_embedding_front_end import HashEmbedding  # noqa: F401
+from .head_layers import PooledHead, PredictionTransform, token_loss
 from .ngram_front_ends import Ngram  # noqa: F401
 from .pipelines_vocabless import VocablessFillMaskPipeline  # noqa: F401 (named in config.json)
 from .pretrained_model import VocablessPreTrainedModel
 from .stock_encoders import arguments_of, build_encoder, lengthen, max_tokens, min_tokens
 from .unit_cache import UnitCache  # noqa: F401
+from .unit_front_end import UnitFrontEnd  # noqa: F401
 
 NUM_CORRUPTIONS = 3  # intact, shuffled, replaced
 
@@ -124,7 +126,7 @@ class VocablessModel(VocablessPreTrainedModel):
 
 
 class VocablessForSequenceClassification(VocablessPreTrainedModel):
-    """Classification or regression of a text or a pair of texts, from the first token."""
+    """Classification or regression of a text or a pair of texts, see `PooledHead`."""
 
     _auto_class = "AutoModelForSequenceClassification"
     accepts_loss_kwargs = False  # the loss is a mean over texts; gradient accumulation averages these means
@@ -133,7 +135,7 @@ class VocablessForSequenceClassification(VocablessPreTrainedModel):
         super().__init__(config)
         self.num_labels = cast(int, config.num_labels)
         self.vocabless = VocablessModel(config)
-        self.classifier = FirstTokenHead(config, self.num_labels)
+        self.classifier = PooledHead(config, self.num_labels)
         self.post_init()
 
     @can_return_tuple
@@ -158,7 +160,7 @@ class VocablessForSequenceClassification(VocablessPreTrainedModel):
         """
         inputs = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
         outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
-        logits = self.classifier(outputs.last_hidden_state)
+        logits = self.classifier(outputs.last_hidden_state, attention_mask)
         loss = None if labels is None else self.loss_function(labels, logits, self.config)
         return SequenceClassifierOutput(
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
@@ -174,7 +176,7 @@ class VocablessForMultipleChoice(VocablessPreTrainedModel):
     def __init__(self, config: VocablessConfig) -> None:
         super().__init__(config)
         self.vocabless = VocablessModel(config)
-        self.classifier = FirstTokenHead(config, 1)
+        self.classifier = PooledHead(config, 1)
         self.post_init()
 
     @can_return_tuple
@@ -206,7 +208,7 @@ class VocablessForMultipleChoice(VocablessPreTrainedModel):
         arguments = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
         inputs = [None if value is None else value.flatten(0, 1) for value in arguments]
         outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
-        logits = self.classifier(outputs.last_hidden_state).view(-1, blocks.shape[1])
+        logits = self.classifier(outputs.last_hidden_state, inputs[1]).view(-1, blocks.shape[1])
         loss = None if labels is None else F.cross_entropy(logits.float(), labels)
         return MultipleChoiceModelOutput(
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions

@@ -10,14 +10,14 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import initialization as init
 
-from .blocks import NUM_SPECIAL, SPECIAL_NAMES, FrontEnd, check_positive
-from .unit_cache import UnitCache
+from .blocks import NUM_SPECIAL, SPECIAL_NAMES, check_positive
+from .unit_front_end import UnitFrontEnd
 
 MODULUS = 10**9 + 7  # B of EELBERT 3.2
 HASH_BASE = 263  # a prime above all elements: n-grams of up to three bytes never share a hash
 
 
-class Ngram(FrontEnd):
+class Ngram(UnitFrontEnd):
     """Pooled n-gram hashes.
 
     1. For each n = 1 … N, a polynomial rolling hash maps every n-gram of the unit's bytes to an integer s.
@@ -41,6 +41,7 @@ class Ngram(FrontEnd):
         super().__init__(block_size, embedding_size)
         self.ngram_sizes = check_positive("ngram_sizes", ngram_sizes)
         self.seed = seed
+        self.traced_length = self.ngram_sizes
         if max(map(len, SPECIAL_NAMES)) > block_size:
             raise ValueError(
                 f"ngram and random hash the name [MASK], so block_size={block_size} is too small; give at least 6."
@@ -48,7 +49,6 @@ class Ngram(FrontEnd):
         self.register_buffer("seeds", hash_seeds(seed, embedding_size), persistent=False)
         self.register_buffer("before", self._before(), persistent=False)
         self.register_buffer("special_blocks", self._special_blocks(), persistent=False)
-        self._cache = UnitCache(embedding_size)
 
     def init_weights(self, std: float) -> None:
         init.copy_(self.seeds, hash_seeds(self.seed, self.embedding_size))
@@ -62,29 +62,11 @@ class Ngram(FrontEnd):
         widths = [self.embedding_size * n // total for n in range(1, self.ngram_sizes + 1)]
         return [*widths[:-1], self.embedding_size - sum(widths[:-1])]
 
-    def forward(self, blocks: Tensor) -> Tensor:
-        tracing = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined]
-        if tracing:  # no cache, and no shape that depends on the values
-            return self.hash_units(self.spell_special_tokens(blocks))
-        if blocks.device.type == "cpu":
-            return self._cache.look_up(blocks, self.hash_distinct)
-        units, inverse = blocks.flatten(0, -2).unique(dim=0, return_inverse=True)
-        return self.hash_distinct(units)[inverse].unflatten(0, blocks.shape[:-1])
-
-    def hash_distinct(self, blocks: Tensor) -> Tensor:
-        """Maps distinct blocks, (n, K) int64, to their embeddings, (n, D) float32.
-
-        Blocks are cut after the longest unit. Sums of integers are exact, so the padding does not change the result.
-        """
-        units = self.spell_special_tokens(blocks)
-        longest = int((units.amax(dim=0) > 0).sum()) if len(units) else 1
-        return self.hash_units(units[:, :longest])
-
-    def hash_units(self, elements: Tensor) -> Tensor:
+    def embed_units(self, blocks: Tensor) -> Tensor:
         """Maps blocks without special tokens, (…, K) int64, to (…, D) float32."""
         # hashes[i] is the hash of the n-gram that starts at position i, last[i] its last element. Both are 0 if the
         # n-gram reaches beyond the end of the unit.
-        hashes = last = elements
+        hashes = last = blocks
         sums = []
         for n, seeds in enumerate(self.seeds.split(self.widths), start=1):
             if n > 1:  # Horner's rule: from the hashes for n − 1 to those for n
@@ -93,8 +75,8 @@ class Ngram(FrontEnd):
             if HASH_BASE**n > MODULUS:
                 hashes = hashes % MODULUS
             sums.append(hash_vectors(hashes, seeds).sum(dim=-2))
-        num_terms = (elements.shape[-1] - self.before).clamp(min=0)  # in each sum, n-grams beyond the unit included
-        num_ngrams = ((elements > 0).sum(dim=-1, keepdim=True) - self.before).clamp(min=1)
+        num_terms = (blocks.shape[-1] - self.before).clamp(min=0)  # in each sum, n-grams beyond the unit included
+        num_ngrams = ((blocks > 0).sum(dim=-1, keepdim=True) - self.before).clamp(min=1)
         return scale_to_unit(torch.cat(sums, dim=-1), num_terms) / num_ngrams
 
     def spell_special_tokens(self, blocks: Tensor) -> Tensor:
@@ -118,12 +100,13 @@ class Random(Ngram):
 
     def __init__(self, block_size: int, embedding_size: int, *, seed: int = 0) -> None:
         super().__init__(block_size, embedding_size, ngram_sizes=1, seed=seed)
+        self.traced_length = None
 
-    def hash_units(self, elements: Tensor) -> Tensor:
-        hashes = elements[..., 0]
-        for position in range(1, elements.shape[-1]):
-            longer = (hashes * HASH_BASE + elements[..., position]) % MODULUS
-            hashes = torch.where(elements[..., position] > 0, longer, hashes)
+    def embed_units(self, blocks: Tensor) -> Tensor:
+        hashes = blocks[..., 0]
+        for position in range(1, blocks.shape[-1]):
+            longer = (hashes * HASH_BASE + blocks[..., position]) % MODULUS
+            hashes = torch.where(blocks[..., position] > 0, longer, hashes)
         return scale_to_unit(hash_vectors(hashes, self.seeds), 1)
 
 

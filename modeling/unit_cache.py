@@ -1,4 +1,4 @@
-"""`UnitCache`: remembers the embeddings of blocks, for front ends without parameters."""
+"""`UnitCache`: remembers the embeddings of blocks, for front ends that embed each block alone."""
 # mypy: allow-untyped-calls, no-warn-return-any
 
 import os

@@ -85,10 +85,10 @@ def assert_equal(expected: dict[str, torch.Tensor], file: str) -> None:
 def checkpoint_of(shrink, subwords, tmp_path_factory):
     """Saves a variant under a head; returns its folder and the tensors that it must give."""
 
-    def make(name: str, auto: str = "AutoModel") -> tuple[Path, dict[str, torch.Tensor]]:
+    def make(name: str, auto: str = "AutoModel", **options: object) -> tuple[Path, dict[str, torch.Tensor]]:
         folder = tmp_path_factory.mktemp(name.replace("-", "_"))
         torch.manual_seed(1)
-        config = shrink(load_config(name))
+        config = shrink(load_config(name, **options))
         model = getattr(vocabless, HEADS[auto])(config)
         with torch.no_grad():  # biases too, which are initialised with zeros
             for parameter in model.parameters():
@@ -118,6 +118,17 @@ def test_every_variant_loads_without_the_package_bit_for_bit(checkpoint_of, tmp_
     assert done.returncode == 0, done.stderr[-3000:]
     for tensors, job in zip(expected, jobs, strict=True):
         assert_equal(tensors, job["result"])
+
+
+def test_a_learned_table_and_the_mean_state_load_without_the_package(checkpoint_of, tmp_path) -> None:
+    auto = "AutoModelForSequenceClassification"
+    options = {"front_end": "hash_embedding", "front_end_options": {"num_rows": 50, "mlp_size": 8}}
+    folder, tensors = checkpoint_of("eelbert-word-tiny", auto, **options, classifier_pooling="mean")
+    result = str(tmp_path / "result.safetensors")
+    job = {"folder": str(folder), "auto": auto, "name": HEADS[auto], "text": TEXT, "result": result}
+    done = run_bare([job], tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert_equal(tensors, result)
 
 
 def test_every_head_loads_without_the_package_and_again_after_saving_there(checkpoint_of, tmp_path) -> None:

@@ -19,7 +19,7 @@ from transformers.masking_utils import bidirectional_mask_function, eager_mask
 
 from vocabless.modeling.blocks import NUM_ELEMENTS, NUM_SPECIAL
 from vocabless.modeling.modeling_vocabless import VocablessForMultipleChoice, VocablessModel
-from vocabless.modeling.ngram_front_ends import Ngram, Random
+from vocabless.modeling.unit_front_end import UnitFrontEnd
 from vocabless.saving.error_text import first_line
 from vocabless.tokenization.block_coders import CLS, PAD, SEP
 
@@ -98,7 +98,7 @@ class BlocksOnly(nn.Module):
         if self.has_pairs:
             inputs["token_type_ids"] = token_type_ids(input_ids)
         front_end = cast(VocablessModel, self.model.base_model).front_end
-        if isinstance(front_end, Ngram):
+        if isinstance(front_end, UnitFrontEnd):
             inputs["inputs_embeds"] = embed_distinct(front_end, input_ids)
         else:
             inputs[INPUT] = input_ids
@@ -136,24 +136,24 @@ def token_type_ids(blocks: Tensor) -> Tensor:
     return (is_behind_sep & attention_mask(blocks)).long()
 
 
-def embed_distinct(front_end: Ngram, blocks: Tensor) -> Tensor:
-    """Returns what `front_end(blocks)` returns, but the graph hashes each distinct unit only once.
+def embed_distinct(front_end: UnitFrontEnd, blocks: Tensor) -> Tensor:
+    """Returns what `front_end(blocks)` returns, but the graph embeds each distinct unit only once.
 
-    In a traced graph, the front end itself hashes every token up to the end of its block, which takes longer than the
+    In a traced graph, the front end itself embeds every token up to the end of its block, which takes longer than the
     encoder.
 
     Args:
-        front_end: a front end without parameters.
+        front_end: a front end that embeds each unit alone.
         blocks: (…, K) int64.
     """
     units, inverse = front_end.spell_special_tokens(blocks).flatten(0, -2).unique(dim=0, return_inverse=True)
-    min_length, block_size = front_end.ngram_sizes, front_end.block_size
-    if not isinstance(front_end, Random) and min_length <= block_size:
+    min_length, block_size = front_end.traced_length, front_end.block_size
+    if min_length is not None and min_length <= block_size:
         longest = (units.amax(dim=0) > 0).sum().clamp(min=min_length).item()
         torch._check(min_length <= longest)  # tells the exporter the range of the length
         torch._check(longest <= block_size)
         units = units[:, :longest]
-    return front_end.hash_units(units).index_select(0, inverse).unflatten(0, blocks.shape[:-1])
+    return front_end.embed_units(units).index_select(0, inverse).unflatten(0, blocks.shape[:-1])
 
 
 def export(model: PreTrainedModel, has_pairs: bool) -> Proto:

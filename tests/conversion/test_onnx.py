@@ -102,6 +102,21 @@ def outputs(folder: Path, blocks: np.ndarray, file: str = "model.onnx") -> list[
     return onnx_graph.session_of(folder / file, 1).run(None, {"input_ids": blocks})
 
 
+@pytest.mark.parametrize("options", [{}, {"num_rows": 97, "min_ngram": 1, "max_ngram": 3, "mlp_size": 16}])
+def test_a_learned_table_and_the_mean_state_are_exported(options: dict, shrink, tmp_path) -> None:
+    torch.manual_seed(2)
+    config = load_config(
+        "eelbert-word-tiny", front_end="hash_embedding", front_end_options=options, classifier_pooling="mean"
+    )
+    model, tokenizer = vocabless.VocablessForSequenceClassification(shrink(config)), load_tokenizer("eelbert-word-tiny")
+    model = model.apply(lambda module: torch.nn.init.normal_(module.weight) if hasattr(module, "weight") else None)
+    (file,) = verb.write_graphs(model.eval(), tokenizer, tmp_path, int8=False)
+    session = onnx_graph.session_of(file, 1)
+    differences = onnx_parity.differences(model, session, onnx_parity.probes(model, tokenizer))
+    assert all(each.maximum <= 1e-5 * max(1, each.largest_output) for each in differences)
+    assert all(each.largest_output > 0.01 for each in differences)
+
+
 @pytest.mark.parametrize("name", EXPORTS)
 def test_every_front_end_and_head_gives_the_models_outputs_at_any_batch_and_length(
     name: str, checkpoint_of, tmp_path
@@ -165,7 +180,7 @@ def test_hashing_each_distinct_unit_once_changes_no_bit(front_end: Ngram) -> Non
     blocks *= torch.arange(front_end.block_size) < torch.randint(1, 5, (3, 5, 4, 1), generator=generator)
     blocks[0, 0, :, 0] = torch.tensor([2, 3, 0, 4])
     blocks[0, 0, :, 1:] = 0
-    expected = front_end.hash_units(front_end.spell_special_tokens(blocks))
+    expected = front_end.embed_units(front_end.spell_special_tokens(blocks))
     assert torch.equal(onnx_graph.embed_distinct(front_end, blocks), expected)
 
 

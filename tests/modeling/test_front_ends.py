@@ -20,6 +20,10 @@ GOLDEN_SEEDS = {
     1: [493524570, 522957752, 811855499, 639896012, 955545640],
 }
 GOLDEN_NGRAM = [-0.15992187, 0.17077238, -0.44305808, 0.18885684, -0.4525958, 0.28218854]
+GOLDEN_ROWS = [
+    *(689, 61, 3992, 5906, 3631, 1994, 5666, 3602, 4966, 850, 5928),
+    *(7038, 4974, 559, 7920, 384, 5882, 3889, 1104, 7173, 1837),
+]
 GOLDEN_RANDOM = [-0.87813903, -0.93201178, 0.24460819, -0.01099318, -0.72097332, -0.32543566]
 
 
@@ -316,6 +320,56 @@ def test_random_is_the_hash_of_the_whole_unit(block_size: int, width: int, seed:
     assert_equals_oracle(front_end, blocks, lambda block: hashed(elements_of(block), seeds), tolerance=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("block_size", "options"),
+    [
+        (32, {}),
+        (12, {"num_rows": 7, "min_ngram": 1, "max_ngram": 1, "seed": 5}),
+        (8, {"num_rows": 1, "min_ngram": 3, "max_ngram": 8, "num_word_hashes": 2}),
+        (16, {"num_rows": 1000, "mlp_size": 9}),
+    ],
+)
+def test_hash_embedding_adds_and_normalises_the_rows_of_ngrams_and_words(block_size: int, options: dict) -> None:
+    front_end, width = build("hash_embedding", block_size, 6, **options), 6
+    n_min, n_max, num_rows = front_end.min_ngram, front_end.max_ngram, front_end.num_rows
+    stream = iter(value % (MODULUS - 1) + 1 for value in splitmix(options.get("seed", 0), 1000))
+    ngram_factors = [next(stream) for _ in range(n_max)]
+    word_factors = [[next(stream) for _ in range(block_size + 2)] for _ in range(front_end.num_word_hashes)]
+    table, specials = front_end.table.weight.tolist(), front_end.special.weight.tolist()
+
+    def row(elements: Block, factors: list[int]) -> int:
+        return sum(c * e for c, e in zip(factors, elements, strict=False)) % MODULUS % num_rows
+
+    def layer_norm(vector: list[float]) -> list[float]:
+        mean = sum(vector) / width
+        deviation = math.sqrt(sum((value - mean) ** 2 for value in vector) / width + front_end.norm.eps)
+        weights, biases = front_end.norm.weight.tolist(), front_end.norm.bias.tolist()
+        return [(value - mean) / deviation * w + b for value, w, b in zip(vector, weights, biases, strict=True)]
+
+    def gelu(value: float) -> float:
+        return value * (1 + math.erf(value / math.sqrt(2))) / 2
+
+    def affine(layer: nn.Linear, vector: list[float]) -> list[float]:
+        rows = zip(layer.weight.tolist(), layer.bias.tolist(), strict=True)
+        return [sum(w * value for w, value in zip(weights, vector, strict=True)) + bias for weights, bias in rows]
+
+    def oracle(block: Block) -> list[float]:
+        if is_special(block):
+            vector = layer_norm(specials[block[0]])
+        else:
+            marked = [1, *(element for element in block if element), 2]
+            grams = [marked[i : i + n] for n in range(n_min, n_max + 1) for i in range(len(marked) - n + 1)]
+            rows = [row(gram, ngram_factors) for gram in grams] + [row(marked, factors) for factors in word_factors]
+            total = [sum(table[index][column] for index in rows) for column in range(width)]
+            vector = layer_norm([value / math.sqrt(len(rows)) for value in total])
+        if front_end.mlp is None:
+            return vector
+        hidden = [gelu(value) for value in affine(front_end.mlp[0], vector)]
+        return [value + more for value, more in zip(vector, affine(front_end.mlp[2], hidden), strict=True)]
+
+    assert_equals_oracle(front_end, specials_and(units(block_size, 300)), oracle, tolerance=1e-4)
+
+
 def test_the_seeds_of_the_hashes_never_change() -> None:
     assert splitmix(0, 1) == [0xE220A8397B1DCDAF]  # the stream's published first value
     assert hash_seeds(0, 5).tolist() == GOLDEN_SEEDS[0]
@@ -326,6 +380,8 @@ def test_the_hashes_of_the_word_hello_never_change() -> None:
     blocks = tensor([[byte + NUM_SPECIAL for byte in b"hello"] + [0] * 27])
     assert build("ngram", 32, 6)(blocks).flatten().tolist() == pytest.approx(GOLDEN_NGRAM, abs=1e-7)
     assert build("random", 32, 6)(blocks).flatten().tolist() == pytest.approx(GOLDEN_RANDOM, abs=1e-7)
+    rows, is_row = build("hash_embedding", 32, 6).rows_of(blocks)
+    assert rows[is_row].tolist() == GOLDEN_ROWS
 
 
 def test_hash_vectors_are_within_one_and_wrap_at_half_the_modulus() -> None:
@@ -341,7 +397,7 @@ def test_hashing_each_distinct_unit_once_gives_the_same_bits(name: str) -> None:
         [[byte + NUM_SPECIAL for byte in word] + [0] * (32 - len(word)) for word in (b"a", b"bcd", b"a" * 9)]
     )
     blocks = torch.cat([blocks, blocks, torch.zeros(1, 1, 32, dtype=torch.int64).expand(len(blocks), -1, -1)], dim=1)
-    assert torch.equal(front_end(blocks), front_end.hash_units(front_end.spell_special_tokens(blocks)))
+    assert torch.equal(front_end(blocks), front_end.embed_units(front_end.spell_special_tokens(blocks)))
 
 
 def test_a_typo_changes_ngram_less_than_random() -> None:
@@ -486,7 +542,9 @@ def test_an_empty_batch_and_an_empty_sequence_keep_their_shape(name: str, block_
 @pytest.mark.parametrize(("name", "block_size", "options"), TRAINABLE)
 def test_every_parameter_gets_a_gradient(name: str, block_size: int, options: dict) -> None:
     front_end = build(name, block_size, WIDTH, **options)
-    (front_end(example_blocks(block_size)) ** 2).sum().backward()
+    specials = torch.tensor([special(index, block_size) for index in SPECIALS]).unsqueeze(1)
+    embeddings = front_end(torch.cat([specials, example_blocks(block_size)]))
+    (embeddings * torch.randn(embeddings.shape)).sum().backward()  # a sum of squares is constant behind a layer norm
     for parameter_name, parameter in front_end.named_parameters():
         if parameter_name != "score.bias":  # the softmax over scores does not depend on it
             assert parameter.grad.isfinite().all() and parameter.grad.abs().sum() > 0, parameter_name
@@ -551,6 +609,11 @@ def test_the_largest_byte_is_the_last_element() -> None:
         ("ngram", 32, {"ngram_sizes": 0}, r"ngram_sizes=0; give an integer"),
         ("random", 5, {}, r"block_size=5 is too small; give at least 6"),
         ("random", 32, {"ngram_sizes": 3}, r"'random' has no option 'ngram_sizes'; its options are seed\."),
+        ("hash_embedding", 16, {"num_rows": 2**24 + 1}, r"num_rows=16777217; the limit is 16777216"),
+        ("hash_embedding", 16, {"min_ngram": 4, "max_ngram": 3}, r"min_ngram=4 and max_ngram=3; give min_ngram ≤"),
+        ("hash_embedding", 4, {}, r"min_ngram=2 and max_ngram=5; .* ≤ block_size = 4"),
+        ("hash_embedding", 16, {"mlp_size": -1}, r"mlp_size=-1; give an integer of at least 0"),
+        ("hash_embedding", 16, {"num_word_hashes": 0}, r"num_word_hashes=0; give an integer"),
         ("elementwise", 5, {}, r"block_size=5 does not divide the embedding width 64; give for instance 4"),
         ("elementwise", 16, {"max_tokens": 0}, r"max_tokens=0; give an integer"),
         ("elementwise", 16, {"focal": 1}, r"its options are focus, gradient, max_tokens, ngram_sizes\."),

@@ -77,6 +77,26 @@ def test_regression_loss_is_squared_error(config_of, blocks) -> None:
     assert output.loss.item() == pytest.approx(F.mse_loss(output.logits[:, 0], labels).item())
 
 
+@pytest.mark.parametrize("front_end", FRONT_ENDS)
+def test_mean_pooling_reads_the_states_of_all_tokens_but_padding(front_end: str, config_of, blocks_of) -> None:
+    config = config_of("bert", front_end, classifier_pooling="mean")
+    model, blocks = VocablessForSequenceClassification(config).eval(), blocks_of(config, 2, 5)
+    mask = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
+    with torch.no_grad():
+        states = model.vocabless(blocks, attention_mask=mask).last_hidden_state
+        logits = model(blocks, attention_mask=mask).logits
+        pooled = torch.stack([states[0, :3].mean(dim=0), states[1].mean(dim=0)])
+        torch.testing.assert_close(logits, model.classifier.out_proj(torch.tanh(model.classifier.dense(pooled))))
+        torch.testing.assert_close(model(blocks[1:]).logits, logits[1:])  # no mask: no padding
+        choices = VocablessForMultipleChoice(config).eval()
+        choices.load_state_dict(
+            {name: value for name, value in model.state_dict().items() if "out_proj" not in name}, strict=False
+        )
+        scores = choices(blocks[None], attention_mask=mask[None]).logits[0]
+        hidden = torch.tanh(choices.classifier.dense(pooled))
+        torch.testing.assert_close(scores, choices.classifier.out_proj(hidden).flatten())
+
+
 @pytest.mark.parametrize("head", [VocablessForTokenClassification, VocablessForPreTraining, VocablessForMaskedLM])
 def test_loss_of_token_heads_is_the_mean_over_labelled_tokens(head, config, blocks) -> None:
     model = head(config)
@@ -265,6 +285,7 @@ def test_multiple_choice_refuses_single_texts(config, blocks) -> None:
         ({"front_end": "hash"}, r"unknown front_end 'hash'; choose one of bucket, pool"),
         ({"front_end_options": {"bits": 1}}, r"'ngram' has no option 'bits'; its options are ngram_sizes, seed"),
         ({"front_end_options": [1]}, r"front_end_options is \[1\]; give a dict"),
+        ({"classifier_pooling": "max"}, r"classifier_pooling is 'max'; give cls or mean"),
         ({"block_size": 0}, r"block_size is 0; give an integer of at least 1"),
         ({"block_size": "16"}, r"block_size is '16'"),
         ({"encoder_config": {"hidden_size": 8}}, r"keys \['hidden_size'\] but no model_type; add one"),

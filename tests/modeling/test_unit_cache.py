@@ -13,7 +13,7 @@ import torch
 from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.modeling import unit_cache
 from vocabless.modeling.front_ends import FRONT_ENDS, build_front_end
-from vocabless.modeling.ngram_front_ends import Ngram
+from vocabless.modeling.unit_front_end import UnitFrontEnd
 
 BATCHES = [
     [f"word{i % 37} number {i} naïve 文字{i % 5}" for i in range(start, start + 8)] for start in range(0, 160, 8)
@@ -25,9 +25,11 @@ def tokenizer():
     return load_tokenizer("eelbert-word-tiny")
 
 
-@pytest.fixture(params=[name for name, row in FRONT_ENDS.items() if issubclass(row.front_end, Ngram)])
+@pytest.fixture(params=[name for name, row in FRONT_ENDS.items() if issubclass(row.front_end, UnitFrontEnd)])
 def front_end(request):
-    return build_front_end(request.param, 32, 24, {})
+    front_end = build_front_end(request.param, 32, 24, {})
+    with torch.no_grad():
+        yield front_end
 
 
 def blocks_of(tokenizer, texts):
@@ -35,7 +37,7 @@ def blocks_of(tokenizer, texts):
 
 
 def without_cache(front_end, blocks):
-    return front_end.hash_units(front_end.spell_special_tokens(blocks))
+    return front_end.embed_units(front_end.spell_special_tokens(blocks))
 
 
 def test_a_warm_a_cold_and_no_cache_agree_bit_for_bit(tokenizer, front_end, monkeypatch):
@@ -110,3 +112,48 @@ def test_an_interrupted_call_leaves_no_wrong_entry(tokenizer, front_end, monkeyp
     with pytest.raises(KeyboardInterrupt):
         front_end(blocks)
     assert torch.equal(front_end(blocks), without_cache(front_end, blocks))
+
+
+@pytest.fixture
+def learned(tokenizer):
+    """A front end with weights, and blocks whose embeddings it has cached."""
+    front_end, blocks = build_front_end("hash_embedding", 32, 24, {}).eval(), blocks_of(tokenizer, BATCHES[0])
+    with torch.no_grad():
+        front_end(blocks)
+    assert len(front_end._cache) > 20
+    return front_end, blocks
+
+
+def test_weights_that_changed_empty_it(learned):
+    front_end, blocks = learned
+    changes = {
+        "an optimizer": lambda: front_end.table.weight.add_(1.0),
+        "loading": lambda: front_end.load_state_dict(build_front_end("hash_embedding", 32, 24, {}).state_dict()),
+        "another parameter": lambda: setattr(front_end, "norm", torch.nn.LayerNorm(24, elementwise_affine=False)),
+    }
+    for name, change in changes.items():
+        with torch.no_grad():
+            change()
+            torch.testing.assert_close(front_end(blocks), without_cache(front_end, blocks), msg=name)
+
+
+def test_it_is_not_used_where_a_gradient_is_needed(learned):
+    front_end, blocks = learned
+    front_end(blocks).sum().backward()
+    assert front_end.norm.bias.grad.abs().sum() > 0
+
+
+def test_training_empties_it_even_if_weights_change_unseen(learned):
+    front_end, blocks = learned
+    front_end.train()
+    front_end.norm.bias.data += 1.0  # changes no version
+    front_end.eval()
+    with torch.no_grad():
+        torch.testing.assert_close(front_end(blocks), without_cache(front_end, blocks))
+
+
+def test_weights_made_in_inference_mode_are_embedded_without_it(tokenizer):
+    with torch.inference_mode():
+        front_end, blocks = build_front_end("hash_embedding", 32, 24, {}), blocks_of(tokenizer, BATCHES[0])
+        torch.testing.assert_close(front_end(blocks), without_cache(front_end, blocks))
+        assert len(front_end._cache) == 0
