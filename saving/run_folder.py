@@ -14,7 +14,6 @@ HUB_ARGUMENTS = (
     *("push_to_hub", "hub_model_id", "hub_token", "hub_private_repo"),
     *("hub_strategy", "hub_revision", "hub_always_push"),
 )
-HUB_STRATEGY_HELP = "When --push_to_hub uploads. The only choice is end: after the run has finished."
 
 
 def claim(folder: str | os.PathLike[str], arguments: dict[str, Any], allow_finished: bool = False) -> None:

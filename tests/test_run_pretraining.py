@@ -48,6 +48,15 @@ def test_a_run_leaves_a_checkpoint_that_loads_anywhere(corpus, tmp_path, capsys)
         run_pretraining.main(["--corpus", corpus, "--output_dir", str(folder), *QUICK])
 
 
+def test_bf16_needs_no_other_flag_on_a_cpu(corpus, tmp_path):
+    quick = [flag for flag in QUICK if flag not in ("--use_cpu",)]
+    quick.remove("true")  # of --use_cpu
+    run_pretraining.main(["--corpus", corpus, "--output_dir", str(tmp_path / "run"), *quick, "--bf16", "true"])
+    results = results_of(tmp_path / "run")
+    assert results["arguments"]["bf16"] is True
+    assert results["after"]["eval_loss"] < results["before"]["eval_loss"]
+
+
 def test_a_compiled_model_leaves_the_same_checkpoint(corpus, tmp_path):
     eager = ["--torch_compile", "true", "--torch_compile_backend", "eager"]  # which needs no C++ compiler
     for name, given in (("whole", []), ("compiled", eager)):

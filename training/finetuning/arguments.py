@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
 from transformers import TrainingArguments
-from transformers.trainer_utils import HubStrategy, SchedulerType
+from transformers.trainer_utils import SchedulerType
 
-from vocabless.saving.run_folder import HUB_ARGUMENTS, HUB_STRATEGY_HELP
+from vocabless.saving.run_folder import HUB_ARGUMENTS
+from vocabless.training.script_arguments import ScriptTrainingArguments
 
 # Output, logging and the selection of runs: they may change between two commands for the same folder.
 NOT_IDENTIFYING = (
@@ -131,7 +131,7 @@ class GlueArguments:
 
 
 @dataclass
-class GlueTrainingArguments(TrainingArguments):
+class GlueTrainingArguments(ScriptTrainingArguments):
     """The Trainer's arguments with the values of HashFormers, Table 5; all tasks share them.
 
     The paper does not give the sequence length (128 here), the weight decay (0, the Trainer's default), the patience of
@@ -158,14 +158,11 @@ class GlueTrainingArguments(TrainingArguments):
     load_best_model_at_end: bool = field(
         default=True, metadata={"help": "Whether the final weights are those of the best epoch, not of the last."}
     )
-    hub_strategy: HubStrategy | str = field(default="end", metadata={"help": HUB_STRATEGY_HELP})
 
     def __post_init__(self) -> None:
-        output_dir, metric = self.output_dir, self.metric_for_best_model
+        metric = self.metric_for_best_model
         super().__post_init__()
-        self.output_dir = output_dir  # the Trainer replaces None by a folder of its own
         self.metric_for_best_model = metric  # the Trainer replaces None by the loss; here None is the task's metric
-        self.dataloader_pin_memory = self.dataloader_pin_memory and torch.cuda.is_available()
 
     def for_run(self, folder: Path, seed: int, best_metric: str) -> "GlueTrainingArguments":
         """Returns a copy of the arguments for one run.

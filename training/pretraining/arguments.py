@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, cast
 
-import torch
-from transformers import HfArgumentParser, TrainingArguments
-from transformers.trainer_utils import HubStrategy
+from transformers import HfArgumentParser
 
-from vocabless.saving.run_folder import HUB_ARGUMENTS, HUB_STRATEGY_HELP
+from vocabless.saving.run_folder import HUB_ARGUMENTS
 from vocabless.stock_shapes import StockShape, find_shape
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.pretraining.objectives import DEFAULT_OBJECTIVE, OBJECTIVES, choose_objective
 from vocabless.training.recipes import parse_with_recipe
+from vocabless.training.script_arguments import ScriptTrainingArguments
 from vocabless.variants import Variant
 
 OBJECTIVE_HELP = "; ".join(f"{objective.name}: {objective.help}" for objective in OBJECTIVES.values())
@@ -114,7 +113,7 @@ class PretrainingArguments:
 
 
 @dataclass
-class PretrainingTrainingArguments(TrainingArguments):
+class PretrainingTrainingArguments(ScriptTrainingArguments):
     """The Trainer's arguments, with defaults for a tiny encoder and two cores."""
 
     output_dir: str | None = field(default=None, metadata={"help": "Folder of the run. None is runs/<variant>."})
@@ -136,13 +135,9 @@ class PretrainingTrainingArguments(TrainingArguments):
     logging_steps: float = field(default=100, metadata={"help": "Steps between log lines with loss and tokens/s."})
     save_steps: float = field(default=500, metadata={"help": "Steps between checkpoints."})
     save_total_limit: int | None = field(default=2, metadata={"help": "Number of checkpoints that are kept."})
-    hub_strategy: HubStrategy | str = field(default="end", metadata={"help": HUB_STRATEGY_HELP})
 
     def __post_init__(self) -> None:
-        folder = self.output_dir
         super().__post_init__()
-        self.output_dir = folder  # the Trainer would choose a folder
-        self.dataloader_pin_memory = self.dataloader_pin_memory and torch.cuda.is_available()
         self.include_num_input_tokens_seen = "non_padding"  # on the command line it can be true or false only
 
 

@@ -1,0 +1,35 @@
+"""What both scripts change in the Trainer's arguments."""
+# mypy: allow-untyped-calls
+
+from dataclasses import dataclass, field
+
+import torch
+from transformers import TrainingArguments
+from transformers.trainer_utils import HubStrategy
+
+
+@dataclass
+class ScriptTrainingArguments(TrainingArguments):
+    """The Trainer's arguments, for a script that chooses its own output folder and uploads finished runs only.
+
+    bf16 works on a CPU without further flags, and memory is pinned only where there is a GPU.
+    """
+
+    output_dir: str | None = field(default=None, metadata={"help": "Output folder."})
+    hub_strategy: HubStrategy | str = field(
+        default="end",
+        metadata={"help": "When --push_to_hub uploads. The only choice is end: after the run has finished."},
+    )
+
+    def __post_init__(self) -> None:
+        output_dir = self.output_dir
+        if self.bf16 and not _has_accelerator():
+            self.use_cpu = True  # else the Trainer refuses bf16 on a machine without a GPU
+        super().__post_init__()
+        self.output_dir = output_dir  # the Trainer replaces None by a folder of its own
+        self.dataloader_pin_memory = self.dataloader_pin_memory and torch.cuda.is_available()
+
+
+def _has_accelerator() -> bool:
+    accelerator = getattr(torch, "accelerator", torch.cuda)  # torch 2.5 has no `torch.accelerator`
+    return bool(accelerator.is_available())
