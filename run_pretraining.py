@@ -26,8 +26,8 @@ from vocabless.training.launched_process import exit_launched_process
 from vocabless.training.pretraining.arguments import (
     PretrainingArguments,
     PretrainingTrainingArguments,
+    identifying_arguments,
     parse_command_line,
-    run_identity,
 )
 from vocabless.training.pretraining.card import card_facts
 from vocabless.training.pretraining.codecs import build_codec
@@ -55,7 +55,7 @@ def pretrain(arguments: PretrainingArguments, objective: Objective, training: Pr
     """
     datasets.disable_progress_bars() if training.disable_tqdm else datasets.enable_progress_bars()
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    folder, identity = Path(str(training.output_dir)), run_identity(arguments, objective, training)
+    folder, identity = Path(str(training.output_dir)), identifying_arguments(arguments, objective, training)
     repositories = _claim(folder, identity, training)
 
     with training.main_process_first(desc="preparing the corpus"):

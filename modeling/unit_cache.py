@@ -2,9 +2,10 @@
 # mypy: allow-untyped-calls, no-warn-return-any
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import torch
@@ -27,10 +28,12 @@ class UnitCache:
 
     Args:
         embedding_size: D.
+        weights: the parameters that the embeddings depend on, in their present version.
     """
 
-    def __init__(self, embedding_size: int) -> None:
+    def __init__(self, embedding_size: int, weights: Sequence[Tensor] = ()) -> None:
         self._embedding_size = embedding_size
+        self._weights = [(ref(weight), weight._version) for weight in weights]
         self._clear()
 
     def __len__(self) -> int:
@@ -38,6 +41,13 @@ class UnitCache:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return UnitCache, (self._embedding_size,)
+
+    def is_valid_for(self, weights: Sequence[Tensor]) -> bool:
+        """Returns whether these are the parameters that the cache was made for, unchanged since then."""
+        pairs = zip(self._weights, weights, strict=False)
+        return len(weights) == len(self._weights) and all(
+            old() is weight and version == weight._version for (old, version), weight in pairs
+        )
 
     def look_up(self, blocks: Tensor, embed: Callable[[Tensor], Tensor]) -> Tensor:
         """Returns the embeddings of blocks, (…, D) float32.

@@ -23,7 +23,6 @@ class UnitFrontEnd(FrontEnd):
     def __init__(self, block_size: int, embedding_size: int) -> None:
         super().__init__(block_size, embedding_size)
         self._cache = UnitCache(embedding_size)
-        self._cached_weights: tuple[tuple[int, int], ...] = ()
 
     def embed_units(self, blocks: Tensor) -> Tensor:
         """Maps blocks, (…, k) int64 with k ≤ K and all zeros behind the longest unit, to embeddings (…, D)."""
@@ -49,18 +48,15 @@ class UnitFrontEnd(FrontEnd):
         return self.embed_distinct(units)[inverse].unflatten(0, blocks.shape[:-1])
 
     def train(self, mode: bool = True) -> "UnitFrontEnd":
-        if mode:
-            self._cached_weights = ()  # so that the next look-up starts with an empty cache
+        if mode and any(True for _ in self.parameters()):
+            self._cache = UnitCache(self.embedding_size)  # a step may change weights without a new version
         return super().train(mode)
 
     def _can_use_cache(self) -> bool:
         """Returns whether the cache may be used now, and empties it if it was filled with other weights."""
         weights = [*self.parameters()]
-        if not weights:
-            return True
-        if torch.is_grad_enabled() or any(weight.is_inference() for weight in weights):
+        if weights and (torch.is_grad_enabled() or any(weight.is_inference() for weight in weights)):
             return False
-        versions = tuple((id(weight), weight._version) for weight in weights)
-        if versions != self._cached_weights:
-            self._cache, self._cached_weights = UnitCache(self.embedding_size), versions
+        if not self._cache.is_valid_for(weights):
+            self._cache = UnitCache(self.embedding_size, weights)
         return True

@@ -137,6 +137,16 @@ def test_weights_that_changed_empty_it(learned):
             torch.testing.assert_close(front_end(blocks), without_cache(front_end, blocks), msg=name)
 
 
+def test_weights_that_take_the_place_of_others_empty_it(learned):
+    """A new tensor may get the address of one that is gone."""
+    front_end, blocks = learned
+    with torch.no_grad():
+        for _ in range(50):
+            for _ in range(2):
+                front_end.table.weight = torch.nn.Parameter(torch.randn_like(front_end.table.weight))
+            torch.testing.assert_close(front_end(blocks), without_cache(front_end, blocks))
+
+
 def test_it_is_not_used_where_a_gradient_is_needed(learned):
     front_end, blocks = learned
     front_end(blocks).sum().backward()

@@ -12,10 +12,9 @@ from vocabless.loading import load_config, load_tokenizer
 from vocabless.stock_shapes import STOCK_SHAPES, find_shape, load_shape_config, load_shape_tokenizer
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.base_problem import Problem
-from vocabless.training.texts.subword import train_subword
+from vocabless.training.texts.subword import TRAINED_SUBWORD, trained_subword
 from vocabless.variants import VARIANTS, find_variant
 
-TRAINED_TOKENIZER = "subword.json"
 # Model types whose tokenizers need `add_prefix_space` to read texts that are split into words.
 NEEDS_PREFIX_SPACE = ("bloom", "deberta", "gpt2", "longformer", "roberta")
 
@@ -81,12 +80,9 @@ def longest_sequence(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase)
 
 def _train_tokenizer(arguments: GlueArguments, texts: Sequence[str], folder: Path) -> str:
     """Returns the path of a subword tokenizer trained on the texts; trains it only if it does not exist."""
-    file = folder / TRAINED_TOKENIZER
-    if not file.is_file():
-        documents = Dataset.from_dict({"text": list(texts)})
-        algorithm = find_shape(arguments.model_name_or_path).subwords
-        train_subword(documents, algorithm, arguments.subword_vocab_size).save(str(file))
-    return str(file)
+    documents = Dataset.from_dict({"text": list(texts)})
+    kind = find_shape(arguments.model_name_or_path).subwords
+    return trained_subword(folder / TRAINED_SUBWORD, documents, kind, arguments.subword_vocab_size)
 
 
 def _load_checkpoint(arguments: GlueArguments, problem: Problem) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:

@@ -18,7 +18,7 @@ from vocabless.variants import Variant
 
 OBJECTIVE_HELP = "; ".join(f"{objective.name}: {objective.help}" for objective in OBJECTIVES.values())
 # A run with other values of these is still the same run: they say where it writes and how it reports.
-NOT_PART_OF_A_RUN = (
+NOT_IDENTIFYING = (
     *("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "preprocessing_num_workers"),
     *HUB_ARGUMENTS,
 )
@@ -162,11 +162,11 @@ def parse_command_line(
     return arguments, choose_objective(objectives, name), training
 
 
-def run_identity(
+def identifying_arguments(
     arguments: PretrainingArguments, objective: Objective, training: PretrainingTrainingArguments
 ) -> dict[str, Any]:
     """Returns every argument that makes a run this run and no other, by name; flags of other objectives as defaults."""
     objectives = [*(row() for row in OBJECTIVES.values()), objective]
     settings = {name: value for part in (arguments, *objectives) for name, value in asdict(cast(Any, part)).items()}
     settings |= training.to_sanitized_dict() | {"world_size": training.world_size}
-    return {name: value for name, value in settings.items() if name not in NOT_PART_OF_A_RUN}
+    return {name: value for name, value in settings.items() if name not in NOT_IDENTIFYING}

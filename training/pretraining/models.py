@@ -14,7 +14,7 @@ from vocabless.stock_shapes import StockShape, load_shape_config, load_shape_tok
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.first_weights import attend_to_neighbours
 from vocabless.training.pretraining.objective import Objective
-from vocabless.training.texts.subword import train_subword
+from vocabless.training.texts.subword import TRAINED_SUBWORD, trained_subword
 from vocabless.variants import SUBWORD_TOKENIZERS, Variant
 
 STREAMED_DOCUMENTS = 200_000  # a subword tokenizer is trained on so many documents of a stream
@@ -57,14 +57,10 @@ def load_model(
 
 def _trained_subword(arguments: PretrainingArguments, kind: str, corpora: Sequence[Any], folder: Path) -> str:
     """Returns the file of a subword tokenizer of that kind, which is trained on the corpora unless it exists."""
-    file = folder / "subword.json"
-    if not file.is_file():
-        if arguments.streaming:
-            corpora = [documents.take(STREAMED_DOCUMENTS // len(corpora)) for documents in corpora]
-        tokenizer = train_subword(concatenate_datasets(list(corpora)), kind, arguments.subword_vocab_size)
-        tokenizer.save(str(file.with_suffix(".tmp")))
-        file.with_suffix(".tmp").replace(file)
-    return str(file)
+    if arguments.streaming:
+        corpora = [documents.take(STREAMED_DOCUMENTS // len(corpora)) for documents in corpora]
+    documents = concatenate_datasets(list(corpora))
+    return trained_subword(folder / TRAINED_SUBWORD, documents, kind, arguments.subword_vocab_size)
 
 
 def _load_variant(

@@ -1,11 +1,13 @@
 """Subword tokenizers that are trained on a corpus."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from datasets import Dataset, IterableDataset
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
+TRAINED_SUBWORD = "subword.json"  # in the folder of a run
 SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
@@ -33,6 +35,22 @@ def train_subword(documents: Dataset | IterableDataset, kind: str, vocab_size: i
     length = len(documents) if isinstance(documents, Dataset) else None
     tokenizer.train_from_iterator(_texts(documents), trainer, length=length)
     return tokenizer
+
+
+def trained_subword(file: Path, documents: Dataset | IterableDataset, kind: str, vocab_size: int) -> str:
+    """Returns the path of a tokenizer that is trained on `documents` unless the file already exists.
+
+    Args:
+        file: the tokenizer; it is written whole or not at all, so that a run that continues can trust it.
+        documents: see `train_subword`.
+        kind: see `train_subword`.
+        vocab_size: see `train_subword`.
+    """
+    if not file.is_file():
+        temporary = file.with_suffix(".tmp")
+        train_subword(documents, kind, vocab_size).save(str(temporary))
+        temporary.replace(file)
+    return str(file)
 
 
 def _texts(documents: Dataset | IterableDataset) -> Iterator[list[str]]:

@@ -8,7 +8,7 @@ from transformers import DataCollatorForTokenClassification, EvalPrediction
 
 from vocabless import load_tokenizer
 from vocabless.tokenization.tokenization_vocabless import CLS, MASK, SEP
-from vocabless.training.pretraining.arguments import PretrainingArguments, parse_command_line, run_identity
+from vocabless.training.pretraining.arguments import PretrainingArguments, identifying_arguments, parse_command_line
 from vocabless.training.pretraining.codecs import BlockCodec, build_codec, special_block
 from vocabless.training.pretraining.masked_lm import MaskedLM
 from vocabless.training.pretraining.models import load_model
@@ -231,7 +231,7 @@ def test_an_unknown_objective_is_refused_and_the_rows_are_listed():
 def test_a_run_is_the_same_run_whatever_folder_it_writes_to():
     command = ["--shuffle_probability", "0.3", "--use_cpu", "true"]
     identities = [
-        run_identity(*parse_command_line([*command, *more], None))
+        identifying_arguments(*parse_command_line([*command, *more], None))
         for more in ([], ["--output_dir", "elsewhere"], ["--replace_probability", "0.3"])
     ]
     assert identities[0] == identities[1]
