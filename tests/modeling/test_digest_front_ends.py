@@ -1,0 +1,192 @@
+"""Front ends that read bits or an integer, against slow plain Python on thousands of blocks."""
+
+import hashlib
+import math
+
+import pytest
+import torch
+from front_end_blocks import (
+    Block,
+    assert_equals_oracle,
+    bits_of,
+    build,
+    digests,
+    is_special,
+    specials_and,
+    tensor,
+)
+from torch import nn
+
+from vocabless.modeling.blocks import NUM_SPECIAL, SPECIAL_NAMES, to_bytes
+from vocabless.modeling.digest_front_ends import codewords
+from vocabless.modeling.front_ends import build_front_end
+
+# ---- bits and codewords --------------------------------------------------------------------------------------------
+
+
+def test_the_papers_codewords_come_out() -> None:
+    bits = build("add", 2, 4, num_bits=12).unpack_bits(torch.tensor([0b10100100, 0b00010000]))
+    assert bits.tolist() == [1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1]
+    assert codewords(bits, 4).tolist() == [10, 4, 1]
+
+
+def test_the_last_codeword_of_128_bits_has_eight() -> None:
+    ones = codewords(torch.ones(128, dtype=torch.int64), 10)
+    assert ones.tolist() == [1023] * 12 + [255]
+
+
+@pytest.mark.parametrize(("block_size", "num_bits"), [(1, 1), (1, 8), (2, 9), (16, 128), (16, 121), (53, 420)])
+def test_bits_are_the_big_endian_bits_of_the_block(block_size: int, num_bits: int) -> None:
+    blocks = specials_and(digests(block_size, 300))
+    got = build("add", block_size, 4, num_bits=num_bits).unpack_bits(to_bytes(tensor(blocks)))[0].tolist()
+    assert got == [bits_of(block, num_bits) for block in blocks]
+
+
+# ---- bucket --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("block_size", "num_buckets"), [(16, 50_260), (16, 1_033), (16, 1), (2, 50_260), (3, 256), (53, 999_983)]
+)
+def test_bucket_is_the_block_modulo_the_number_of_buckets(block_size: int, num_buckets: int) -> None:
+    front_end = build_front_end("bucket", block_size, 1, {"num_buckets": num_buckets})
+    with torch.no_grad():  # row i holds i, so the output is the row number
+        front_end.embeddings.weight.copy_(torch.arange(num_buckets + NUM_SPECIAL).unsqueeze(1))
+    blocks = specials_and(digests(block_size, 2000))
+
+    def oracle(block: Block) -> int:
+        value = int.from_bytes(bytes(max(element - NUM_SPECIAL, 0) for element in block), "big")
+        return block[0] if is_special(block) else value % num_buckets + NUM_SPECIAL
+
+    assert front_end(tensor(blocks)).flatten().long().tolist() == [oracle(block) for block in blocks]
+
+
+def test_a_block_that_holds_a_bucket_index_selects_that_bucket() -> None:
+    front_end = build_front_end("bucket", 2, 1, {"num_buckets": 50_260})
+    with torch.no_grad():
+        front_end.embeddings.weight.copy_(torch.arange(50_265).unsqueeze(1))
+    indices = [0, 1, 255, 256, 50_259]
+    blocks = [[index // 256 + NUM_SPECIAL, index % 256 + NUM_SPECIAL] for index in indices]
+    assert front_end(tensor(blocks)).flatten().tolist() == [index + NUM_SPECIAL for index in indices]
+
+
+# ---- pool, add, projection, linear ---------------------------------------------------------------------------------
+
+SHAPES = [(16, 128), (53, 420), (5, 37), (1, 3)]
+
+
+@pytest.mark.parametrize("codeword_bits", [10, 7, 1])
+@pytest.mark.parametrize(("block_size", "num_bits"), SHAPES)
+def test_pool_weights_the_codewords_by_position(block_size: int, num_bits: int, codeword_bits: int) -> None:
+    front_end = build("pool", block_size, 3, num_bits=num_bits, codeword_bits=codeword_bits)
+    book, scores, kinds = (
+        w.tolist() for w in (front_end.codebook.weight, front_end.weights, front_end.token_kinds.weight)
+    )
+    totals = [sum(math.exp(row[d]) for row in scores) for d in range(3)]
+
+    def oracle(block: Block) -> list[float]:
+        if is_special(block):
+            return kinds[block[0]]
+        bits = "".join(map(str, bits_of(block, num_bits)))
+        words = [int(bits[start : start + codeword_bits], 2) for start in range(0, num_bits, codeword_bits)]
+        weighted = [
+            sum(book[word][d] * math.exp(row[d]) / totals[d] for word, row in zip(words, scores, strict=True))
+            for d in range(3)
+        ]
+        return [kinds[NUM_SPECIAL][d] + weighted[d] for d in range(3)]
+
+    assert_equals_oracle(front_end, specials_and(digests(block_size, 400)), oracle)
+
+
+@pytest.mark.parametrize(("block_size", "num_bits"), SHAPES)
+def test_add_sums_one_of_two_vectors_for_each_bit(block_size: int, num_bits: int) -> None:
+    front_end = build("add", block_size, 5, num_bits=num_bits)
+    vectors, kinds = front_end.bit_vectors.tolist(), front_end.token_kinds.weight.tolist()
+
+    def oracle(block: Block) -> list[float]:
+        if is_special(block):
+            return kinds[block[0]]
+        chosen = [vectors[position][bit] for position, bit in enumerate(bits_of(block, num_bits))]
+        return [kinds[NUM_SPECIAL][d] + sum(vector[d] for vector in chosen) / math.sqrt(num_bits) for d in range(5)]
+
+    assert_equals_oracle(front_end, specials_and(digests(block_size, 400)), oracle)
+
+
+def pearson(x: list[float], y: list[float]) -> float:
+    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
+    covariance = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))
+    variances = sum((a - mean_x) ** 2 for a in x) * sum((b - mean_y) ** 2 for b in y)
+    return covariance / math.sqrt(variances) if variances else 0.0
+
+
+@pytest.mark.parametrize(("block_size", "num_bits"), SHAPES)
+def test_projection_is_the_pearson_correlation(block_size: int, num_bits: int) -> None:
+    front_end = build("projection", block_size, 4, num_bits=num_bits).double()
+    weights, kinds = front_end.weight.tolist(), front_end.token_kinds.weight.tolist()
+
+    def oracle(block: Block) -> list[float]:
+        if is_special(block):
+            return kinds[block[0]]
+        bits = bits_of(block, num_bits)
+        return [kinds[NUM_SPECIAL][d] + pearson(bits, weights[d]) for d in range(4)]
+
+    assert_equals_oracle(front_end, specials_and(digests(block_size, 300)), oracle)
+
+
+def test_projection_of_a_block_worked_by_hand() -> None:
+    front_end = build("projection", 1, 2, num_bits=4)
+    with torch.no_grad():
+        front_end.token_kinds.weight.zero_()
+        front_end.weight.copy_(torch.tensor([[1.0, 1, 0, 0], [3.0, 1, 1, 1]]))
+    block = [0b1100_0000 + NUM_SPECIAL]
+    # τ = 1 1 0 0 equals w_1. Centred, τ and w_2 have the norms 1 and √3 and the product 1.
+    assert front_end(tensor([block])).flatten().tolist() == pytest.approx([1.0, 1 / math.sqrt(3)])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("byte", [0, 255])
+def test_projection_of_constant_bits_is_exactly_zero_and_has_a_finite_gradient(byte: int, dtype: torch.dtype) -> None:
+    front_end = build("projection", 16, 8).to(dtype)
+    nn.init.zeros_(front_end.token_kinds.weight)
+    varied = digests(16, 20)[5:]
+    output = front_end(tensor([[byte + NUM_SPECIAL] * 16, *varied]))
+    assert output[0, 0].tolist() == [0.0] * 8
+    output.sum().backward()
+    assert front_end.weight.grad.isfinite().all()
+    assert front_end.weight.grad.abs().sum() > 0
+
+
+def test_projection_on_constant_weights_is_zero_and_has_a_finite_gradient() -> None:
+    front_end = build("projection", 16, 2)
+    nn.init.zeros_(front_end.token_kinds.weight)
+    nn.init.ones_(front_end.weight)
+    output = front_end(tensor(digests(16, 20)))
+    assert output.abs().max() < 1e-5
+    output.sum().backward()
+    assert front_end.weight.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("num_bits", [128, 420])
+def test_projection_keeps_its_scale_in_bfloat16(num_bits: int) -> None:
+    front_end = build("projection", -(-num_bits // 8), 16, num_bits=num_bits)
+    nn.init.zeros_(front_end.token_kinds.weight)
+    blocks = tensor(digests(-(-num_bits // 8), 200)[8:])
+    exact = front_end(blocks)
+    assert (front_end.bfloat16()(blocks).float() - exact).abs().max() < 0.02 * exact.abs().max()
+
+
+@pytest.mark.parametrize(("block_size", "num_bits"), SHAPES)
+def test_linear_multiplies_the_bits_and_reads_special_tokens_as_hashes_of_their_names(
+    block_size: int, num_bits: int
+) -> None:
+    front_end = build("linear", block_size, 4, num_bits=num_bits)
+    weights = front_end.weight.tolist()
+
+    def oracle(block: Block) -> list[float]:
+        if is_special(block):
+            digest = hashlib.shake_128(SPECIAL_NAMES[block[0]].encode()).digest(block_size)
+            block = [byte + NUM_SPECIAL for byte in digest]
+        bits = bits_of(block, num_bits)
+        return [sum(bit * weight for bit, weight in zip(bits, row, strict=True)) for row in weights]
+
+    assert_equals_oracle(front_end, specials_and(digests(block_size, 300)), oracle, tolerance=1e-4)

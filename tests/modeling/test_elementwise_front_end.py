@@ -1,0 +1,65 @@
+"""The elementwise front end, against slow plain Python."""
+
+import math
+
+import pytest
+from front_end_blocks import (
+    Block,
+    assert_equals_oracle,
+    build,
+    specials_and,
+    tensor,
+    units,
+)
+
+from vocabless.modeling.front_ends import build_front_end
+
+
+@pytest.mark.parametrize("focus", [True, False])
+@pytest.mark.parametrize(("block_size", "width"), [(16, 48), (8, 8), (1, 5)])
+def test_elementwise_concatenates_byte_embeddings(block_size: int, width: int, focus: bool) -> None:
+    front_end = build("elementwise", block_size, width, focus=focus, max_tokens=700)
+    part = width // block_size
+    table = front_end.elements.weight.tolist()
+    focus_table = front_end.focus.weight.tolist() if focus else None
+    blocks = specials_and(units(block_size, 600))
+    got = front_end(tensor(blocks))[0].tolist()
+    for position, (block, vector) in enumerate(zip(blocks, got, strict=True)):
+        expected = []
+        for n, element in enumerate(block):
+            focus_row = focus_table[position * block_size + n] if focus_table else [0.0] * part
+            expected += [a + b for a, b in zip(table[element], focus_row, strict=True)]
+        assert vector == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("ngram_sizes", [1, 4, 20])
+def test_gradient_mixes_each_byte_with_the_ngrams_that_start_at_it(ngram_sizes: int) -> None:
+    block_size, part = 8, 3
+    front_end = build("elementwise", block_size, 24, focus=False, gradient=True, ngram_sizes=ngram_sizes)
+    table, weight = front_end.elements.weight.tolist(), front_end.score.weight[0].tolist()
+    bias = front_end.score.bias.item()
+
+    def oracle(block: Block) -> list[float]:
+        letters = [table[element] for element in block] + [[0.0] * part] * block_size
+        vector = []
+        for i in range(block_size):
+            means = [
+                [sum(letter[c] for letter in letters[i : i + n]) / n for c in range(part)]
+                for n in range(1, min(ngram_sizes, block_size) + 1)
+            ]
+            scores = [math.exp(sum(w * x for w, x in zip(weight, mean, strict=True)) + bias) for mean in means]
+            vector += [
+                sum(s * mean[c] for s, mean in zip(scores, means, strict=True)) / sum(scores) for c in range(part)
+            ]
+        return vector
+
+    assert_equals_oracle(front_end, specials_and(units(block_size, 400)), oracle)
+
+
+def test_padding_inside_a_block_has_no_embedding_and_no_gradient() -> None:
+    front_end = build_front_end("elementwise", 4, 8, {"focus": False})
+    output = front_end(tensor([[100, 0, 0, 0]]))
+    assert output[0, 0, 2:].abs().sum() == 0
+    output.sum().backward()
+    assert front_end.elements.weight.grad[0].abs().sum() == 0
+    assert front_end.elements.weight.grad[100].abs().sum() > 0

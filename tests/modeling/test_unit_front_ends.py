@@ -1,0 +1,174 @@
+"""Front ends that hash a unit, against slow plain Python on thousands of blocks, and their golden values."""
+
+import math
+
+import pytest
+import torch
+from front_end_blocks import Block, assert_equals_oracle, build, is_special, specials_and, tensor, units
+from torch import nn
+
+from vocabless.modeling.blocks import NUM_SPECIAL, SPECIAL_NAMES
+from vocabless.modeling.ngram_front_ends import HASH_BASE, MODULUS, hash_seeds, hash_vectors, scale_to_unit
+
+GOLDEN_SEEDS = {
+    0: [893357628, 432636857, 545843584, 322874831, 655593608],
+    1: [493524570, 522957752, 811855499, 639896012, 955545640],
+}
+GOLDEN_NGRAM = [-0.15992187, 0.17077238, -0.44305808, 0.18885684, -0.4525958, 0.28218854]
+GOLDEN_ROWS = [
+    *(689, 61, 3992, 5906, 3631, 1994, 5666, 3602, 4966, 850, 5928),
+    *(7038, 4974, 559, 7920, 384, 5882, 3889, 1104, 7173, 1837),
+]
+GOLDEN_RANDOM = [-0.87813903, -0.93201178, 0.24460819, -0.01099318, -0.72097332, -0.32543566]
+
+
+def splitmix(seed: int, count: int) -> list[int]:
+    """The SplitMix64 stream as its authors write it: a growing state and three mixing steps."""
+    state, values = seed % 2**64, []
+    for _ in range(count):
+        state = (state + 0x9E3779B97F4A7C15) % 2**64
+        z = state
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        z = (z ^ z >> 27) * 0x94D049BB133111EB % 2**64
+        values.append(z ^ z >> 31)
+    return values
+
+
+def hashed(elements: list[int], seeds: list[int]) -> list[float]:
+    """EELBERT 3.2: polynomial hash s, P = s ⊗ h, P %= B, P −= (P > B/2)·B, P /= B/2."""
+    s = 0
+    for element in elements:
+        s = (s * HASH_BASE + element) % MODULUS
+    products = [s * seed % MODULUS for seed in seeds]
+    return [(p - MODULUS if p > MODULUS / 2 else p) / (MODULUS / 2) for p in products]
+
+
+def elements_of(block: Block) -> list[int]:
+    """The elements of a unit without padding; for a special token, those of its name."""
+    if is_special(block):
+        return [byte + NUM_SPECIAL for byte in SPECIAL_NAMES[block[0]].encode()]
+    return [element for element in block if element]
+
+
+@pytest.mark.parametrize(
+    ("block_size", "width", "ngram_sizes", "seed"),
+    [(32, 128, 3, 0), (32, 13, 3, 7), (16, 11, 4, 2**64 - 1), (6, 5, 1, 3), (6, 7, 2, 0), (7, 300, 10, 1)],
+)
+def test_ngram_is_the_papers_algorithm(block_size: int, width: int, ngram_sizes: int, seed: int) -> None:
+    front_end = build("ngram", block_size, width, ngram_sizes=ngram_sizes, seed=seed)
+    seeds = [value % (MODULUS - 1) + 1 for value in splitmix(seed, width)]
+    unit_width = width / (ngram_sizes * (ngram_sizes + 1) / 2)
+    widths = [math.floor(unit_width * n) for n in range(1, ngram_sizes)]
+    widths.append(width - sum(widths))
+
+    def oracle(block: Block) -> list[float]:
+        letters, vector, start = elements_of(block), [], 0
+        for n, part in enumerate(widths, start=1):
+            grams = [letters[i : i + n] for i in range(len(letters) - n + 1)]
+            vectors = [hashed(gram, seeds[start : start + part]) for gram in grams] or [[0.0] * part]
+            vector += [sum(column) / len(vectors) for column in zip(*vectors, strict=True)]
+            start += part
+        return vector
+
+    count = 1000 if width < 100 else 200
+    assert_equals_oracle(front_end, specials_and(units(block_size, count)), oracle, tolerance=1e-6)
+
+
+@pytest.mark.parametrize(("block_size", "width", "seed"), [(32, 9, 0), (6, 4, 5)])
+def test_random_is_the_hash_of_the_whole_unit(block_size: int, width: int, seed: int) -> None:
+    front_end = build("random", block_size, width, seed=seed)
+    seeds = [value % (MODULUS - 1) + 1 for value in splitmix(seed, width)]
+    blocks = specials_and(units(block_size, 1500))
+    assert_equals_oracle(front_end, blocks, lambda block: hashed(elements_of(block), seeds), tolerance=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("block_size", "options"),
+    [
+        (32, {}),
+        (12, {"num_rows": 7, "min_ngram": 1, "max_ngram": 1, "seed": 5}),
+        (8, {"num_rows": 1, "min_ngram": 3, "max_ngram": 8, "num_word_hashes": 2}),
+        (16, {"num_rows": 1000, "mlp_size": 9}),
+    ],
+)
+def test_hash_embedding_adds_and_normalises_the_rows_of_ngrams_and_words(block_size: int, options: dict) -> None:
+    front_end, width = build("hash_embedding", block_size, 6, **options), 6
+    n_min, n_max, num_rows = front_end.min_ngram, front_end.max_ngram, front_end.num_rows
+    stream = iter(value % (MODULUS - 1) + 1 for value in splitmix(options.get("seed", 0), 1000))
+    ngram_factors = [next(stream) for _ in range(n_max)]
+    word_factors = [[next(stream) for _ in range(block_size + 2)] for _ in range(front_end.num_word_hashes)]
+    table, specials = front_end.table.weight.tolist(), front_end.special.weight.tolist()
+
+    def row(elements: Block, factors: list[int]) -> int:
+        return sum(c * e for c, e in zip(factors, elements, strict=False)) % MODULUS % num_rows
+
+    def layer_norm(vector: list[float]) -> list[float]:
+        mean = sum(vector) / width
+        deviation = math.sqrt(sum((value - mean) ** 2 for value in vector) / width + front_end.norm.eps)
+        weights, biases = front_end.norm.weight.tolist(), front_end.norm.bias.tolist()
+        return [(value - mean) / deviation * w + b for value, w, b in zip(vector, weights, biases, strict=True)]
+
+    def gelu(value: float) -> float:
+        return value * (1 + math.erf(value / math.sqrt(2))) / 2
+
+    def affine(layer: nn.Linear, vector: list[float]) -> list[float]:
+        rows = zip(layer.weight.tolist(), layer.bias.tolist(), strict=True)
+        return [sum(w * value for w, value in zip(weights, vector, strict=True)) + bias for weights, bias in rows]
+
+    def oracle(block: Block) -> list[float]:
+        if is_special(block):
+            vector = layer_norm(specials[block[0]])
+        else:
+            marked = [1, *(element for element in block if element), 2]
+            grams = [marked[i : i + n] for n in range(n_min, n_max + 1) for i in range(len(marked) - n + 1)]
+            rows = [row(gram, ngram_factors) for gram in grams] + [row(marked, factors) for factors in word_factors]
+            total = [sum(table[index][column] for index in rows) for column in range(width)]
+            vector = layer_norm([value / math.sqrt(len(rows)) for value in total])
+        if front_end.mlp is None:
+            return vector
+        hidden = [gelu(value) for value in affine(front_end.mlp[0], vector)]
+        return [value + more for value, more in zip(vector, affine(front_end.mlp[2], hidden), strict=True)]
+
+    assert_equals_oracle(front_end, specials_and(units(block_size, 300)), oracle, tolerance=1e-4)
+
+
+def test_the_seeds_of_the_hashes_never_change() -> None:
+    assert splitmix(0, 1) == [0xE220A8397B1DCDAF]  # the stream's published first value
+    assert hash_seeds(0, 5).tolist() == GOLDEN_SEEDS[0]
+    assert hash_seeds(1, 5).tolist() == GOLDEN_SEEDS[1]
+
+
+def test_the_hashes_of_the_word_hello_never_change() -> None:
+    blocks = tensor([[byte + NUM_SPECIAL for byte in b"hello"] + [0] * 27])
+    assert build("ngram", 32, 6)(blocks).flatten().tolist() == pytest.approx(GOLDEN_NGRAM, abs=1e-7)
+    assert build("random", 32, 6)(blocks).flatten().tolist() == pytest.approx(GOLDEN_RANDOM, abs=1e-7)
+    rows, is_row = build("hash_embedding", 32, 6).rows_of(blocks)
+    assert rows[is_row].tolist() == GOLDEN_ROWS
+
+
+def test_hash_vectors_are_within_one_and_wrap_at_half_the_modulus() -> None:
+    half = MODULUS // 2
+    values = scale_to_unit(hash_vectors(torch.tensor([0, 1, half, half + 1, MODULUS - 1]), torch.tensor([1])), 1)
+    assert values.flatten().tolist() == pytest.approx([0, 2 / MODULUS, 1, -1, -2 / MODULUS], abs=1e-7)
+
+
+@pytest.mark.parametrize("name", ["ngram", "random"])
+def test_hashing_each_distinct_unit_once_gives_the_same_bits(name: str) -> None:
+    front_end = build(name, 32, 96)
+    blocks = tensor(
+        [[byte + NUM_SPECIAL for byte in word] + [0] * (32 - len(word)) for word in (b"a", b"bcd", b"a" * 9)]
+    )
+    blocks = torch.cat([blocks, blocks, torch.zeros(1, 1, 32, dtype=torch.int64).expand(len(blocks), -1, -1)], dim=1)
+    assert torch.equal(front_end(blocks), front_end.embed_units(front_end.spell_special_tokens(blocks)))
+
+
+def test_a_typo_changes_ngram_less_than_random() -> None:
+    def similarity(name: str) -> float:
+        words = [
+            [byte + NUM_SPECIAL for byte in word] + [0] * (32 - len(word)) for word in (b"vocabulary", b"vocabulery")
+        ]
+        one, other = build(name, 32, 768)(tensor(words))[0]
+        return torch.cosine_similarity(one, other, dim=0).item()
+
+    assert similarity("ngram") > 0.5
+    assert abs(similarity("random")) < 0.2
