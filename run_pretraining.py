@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-from transformers import DataCollatorForTokenClassification, PreTrainedModel, set_seed
+from transformers import PreTrainedModel, set_seed
 
 from vocabless import VocablessTokenizer
-from vocabless.saving.checkpoint import loads_without_package, save_checkpoint
+from vocabless.saving.checkpoint import loads_without_package
 from vocabless.saving.model_card import write_card
 from vocabless.saving.run_folder import RESULTS, claim, write_json
 from vocabless.saving.uploads import check_run_upload, upload_run
@@ -30,10 +30,9 @@ from vocabless.training.pretraining.arguments import (
     parse_command_line,
 )
 from vocabless.training.pretraining.card import card_facts
-from vocabless.training.pretraining.codecs import build_codec
-from vocabless.training.pretraining.data import build_examples, load_documents
+from vocabless.training.pretraining.documents import load_documents
 from vocabless.training.pretraining.models import load_model
-from vocabless.training.pretraining.objective import Objective, predictions_and_losses
+from vocabless.training.pretraining.objective import Objective
 from vocabless.training.pretraining.results import collect_results, held_out_table
 from vocabless.training.pretraining.speed import LogTokensPerSecond
 from vocabless.training.trainer import ResumableTrainer
@@ -62,29 +61,29 @@ def pretrain(arguments: PretrainingArguments, objective: Objective, training: Pr
         documents = load_documents(arguments, training.seed)
         set_seed(training.seed)
         model, tokenizer = load_model(arguments, objective, documents.train, folder)
-        codec = build_codec(tokenizer, objective.needs_targets)
-        train_examples, eval_examples = build_examples(arguments, objective, training, documents, codec)
+        examples = objective.build_examples(arguments, training, documents, tokenizer)
 
+    learner = objective.learner(model, examples)
     trainer = ResumableTrainer(
-        model=model,
+        model=learner,
         args=training,
-        train_dataset=train_examples,
-        eval_dataset=eval_examples,
-        data_collator=DataCollatorForTokenClassification(tokenizer),
-        compute_metrics=objective.compute_metrics,
-        preprocess_logits_for_metrics=predictions_and_losses,
+        train_dataset=examples.train,
+        eval_dataset=examples.held_out,
+        data_collator=examples.collator,
+        compute_metrics=examples.compute_metrics,
+        preprocess_logits_for_metrics=objective.reduce_outputs,
         callbacks=[LogTokensPerSecond()],
     )
     outcome = trainer.resume()
     after = trainer.evaluate()
     weights = trainer.full_state_dict()
     if trainer.is_world_process_zero():
-        save_checkpoint(model, tokenizer, folder, weights)
-        results = collect_results(objective, model, trainer.state, outcome.metrics, after) | {"arguments": identity}
+        saved = objective.save(learner, tokenizer, folder, weights)
+        results = collect_results(objective, model, trainer.state, outcome.metrics, after)
+        results |= {"examples": examples.facts, "arguments": identity}
         print(held_out_table(results))
         if isinstance(tokenizer, VocablessTokenizer):
             write_card(folder, model, tokenizer.block_size, card_facts(results))
-            saved = type(model).from_pretrained(folder)
             text = documents.held_out[0]["text"]
             print(objective.demonstrate(saved, tokenizer, arguments.example, text, training.seed))
             results["loads_without_package_bit_equal"] = _prove(saved, tokenizer, folder)

@@ -25,13 +25,14 @@ from vocabless.saving.card_facts import RANDOM_WEIGHTS, UNKNOWN_TRAINING, CardFa
 from vocabless.saving.checkpoint import load_checkpoint, loads_without_package, save_checkpoint
 from vocabless.saving.model_card import CARD, write_card
 from vocabless.saving.run_folder import ARGUMENTS, RESULTS
+from vocabless.saving.sentence_modules import SENTENCE_FILES
 from vocabless.saving.targets import check_target
 from vocabless.saving.uploads import check_upload, upload
 from vocabless.training.finetuning import card as finetuning_card
 from vocabless.training.pretraining import card as pretraining_card
 from vocabless.variants import VARIANTS
 
-COPIED_FILES = (CARD, ARGUMENTS, RESULTS)
+COPIED_FILES = (CARD, ARGUMENTS, RESULTS, *SENTENCE_FILES)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -125,6 +126,8 @@ def _random_weights(variant: str, subword: str | None) -> tuple[PreTrainedModel,
 def _copy(source: str, name: str, folder: Path) -> None:
     """Copies a file of a checkpoint; does nothing if the checkpoint does not have it."""
     try:
-        shutil.copyfile(str(cached_file(source, name)), folder / name)
+        file = str(cached_file(source, name))
     except OSError:
-        pass
+        return
+    (folder / name).parent.mkdir(exist_ok=True)
+    shutil.copyfile(file, folder / name)

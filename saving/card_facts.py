@@ -38,6 +38,9 @@ class CardFacts:
         objective: pre-trained: what the model learned to predict.
         steps: pre-trained: optimizer steps.
         tokens: pre-trained: tokens that the model read.
+        teacher: name of the model whose outputs were learned.
+        teacher_license: license of the teacher, by the Hub's name.
+        is_sentence_model: pre-trained: whether the folder is a sentence-transformers model with the teacher's vectors.
     """
 
     kind: Literal["pre-trained", "fine-tuned", "random", "unknown"]
@@ -64,6 +67,9 @@ class CardFacts:
     objective: str | None = None
     steps: int | None = None
     tokens: int | None = None
+    teacher: str | None = None
+    teacher_license: str | None = None
+    is_sentence_model: bool = False
 
 
 RANDOM_WEIGHTS = CardFacts(kind="random", license=OWN_LICENSE)  # a checkpoint that was never trained

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,7 @@ def save_checkpoint(
     tokenizer: PreTrainedTokenizerBase,
     folder: str | os.PathLike[str],
     state_dict: dict[str, Any] | None = None,
+    write_more: Callable[[Path], None] | None = None,
 ) -> None:
     """Writes weights (safetensors), code and tokenizer into `folder`.
 
@@ -66,12 +68,18 @@ def save_checkpoint(
         tokenizer: the model's tokenizer.
         folder: an existing folder; files of the same names are replaced.
         state_dict: all weights, if `model` itself holds only a part of them (FSDP, DeepSpeed).
+        write_more: writes further files and folders into the temporary folder.
     """
     with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as temporary:
         model.save_pretrained(temporary, state_dict=state_dict)
         tokenizer.save_pretrained(temporary)
-        for file in sorted(Path(temporary).iterdir(), key=lambda file: file.suffix == ".safetensors"):
-            os.replace(file, Path(folder) / file.name)
+        if write_more is not None:
+            write_more(Path(temporary))
+        files = [file for file in Path(temporary).rglob("*") if file.is_file()]
+        for file in sorted(files, key=lambda file: (file.parent == Path(temporary), file.suffix == ".safetensors")):
+            target = Path(folder) / file.relative_to(temporary)
+            target.parent.mkdir(exist_ok=True)
+            os.replace(file, target)
 
 
 def load_checkpoint(source: str) -> tuple[PreTrainedModel, VocablessTokenizer]:

@@ -14,6 +14,7 @@ from transformers.trainer_utils import HubStrategy
 
 from vocabless.saving.error_text import first_line
 from vocabless.saving.model_card import CARD, card_for_repository
+from vocabless.saving.sentence_modules import SENTENCE_FILES
 
 # Base class of the errors of huggingface_hub's HTTP client, which is httpx or httpx2, depending on the version.
 CLIENT_ERROR = cast(type[Exception], HfHubHTTPError.__mro__[1])
@@ -60,8 +61,8 @@ def upload(
     The example in the uploaded model card loads the repository by its id.
 
     Args:
-        folder: its weights, code, tokenizer, card and records are uploaded. Subfolders, predictions and pickle files
-            are not.
+        folder: its weights, code, tokenizer, card, records and sentence-transformers modules are uploaded. Other
+            subfolders, predictions and pickle files are not.
         repo_id: see `check_upload`.
         message: message of the commit.
         token: see `check_upload`.
@@ -72,9 +73,10 @@ def upload(
         ValueError: the upload failed.
     """
     operations = [
-        CommitOperationAdd(file.name, card_for_repository(file, repo_id).encode() if file.name == CARD else file)
-        for file in sorted(folder.iterdir())
-        if file.suffix in UPLOADED_SUFFIXES and file.is_file()
+        CommitOperationAdd(
+            name, card_for_repository(folder / name, repo_id).encode() if name == CARD else folder / name
+        )
+        for name in _uploaded_files(folder)
     ]
     api = HfApi(token=token)
     with _readable_errors(api, repo_id):
@@ -113,6 +115,12 @@ def upload_run(folder: Path, repo_id: str, training: Any) -> str:
     """Commits the folder of a finished run, see `upload`."""
     branch = training.hub_revision or "main"
     return upload(folder, repo_id, "Add a finished run", training.hub_token, training.hub_private_repo, branch)
+
+
+def _uploaded_files(folder: Path) -> list[str]:
+    """Returns the names of the files to upload, relative to the folder."""
+    names = [file.name for file in folder.iterdir() if file.suffix in UPLOADED_SUFFIXES and file.is_file()]
+    return sorted({*names, *(name for name in SENTENCE_FILES if (folder / name).is_file())})
 
 
 @contextmanager

@@ -15,6 +15,8 @@ from torch.utils.data import DataLoader, IterableDataset
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_utils import EvalLoopOutput, TrainOutput
 
+from vocabless.training.length_groups import LengthGroups
+
 EXACT_LOSS = "exact_loss"  # a metric with this name is reported as the evaluation loss
 COMPLETE_MARK = "whole"  # name of an empty file, which is written into a checkpoint after all other files
 
@@ -27,6 +29,7 @@ class ResumableTrainer(Trainer):
     """A `Trainer` for runs that may be killed, diverge or fill the disk.
 
     - An iterable training set is not split among the processes: it must give each process its own samples.
+    - A training set with `lengths`, one for each example, is read in batches of examples of nearly the same length.
     - If `compute_metrics` returns `EXACT_LOSS`, an evaluation reports it as the loss. The Trainer's own value is a mean
       over batches, which depends on the batch size.
     - To evaluate before training, use `eval_on_start`. After a call of `evaluate`, Accelerate takes the model as
@@ -100,6 +103,12 @@ class ResumableTrainer(Trainer):
             pin_memory=self.args.dataloader_pin_memory,
             prefetch_factor=self.args.dataloader_prefetch_factor,
         )
+
+    def _get_train_sampler(self, *args: Any, **kwargs: Any) -> Any:
+        lengths = getattr(self.train_dataset, "lengths", None)
+        if lengths is None:
+            return super()._get_train_sampler(*args, **kwargs)
+        return LengthGroups(lengths, self._train_batch_size, self.args.seed)
 
     def full_state_dict(self) -> dict[str, Tensor]:
         """Returns all weights under the model's own parameter names, without the prefixes of any wrapper.

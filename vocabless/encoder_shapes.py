@@ -12,8 +12,9 @@ class Size(NamedTuple):
     intermediate_size: int
 
 
-# Turc et al. (2019), Table 1. `uno` is EELBERT's (section 5.2): tiny with a feed-forward width of 128.
+# Turc et al. (2019), Table 1. `uno` is EELBERT's (section 5.2): tiny with a feed-forward width of 128. `nano` is ours.
 SIZES = {
+    "nano": Size(1, 64, 2, 256),
     "uno": Size(2, 128, 2, 128),
     "tiny": Size(2, 128, 2, 512),
     "mini": Size(4, 256, 4, 1024),

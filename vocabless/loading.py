@@ -39,6 +39,7 @@ def load_config(name: str, **kwargs: Any) -> VocablessConfig:
         "block_size": variant.block_size,
         "encoder_config": _encoder_config(variant),
         "position_embeddings": variant.position_embeddings,
+        "classifier_pooling": variant.classifier_pooling,
         "target_vocab_size": TARGET_VOCAB_SIZES[variant.subwords],
         "variant": name,
     }

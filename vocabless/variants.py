@@ -26,12 +26,13 @@ class Variant:
         size: a key of `encoder_shapes.SIZES`.
         family: which model card template describes it.
         encoder: model type of the encoder.
-        objective: the published pre-training objective, `shuffle-random` or `mlm`; None if it had no pre-training.
+        objective: the pre-training objective, `shuffle-random`, `mlm` or `distill`; None if it had no pre-training.
         lowercase: whether the `word` splitter lower-cases.
         max_length: tokens of a sequence.
         max_positions: positions of the encoder; None is `max_length`.
         position_embeddings: whether the encoder keeps its table of positions.
         encoder_options: arguments of the encoder's configuration that differ from the size's.
+        classifier_pooling: what the heads for whole texts read, see `VocablessConfig`.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Variant:
     max_positions: int | None = None
     position_embeddings: bool = True
     encoder_options: Options = field(default_factory=dict)
+    classifier_pooling: str = "cls"
 
     @property
     def reads_subwords(self) -> bool:
@@ -92,6 +94,7 @@ NO_FOCUS: Component = ("elementwise", {"focus": False, "max_tokens": 128})
 GRADIENT: Component = ("elementwise", {"focus": False, "gradient": True, "max_tokens": 128})
 
 # Columns that all rows of a family share.
+_hashgram = partial(Variant, family="hashgram", encoder="bert", objective="distill", classifier_pooling="mean")
 _hashformer = partial(Variant, family="hashformer", encoder="roberta")
 _eelbert = partial(Variant, family="eelbert", encoder="bert", max_length=128, max_positions=512)
 _elementwise = partial(Variant, family="elementwise", lowercase=False, max_length=128)
@@ -158,6 +161,10 @@ _ROWS = (
                  encoder="bert", encoder_options={"num_attention_heads": 16}),
     _elementwise("ewe-bert-nofocus-base", "Elementwise, without its global focus embeddings", "word", UTF8_16, NO_FOCUS,
                  "base", encoder="bert", encoder_options={"num_attention_heads": 16}),
+    _hashgram("hashgram-nano", "ours", "word", UTF8_32, ("hash_embedding", {"num_rows": 4096}), "nano"),
+    _hashgram("hashgram-uno", "ours", "word", UTF8_32, ("hash_embedding", {"num_rows": 6144}), "uno"),
+    _hashgram("hashgram-tiny", "ours", "word", UTF8_32, ("hash_embedding", {"num_rows": 14336}), "tiny"),
+    _hashgram("hashgram-mini", "ours", "word", UTF8_32, ("hash_embedding", {"num_rows": 16384}), "mini"),
 )
 # fmt: on
 

@@ -73,7 +73,11 @@ class PretrainingArguments:
         default=1000, metadata={"help": "Held-out sequences of an evaluation; 0 evaluates all."}
     )
     objective: str | None = field(
-        default=None, metadata={"help": f"{OBJECTIVE_HELP}. None is the objective that the variant was published with."}
+        default=None,
+        metadata={
+            "help": f"{OBJECTIVE_HELP}. None is the objective that the variant was published with; "
+            "with --teacher, distill."
+        },
     )
     subword: str | None = field(
         default=None,
@@ -138,6 +142,7 @@ class PretrainingTrainingArguments(ScriptTrainingArguments):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.remove_unused_columns = False  # the examples hold what the collator needs
         self.include_num_input_tokens_seen = "non_padding"  # on the command line it can be true or false only
 
 
@@ -158,7 +163,8 @@ def parse_command_line(
     arguments, *objectives, training = parse_with_recipe(parser, argv)
     if training.output_dir is None:
         training.output_dir = f"runs/{arguments.variant}"
-    name = arguments.objective or arguments.shape.objective or DEFAULT_OBJECTIVE
+    implied = next((objective.name for objective in objectives if objective.is_implied), None)
+    name = arguments.objective or implied or arguments.shape.objective or DEFAULT_OBJECTIVE
     return arguments, choose_objective(objectives, name), training
 
 

@@ -16,10 +16,11 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
     """Returns what the card says, from the `results.json` of a run of `run_pretraining.py`."""
     arguments = results["arguments"]
     corpora = arguments["corpus"] or [EMBEDDED]
+    teacher = results.get("examples", {})  # of `distill`
     return CardFacts(
         kind="pre-trained",
         **run_facts(results),
-        license=OWN_LICENSE,
+        license=teacher.get("teacher_license") if teacher else OWN_LICENSE,
         language="en" if corpora == [EMBEDDED] else None,
         datasets=[HUB_ID.fullmatch(corpus)["path"] for corpus in corpora if _is_on_hub(corpus)],
         objective=OBJECTIVES[results["objective"]].card_text,
@@ -27,6 +28,9 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
         steps=arguments["max_steps"],
         tokens=results["tokens_seen"],
         measures=_table(results),
+        teacher=teacher.get("teacher"),
+        teacher_license=teacher.get("teacher_license"),
+        is_sentence_model=bool(teacher),
     )
 
 

@@ -9,11 +9,12 @@ from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokeni
 from vocabless import VocablessForMaskedLM
 from vocabless.tokenization.block_coders import Integers
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.pretraining.objective import IGNORED, Objective
+from vocabless.training.pretraining.sequences import IGNORED
+from vocabless.training.pretraining.token_objective import TokenObjective
 
 
 @dataclass(frozen=True)
-class MaskedLM(Objective):
+class MaskedLM(TokenObjective):
     """Chooses some tokens and labels them with their target ids.
 
     Of the chosen tokens 80 % become [MASK], 10 % a token of real text, and 10 % stay.
@@ -31,7 +32,7 @@ class MaskedLM(Objective):
     def corrupt(
         self, blocks: Integers, targets: Integers | None, donors: Integers, mask: Integers, rng: np.random.Generator
     ) -> tuple[Integers, Integers]:
-        """See `Objective.corrupt`."""
+        """See `TokenObjective.corrupt`."""
         assert targets is not None
         chosen = rng.random(len(blocks)) < self.mlm_probability
         draw = rng.random(len(blocks))

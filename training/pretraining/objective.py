@@ -1,23 +1,44 @@
-"""Base class of the pre-training objectives, and what they share."""
+"""Base class of the pre-training objectives: what a model learns, from which examples, and what is saved."""
+# mypy: allow-untyped-calls
 
+from __future__ import annotations
+
+import os
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from vocabless.tokenization.block_coders import Integers
+from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.trainer import EXACT_LOSS
 
-IGNORED = -100  # label of a token that the loss leaves out
+if TYPE_CHECKING:  # these files import the table of objectives
+    from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
+    from vocabless.training.pretraining.documents import Documents
+
+
+class Examples(NamedTuple):
+    """The examples of a run.
+
+    Attributes:
+        train: data set to train on.
+        held_out: data set to evaluate.
+        collator: makes a batch of examples.
+        compute_metrics: measures of an evaluation, for `Trainer(compute_metrics=…)`.
+        facts: what results.json says about the examples.
+    """
+
+    train: Any
+    held_out: Any
+    collator: Callable[[list[Any]], dict[str, Any]]
+    compute_metrics: Callable[[Any], dict[str, float]]
+    facts: Mapping[str, Any] = {}
 
 
 class Objective(ABC):
-    """Corrupts sequences, and says what the model learns to predict.
+    """Says what a model learns.
 
     A subclass is a dataclass. Its fields are flags of `run_pretraining.py`, so the command line constructs it.
 
@@ -27,7 +48,7 @@ class Objective(ABC):
         card_text: what the model learns, as the model card says it.
         measures: names of the measures, in the order in which they are printed.
         needs_targets: whether each token needs the id of a target vocabulary.
-        model_class: head for a variant of the family.
+        model_class: class for a variant of the family.
         stock_model_class: Auto class for a stock shape.
     """
 
@@ -39,38 +60,65 @@ class Objective(ABC):
     model_class: ClassVar[type[PreTrainedModel]]
     stock_model_class: ClassVar[Any]
 
-    @abstractmethod
-    def corrupt(
-        self, blocks: Integers, targets: Integers | None, donors: Integers, mask: Integers, rng: np.random.Generator
-    ) -> tuple[Integers, Integers]:
-        """Returns the corrupted blocks, (n, K), and the labels, (n,), `IGNORED` where nothing is predicted.
+    @property
+    def is_implied(self) -> bool:
+        """Whether its flags say that it is wanted, without `--objective`."""
+        return False
 
-        The result depends on the arguments alone. `blocks` is not changed.
+    @abstractmethod
+    def build_examples(
+        self,
+        arguments: PretrainingArguments,
+        training: PretrainingTrainingArguments,
+        documents: Documents,
+        tokenizer: PreTrainedTokenizerBase,
+    ) -> Examples:
+        """Returns the examples to train on and those to evaluate.
 
         Args:
-            blocks: (n, K) elements of ordinary tokens.
-            targets: (n,) target ids, or None without `needs_targets`.
-            donors: (m, K) tokens of another sequence, m ≥ 1. Replacements are drawn from them.
-            mask: (K,) elements of the mask token.
-            rng: source of all randomness.
+            arguments: of the run.
+            training: the Trainer's arguments. The objective may set how examples are read.
+            documents: the text.
+            tokenizer: the model's tokenizer.
+
+        Raises:
+            ValueError: the arguments or the text do not fit the objective.
         """
 
     def config_options(self, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
-        """Returns the arguments that the head needs in a variant's configuration."""
+        """Returns the arguments that the objective needs in a variant's configuration."""
         return {}
 
     def stock_config_options(self) -> dict[str, Any]:
-        """Returns the arguments that the head needs in a stock shape's configuration."""
+        """Returns the arguments that the objective needs in a stock shape's configuration."""
         return {}
 
-    def measure(self, predictions: Integers, labels: Integers) -> dict[str, float]:
-        """Returns the measures besides the loss.
+    def learner(self, model: PreTrainedModel, examples: Examples) -> nn.Module:
+        """Returns the module that the Trainer trains: the model, or a module that holds it."""
+        return model
+
+    def reduce_outputs(self, outputs: Any, labels: Tensor) -> Any:
+        """Returns what `compute_metrics` needs of a model's outputs on a batch, so that no more is kept."""
+        return outputs
+
+    def save(
+        self,
+        learner: nn.Module,
+        tokenizer: PreTrainedTokenizerBase,
+        folder: str | os.PathLike[str],
+        weights: dict[str, Tensor],
+    ) -> PreTrainedModel:
+        """Writes the checkpoint; returns its model, read back.
 
         Args:
-            predictions: (n,) predicted class of each labelled token.
-            labels: (n,) its label.
+            learner: what `learner` returned.
+            tokenizer: the model's tokenizer.
+            folder: of the run.
+            weights: all weights of the learner.
         """
-        return {"accuracy": float((predictions == labels).mean())}
+        assert isinstance(learner, PreTrainedModel)
+        save_checkpoint(learner, tokenizer, folder, weights)
+        return type(learner).from_pretrained(folder)
 
     def demonstrate(
         self, model: PreTrainedModel, tokenizer: VocablessTokenizer, sentence: str, text: str, seed: int
@@ -85,35 +133,3 @@ class Objective(ABC):
             seed: source of all randomness.
         """
         return ""
-
-    def compute_metrics(self, evaluation: Any) -> dict[str, float]:
-        """Returns loss and measures of an evaluation. Each labelled token has the same weight.
-
-        Args:
-            evaluation: `predictions`, what `predictions_and_losses` returned, and `label_ids`, all (N, S).
-        """
-        labels: NDArray[np.int64] = np.asarray(evaluation.label_ids)
-        is_labelled = labels != IGNORED
-        if not is_labelled.any():
-            return {"accuracy": 0.0}
-        predictions, losses = (np.asarray(values)[is_labelled] for values in evaluation.predictions)
-        loss = float(losses.mean(dtype=np.float64))
-        return {EXACT_LOSS: loss, **self.measure(predictions, labels[is_labelled])}
-
-
-def predictions_and_losses(logits: Tensor | tuple[Tensor, ...], labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns the most likely class and the loss of each token, both (B, S). So the logits need not be kept.
-
-    Args:
-        logits: (B, S, classes), or (labelled tokens, classes) from a sparse masked-LM head.
-        labels: (B, S), `IGNORED` where nothing is predicted.
-    """
-    scores = logits if isinstance(logits, Tensor) else logits[0]
-    is_labelled = labels != IGNORED
-    if scores.ndim == 3:
-        scores = scores[is_labelled]
-    predictions = torch.full_like(labels, IGNORED)
-    losses = torch.zeros(labels.shape, device=labels.device)
-    predictions[is_labelled] = scores.argmax(dim=-1)
-    losses[is_labelled] = torch.nn.functional.cross_entropy(scores.float(), labels[is_labelled], reduction="none")
-    return predictions, losses

@@ -5,9 +5,11 @@ never change it. For memory-mapped files, the numbers of workers and processes d
 """
 # mypy: allow-untyped-calls
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import datasets
 import numpy as np
@@ -16,7 +18,11 @@ from torch.utils.data import get_worker_info
 
 from vocabless.tokenization.block_coders import Integers
 from vocabless.training.pretraining.codecs import Codec
-from vocabless.training.pretraining.objective import IGNORED, Objective
+
+if TYPE_CHECKING:  # that file imports this one
+    from vocabless.training.pretraining.token_objective import TokenObjective
+
+IGNORED = -100  # label of a token that the loss leaves out
 
 Record = Mapping[str, bytes]  # a stored sequence, see `packing.pack`
 
@@ -24,7 +30,7 @@ Record = Mapping[str, bytes]  # a stored sequence, see `packing.pack`
 class _ExampleMaker:
     """Base of both data sets: makes an example of a stored sequence."""
 
-    def __init__(self, codec: Codec, objective: Objective, seed: int) -> None:
+    def __init__(self, codec: Codec, objective: TokenObjective, seed: int) -> None:
         self.codec = codec
         self.objective = objective
         self.seed = seed
@@ -55,7 +61,7 @@ class PretrainingDataset(_ExampleMaker, torch.utils.data.Dataset[dict[str, Any]]
         seed: source of all randomness, with the epoch and the sequence's number.
     """
 
-    def __init__(self, sequences: datasets.Dataset, codec: Codec, objective: Objective, seed: int) -> None:
+    def __init__(self, sequences: datasets.Dataset, codec: Codec, objective: TokenObjective, seed: int) -> None:
         super().__init__(codec, objective, seed)
         self.sequences = sequences
         self.epoch = 0
@@ -98,7 +104,7 @@ class PretrainingStream(_ExampleMaker, torch.utils.data.IterableDataset[dict[str
         self,
         sequences: datasets.IterableDataset,
         codec: Codec,
-        objective: Objective,
+        objective: TokenObjective,
         seed: int,
         buffer_size: int = 1000,
         rank: int = 0,

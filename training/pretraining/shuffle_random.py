@@ -13,14 +13,14 @@ from transformers import AutoModelForTokenClassification, PreTrainedModel
 
 from vocabless import VocablessForPreTraining, VocablessTokenizer
 from vocabless.tokenization.block_coders import Integers
-from vocabless.training.pretraining.objective import Objective
+from vocabless.training.pretraining.token_objective import TokenObjective
 
 INTACT, SHUFFLED, REPLACED = range(3)
 CLASS_NAMES = {INTACT: "intact", SHUFFLED: "shuffled", REPLACED: "replaced"}
 
 
 @dataclass(frozen=True)
-class ShuffleRandom(Objective):
+class ShuffleRandom(TokenObjective):
     """Shuffles some tokens among themselves and replaces others. Labels: 0 intact, 1 shuffled, 2 replaced.
 
     A position that received its own token back is intact.
@@ -45,7 +45,7 @@ class ShuffleRandom(Objective):
     def corrupt(
         self, blocks: Integers, targets: Integers | None, donors: Integers, mask: Integers, rng: np.random.Generator
     ) -> tuple[Integers, Integers]:
-        """See `Objective.corrupt`."""
+        """See `TokenObjective.corrupt`."""
         draw = rng.random(len(blocks))
         shuffled = np.flatnonzero(draw < self.shuffle_probability)
         replaced = np.flatnonzero(draw >= 1 - self.replace_probability)

@@ -1,14 +1,10 @@
-"""The text of a pre-training run: which documents are read and held out, and the examples made of them."""
+"""The text of a pre-training run: which documents are read, and which are held out."""
 
 from typing import Any, NamedTuple
 
 from datasets import Dataset, concatenate_datasets
 
-from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
-from vocabless.training.pretraining.codecs import Codec
-from vocabless.training.pretraining.objective import Objective
-from vocabless.training.pretraining.packing import mix, part_of_process, prepare
-from vocabless.training.pretraining.sequences import PretrainingDataset, PretrainingStream
+from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.texts.corpora import EMBEDDED, load_text
 
 
@@ -56,33 +52,3 @@ def _hold_out(corpora: list[Any], share: float, seed: int) -> Documents:
         train.append(parts["train"])
         held_out.append(parts["test"])
     return Documents(train, concatenate_datasets(held_out))
-
-
-def build_examples(
-    arguments: PretrainingArguments,
-    objective: Objective,
-    training: PretrainingTrainingArguments,
-    documents: Documents,
-    codec: Codec,
-) -> tuple[PretrainingDataset | PretrainingStream, PretrainingDataset]:
-    """Returns the examples to train on and those to evaluate.
-
-    Raises:
-        ValueError: a stream without `--max_steps`, or what `prepare` and `mix` refuse.
-    """
-    if arguments.streaming and training.max_steps <= 0:
-        raise ValueError(f"--max_steps is {training.max_steps}, but a stream has no end; give at least 1.")
-    seed, rank, workers = training.seed, training.process_index, arguments.preprocessing_num_workers
-    parts = documents.train
-    if arguments.streaming:
-        parts = [part_of_process(corpus, seed, rank, training.world_size) for corpus in parts]
-    mixed = mix([prepare(part, codec, arguments.max_seq_length, workers) for part in parts], arguments.mix, seed)
-    held_out = prepare(documents.held_out, codec, arguments.max_seq_length, workers)
-    if 0 < arguments.max_eval_samples < len(held_out):
-        held_out = held_out.select(range(arguments.max_eval_samples))
-    train: PretrainingDataset | PretrainingStream
-    if arguments.streaming:
-        train = PretrainingStream(mixed, codec, objective, seed, arguments.shuffle_buffer_size, rank)
-    else:
-        train = PretrainingDataset(mixed, codec, objective, seed)
-    return train, PretrainingDataset(held_out, codec, objective, seed + 1)

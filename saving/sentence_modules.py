@@ -1,0 +1,50 @@
+"""The files that make a checkpoint a sentence-transformers model: the mean of the states, then a dense layer.
+
+A checkpoint without these files is one, too: sentence-transformers takes the mean of its states.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import save_file
+from torch import Tensor
+
+MODULES = "modules.json"
+POOLING, DENSE, NORMALIZE = "1_Pooling", "2_Dense", "3_Normalize"
+SENTENCE_FILES = (
+    MODULES,
+    *("config_sentence_transformers.json", "sentence_bert_config.json"),
+    *(f"{POOLING}/config.json", f"{DENSE}/config.json", f"{DENSE}/model.safetensors"),
+)
+
+
+def write_sentence_modules(folder: Path, *, weight: Tensor, bias: Tensor) -> None:
+    """Writes the modules that follow the encoder: pooling, a dense layer, and division by the length.
+
+    Args:
+        folder: of the checkpoint.
+        weight: of the dense layer, (vector size, hidden size).
+        bias: of the dense layer, (vector size,).
+    """
+    vector_size, hidden_size = weight.shape
+    types = {"": "Transformer", POOLING: "Pooling", DENSE: "Dense", NORMALIZE: "Normalize"}
+    modules = [
+        {"idx": index, "name": str(index), "path": path, "type": f"sentence_transformers.models.{name}"}
+        for index, (path, name) in enumerate(types.items())
+    ]
+    _write(folder / MODULES, modules)
+    _write(folder / "config_sentence_transformers.json", {"similarity_fn_name": "cosine"})
+    _write(folder / "sentence_bert_config.json", {"do_lower_case": False})
+    _write(
+        folder / POOLING / "config.json", {"word_embedding_dimension": hidden_size, "pooling_mode_mean_tokens": True}
+    )
+    dense = {"in_features": hidden_size, "out_features": vector_size, "bias": True}
+    _write(folder / DENSE / "config.json", dense | {"activation_function": "torch.nn.modules.linear.Identity"})
+    tensors = {"linear.weight": weight.detach().cpu().contiguous(), "linear.bias": bias.detach().cpu()}
+    save_file(tensors, folder / DENSE / "model.safetensors", metadata={"format": "pt"})
+
+
+def _write(file: Path, content: Any) -> None:
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

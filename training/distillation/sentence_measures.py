@@ -1,0 +1,108 @@
+"""Measures of sentence vectors: cosine and recall against the teacher's, Spearman's rho against people's scores."""
+# mypy: allow-untyped-calls
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from datasets import load_dataset
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
+
+from vocabless.training.texts.corpora import FORMATS
+
+Vectors = NDArray[np.float32]  # (n, size), of length 1
+PAIR_COLUMNS = ("sentence1", "sentence2", "score")
+NEIGHBOURS = 10
+
+
+class ScoredPairs(NamedTuple):
+    """Pairs of sentences and how similar people find them."""
+
+    first: list[str]
+    second: list[str]
+    scores: list[float]
+
+
+def read_scored_pairs(file: str) -> ScoredPairs:
+    """Returns the pairs of a parquet, jsonl or csv file: columns `sentence1`, `sentence2`, and `score` or `label`.
+
+    Raises:
+        ValueError: the file does not exist, cannot be read, or lacks a column.
+    """
+    if not Path(file).is_file() or Path(file).suffix not in FORMATS:
+        raise ValueError(f"--sts_file {file!r} is no parquet, jsonl or csv file; give one.")
+    pairs = load_dataset(FORMATS[Path(file).suffix], data_files=file, split="train")
+    if "score" not in pairs.column_names and "label" in pairs.column_names:
+        pairs = pairs.rename_column("label", "score")
+    missing = [name for name in PAIR_COLUMNS if name not in pairs.column_names]
+    if missing:
+        raise ValueError(
+            f"--sts_file {file!r} lacks {', '.join(missing)}; it needs the columns {', '.join(PAIR_COLUMNS)}."
+        )
+    return ScoredPairs(*(list(pairs[name]) for name in PAIR_COLUMNS))
+
+
+class SentenceMeasures:
+    """Measures an evaluation of held-out texts, followed by the first and then the second texts of scored pairs.
+
+    Args:
+        num_texts: number of held-out texts.
+        scores: one for each pair.
+        loss_name: name of the mean of 1 − cosine.
+    """
+
+    def __init__(self, num_texts: int, scores: list[float], loss_name: str) -> None:
+        self._num_texts = num_texts
+        self._scores = scores
+        self._loss_name = loss_name
+
+    def __call__(self, evaluation: Any) -> dict[str, float]:
+        """Returns loss, `cosine`, `recall_at_10` and, with pairs, `spearman` and `teacher_spearman`.
+
+        Args:
+            evaluation: `predictions`, the student's vectors, and `label_ids`, the teacher's, both (n, size).
+        """
+        vectors, targets = (_normalized(values) for values in (evaluation.predictions, evaluation.label_ids))
+        cosine = float((vectors * targets)[: self._num_texts].sum(axis=1).mean())
+        measures = {
+            self._loss_name: 1 - cosine,
+            "cosine": cosine,
+            "recall_at_10": recall(vectors[: self._num_texts], targets[: self._num_texts]),
+        }
+        if self._scores:
+            measures["spearman"] = self._spearman(vectors)
+            measures["teacher_spearman"] = self._spearman(targets)
+        return measures
+
+    def _spearman(self, vectors: Vectors) -> float:
+        first, second = np.split(vectors[self._num_texts :], 2)
+        return float(spearmanr((first * second).sum(axis=1), self._scores).statistic)
+
+
+def recall(queries: Vectors, targets: Vectors) -> float:
+    """Returns the share of each text's ten nearest texts that a query by the student finds in the teacher's index.
+
+    The text itself does not count. With fewer than twelve texts, the neighbours are all but one of the others.
+
+    Args:
+        queries: the student's vectors.
+        targets: the teacher's vectors of the same texts.
+    """
+    neighbours = min(NEIGHBOURS, len(queries) - 2)
+    if neighbours < 1:
+        return float("nan")
+    expected, found = (_nearest(vectors @ targets.T, neighbours) for vectors in (targets, queries))
+    return float(np.mean([len({*a} & {*b}) / neighbours for a, b in zip(expected, found, strict=True)]))
+
+
+def _nearest(similarities: Vectors, number: int) -> NDArray[np.int64]:
+    similarities = similarities.copy()
+    np.fill_diagonal(similarities, -np.inf)
+    return np.argpartition(-similarities, number, axis=1)[:, :number]
+
+
+def _normalized(vectors: Any) -> Vectors:
+    values: Vectors = np.asarray(vectors, np.float32)
+    values = values / np.linalg.norm(values, axis=1, keepdims=True).clip(min=1e-12)
+    return values

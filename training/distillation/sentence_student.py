@@ -1,0 +1,70 @@
+"""A student of sentence vectors: an encoder, the mean of its states, and a dense layer into the teacher's space."""
+# mypy: allow-untyped-calls, no-warn-return-any
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from vocabless.modeling.head_layers import mean_state
+
+
+class SentenceStudent(nn.Module):
+    """Learns to give a text the direction that a teacher gives it.
+
+    The loss of a batch is the mean of 1 − cos(v, t) over its texts, v the student's vector and t the teacher's, plus
+    `similarity_weight` times the mean squared difference between the cosines of all pairs v_i, v_j and t_i, t_j.
+
+    Args:
+        encoder: any model that returns states (B, S, D) first.
+        vector_size: numbers in a vector of the teacher.
+        similarity_weight: weight of the second part of the loss.
+    """
+
+    main_input_name = "input_ids"
+
+    def __init__(self, encoder: PreTrainedModel, vector_size: int, similarity_weight: float) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.dense = nn.Linear(encoder.config.hidden_size, vector_size)
+        self.similarity_weight = similarity_weight
+
+    def forward(self, labels: Tensor | None = None, **inputs: Tensor) -> dict[str, Tensor]:
+        """Returns `vectors`, (B, vector_size) of length 1, and with labels the `loss`.
+
+        Args:
+            labels: (B, vector_size), the teacher's vectors.
+            inputs: the encoder's inputs, with `attention_mask`, (B, S).
+        """
+        states = self.encoder(**inputs)[0]
+        vectors = F.normalize(self.dense(mean_state(states, inputs["attention_mask"])).float(), dim=-1)
+        if labels is None:
+            return {"vectors": vectors}
+        targets = F.normalize(labels.float(), dim=-1)
+        loss = 1 - (vectors * targets).sum(dim=-1).mean()
+        if self.similarity_weight:
+            loss = loss + self.similarity_weight * F.mse_loss(vectors @ vectors.T, targets @ targets.T)
+        return {"loss": loss, "vectors": vectors}
+
+
+class VectorCollator:
+    """Makes a batch of examples with a `text` and the teacher's `vector`.
+
+    Args:
+        tokenizer: the student's.
+        max_length: tokens of a text, special tokens included; the rest is cut off.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, max_length: int) -> None:
+        self._tokenizer = tokenizer
+        self._max_length = max_length
+
+    def __call__(self, examples: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
+        """Returns the student's inputs, and `labels`, (B, vector_size) float16."""
+        texts = [example["text"] for example in examples]
+        inputs = self._tokenizer(texts, max_length=self._max_length, truncation=True, padding=True, return_tensors="pt")
+        return {**inputs, "labels": torch.from_numpy(np.stack([example["vector"] for example in examples]))}

@@ -1,0 +1,148 @@
+"""A teacher of sentence vectors, and its outputs: computed once, kept on disk, read from there.
+
+sentence-transformers loads and runs the teacher. It applies the teacher's own pooling and layers, and takes the mean of
+the states of an encoder that has none.
+"""
+# mypy: allow-untyped-calls
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import pyarrow as pa
+import torch
+from datasets import Dataset, Features, List, Value, concatenate_datasets
+from huggingface_hub import ModelCard
+from huggingface_hub.errors import HfHubHTTPError
+
+from vocabless.saving.error_text import first_line
+
+TEXTS_PER_PART = 20_000  # embedded and written together; a killed run loses at most one part
+TEXTS_PER_CALL = 4096  # sorted by length, then cut into batches
+BATCH_SIZE = 64
+LENGTH_STEP = 8  # padded lengths are multiples of it: a CPU prepares its kernels for each length anew
+CACHE_FOLDER = "sentence-teachers"  # in the cache folder of `datasets`
+
+
+class SentenceTeacher:
+    """A sentence-transformers model, or an encoder, whose sentence vectors another model learns.
+
+    Args:
+        source: a folder or a Hub id.
+        max_length: tokens of a text; the teacher cuts the rest off. At most the teacher's own length.
+        use_bf16: whether it computes in bfloat16.
+
+    Raises:
+        ValueError: sentence-transformers is not installed, or the teacher cannot be loaded.
+
+    Attributes:
+        name: the Hub id, or the name of the folder.
+        license: of the teacher, by the Hub's name, as its model card says; None if it does not.
+        vector_size: numbers in a vector.
+    """
+
+    def __init__(self, source: str, max_length: int, use_bf16: bool = False) -> None:
+        try:
+            from sentence_transformers import SentenceTransformer
+        except ImportError as error:
+            raise ValueError("a teacher needs the package sentence-transformers; pip install it.") from error
+        dtype = torch.bfloat16 if use_bf16 else torch.float32
+        try:
+            self._model = SentenceTransformer(source, model_kwargs={"dtype": dtype}).eval()
+        except (OSError, ValueError, RuntimeError, KeyError, AttributeError) as error:
+            raise ValueError(
+                f"the teacher {source!r} cannot be loaded ({first_line(error)}); give a folder or a Hub id with a "
+                "model and its tokenizer."
+            ) from error
+        self.name = Path(source).resolve().name if Path(source).exists() else source
+        self.license = _license(source)
+        self._model.max_seq_length = min(max_length, self._model.max_seq_length or max_length)
+        self.vector_size = int(self._model.encode(["one text"]).shape[1])
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray[Any, np.dtype[np.float16]]:
+        """Returns the vectors of texts, (n, vector_size) float16."""
+        vectors = self._model.encode(
+            list(texts),
+            batch_size=BATCH_SIZE,
+            show_progress_bar=False,
+            processing_kwargs={"text": {"pad_to_multiple_of": LENGTH_STEP}},
+        )
+        return vectors.astype(np.float16)
+
+    def fingerprint(self) -> str:
+        """Returns a hash of all that its vectors depend on: modules, weights, precision and tokenizer."""
+        digest = hashlib.sha256(f"{self._model} {self._model.max_seq_length}".encode())
+        for name, weight in sorted(self._model.state_dict().items()):
+            digest.update(name.encode())
+            digest.update(weight.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+        digest.update(_describe_tokenizer(self._model.tokenizer).encode())
+        return digest.hexdigest()
+
+
+def add_vectors(texts: Dataset, teacher: SentenceTeacher) -> Dataset:
+    """Returns the texts with the teacher's vectors: columns `text` and `vector`, memory-mapped.
+
+    The vectors are cached by the content of teacher and texts, in parts. A run that continues after a kill finds the
+    finished parts. Vectors of another teacher or other texts are never read.
+
+    Args:
+        texts: with a column `text`.
+        teacher: its vectors are kept as float16.
+    """
+    fingerprint = teacher.fingerprint()
+    folder = Path(datasets.config.HF_DATASETS_CACHE) / CACHE_FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    features = Features({"text": Value("string"), "vector": List(Value("float16"), length=teacher.vector_size)})
+    starts = range(0, len(texts), TEXTS_PER_PART)
+    parts = []
+    for number, start in enumerate(starts, 1):
+        part = texts.select_columns(["text"]).select(range(start, min(start + TEXTS_PER_PART, len(texts))))
+        key = _hash(fingerprint, part["text"])
+        parts.append(
+            part.map(
+                _embed,
+                batched=True,
+                batch_size=TEXTS_PER_CALL,
+                features=features,
+                remove_columns=["text"],
+                fn_kwargs={"teacher": teacher},
+                new_fingerprint=key,
+                cache_file_name=str(folder / f"{key}.arrow"),
+                desc=f"Teacher's vectors {number}/{len(starts)}",
+            )
+        )
+    return concatenate_datasets(parts)
+
+
+def _license(source: str) -> str | None:
+    """Returns the license that a model's card names, by the Hub's name."""
+    file = Path(source) / "README.md"
+    try:
+        license = ModelCard.load(file if file.parent.is_dir() else source).data.license
+    except (OSError, ValueError, HfHubHTTPError):
+        return None
+    return license if isinstance(license, str) else None
+
+
+def _describe_tokenizer(tokenizer: Any) -> str:
+    """Returns all that a tokenizer's tokens depend on, as text. Padding and truncation change from call to call."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return f"{tokenizer}"
+    return json.dumps(json.loads(backend.to_str()) | {"padding": None, "truncation": None}, sort_keys=True)
+
+
+def _embed(batch: dict[str, list[str]], teacher: SentenceTeacher) -> pa.Table:
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(teacher.embed(batch["text"]).ravel()), teacher.vector_size)
+    return pa.table({"text": pa.array(batch["text"]), "vector": vectors})
+
+
+def _hash(fingerprint: str, texts: Sequence[str]) -> str:
+    digest = hashlib.sha256(fingerprint.encode())
+    for text in texts:
+        digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
+    return digest.hexdigest()[:32]

@@ -1,0 +1,79 @@
+"""Documents → the short texts that a teacher embeds: sentences, clauses and passages."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+
+import regex
+from datasets import Dataset, concatenate_datasets
+
+from vocabless.training.texts.sentences import sentences
+
+MIN_WORDS = 3  # of a text
+PASSAGE_SENTENCES = 4
+_CLAUSE_END = regex.compile(r"(?<=[,;:()–—])\s+|\s+(?=\()")
+# What becomes of each sentence of a document, in turn. A clause costs a teacher little and is as long as a query.
+_TURNS = ("sentence", "clauses", "sentence", "clauses", "sentence", "clauses", "sentence", "passage")
+
+
+def teaching_texts(documents: Dataset, max_texts: int, seed: int) -> list[str]:
+    """Returns texts of documents in a random order of documents, without repetitions.
+
+    Args:
+        documents: with a column `text`.
+        max_texts: at most as many texts; 0 takes all.
+        seed: of the order of the documents.
+
+    Raises:
+        ValueError: no text has three words.
+    """
+    found = dict.fromkeys(islice(_texts(documents.shuffle(seed=seed)), max_texts or None))
+    if not found:
+        raise ValueError(
+            f"the corpus has {len(documents)} documents but no sentence of {MIN_WORDS} words; give files with text."
+        )
+    return list(found)
+
+
+def _texts(documents: Dataset) -> Iterator[str]:
+    for document in documents:
+        for text in split_document(document["text"] or ""):
+            if len(text.split()) >= MIN_WORDS:
+                yield text
+
+
+def split_document(document: str) -> Iterator[str]:
+    """Yields sentences, clauses of sentences, and passages of four sentences, in turn.
+
+    >>> list(split_document("It rained. We stayed, and she read."))
+    ['It rained.', 'We stayed,', 'and she read.']
+    """
+    parts = [sentence.strip() for sentence in sentences(document)]
+    for index, sentence in enumerate(parts):
+        turn = _TURNS[index % len(_TURNS)]
+        if turn == "clauses":
+            yield from _CLAUSE_END.split(sentence)
+        else:
+            yield " ".join(parts[index : index + PASSAGE_SENTENCES]) if turn == "passage" else sentence
+
+
+def draw_texts(corpora: Sequence[Dataset], shares: Sequence[float] | None, max_texts: int, seed: int) -> list[str]:
+    """Returns the texts of several corpora, see `teaching_texts`.
+
+    Args:
+        corpora: data sets with a column `text`.
+        shares: how `max_texts` is divided among the corpora, one number each. None takes all corpora as one.
+        max_texts: at most as many texts; 0 takes all.
+        seed: of the order of the documents.
+
+    Raises:
+        ValueError: not one share above 0 for each corpus, or a corpus without texts.
+    """
+    if shares is None:
+        return teaching_texts(concatenate_datasets(list(corpora)), max_texts, seed)
+    if len(shares) != len(corpora) or min(shares) <= 0:
+        raise ValueError(
+            f"--mix {' '.join(map(str, shares))} for {len(corpora)} corpora; give one weight above 0 for each."
+        )
+    numbers = [round(max_texts * share / sum(shares)) for share in shares]
+    texts = (teaching_texts(corpus, number, seed) for corpus, number in zip(corpora, numbers, strict=True))
+    return list(dict.fromkeys(chain.from_iterable(texts)))

@@ -1,0 +1,53 @@
+"""An order of examples in which those of a batch have nearly the same length, so that little is padded."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from torch.utils.data import Sampler
+
+BATCHES_PER_POOL = 100  # examples of so many batches are sorted by length together
+
+
+class LengthGroups(Sampler[int]):
+    """Yields the numbers of examples, those of a batch together and the batches in random order.
+
+    The order depends on the seed and the epoch alone.
+
+    Args:
+        lengths: of the examples, in any unit.
+        batch_size: examples of a batch.
+        seed: source of all randomness, with the epoch.
+    """
+
+    def __init__(self, lengths: Sequence[int] | Any, batch_size: int, seed: int) -> None:
+        self._lengths = np.asarray(lengths)
+        self._batch_size = batch_size
+        self._seed = seed
+        self._epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Sets the epoch. Each epoch has another order."""
+        self._epoch = epoch
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def __iter__(self) -> Iterator[int]:
+        rng = np.random.default_rng((self._seed, self._epoch))
+        order = rng.permutation(len(self._lengths))
+        pools = _cut(order, self._batch_size * BATCHES_PER_POOL)
+        batches = [
+            batch
+            for pool in pools
+            for batch in _cut(pool[np.argsort(self._lengths[pool], kind="stable")], self._batch_size)
+        ]
+        last = [batches.pop()] if len(batches[-1]) < self._batch_size else []  # a short batch would shift the others
+        for number in rng.permutation(len(batches)):
+            yield from batches[number].tolist()
+        for batch in last:
+            yield from batch.tolist()
+
+
+def _cut(values: Any, size: int) -> list[Any]:
+    return [values[start : start + size] for start in range(0, len(values), size)]

@@ -1,0 +1,134 @@
+"""The objective `distill`: learn the sentence vectors of a teacher."""
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from datasets import Dataset
+from torch import Tensor, nn
+from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
+
+from vocabless import VocablessModel
+from vocabless.saving.checkpoint import save_checkpoint
+from vocabless.saving.sentence_modules import write_sentence_modules
+from vocabless.training.distillation.sentence_measures import ScoredPairs, SentenceMeasures, read_scored_pairs
+from vocabless.training.distillation.sentence_student import SentenceStudent, VectorCollator
+from vocabless.training.distillation.sentence_teacher import SentenceTeacher, add_vectors
+from vocabless.training.distillation.taught_texts import TaughtTexts
+from vocabless.training.distillation.teaching_texts import draw_texts, teaching_texts
+from vocabless.training.pretraining.objective import Examples, Objective
+from vocabless.training.trainer import EXACT_LOSS
+
+if TYPE_CHECKING:  # these files import the table of objectives
+    from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
+    from vocabless.training.pretraining.documents import Documents
+
+ENCODER_PREFIX = "encoder."  # of the encoder's weights in a `SentenceStudent`
+
+
+@dataclass(frozen=True)
+class Distill(Objective):
+    """Gives each text the direction of the teacher's vector, see `SentenceStudent`.
+
+    The teacher embeds sentences, clauses and passages of the corpus once. The checkpoint is a sentence-transformers
+    folder, too. Its vectors can be compared with the teacher's.
+    """
+
+    name: ClassVar[str] = "distill"
+    help: ClassVar[str] = "learn the sentence vectors of --teacher"
+    card_text: ClassVar[str] = "learning the sentence vectors of a teacher"
+    measures: ClassVar[tuple[str, ...]] = ("loss", "cosine", "recall_at_10", "spearman", "teacher_spearman")
+    model_class: ClassVar[type[PreTrainedModel]] = VocablessModel
+    stock_model_class: ClassVar[Any] = AutoModel
+
+    teacher: str | None = field(
+        default=None,
+        metadata={"help": "distill: a sentence-transformers model or an encoder, a folder or a Hub id."},
+    )
+    max_texts: int = field(
+        default=400_000,
+        metadata={"help": "distill: texts that the teacher embeds, sentences, clauses and passages; 0 is all."},
+    )
+    sts_file: str | None = field(
+        default=None,
+        metadata={"help": "distill: file with the columns sentence1, sentence2 and score, to measure Spearman's rho."},
+    )
+    similarity_weight: float = field(
+        default=5.0, metadata={"help": "distill: weight of the similarities within a batch in the loss."}
+    )
+
+    @property
+    def is_implied(self) -> bool:
+        """Whether there is a teacher."""
+        return self.teacher is not None
+
+    def build_examples(
+        self,
+        arguments: PretrainingArguments,
+        training: PretrainingTrainingArguments,
+        documents: Documents,
+        tokenizer: PreTrainedTokenizerBase,
+    ) -> Examples:
+        """See `Objective.build_examples`."""
+        self._check(arguments)
+        pairs = ScoredPairs([], [], []) if self.sts_file is None else read_scored_pairs(self.sts_file)
+        texts = draw_texts(documents.train, arguments.mix, self.max_texts, training.seed)
+        held_out = teaching_texts(documents.held_out, arguments.max_eval_samples, training.seed)
+        teacher = SentenceTeacher(str(self.teacher), arguments.max_seq_length, training.bf16)
+        train, evaluation = (
+            add_vectors(Dataset.from_dict({"text": part}), teacher)
+            for part in (texts, [*held_out, *pairs.first, *pairs.second])
+        )
+        return Examples(
+            TaughtTexts(train),
+            TaughtTexts(evaluation),
+            VectorCollator(tokenizer, arguments.max_seq_length),
+            SentenceMeasures(len(held_out), pairs.scores, EXACT_LOSS),
+            {
+                "teacher": teacher.name,
+                "teacher_license": teacher.license,
+                "vector_size": teacher.vector_size,
+                "texts": len(texts),
+            },
+        )
+
+    def config_options(self, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
+        """Returns that heads read the mean of the states: it is what the model learned to use."""
+        return {"classifier_pooling": "mean"}
+
+    def learner(self, model: PreTrainedModel, examples: Examples) -> nn.Module:
+        """Returns the model with a dense layer into the teacher's space."""
+        return SentenceStudent(model, examples.facts["vector_size"], self.similarity_weight)
+
+    def save(
+        self,
+        learner: nn.Module,
+        tokenizer: PreTrainedTokenizerBase,
+        folder: str | os.PathLike[str],
+        weights: dict[str, Tensor],
+    ) -> PreTrainedModel:
+        """See `Objective.save`. The dense layer is written as a module of sentence-transformers."""
+        assert isinstance(learner, SentenceStudent)
+        encoder = {
+            name.removeprefix(ENCODER_PREFIX): weight
+            for name, weight in weights.items()
+            if name.startswith(ENCODER_PREFIX)
+        }
+        extra = partial(write_sentence_modules, weight=weights["dense.weight"], bias=weights["dense.bias"])
+        save_checkpoint(learner.encoder, tokenizer, folder, encoder, extra)
+        return type(learner.encoder).from_pretrained(folder)
+
+    def _check(self, arguments: PretrainingArguments) -> None:
+        if self.teacher is None:
+            raise ValueError("the objective distill has no teacher; give --teacher, a folder or a Hub id.")
+        if arguments.streaming:
+            raise ValueError("--streaming reads a text once, but a teacher's vectors are kept; leave it out.")
+        if self.max_texts < 0 or self.similarity_weight < 0:
+            raise ValueError(
+                f"--max_texts {self.max_texts} and --similarity_weight {self.similarity_weight}: give numbers of at "
+                "least 0."
+            )

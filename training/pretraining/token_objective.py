@@ -1,0 +1,120 @@
+"""Base class of the objectives that corrupt sequences and predict a class for each token."""
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import DataCollatorForTokenClassification, PreTrainedTokenizerBase
+
+from vocabless.tokenization.block_coders import Integers
+from vocabless.training.pretraining.codecs import build_codec
+from vocabless.training.pretraining.objective import Examples, Objective
+from vocabless.training.pretraining.packing import mix, part_of_process, prepare
+from vocabless.training.pretraining.sequences import IGNORED, PretrainingDataset, PretrainingStream
+from vocabless.training.trainer import EXACT_LOSS
+
+if TYPE_CHECKING:  # these files import the table of objectives
+    from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
+    from vocabless.training.pretraining.documents import Documents
+
+
+class TokenObjective(Objective):
+    """Corrupts sequences, and says which class of each token the model learns to predict."""
+
+    @abstractmethod
+    def corrupt(
+        self, blocks: Integers, targets: Integers | None, donors: Integers, mask: Integers, rng: np.random.Generator
+    ) -> tuple[Integers, Integers]:
+        """Returns the corrupted blocks, (n, K), and the labels, (n,), `IGNORED` where nothing is predicted.
+
+        The result depends on the arguments alone. `blocks` is not changed.
+
+        Args:
+            blocks: (n, K) elements of ordinary tokens.
+            targets: (n,) target ids, or None without `needs_targets`.
+            donors: (m, K) tokens of another sequence, m ≥ 1. Replacements are drawn from them.
+            mask: (K,) elements of the mask token.
+            rng: source of all randomness.
+        """
+
+    def measure(self, predictions: Integers, labels: Integers) -> dict[str, float]:
+        """Returns the measures besides the loss.
+
+        Args:
+            predictions: (n,) predicted class of each labelled token.
+            labels: (n,) its label.
+        """
+        return {"accuracy": float((predictions == labels).mean())}
+
+    def build_examples(
+        self,
+        arguments: PretrainingArguments,
+        training: PretrainingTrainingArguments,
+        documents: Documents,
+        tokenizer: PreTrainedTokenizerBase,
+    ) -> Examples:
+        """See `Objective.build_examples`."""
+        if arguments.streaming and training.max_steps <= 0:
+            raise ValueError(f"--max_steps is {training.max_steps}, but a stream has no end; give at least 1.")
+        codec = build_codec(tokenizer, self.needs_targets)
+        seed, rank, workers = training.seed, training.process_index, arguments.preprocessing_num_workers
+        parts = documents.train
+        if arguments.streaming:
+            parts = [part_of_process(corpus, seed, rank, training.world_size) for corpus in parts]
+        mixed = mix([prepare(part, codec, arguments.max_seq_length, workers) for part in parts], arguments.mix, seed)
+        held_out = prepare(documents.held_out, codec, arguments.max_seq_length, workers)
+        if 0 < arguments.max_eval_samples < len(held_out):
+            held_out = held_out.select(range(arguments.max_eval_samples))
+        train: PretrainingDataset | PretrainingStream
+        if arguments.streaming:
+            train = PretrainingStream(mixed, codec, self, seed, arguments.shuffle_buffer_size, rank)
+        else:
+            train = PretrainingDataset(mixed, codec, self, seed)
+        return Examples(
+            train,
+            PretrainingDataset(held_out, codec, self, seed + 1),
+            DataCollatorForTokenClassification(tokenizer),
+            self.compute_metrics,
+        )
+
+    def reduce_outputs(self, outputs: Any, labels: Tensor) -> Any:
+        """See `predictions_and_losses`."""
+        return predictions_and_losses(outputs, labels)
+
+    def compute_metrics(self, evaluation: Any) -> dict[str, float]:
+        """Returns loss and measures of an evaluation. Each labelled token has the same weight.
+
+        Args:
+            evaluation: `predictions`, what `predictions_and_losses` returned, and `label_ids`, all (N, S).
+        """
+        labels: NDArray[np.int64] = np.asarray(evaluation.label_ids)
+        is_labelled = labels != IGNORED
+        if not is_labelled.any():
+            return {"accuracy": 0.0}
+        predictions, losses = (np.asarray(values)[is_labelled] for values in evaluation.predictions)
+        loss = float(losses.mean(dtype=np.float64))
+        return {EXACT_LOSS: loss, **self.measure(predictions, labels[is_labelled])}
+
+
+def predictions_and_losses(logits: Tensor | tuple[Tensor, ...], labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns the most likely class and the loss of each token, both (B, S). So the logits need not be kept.
+
+    Args:
+        logits: (B, S, classes), or (labelled tokens, classes) from a sparse masked-LM head.
+        labels: (B, S), `IGNORED` where nothing is predicted.
+    """
+    scores = logits if isinstance(logits, Tensor) else logits[0]
+    is_labelled = labels != IGNORED
+    if scores.ndim == 3:
+        scores = scores[is_labelled]
+    predictions = torch.full_like(labels, IGNORED)
+    losses = torch.zeros(labels.shape, device=labels.device)
+    predictions[is_labelled] = scores.argmax(dim=-1)
+    losses[is_labelled] = torch.nn.functional.cross_entropy(scores.float(), labels[is_labelled], reduction="none")
+    return predictions, losses
