@@ -5,15 +5,16 @@
     python run_glue.py --model_name_or_path bert-tiny --tokenizer_name train --task_name sst2 --recipe proformer
     python run_glue.py --model_name_or_path ewe-bert-tiny --train_file train.csv --validation_file dev.csv --test_file \
         test.csv --do_predict
+    python run_glue.py --model_name_or_path runs/hashformer-lsh-proj-tiny --task_name all --seeds 3 --noise 0.1
 
 The output folder holds table.md, results.json, and a checkpoint in <task>/seed-<seed> for each run. Repeat the command
 to continue: finished runs are read, and an interrupted run resumes from its last checkpoint. A later command may add
-tasks and seeds.
+tasks, seeds, and --noise: the scores on misspelt texts.
 """
 
 import logging
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import datasets
@@ -27,8 +28,9 @@ from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingA
 from vocabless.training.finetuning.glue import find_glue_tasks
 from vocabless.training.finetuning.glue_tasks import load_glue_task
 from vocabless.training.finetuning.initial_models import check_initial_model
+from vocabless.training.finetuning.noise import NOISE_SEED, add_noisy_measures, check_noise
 from vocabless.training.finetuning.own_tasks import load_own_task
-from vocabless.training.finetuning.report import Report, Scores, read_baseline
+from vocabless.training.finetuning.report import NoisyScores, Report, Scores, read_baseline
 from vocabless.training.finetuning.runs import Results, all_versions, fine_tune, run_folder
 from vocabless.training.finetuning.tasks import Task
 from vocabless.training.launched_process import exit_launched_process
@@ -59,6 +61,7 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     _set_logging(training)
     if arguments.seeds < 1:
         raise ValueError(f"--seeds {arguments.seeds} runs nothing; give at least 1.")
+    check_noise(arguments.noise)
     baseline = None if arguments.baseline_run is None else read_baseline(arguments.baseline_run)
     check_initial_model(arguments)
     with training.main_process_first(desc="reading the data"):
@@ -138,18 +141,24 @@ def _run_seeds(
     """Fine-tunes on a task with every seed; prints the metrics and uploads each run."""
     results = {}
     for seed in seeds:
-        results[str(seed)] = fine_tune(task, seed, arguments, training)
+        run_results = fine_tune(task, seed, arguments, training)
+        results[str(seed)] = add_noisy_measures(run_results, task, seed, arguments, training)
         if training.process_index == 0:
-            print(_progress(task, seed, results[str(seed)]), flush=True)
+            print(_progress(task, seed, results[str(seed)], arguments.noise), flush=True)
         if (folder := run_folder(task, seed, training)) in repositories:
             print(f"Uploaded to {upload_run(folder, repositories[folder], training)}.", flush=True)
     return results
 
 
-def _progress(task: Task, seed: int, results: Results) -> str:
+def _progress(task: Task, seed: int, results: Results, noise: float) -> str:
     """Returns the line that is printed after a run."""
+    misspelt = {
+        name: f", misspelt {100 * results['noisy']['measures'][name]:.1f}" if noise else ""
+        for name in results["floors"]
+    }
     metrics = ", ".join(
-        f"{name.replace('_', ' ')} {100 * results['measures'][name]:.1f} (constant {100 * constant:.1f})"
+        f"{name.replace('_', ' ')} {100 * results['measures'][name]:.1f} "
+        f"(constant {100 * constant:.1f}{misspelt[name]})"
         for name, constant in results["floors"].items()
     )
     time = f"{results['epochs']:.1f} epochs, {results['train']['train_runtime']:.0f} s"
@@ -158,14 +167,20 @@ def _progress(task: Task, seed: int, results: Results) -> str:
 
 def _make_report(tasks: list[Task], results: RunResults, baseline: Scores | None, arguments: GlueArguments) -> Report:
     constants = {task.name: task.constant_baselines() for task in tasks}
-    scores = {
-        task: {seed: {name: run["measures"][name] for name in constants[task]} for seed, run in runs.items()}
-        for task, runs in results.items()
-    }
+
+    def scores(measures: Callable[[Results], Mapping[str, float]]) -> Scores:
+        return {
+            task: {seed: {name: measures(run)[name] for name in constants[task]} for seed, run in runs.items()}
+            for task, runs in results.items()
+        }
+
+    noisy = None
+    if arguments.noise:
+        noisy = NoisyScores(arguments.noise, NOISE_SEED, scores(lambda run: run["noisy"]["measures"]))
     all_runs = [run for runs in results.values() for run in runs.values()]
     seeds = ", ".join(results[tasks[0].name])
     return Report(
-        scores=scores,
+        scores=scores(lambda run: run["measures"]),
         titles={task.name: task.title for task in tasks},
         constant_baselines=constants,
         summary=arguments.summary,
@@ -173,6 +188,7 @@ def _make_report(tasks: list[Task], results: RunResults, baseline: Scores | None
         heading=f"{arguments.model_name_or_path}, {all_runs[0]['parameters']:,} parameters; seeds: {seeds}",
         footnotes=[note for task in tasks for note in task.footnotes]
         + [note for run in all_runs for note in run["footnotes"]],
+        noisy=noisy,
     )
 
 

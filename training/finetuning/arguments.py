@@ -15,7 +15,7 @@ from vocabless.training.script_arguments import ScriptTrainingArguments
 # Output, logging and the selection of runs: they may change between two commands for the same folder.
 NOT_IDENTIFYING = (
     *("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "logging_steps", "logging_strategy"),
-    *("task_name", "seeds", "seed", "summary", "baseline_run", *HUB_ARGUMENTS),
+    *("task_name", "seeds", "seed", "summary", "baseline_run", "noise", *HUB_ARGUMENTS),
 )
 
 
@@ -123,6 +123,13 @@ class GlueArguments:
     baseline_run: str | None = field(
         default=None,
         metadata={"help": "Output folder of a finished run; the table shows our figures divided by its figures (PRR)."},
+    )
+    noise: float = field(
+        default=0.0,
+        metadata={
+            "help": "Share of the words, 0–1, to misspell in a second evaluation of each run. A finished run is "
+            "evaluated without further training. 0 leaves this evaluation out."
+        },
     )
     early_stopping_patience: int = field(
         default=2,

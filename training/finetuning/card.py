@@ -51,7 +51,11 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
 
 
 def _table(results: Mapping[str, Any]) -> str:
-    """Returns a Markdown table of the measures beside the constant baselines, with the footnotes of the run."""
+    """Returns a Markdown table of the measures beside the constant baselines, with the footnotes of the run.
+
+    A run that was also evaluated on misspelt texts has two more columns.
+    """
+    noisy = results.get("noisy")
     lines = [
         "Scores are multiplied by 100. The constant baseline is the best score of a model that gives the same answer "
         "to every example.",
@@ -59,9 +63,17 @@ def _table(results: Mapping[str, Any]) -> str:
         "| measure | this model | constant baseline |",
         "|---|--:|--:|",
     ]
+    if noisy:
+        lines[0] += f" Misspelt: {100 * noisy['probability']:g} % of the words of the same texts are misspelt."
+        lines[2:] = ["| measure | this model | constant baseline | misspelt | lost |", "|---|--:|--:|--:|--:|"]
     for measure, baseline in results["floors"].items():
         score = results["measures"][measure]
-        lines.append(f"| {measure.replace('_', ' ')} | {100 * score:.1f} | {100 * baseline:.1f} |")
+        cells = [measure.replace("_", " "), f"{100 * score:.1f}", f"{100 * baseline:.1f}"]
+        if noisy:
+            cells += [
+                f"{100 * value:.1f}" for value in (noisy["measures"][measure], score - noisy["measures"][measure])
+            ]
+        lines.append(f"| {' | '.join(cells)} |")
     footnotes = [f"- {footnote}." for footnote in results["footnotes"]]
     return "\n".join([*lines, "", *footnotes] if footnotes else lines)
 

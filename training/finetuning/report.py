@@ -41,6 +41,21 @@ class SeedSummary:
         return f"{100 * self.center:.1f}" + ("" if self.deviation is None else f" ± {100 * self.deviation:.1f}")
 
 
+@dataclass(frozen=True)
+class NoisyScores:
+    """The scores on misspelt copies of the validation texts.
+
+    Attributes:
+        probability: share of the words that are misspelt, 0–1.
+        seed: of the misspellings.
+        scores: the same tasks, seeds and metrics as on the clean texts.
+    """
+
+    probability: float
+    seed: int
+    scores: Scores
+
+
 @dataclass
 class Report:
     """The scores of all tasks and seeds, and the tables made from them.
@@ -53,6 +68,7 @@ class Report:
         baseline: scores of another run to compare with, or None.
         heading: first line of the table: the model and the seeds.
         footnotes: remarks on the data, without a full stop.
+        noisy: scores on misspelt texts, or None.
     """
 
     scores: Scores
@@ -62,6 +78,7 @@ class Report:
     baseline: Scores | None = None
     heading: str = ""
     footnotes: Sequence[str] = field(default_factory=tuple)
+    noisy: NoisyScores | None = None
 
     def summaries(self) -> dict[str, dict[str, SeedSummary]]:
         """Returns task → metric → summary over the seeds."""
@@ -104,11 +121,14 @@ class Report:
             "missing_for_averages": self._missing_for_averages(),
             "performance_retention_ratio": self.retention(),
             "footnotes": list(self.footnotes),
+            **self._noisy_json(),
         }
 
     def as_markdown(self) -> str:
         """Returns the table in percent, with its legend and footnotes."""
         legend = "In percent. Constant: the best score of a prediction that is the same for every example."
+        if self.noisy:
+            legend += f" Misspelt: with {100 * self.noisy.probability:g} % of the words misspelt. Lost: the difference."
         if self.baseline:
             legend += " PRR: our figure divided by the baseline's."
         notes = [
@@ -121,15 +141,40 @@ class Report:
     def _rows(self) -> list[list[str]]:
         """Returns the cells of the table, header first."""
         retention = self.retention()
-        rows = [["task", "measure", self.summary, "constant", *(["PRR"] if self.baseline else [])]]
+        noisy = self._noisy_summaries()
+        rows = [
+            [
+                *("task", "measure", self.summary, "constant"),
+                *(["misspelt", "lost"] if self.noisy else []),
+                *(["PRR"] if self.baseline else []),
+            ]
+        ]
         for task, summaries in [*self.summaries().items(), ("average", self.averages())]:
             for name, summary in summaries.items():
                 constant = self.constant_baselines.get(task, {}).get(name)
                 row = [self.titles.get(task, task), name.replace("_", " "), str(summary), _percent(constant)]
+                if self.noisy:
+                    row += [str(noisy[task][name]), _percent(summary.center - noisy[task][name].center)]
                 if self.baseline:
                     row.append(_percent(retention.get(task, {}).get(name)) or "–")
                 rows.append(row)
         return rows
+
+    def _noisy_summaries(self) -> dict[str, dict[str, SeedSummary]]:
+        """Returns task → metric → summary on misspelt texts, with the averages; empty without them."""
+        if self.noisy is None:
+            return {}
+        return _summaries(self.noisy.scores, self.summary) | {"average": _averages(self.noisy.scores, self.summary)}
+
+    def _noisy_json(self) -> dict[str, Any]:
+        if self.noisy is None:
+            return {}
+        summaries = {
+            task: {name: vars(summary) for name, summary in summaries.items()}
+            for task, summaries in self._noisy_summaries().items()
+        }
+        averages = summaries.pop("average")
+        return {"noisy": vars(self.noisy) | {"summary": summaries, "averages": averages}}
 
     def _missing_for_averages(self) -> dict[str, list[str]]:
         """Returns average → what it lacks; empty if no task is a GLUE task."""

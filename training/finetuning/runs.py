@@ -113,7 +113,7 @@ def _make_trainer(
         eval_dataset=eval_set,
         data_collator=task.problem.collator(tokenizer),
         compute_metrics=task.problem.compute_metrics,
-        preprocess_logits_for_metrics=_logits_only,
+        preprocess_logits_for_metrics=logits_only,
         processing_class=tokenizer,
     )
     if arguments.early_stopping_patience > 0 and training.load_best_model_at_end:
@@ -123,7 +123,7 @@ def _make_trainer(
     return trainer
 
 
-def _logits_only(logits: Any, labels: Tensor) -> Tensor:
+def logits_only(logits: Any, labels: Tensor) -> Tensor:
     """Returns the logits. Some models also return hidden states."""
     return logits if isinstance(logits, Tensor) else logits[0]
 

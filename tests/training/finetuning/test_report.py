@@ -4,7 +4,7 @@ import statistics
 import pytest
 
 from vocabless.training.finetuning.glue import GLUE, average
-from vocabless.training.finetuning.report import Report, read_baseline
+from vocabless.training.finetuning.report import NoisyScores, Report, read_baseline
 
 METRICS = {
     name: {metric: (3 + row + column) / 20 for column, metric in enumerate(task.metrics)}
@@ -68,6 +68,22 @@ def test_the_table_shows_figures_constant_baselines_notes_and_what_averages_lack
     content = json.loads(json.dumps(report.as_json()))
     assert content["summary"]["sst2"]["accuracy"] == {"center": 0.8125, "deviation": None}
     assert content["floors"] == {"sst2": {"accuracy": 0.509}}
+
+
+def test_scores_on_misspelt_texts_stand_beside_the_others_with_what_is_lost():
+    clean = {task: {"1": metrics} for task, metrics in METRICS.items()}
+    misspelt = {task: {"1": {name: value / 2 for name, value in m.items()}} for task, m in METRICS.items()}
+    report = Report(clean, {}, {}, baseline=clean, noisy=NoisyScores(0.1, 42, misspelt))
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in report.as_markdown().splitlines()]
+    assert lines[2] == ["task", "measure", "mean", "constant", "misspelt", "lost", "PRR"]
+    assert ["cola", "matthews correlation", "15.0", "", "7.5", "7.5", "100.0"] in lines
+    (average_row,) = [line for line in lines if line[:2] == ["average", "HashFormers"]]
+    assert float(average_row[2]) == pytest.approx(2 * float(average_row[4]), abs=0.2)
+    assert "Misspelt: with 10 % of the words misspelt. Lost: the difference." in report.as_markdown()
+    content = json.loads(json.dumps(report.as_json()))["noisy"]
+    assert (content["probability"], content["seed"], content["scores"]) == (0.1, 42, misspelt)
+    assert content["summary"]["cola"]["matthews_correlation"] == {"center": 0.075, "deviation": None}
+    assert set(content["averages"]) == {"HashFormers", "EELBERT base", "EELBERT small"}
 
 
 def test_a_baseline_without_scores_is_refused(tmp_path):

@@ -1,0 +1,155 @@
+"""Misspellings: one edit for each chosen word, nothing else changes, and the same seed gives the same text."""
+
+import random
+import re
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vocabless.training.texts.misspellings import misspell, misspelt_copy
+
+TEXTS = st.text(
+    st.sampled_from("abcxyzABCXYZ éßÄяжЯ漢字仮 \n\t.,'-_1²\x00😀İſ") | st.characters(max_codepoint=0x24F), max_size=60
+)
+SEEDS = st.integers(0, 2**32)
+KEYS = {"a": "qwsz", "s": "adwezx", "p": "ol", "m": "njk", "g": "fhtyvb"}  # from a picture of a keyboard
+
+
+def words_and_rest(text: str) -> tuple[list[str], list[str]]:
+    """The runs of at least three letters, and what is between them; without a regular expression."""
+    runs = [""]
+    for before, character in zip(" " + text, text, strict=False):
+        if character.isalpha() != before.isalpha():
+            runs.append("")
+        runs[-1] += character
+    words, rest = [], [""]
+    for run in runs:
+        if len(run) >= 3 and run[0].isalpha():
+            words.append(run)
+            rest.append("")
+        else:
+            rest[-1] += run
+    return words, rest
+
+
+def edits(word: str) -> set[str]:
+    """Every word at one swap, one drop, one insertion or one replacement, with ? for a new letter."""
+    swaps = {word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(len(word) - 1)}
+    drops = {word[:i] + word[i + 1 :] for i in range(len(word))}
+    insertions = {word[:i] + "?" + word[i:] for i in range(len(word) + 1)}
+    replacements = {word[:i] + "?" + word[i + 1 :] for i in range(len(word))}
+    return swaps | drops | insertions | replacements
+
+
+def is_one_edit(word: str, misspelt: str) -> bool:
+    wanted = edits(word.lower())
+    low = misspelt.lower()
+    return bool(wanted & {low, *(low[:i] + "?" + low[i + 1 :] for i in range(len(low)))})
+
+
+def test_the_oracle_knows_one_edit_from_two():
+    assert all(is_one_edit("boat", word) for word in ("obat", "bot", "booat", "bozt", "Boa", "boatq"))
+    assert not any(is_one_edit("boat", word) for word in ("oatb", "bo", "boaaat", "bxxt"))
+
+
+@pytest.mark.parametrize("letters", ["abcdefghijklmnopqrstuvwxyz", "абвгджяю", "漢字仮名", "éüßø", "aab"])
+@given(data=st.data(), seed=SEEDS)
+def test_a_word_gets_exactly_one_edit(letters, data, seed):
+    word = data.draw(st.text(st.sampled_from(letters), min_size=3, max_size=12))
+    misspelt = misspell(word, 1.0, random.Random(seed))
+    assert misspelt != word and is_one_edit(word, misspelt)
+
+
+@given(text=TEXTS, seed=SEEDS)
+def test_only_runs_of_three_letters_change(text, seed):
+    words, rest = words_and_rest(text)
+    chance = random.Random(seed)
+    misspelt = [misspell(word, 1.0, chance) for word in words]
+    assert all(word != original for word, original in zip(misspelt, words, strict=True))
+    expected = rest[0] + "".join(word + after for word, after in zip(misspelt, rest[1:], strict=True))
+    assert misspell(text, 1.0, random.Random(seed)) == expected
+
+
+@given(text=TEXTS, seed=SEEDS)
+def test_probability_0_changes_nothing(text, seed):
+    assert misspell(text, 0.0, random.Random(seed)) == text
+
+
+@given(text=TEXTS, seed=SEEDS, position=st.integers(0, 1))
+def test_a_copy_depends_on_text_and_seed_alone(text, seed, position):
+    (alone,) = misspelt_copy([text], 0.5, seed, position)
+    assert misspelt_copy(["another text", text, text], 0.5, seed, position)[1:] == [alone, alone]
+
+
+def test_the_share_of_changed_words_is_the_probability():
+    words = ["stone", "river", "house", "aaa", "Straße", "дорога"] * 5_000
+    for probability in (0.1, 0.5):
+        copy = misspelt_copy([" ".join(words)], probability, 3)[0].split(" ")
+        share = np.mean([word != original for word, original in zip(copy, words, strict=True)])
+        assert share == pytest.approx(probability, abs=0.01)
+
+
+def test_the_four_edits_are_equally_frequent():
+    words = ["stone"] * 20_000
+    copy = misspelt_copy([" ".join(words)], 1.0, 3)[0].split(" ")
+    swapped = np.mean([sorted(word) == sorted("stone") for word in copy])
+    shares = [swapped, np.mean([len(w) == 4 for w in copy]), np.mean([len(w) == 6 for w in copy])]
+    assert shares == pytest.approx([0.25] * 3, abs=0.01)
+
+
+@pytest.mark.parametrize(("letter", "keys"), KEYS.items())
+def test_a_replacement_is_a_neighbouring_key(letter, keys):
+    chance = random.Random(0)
+    texts = [misspell(letter * 3, 1.0, chance) for _ in range(2_000)]
+    replaced = {text.replace(letter, "", 2) for text in texts if len(text) == 3}
+    assert replaced == set(keys)
+
+
+def test_words_keep_their_case():
+    chance = random.Random(1)
+    for _ in range(500):
+        assert misspell("STONE", 1.0, chance).isupper()
+        assert misspell("stone", 1.0, chance).islower()
+        assert re.fullmatch("[A-Za][a-z]+|[a-z]+", misspell("Stone", 1.0, chance))  # a drop may take the capital
+
+
+def test_each_word_of_a_list_is_misspelt_on_its_own():
+    words = ["Stones", "it's", "", "of", "New York", "river"] * 10
+    (copy,) = misspelt_copy([words], 1.0, 5)
+    assert len(copy) == len(words)
+    assert [word != original for word, original in zip(copy, words, strict=True)] == [len(word) > 4 for word in words]
+    assert len(set(copy[::6])) > 1  # not the same edit each time
+
+
+def test_two_equal_texts_of_a_pair_get_different_edits():
+    texts = ["seven small boats came home before the storm"]
+    assert misspelt_copy(texts, 0.5, 1) != misspelt_copy(texts, 0.5, 1, position=1)
+    assert misspelt_copy(texts, 0.5, 1) != misspelt_copy(texts, 0.5, 2)
+
+
+def test_misspellings_are_frozen():
+    text = "Seven small boats came home; die Straße nach Привет 漢字仮名, 42 cafés."
+    assert misspelt_copy([text], 0.5, 42) == ["Seen small baots came home; did Tsraße nazch Привет 字漢仮名, 42 cafés."]
+    assert misspelt_copy([text.split()], 0.5, 42) == [
+        "Seven small boats came home; die Straße ncah Привет 漢字字仮名, 42 caféw.".split()
+    ]
+
+
+def test_a_numpy_generator_serves_as_random_numbers():
+    text = "seven small boats came home"
+    assert misspell(text, 1.0, np.random.default_rng(1)) == misspell(text, 1.0, np.random.default_rng(1)) != text
+
+
+def test_it_is_fast_enough_for_training_texts():
+    text = "this is a sentence with some ordinary words in it and nothing else " * 100
+    best = min(_seconds(text) for _ in range(5))
+    assert best / len(text.split()) < 20e-6
+
+
+def _seconds(text: str) -> float:
+    start = time.perf_counter()
+    misspell(text, 0.5, random.Random(0))
+    return time.perf_counter() - start

@@ -1,0 +1,117 @@
+"""The evaluation of a finished run on misspelt copies of its validation texts, for `--noise`.
+
+The misspellings depend on the texts, the probability and `NOISE_SEED`. So all models and all seeds of a run read the
+same misspelt texts. The run itself does not change: a finished run is evaluated without training it again.
+"""
+# mypy: allow-untyped-calls
+
+from dataclasses import replace
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, PrinterCallback
+from transformers.trainer_utils import IntervalStrategy
+
+from vocabless.saving.model_card import write_card
+from vocabless.saving.run_folder import RESULTS, write_json
+from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
+from vocabless.training.finetuning.card import card_facts
+from vocabless.training.finetuning.encoded_examples import EncodedExamples
+from vocabless.training.finetuning.initial_models import load_initial_model
+from vocabless.training.finetuning.runs import Results, logits_only, run_folder
+from vocabless.training.finetuning.tasks import Examples, Task
+from vocabless.training.texts.misspellings import misspelt_copy
+from vocabless.training.trainer import ResumableTrainer
+
+NOISE_SEED = 42  # fixed, as the rows that are held out
+
+
+def check_noise(probability: float) -> None:
+    """Checks `--noise`.
+
+    Raises:
+        ValueError: it is not a probability.
+    """
+    if not 0 <= probability <= 1:
+        raise ValueError(f"--noise {probability:g} is not a share of the words; give 0 to 1, for instance 0.1.")
+
+
+def misspelt_examples(examples: Examples, probability: float, seed: int) -> Examples:
+    """Returns a copy of the examples with misspelt texts and the same labels.
+
+    Args:
+        examples: both texts of a pair are misspelt; of a list of words, each word on its own.
+        probability: that a word of at least three letters is misspelt.
+        seed: of the misspellings.
+    """
+    pairs = examples.pairs and misspelt_copy(examples.pairs, probability, seed, position=1)
+    return Examples(misspelt_copy(examples.texts, probability, seed), pairs, examples.labels)
+
+
+def add_noisy_measures(
+    results: Results, task: Task, seed: int, arguments: GlueArguments, training: GlueTrainingArguments
+) -> Results:
+    """Returns the results of a finished run with `noisy`, its measures on misspelt texts.
+
+    They are read from the results if they were measured with the same probability before. Otherwise the run's
+    checkpoint is loaded and evaluated, and its `results.json` and model card are written anew.
+
+    Args:
+        results: content of the run's `results.json`.
+        task: its validation examples are misspelt.
+        seed: seed of the run.
+        arguments: `noise` is the probability; 0 changes nothing.
+        training: of the command.
+    """
+    settings = {"probability": arguments.noise, "seed": NOISE_SEED}
+    if arguments.noise == 0 or settings.items() <= results.get("noisy", {}).items():
+        return results
+    folder = run_folder(task, seed, training)
+    checkpoint = replace(arguments, model_name_or_path=str(folder), tokenizer_name=None, model_revision="main")
+    model, tokenizer = load_initial_model(checkpoint, task.problem, [], folder)
+    trainer = _make_evaluator(task, model, tokenizer, training.for_run(folder, seed, task.problem.best_metric))
+    measures = _measure(trainer, task, tokenizer, arguments)
+    noisy = settings | {"measures": {name: measures[name] for name in ("loss", *results["floors"])}}
+    results = results | {"noisy": noisy}
+    if trainer.is_world_process_zero():
+        if isinstance(tokenizer, VocablessTokenizer):
+            write_card(folder, model, tokenizer.block_size, card_facts(results))
+        write_json(folder / RESULTS, results)
+    trainer.accelerator.wait_for_everyone()
+    return results
+
+
+def _measure(
+    trainer: ResumableTrainer, task: Task, tokenizer: PreTrainedTokenizerBase, arguments: GlueArguments
+) -> dict[str, float]:
+    """Returns the metrics of all validation splits, misspelt, with the splits' suffixes."""
+    metrics: dict[str, float] = {}
+    for suffix, examples in task.validation.items():
+        noisy = misspelt_examples(examples, arguments.noise, NOISE_SEED)
+        output = trainer.predict(EncodedExamples(noisy, task.problem, tokenizer, arguments.max_seq_length))
+        metrics |= {f"{name.removeprefix('test_')}{suffix}": value for name, value in (output.metrics or {}).items()}
+    return metrics
+
+
+def _make_evaluator(
+    task: Task, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, training: GlueTrainingArguments
+) -> ResumableTrainer:
+    """Returns a Trainer that only predicts.
+
+    Args:
+        task: has the metrics.
+        model: a fine-tuned model.
+        tokenizer: of the model.
+        training: arguments of the run; they are changed.
+    """
+    training.eval_strategy = IntervalStrategy.NO  # else the Trainer asks for validation data
+    training.report_to = []  # dashboards show the training only
+    trainer = ResumableTrainer(
+        model=model,
+        args=training,
+        data_collator=task.problem.collator(tokenizer),
+        compute_metrics=task.problem.compute_metrics,
+        preprocess_logits_for_metrics=logits_only,
+    )
+    if training.disable_tqdm:
+        trainer.remove_callback(PrinterCallback)
+    return trainer
