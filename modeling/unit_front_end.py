@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from .blocks import FrontEnd
-from .unit_cache import UnitCache
+from .unit_cache import UnitCache, distinct_blocks
 
 
 class UnitFrontEnd(FrontEnd):
@@ -44,8 +44,11 @@ class UnitFrontEnd(FrontEnd):
             return self.embed_units(self.spell_special_tokens(blocks))
         if blocks.device.type == "cpu" and self._can_use_cache():
             return self._cache.look_up(blocks, self.embed_distinct)
-        units, inverse = blocks.flatten(0, -2).unique(dim=0, return_inverse=True)
-        return self.embed_distinct(units)[inverse].unflatten(0, blocks.shape[:-1])
+        if blocks.device.type == "cpu":
+            units, inverse = distinct_blocks(blocks)
+        else:
+            units, inverse = blocks.flatten(0, -2).unique(dim=0, return_inverse=True)
+        return self.embed_distinct(units)[inverse.view(blocks.shape[:-1])]
 
     def train(self, mode: bool = True) -> "UnitFrontEnd":
         if mode and any(True for _ in self.parameters()):

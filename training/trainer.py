@@ -12,7 +12,7 @@ from accelerate import PartialState
 from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset
-from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import PreTrainedModel, Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_utils import EvalLoopOutput, TrainOutput
 
 from vocabless.training.length_groups import LengthGroups
@@ -43,6 +43,8 @@ class ResumableTrainer(Trainer):
             if "to be installed" not in str(error):
                 raise
             raise ValueError(f"{error} Or give another --report_to.") from error
+        if self.args.bf16 and self.args.device.type == "cpu":
+            _attend_by_matrix_products(self.model)
         self.args.logging_nan_inf_filter = False  # it would hide the values that `training_step` checks
         self.add_callback(_MarkCompleteCheckpoints())
 
@@ -121,6 +123,14 @@ class ResumableTrainer(Trainer):
     def _describe_last_checkpoint(self) -> str:
         checkpoint = last_checkpoint(str(self.args.output_dir))
         return f"the last good checkpoint is {checkpoint!r}." if checkpoint else "there is no checkpoint yet."
+
+
+def _attend_by_matrix_products(model: Any) -> None:
+    """Sets the plain implementation of attention: in bf16 on a CPU, the backward pass of torch's fused one is slow."""
+    for module in model.modules():
+        if isinstance(module, PreTrainedModel):
+            module.set_attn_implementation("eager")
+            return
 
 
 class _MarkCompleteCheckpoints(TrainerCallback):

@@ -161,9 +161,9 @@ _ROWS = (
                  encoder="bert", encoder_options={"num_attention_heads": 16}),
     _elementwise("ewe-bert-nofocus-base", "Elementwise, without its global focus embeddings", "word", UTF8_16, NO_FOCUS,
                  "base", encoder="bert", encoder_options={"num_attention_heads": 16}),
-    _hashgram("hashgram-nano", "ours", "word", UTF8_32, ("hash_embedding", {"num_rows": 4096}), "nano"),
-    _hashgram("hashgram-uno", "ours", "word", UTF8_32, ("hash_embedding", {"num_rows": 6144}), "uno"),
-    _hashgram("hashgram-tiny", "ours", "word", UTF8_32, ("hash_embedding", {"num_rows": 14336}), "tiny"),
+    _hashgram("hashgram-nano", "ours", "word", UTF8_32, ("hash_embedding", {"num_rows": 5632}), "nano"),
+    _hashgram("hashgram-uno", "ours", "word", UTF8_32, ("hash_embedding", {"num_rows": 7168}), "uno"),
+    _hashgram("hashgram-tiny", "ours", "word", UTF8_32, ("hash_embedding", {"num_rows": 15360}), "tiny"),
     _hashgram("hashgram-mini", "ours", "word", UTF8_32, ("hash_embedding", {"num_rows": 16384}), "mini"),
 )
 # fmt: on

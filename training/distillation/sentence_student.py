@@ -41,7 +41,9 @@ class SentenceStudent(nn.Module):
             inputs: the encoder's inputs, with `attention_mask`, (B, S).
         """
         states = self.encoder(**inputs)[0]
-        vectors = F.normalize(self.dense(mean_state(states, inputs["attention_mask"])).float(), dim=-1)
+        with torch.autocast(states.device.type, enabled=False):  # a vector of bfloat16 would be too coarse
+            mean = mean_state(states.float(), inputs["attention_mask"])
+            vectors = F.normalize(self.dense(mean), dim=-1)
         if labels is None:
             return {"vectors": vectors}
         targets = F.normalize(labels.float(), dim=-1)

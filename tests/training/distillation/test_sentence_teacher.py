@@ -1,0 +1,75 @@
+"""The teacher's vectors are its own, they are computed once, and a cache of others is never read."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from datasets import Dataset
+
+from vocabless.training.distillation import sentence_teacher
+from vocabless.training.distillation.sentence_teacher import CACHE_FOLDER, SentenceTeacher, add_vectors
+
+st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+
+TEXTS = ["the quick brown fox", "a lazy dog jumps", "over the fox", "the dog"]
+
+
+@pytest.fixture
+def teacher(make_teacher, tmp_path) -> SentenceTeacher:
+    return SentenceTeacher(make_teacher(tmp_path / "my-teacher"), 16)
+
+
+def vectors_of(texts: Dataset) -> np.ndarray:
+    return np.asarray(texts.with_format("numpy")["vector"][:], np.float32)
+
+
+def test_vectors_are_those_of_sentence_transformers(teacher, make_teacher, tmp_path, empty_cache) -> None:
+    texts = add_vectors(Dataset.from_dict({"text": TEXTS}), teacher)
+    expected = st.SentenceTransformer(make_teacher(tmp_path / "again")).encode(TEXTS)
+    assert texts["text"][:] == TEXTS
+    np.testing.assert_allclose(vectors_of(texts), expected, atol=2e-3)
+    assert (teacher.name, teacher.license, teacher.vector_size) == ("my-teacher", None, 24)
+
+
+def test_vectors_are_computed_once_and_in_parts(teacher, empty_cache, monkeypatch) -> None:
+    monkeypatch.setattr(sentence_teacher, "TEXTS_PER_PART", 2)
+    calls: list[str] = []
+    embed = teacher.embed
+    monkeypatch.setattr(teacher, "embed", lambda texts: calls.extend(texts) or embed(texts))
+    first = add_vectors(Dataset.from_dict({"text": TEXTS[:2]}), teacher)  # as if killed after the first part
+    whole = add_vectors(Dataset.from_dict({"text": TEXTS}), teacher)
+    again = add_vectors(Dataset.from_dict({"text": TEXTS}), teacher)
+    assert calls == TEXTS
+    assert len(list((empty_cache / CACHE_FOLDER).glob("*.arrow"))) == 2
+    assert (vectors_of(whole) == vectors_of(again)).all() and (vectors_of(whole)[:2] == vectors_of(first)).all()
+
+
+def test_another_teacher_or_length_makes_other_vectors(teacher, make_teacher, tmp_path, empty_cache) -> None:
+    texts = Dataset.from_dict({"text": TEXTS})
+    others = [
+        SentenceTeacher(make_teacher(tmp_path / "my-teacher", seed=1), 16),
+        SentenceTeacher(teacher_folder(tmp_path), 3),
+    ]
+    assert len({teacher.fingerprint(), *(other.fingerprint() for other in others)}) == 3
+    for other in others:
+        assert not np.allclose(vectors_of(add_vectors(texts, other)), vectors_of(add_vectors(texts, teacher)))
+
+
+def teacher_folder(tmp_path: Path) -> str:
+    return str(tmp_path / "my-teacher")
+
+
+def test_a_teacher_without_a_tokenizer_is_refused(make_teacher, tmp_path) -> None:
+    folder = make_teacher(tmp_path / "bare")
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (tmp_path / "bare" / name).unlink()
+    with pytest.raises(ValueError, match=r"the teacher '.*bare' cannot be loaded \(.*\); give a folder or a Hub id"):
+        SentenceTeacher(folder, 16)
+
+
+def test_the_license_comes_from_the_card(make_teacher, tmp_path) -> None:
+    folder = make_teacher(tmp_path / "with-card")
+    (tmp_path / "with-card" / "README.md").write_text("---\nlicense: mit\n---\n\n# A model\n")
+    assert SentenceTeacher(folder, 16).license == "mit"
+    assert json.loads((tmp_path / "with-card" / "config.json").read_text())["hidden_size"] == 24

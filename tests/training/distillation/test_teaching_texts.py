@@ -1,0 +1,43 @@
+"""Which texts of a corpus a teacher embeds."""
+
+import pytest
+from datasets import Dataset
+
+from vocabless.training.distillation.teaching_texts import draw_texts, split_document, teaching_texts
+
+DOCUMENT = " ".join(f"This is sentence {i}, and more (so it seems) of it." for i in range(1, 13))
+
+
+def corpus(*documents: str | None) -> Dataset:
+    return Dataset.from_dict({"text": list(documents)})
+
+
+def test_sentences_clauses_and_passages_take_turns() -> None:
+    texts = list(split_document(DOCUMENT))
+    assert texts[0] == "This is sentence 1, and more (so it seems) of it."
+    assert texts[1:5] == ["This is sentence 2,", "and more", "(so it seems)", "of it."]
+    assert texts[5].startswith("This is sentence 3, and")
+    passage = next(text for text in texts if text.count("sentence") == 4)
+    assert passage.startswith("This is sentence 8,") and passage.endswith("sentence 11, and more (so it seems) of it.")
+
+
+def test_texts_are_distinct_long_enough_and_as_many_as_asked() -> None:
+    documents = corpus("One two three. Yes. One two three.", None, "Four five six seven.", "")
+    texts = teaching_texts(documents, 0, seed=0)
+    assert sorted(texts) == ["Four five six seven.", "One two three."]
+    assert len(teaching_texts(documents, 1, seed=0)) == 1
+    assert teaching_texts(documents, 0, seed=0) == texts
+
+
+def test_a_corpus_without_sentences_is_refused() -> None:
+    with pytest.raises(ValueError, match="has 2 documents but no sentence of 3 words"):
+        teaching_texts(corpus("", "two words"), 0, seed=0)
+
+
+def test_shares_divide_the_texts_among_the_corpora() -> None:
+    corpora = [corpus(*(f"{name} text number {i}." for i in range(100))) for name in ("first", "second")]
+    texts = draw_texts(corpora, [3, 1], 40, seed=0)
+    assert [sum(text.startswith(name) for text in texts) for name in ("first", "second")] == [30, 10]
+    assert len(draw_texts(corpora, None, 0, seed=0)) == 200
+    with pytest.raises(ValueError, match="--mix 1 0 for 2 corpora; give one weight above 0 for each"):
+        draw_texts(corpora, [1, 0], 10, seed=0)

@@ -1,0 +1,105 @@
+"""Runs of the objective `distill`, from the teacher to the folder that sentence-transformers loads."""
+
+import json
+
+import numpy as np
+import pytest
+from safetensors.torch import load_file
+
+import run_pretraining
+from vocabless import VocablessForSequenceClassification
+from vocabless.training.pretraining.arguments import parse_command_line
+from vocabless.training.pretraining.distill import Distill
+
+st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+
+QUICK = [*("--max_steps", "8", "--save_steps", "4", "--logging_steps", "4"), *("--per_device_train_batch_size", "8"),
+         *("--max_seq_length", "24", "--max_eval_samples", "12", "--preprocessing_num_workers", "1"),
+         *("--use_cpu", "true", "--disable_tqdm", "true", "--warmup_steps", "0", "--learning_rate", ".01")]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> str:
+    file = tmp_path_factory.mktemp("corpus") / "text.txt"
+    words = "the quick brown fox jumps over lazy dogs while seven small cats sleep near old walls".split()
+    lines = [" ".join(words[(i * k) % len(words)] for k in range(1, 9)) + "." for i in range(1, 120)]
+    file.write_text("\n".join(lines))
+    return str(file)
+
+
+@pytest.fixture
+def run(corpus, make_teacher, tmp_path, empty_cache):
+    def start(name: str, *arguments: str) -> tuple:
+        folder = tmp_path / name
+        teacher = make_teacher(tmp_path / "small-teacher")
+        given = ["--corpus", corpus, "--validation_split_percentage", "20", "--teacher", teacher]
+        run_pretraining.main([*given, "--output_dir", str(folder), *QUICK, *arguments])
+        return folder, json.loads((folder / "results.json").read_text())
+
+    return start
+
+
+@pytest.mark.parametrize("variant", ["hashgram-nano", "hashformer-lsh-proj-tiny"])
+def test_a_student_of_any_variant_comes_nearer_to_its_teacher(variant, run, tmp_path, capsys) -> None:
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("sentence1,sentence2,score\nthe fox,the dog,1\nthe fox,the fox sleeps,4\na cat,walls,0\n")
+    folder, results = run("run", "--variant", variant, "--sts_file", str(pairs), "--misspell_probability", "0.1")
+    assert results["objective"] == "distill" and results["loads_without_package_bit_equal"]
+    assert results["after"]["eval_cosine"] > results["before"]["eval_cosine"] + 0.1
+    assert results["after"]["eval_loss"] == pytest.approx(1 - results["after"]["eval_cosine"])
+    assert -1 <= results["after"]["eval_spearman"] <= 1 and results["after"]["eval_recall_at_10"] > 0
+    assert results["examples"]["teacher"] == "small-teacher"
+    card = (folder / "README.md").read_text()
+    assert "`small-teacher`" in card and str(tmp_path) not in card and "SentenceTransformer(" in card
+    assert "recall_at_10" in capsys.readouterr().out
+
+    encoder = st.SentenceTransformer(str(folder), trust_remote_code=True, device="cpu")
+    vectors = encoder.encode(["the quick fox", "a lazy dog"])
+    assert vectors.shape == (2, 24)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-5)
+    classifier = VocablessForSequenceClassification.from_pretrained(folder)
+    assert classifier.config.classifier_pooling == "mean"
+
+
+def test_the_saved_vectors_are_those_that_were_measured(run, make_teacher, corpus, tmp_path) -> None:
+    folder, results = run("run", "--variant", "hashgram-nano")
+    lines = open(corpus).read().splitlines()
+    student = st.SentenceTransformer(str(folder), trust_remote_code=True, device="cpu").encode(lines)
+    teacher = st.SentenceTransformer(str(tmp_path / "small-teacher"), device="cpu").encode(
+        lines, normalize_embeddings=True
+    )
+    assert (student * teacher).sum(axis=1).mean() == pytest.approx(results["after"]["eval_cosine"], abs=0.05)
+
+
+def test_a_killed_run_continues_to_the_same_weights(run) -> None:
+    whole, _ = run("whole", "--variant", "hashgram-nano")
+    half, _ = run("half", "--variant", "hashgram-nano")
+    for name in ("results.json", "model.safetensors"):
+        (half / name).unlink()
+    (half / "checkpoint-8" / "whole").unlink()  # as if killed while it wrote the last checkpoint
+    half, _ = run("half", "--variant", "hashgram-nano")
+    first, second = (load_file(folder / "model.safetensors") for folder in (whole, half))
+    assert all((first[name] == second[name]).all() for name in first)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--objective", "distill"], "the objective distill has no teacher; give --teacher"),
+        (
+            ["--teacher", "here", "--misspell_probability", "2"],
+            "--misspell_probability is 2.0; give a share from 0 to 1",
+        ),
+        (["--teacher", "here", "--max_texts", "-1"], "give numbers of at least 0"),
+        (["--teacher", "no/teacher", "--max_texts", "5"], "the teacher 'no/teacher' cannot be loaded"),
+    ],
+)
+def test_what_cannot_be_learned_is_refused(arguments, message, corpus, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(SystemExit, match=message):
+        run_pretraining.main(["--corpus", corpus, "--output_dir", str(tmp_path / "run"), *QUICK, *arguments])
+
+
+def test_a_teacher_implies_the_objective() -> None:
+    _, objective, _ = parse_command_line(["--variant", "eelbert-tiny", "--teacher", "a/b", "--use_cpu", "true"], None)
+    assert objective == Distill(teacher="a/b")
