@@ -160,6 +160,8 @@ def _run_seeds(
         results[str(seed)] = add_noisy_measures(run_results, task, seed, arguments, training)
         if training.process_index == 0:
             print(_progress(task, seed, results[str(seed)], arguments.noise), flush=True)
+            if "floor_note" in results[str(seed)]:
+                print(f"Warning: {results[str(seed)]['floor_note']}.", file=sys.stderr, flush=True)
         if (folder := run_folder(task, seed, training)) in repositories:
             print(f"Uploaded to {upload_run(folder, repositories[folder], training)}.", flush=True)
     return results
@@ -202,7 +204,8 @@ def _make_report(tasks: list[Task], results: RunResults, baseline: Scores | None
         baseline=baseline,
         heading=f"{arguments.model_name_or_path}, {all_runs[0]['parameters']:,} parameters; seeds: {seeds}",
         footnotes=[note for task in tasks for note in task.footnotes]
-        + [note for run in all_runs for note in run["footnotes"]],
+        + [note for run in all_runs for note in run["footnotes"]]
+        + [run["floor_note"] for run in all_runs if "floor_note" in run],
         noisy=noisy,
     )
 

@@ -24,8 +24,9 @@ from vocabless.saving.run_folder import RESULTS, versions, write_json
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, identifying_arguments
 from vocabless.training.finetuning.card import card_facts
-from vocabless.training.finetuning.default_hyper_parameters import default_epochs, default_patience
+from vocabless.training.finetuning.default_hyper_parameters import BASE_WIDTH, default_epochs, default_patience
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
+from vocabless.training.finetuning.floor_note import floor_note
 from vocabless.training.finetuning.initial_models import is_checkpoint, load_initial_model, longest_sequence
 from vocabless.training.finetuning.predictions import write_predictions
 from vocabless.training.finetuning.tasks import Examples, Task
@@ -175,7 +176,7 @@ def _results(
     arguments: GlueArguments,
 ) -> Results:
     """Returns the content of results.json."""
-    return {
+    results: Results = {
         "task": task.name,
         "from_scratch": not is_checkpoint(arguments.model_name_or_path),
         "seed": trainer.args.seed,
@@ -190,3 +191,5 @@ def _results(
         "arguments": identifying_arguments(arguments, trainer.args),
         "versions": all_versions(),
     }
+    note = floor_note(task, results, getattr(model.config, "hidden_size", BASE_WIDTH))
+    return results | ({"floor_note": note} if note else {})
