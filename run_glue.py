@@ -10,6 +10,8 @@
 The output folder holds table.md, results.json, and a checkpoint in <task>/seed-<seed> for each run. Repeat the command
 to continue: finished runs are read, and an interrupted run resumes from its last checkpoint. A later command may add
 tasks, seeds, and --noise: the scores on misspelt texts.
+
+If they are not given, the learning rate goes by the width of the encoder, and a small data set gets more than 5 epochs.
 """
 
 import logging
@@ -25,9 +27,10 @@ from transformers.utils import logging as transformers_logging
 from vocabless.saving.run_folder import RESULTS, claim, write_json
 from vocabless.saving.uploads import check_run_upload, upload_run
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, identifying_arguments
+from vocabless.training.finetuning.default_hyper_parameters import default_learning_rate
 from vocabless.training.finetuning.glue import find_glue_tasks
 from vocabless.training.finetuning.glue_tasks import load_glue_task
-from vocabless.training.finetuning.initial_models import check_initial_model
+from vocabless.training.finetuning.initial_models import check_initial_model, initial_width
 from vocabless.training.finetuning.noise import NOISE_SEED, add_noisy_measures, check_noise
 from vocabless.training.finetuning.own_tasks import load_own_task
 from vocabless.training.finetuning.report import NoisyScores, Report, Scores, read_baseline
@@ -64,6 +67,7 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     check_noise(arguments.noise)
     baseline = None if arguments.baseline_run is None else read_baseline(arguments.baseline_run)
     check_initial_model(arguments)
+    _choose_learning_rate(arguments, training)
     with training.main_process_first(desc="reading the data"):
         tasks = load_tasks(arguments)
     seeds = range(training.seed, training.seed + arguments.seeds)
@@ -76,6 +80,17 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     state = PartialState()
     state.wait_for_everyone()
     state.destroy_process_group()
+
+
+def _choose_learning_rate(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
+    """Sets the learning rate if it is not given, and prints it."""
+    if training.learning_rate is not None:
+        return
+    with training.main_process_first(desc="reading the model's configuration"):
+        width = initial_width(arguments)
+    training.learning_rate = default_learning_rate(width)
+    if training.process_index == 0:
+        print(f"Learning rate: {training.learning_rate:g}, chosen for an encoder {width} wide.", flush=True)
 
 
 def load_tasks(arguments: GlueArguments) -> list[Task]:
@@ -145,6 +160,8 @@ def _run_seeds(
         results[str(seed)] = add_noisy_measures(run_results, task, seed, arguments, training)
         if training.process_index == 0:
             print(_progress(task, seed, results[str(seed)], arguments.noise), flush=True)
+            if "floor_note" in results[str(seed)]:
+                print(f"Warning: {results[str(seed)]['floor_note']}.", file=sys.stderr, flush=True)
         if (folder := run_folder(task, seed, training)) in repositories:
             print(f"Uploaded to {upload_run(folder, repositories[folder], training)}.", flush=True)
     return results
@@ -187,7 +204,8 @@ def _make_report(tasks: list[Task], results: RunResults, baseline: Scores | None
         baseline=baseline,
         heading=f"{arguments.model_name_or_path}, {all_runs[0]['parameters']:,} parameters; seeds: {seeds}",
         footnotes=[note for task in tasks for note in task.footnotes]
-        + [note for run in all_runs for note in run["footnotes"]],
+        + [note for run in all_runs for note in run["footnotes"]]
+        + [run["floor_note"] for run in all_runs if "floor_note" in run],
         noisy=noisy,
     )
 

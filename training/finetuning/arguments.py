@@ -10,6 +10,7 @@ from transformers import TrainingArguments
 from transformers.trainer_utils import SchedulerType
 
 from vocabless.saving.run_folder import HUB_ARGUMENTS
+from vocabless.training.finetuning.default_hyper_parameters import EPOCHS, MIN_STEPS
 from vocabless.training.script_arguments import ScriptTrainingArguments
 
 # Output, logging and the selection of runs: they may change between two commands for the same folder.
@@ -131,25 +132,37 @@ class GlueArguments:
             "evaluated without further training. 0 leaves this evaluation out."
         },
     )
-    early_stopping_patience: int = field(
-        default=2,
-        metadata={"help": "Stop after this number of evaluations without an improvement; 0 never stops early."},
+    early_stopping_patience: int | None = field(
+        default=None,
+        metadata={
+            "help": "Stop after this number of evaluations without an improvement; 0 never stops early. None is 2, and "
+            "in proportion for more than 5 epochs."
+        },
     )
 
 
 @dataclass
 class GlueTrainingArguments(ScriptTrainingArguments):
-    """The Trainer's arguments with the values of HashFormers, Table 5; all tasks share them.
+    """The Trainer's arguments with the values of HashFormers, Table 5, for encoders of base size on the paper's tasks.
 
     The paper does not give the sequence length (128 here), the weight decay (0, the Trainer's default), the patience of
     early stopping (2 epochs here) or the metric that selects the best epoch (the one that its GLUE average uses, here).
+    The learning rate of other sizes and the epochs of small data sets are ours: `default_hyper_parameters`.
     """
 
     output_dir: str | None = field(default=None, metadata={"help": "Output folder. None is runs/glue/<model>."})
-    num_train_epochs: float = field(default=5.0, metadata={"help": "Maximum number of epochs."})
+    num_train_epochs: float | None = field(  # type: ignore[assignment]
+        default=None,
+        metadata={
+            "help": f"Maximum number of epochs. None is {EPOCHS}, or as many as make {MIN_STEPS} optimizer steps."
+        },
+    )
     per_device_train_batch_size: int = field(default=32, metadata={"help": "Texts per training step on each device."})
     per_device_eval_batch_size: int = field(default=64, metadata={"help": "Texts per evaluation step on each device."})
-    learning_rate: float = field(default=3e-5, metadata={"help": "Peak learning rate."})
+    learning_rate: float | None = field(  # type: ignore[assignment]
+        default=None,
+        metadata={"help": "Peak learning rate. None is 3e-5 for encoders 768 wide, and more for narrower ones."},
+    )
     lr_scheduler_type: SchedulerType | str = field(
         default="cosine_with_restarts", metadata={"help": "Learning rate schedule."}
     )

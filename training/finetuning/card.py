@@ -74,7 +74,8 @@ def _table(results: Mapping[str, Any]) -> str:
                 f"{100 * value:.1f}" for value in (noisy["measures"][measure], score - noisy["measures"][measure])
             ]
         lines.append(f"| {' | '.join(cells)} |")
-    footnotes = [f"- {footnote}." for footnote in results["footnotes"]]
+    notes = [*results["footnotes"], *([results["floor_note"]] if "floor_note" in results else [])]
+    footnotes = [f"- {note}." for note in notes]
     return "\n".join([*lines, "", *footnotes] if footnotes else lines)
 
 

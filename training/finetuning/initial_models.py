@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
-from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
+from vocabless.encoder_shapes import SIZES
 from vocabless.loading import load_config, load_tokenizer
 from vocabless.stock_shapes import STOCK_SHAPES, find_shape, load_shape_config, load_shape_tokenizer
 from vocabless.training.finetuning.arguments import GlueArguments
@@ -41,6 +42,19 @@ def check_initial_model(arguments: GlueArguments) -> None:
             raise ValueError(f"{name} reads whole words and does not use --tokenizer_name; leave it out.")
     elif tokenizer is None:
         raise ValueError(f"{name} has no tokenizer of its own; give --tokenizer_name PATH, or train.")
+
+
+def initial_width(arguments: GlueArguments) -> int:
+    """Returns the hidden size of the encoder; base size, 768, if the configuration of a checkpoint has none.
+
+    Raises:
+        ValueError: the configuration cannot be loaded.
+    """
+    name = arguments.model_name_or_path
+    if is_checkpoint(name):
+        config: Any = _load_checkpoint_config(arguments, {})
+        return int(getattr(config, "hidden_size", SIZES["base"].hidden_size))
+    return SIZES[find_variant(name).size if name in VARIANTS else find_shape(name).size].hidden_size
 
 
 def load_initial_model(
@@ -86,22 +100,35 @@ def _train_tokenizer(arguments: GlueArguments, texts: Sequence[str], folder: Pat
 
 
 def _load_checkpoint(arguments: GlueArguments, problem: Problem) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    name = arguments.model_name_or_path
-    kwargs: dict[str, Any] = {
-        "trust_remote_code": arguments.trust_remote_code,
-        "revision": arguments.model_revision,
-    }
+    name, kwargs = arguments.model_name_or_path, _hub_arguments(arguments)
+    config = _load_checkpoint_config(arguments, problem.config)
     try:
-        config = AutoConfig.from_pretrained(name, **kwargs, **problem.config)
         needs_space = problem.per_word and config.model_type in NEEDS_PREFIX_SPACE
         space = {"add_prefix_space": True} if needs_space else {}
         tokenizer = AutoTokenizer.from_pretrained(arguments.tokenizer_name or name, **kwargs, **space)
         # A head with another number of labels is created anew; transformers logs the names of its weights.
         model = problem.auto_class.from_pretrained(name, config=config, ignore_mismatched_sizes=True, **kwargs)
     except (OSError, ValueError) as error:
-        cause = " ".join(str(error).split())
-        raise ValueError(
-            f"{name!r} cannot be loaded ({cause}); give a variant, one of {', '.join(STOCK_SHAPES)}, "
-            "a folder with a checkpoint, or a Hub id."
-        ) from error
+        raise _loading_error(name, error) from error
     return model, tokenizer
+
+
+def _load_checkpoint_config(arguments: GlueArguments, changes: dict[str, Any]) -> PreTrainedConfig:
+    name = arguments.model_name_or_path
+    try:
+        config: PreTrainedConfig = AutoConfig.from_pretrained(name, **_hub_arguments(arguments), **changes)
+    except (OSError, ValueError) as error:
+        raise _loading_error(name, error) from error
+    return config
+
+
+def _hub_arguments(arguments: GlueArguments) -> dict[str, Any]:
+    return {"trust_remote_code": arguments.trust_remote_code, "revision": arguments.model_revision}
+
+
+def _loading_error(name: str, error: Exception) -> ValueError:
+    cause = " ".join(str(error).split())
+    return ValueError(
+        f"{name!r} cannot be loaded ({cause}); give a variant, one of {', '.join(STOCK_SHAPES)}, "
+        "a folder with a checkpoint, or a Hub id."
+    )

@@ -4,6 +4,7 @@
 import json
 import math
 import shutil
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,9 @@ from vocabless.saving.run_folder import RESULTS, versions, write_json
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, identifying_arguments
 from vocabless.training.finetuning.card import card_facts
+from vocabless.training.finetuning.default_hyper_parameters import BASE_WIDTH, default_epochs, default_patience
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
+from vocabless.training.finetuning.floor_note import floor_note
 from vocabless.training.finetuning.initial_models import is_checkpoint, load_initial_model, longest_sequence
 from vocabless.training.finetuning.predictions import write_predictions
 from vocabless.training.finetuning.tasks import Examples, Task
@@ -66,6 +69,10 @@ def _run(task: Task, folder: Path, arguments: GlueArguments, training: GlueTrain
     with training.main_process_first(desc="loading the model"):
         model, tokenizer = load_initial_model(arguments, task.problem, task.train.plain_texts(), folder)
     _check_length(arguments, model, tokenizer)
+    if training.num_train_epochs is None:
+        training.num_train_epochs = default_epochs(len(task.train), training)
+    if arguments.early_stopping_patience is None:
+        arguments = replace(arguments, early_stopping_patience=default_patience(training.num_train_epochs))
 
     def encode(examples: Examples) -> EncodedExamples:
         return EncodedExamples(examples, task.problem, tokenizer, arguments.max_seq_length)
@@ -116,8 +123,9 @@ def _make_trainer(
         preprocess_logits_for_metrics=logits_only,
         processing_class=tokenizer,
     )
-    if arguments.early_stopping_patience > 0 and training.load_best_model_at_end:
-        trainer.add_callback(EarlyStoppingCallback(arguments.early_stopping_patience))
+    patience = arguments.early_stopping_patience or 0
+    if patience > 0 and training.load_best_model_at_end:
+        trainer.add_callback(EarlyStoppingCallback(patience))
     if training.disable_tqdm:
         trainer.remove_callback(PrinterCallback)
     return trainer
@@ -168,7 +176,7 @@ def _results(
     arguments: GlueArguments,
 ) -> Results:
     """Returns the content of results.json."""
-    return {
+    results: Results = {
         "task": task.name,
         "from_scratch": not is_checkpoint(arguments.model_name_or_path),
         "seed": trainer.args.seed,
@@ -183,3 +191,5 @@ def _results(
         "arguments": identifying_arguments(arguments, trainer.args),
         "versions": all_versions(),
     }
+    note = floor_note(task, results, getattr(model.config, "hidden_size", BASE_WIDTH))
+    return results | ({"floor_note": note} if note else {})

@@ -1,0 +1,88 @@
+"""What `run_glue.py` chooses if the user gives no learning rate, no epochs and no patience."""
+
+import json
+from pathlib import Path
+
+import pytest
+from datasets import Dataset
+
+import run_glue
+from vocabless.encoder_shapes import SIZES
+from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
+from vocabless.training.finetuning.default_hyper_parameters import (
+    default_epochs,
+    default_learning_rate,
+    default_patience,
+)
+from vocabless.training.finetuning.initial_models import initial_width
+
+QUICK = ["--max_seq_length", "8", "--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none"]
+
+
+def data_file(folder: Path, rows: int) -> Path:
+    columns = {"text": ["a stone", "the river"] * (rows // 2), "label": ["x", "y"] * (rows // 2)}
+    Dataset.from_dict(columns).to_parquet(str(folder / "train.parquet"))
+    return folder / "train.parquet"
+
+
+def run(model: object, folder: Path, *arguments: object) -> dict:
+    """Trains on a file of 32 rows; returns the arguments that the run records."""
+    data = data_file(folder, 32)
+    command = ["--model_name_or_path", model, "--train_file", data, "--validation_file", data]
+    run_glue.main([*map(str, command), *QUICK, "--output_dir", str(folder / "run"), *map(str, arguments)])
+    (file,) = (folder / "run").glob("*/seed-42/results.json")
+    return json.loads(file.read_text())["arguments"]
+
+
+def test_base_has_the_papers_rate_and_narrower_encoders_have_more():
+    rates = {name: default_learning_rate(size.hidden_size) for name, size in SIZES.items()}
+    assert rates == {"uno": 4.4e-4, "tiny": 4.4e-4, "mini": 1.6e-4, "small": 5.5e-5, "base": 3e-5}
+    assert default_learning_rate(1024) == pytest.approx(3e-5 * 0.75**1.5, rel=0.05)
+    assert default_learning_rate(16) == default_learning_rate(128)
+
+
+@pytest.mark.parametrize(
+    ("rows", "batch", "accumulation", "epochs"),
+    [(1_000, 32, 1, 10), (1_000, 32, 2, 19), (1_920, 32, 1, 5), (67_349, 32, 1, 5), (2_490, 32, 1, 5), (1, 32, 1, 300)],
+)
+def test_a_small_data_set_gets_more_epochs(rows, batch, accumulation, epochs):
+    training = GlueTrainingArguments(
+        use_cpu=True, per_device_train_batch_size=batch, gradient_accumulation_steps=accumulation
+    )
+    assert default_epochs(rows, training) == epochs
+
+
+def test_patience_grows_with_the_epochs():
+    assert [default_patience(epochs) for epochs in (0.5, 5.0, 7.0, 10.0, 300.0)] == [2, 2, 2, 4, 120]
+
+
+def test_the_width_is_that_of_the_model(save_model):
+    assert initial_width(GlueArguments("eelbert-word-mini")) == 256
+    assert initial_width(GlueArguments("bert-small")) == 512
+    _, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForSequenceClassification")
+    width = json.loads((folder / "config.json").read_text())["encoder_config"]["hidden_size"]
+    assert initial_width(GlueArguments(str(folder))) == width
+
+
+def test_choices_are_printed_and_recorded(tmp_path, capsys):
+    chosen = run("hashformer-md5-pool-tiny", tmp_path, "--per_device_train_batch_size", "1")
+    assert (chosen["learning_rate"], chosen["num_train_epochs"], chosen["early_stopping_patience"]) == (4.4e-4, 10, 4)
+    assert "Learning rate: 0.00044, chosen for an encoder 128 wide.\n" in capsys.readouterr().out
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["arguments"]["learning_rate"] == 4.4e-4
+    (card,) = (tmp_path / "run").glob("*/seed-42/README.md")
+    assert "- Learning rate: 0.00044\n" in card.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--num_train_epochs", "1", "--learning_rate", "1e-3", "--early_stopping_patience", "0"], (1e-3, 1, 0)),
+        (["--max_steps", "3"], (4.4e-4, 300, 120)),
+        (["--recipe", "proformer"], (3e-4, 5, 0)),
+    ],
+)
+def test_flags_and_recipes_decide(tmp_path, capsys, arguments, expected):
+    given = run("hashformer-md5-pool-tiny", tmp_path, *arguments)
+    names = ("learning_rate", "num_train_epochs", "early_stopping_patience")
+    assert tuple(given[name] for name in names) == expected
+    assert ("Learning rate:" in capsys.readouterr().out) == (arguments[0] == "--max_steps")

@@ -1,0 +1,75 @@
+"""The sentence on a run that is no better than a constant prediction."""
+
+import json
+import random
+
+import pytest
+from datasets import Dataset
+
+import run_glue
+from vocabless.training.finetuning.floor_note import chance_margin, floor_note
+from vocabless.training.finetuning.problems import SingleLabel, Tagging
+from vocabless.training.finetuning.tasks import Examples, Task
+
+
+def task_of(count: int, problem=None) -> Task:
+    examples = Examples(["a"] * count)
+    return Task("t", "Trees", problem or SingleLabel(["x", "y"]), examples, {"": examples})
+
+
+def results_of(score: float, constant: float = 0.5, metric: str = "accuracy", **arguments: object) -> dict:
+    defaults = {"learning_rate": 3e-5, "num_train_epochs": 5.0, "max_steps": -1}
+    return {"measures": {metric: score}, "floors": {metric: constant}, "seed": 7, "arguments": defaults | arguments}
+
+
+@pytest.mark.parametrize(("score", "is_noted"), [(0.4, True), (0.5, True), (0.549, True), (0.551, False), (1.0, False)])
+def test_a_score_within_two_standard_errors_of_the_constant_is_noted(score, is_noted):
+    assert bool(floor_note(task_of(400), results_of(score), 128)) == is_noted
+
+
+def test_a_tagger_that_finds_one_entity_is_above_its_constant():
+    task = task_of(400, Tagging(["O", "B-a"]))
+    assert floor_note(task, results_of(0.0, 0.0, "entity_f1"), 128)
+    assert floor_note(task, results_of(0.01, 0.0, "entity_f1"), 128) is None
+
+
+def test_a_margin_is_what_constant_guesses_vary_by():
+    """Coins thrown again and again: 95 % of the shares of heads are within the margin."""
+    chance = random.Random(0)
+    shares = [sum(chance.random() < 0.3 for _ in range(400)) / 400 for _ in range(2_000)]
+    margin = chance_margin("accuracy", 0.3, 400)
+    assert sum(abs(share - 0.3) <= margin for share in shares) / 2_000 == pytest.approx(0.954, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "remedy"),
+    [
+        ({}, "try --learning_rate 0.00044, --num_train_epochs 10, or start from"),
+        ({"learning_rate": 4.4e-4}, "try --learning_rate 0.00088, --num_train_epochs 10,"),
+        ({"learning_rate": 5e-3, "num_train_epochs": 12.0}, "try --learning_rate 0.00044, --num_train_epochs 24,"),
+        ({"max_steps": 40}, "--max_steps 80,"),
+    ],
+)
+def test_the_sentence_has_the_score_the_limit_and_numbers_to_try(arguments, remedy):
+    note = floor_note(task_of(400), results_of(0.51, **arguments), 128)
+    assert note.startswith("Trees, seed 7: accuracy 51.0 is within chance (5.0) of the constant baseline 50.0, so ")
+    assert remedy in note and "\n" not in note
+
+
+def test_a_run_at_its_constant_says_so_on_stderr_in_the_table_and_in_the_card(tmp_path, capsys):
+    chance = random.Random(0)
+    texts = [" ".join(chance.choices(["red", "blue", "stone"], k=4)) for _ in range(40)]
+    labels = [chance.choice("xy") for _ in texts]
+    Dataset.from_dict({"text": texts, "label": labels}).to_parquet(str(tmp_path / "noise.parquet"))
+    data = str(tmp_path / "noise.parquet")
+    run_glue.main(["--model_name_or_path", "hashformer-md5-pool-tiny", "--train_file", data, "--validation_file", data,
+                   "--learning_rate", "1e-9", "--max_seq_length", "8", "--num_train_epochs", "1", "--use_cpu", "true",
+                   "--disable_tqdm", "true", "--report_to", "none", "--output_dir", str(tmp_path / "run")])  # fmt: skip
+    streams = capsys.readouterr()
+    (warning,) = [line for line in streams.err.splitlines() if line.startswith("Warning: ")]
+    sentence = warning.removeprefix("Warning: ")
+    assert "--learning_rate 0.00044, --num_train_epochs 2, or" in sentence
+    assert f"- {sentence}\n" in streams.out and f"- {sentence}\n" in (tmp_path / "run" / "table.md").read_text()
+    (folder,) = (tmp_path / "run").glob("*/seed-42")
+    assert f"- {sentence}\n" in (folder / "README.md").read_text()
+    assert json.loads((folder / "results.json").read_text())["floor_note"] + "." == sentence
