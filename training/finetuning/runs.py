@@ -21,10 +21,11 @@ from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.saving.model_card import write_card
 from vocabless.saving.run_folder import RESULTS, versions, write_json
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+from vocabless.training.checkpoint_tokenizers import longest_sequence
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, identifying_arguments
 from vocabless.training.finetuning.card import card_facts
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
-from vocabless.training.finetuning.initial_models import is_checkpoint, load_initial_model, longest_sequence
+from vocabless.training.finetuning.initial_models import is_checkpoint, load_initial_model
 from vocabless.training.finetuning.predictions import write_predictions
 from vocabless.training.finetuning.tasks import Examples, Task
 from vocabless.training.trainer import ResumableTrainer, TrainingStopped
