@@ -53,6 +53,7 @@ class Report:
         baseline: scores of another run to compare with, or None.
         heading: first line of the table: the model and the seeds.
         footnotes: remarks on the data, without a full stop.
+        teacher: task → metric → the teacher's score; empty without a teacher.
     """
 
     scores: Scores
@@ -62,6 +63,7 @@ class Report:
     baseline: Scores | None = None
     heading: str = ""
     footnotes: Sequence[str] = field(default_factory=tuple)
+    teacher: Mapping[str, Metrics] = field(default_factory=dict)
 
     def summaries(self) -> dict[str, dict[str, SeedSummary]]:
         """Returns task → metric → summary over the seeds."""
@@ -104,11 +106,14 @@ class Report:
             "missing_for_averages": self._missing_for_averages(),
             "performance_retention_ratio": self.retention(),
             "footnotes": list(self.footnotes),
+            "teacher": self.teacher,
         }
 
     def as_markdown(self) -> str:
         """Returns the table in percent, with its legend and footnotes."""
         legend = "In percent. Constant: the best score of a prediction that is the same for every example."
+        if self.teacher:
+            legend += " Teacher: the score of the model whose outputs were learned."
         if self.baseline:
             legend += " PRR: our figure divided by the baseline's."
         notes = [
@@ -121,11 +126,14 @@ class Report:
     def _rows(self) -> list[list[str]]:
         """Returns the cells of the table, header first."""
         retention = self.retention()
-        rows = [["task", "measure", self.summary, "constant", *(["PRR"] if self.baseline else [])]]
+        columns = [*(["teacher"] if self.teacher else []), *(["PRR"] if self.baseline else [])]
+        rows = [["task", "measure", self.summary, "constant", *columns]]
         for task, summaries in [*self.summaries().items(), ("average", self.averages())]:
             for name, summary in summaries.items():
                 constant = self.constant_baselines.get(task, {}).get(name)
                 row = [self.titles.get(task, task), name.replace("_", " "), str(summary), _percent(constant)]
+                if self.teacher:
+                    row.append(_percent(self.teacher.get(task, {}).get(name)))
                 if self.baseline:
                     row.append(_percent(retention.get(task, {}).get(name)) or "–")
                 rows.append(row)
