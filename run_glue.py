@@ -3,6 +3,7 @@
     python run_glue.py --model_name_or_path runs/hashformer-lsh-proj-tiny --task_name all --seeds 3
     python run_glue.py --model_name_or_path eelbert-word-tiny --task_name sst2 rte --data_dir glue --learning_rate 3e-4
     python run_glue.py --model_name_or_path bert-tiny --tokenizer_name train --task_name sst2 --recipe proformer
+    python run_glue.py --model_name_or_path ewe-bert-tiny --task_name sst2 --teacher you/bert-sst2 --augment 4
     python run_glue.py --model_name_or_path ewe-bert-tiny --train_file train.csv --validation_file dev.csv --test_file \
         test.csv --do_predict
     python run_glue.py --model_name_or_path runs/hashformer-lsh-proj-tiny --task_name all --seeds 3 --noise 0.1
@@ -26,7 +27,12 @@ from transformers.utils import logging as transformers_logging
 
 from vocabless.saving.run_folder import RESULTS, claim, write_json
 from vocabless.saving.uploads import check_run_upload, upload_run
-from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, identifying_arguments
+from vocabless.training.finetuning.arguments import (
+    GlueArguments,
+    GlueTrainingArguments,
+    identifying_arguments,
+    reported_arguments,
+)
 from vocabless.training.finetuning.default_hyper_parameters import default_learning_rate
 from vocabless.training.finetuning.glue import find_glue_tasks
 from vocabless.training.finetuning.glue_tasks import load_glue_task
@@ -36,6 +42,7 @@ from vocabless.training.finetuning.own_tasks import load_own_task
 from vocabless.training.finetuning.report import NoisyScores, Report, Scores, read_baseline
 from vocabless.training.finetuning.runs import Results, all_versions, fine_tune, run_folder
 from vocabless.training.finetuning.tasks import Task
+from vocabless.training.finetuning.teaching import check_teaching, describe_rows, describe_teacher
 from vocabless.training.launched_process import exit_launched_process
 from vocabless.training.recipes import parse_with_recipe
 
@@ -70,6 +77,7 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     _choose_learning_rate(arguments, training)
     with training.main_process_first(desc="reading the data"):
         tasks = load_tasks(arguments)
+        check_teaching(arguments, training, tasks)
     seeds = range(training.seed, training.seed + arguments.seeds)
     repositories = _prepare_output([(task, seed) for task in tasks for seed in seeds], arguments, training)
     results = {task.name: _run_seeds(task, seeds, repositories, arguments, training) for task in tasks}
@@ -196,17 +204,29 @@ def _make_report(tasks: list[Task], results: RunResults, baseline: Scores | None
         noisy = NoisyScores(arguments.noise, NOISE_SEED, scores(lambda run: run["noisy"]["measures"]))
     all_runs = [run for runs in results.values() for run in runs.values()]
     seeds = ", ".join(results[tasks[0].name])
+    teachers = {task: next(iter(runs.values())).get("teacher") for task, runs in results.items()}
+    titles = {task.name: task.title for task in tasks}
     return Report(
         scores=scores(lambda run: run["measures"]),
-        titles={task.name: task.title for task in tasks},
+        titles=titles,
         constant_baselines=constants,
         summary=arguments.summary,
         baseline=baseline,
         heading=f"{arguments.model_name_or_path}, {all_runs[0]['parameters']:,} parameters; seeds: {seeds}",
         footnotes=[note for task in tasks for note in task.footnotes]
         + [note for run in all_runs for note in run["footnotes"]]
-        + [run["floor_note"] for run in all_runs if "floor_note" in run],
+        + [run["floor_note"] for run in all_runs if "floor_note" in run]
+        + [
+            f"{titles[task]}: learned from {describe_teacher(facts)}, which labelled {describe_rows(facts)}"
+            for task, facts in teachers.items()
+            if facts
+        ],
         noisy=noisy,
+        teacher={
+            task: {name: facts["measures"][name] for name in constants[task]}
+            for task, facts in teachers.items()
+            if facts
+        },
     )
 
 
@@ -220,7 +240,7 @@ def _write_report(
         task: {seed: _without(run, "log", "arguments", "versions") for seed, run in runs.items()}
         for task, runs in results.items()
     }
-    command = {"arguments": identifying_arguments(arguments, training), "versions": all_versions()}
+    command = {"arguments": reported_arguments(arguments, training), "versions": all_versions()}
     write_json(folder / RESULTS, report.as_json() | {"runs": runs} | command)
 
 

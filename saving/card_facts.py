@@ -1,12 +1,16 @@
 """What a model card can say about the training of a checkpoint: the contract between a run and the templates."""
 
+import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from huggingface_hub import EvalResult
 
 OWN_LICENSE = "apache-2.0"  # license of weights that this project trains from random initialisation
+_HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +29,7 @@ class CardFacts:
         seed: seed of the run.
         versions: package → version.
         measures: Markdown table of the results.
+        teacher: name or description of the model whose outputs were learned; None without one.
         dataset: fine-tuned: name of the task.
         start: fine-tuned: the variant, Hub id or folder name of the starting model.
         from_scratch: fine-tuned: whether the starting weights were random.
@@ -33,13 +38,13 @@ class CardFacts:
         epochs: fine-tuned: epochs that were run.
         keeps_best: fine-tuned: whether the best checkpoint of the run was kept, not the last.
         batch_size: fine-tuned: examples per step on each device.
+        teacher_rows: fine-tuned: what the teacher labelled, with the numbers of rows.
         eval_results: fine-tuned: results for the card's metadata.
         corpus: pre-trained: names of the corpora.
         objective: pre-trained: what the model learned to predict.
         steps: pre-trained: optimizer steps.
         tokens: pre-trained: tokens that the model read.
-        teacher: name of the model whose outputs were learned.
-        teacher_license: license of the teacher, by the Hub's name.
+        teacher_license: pre-trained: license of the teacher, by the Hub's name.
         is_sentence_model: pre-trained: whether the folder is a sentence-transformers model with the teacher's vectors.
     """
 
@@ -52,6 +57,7 @@ class CardFacts:
     seed: int | None = None
     versions: Mapping[str, str] | None = None
     measures: str | None = None
+    teacher: str | None = None
 
     dataset: str | None = None
     start: str | None = None
@@ -61,19 +67,29 @@ class CardFacts:
     epochs: float | None = None
     keeps_best: bool = False
     batch_size: int | None = None
+    teacher_rows: str | None = None
     eval_results: Sequence[EvalResult] = ()
 
     corpus: str | None = None
     objective: str | None = None
     steps: int | None = None
     tokens: int | None = None
-    teacher: str | None = None
     teacher_license: str | None = None
     is_sentence_model: bool = False
 
 
 RANDOM_WEIGHTS = CardFacts(kind="random", license=OWN_LICENSE)  # a checkpoint that was never trained
 UNKNOWN_TRAINING = CardFacts(kind="unknown")  # a checkpoint without a record of its training
+
+
+def public_name(source: str) -> str:
+    """Returns the name of a model without the place of its folder: a Hub id, or the last part of a path.
+
+    >>> public_name("you/base"), public_name("/home/me/runs/base/")
+    ('you/base', 'base')
+    """
+    is_hub_id = _HUB_ID.fullmatch(source) and not os.path.isdir(source)
+    return source if is_hub_id else Path(os.path.abspath(source)).name
 
 
 def run_facts(results: Mapping[str, Any]) -> dict[str, Any]:

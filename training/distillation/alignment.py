@@ -48,6 +48,23 @@ class Aligner:
         return {"words": dict(words), "subwords": dict(subwords), "weights": alignment_weights(*offsets)}
 
 
+def first_tokens(word_ids: Sequence[int | None]) -> dict[int, int]:
+    """Returns word → position of its first token, in the order of the tokens.
+
+    Args:
+        word_ids: the word of each token, None for special tokens.
+
+    Example:
+        >>> first_tokens([None, 0, 0, 1, None])
+        {0: 1, 1: 3}
+    """
+    positions: dict[int, int] = {}
+    for position, word in enumerate(word_ids):
+        if word is not None:
+            positions.setdefault(word, position)
+    return positions
+
+
 def alignment_weights(words: Tensor, subwords: Tensor) -> Tensor:
     """Returns the weight of each subword in the mean over the subwords of a word, (B, S, P) float32.
 

@@ -19,6 +19,7 @@ from datasets import Dataset, Features, List, Value, concatenate_datasets
 from huggingface_hub import ModelCard
 from huggingface_hub.errors import HfHubHTTPError
 
+from vocabless.saving.card_facts import public_name
 from vocabless.saving.error_text import first_line
 
 TEXTS_PER_PART = 20_000  # embedded and written together; a killed run loses at most one part
@@ -58,7 +59,7 @@ class SentenceTeacher:
                 f"the teacher {source!r} cannot be loaded ({first_line(error)}); give a folder or a Hub id with a "
                 "model and its tokenizer."
             ) from error
-        self.name = Path(source).resolve().name if Path(source).exists() else source
+        self.name = public_name(source)
         self.license = _license(source)
         self._model.max_seq_length = min(max_length, self._model.max_seq_length or max_length)
         self.vector_size = int(self._model.encode(["one text"]).shape[1])

@@ -9,6 +9,7 @@ from typing import Any
 from transformers import TrainingArguments
 from transformers.trainer_utils import SchedulerType
 
+from vocabless.saving.card_facts import public_name
 from vocabless.saving.run_folder import HUB_ARGUMENTS
 from vocabless.training.finetuning.default_hyper_parameters import EPOCHS, MIN_STEPS
 from vocabless.training.script_arguments import ScriptTrainingArguments
@@ -18,6 +19,8 @@ NOT_IDENTIFYING = (
     *("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "logging_steps", "logging_strategy"),
     *("task_name", "seeds", "seed", "summary", "baseline_run", "noise", *HUB_ARGUMENTS),
 )
+# They identify a run only if it has a teacher.
+TEACHING = ("teacher", "teacher_revision", "unlabelled", "augment", "gold_weight", "teacher_temperature")
 
 
 @dataclass
@@ -125,6 +128,35 @@ class GlueArguments:
         default=None,
         metadata={"help": "Output folder of a finished run; the table shows our figures divided by its figures (PRR)."},
     )
+    teacher: str | None = field(
+        default=None,
+        metadata={
+            "help": "Folder or Hub id of a fine-tuned model for the same labels, whose outputs are learned. {task} in "
+            "it stands for the name of the task."
+        },
+    )
+    teacher_revision: str = field(default="main", metadata={"help": "Branch, tag or commit of a teacher on the Hub."})
+    unlabelled: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "Texts without labels for the teacher to label: txt files with a text in each line; parquet, jsonl "
+            "or csv files with the columns of the task's texts."
+        },
+    )
+    augment: int = field(
+        default=0,
+        metadata={"help": "Number of corrupted copies of each training text for the teacher to label; 0 makes none."},
+    )
+    gold_weight: float = field(
+        default=0.5,
+        metadata={
+            "help": "Weight of the loss of the labels beside that of the teacher, 0–1; 0 learns from the teacher alone."
+        },
+    )
+    teacher_temperature: float = field(
+        default=2.0,
+        metadata={"help": "Divides both logits in the loss against the teacher, above 0; numbers have no temperature."},
+    )
     noise: float = field(
         default=0.0,
         metadata={
@@ -203,4 +235,11 @@ class GlueTrainingArguments(ScriptTrainingArguments):
 def identifying_arguments(arguments: GlueArguments, training: TrainingArguments) -> dict[str, Any]:
     """Returns the arguments that identify the runs of a folder: runs with other values need another folder."""
     values = asdict(arguments) | training.to_sanitized_dict()
-    return {name: value for name, value in values.items() if name not in NOT_IDENTIFYING}
+    left_out = NOT_IDENTIFYING if arguments.teacher else (*NOT_IDENTIFYING, *TEACHING)
+    return {name: value for name, value in values.items() if name not in left_out}
+
+
+def reported_arguments(arguments: GlueArguments, training: TrainingArguments) -> dict[str, Any]:
+    """Returns the identifying arguments as `results.json` holds them: without the place of the teacher's folder."""
+    values = identifying_arguments(arguments, training)
+    return values | ({"teacher": public_name(arguments.teacher)} if arguments.teacher else {})

@@ -76,15 +76,23 @@ class Problem(ABC):
         """Returns the training target of a parsed label."""
 
     @abstractmethod
-    def evaluation_loss(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Returns the mean loss over all targets of an evaluation.
-
-        Training uses the loss of the model's own head. Evaluation uses this one because the Trainer's value is a mean
-        over the means of batches, which depends on the batch size if batches have different numbers of targets.
+    def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Returns the loss of each target, (P,).
 
         Args:
-            logits: (N, labels) float64, the logits of all examples; (N, S, labels) for tagging.
-            targets: the targets of all examples.
+            logits: (P, labels), see `scored`.
+            targets: their targets.
+        """
+
+    @abstractmethod
+    def teacher_losses(self, logits: Tensor, teacher_logits: Tensor, temperature: float) -> Tensor:
+        """Returns the loss of each row of logits against those of a teacher, (P,).
+
+        Args:
+            logits: (P, labels), see `scored`.
+            teacher_logits: (P, labels).
+            temperature: divides both logits. The losses are multiplied by its square, so that gradients keep their size
+                (Hinton et al. 2015).
         """
 
     @abstractmethod
@@ -114,6 +122,57 @@ class Problem(ABC):
     def metric_options(self) -> dict[str, Any]:
         """Keyword arguments of the metrics."""
         return {}
+
+    @property
+    def placeholder(self) -> Any:
+        """The target of a text without a label, which no loss reads."""
+        return 0
+
+    def scored(self, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the logits that have a target, (P, labels), and these targets. Each text has one, unless per word."""
+        return logits, targets
+
+    def evaluation_loss(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Returns the mean loss over all targets of an evaluation; 0 if there are none.
+
+        Training uses the loss of the model's own head. Evaluation uses this one because the Trainer's value is a mean
+        over the means of batches, which depends on the batch size if batches have different numbers of targets.
+
+        Args:
+            logits: (N, labels) float64, the logits of all examples; (N, S, labels) for tagging.
+            targets: the targets of all examples.
+        """
+        losses = self.losses(*self.scored(logits, targets))
+        return losses.mean() if len(losses) else logits.sum() * 0
+
+    def distillation_loss(
+        self,
+        logits: Tensor,
+        targets: Tensor,
+        teacher_logits: Tensor,
+        is_gold: Tensor,
+        gold_weight: float,
+        temperature: float,
+    ) -> Tensor:
+        """Returns the mean over all rows of g·(loss of the label) + (1 − g)·(loss against the teacher).
+
+        g is 1 where the teacher has no logits, and 0 where there is no label. Rows with neither do not count.
+
+        Args:
+            logits: the logits of a batch, as the model returns them.
+            targets: their targets; placeholders where there is no label.
+            teacher_logits: (P, labels), one row for each row of `scored`; NaN where the teacher has none.
+            is_gold: (P,) bool, whether the target is a label.
+            gold_weight: g where there are both, 0–1.
+            temperature: see `teacher_losses`.
+        """
+        logits, targets = self.scored(logits, targets)
+        is_taught = ~teacher_logits.isnan().any(dim=-1)
+        gold_share = torch.where(is_taught, gold_weight, 1.0) * is_gold
+        teacher_share = (1 - gold_share) * is_taught
+        gold = self.losses(logits, targets)
+        taught = self.teacher_losses(logits, teacher_logits.nan_to_num(), temperature)
+        return (gold_share * gold + teacher_share * taught).sum() / (is_taught | is_gold).sum().clamp(min=1)
 
     def unknown_labels(self, labels: Iterable[Any]) -> list[str]:
         """Returns the label names in parsed labels that `self.labels` does not hold."""

@@ -9,10 +9,11 @@ from typing import Any
 from huggingface_hub import EvalResult, ModelCard
 from transformers.utils.hub import cached_file
 
-from vocabless.saving.card_facts import OWN_LICENSE, CardFacts, run_facts
+from vocabless.saving.card_facts import OWN_LICENSE, CardFacts, public_name, run_facts
 from vocabless.saving.model_card import CARD
 from vocabless.training.finetuning.glue import GLUE, GlueTask
 from vocabless.training.finetuning.task_files import GLUE_REPOSITORY
+from vocabless.training.finetuning.teaching import describe_rows, describe_teacher
 
 # Our name of a measure → the Hub's name, where they differ.
 METRIC_IDS = {"pearson": "pearsonr", "spearman": "spearmanr"}
@@ -27,11 +28,12 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
     glue_task = None if arguments["train_file"] or arguments["dataset_name"] else GLUE[results["task"]]
     dataset = f"GLUE {glue_task.title}" if glue_task else results["task"]
     start, from_scratch = str(arguments["model_name_or_path"]), results["from_scratch"]
+    teacher = results.get("teacher")
     hub_id = GLUE_REPOSITORY if glue_task else arguments["dataset_name"]
     return CardFacts(
         kind="fine-tuned",
         **run_facts(results),
-        start=Path(start).name if os.path.isdir(start) else start,
+        start=public_name(start),
         from_scratch=from_scratch,
         license=OWN_LICENSE if from_scratch else _license_of(start),
         base_model=None if from_scratch or os.path.isdir(start) else start,
@@ -42,6 +44,8 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
         epochs=results["epochs"],
         keeps_best=arguments["load_best_model_at_end"],
         batch_size=arguments["per_device_train_batch_size"],
+        teacher=describe_teacher(teacher) if teacher else None,
+        teacher_rows=describe_rows(teacher) if teacher else None,
         measures=_table(results),
         eval_results=[
             _eval_result(measure, results["measures"][measure], dataset, glue_task, arguments)
@@ -53,27 +57,28 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
 def _table(results: Mapping[str, Any]) -> str:
     """Returns a Markdown table of the measures beside the constant baselines, with the footnotes of the run.
 
-    A run that was also evaluated on misspelt texts has two more columns.
+    A run with a teacher has one more column, and a run that was also evaluated on misspelt texts has two.
     """
     noisy = results.get("noisy")
+    columns = {"this model": results["measures"], "constant baseline": results["floors"]}
+    if "teacher" in results:
+        columns["teacher"] = results["teacher"]["measures"]
+    if noisy:
+        misspelt = noisy["measures"]
+        lost = {name: results["measures"][name] - misspelt[name] for name in results["floors"]}
+        columns |= {"misspelt": misspelt, "lost": lost}
     lines = [
         "Scores are multiplied by 100. The constant baseline is the best score of a model that gives the same answer "
         "to every example.",
         "",
-        "| measure | this model | constant baseline |",
-        "|---|--:|--:|",
+        f"| measure | {' | '.join(columns)} |",
+        f"|---|{'--:|' * len(columns)}",
     ]
     if noisy:
         lines[0] += f" Misspelt: {100 * noisy['probability']:g} % of the words of the same texts are misspelt."
-        lines[2:] = ["| measure | this model | constant baseline | misspelt | lost |", "|---|--:|--:|--:|--:|"]
-    for measure, baseline in results["floors"].items():
-        score = results["measures"][measure]
-        cells = [measure.replace("_", " "), f"{100 * score:.1f}", f"{100 * baseline:.1f}"]
-        if noisy:
-            cells += [
-                f"{100 * value:.1f}" for value in (noisy["measures"][measure], score - noisy["measures"][measure])
-            ]
-        lines.append(f"| {' | '.join(cells)} |")
+    for measure in results["floors"]:
+        scores = [f"{100 * column[measure]:.1f}" for column in columns.values()]
+        lines.append(f"| {measure.replace('_', ' ')} | {' | '.join(scores)} |")
     notes = [*results["footnotes"], *([results["floor_note"]] if "floor_note" in results else [])]
     footnotes = [f"- {note}." for note in notes]
     return "\n".join([*lines, "", *footnotes] if footnotes else lines)

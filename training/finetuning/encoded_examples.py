@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch.utils.data import Dataset
 from transformers import PreTrainedTokenizerBase
 
+from vocabless.training.distillation.alignment import first_tokens
 from vocabless.training.finetuning.base_problem import IGNORED, Problem
 from vocabless.training.finetuning.tasks import Examples
 
@@ -68,15 +69,11 @@ def align_labels(word_ids: Sequence[int | None], target: Sequence[int] | None) -
         >>> align_labels([None, 0, 0, 1, None], [2, 5])
         ([-100, 2, -100, 5, -100], [0, 1])
     """
-    labels = []
-    words = dict[int, None]()  # in order, for quick look-up
-    for word in word_ids:
-        if word is None or word in words:
-            labels.append(IGNORED)
-        else:
-            words[word] = None
-            labels.append(0 if target is None else target[word])
-    return labels, list(words)
+    positions = first_tokens(word_ids)
+    labels = [IGNORED] * len(word_ids)
+    for word, position in positions.items():
+        labels[position] = 0 if target is None else target[word]
+    return labels, list(positions)
 
 
 def _compact(values: Any) -> NDArray[Any] | list[int]:

@@ -44,6 +44,7 @@ def load_glue_task(row: GlueTask, data_dir: str | None) -> Task:
         validation=_by_suffix(examples, "validation"),
         test=_by_suffix(examples, "test"),
         footnotes=footnotes,
+        text_columns=row.texts,
     )
 
 

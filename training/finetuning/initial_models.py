@@ -6,18 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
-from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless.encoder_shapes import SIZES
 from vocabless.loading import load_config, load_tokenizer
 from vocabless.stock_shapes import STOCK_SHAPES, find_shape, load_shape_config, load_shape_tokenizer
+from vocabless.training.checkpoint_tokenizers import load_checkpoint_tokenizer
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.base_problem import Problem
 from vocabless.training.texts.subword import TRAINED_SUBWORD, trained_subword
 from vocabless.variants import VARIANTS, find_variant
-
-# Model types whose tokenizers need `add_prefix_space` to read texts that are split into words.
-NEEDS_PREFIX_SPACE = ("bloom", "deberta", "gpt2", "longformer", "roberta")
 
 
 def is_checkpoint(name: str) -> bool:
@@ -86,12 +84,6 @@ def load_initial_model(
     return problem.auto_class.from_config(config), tokenizer
 
 
-def longest_sequence(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
-    """Returns the largest sequence length, in tokens, that both the model and the tokenizer accept."""
-    limits = [getattr(model.base_model, "max_tokens", None), getattr(model.config, "max_position_embeddings", None)]
-    return min([int(tokenizer.model_max_length), *(int(limit) for limit in limits if limit)])
-
-
 def _train_tokenizer(arguments: GlueArguments, texts: Sequence[str], folder: Path) -> str:
     """Returns the path of a subword tokenizer trained on the texts; trains it only if it does not exist."""
     documents = Dataset.from_dict({"text": list(texts)})
@@ -103,9 +95,9 @@ def _load_checkpoint(arguments: GlueArguments, problem: Problem) -> tuple[PreTra
     name, kwargs = arguments.model_name_or_path, _hub_arguments(arguments)
     config = _load_checkpoint_config(arguments, problem.config)
     try:
-        needs_space = problem.per_word and config.model_type in NEEDS_PREFIX_SPACE
-        space = {"add_prefix_space": True} if needs_space else {}
-        tokenizer = AutoTokenizer.from_pretrained(arguments.tokenizer_name or name, **kwargs, **space)
+        tokenizer = load_checkpoint_tokenizer(
+            arguments.tokenizer_name or name, config.model_type, problem.per_word, **kwargs
+        )
         # A head with another number of labels is created anew; transformers logs the names of its weights.
         model = problem.auto_class.from_pretrained(name, config=config, ignore_mismatched_sizes=True, **kwargs)
     except (OSError, ValueError) as error:

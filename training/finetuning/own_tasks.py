@@ -13,7 +13,15 @@ from vocabless.training.finetuning.base_problem import Problem
 from vocabless.training.finetuning.patents import label_positions
 from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Regression, SingleLabel, Tagging
 from vocabless.training.finetuning.task_files import STRING_TYPES, check_rows, find_columns, read_files, read_hub
-from vocabless.training.finetuning.tasks import LABEL_COLUMNS, SAMPLING_SEED, Columns, Examples, Task, read_examples
+from vocabless.training.finetuning.tasks import (
+    LABEL_COLUMNS,
+    SAMPLING_SEED,
+    Columns,
+    Examples,
+    Task,
+    find_text_columns,
+    read_examples,
+)
 
 SPLITS = ("train", "validation", "test")
 
@@ -46,7 +54,9 @@ def load_own_task(arguments: GlueArguments) -> Task:
     problem = problem_class(labels, threshold=arguments.threshold)
     _check_known_labels(problem, examples)
     test = {"": examples["test"]} if "test" in examples else {}
-    return Task(name, name, problem, examples["train"], {"": examples["validation"]}, test, footnotes)
+    text_columns = tuple(find_text_columns(tables["train"], "train", columns))
+    validation = {"": examples["validation"]}
+    return Task(name, name, problem, examples["train"], validation, test, footnotes, text_columns)
 
 
 def _columns(arguments: GlueArguments) -> Columns:

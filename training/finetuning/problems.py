@@ -37,9 +37,13 @@ class SingleLabel(Problem):
         """Returns the label's index."""
         return self._index_of[label]
 
-    def evaluation_loss(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Returns the mean cross-entropy of (N, labels) logits and (N,) integer targets."""
-        return F.cross_entropy(logits, targets.long())
+    def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Returns the cross-entropies of (N, labels) logits and (N,) integer targets."""
+        return F.cross_entropy(logits, targets.long(), reduction="none")
+
+    def teacher_losses(self, logits: Tensor, teacher_logits: Tensor, temperature: float) -> Tensor:
+        """Returns the cross-entropies with the teacher's probabilities, (N,)."""
+        return _soft_cross_entropy(logits, teacher_logits, temperature)
 
     def prediction_records(self, logits: Array, targets: Array) -> Iterable[dict[str, Any]]:
         """Yields the most likely label and the probabilities of all labels."""
@@ -87,9 +91,18 @@ class Regression(Problem):
         """Returns the number."""
         return float(label)
 
-    def evaluation_loss(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Returns the mean squared error of (N, 1) logits and (N,) targets."""
-        return F.mse_loss(logits.flatten(), targets.double().flatten())
+    @property
+    def placeholder(self) -> float:
+        """The target of a text without a label, a float as all targets of a regression."""
+        return 0.0
+
+    def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Returns the squared errors of (N, 1) logits and (N,) targets."""
+        return (logits.flatten() - targets.to(logits.dtype).flatten()).square()
+
+    def teacher_losses(self, logits: Tensor, teacher_logits: Tensor, temperature: float) -> Tensor:
+        """Returns the squared differences from the teacher's numbers, (N,); the temperature changes nothing."""
+        return self.losses(logits, teacher_logits)
 
     def prediction_records(self, logits: Array, targets: Array) -> Iterable[dict[str, Any]]:
         """Yields the predicted number."""
@@ -132,9 +145,19 @@ class MultiLabel(Problem):
         target[[self._index_of[name] for name in label]] = 1
         return target
 
-    def evaluation_loss(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Returns the mean binary cross-entropy of (N, labels) logits and targets."""
-        return F.binary_cross_entropy_with_logits(logits, targets.double())
+    @property
+    def placeholder(self) -> Array:
+        """The target of a text without a label: (labels,) zeros."""
+        return np.zeros(len(self.labels), np.float32)
+
+    def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Returns the binary cross-entropies of (N, labels) logits and targets, (N,) means over the labels."""
+        targets = targets.to(logits.dtype)
+        return F.binary_cross_entropy_with_logits(logits, targets, reduction="none").mean(dim=-1)
+
+    def teacher_losses(self, logits: Tensor, teacher_logits: Tensor, temperature: float) -> Tensor:
+        """Returns the binary cross-entropies with the teacher's probability of each label, (N,)."""
+        return self.losses(logits / temperature, (teacher_logits / temperature).sigmoid()) * temperature**2
 
     def prediction_records(self, logits: Array, targets: Array) -> Iterable[dict[str, Any]]:
         """Yields the labels above the threshold and the probabilities of all labels."""
@@ -190,10 +213,18 @@ class Tagging(Problem):
         """Returns the tag's index for each word; `EncodedExamples` assigns them to tokens."""
         return [self._index_of[tag] for tag in label]
 
-    def evaluation_loss(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Returns the mean cross-entropy of (N, S, labels) logits over the tokens with a tag; 0 if there are none."""
-        scored = targets != IGNORED
-        return F.cross_entropy(logits[scored], targets[scored].long()) if scored.any() else logits.sum() * 0
+    def scored(self, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the logits and the tags of the first tokens of all words, (P, labels) and (P,)."""
+        is_first = targets != IGNORED
+        return logits[is_first], targets[is_first]
+
+    def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Returns the cross-entropies of (P, labels) logits and (P,) tags."""
+        return F.cross_entropy(logits, targets.long(), reduction="none")
+
+    def teacher_losses(self, logits: Tensor, teacher_logits: Tensor, temperature: float) -> Tensor:
+        """Returns the cross-entropies with the teacher's probabilities of the tags, (P,)."""
+        return _soft_cross_entropy(logits, teacher_logits, temperature)
 
     def prediction_records(self, logits: Array, targets: Array) -> Iterable[dict[str, Any]]:
         """Yields the most likely tag, and its probability, for each word that has a token."""
@@ -228,6 +259,12 @@ def _not_a_list(label: Any) -> Any:
     if isinstance(label, list):
         raise ValueError(f"the label {label!r} is a list")
     return label
+
+
+def _soft_cross_entropy(logits: Tensor, teacher_logits: Tensor, temperature: float) -> Tensor:
+    """Returns (P,) cross-entropies of the teacher's and the model's probabilities, see `Problem.teacher_losses`."""
+    probabilities = (teacher_logits / temperature).softmax(dim=-1)
+    return F.cross_entropy(logits / temperature, probabilities, reduction="none") * temperature**2
 
 
 def _softmax(logits: Array) -> Array:

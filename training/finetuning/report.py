@@ -69,6 +69,7 @@ class Report:
         heading: first line of the table: the model and the seeds.
         footnotes: remarks on the data, without a full stop.
         noisy: scores on misspelt texts, or None.
+        teacher: task → metric → the teacher's score; empty without a teacher.
     """
 
     scores: Scores
@@ -79,6 +80,7 @@ class Report:
     heading: str = ""
     footnotes: Sequence[str] = field(default_factory=tuple)
     noisy: NoisyScores | None = None
+    teacher: Mapping[str, Metrics] = field(default_factory=dict)
 
     def summaries(self) -> dict[str, dict[str, SeedSummary]]:
         """Returns task → metric → summary over the seeds."""
@@ -122,6 +124,7 @@ class Report:
             "performance_retention_ratio": self.retention(),
             "footnotes": list(self.footnotes),
             **self._noisy_json(),
+            "teacher": self.teacher,
         }
 
     def as_markdown(self) -> str:
@@ -129,6 +132,8 @@ class Report:
         legend = "In percent. Constant: the best score of a prediction that is the same for every example."
         if self.noisy:
             legend += f" Misspelt: with {100 * self.noisy.probability:g} % of the words misspelt. Lost: the difference."
+        if self.teacher:
+            legend += " Teacher: the score of the model whose outputs were learned."
         if self.baseline:
             legend += " PRR: our figure divided by the baseline's."
         notes = [
@@ -142,19 +147,20 @@ class Report:
         """Returns the cells of the table, header first."""
         retention = self.retention()
         noisy = self._noisy_summaries()
-        rows = [
-            [
-                *("task", "measure", self.summary, "constant"),
-                *(["misspelt", "lost"] if self.noisy else []),
-                *(["PRR"] if self.baseline else []),
-            ]
+        columns = [
+            *(["misspelt", "lost"] if self.noisy else []),
+            *(["teacher"] if self.teacher else []),
+            *(["PRR"] if self.baseline else []),
         ]
+        rows = [["task", "measure", self.summary, "constant", *columns]]
         for task, summaries in [*self.summaries().items(), ("average", self.averages())]:
             for name, summary in summaries.items():
                 constant = self.constant_baselines.get(task, {}).get(name)
                 row = [self.titles.get(task, task), name.replace("_", " "), str(summary), _percent(constant)]
                 if self.noisy:
                     row += [str(noisy[task][name]), _percent(summary.center - noisy[task][name].center)]
+                if self.teacher:
+                    row.append(_percent(self.teacher.get(task, {}).get(name)))
                 if self.baseline:
                     row.append(_percent(retention.get(task, {}).get(name)) or "–")
                 rows.append(row)

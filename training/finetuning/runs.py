@@ -4,12 +4,14 @@
 import json
 import math
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
+from torch.utils.data import ConcatDataset, Dataset
 from transformers import (
     EarlyStoppingCallback,
     PreTrainedModel,
@@ -22,14 +24,17 @@ from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.saving.model_card import write_card
 from vocabless.saving.run_folder import RESULTS, versions, write_json
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, identifying_arguments
+from vocabless.training.checkpoint_tokenizers import longest_sequence
+from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, reported_arguments
 from vocabless.training.finetuning.card import card_facts
 from vocabless.training.finetuning.default_hyper_parameters import BASE_WIDTH, default_epochs, default_patience
+from vocabless.training.finetuning.distilled_examples import DistilledExamples, DistillingTrainer
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
 from vocabless.training.finetuning.floor_note import floor_note
-from vocabless.training.finetuning.initial_models import is_checkpoint, load_initial_model, longest_sequence
+from vocabless.training.finetuning.initial_models import is_checkpoint, load_initial_model
 from vocabless.training.finetuning.predictions import write_predictions
 from vocabless.training.finetuning.tasks import Examples, Task
+from vocabless.training.finetuning.teaching import Teaching, teach
 from vocabless.training.trainer import ResumableTrainer, TrainingStopped
 
 Results = dict[str, Any]  # content of a run's results.json
@@ -65,6 +70,8 @@ def all_versions() -> dict[str, str]:
 def _run(task: Task, folder: Path, arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     """Loads a model, trains it, evaluates it, predicts the test splits if asked to, and saves all of it."""
     folder.mkdir(parents=True, exist_ok=True)
+    with training.main_process_first(desc="reading the outputs of the teacher"):
+        teaching = teach(task, arguments, training)
     set_seed(training.seed)
     with training.main_process_first(desc="loading the model"):
         model, tokenizer = load_initial_model(arguments, task.problem, task.train.plain_texts(), folder)
@@ -78,7 +85,8 @@ def _run(task: Task, folder: Path, arguments: GlueArguments, training: GlueTrain
         return EncodedExamples(examples, task.problem, tokenizer, arguments.max_seq_length)
 
     validation = {suffix: encode(examples) for suffix, examples in task.validation.items()}
-    trainer = _make_trainer(task, model, tokenizer, encode(task.train), validation[""], arguments, training)
+    train_set: Dataset[Any] = encode(task.train) if teaching is None else _distilled(teaching, task, encode)
+    trainer = _make_trainer(task, model, tokenizer, train_set, validation[""], arguments, training)
     train_metrics = trainer.resume().metrics
     metrics = _evaluate(trainer, validation)
     if training.do_predict:
@@ -89,6 +97,8 @@ def _run(task: Task, folder: Path, arguments: GlueArguments, training: GlueTrain
         save_checkpoint(model, tokenizer, folder, weights)
         footnotes = _footnotes(task, validation)
         results = _results(task, model, trainer, train_metrics, metrics, footnotes, arguments)
+        if teaching is not None:
+            results["teacher"] = teaching.facts
         if isinstance(tokenizer, VocablessTokenizer):
             write_card(folder, model, tokenizer.block_size, card_facts(results))
         write_json(folder / RESULTS, results)
@@ -104,24 +114,37 @@ def _check_length(arguments: GlueArguments, model: PreTrainedModel, tokenizer: P
         )
 
 
+def _distilled(teaching: Teaching, task: Task, encode: Callable[[Examples], EncodedExamples]) -> Dataset[Any]:
+    """Returns the examples of all lessons, encoded for the student."""
+    return ConcatDataset(
+        DistilledExamples(encode(lesson.examples), lesson.logits, task.problem, lesson.examples.labels is not None)
+        for lesson in teaching.lessons
+    )
+
+
 def _make_trainer(
     task: Task,
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
-    train_set: EncodedExamples,
+    train_set: Dataset[Any],
     eval_set: EncodedExamples,
     arguments: GlueArguments,
     training: GlueTrainingArguments,
 ) -> ResumableTrainer:
-    trainer = ResumableTrainer(
-        model=model,
-        args=training,
-        train_dataset=train_set,
-        eval_dataset=eval_set,
-        data_collator=task.problem.collator(tokenizer),
-        compute_metrics=task.problem.compute_metrics,
-        preprocess_logits_for_metrics=logits_only,
-        processing_class=tokenizer,
+    options: dict[str, Any] = {
+        "model": model,
+        "args": training,
+        "train_dataset": train_set,
+        "eval_dataset": eval_set,
+        "data_collator": task.problem.collator(tokenizer),
+        "compute_metrics": task.problem.compute_metrics,
+        "preprocess_logits_for_metrics": logits_only,
+        "processing_class": tokenizer,
+    }
+    trainer = (
+        ResumableTrainer(**options)
+        if arguments.teacher is None
+        else DistillingTrainer(task.problem, arguments.gold_weight, arguments.teacher_temperature, **options)
     )
     patience = arguments.early_stopping_patience or 0
     if patience > 0 and training.load_best_model_at_end:
@@ -188,7 +211,7 @@ def _results(
         "log": trainer.state.log_history,
         "parameters": model.num_parameters(),
         "footnotes": footnotes,
-        "arguments": identifying_arguments(arguments, trainer.args),
+        "arguments": reported_arguments(arguments, trainer.args),
         "versions": all_versions(),
     }
     note = floor_note(task, results, getattr(model.config, "hidden_size", BASE_WIDTH))

@@ -73,6 +73,7 @@ class Task:
         validation: suffix of the metrics' names → examples; those under "" select the best epoch.
         test: suffix → examples that `--do_predict` predicts.
         footnotes: remarks for the reader of the figures, without a full stop.
+        text_columns: the text column of the training data, or the two columns of a text pair.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Task:
     validation: dict[str, Examples]
     test: dict[str, Examples] = field(default_factory=dict)
     footnotes: list[str] = field(default_factory=list)
+    text_columns: tuple[str, ...] = ()
 
     def limit(self, train: int | None, validation: int | None, test: int | None) -> None:
         """Keeps at most this number of random examples in each part; None keeps all."""
@@ -118,17 +120,31 @@ def read_examples(table: Dataset, where: str, columns: Columns, needs_labels: bo
     Raises:
         ValueError: a column is missing or does not hold texts or labels.
     """
-    names = find_columns(table, where, columns.texts, TEXT_COLUMNS, "--text_column")
+    examples = read_text_examples(table, where, find_text_columns(table, where, columns))
+    if needs_labels or _has_labels(table, columns):
+        label_columns = find_columns(table, where, columns.labels, LABEL_COLUMNS, "--label_column")
+        examples.labels = read_labels(table, where, label_columns)
+    return examples
+
+
+def find_text_columns(table: Dataset, where: str, columns: Columns) -> list[str]:
+    """Returns the text column of a table, or the two columns of a text pair, see `find_columns`."""
+    return find_columns(table, where, columns.texts, TEXT_COLUMNS, "--text_column")
+
+
+def read_text_examples(table: Dataset, where: str, names: Sequence[str]) -> Examples:
+    """Returns examples without labels, from the text column or the two columns of a text pair.
+
+    Raises:
+        ValueError: a column does not hold texts.
+    """
     texts, _ = read_texts(table, where, names[0])
     pairs = None
     if len(names) > 1:
         pairs, is_words = read_texts(table, where, names[1])
         if is_words:
             raise ValueError(f"the column {names[1]!r} of {where} holds lists; a text pair needs strings.")
-    if not needs_labels and not _has_labels(table, columns):
-        return Examples(texts, pairs)
-    label_columns = find_columns(table, where, columns.labels, LABEL_COLUMNS, "--label_column")
-    return Examples(texts, pairs, read_labels(table, where, label_columns))
+    return Examples(texts, pairs)
 
 
 def _has_labels(table: Dataset, columns: Columns) -> bool:

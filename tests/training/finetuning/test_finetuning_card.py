@@ -51,6 +51,18 @@ def test_footnotes_follow_the_table(save_model) -> None:
     assert "| accuracy | 28.6 | 50.0 |\n\n- 3 of 9 words are not scored.\n" in (folder / CARD).read_text()
 
 
+def test_a_teacher_is_named_with_what_it_labelled_and_its_own_score(save_model) -> None:
+    model, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForSequenceClassification")
+    teacher = {"name": "you/large", "description": "bert, 9 parameters", "measures": {"accuracy": 0.925}}
+    teacher["rows"] = {"corrupted copies": 2000, "training rows": 1000}
+    write_card(folder, model, 16, card_facts(results_of("sst2", {"accuracy": 0.5}) | {"teacher": teacher}))
+    card = ModelCard.load(folder / CARD)
+    assert "| measure | this model | constant baseline | teacher |\n|---|--:|--:|--:|\n" in card.text
+    assert "| accuracy | 28.6 | 50.0 | 92.5 |\n" in card.text
+    line = "`you/large (bert, 9 parameters)` for 1,000 training rows and 2,000 corrupted copies"
+    assert f"- Teacher: the model learned the outputs of {line}\n- Length:" in card.text
+
+
 def test_your_own_data_is_named_as_it_is(save_model) -> None:
     results = results_of("beasts", {"entity_f1": 0.0}, train_file="/home/me/beasts.csv", model_name_or_path="you/base")
     model, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForTokenClassification")

@@ -92,3 +92,19 @@ def test_a_baseline_without_scores_is_refused(tmp_path):
     (tmp_path / "results.json").write_text("[]")
     with pytest.raises(ValueError, match="holds no scores"):
         read_baseline(tmp_path)
+
+
+def test_a_teachers_scores_stand_beside_the_students():
+    report = Report(
+        {"sst2": {"42": {"accuracy": 0.8}}, "rte": {"42": {"accuracy": 0.5}}},
+        {},
+        {},
+        teacher={"sst2": {"accuracy": 0.9125}},
+        baseline={"sst2": {"42": {"accuracy": 0.4}}},
+    )
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in report.as_markdown().splitlines()]
+    assert ["task", "measure", "mean", "constant", "teacher", "PRR"] in cells
+    assert ["sst2", "accuracy", "80.0", "", "91.2", "200.0"] in cells
+    assert ["rte", "accuracy", "50.0", "", "", "–"] in cells
+    assert "Teacher: the score of the model whose outputs were learned." in report.as_markdown()
+    assert report.as_json()["teacher"] == {"sst2": {"accuracy": 0.9125}}

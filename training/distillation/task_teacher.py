@@ -1,0 +1,271 @@
+"""A teacher: a fine-tuned model whose logits another model learns. They are computed once and cached on disk.
+
+The name of a cached file is a hash of the teacher's weights, configuration and tokenizer and of the texts. So the
+logits of another teacher or of other texts are never read. Many texts are labelled in parts, and a killed run loses at
+most one part.
+"""
+# mypy: allow-untyped-calls
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import torch
+from datasets import Dataset, Features, Value
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+from vocabless.modeling.stock_encoders import arguments_of
+from vocabless.saving.error_text import first_line
+from vocabless.training.checkpoint_tokenizers import load_checkpoint_tokenizer, longest_sequence
+from vocabless.training.distillation.alignment import first_tokens
+from vocabless.training.distillation.teacher_fit import TaughtProblem, check_head, label_order
+
+ROWS_PER_PART = 10_000  # labelled and cached together
+CACHE = "vocabless-teachers"  # folder in the cache of `datasets`
+SMALLEST_VOCABULARY = 10  # tokens; transformers makes a tokenizer of special tokens alone where the files are missing
+NOT_CONTENT = ("_name_or_path", "transformers_version")  # of a configuration
+Logits = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class TeacherSource:
+    """Where a teacher is.
+
+    Attributes:
+        name: folder or Hub id.
+        revision: branch, tag or commit on the Hub.
+        trust_remote_code: whether to run code that the checkpoint contains.
+    """
+
+    name: str
+    revision: str = "main"
+    trust_remote_code: bool = False
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Arguments of `from_pretrained`."""
+        return {"revision": self.revision, "trust_remote_code": self.trust_remote_code}
+
+
+class TaskTeacher:
+    """Labels texts with a fine-tuned model, in evaluation mode and without gradients.
+
+    Args:
+        model: a model with a head, on the device that it shall use.
+        tokenizer: its tokenizer.
+        outputs: for each label of the task, the model's output; see `label_order`.
+        per_word: whether a text is a list of words.
+        batch_size: texts in a batch.
+        bf16: whether to compute in bfloat16 where autocast allows it.
+
+    Attributes:
+        fingerprint: hash of weights, configuration and tokenizer.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        outputs: Sequence[int],
+        per_word: bool = False,
+        batch_size: int = 64,
+        bf16: bool = False,
+    ) -> None:
+        self.fingerprint = _fingerprint(model, tokenizer)
+        self._model, self._tokenizer = model.eval(), tokenizer
+        self._outputs, self._per_word, self._batch_size, self._bf16 = list(outputs), per_word, batch_size, bf16
+        self._max_length = longest_sequence(model, tokenizer)
+
+    @property
+    def description(self) -> str:
+        """Model type and size, for tables and cards."""
+        return f"{self._model.config.model_type}, {self._model.num_parameters():,} parameters"
+
+    def logits(self, texts: Sequence[Any], pairs: Sequence[str] | None, what: str) -> list[Logits]:
+        """Returns the logits of each text in the order of the task's labels.
+
+        A text longer than the teacher's limit is truncated.
+
+        Args:
+            texts: texts, or lists of words.
+            pairs: second texts of pairs, or None.
+            what: what the texts are, for the progress bar.
+
+        Returns:
+            (1, labels) float32 for each text. Per word: (words, labels), the logits of the first token of each word,
+            NaN for words without one.
+        """
+        starts = range(0, len(texts), ROWS_PER_PART)
+        rows: list[Logits] = []
+        for number, start in enumerate(starts, 1):
+            part = slice(start, start + ROWS_PER_PART)
+            title = f"Teacher: {what}" + (f" {number}/{len(starts)}" if len(starts) > 1 else "")
+            rows += self._label_part(list(texts[part]), None if pairs is None else list(pairs[part]), title)
+        return rows
+
+    def _label_part(self, texts: list[Any], pairs: list[str] | None, title: str) -> list[Logits]:
+        lengths = [len(text) for text in texts]
+        order = np.argsort(lengths, kind="stable")[::-1]  # texts of similar length need less padding
+        columns = {"text": texts} if pairs is None else {"text": texts, "pair": pairs}
+        table = Dataset.from_dict({name: [values[row] for row in order] for name, values in columns.items()})
+        settings = [self.fingerprint, self._max_length, self._per_word, self._bf16]
+        fingerprint = _digest(json.dumps([settings, texts, pairs]).encode())
+        folder = Path(datasets.config.HF_DATASETS_CACHE) / CACHE
+        folder.mkdir(parents=True, exist_ok=True)
+        labelled = table.map(
+            self._label,
+            batched=True,
+            batch_size=self._batch_size,
+            remove_columns=table.column_names,
+            features=Features({"logits": Value("binary")}),
+            new_fingerprint=fingerprint,
+            cache_file_name=str(folder / f"{fingerprint}.arrow"),
+            load_from_cache_file=True,
+            desc=title,
+        )
+        values = [np.frombuffer(row, np.float32).reshape(-1, len(self._outputs)) for row in labelled["logits"][:]]
+        return [values[place][:, self._outputs] for place in np.argsort(order)]
+
+    @torch.inference_mode()
+    def _label(self, batch: dict[str, list[Any]]) -> dict[str, list[bytes]]:
+        """Returns the logits of a batch in the model's order of labels, as bytes of float32."""
+        encoding = self._tokenizer(
+            batch["text"],
+            batch.get("pair"),
+            truncation=True,
+            max_length=self._max_length,
+            padding=True,
+            is_split_into_words=self._per_word,
+            return_tensors="pt",
+        )
+        device, accepted = self._model.device, arguments_of(self._model)
+        inputs = {name: values.to(device) for name, values in encoding.items() if name in accepted}
+        with torch.autocast(device.type, torch.bfloat16, enabled=self._bf16):
+            logits = self._model(**inputs).logits
+        rows = logits.float().cpu().numpy()
+        if self._per_word:
+            rows = [
+                word_logits(row, encoding.word_ids(index), len(batch["text"][index])) for index, row in enumerate(rows)
+            ]
+        return {"logits": [row.tobytes() for row in rows]}
+
+
+def word_logits(logits: Logits, word_ids: Sequence[int | None], num_words: int) -> Logits:
+    """Returns (words, labels) float32, the logits of the first token of each word; NaN for words without a token.
+
+    Args:
+        logits: (S, labels), of the tokens.
+        word_ids: the word of each token, None for special tokens and padding.
+        num_words: words of the text.
+    """
+    positions = first_tokens(word_ids)
+    rows = np.full((num_words, logits.shape[-1]), np.nan, np.float32)
+    rows[list(positions)] = logits[list(positions.values())]
+    return rows
+
+
+def check_teacher(source: TeacherSource, problem: TaughtProblem) -> tuple[PreTrainedTokenizerBase, list[int]]:
+    """Checks configuration and tokenizer of a teacher against a problem, without its weights.
+
+    Returns:
+        The tokenizer, and the teacher's output for each output of the problem, see `label_order`.
+
+    Raises:
+        ValueError: the teacher is missing, has no tokenizer, or does not fit the problem.
+    """
+    config = _load_config(source)
+    check_head(source.name, config, problem)
+    outputs = label_order(source.name, config, problem)
+    return _load_tokenizer(source, config, problem.per_word), outputs
+
+
+def load_teacher(
+    source: TeacherSource, problem: TaughtProblem, device: torch.device, batch_size: int, bf16: bool
+) -> TaskTeacher:
+    """Returns the teacher of a problem.
+
+    Args:
+        source: where the teacher is.
+        problem: what it shall teach.
+        device: where the teacher computes.
+        batch_size: texts in a batch.
+        bf16: see `TaskTeacher`.
+
+    Raises:
+        ValueError: see `check_teacher`; or the weights are missing, damaged or without a head.
+    """
+    tokenizer, outputs = check_teacher(source, problem)
+    try:
+        model, loading_info = problem.auto_class.from_pretrained(
+            source.name, dtype=torch.float32, output_loading_info=True, **source.options
+        )
+    except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
+        raise ValueError(_cannot_load(source.name, error)) from error
+    missing = sorted(loading_info["missing_keys"])
+    if missing:
+        raise ValueError(
+            f"the checkpoint of the teacher {source.name!r} holds no weights for {missing[0]}; fine-tune it first."
+        )
+    return TaskTeacher(model.to(device), tokenizer, outputs, problem.per_word, batch_size, bf16)
+
+
+def _load_config(source: TeacherSource) -> PreTrainedConfig:
+    try:
+        config: PreTrainedConfig = AutoConfig.from_pretrained(source.name, **source.options)
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(_cannot_load(source.name, error)) from error
+    return config
+
+
+def _load_tokenizer(source: TeacherSource, config: PreTrainedConfig, per_word: bool) -> PreTrainedTokenizerBase:
+    try:
+        tokenizer = load_checkpoint_tokenizer(source.name, config.model_type, per_word, **source.options)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"the tokenizer of the teacher {source.name!r} cannot be loaded ({first_line(error)}); "
+            "save it beside the model."
+        ) from error
+    if len(tokenizer) < SMALLEST_VOCABULARY:
+        raise ValueError(f"the teacher {source.name!r} has no tokenizer; save it beside the model.")
+    if tokenizer.pad_token is None:
+        raise ValueError(f"the tokenizer of the teacher {source.name!r} has no padding token; set one and save it.")
+    if per_word and not tokenizer.is_fast:
+        raise ValueError(f"the tokenizer of the teacher {source.name!r} gives no words; save a tokenizer.json with it.")
+    return tokenizer
+
+
+def _cannot_load(name: str, error: Exception) -> str:
+    return (
+        f"the teacher {name!r} cannot be loaded ({first_line(error)}); give a folder or Hub id of a fine-tuned model."
+    )
+
+
+def _fingerprint(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
+    """Returns a hash of the weights, the configuration and the files of the tokenizer."""
+    config = {name: value for name, value in model.config.to_dict().items() if name not in NOT_CONTENT}
+    parts = [type(model).__name__.encode(), json.dumps(config, sort_keys=True, default=str).encode()]
+    for name, weight in sorted(model.state_dict().items()):
+        parts.append(f"{name} {weight.dtype} {tuple(weight.shape)}".encode())
+        parts.append(weight.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.save_pretrained(folder)
+        for file in sorted(path for path in Path(folder).rglob("*") if path.is_file()):
+            parts += [file.name.encode(), file.read_bytes()]
+    return _digest(*parts)
+
+
+def _digest(*parts: bytes | memoryview) -> str:
+    """Returns a hash of the parts and of where each begins, as hexadecimal digits."""
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.hexdigest()

@@ -1,0 +1,176 @@
+"""What a teacher gives a task: labels for training texts, unlabelled texts and corrupted copies, and its own scores."""
+# mypy: allow-untyped-calls
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vocabless.saving.card_facts import public_name
+from vocabless.training.distillation.augmentation import Corruptor
+from vocabless.training.distillation.task_teacher import Logits, TaskTeacher, TeacherSource, check_teacher, load_teacher
+from vocabless.training.finetuning.arguments import TEACHING, GlueArguments, GlueTrainingArguments
+from vocabless.training.finetuning.base_problem import IGNORED, Problem
+from vocabless.training.finetuning.tasks import Examples, Task
+from vocabless.training.finetuning.unlabelled import read_unlabelled
+from vocabless.training.trainer import EXACT_LOSS
+
+KINDS = LABELLED, UNLABELLED, COPIES = "training rows", "unlabelled rows", "corrupted copies"
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """Examples with a teacher's logits.
+
+    Attributes:
+        examples: texts, with or without labels.
+        logits: see `TaskTeacher.logits`.
+    """
+
+    examples: Examples
+    logits: list[Logits]
+
+
+@dataclass(frozen=True)
+class Teaching:
+    """All that a student learns from a teacher.
+
+    Attributes:
+        lessons: the training rows first.
+        facts: what `results.json` says about the teacher: `name`, `description`, `fingerprint`, `rows` (kind → number)
+            and `measures` (its metrics on the validation examples).
+    """
+
+    lessons: list[Lesson]
+    facts: dict[str, Any]
+
+
+def check_teaching(arguments: GlueArguments, training: GlueTrainingArguments, tasks: Sequence[Task]) -> None:
+    """Checks the flags of a teacher, its configuration and its tokenizer, before anything is computed.
+
+    Raises:
+        ValueError: a flag is out of range or needs a teacher, or the teacher does not fit a task.
+    """
+    if arguments.teacher is None:
+        default = GlueArguments("")
+        unused = [flag for flag in TEACHING if getattr(arguments, flag) != getattr(default, flag)]
+        if unused:
+            raise ValueError(f"--{unused[0]} needs a model that labels texts; give --teacher, or leave it out.")
+        return
+    if arguments.augment < 0:
+        raise ValueError(f"--augment {arguments.augment} makes no copies; give 0 or more.")
+    if not 0 <= arguments.gold_weight <= 1:
+        raise ValueError(f"--gold_weight {arguments.gold_weight} is no share; give 0 to 1.")
+    if arguments.teacher_temperature <= 0:
+        raise ValueError(f"--teacher_temperature {arguments.teacher_temperature} is too low; give a value above 0.")
+    if training.label_smoothing_factor:
+        raise ValueError(
+            f"--label_smoothing_factor {training.label_smoothing_factor} does not work with --teacher, whose "
+            "probabilities are smooth; leave it out."
+        )
+    for task in tasks:
+        check_teacher(_source(arguments, task), task.problem)
+        if arguments.unlabelled:
+            read_unlabelled(arguments.unlabelled, task)
+
+
+def teach(task: Task, arguments: GlueArguments, training: GlueTrainingArguments) -> Teaching | None:
+    """Returns what the teacher gives a task; None without a teacher. Its logits are read from the cache if they exist.
+
+    Raises:
+        ValueError: the teacher cannot be loaded or does not fit the task.
+    """
+    if arguments.teacher is None:
+        return None
+    source = _source(arguments, task)
+    teacher = load_teacher(
+        source, task.problem, training.device, training.per_device_eval_batch_size, bool(training.bf16)
+    )
+    lessons, rows = [_label(teacher, task.train, LABELLED)], {LABELLED: len(task.train)}
+    if arguments.unlabelled:
+        unlabelled = read_unlabelled(arguments.unlabelled, task)
+        lessons.append(_label(teacher, unlabelled, UNLABELLED))
+        rows[UNLABELLED] = len(unlabelled)
+    if arguments.augment:
+        corruptor = Corruptor(task.train.texts, task.train.pairs)
+        for number in range(1, arguments.augment + 1):
+            copies = Examples(*corruptor.copies(task.train.texts, task.train.pairs, number))
+            lessons.append(_label(teacher, copies, f"{COPIES} {number}/{arguments.augment}"))
+        rows[COPIES] = arguments.augment * len(task.train)
+    facts = {
+        "name": public_name(source.name),
+        "description": teacher.description,
+        "fingerprint": teacher.fingerprint,
+        "rows": rows,
+        "measures": _measures(teacher, task),
+    }
+    return Teaching(lessons, facts)
+
+
+def describe_teacher(facts: dict[str, Any]) -> str:
+    """Returns name, type and size of a teacher.
+
+    Args:
+        facts: see `Teaching`.
+    """
+    return f"{facts['name']} ({facts['description']})"
+
+
+def describe_rows(facts: dict[str, Any]) -> str:
+    """Returns what a teacher labelled.
+
+    Args:
+        facts: see `Teaching`.
+
+    Example:
+        >>> describe_rows({"rows": {"training rows": 67349, "unlabelled rows": 10, "corrupted copies": 134698}})
+        '67,349 training rows, 10 unlabelled rows and 134,698 corrupted copies'
+    """
+    *first, last = [f"{facts['rows'][kind]:,} {kind}" for kind in KINDS if kind in facts["rows"]]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _source(arguments: GlueArguments, task: Task) -> TeacherSource:
+    name = str(arguments.teacher).replace("{task}", task.name)
+    return TeacherSource(name, arguments.teacher_revision, arguments.trust_remote_code)
+
+
+def _label(teacher: TaskTeacher, examples: Examples, what: str) -> Lesson:
+    return Lesson(examples, teacher.logits(examples.texts, examples.pairs, what))
+
+
+def _measures(teacher: TaskTeacher, task: Task) -> dict[str, float]:
+    """Returns the teacher's metrics on the validation examples, with the suffixes of the splits."""
+    measures: dict[str, float] = {}
+    for suffix, examples in task.validation.items():
+        logits = _label(teacher, examples, "validation rows").logits
+        metrics = task.problem.compute_metrics(_prediction(task.problem, examples, logits))
+        measures |= {f"{name}{suffix}": value for name, value in metrics.items() if name != EXACT_LOSS}
+    return measures
+
+
+@dataclass(frozen=True)
+class _Prediction:
+    """Logits and targets, as `Problem.compute_metrics` takes them."""
+
+    predictions: Any
+    label_ids: Any
+
+
+def _prediction(problem: Problem, examples: Examples, logits: list[Logits]) -> _Prediction:
+    """Returns (N, labels) logits and their targets; per word (N, W, labels), W the words of the longest text.
+
+    Words behind the teacher's limit, and padding, have the target `IGNORED`.
+    """
+    targets = [problem.target(label) for label in examples.labels or []]
+    if not problem.per_word:
+        return _Prediction(np.concatenate(logits), np.asarray(targets))
+    shape = len(logits), max(map(len, logits))
+    padded = np.zeros((*shape, len(problem.labels)), np.float32)
+    padded_targets = np.full(shape, IGNORED)
+    for row, (values, tags) in enumerate(zip(logits, targets, strict=True)):
+        has_token = ~np.isnan(values).any(axis=-1)
+        padded[row, : len(values)] = np.nan_to_num(values)
+        padded_targets[row, : len(values)] = np.where(has_token, np.asarray(tags, np.int64), IGNORED)
+    return _Prediction(padded, padded_targets)
