@@ -1,12 +1,12 @@
 """Fine-tunes any encoder on GLUE or on your own data, over several seeds, and prints the papers' tables.
 
-    python run_glue.py --model_name_or_path runs/hashformer-lsh-proj-tiny --task_name all --seeds 3
+    python run_glue.py --model_name_or_path checkpoints/hashgram-tiny-sentence --task_name all --seeds 3
     python run_glue.py --model_name_or_path eelbert-word-tiny --task_name sst2 rte --data_dir glue --learning_rate 3e-4
     python run_glue.py --model_name_or_path bert-tiny --tokenizer_name train --task_name sst2 --recipe proformer
     python run_glue.py --model_name_or_path ewe-bert-tiny --task_name sst2 --teacher you/bert-sst2 --augment 4
     python run_glue.py --model_name_or_path ewe-bert-tiny --train_file train.csv --validation_file dev.csv --test_file \
         test.csv --do_predict
-    python run_glue.py --model_name_or_path runs/hashformer-lsh-proj-tiny --task_name all --seeds 3 --noise 0.1
+    python run_glue.py --model_name_or_path checkpoints/hashgram-tiny-sentence --task_name sst2 --noise 0.1
 
 The output folder holds table.md, results.json, and a checkpoint in <task>/seed-<seed> for each run. Repeat the command
 to continue: finished runs are read, and an interrupted run resumes from its last checkpoint. A later command may add

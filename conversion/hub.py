@@ -24,15 +24,15 @@ from vocabless import VocablessModel, VocablessTokenizer, load_config, load_toke
 from vocabless.saving.card_facts import RANDOM_WEIGHTS, UNKNOWN_TRAINING, CardFacts
 from vocabless.saving.checkpoint import load_checkpoint, loads_without_package, save_checkpoint
 from vocabless.saving.model_card import CARD, write_card
-from vocabless.saving.run_folder import ARGUMENTS, RESULTS
+from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.sentence_modules import SENTENCE_FILES
 from vocabless.saving.targets import check_target
-from vocabless.saving.uploads import check_upload, upload
+from vocabless.saving.uploads import ONNX_FILES, check_upload, upload
 from vocabless.training.finetuning import card as finetuning_card
 from vocabless.training.pretraining import card as pretraining_card
 from vocabless.variants import VARIANTS
 
-COPIED_FILES = (CARD, ARGUMENTS, RESULTS, *SENTENCE_FILES)
+COPIED_FILES = (CARD, RESULTS, *SENTENCE_FILES, *ONNX_FILES)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,16 +1,12 @@
 """What a model card can say about the training of a checkpoint: the contract between a run and the templates."""
 
-import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from huggingface_hub import EvalResult
 
 OWN_LICENSE = "apache-2.0"  # license of weights that this project trains from random initialisation
-_HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,16 +76,6 @@ class CardFacts:
 
 RANDOM_WEIGHTS = CardFacts(kind="random", license=OWN_LICENSE)  # a checkpoint that was never trained
 UNKNOWN_TRAINING = CardFacts(kind="unknown")  # a checkpoint without a record of its training
-
-
-def public_name(source: str) -> str:
-    """Returns the name of a model without the place of its folder: a Hub id, or the last part of a path.
-
-    >>> public_name("you/base"), public_name("/home/me/runs/base/")
-    ('you/base', 'base')
-    """
-    is_hub_id = _HUB_ID.fullmatch(source) and not os.path.isdir(source)
-    return source if is_hub_id else Path(os.path.abspath(source)).name
 
 
 def run_facts(results: Mapping[str, Any]) -> dict[str, Any]:

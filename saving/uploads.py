@@ -14,10 +14,12 @@ from transformers.trainer_utils import HubStrategy
 
 from vocabless.saving.error_text import first_line
 from vocabless.saving.model_card import CARD, card_for_repository
+from vocabless.saving.run_folder import ARGUMENTS
 from vocabless.saving.sentence_modules import SENTENCE_FILES
 
 # Base class of the errors of huggingface_hub's HTTP client, which is httpx or httpx2, depending on the version.
 CLIENT_ERROR = cast(type[Exception], HfHubHTTPError.__mro__[1])
+ONNX_FILES = ("onnx/model.onnx", "onnx/model_int8.onnx", "onnx/inference.json")  # exported beside the weights
 UPLOADED_SUFFIXES = (".json", ".md", ".py", ".safetensors")  # leaves out pickle files and predictions
 
 
@@ -61,8 +63,8 @@ def upload(
     The example in the uploaded model card loads the repository by its id.
 
     Args:
-        folder: its weights, code, tokenizer, card, records and sentence-transformers modules are uploaded. Other
-            subfolders, predictions and pickle files are not.
+        folder: its weights, code, tokenizer, card, records, sentence-transformers modules and the
+            folder `onnx` are uploaded. Other subfolders, predictions and pickle files are not.
         repo_id: see `check_upload`.
         message: message of the commit.
         token: see `check_upload`.
@@ -119,8 +121,9 @@ def upload_run(folder: Path, repo_id: str, training: Any) -> str:
 
 def _uploaded_files(folder: Path) -> list[str]:
     """Returns the names of the files to upload, relative to the folder."""
-    names = [file.name for file in folder.iterdir() if file.suffix in UPLOADED_SUFFIXES and file.is_file()]
-    return sorted({*names, *(name for name in SENTENCE_FILES if (folder / name).is_file())})
+    names = {file.name for file in folder.iterdir() if file.suffix in UPLOADED_SUFFIXES and file.is_file()}
+    names |= {name for name in (*SENTENCE_FILES, *ONNX_FILES) if (folder / name).is_file()}
+    return sorted(names - {ARGUMENTS})  # which holds paths of this machine
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 from transformers import TrainingArguments
 from transformers.trainer_utils import SchedulerType
 
-from vocabless.saving.card_facts import public_name
+from vocabless.saving.public_names import public_arguments
 from vocabless.saving.run_folder import HUB_ARGUMENTS
 from vocabless.training.finetuning.default_hyper_parameters import EPOCHS, MIN_STEPS
 from vocabless.training.script_arguments import ScriptTrainingArguments
@@ -240,6 +240,5 @@ def identifying_arguments(arguments: GlueArguments, training: TrainingArguments)
 
 
 def reported_arguments(arguments: GlueArguments, training: TrainingArguments) -> dict[str, Any]:
-    """Returns the identifying arguments as `results.json` holds them: without the place of the teacher's folder."""
-    values = identifying_arguments(arguments, training)
-    return values | ({"teacher": public_name(arguments.teacher)} if arguments.teacher else {})
+    """Returns the identifying arguments as `results.json` holds them: without the places of files and folders."""
+    return public_arguments(identifying_arguments(arguments, training))

@@ -9,8 +9,9 @@ from typing import Any
 from huggingface_hub import EvalResult, ModelCard
 from transformers.utils.hub import cached_file
 
-from vocabless.saving.card_facts import OWN_LICENSE, CardFacts, public_name, run_facts
+from vocabless.saving.card_facts import OWN_LICENSE, CardFacts, run_facts
 from vocabless.saving.model_card import CARD
+from vocabless.saving.public_names import public_name
 from vocabless.training.finetuning.glue import GLUE, GlueTask
 from vocabless.training.finetuning.task_files import GLUE_REPOSITORY
 from vocabless.training.finetuning.teaching import describe_rows, describe_teacher
@@ -27,16 +28,16 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
     arguments = results["arguments"]
     glue_task = None if arguments["train_file"] or arguments["dataset_name"] else GLUE[results["task"]]
     dataset = f"GLUE {glue_task.title}" if glue_task else results["task"]
-    start, from_scratch = str(arguments["model_name_or_path"]), results["from_scratch"]
+    start = str(arguments["model_name_or_path"])
+    origin = results.get("start") or describe_start(start, results["from_scratch"])
     teacher = results.get("teacher")
     hub_id = GLUE_REPOSITORY if glue_task else arguments["dataset_name"]
     return CardFacts(
         kind="fine-tuned",
         **run_facts(results),
         start=public_name(start),
-        from_scratch=from_scratch,
-        license=OWN_LICENSE if from_scratch else _license_of(start),
-        base_model=None if from_scratch or os.path.isdir(start) else start,
+        from_scratch=results["from_scratch"],
+        **origin,
         dataset=dataset,
         datasets=[hub_id] if hub_id else [],
         language="en" if glue_task else None,
@@ -104,6 +105,13 @@ def _eval_result(
         metric_value=value,
         **source,
     )
+
+
+def describe_start(start: str, from_scratch: bool) -> dict[str, str | None]:
+    """Returns `license` and `base_model` of the card, while the place of a local checkpoint is known."""
+    if from_scratch:
+        return {"license": OWN_LICENSE, "base_model": None}
+    return {"license": _license_of(start), "base_model": None if os.path.isdir(start) else start}
 
 
 def _license_of(start: str) -> str | None:

@@ -26,7 +26,7 @@ from vocabless.saving.run_folder import RESULTS, versions, write_json
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.checkpoint_tokenizers import longest_sequence
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, reported_arguments
-from vocabless.training.finetuning.card import card_facts
+from vocabless.training.finetuning.card import card_facts, describe_start
 from vocabless.training.finetuning.default_hyper_parameters import BASE_WIDTH, default_epochs, default_patience
 from vocabless.training.finetuning.distilled_examples import DistilledExamples, DistillingTrainer
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
@@ -202,11 +202,12 @@ def _results(
     results: Results = {
         "task": task.name,
         "from_scratch": not is_checkpoint(arguments.model_name_or_path),
+        "start": describe_start(arguments.model_name_or_path, not is_checkpoint(arguments.model_name_or_path)),
         "seed": trainer.args.seed,
         "measures": metrics,
         "floors": task.constant_baselines(),
         "train": train_metrics,
-        "best_checkpoint": trainer.state.best_model_checkpoint,
+        "best_checkpoint": Path(trainer.state.best_model_checkpoint or "").name or None,
         "epochs": trainer.state.epoch,
         "log": trainer.state.log_history,
         "parameters": model.num_parameters(),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vocabless.saving.card_facts import public_name
+from vocabless.saving.public_names import public_name
 from vocabless.training.distillation.augmentation import Corruptor
 from vocabless.training.distillation.task_teacher import Logits, TaskTeacher, TeacherSource, check_teacher, load_teacher
 from vocabless.training.finetuning.arguments import TEACHING, GlueArguments, GlueTrainingArguments
