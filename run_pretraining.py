@@ -1,6 +1,7 @@
 """Pre-trains a variant from fresh weights, and writes a checkpoint folder that loads anywhere.
 
-    python run_pretraining.py                                  # embedded corpus, tiny variant, about three minutes
+    python run_pretraining.py                                  # embedded corpus and teacher, about three minutes
+    python run_pretraining.py --variant hashgram-tiny --recipe distill --teacher ID_OR_FOLDER --corpus "texts/*.parquet"
     python run_pretraining.py --variant eelbert-word-tiny --corpus "texts/*.parquet" --output_dir runs/words
     python run_pretraining.py --variant eelbert-tiny --subword train --corpus texts/ --max_steps 5000 --bf16
     accelerate launch run_pretraining.py --variant hashformer-md5-pool-base --max_seq_length 512 …
@@ -20,6 +21,7 @@ from transformers import PreTrainedModel, set_seed
 from vocabless import VocablessTokenizer
 from vocabless.saving.checkpoint import loads_without_package
 from vocabless.saving.model_card import write_card
+from vocabless.saving.public_names import public_arguments
 from vocabless.saving.run_folder import RESULTS, claim, write_json
 from vocabless.saving.uploads import check_run_upload, upload_run
 from vocabless.training.launched_process import exit_launched_process
@@ -80,7 +82,7 @@ def pretrain(arguments: PretrainingArguments, objective: Objective, training: Pr
     if trainer.is_world_process_zero():
         saved = objective.save(learner, tokenizer, folder, weights)
         results = collect_results(objective, model, trainer.state, outcome.metrics, after)
-        results |= {"examples": examples.facts, "arguments": identity}
+        results |= {"examples": examples.facts, "arguments": public_arguments(identity)}
         print(held_out_table(results))
         if isinstance(tokenizer, VocablessTokenizer):
             write_card(folder, model, tokenizer.block_size, card_facts(results))

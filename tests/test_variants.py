@@ -38,6 +38,7 @@ ewe-{albert,canine}-base
 ewe-bert-gradient-base
 ewe-bert-bytes-base
 ewe-bert-nofocus-base
+hashgram-{nano,uno,tiny,mini}
 """.split()
 
 
@@ -81,13 +82,13 @@ WITHOUT_EFFECT = ("key.bias", "front_end.score.bias")  # a softmax does not depe
 def test_the_table_holds_the_family() -> None:
     expected = {name for pattern in EXPECTED_NAMES for name in expand(pattern)}
     assert set(list_variants()) == expected
-    assert len(list_variants()) == len(expected) == 50
+    assert len(list_variants()) == len(expected) == 54
 
 
 def test_a_name_says_what_a_variant_is() -> None:
     for name, row in VARIANTS.items():
         assert name == row.name == name.lower()
-        assert row.source and row.objective in ("shuffle-random", "mlm", None)
+        assert row.source and row.objective in ("shuffle-random", "mlm", "distill", None)
         if name != "proformer":
             assert name.rsplit("-", 1)[1] == row.size
             layers, width, heads, _ = SIZES[row.size]

@@ -7,6 +7,7 @@ from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless.modeling.stock_encoders import max_tokens
 
+SMALLEST_VOCABULARY = 10  # tokens; transformers makes a tokenizer of special tokens alone where the files are missing
 # Model types whose tokenizers need `add_prefix_space` to read texts that are split into words.
 NEEDS_PREFIX_SPACE = ("bloom", "deberta", "gpt2", "longformer", "roberta")
 

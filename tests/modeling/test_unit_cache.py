@@ -13,6 +13,7 @@ import torch
 from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.modeling import unit_cache
 from vocabless.modeling.front_ends import FRONT_ENDS, build_front_end
+from vocabless.modeling.unit_cache import distinct_blocks
 from vocabless.modeling.unit_front_end import UnitFrontEnd
 
 BATCHES = [
@@ -167,3 +168,13 @@ def test_weights_made_in_inference_mode_are_embedded_without_it(tokenizer):
         front_end, blocks = build_front_end("hash_embedding", 32, 24, {}), blocks_of(tokenizer, BATCHES[0])
         torch.testing.assert_close(front_end(blocks), without_cache(front_end, blocks))
         assert len(front_end._cache) == 0
+
+
+@pytest.mark.parametrize("shape", [(3, 5, 4), (7, 2), (0, 4), (2, 0, 4)])
+def test_distinct_blocks_are_those_of_torch_in_the_order_of_the_text(shape):
+    blocks = torch.randint(0, 3, shape, generator=torch.Generator().manual_seed(0))
+    units, places = distinct_blocks(blocks)
+    assert torch.equal(units[places] if blocks.numel() else blocks, blocks) and places.shape == blocks.shape[:-1]
+    rows = [tuple(row) for row in blocks.flatten(0, -2).tolist()]
+    assert [tuple(row) for row in units.tolist()] == list(dict.fromkeys(rows))
+    assert len(units) == len(torch.unique(blocks.flatten(0, -2), dim=0) if rows else [])

@@ -19,8 +19,9 @@ from datasets import Dataset, Features, List, Value, concatenate_datasets
 from huggingface_hub import ModelCard
 from huggingface_hub.errors import HfHubHTTPError
 
-from vocabless.saving.card_facts import public_name
 from vocabless.saving.error_text import first_line
+from vocabless.saving.public_names import public_name
+from vocabless.training.checkpoint_tokenizers import SMALLEST_VOCABULARY
 
 TEXTS_PER_PART = 20_000  # embedded and written together; a killed run loses at most one part
 TEXTS_PER_CALL = 4096  # sorted by length, then cut into batches
@@ -36,6 +37,7 @@ class SentenceTeacher:
         source: a folder or a Hub id.
         max_length: tokens of a text; the teacher cuts the rest off. At most the teacher's own length.
         use_bf16: whether it computes in bfloat16.
+        trust_remote_code: whether to run code that the source contains.
 
     Raises:
         ValueError: sentence-transformers is not installed, or the teacher cannot be loaded.
@@ -46,19 +48,23 @@ class SentenceTeacher:
         vector_size: numbers in a vector.
     """
 
-    def __init__(self, source: str, max_length: int, use_bf16: bool = False) -> None:
+    def __init__(self, source: str, max_length: int, use_bf16: bool = False, trust_remote_code: bool = False) -> None:
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
-            raise ValueError("a teacher needs the package sentence-transformers; pip install it.") from error
+            raise ValueError('a teacher needs sentence-transformers; run pip install -e ".[distill]".') from error
         dtype = torch.bfloat16 if use_bf16 else torch.float32
         try:
-            self._model = SentenceTransformer(source, model_kwargs={"dtype": dtype}).eval()
+            self._model = SentenceTransformer(
+                source, model_kwargs={"dtype": dtype}, trust_remote_code=trust_remote_code
+            ).eval()
         except (OSError, ValueError, RuntimeError, KeyError, AttributeError) as error:
             raise ValueError(
                 f"the teacher {source!r} cannot be loaded ({first_line(error)}); give a folder or a Hub id with a "
                 "model and its tokenizer."
             ) from error
+        if len(self._model.tokenizer) < SMALLEST_VOCABULARY:
+            raise ValueError(f"the teacher {source!r} has no tokenizer; give a folder or a Hub id that holds one.")
         self.name = public_name(source)
         self.license = _license(source)
         self._model.max_seq_length = min(max_length, self._model.max_seq_length or max_length)

@@ -24,13 +24,16 @@ from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrain
 
 from vocabless.modeling.stock_encoders import arguments_of
 from vocabless.saving.error_text import first_line
-from vocabless.training.checkpoint_tokenizers import load_checkpoint_tokenizer, longest_sequence
+from vocabless.training.checkpoint_tokenizers import (
+    SMALLEST_VOCABULARY,
+    load_checkpoint_tokenizer,
+    longest_sequence,
+)
 from vocabless.training.distillation.alignment import first_tokens
 from vocabless.training.distillation.teacher_fit import TaughtProblem, check_head, label_order
 
 ROWS_PER_PART = 10_000  # labelled and cached together
 CACHE = "vocabless-teachers"  # folder in the cache of `datasets`
-SMALLEST_VOCABULARY = 10  # tokens; transformers makes a tokenizer of special tokens alone where the files are missing
 NOT_CONTENT = ("_name_or_path", "transformers_version")  # of a configuration
 Logits = NDArray[np.float32]
 

@@ -29,7 +29,7 @@ class PretrainingArguments:
     """The model, the text and the objective."""
 
     variant: str = field(
-        default="hashformer-lsh-proj-tiny",
+        default="hashgram-nano",
         metadata={
             "help": "Name of a variant, see vocabless.list_variants(), or of a stock shape such as bert-tiny or "
             "roberta-base. The weights are fresh."

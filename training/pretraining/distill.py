@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -30,6 +31,7 @@ if TYPE_CHECKING:  # these files import the table of objectives
     from vocabless.training.pretraining.documents import Documents
 
 ENCODER_PREFIX = "encoder."  # of the encoder's weights in a `SentenceStudent`
+EMBEDDED_TEACHER = Path(__file__).resolve().parents[2] / "checkpoints" / "hashgram-tiny-sentence"  # in a clone
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,13 @@ class Distill(Objective):
 
     teacher: str | None = field(
         default=None,
-        metadata={"help": "distill: a sentence-transformers model or an encoder, a folder or a Hub id."},
+        metadata={
+            "help": "distill: a sentence-transformers model or an encoder, a folder or a Hub id. None is "
+            "hashgram-tiny-sentence, which is in this repository."
+        },
+    )
+    teacher_trust_remote_code: bool = field(
+        default=False, metadata={"help": "distill: run the code that the teacher's folder or repository contains."}
     )
     teacher_bf16: bool = field(
         default=False,
@@ -90,7 +98,12 @@ class Distill(Objective):
         pairs = ScoredPairs([], [], []) if self.sts_file is None else read_scored_pairs(self.sts_file)
         texts = draw_texts(documents.train, arguments.mix, self.max_texts, training.seed)
         held_out = teaching_texts(documents.held_out, arguments.max_eval_samples, training.seed)
-        teacher = SentenceTeacher(str(self.teacher), arguments.max_seq_length, self.teacher_bf16)
+        teacher = SentenceTeacher(
+            self.teacher or str(EMBEDDED_TEACHER),
+            arguments.max_seq_length,
+            self.teacher_bf16,
+            self.teacher_trust_remote_code,
+        )
         train, evaluation = (
             add_vectors(Dataset.from_dict({"text": part}), teacher)
             for part in (texts, [*held_out, *pairs.first, *pairs.second])
@@ -138,7 +151,7 @@ class Distill(Objective):
         return misspell(text, self.misspell_probability, rng)
 
     def _check(self, arguments: PretrainingArguments) -> None:
-        if self.teacher is None:
+        if self.teacher is None and not EMBEDDED_TEACHER.is_dir():
             raise ValueError("the objective distill has no teacher; give --teacher, a folder or a Hub id.")
         if arguments.streaming:
             raise ValueError("--streaming reads a text once, but a teacher's vectors are kept; leave it out.")

@@ -1,8 +1,5 @@
 """The teacher's vectors are its own, they are computed once, and a cache of others is never read."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 from datasets import Dataset
@@ -46,25 +43,20 @@ def test_vectors_are_computed_once_and_in_parts(teacher, empty_cache, monkeypatc
 
 
 def test_another_teacher_or_length_makes_other_vectors(teacher, make_teacher, tmp_path, empty_cache) -> None:
-    texts = Dataset.from_dict({"text": TEXTS})
-    others = [
-        SentenceTeacher(make_teacher(tmp_path / "my-teacher", seed=1), 16),
-        SentenceTeacher(teacher_folder(tmp_path), 3),
-    ]
-    assert len({teacher.fingerprint(), *(other.fingerprint() for other in others)}) == 3
-    for other in others:
-        assert not np.allclose(vectors_of(add_vectors(texts, other)), vectors_of(add_vectors(texts, teacher)))
-
-
-def teacher_folder(tmp_path: Path) -> str:
-    return str(tmp_path / "my-teacher")
+    texts = Dataset.from_dict({"text": [" ".join(TEXTS)]})
+    folder = make_teacher(tmp_path / "other", seed=1)
+    others = [SentenceTeacher(folder, 16), SentenceTeacher(folder, 8)]
+    vectors = [vectors_of(add_vectors(texts, each)) for each in (teacher, *others)]
+    assert len({each.fingerprint() for each in (teacher, *others)}) == 3
+    assert not any(np.allclose(vectors[i], vectors[j]) for i, j in ((0, 1), (0, 2), (1, 2)))
+    assert SentenceTeacher(folder, 16).fingerprint() == others[0].fingerprint()
 
 
 def test_a_teacher_without_a_tokenizer_is_refused(make_teacher, tmp_path) -> None:
     folder = make_teacher(tmp_path / "bare")
     for name in ("tokenizer.json", "tokenizer_config.json"):
         (tmp_path / "bare" / name).unlink()
-    with pytest.raises(ValueError, match=r"the teacher '.*bare' cannot be loaded \(.*\); give a folder or a Hub id"):
+    with pytest.raises(ValueError, match=r"the teacher '.*bare' .*; give a folder or a Hub id"):
         SentenceTeacher(folder, 16)
 
 
@@ -72,4 +64,3 @@ def test_the_license_comes_from_the_card(make_teacher, tmp_path) -> None:
     folder = make_teacher(tmp_path / "with-card")
     (tmp_path / "with-card" / "README.md").write_text("---\nlicense: mit\n---\n\n# A model\n")
     assert SentenceTeacher(folder, 16).license == "mit"
-    assert json.loads((tmp_path / "with-card" / "config.json").read_text())["hidden_size"] == 24

@@ -11,9 +11,8 @@ from vocabless import VocablessTokenizer, load_tokenizer
 from vocabless.stock_shapes import load_shape_tokenizer
 from vocabless.training.pretraining.codecs import BlockCodec, IdCodec
 from vocabless.training.pretraining.masked_lm import MaskedLM
-from vocabless.training.pretraining.objective import IGNORED
 from vocabless.training.pretraining.packing import part_of_process, prepare
-from vocabless.training.pretraining.sequences import PretrainingDataset, PretrainingStream
+from vocabless.training.pretraining.sequences import IGNORED, PretrainingDataset, PretrainingStream
 from vocabless.training.pretraining.shuffle_random import ShuffleRandom
 from vocabless.training.texts.sentences import sentences
 from vocabless.training.texts.subword import train_subword
