@@ -14,6 +14,7 @@ import run_pretraining
 from vocabless.training.pretraining.speed import LogTokensPerSecond
 
 ROOT = Path(__file__).parent.parent
+VARIANT = ["--variant", "hashformer-lsh-proj-tiny"]  # unless another one is given after it
 QUICK = ["--max_steps", "6", "--save_steps", "2", "--logging_steps", "2", "--per_device_train_batch_size", "4",
          "--max_seq_length", "16", "--max_eval_samples", "8", "--preprocessing_num_workers", "1", "--use_cpu", "true",
          "--disable_tqdm", "true"]  # fmt: skip
@@ -30,7 +31,7 @@ def corpus(tmp_path_factory):
 
 def test_a_run_leaves_a_checkpoint_that_loads_anywhere(corpus, tmp_path, capsys):
     folder = tmp_path / "run"
-    run_pretraining.main(["--corpus", corpus, "--output_dir", str(folder), *QUICK])
+    run_pretraining.main([*VARIANT, "--corpus", corpus, "--output_dir", str(folder), *QUICK])
     results = json.loads((folder / "results.json").read_text())
     assert results["loads_without_package_bit_equal"]
     assert results["after"]["eval_loss"] < results["before"]["eval_loss"]
@@ -45,13 +46,15 @@ def test_a_run_leaves_a_checkpoint_that_loads_anywhere(corpus, tmp_path, capsys)
     hidden = AutoModel.from_pretrained(folder, trust_remote_code=True)(**tokenizer("a word", return_tensors="pt"))
     assert hidden.last_hidden_state.shape == (1, 4, 128)
     with pytest.raises(SystemExit, match="is finished"):
-        run_pretraining.main(["--corpus", corpus, "--output_dir", str(folder), *QUICK])
+        run_pretraining.main([*VARIANT, "--corpus", corpus, "--output_dir", str(folder), *QUICK])
 
 
 def test_bf16_needs_no_other_flag_on_a_cpu(corpus, tmp_path):
     quick = [flag for flag in QUICK if flag not in ("--use_cpu",)]
     quick.remove("true")  # of --use_cpu
-    run_pretraining.main(["--corpus", corpus, "--output_dir", str(tmp_path / "run"), *quick, "--bf16", "true"])
+    run_pretraining.main(
+        [*VARIANT, "--corpus", corpus, "--output_dir", str(tmp_path / "run"), *quick, "--bf16", "true"]
+    )
     results = results_of(tmp_path / "run")
     assert results["arguments"]["bf16"] is True
     assert results["after"]["eval_loss"] < results["before"]["eval_loss"]
@@ -60,7 +63,7 @@ def test_bf16_needs_no_other_flag_on_a_cpu(corpus, tmp_path):
 def test_a_compiled_model_leaves_the_same_checkpoint(corpus, tmp_path):
     eager = ["--torch_compile", "true", "--torch_compile_backend", "eager"]  # which needs no C++ compiler
     for name, given in (("whole", []), ("compiled", eager)):
-        run_pretraining.main(["--corpus", corpus, "--output_dir", str(tmp_path / name), *QUICK, *given])
+        run_pretraining.main([*VARIANT, "--corpus", corpus, "--output_dir", str(tmp_path / name), *QUICK, *given])
     results = json.loads((tmp_path / "compiled" / "results.json").read_text())
     assert results["loads_without_package_bit_equal"]
     weights = [load_file(tmp_path / name / "model.safetensors") for name in ("whole", "compiled")]
@@ -81,8 +84,8 @@ def test_an_interrupted_run_ends_with_the_same_weights(corpus, tmp_path, monkeyp
     if streaming:
         given += ["--streaming", "true", "--validation_corpus", corpus, "--shuffle_buffer_size", "10"]
         given += ["--max_steps", "30", "--gradient_accumulation_steps", "2"]  # into the second epoch
-    run_pretraining.main([*given, "--output_dir", str(tmp_path / "whole")])
-    arguments = [*given, "--output_dir", str(tmp_path / "broken")]
+    run_pretraining.main([*VARIANT, *given, "--output_dir", str(tmp_path / "whole")])
+    arguments = [*VARIANT, *given, "--output_dir", str(tmp_path / "broken")]
     with monkeypatch.context() as patched:
         patched.setattr(run_pretraining, "LogTokensPerSecond", Interrupt)
         with pytest.raises(KeyboardInterrupt):
@@ -130,7 +133,17 @@ def descendants(pid):
 
 @pytest.mark.timeout(2 * LAUNCH_TIMEOUT_SECONDS + 60)
 def test_two_processes_train_like_one_with_the_double_batch(corpus, tmp_path):
-    given = ["run_pretraining.py", "--corpus", corpus, *QUICK, "--logging_steps", "1", "--max_eval_samples", "7"]
+    given = [
+        "run_pretraining.py",
+        *VARIANT,
+        "--corpus",
+        corpus,
+        *QUICK,
+        "--logging_steps",
+        "1",
+        "--max_eval_samples",
+        "7",
+    ]
     given += ["--warmup_steps", "0"]
     launcher = ["torch.distributed.run", "--standalone", "--local-addr", "127.0.0.1", "--nproc-per-node", "2"]
     for folder, command in (("one", []), ("two", ["-m", *launcher])):
@@ -150,7 +163,7 @@ def test_an_evaluation_loss_does_not_depend_on_the_batch_size(corpus, tmp_path):
     for size in ("1", "3", "8"):
         folder = tmp_path / size
         run_pretraining.main(
-            ["--corpus", corpus, "--output_dir", str(folder), *QUICK, "--per_device_eval_batch_size", size]
+            [*VARIANT, "--corpus", corpus, "--output_dir", str(folder), *QUICK, "--per_device_eval_batch_size", size]
         )
         losses.append(results_of(folder)["after"]["eval_loss"])
     assert max(losses) - min(losses) < 1e-5
@@ -160,7 +173,7 @@ def test_an_evaluation_loss_does_not_depend_on_the_batch_size(corpus, tmp_path):
 def test_stock_shapes_train_by_the_same_script(corpus, tmp_path, name, objective):
     folder = tmp_path / "run"
     given = ["--variant", name, "--objective", objective, "--subword", "train", "--subword_vocab_size", "300"]
-    run_pretraining.main(["--corpus", corpus, *given, "--output_dir", str(folder), *QUICK])
+    run_pretraining.main([*VARIANT, "--corpus", corpus, *given, "--output_dir", str(folder), *QUICK])
     results = results_of(folder)
     assert results["after"]["eval_loss"] < results["before"]["eval_loss"]
     model = AutoModel.from_pretrained(folder)
@@ -171,7 +184,7 @@ def test_stock_shapes_train_by_the_same_script(corpus, tmp_path, name, objective
 
 def test_a_recipe_gives_flags_that_others_override(corpus, tmp_path):
     folder = tmp_path / "run"
-    run_pretraining.main(["--recipe", "hashformer", "--corpus", corpus, "--output_dir", str(folder), *QUICK])
+    run_pretraining.main([*VARIANT, "--recipe", "hashformer", "--corpus", corpus, "--output_dir", str(folder), *QUICK])
     arguments = results_of(folder)["arguments"]
     assert arguments["adam_beta2"] == 0.9999
     assert arguments["max_steps"] == 6
@@ -182,7 +195,7 @@ def test_masked_lm_trains_its_own_subwords_and_its_loss_falls(corpus, tmp_path, 
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "runs" / "eelbert-tiny"  # where a run goes that is not told where
     arguments = ["--variant", "eelbert-tiny", "--subword", "train", "--subword_vocab_size", "300"]
-    run_pretraining.main(["--corpus", corpus, *arguments, *QUICK])
+    run_pretraining.main([*VARIANT, "--corpus", corpus, *arguments, *QUICK])
     results = json.loads((folder / "results.json").read_text())
     assert results["after"]["eval_loss"] < results["before"]["eval_loss"]
     assert (folder / "subword.json").is_file()
@@ -207,7 +220,7 @@ def test_masked_lm_trains_its_own_subwords_and_its_loss_falls(corpus, tmp_path, 
 )
 def test_a_mistake_ends_with_one_sentence(corpus, tmp_path, arguments, sentence, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    given = ["--corpus", corpus, "--output_dir", str(tmp_path / "run"), *QUICK, *arguments]
+    given = [*VARIANT, "--corpus", corpus, "--output_dir", str(tmp_path / "run"), *QUICK, *arguments]
     with pytest.raises(SystemExit, match=sentence) as raised:
         run_pretraining.main(given)
     assert "\n" not in str(raised.value)
@@ -216,4 +229,4 @@ def test_a_mistake_ends_with_one_sentence(corpus, tmp_path, arguments, sentence,
 def test_a_folder_of_another_run_is_left_alone(corpus, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(SystemExit, match="holds other files"):
-        run_pretraining.main(["--corpus", corpus, "--output_dir", str(tmp_path), *QUICK])
+        run_pretraining.main([*VARIANT, "--corpus", corpus, "--output_dir", str(tmp_path), *QUICK])

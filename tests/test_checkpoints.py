@@ -1,0 +1,86 @@
+"""The trained weights that ship: they load, they are small, and their code is that of this version."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+from vocabless.saving.checkpoint import load_checkpoint, loads_without_package
+from vocabless.saving.model_card import CARD
+from vocabless.saving.run_folder import RESULTS
+
+ROOT = Path(__file__).resolve().parent.parent
+CHECKPOINTS = sorted(file.parent for file in ROOT.glob("checkpoints/*/config.json"))
+CLASSIFIERS = [folder for folder in CHECKPOINTS if folder.name.endswith("-sst2")]
+MOST_MEGABYTES = 40
+pytestmark = pytest.mark.skipif(not CHECKPOINTS, reason="this archive has no trained weights; clone the repository")
+INT8_MEGABYTES = {"hashgram-nano": 0.5, "hashgram-uno": 1.25, "hashgram-tiny": 2.5}
+SENTENCES = {
+    "A film as bright as a summer morning.": 1,
+    "A borring mess, far too long.": 0,
+    "one of the best movies of the year": 1,
+    "the plot makes no sense and the acting is terrible": 0,
+}
+
+
+def name_of(folder: Path) -> str:
+    return folder.name
+
+
+def test_all_checkpoints_together_are_small() -> None:
+    files = [file for file in (ROOT / "checkpoints").rglob("*") if file.is_file()]
+    assert len(CHECKPOINTS) >= 4
+    assert sum(file.stat().st_size for file in files) <= MOST_MEGABYTES * 1e6
+
+
+@pytest.mark.parametrize("folder", CHECKPOINTS, ids=name_of)
+def test_a_checkpoint_has_the_code_of_this_version_and_loads_with_it_alone(folder: Path) -> None:
+    for file in folder.glob("*.py"):
+        sources = [ROOT / room / file.name for room in ("modeling", "tokenization")]
+        assert file.read_bytes() in [source.read_bytes() for source in sources if source.is_file()], file.name
+    model, tokenizer = load_checkpoint(str(folder))
+    assert loads_without_package(model, tokenizer, folder)
+
+
+@pytest.mark.parametrize("folder", CHECKPOINTS, ids=name_of)
+def test_a_checkpoint_has_a_card_a_record_and_no_path_of_a_machine(folder: Path) -> None:
+    assert json.loads((folder / RESULTS).read_text())["arguments"]
+    assert "Teacher" in (folder / CARD).read_text()
+    assert not (folder / "run.json").exists()
+    for file in [*folder.rglob("*.json"), *folder.rglob("*.md")]:
+        assert not re.search(r'"(/|~/|[A-Z]:\\)[\w.-]+/', file.read_text(encoding="utf-8")), file
+
+
+@pytest.mark.parametrize("folder", CLASSIFIERS, ids=name_of)
+def test_a_classifier_knows_praise_from_blame(folder: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+    model = AutoModelForSequenceClassification.from_pretrained(folder, trust_remote_code=True).eval()
+    with torch.no_grad():
+        logits = model(**tokenizer([*SENTENCES], padding=True, return_tensors="pt")).logits
+    assert logits.argmax(dim=-1).tolist() == [*SENTENCES.values()]
+    assert {*model.config.id2label.values()} == {"negative", "positive"}
+
+
+@pytest.mark.parametrize("folder", [folder for folder in CHECKPOINTS if (folder / "onnx").is_dir()], ids=name_of)
+def test_the_int8_graph_is_small_and_agrees(folder: Path) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    file = folder / "onnx" / "model_int8.onnx"
+    limit = next((limit for name, limit in INT8_MEGABYTES.items() if folder.name.startswith(name)), 1.0)
+    assert file.stat().st_size <= limit * 1e6
+    model, tokenizer = load_checkpoint(str(folder))
+    session = onnxruntime.InferenceSession(str(file))
+    for sentence in SENTENCES:
+        inputs = tokenizer(sentence, return_tensors="pt")
+        names = {node.name for node in session.get_inputs()}
+        (output, *_) = session.run(None, {name: value.numpy() for name, value in inputs.items() if name in names})
+        with torch.no_grad():
+            expected = model(**inputs)[0].numpy()
+        if folder in CLASSIFIERS:
+            assert output.argmax() == expected.argmax()
+        else:
+            cosines = (output * expected).sum(-1) / np.linalg.norm(output, axis=-1) / np.linalg.norm(expected, axis=-1)
+            assert cosines.min() > 0.9
