@@ -189,8 +189,8 @@ def test_tags_are_learned_word_by_word_from_a_teacher_of_subwords(tmp_path):
     own = results(folder)["measures"]["entity_f1"]
     assert own > 0.9
     unlabelled = write(tmp_path / "more.parquet", {"tokens": words[:5]})
-    run("--model_name_or_path", STUDENT, *command, "--teacher", folder, "--gold_weight", "0", "--learning_rate", "1e-2",
-        "--num_train_epochs", "5", "--augment", "1", "--unlabelled", unlabelled, "--early_stopping_patience", "0",
+    run("--model_name_or_path", STUDENT, *command, "--teacher", folder, "--gold_weight", "0", "--learning_rate", "3e-3",
+        "--num_train_epochs", "10", "--augment", "1", "--unlabelled", unlabelled, "--early_stopping_patience", "0",
         "--output_dir", tmp_path / "run")  # fmt: skip
     measures = results(tmp_path / "run" / "tags" / "seed-42")
     assert measures["teacher"]["measures"]["entity_f1"] == own  # with the words of the whole text
