@@ -1,6 +1,6 @@
 """An order of examples in which those of a batch have nearly the same length, so that little is padded."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,15 @@ class LengthGroups(Sampler[int]):
     The order depends on the seed and the epoch alone.
 
     Args:
-        lengths: of the examples, in any unit.
+        examples: with `lengths`, one for each example in any unit. If they have `set_epoch`, they learn the epoch: with
+            several processes, Accelerate tells it to the sampler alone.
         batch_size: examples of a batch.
         seed: source of all randomness, with the epoch.
     """
 
-    def __init__(self, lengths: Sequence[int] | Any, batch_size: int, seed: int) -> None:
-        self._lengths = np.asarray(lengths)
+    def __init__(self, examples: Any, batch_size: int, seed: int) -> None:
+        self._examples = examples
+        self._lengths = np.asarray(examples.lengths)
         self._batch_size = batch_size
         self._seed = seed
         self._epoch = 0
@@ -29,6 +31,8 @@ class LengthGroups(Sampler[int]):
     def set_epoch(self, epoch: int) -> None:
         """Sets the epoch. Each epoch has another order."""
         self._epoch = epoch
+        if hasattr(self._examples, "set_epoch"):
+            self._examples.set_epoch(epoch)
 
     def __len__(self) -> int:
         return len(self._lengths)

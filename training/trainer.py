@@ -107,10 +107,9 @@ class ResumableTrainer(Trainer):
         )
 
     def _get_train_sampler(self, *args: Any, **kwargs: Any) -> Any:
-        lengths = getattr(self.train_dataset, "lengths", None)
-        if lengths is None:
+        if not hasattr(self.train_dataset, "lengths"):
             return super()._get_train_sampler(*args, **kwargs)
-        return LengthGroups(lengths, self._train_batch_size, self.args.seed)
+        return LengthGroups(self.train_dataset, self._train_batch_size, self.args.seed)
 
     def full_state_dict(self) -> dict[str, Tensor]:
         """Returns all weights under the model's own parameter names, without the prefixes of any wrapper.

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from vocabless.training.texts.corpora import FORMATS
+from vocabless.training.trainer import EXACT_LOSS
 
 Vectors = NDArray[np.float32]  # (n, size), of length 1
 PAIR_COLUMNS = ("sentence1", "sentence2", "score")
@@ -49,16 +50,14 @@ class SentenceMeasures:
     Args:
         num_texts: number of held-out texts.
         scores: one for each pair.
-        loss_name: name of the mean of 1 − cosine.
     """
 
-    def __init__(self, num_texts: int, scores: list[float], loss_name: str) -> None:
+    def __init__(self, num_texts: int, scores: list[float]) -> None:
         self._num_texts = num_texts
         self._scores = scores
-        self._loss_name = loss_name
 
     def __call__(self, evaluation: Any) -> dict[str, float]:
-        """Returns loss, `cosine`, `recall_at_10` and, with pairs, `spearman` and `teacher_spearman`.
+        """Returns the loss (1 − cosine), `cosine`, `recall_at_10`; with pairs `spearman` and `teacher_spearman`.
 
         Args:
             evaluation: `predictions`, the student's vectors, and `label_ids`, the teacher's, both (n, size).
@@ -66,7 +65,7 @@ class SentenceMeasures:
         vectors, targets = (_normalized(values) for values in (evaluation.predictions, evaluation.label_ids))
         cosine = float((vectors * targets)[: self._num_texts].sum(axis=1).mean())
         measures = {
-            self._loss_name: 1 - cosine,
+            EXACT_LOSS: 1 - cosine,
             "cosine": cosine,
             "recall_at_10": recall(vectors[: self._num_texts], targets[: self._num_texts]),
         }

@@ -24,7 +24,6 @@ from vocabless.training.distillation.taught_texts import TaughtTexts
 from vocabless.training.distillation.teaching_texts import draw_texts, teaching_texts
 from vocabless.training.pretraining.objective import Examples, Objective
 from vocabless.training.texts.misspellings import misspell
-from vocabless.training.trainer import EXACT_LOSS
 
 if TYPE_CHECKING:  # these files import the table of objectives
     from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
@@ -112,7 +111,7 @@ class Distill(Objective):
             TaughtTexts(train, self._misspell if self.misspell_probability else None, training.seed),
             TaughtTexts(evaluation),
             VectorCollator(tokenizer, arguments.max_seq_length),
-            SentenceMeasures(len(held_out), pairs.scores, EXACT_LOSS),
+            SentenceMeasures(len(held_out), pairs.scores),
             {
                 "teacher": teacher.name,
                 "teacher_license": teacher.license,

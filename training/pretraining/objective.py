@@ -55,7 +55,7 @@ class Objective(ABC):
     name: ClassVar[str]
     help: ClassVar[str]
     card_text: ClassVar[str]
-    measures: ClassVar[tuple[str, ...]] = ("loss", "accuracy")
+    measures: ClassVar[tuple[str, ...]]
     needs_targets: ClassVar[bool] = False
     model_class: ClassVar[type[PreTrainedModel]]
     stock_model_class: ClassVar[Any]
@@ -77,7 +77,7 @@ class Objective(ABC):
 
         Args:
             arguments: of the run.
-            training: the Trainer's arguments. The objective may set how examples are read.
+            training: the Trainer's arguments.
             documents: the text.
             tokenizer: the model's tokenizer.
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -26,6 +26,8 @@ if TYPE_CHECKING:  # these files import the table of objectives
 
 class TokenObjective(Objective):
     """Corrupts sequences, and says which class of each token the model learns to predict."""
+
+    measures: ClassVar[tuple[str, ...]] = ("loss", "accuracy")
 
     @abstractmethod
     def corrupt(

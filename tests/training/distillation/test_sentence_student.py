@@ -12,6 +12,7 @@ from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.training.distillation.sentence_measures import SentenceMeasures, read_scored_pairs, recall
 from vocabless.training.distillation.sentence_student import SentenceStudent, VectorCollator
 from vocabless.training.distillation.taught_texts import TaughtTexts
+from vocabless.training.trainer import EXACT_LOSS
 
 
 def cosine(a, b) -> float:
@@ -78,14 +79,12 @@ def test_measures_tell_texts_from_pairs() -> None:
     rng = np.random.default_rng(1)
     targets = rng.normal(size=(20 + 6, 5)).astype(np.float16)
     scores = [cosine(a, b) for a, b in zip(targets[20:23].astype(float), targets[23:].astype(float), strict=True)]
-    measures = SentenceMeasures(20, scores, "loss")(EvalPrediction(targets * np.float16(2), targets))
-    assert measures["cosine"] == pytest.approx(1, abs=1e-3) and measures["loss"] == pytest.approx(0, abs=1e-3)
+    measures = SentenceMeasures(20, scores)(EvalPrediction(targets * np.float16(2), targets))
+    assert measures["cosine"] == pytest.approx(1, abs=1e-3) and measures[EXACT_LOSS] == pytest.approx(0, abs=1e-3)
     assert measures["recall_at_10"] == measures["spearman"] == measures["teacher_spearman"] == 1
-    worse = SentenceMeasures(20, [-score for score in scores], "loss")(
-        EvalPrediction(rng.normal(size=targets.shape), targets)
-    )
+    worse = SentenceMeasures(20, [-score for score in scores])(EvalPrediction(rng.normal(size=targets.shape), targets))
     assert worse["teacher_spearman"] == pytest.approx(-1) and abs(worse["cosine"]) < 0.5
-    assert "spearman" not in SentenceMeasures(26, [], "loss")(EvalPrediction(targets, targets))
+    assert "spearman" not in SentenceMeasures(26, [])(EvalPrediction(targets, targets))
 
 
 def test_scored_pairs_are_read_and_their_columns_checked(tmp_path) -> None:
