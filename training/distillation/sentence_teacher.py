@@ -5,13 +5,11 @@ the states of an encoder that has none.
 """
 # mypy: allow-untyped-calls
 
-import hashlib
-import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import datasets
 import numpy as np
 import pyarrow as pa
 import torch
@@ -22,12 +20,12 @@ from huggingface_hub.errors import HfHubHTTPError
 from vocabless.saving.error_text import first_line
 from vocabless.saving.public_names import public_name
 from vocabless.training.checkpoint_tokenizers import SMALLEST_VOCABULARY
+from vocabless.training.distillation.output_cache import cached_outputs, digest, fingerprint
 
 TEXTS_PER_PART = 20_000  # embedded and written together; a killed run loses at most one part
 TEXTS_PER_CALL = 4096  # sorted by length, then cut into batches
 BATCH_SIZE = 64
 LENGTH_STEP = 8  # padded lengths are multiples of it: a CPU prepares its kernels for each length anew
-CACHE_FOLDER = "sentence-teachers"  # in the cache folder of `datasets`
 
 
 class SentenceTeacher:
@@ -82,12 +80,7 @@ class SentenceTeacher:
 
     def fingerprint(self) -> str:
         """Returns a hash of all that its vectors depend on: modules, weights, precision and tokenizer."""
-        digest = hashlib.sha256(f"{self._model} {self._model.max_seq_length}".encode())
-        for name, weight in sorted(self._model.state_dict().items()):
-            digest.update(name.encode())
-            digest.update(weight.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
-        digest.update(_describe_tokenizer(self._model.tokenizer).encode())
-        return digest.hexdigest()
+        return fingerprint(self._model, self._model.tokenizer, f"{self._model} {self._model.max_seq_length}")
 
 
 def add_vectors(texts: Dataset, teacher: SentenceTeacher) -> Dataset:
@@ -100,28 +93,15 @@ def add_vectors(texts: Dataset, teacher: SentenceTeacher) -> Dataset:
         texts: with a column `text`.
         teacher: its vectors are kept as float16.
     """
-    fingerprint = teacher.fingerprint()
-    folder = Path(datasets.config.HF_DATASETS_CACHE) / CACHE_FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
+    teacher_key = teacher.fingerprint()
     features = Features({"text": Value("string"), "vector": List(Value("float16"), length=teacher.vector_size)})
     starts = range(0, len(texts), TEXTS_PER_PART)
     parts = []
     for number, start in enumerate(starts, 1):
         part = texts.select_columns(["text"]).select(range(start, min(start + TEXTS_PER_PART, len(texts))))
-        key = _hash(fingerprint, part["text"])
-        parts.append(
-            part.map(
-                _embed,
-                batched=True,
-                batch_size=TEXTS_PER_CALL,
-                features=features,
-                remove_columns=["text"],
-                fn_kwargs={"teacher": teacher},
-                new_fingerprint=key,
-                cache_file_name=str(folder / f"{key}.arrow"),
-                desc=f"Teacher's vectors {number}/{len(starts)}",
-            )
-        )
+        key = digest(teacher_key.encode(), *(text.encode("utf-8", "surrogatepass") for text in part["text"]))
+        title = f"Teacher's vectors {number}/{len(starts)}"
+        parts.append(cached_outputs(part, partial(_embed, teacher=teacher), features, TEXTS_PER_CALL, key, title))
     return concatenate_datasets(parts)
 
 
@@ -135,21 +115,6 @@ def _license(source: str) -> str | None:
     return license if isinstance(license, str) else None
 
 
-def _describe_tokenizer(tokenizer: Any) -> str:
-    """Returns all that a tokenizer's tokens depend on, as text. Padding and truncation change from call to call."""
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is None:
-        return f"{tokenizer}"
-    return json.dumps(json.loads(backend.to_str()) | {"padding": None, "truncation": None}, sort_keys=True)
-
-
 def _embed(batch: dict[str, list[str]], teacher: SentenceTeacher) -> pa.Table:
     vectors = pa.FixedSizeListArray.from_arrays(pa.array(teacher.embed(batch["text"]).ravel()), teacher.vector_size)
     return pa.table({"text": pa.array(batch["text"]), "vector": vectors})
-
-
-def _hash(fingerprint: str, texts: Sequence[str]) -> str:
-    digest = hashlib.sha256(fingerprint.encode())
-    for text in texts:
-        digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
-    return digest.hexdigest()[:32]

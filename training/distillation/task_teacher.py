@@ -6,15 +6,11 @@ most one part.
 """
 # mypy: allow-untyped-calls
 
-import hashlib
 import json
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import datasets
 import numpy as np
 import torch
 from datasets import Dataset, Features, Value
@@ -30,10 +26,10 @@ from vocabless.training.checkpoint_tokenizers import (
     longest_sequence,
 )
 from vocabless.training.distillation.alignment import first_tokens
+from vocabless.training.distillation.output_cache import cached_outputs, digest, fingerprint
 from vocabless.training.distillation.teacher_fit import TaughtProblem, check_head, label_order
 
 ROWS_PER_PART = 10_000  # labelled and cached together
-CACHE = "vocabless-teachers"  # folder in the cache of `datasets`
 NOT_CONTENT = ("_name_or_path", "transformers_version")  # of a configuration
 Logits = NDArray[np.float32]
 
@@ -82,7 +78,7 @@ class TaskTeacher:
         batch_size: int = 64,
         bf16: bool = False,
     ) -> None:
-        self.fingerprint = _fingerprint(model, tokenizer)
+        self.fingerprint = fingerprint(model, tokenizer, _describe(model))
         self._model, self._tokenizer = model.eval(), tokenizer
         self._outputs, self._per_word, self._batch_size, self._bf16 = list(outputs), per_word, batch_size, bf16
         self._max_length = longest_sequence(model, tokenizer)
@@ -120,20 +116,9 @@ class TaskTeacher:
         columns = {"text": texts} if pairs is None else {"text": texts, "pair": pairs}
         table = Dataset.from_dict({name: [values[row] for row in order] for name, values in columns.items()})
         settings = [self.fingerprint, self._max_length, self._per_word, self._bf16]
-        fingerprint = _digest(json.dumps([settings, texts, pairs]).encode())
-        folder = Path(datasets.config.HF_DATASETS_CACHE) / CACHE
-        folder.mkdir(parents=True, exist_ok=True)
-        labelled = table.map(
-            self._label,
-            batched=True,
-            batch_size=self._batch_size,
-            remove_columns=table.column_names,
-            features=Features({"logits": Value("binary")}),
-            new_fingerprint=fingerprint,
-            cache_file_name=str(folder / f"{fingerprint}.arrow"),
-            load_from_cache_file=True,
-            desc=title,
-        )
+        key = digest(json.dumps([settings, texts, pairs]).encode())
+        features = Features({"logits": Value("binary")})
+        labelled = cached_outputs(table, self._label, features, self._batch_size, key, title)
         values = [np.frombuffer(row, np.float32).reshape(-1, len(self._outputs)) for row in labelled["logits"][:]]
         return [values[place][:, self._outputs] for place in np.argsort(order)]
 
@@ -251,24 +236,7 @@ def _cannot_load(name: str, error: Exception) -> str:
     )
 
 
-def _fingerprint(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
-    """Returns a hash of the weights, the configuration and the files of the tokenizer."""
+def _describe(model: PreTrainedModel) -> str:
+    """Returns the class and the configuration of a model, without where it came from."""
     config = {name: value for name, value in model.config.to_dict().items() if name not in NOT_CONTENT}
-    parts = [type(model).__name__.encode(), json.dumps(config, sort_keys=True, default=str).encode()]
-    for name, weight in sorted(model.state_dict().items()):
-        parts.append(f"{name} {weight.dtype} {tuple(weight.shape)}".encode())
-        parts.append(weight.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
-    with tempfile.TemporaryDirectory() as folder:
-        tokenizer.save_pretrained(folder)
-        for file in sorted(path for path in Path(folder).rglob("*") if path.is_file()):
-            parts += [file.name.encode(), file.read_bytes()]
-    return _digest(*parts)
-
-
-def _digest(*parts: bytes | memoryview) -> str:
-    """Returns a hash of the parts and of where each begins, as hexadecimal digits."""
-    digest = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        digest.update(len(part).to_bytes(8, "little"))
-        digest.update(part)
-    return digest.hexdigest()
+    return f"{type(model).__name__} {json.dumps(config, sort_keys=True, default=str)}"

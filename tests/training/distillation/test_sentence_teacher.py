@@ -5,7 +5,8 @@ import pytest
 from datasets import Dataset
 
 from vocabless.training.distillation import sentence_teacher
-from vocabless.training.distillation.sentence_teacher import CACHE_FOLDER, SentenceTeacher, add_vectors
+from vocabless.training.distillation.output_cache import CACHE
+from vocabless.training.distillation.sentence_teacher import SentenceTeacher, add_vectors
 
 st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
 
@@ -38,7 +39,7 @@ def test_vectors_are_computed_once_and_in_parts(teacher, empty_cache, monkeypatc
     whole = add_vectors(Dataset.from_dict({"text": TEXTS}), teacher)
     again = add_vectors(Dataset.from_dict({"text": TEXTS}), teacher)
     assert calls == TEXTS
-    assert len(list((empty_cache / CACHE_FOLDER).glob("*.arrow"))) == 2
+    assert len(list((empty_cache / CACHE).glob("*.arrow"))) == 2
     assert (vectors_of(whole) == vectors_of(again)).all() and (vectors_of(whole)[:2] == vectors_of(first)).all()
 
 
