@@ -199,10 +199,11 @@ def _results(
     arguments: GlueArguments,
 ) -> Results:
     """Returns the content of results.json."""
+    from_scratch = not is_checkpoint(arguments.model_name_or_path)
     results: Results = {
         "task": task.name,
-        "from_scratch": not is_checkpoint(arguments.model_name_or_path),
-        "start": describe_start(arguments.model_name_or_path, not is_checkpoint(arguments.model_name_or_path)),
+        "from_scratch": from_scratch,
+        "start": describe_start(arguments.model_name_or_path, from_scratch),
         "seed": trainer.args.seed,
         "measures": metrics,
         "floors": task.constant_baselines(),
