@@ -4,23 +4,35 @@
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from transformers import initialization as init
 
 from .configuration_vocabless import VocablessConfig
+
+
+class EvenLinear(nn.Linear):
+    """A linear layer that begins with weights from N(0, 1 / inputs), so that its outputs are as large as its inputs."""
+
+    def init_weights(self) -> None:
+        """Draws the weights."""
+        init.normal_(self.weight, std=self.in_features**-0.5)
 
 
 class PooledHead(nn.Module):
     """Dense layer, tanh, dropout and output layer on one vector for the whole text: (B, S, D) → (B, outputs).
 
     `config.classifier_pooling` chooses the vector: the state of the first token, or the mean of all tokens' states. The
-    head has as many parameters as BERT's pooler and classifier together, and as RoBERTa's classification head.
+    head has as many parameters as BERT's pooler and classifier together, and as RoBERTa's classification head. The
+    numbers of a mean are small, so its layers are `EvenLinear`: with BERT's first weights, N(0, 0.02²), a narrow model
+    needs hundreds of steps to enlarge them.
     """
 
     def __init__(self, config: VocablessConfig, num_outputs: int) -> None:
         super().__init__()
         self.pooling = config.classifier_pooling
-        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
+        linear = EvenLinear if self.pooling == "mean" else nn.Linear
+        self.dense = linear(config.hidden_size, config.hidden_size)
         self.dropout = nn.Dropout(config.head_dropout)
-        self.out_proj = nn.Linear(config.hidden_size, num_outputs)
+        self.out_proj = linear(config.hidden_size, num_outputs)
 
     def forward(self, hidden_states: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """Maps hidden states (B, S, D) to outputs (B, num_outputs).

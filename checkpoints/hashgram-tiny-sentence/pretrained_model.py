@@ -9,6 +9,7 @@ from transformers.utils import logging
 
 from .blocks import FrontEnd
 from .configuration_vocabless import VocablessConfig
+from .head_layers import EvenLinear
 
 logger = logging.get_logger(__name__)
 
@@ -30,6 +31,8 @@ class VocablessPreTrainedModel(PreTrainedModel):
         super()._init_weights(module)
         if isinstance(module, FrontEnd):
             module.init_weights(self.config.initializer_range)
+        elif isinstance(module, EvenLinear):
+            module.init_weights()
 
     def get_input_embeddings(self) -> nn.Module:
         """Returns the front end, which takes the place of the word table."""
