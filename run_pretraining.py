@@ -76,12 +76,12 @@ def pretrain(arguments: PretrainingArguments, objective: Objective, training: Pr
         preprocess_logits_for_metrics=objective.reduce_outputs,
         callbacks=[LogTokensPerSecond()],
     )
-    outcome = trainer.resume()
+    train_metrics = trainer.resume()
     after = trainer.evaluate()
     weights = trainer.full_state_dict()
     if trainer.is_world_process_zero():
         saved = objective.save(learner, tokenizer, folder, weights)
-        results = collect_results(objective, model, trainer.state, outcome.metrics, after)
+        results = collect_results(objective, model, trainer.state, train_metrics, after)
         results |= {"examples": examples.facts, "arguments": public_arguments(identity)}
         print(held_out_table(results))
         if isinstance(tokenizer, VocablessTokenizer):

@@ -3,7 +3,6 @@
 
 import json
 import math
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import version
@@ -35,6 +34,7 @@ from vocabless.training.finetuning.initial_models import is_checkpoint, load_ini
 from vocabless.training.finetuning.predictions import write_predictions
 from vocabless.training.finetuning.tasks import Examples, Task
 from vocabless.training.finetuning.teaching import Teaching, teach
+from vocabless.training.run_checkpoints import remove_all
 from vocabless.training.trainer import ResumableTrainer, TrainingStopped
 
 Results = dict[str, Any]  # content of a run's results.json
@@ -56,8 +56,7 @@ def fine_tune(task: Task, seed: int, arguments: GlueArguments, training: GlueTra
     if not (folder / RESULTS).is_file():
         _run(task, folder, arguments, training.for_run(folder, seed, task.problem.best_metric))
     if training.process_index == 0:
-        for checkpoint in folder.glob("checkpoint-*"):
-            shutil.rmtree(checkpoint)
+        remove_all(folder)
     results: Results = json.loads((folder / RESULTS).read_text(encoding="utf-8"))
     return results
 
@@ -87,7 +86,7 @@ def _run(task: Task, folder: Path, arguments: GlueArguments, training: GlueTrain
     validation = {suffix: encode(examples) for suffix, examples in task.validation.items()}
     train_set: Dataset[Any] = encode(task.train) if teaching is None else _distilled(teaching, task, encode)
     trainer = _make_trainer(task, model, tokenizer, train_set, validation[""], arguments, training)
-    train_metrics = trainer.resume().metrics
+    train_metrics = trainer.resume()
     metrics = _evaluate(trainer, validation)
     if training.do_predict:
         tests = {suffix: encode(examples) for suffix, examples in task.test.items()}
@@ -96,7 +95,7 @@ def _run(task: Task, folder: Path, arguments: GlueArguments, training: GlueTrain
     if trainer.is_world_process_zero():
         save_checkpoint(model, tokenizer, folder, weights)
         footnotes = _footnotes(task, validation)
-        results = _results(task, model, trainer, train_metrics, metrics, footnotes, arguments)
+        results = _results(task, model, trainer, train_metrics, metrics, footnotes, arguments, training)
         if teaching is not None:
             results["teacher"] = teaching.facts
         if isinstance(tokenizer, VocablessTokenizer):
@@ -197,6 +196,7 @@ def _results(
     metrics: dict[str, float],
     footnotes: list[str],
     arguments: GlueArguments,
+    training: GlueTrainingArguments,
 ) -> Results:
     """Returns the content of results.json."""
     from_scratch = not is_checkpoint(arguments.model_name_or_path)
@@ -213,7 +213,7 @@ def _results(
         "log": trainer.state.log_history,
         "parameters": model.num_parameters(),
         "footnotes": footnotes,
-        "arguments": reported_arguments(arguments, trainer.args),
+        "arguments": reported_arguments(arguments, training),
         "versions": all_versions(),
     }
     note = floor_note(task, results, getattr(model.config, "hidden_size", BASE_WIDTH))
