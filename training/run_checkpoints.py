@@ -54,7 +54,7 @@ def find_last(folder: str | os.PathLike[str]) -> Found:
 
     A checkpoint with a damaged or missing best checkpoint counts as damaged, because the run may end with the best.
     """
-    damaged = {}
+    damaged: dict[Path, str] = {}
     for checkpoint in sorted(_complete(Path(folder)), key=_steps, reverse=True):
         problem = _damage(checkpoint) or _damage_of_best(checkpoint)
         if problem is None:

@@ -166,7 +166,7 @@ class ResumableTrainer(Trainer):
 
     def _end_training(self, start: float) -> dict[str, float]:
         """Does what the Trainer does after the last step; returns the metrics of training."""
-        metrics = speed_metrics("train", start, num_samples=0, num_steps=0)
+        metrics: dict[str, float] = speed_metrics("train", start, num_samples=0, num_steps=0)
         metrics |= {"total_flos": self.state.total_flos, "train_loss": math.nan}  # `log` computes the loss
         self.log(metrics)
         if self.args.load_best_model_at_end and self.state.best_model_checkpoint is not None:

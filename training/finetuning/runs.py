@@ -1,9 +1,8 @@
 """One fine-tuning run: one task with one seed."""
 # mypy: allow-untyped-calls
 
-import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -21,7 +20,7 @@ from transformers import (
 
 from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.saving.model_card import write_card
-from vocabless.saving.run_folder import RESULTS, versions, write_json
+from vocabless.saving.run_folder import RESULTS, read_results, versions, write_json
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.checkpoint_tokenizers import longest_sequence
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, reported_arguments
@@ -53,12 +52,28 @@ def fine_tune(task: Task, seed: int, arguments: GlueArguments, training: GlueTra
         TrainingStopped: the loss is not finite, or the disk is full.
     """
     folder = run_folder(task, seed, training)
-    if not (folder / RESULTS).is_file():
+    if (results := read_results(folder)) is None:
         _run(task, folder, arguments, training.for_run(folder, seed, task.problem.best_metric))
+        results = read_results(folder)
     if training.process_index == 0:
         remove_all(folder)
-    results: Results = json.loads((folder / RESULTS).read_text(encoding="utf-8"))
+    assert results is not None
     return results
+
+
+def check_best_metric(training: GlueTrainingArguments, tasks: Sequence[Task]) -> None:
+    """Checks that the evaluations of every task report `--metric_for_best_model`.
+
+    Raises:
+        ValueError: they do not; the message lists what they report.
+    """
+    metric = training.metric_for_best_model
+    for task in tasks if metric is not None else ():
+        reported = ["loss", *task.problem.constant_baselines(task.targets())]
+        if str(metric).removeprefix("eval_") not in reported:
+            raise ValueError(
+                f"--metric_for_best_model {metric} is not reported for {task.title}; give one of {', '.join(reported)}."
+            )
 
 
 def all_versions() -> dict[str, str]:
