@@ -401,7 +401,7 @@ def test_words_for_nothing_are_texts_and_labels(tmp_path, kind):
 @pytest.mark.parametrize("row", ["a,", ",x"])
 def test_an_empty_cell_is_missing(tmp_path, row):
     (tmp_path / "rows.csv").write_text(f"text,label\nb,y\n{row}\n")
-    with pytest.raises(ValueError, match="row 1 .* holds no text|row 1 of train has no label"):
+    with pytest.raises(ValueError, match=r"row 1 .* holds no text|row 1 of train has no label"):
         run_glue.load_tasks(GlueArguments(MODEL, train_file=str(tmp_path / "rows.csv")))
 
 
