@@ -18,6 +18,7 @@ If they are not given, the learning rate goes by the width of the encoder, and a
 import logging
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 
 import datasets
@@ -25,7 +26,7 @@ from accelerate import PartialState
 from transformers import HfArgumentParser
 from transformers.utils import logging as transformers_logging
 
-from vocabless.saving.run_folder import RESULTS, claim, write_json
+from vocabless.saving.run_folder import RESULTS, claimed, write_json
 from vocabless.saving.uploads import check_run_upload, upload_run
 from vocabless.training.finetuning.arguments import (
     GlueArguments,
@@ -40,10 +41,11 @@ from vocabless.training.finetuning.initial_models import check_initial_model, in
 from vocabless.training.finetuning.noise import NOISE_SEED, add_noisy_measures, check_noise
 from vocabless.training.finetuning.own_tasks import load_own_task
 from vocabless.training.finetuning.report import NoisyScores, Report, Scores, read_baseline
-from vocabless.training.finetuning.runs import Results, all_versions, fine_tune, run_folder
+from vocabless.training.finetuning.runs import Results, all_versions, check_best_metric, fine_tune, run_folder
 from vocabless.training.finetuning.tasks import Task
 from vocabless.training.finetuning.teaching import check_teaching, describe_rows, describe_teacher
 from vocabless.training.launched_process import exit_launched_process
+from vocabless.training.one_sentence import one_sentence
 from vocabless.training.recipes import parse_with_recipe
 
 TABLE = "table.md"
@@ -53,13 +55,11 @@ RunResults = dict[str, dict[str, Results]]  # task → seed → results
 def main(argv: list[str] | None = None) -> None:
     """Runs the script with command-line arguments; a user's mistake ends it with a message of one sentence."""
     parser = HfArgumentParser((GlueArguments, GlueTrainingArguments), description=__doc__)
-    try:
+    with one_sentence("run_glue.py"):
         arguments, training = parse_with_recipe(parser, argv)
         if training.output_dir is None:
             training.output_dir = f"runs/glue/{Path(arguments.model_name_or_path).name}"
         run(arguments, training)
-    except ValueError as error:
-        sys.exit(f"run_glue.py: {error}")
 
 
 def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
@@ -78,13 +78,16 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     with training.main_process_first(desc="reading the data"):
         tasks = load_tasks(arguments)
         check_teaching(arguments, training, tasks)
+        check_best_metric(training, tasks)
     seeds = range(training.seed, training.seed + arguments.seeds)
-    repositories = _prepare_output([(task, seed) for task in tasks for seed in seeds], arguments, training)
-    results = {task.name: _run_seeds(task, seeds, repositories, arguments, training) for task in tasks}
-    if training.process_index == 0:
-        report = _make_report(tasks, results, baseline, arguments)
-        print(f"\n{report.as_markdown()}")
-        _write_report(report, results, arguments, training)
+    repositories = _check_uploads([(task, seed) for task in tasks for seed in seeds], training)
+    is_main, identity = training.process_index == 0, identifying_arguments(arguments, training)
+    with claimed(str(training.output_dir), identity) if is_main else nullcontext():
+        results = {task.name: _run_seeds(task, seeds, repositories, arguments, training) for task in tasks}
+        if is_main:
+            report = _make_report(tasks, results, baseline, arguments)
+            print(f"\n{report.as_markdown()}")
+            _write_report(report, results, arguments, training)
     state = PartialState()
     state.wait_for_everyone()
     state.destroy_process_group()
@@ -135,23 +138,17 @@ def _set_logging(training: GlueTrainingArguments) -> None:
     logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
-def _prepare_output(
-    runs: list[tuple[Task, int]], arguments: GlueArguments, training: GlueTrainingArguments
-) -> dict[Path, str]:
-    """Claims the output folder on the main process, and checks that the runs can be uploaded.
+def _check_uploads(runs: list[tuple[Task, int]], training: GlueTrainingArguments) -> dict[Path, str]:
+    """Checks that the runs can be uploaded.
 
     Returns:
         Run folder → repository that it is uploaded to; empty without `--push_to_hub` and on other processes.
     """
-    if training.process_index != 0:
+    if training.process_index != 0 or not training.push_to_hub:
         return {}
     output = Path(str(training.output_dir))
-    repositories: dict[Path, str] = {}
-    if training.push_to_hub:
-        ids = check_run_upload(training, output.name, [f"{task.name}-seed-{seed}" for task, seed in runs])
-        repositories = dict(zip([run_folder(task, seed, training) for task, seed in runs], ids, strict=True))
-    claim(output, identifying_arguments(arguments, training), allow_finished=True)
-    return repositories
+    ids = check_run_upload(training, output.name, [f"{task.name}-seed-{seed}" for task, seed in runs])
+    return dict(zip([run_folder(task, seed, training) for task, seed in runs], ids, strict=True))
 
 
 def _run_seeds(

@@ -6,12 +6,12 @@
     python run_pretraining.py --variant eelbert-tiny --subword train --corpus texts/ --max_steps 5000 --bf16
     accelerate launch run_pretraining.py --variant hashformer-md5-pool-base --max_seq_length 512 …
 
-The same command again continues a run that was interrupted. At the end the folder holds weights, code, tokenizer,
-README.md, run.json (arguments, versions) and results.json.
+The same command again continues a run that was interrupted, and prints the results of a finished one. At the end the
+folder holds weights, code, tokenizer, README.md, run.json (arguments, versions) and results.json.
 """
 
 import logging
-import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,10 @@ from vocabless import VocablessTokenizer
 from vocabless.saving.checkpoint import loads_without_package
 from vocabless.saving.model_card import write_card
 from vocabless.saving.public_names import public_arguments
-from vocabless.saving.run_folder import RESULTS, claim, write_json
+from vocabless.saving.run_folder import RESULTS, claimed, read_results, write_json
 from vocabless.saving.uploads import check_run_upload, upload_run
 from vocabless.training.launched_process import exit_launched_process
+from vocabless.training.one_sentence import one_sentence
 from vocabless.training.pretraining.arguments import (
     PretrainingArguments,
     PretrainingTrainingArguments,
@@ -42,14 +43,12 @@ from vocabless.training.trainer import ResumableTrainer
 
 def main(argv: list[str] | None = None) -> None:
     """Runs the script on command-line arguments. A user's mistake ends it with one sentence."""
-    try:
+    with one_sentence("run_pretraining.py"):
         pretrain(*parse_command_line(argv, __doc__))
-    except ValueError as error:
-        sys.exit(f"run_pretraining.py: {error}")
 
 
 def pretrain(arguments: PretrainingArguments, objective: Objective, training: PretrainingTrainingArguments) -> None:
-    """Pre-trains a model, from the claimed folder to the checkpoint in it.
+    """Pre-trains a model, from the claimed folder to the checkpoint in it; prints the results of a finished run.
 
     Raises:
         ValueError: a user's mistake, or training that cannot continue.
@@ -57,8 +56,32 @@ def pretrain(arguments: PretrainingArguments, objective: Objective, training: Pr
     datasets.disable_progress_bars() if training.disable_tqdm else datasets.enable_progress_bars()
     logging.getLogger("httpx").setLevel(logging.WARNING)
     folder, identity = Path(str(training.output_dir)), identifying_arguments(arguments, objective, training)
-    repositories = _claim(folder, identity, training)
+    if training.metric_for_best_model not in (None, *objective.measures):
+        raise ValueError(
+            f"--metric_for_best_model {training.metric_for_best_model} is not measured; "
+            f"give one of {', '.join(objective.measures)}."
+        )
+    is_main = training.process_index == 0
+    repositories = check_run_upload(training, folder.name) if training.push_to_hub and is_main else []
+    training.push_to_hub = False  # the Trainer would push unfinished runs; `upload_run` pushes finished ones
+    with claimed(folder, identity) if is_main else nullcontext():
+        results = read_results(folder)
+        if results is None:
+            _train(arguments, objective, training, identity)
+        elif is_main:
+            print(f"The run in {folder} is finished; {RESULTS} there holds its results.\n{held_out_table(results)}")
+        for repository in repositories:
+            print(f"Uploaded to {upload_run(folder, repository, training)}.")
 
+
+def _train(
+    arguments: PretrainingArguments,
+    objective: Objective,
+    training: PretrainingTrainingArguments,
+    identity: dict[str, Any],
+) -> None:
+    """Trains, from the last checkpoint if there is one; writes the model, its card and the results."""
+    folder = Path(str(training.output_dir))
     with training.main_process_first(desc="preparing the corpus"):
         documents = load_documents(arguments, training.seed)
         set_seed(training.seed)
@@ -76,34 +99,22 @@ def pretrain(arguments: PretrainingArguments, objective: Objective, training: Pr
         preprocess_logits_for_metrics=objective.reduce_outputs,
         callbacks=[LogTokensPerSecond()],
     )
-    outcome = trainer.resume()
+    train_metrics = trainer.resume()
     after = trainer.evaluate()
     weights = trainer.full_state_dict()
     if trainer.is_world_process_zero():
         saved = objective.save(learner, tokenizer, folder, weights)
-        results = collect_results(objective, model, trainer.state, outcome.metrics, after)
+        results = collect_results(objective, model, trainer.state, train_metrics, after)
         results |= {"examples": examples.facts, "arguments": public_arguments(identity)}
         print(held_out_table(results))
         if isinstance(tokenizer, VocablessTokenizer):
             write_card(folder, model, tokenizer.block_size, card_facts(results))
-            text = documents.held_out[0]["text"]
+            text = next(filter(None, documents.held_out["text"]), "")
             print(objective.demonstrate(saved, tokenizer, arguments.example, text, training.seed))
             results["loads_without_package_bit_equal"] = _prove(saved, tokenizer, folder)
         write_json(folder / RESULTS, results)
-        for repository in repositories:
-            print(f"Uploaded to {upload_run(folder, repository, training)}.")
     trainer.accelerator.wait_for_everyone()
     trainer.accelerator.end_training()
-
-
-def _claim(folder: Path, identity: dict[str, Any], training: PretrainingTrainingArguments) -> list[str]:
-    """Claims the output folder; returns the Hub repositories to upload to, none without --push_to_hub."""
-    repositories: list[str] = []
-    if training.process_index == 0:
-        repositories = check_run_upload(training, folder.name) if training.push_to_hub else []
-        claim(folder, identity)
-    training.push_to_hub = False  # the Trainer would push unfinished runs; `upload_run` pushes finished ones
-    return repositories
 
 
 def _prove(saved: PreTrainedModel, tokenizer: VocablessTokenizer, folder: Path) -> bool:

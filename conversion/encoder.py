@@ -15,6 +15,7 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, set_seed
 
 from vocabless import VocablessModel, VocablessTokenizer, load_config, load_tokenizer
@@ -100,7 +101,7 @@ def build(config: PreTrainedConfig, variant: str, seed: int = 0) -> VocablessMod
     """Returns a model with random weights: the front end of a variant and the encoder of `config`.
 
     Raises:
-        ValueError: the encoder takes no `inputs_embeds`, or the front end does not fit the encoder.
+        ValueError: the encoder takes no `inputs_embeds` or is a decoder, or the front end does not fit the encoder.
     """
     set_seed(seed)
     settings: dict[str, Any] = {"encoder_config": config, "position_embeddings": True, "variant": None}
@@ -108,7 +109,26 @@ def build(config: PreTrainedConfig, variant: str, seed: int = 0) -> VocablessMod
     if front_end == "elementwise":
         settings["block_size"] = config.num_attention_heads
     model: VocablessModel = VocablessModel(load_config(variant, **settings)).eval()
+    _check_sees_both_sides(model)
     return model
+
+
+def _check_sees_both_sides(model: VocablessModel) -> None:
+    """Checks that the first token's state depends on the last token.
+
+    Raises:
+        ValueError: it does not: the encoder is a decoder.
+    """
+    embeddings = torch.randn(1, 8, model.config.embedding_size, generator=torch.Generator().manual_seed(0))
+    other = torch.cat([embeddings[:, :-1], -embeddings[:, -1:]], dim=1)
+    with torch.no_grad():
+        first, second = (model.encoder(inputs_embeds=each).last_hidden_state[:, 0] for each in (embeddings, other))
+    if torch.equal(first, second):
+        kind = model.encoder.config.model_type
+        raise ValueError(
+            f"{kind!r} is a decoder: its first token sees no other one, and heads read the first token; "
+            "give an encoder, such as google-bert/bert-base-uncased."
+        )
 
 
 def copy_encoder(model: VocablessModel, original: PreTrainedModel, source: str, variant: str) -> Converted:

@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,7 @@ from vocabless.variants import VARIANTS
 
 MODEL_CLASSES = tuple(path.split(".")[1] for name, path in AUTO_MAP.items() if name != "AutoConfig")
 LOAD_TIMEOUT_SECONDS = 600  # for loading in another process
+WRITING = ".writing-"  # first part of the name of the folder that `save_checkpoint` writes first
 EXAMPLE_TEXT = "A folder that loads anywhere needs no package beside it."
 
 # The first lines of a program that cannot import `vocabless`.
@@ -70,7 +72,9 @@ def save_checkpoint(
         state_dict: all weights, if `model` itself holds only a part of them (FSDP, DeepSpeed).
         write_more: writes further files and folders into the temporary folder.
     """
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as temporary:
+    for left in Path(folder).glob(f"{WRITING}*"):  # by a call that was killed
+        shutil.rmtree(left)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=WRITING) as temporary:
         model.save_pretrained(temporary, state_dict=state_dict)
         tokenizer.save_pretrained(temporary)
         if write_more is not None:

@@ -3,12 +3,17 @@
 import json
 import os
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from vocabless.saving.run_lock import LOCK, locked
+
 ARGUMENTS = "run.json"
 RESULTS = "results.json"
+TEMPORARY = ".tmp"  # suffix of a file that is being written
 # The Trainer's upload arguments. They may change between two commands for the same run.
 HUB_ARGUMENTS = (
     *("push_to_hub", "hub_model_id", "hub_token", "hub_private_repo"),
@@ -16,33 +21,47 @@ HUB_ARGUMENTS = (
 )
 
 
-def claim(folder: str | os.PathLike[str], arguments: dict[str, Any], allow_finished: bool = False) -> None:
-    """Prepares an output folder for a run: creates a new one, or accepts one that the same arguments have started.
+@contextmanager
+def claimed(folder: str | os.PathLike[str], arguments: dict[str, Any]) -> Iterator[None]:
+    """Prepares an output folder for a run and keeps other commands out of it within a `with` block.
+
+    Creates a new folder, or accepts one that the same arguments have started or finished.
 
     Args:
         folder: output folder; it is created if it does not exist.
         arguments: what identifies the run. They are written to `run.json` of a new folder.
-        allow_finished: whether the folder may hold the results of a finished run with the same arguments.
 
     Raises:
-        ValueError: the folder holds a finished run, a run with other arguments (they are named), or other files.
+        ValueError: the folder cannot be written, is in use, or holds a run with other arguments (they are named), a
+            damaged `run.json`, or other files.
     """
     path = Path(folder)
-    # A command that fails early leaves only run.json. No work is lost if another command replaces it.
-    if not path.exists() or {file.name for file in path.iterdir()} <= {ARGUMENTS}:
-        path.mkdir(parents=True, exist_ok=True)
-        write_json(path / ARGUMENTS, {"arguments": arguments, "versions": versions()})
-        return
-    if not (path / ARGUMENTS).is_file():
+    if not _is_new(path) and not (path / ARGUMENTS).is_file():
         raise ValueError(f"the output folder {str(path)!r} holds other files; give an empty or a new one.")
-    differences = _differences(json.loads((path / ARGUMENTS).read_text(encoding="utf-8"))["arguments"], arguments)
-    if differences:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        (path / LOCK).touch()
+    except OSError as error:
         raise ValueError(
-            f"the output folder {str(path)!r} holds another run, which differs in {', '.join(differences)}; "
-            "give another folder, or the same arguments to continue it."
-        )
-    if (path / RESULTS).is_file() and not allow_finished:
-        raise ValueError(f"the run in {str(path)!r} is finished; give another output folder to run it again.")
+            f"the output folder {str(path)!r} cannot be written ({error.strerror}); give another one."
+        ) from error
+    with locked(path):
+        # A command that fails early leaves only run.json. No work is lost if another command replaces it.
+        if _is_new(path):
+            write_json(path / ARGUMENTS, {"arguments": arguments, "versions": versions()})
+        else:
+            _check_same(path, arguments)
+        yield
+
+
+def read_results(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """Returns the results of a finished run; None if the run is not finished.
+
+    Raises:
+        ValueError: the file is damaged.
+    """
+    file = Path(folder) / RESULTS
+    return _read_json(file, "remove it and give the same command again") if file.is_file() else None
 
 
 def versions() -> dict[str, str]:
@@ -53,9 +72,40 @@ def versions() -> dict[str, str]:
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Writes JSON in one step: a reader never sees a part of the file."""
-    temporary = path.with_suffix(".tmp")
+    temporary = path.with_suffix(TEMPORARY)
     temporary.write_text(json.dumps(content, indent=2, sort_keys=True, default=str) + "\n", encoding="utf-8")
     os.replace(temporary, path)
+
+
+def _is_new(path: Path) -> bool:
+    """Returns whether a folder does not exist, or holds at most what a command writes before it starts to work."""
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"the output folder {str(path)!r} is a file; give another one.")
+    own = {ARGUMENTS, LOCK, Path(ARGUMENTS).with_suffix(TEMPORARY).name}
+    return not path.exists() or {file.name for file in path.iterdir()} <= own
+
+
+def _check_same(path: Path, arguments: dict[str, Any]) -> None:
+    remedy = "give another folder"
+    saved = _read_json(path / ARGUMENTS, remedy).get("arguments")
+    if not isinstance(saved, dict):
+        raise ValueError(f"{str(path / ARGUMENTS)!r} holds no arguments; {remedy}.")
+    differences = _differences(saved, arguments)
+    if differences:
+        raise ValueError(
+            f"the output folder {str(path)!r} holds another run, which differs in {', '.join(differences)}; "
+            "give another folder, or the same arguments to continue it."
+        )
+
+
+def _read_json(file: Path, remedy: str) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{str(file)!r} is damaged ({error}); {remedy}.") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"{str(file)!r} is damaged: it holds no object; {remedy}.")
+    return content
 
 
 def _differences(saved: dict[str, Any], arguments: dict[str, Any]) -> list[str]:

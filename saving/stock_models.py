@@ -58,7 +58,7 @@ def load_stock_tokenizer(source: str) -> PreTrainedTokenizerBase:
     """Returns the tokenizer of a stock model. It gives the character offsets of its tokens.
 
     Raises:
-        ValueError: the tokenizer is missing, or it cannot give offsets.
+        ValueError: the tokenizer is missing or has no vocabulary, or it cannot give offsets.
     """
     try:
         tokenizer = AutoTokenizer.from_pretrained(source)
@@ -66,6 +66,8 @@ def load_stock_tokenizer(source: str) -> PreTrainedTokenizerBase:
         raise ValueError(
             f"the tokenizer of {source!r} cannot be loaded ({first_line(error)}); save it beside the model."
         ) from error
+    if len(tokenizer) <= len(tokenizer.all_special_tokens):  # transformers makes one up where the files are missing
+        raise ValueError(f"{source!r} has no tokenizer; save the model's own tokenizer beside it.")
     if not tokenizer.is_fast:
         raise ValueError(f"the tokenizer of {source!r} gives no offsets; give a model with a tokenizer.json.")
     return tokenizer  # type: ignore[no-any-return]

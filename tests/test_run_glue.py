@@ -1,5 +1,6 @@
 import json
 import random
+import shutil
 from pathlib import Path
 
 import huggingface_hub
@@ -11,11 +12,12 @@ from transformers import AutoModel, AutoModelForSequenceClassification, AutoToke
 
 import run_glue
 from vocabless import VocablessForSequenceClassification, VocablessForTokenClassification, load_config, load_tokenizer
-from vocabless.training.finetuning.arguments import GlueTrainingArguments
+from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
 from vocabless.training.finetuning.glue import GLUE, GlueTask
 from vocabless.training.finetuning.problems import PROBLEMS, Regression, Tagging
 from vocabless.training.finetuning.tasks import Examples
+from vocabless.training.texts.corpora import load_text
 from vocabless.training.trainer import ResumableTrainer
 
 MODEL = "hashformer-lsh-proj-tiny"
@@ -128,8 +130,9 @@ def test_an_interrupted_run_ends_with_the_same_weights(glue, tmp_path, monkeypat
 
     with monkeypatch.context() as patched:
         patched.setattr(ResumableTrainer, "training_step", interrupted)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(SystemExit) as stopped:
             run(*command, "--output_dir", tmp_path / "interrupted")
+        assert stopped.value.code == 130
     assert list((tmp_path / "interrupted" / "rte" / "seed-42").glob("checkpoint-*"))
     run(*command, "--output_dir", tmp_path / "interrupted")
     files = [tmp_path / name / "rte" / "seed-42" / "model.safetensors" for name in ("uninterrupted", "interrupted")]
@@ -358,6 +361,19 @@ GOOD = {"text": ["a b", "c d"] * 4, "label": ["x", "y"] * 4}
             ["--learning_rate", "1e30", "--warmup_steps", "0"],
             "the loss of the evaluation is nan.*Try a lower --learning_rate",
         ),
+        (
+            GOOD,
+            GOOD,
+            ["--gradient_accumulation_steps", "0"],
+            "--gradient_accumulation_steps 0 is out of range; give .* 1",
+        ),
+        (GOOD, GOOD, ["--max_steps", "0"], "--max_steps 0 is out of range; give .* or -1 for whole epochs"),
+        (GOOD, GOOD, ["--num_train_epochs", "-1"], "--num_train_epochs -1.0 is out of range; give a number above 0"),
+        (GOOD, GOOD, ["--max_eval_samples", "-1"], "--max_eval_samples -1 is out of range; give .* at least 1"),
+        (GOOD, GOOD, ["--subword_vocab_size", "0"], "--subword_vocab_size 0 is out of range; give .* at least 6"),
+        (GOOD, GOOD, ["--metric_for_best_model", "foo"], "foo is not reported.*; give one of loss, accuracy, macro_f1"),
+        (GOOD, GOOD, ["--output_dir", "/proc/run"], "'/proc/run' cannot be written"),
+        (GOOD, {"text": ["a"], "label": [""]}, [], "row 0 of validation has no label"),
         (GOOD, GOOD, ["--learning_rate", "1e30", "--num_train_epochs", "3"], "Try a lower --learning_rate"),
     ],
 )
@@ -371,6 +387,29 @@ def test_a_mistake_ends_with_one_sentence(tmp_path, monkeypatch, train, validati
         run(*command, *arguments)
     assert str(raised.value).startswith("run_glue.py: ")
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_words_for_nothing_are_texts_and_labels(tmp_path, kind):
+    words = ["NA", "None", "null", "nan", "N/A", "NULL", "x"]
+    file = write(tmp_path, f"words.{kind}", {"text": words * 2, "label": words * 2})
+    task = run_glue.load_tasks(GlueArguments(MODEL, train_file=str(file), validation_file=str(file)))[0]
+    assert task.train.texts == words * 2 == task.train.labels
+    assert load_text(str(file))["text"][:] == words * 2
+
+
+@pytest.mark.parametrize("row", ["a,", ",x"])
+def test_an_empty_cell_is_missing(tmp_path, row):
+    (tmp_path / "rows.csv").write_text(f"text,label\nb,y\n{row}\n")
+    with pytest.raises(ValueError, match=r"row 1 .* holds no text|row 1 of train has no label"):
+        run_glue.load_tasks(GlueArguments(MODEL, train_file=str(tmp_path / "rows.csv")))
+
+
+def test_a_damaged_record_of_a_finished_run_is_named(finished, glue, tmp_path):
+    folder = shutil.copytree(finished, tmp_path / "run")
+    (folder / "rte" / "seed-42" / "results.json").write_text("{")
+    with pytest.raises(SystemExit, match=r"rte/seed-42/results.json' is damaged .*; remove it"):
+        run("--model_name_or_path", MODEL, "--task_name", "rte", "--data_dir", glue, "--output_dir", folder)
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,13 @@ def test_a_run_leaves_a_checkpoint_that_loads_anywhere(corpus, tmp_path, capsys)
     tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
     hidden = AutoModel.from_pretrained(folder, trust_remote_code=True)(**tokenizer("a word", return_tensors="pt"))
     assert hidden.last_hidden_state.shape == (1, 4, 128)
-    with pytest.raises(SystemExit, match="is finished"):
-        run_pretraining.main([*VARIANT, "--corpus", corpus, "--output_dir", str(folder), *QUICK])
+    before = {file: file.read_bytes() for file in folder.iterdir() if file.is_file() and file.name != ".lock"}
+    example = ["--example", "An example that shows something else."]  # it may change
+    run_pretraining.main([*VARIANT, "--corpus", corpus, "--output_dir", str(folder), *QUICK, *example])
+    again = capsys.readouterr().out
+    assert "is finished" in again
+    assert f"{results['after']['eval_loss']:8.4f}" in again
+    assert {file: file.read_bytes() for file in before} == before
 
 
 def test_bf16_needs_no_other_flag_on_a_cpu(corpus, tmp_path):
@@ -79,7 +84,7 @@ class Interrupt(LogTokensPerSecond):
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-def test_an_interrupted_run_ends_with_the_same_weights(corpus, tmp_path, monkeypatch, streaming):
+def test_an_interrupted_run_ends_with_the_same_weights(corpus, tmp_path, monkeypatch, capsys, streaming):
     given = ["--corpus", corpus, *QUICK]
     if streaming:
         given += ["--streaming", "true", "--validation_corpus", corpus, "--shuffle_buffer_size", "10"]
@@ -88,8 +93,10 @@ def test_an_interrupted_run_ends_with_the_same_weights(corpus, tmp_path, monkeyp
     arguments = [*VARIANT, *given, "--output_dir", str(tmp_path / "broken")]
     with monkeypatch.context() as patched:
         patched.setattr(run_pretraining, "LogTokensPerSecond", Interrupt)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(SystemExit) as interrupted:
             run_pretraining.main(arguments)
+        assert interrupted.value.code == 130
+        assert capsys.readouterr().err.splitlines()[-1].endswith("give the same command again to continue.")
     assert not (tmp_path / "broken" / "model.safetensors").exists()
     run_pretraining.main(arguments)
     assert_same_weights(tmp_path / "whole", tmp_path / "broken")
@@ -214,6 +221,25 @@ def test_masked_lm_trains_its_own_subwords_and_its_loss_falls(corpus, tmp_path, 
         (["--mix", "0.5", "0.5"], "one weight above 0"),
         (["--recipe", "hashformers"], "unknown recipe.*hashformer"),
         (["--report_to", "dvclive"], "dvclive to be installed.*--report_to"),
+        (
+            ["--shuffle_probability", "2"],
+            "--shuffle_probability 2.0 is out of range; give .* at least 0 and at most 1",
+        ),
+        (["--shuffle_probability", "-1"], "--shuffle_probability -1.0 is out of range"),
+        (["--replace_probability", "nan"], "--replace_probability nan is out of range"),
+        (["--shuffle_probability", "0.8", "--replace_probability", "0.8"], "are 1.6 together; give .* at most 1"),
+        (["--mlm_probability", "2"], "--mlm_probability 2.0 is out of range; give a number above 0 and at most 1"),
+        (["--mlm_probability", "0"], "--mlm_probability 0.0 is out of range"),
+        (["--subword_vocab_size", "0"], "--subword_vocab_size 0 is out of range; give a number of at least 6"),
+        (["--max_eval_samples", "-1"], "--max_eval_samples -1 is out of range; give a number of at least 0"),
+        (["--max_steps", "0"], "--max_steps 0 is out of range; give .* at least 1, or -1 for whole epochs"),
+        (["--num_train_epochs", "-1"], "--num_train_epochs -1.0 is out of range; give a number above 0"),
+        (["--shuffle_buffer_size", "0"], "--shuffle_buffer_size 0 is out of range; give a number of at least 1"),
+        (["--gradient_accumulation_steps", "0"], "--gradient_accumulation_steps 0 is out of range"),
+        (["--mix", "nan"], "one weight above 0"),
+        (["--save_only_model", "true"], "no run can continue"),
+        (["--metric_for_best_model", "foo"], "--metric_for_best_model foo is not .*accuracy_replaced"),
+        (["--output_dir", "/proc/run"], "'/proc/run' cannot be written"),
         (["--variant", "bert-tiny", "--subword", "/no/such/tokenizer.json"], "subword"),
         (["--variant", "eelbert-tiny", "--subword", "/no/such/tokenizer.json"], "subword"),
     ],
@@ -230,3 +256,30 @@ def test_a_folder_of_another_run_is_left_alone(corpus, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(SystemExit, match="holds other files"):
         run_pretraining.main([*VARIANT, "--corpus", corpus, "--output_dir", str(tmp_path), *QUICK])
+
+
+@pytest.mark.parametrize("example", ["", "one", "word " * 3000])
+def test_any_example_ends_with_results(corpus, tmp_path, example):
+    """With a first held-out row that has no text."""
+    held_out = tmp_path / "held_out.jsonl"
+    held_out.write_text('{"text": null}\n{"text": "The seven small cats sleep near the old walls."}\n')
+    given = ["--corpus", corpus, "--validation_corpus", str(held_out), *QUICK, "--example", example]
+    run_pretraining.main([*VARIANT, *given, "--output_dir", str(tmp_path / "run")])
+    assert results_of(tmp_path / "run")["loads_without_package_bit_equal"]
+
+
+def test_subwords_that_are_shuffled_are_shown(corpus, tmp_path, capsys):
+    given = ["--variant", "eelbert-tiny", "--subword", "train", "--subword_vocab_size", "60"]
+    given += ["--objective", "shuffle-random", "--example", "the quick brown unforeseeable lazydogs"]
+    run_pretraining.main([*given, "--corpus", corpus, "--output_dir", str(tmp_path / "run"), *QUICK])
+    assert "strongest suspicions" in capsys.readouterr().out
+
+
+def test_a_stream_without_text_is_an_error(corpus, tmp_path):
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text('{"text": ""}\n{"text": null}\n' * 5)
+    given = ["--corpus", str(empty), "--validation_corpus", corpus, "--streaming", "true", *QUICK]
+    with pytest.raises(SystemExit, match="not one example"):
+        run_pretraining.main([*VARIANT, *given, "--output_dir", str(tmp_path / "run")])
+    assert not (tmp_path / "run" / "model.safetensors").exists()
+    assert not list((tmp_path / "run").glob("checkpoint-*"))

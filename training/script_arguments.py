@@ -7,6 +7,24 @@ import torch
 from transformers import TrainingArguments
 from transformers.trainer_utils import HubStrategy
 
+from vocabless.training.limits import COUNT, POSITIVE, Limit, check_limits
+
+LIMITS = {
+    "gradient_accumulation_steps": COUNT,
+    "per_device_train_batch_size": COUNT,
+    "per_device_eval_batch_size": COUNT,
+    "max_steps": Limit(1, also=(-1, "for whole epochs")),
+    "num_train_epochs": POSITIVE,
+    "learning_rate": Limit(),
+    "weight_decay": Limit(),
+    "max_grad_norm": Limit(),
+    "warmup_steps": Limit(),
+    "logging_steps": POSITIVE,
+    "eval_steps": POSITIVE,
+    "save_steps": POSITIVE,
+    "save_total_limit": COUNT,
+}
+
 
 @dataclass
 class ScriptTrainingArguments(TrainingArguments):
@@ -22,6 +40,9 @@ class ScriptTrainingArguments(TrainingArguments):
     )
 
     def __post_init__(self) -> None:
+        check_limits(vars(self), LIMITS)
+        if self.save_only_model:
+            raise ValueError("--save_only_model makes checkpoints from which no run can continue; leave it out.")
         output_dir = self.output_dir
         if self.bf16 and not _has_accelerator():
             self.use_cpu = True  # else the Trainer refuses bf16 on a machine without a GPU

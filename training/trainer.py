@@ -1,33 +1,40 @@
 """The Trainer of both scripts: resumes from the last complete checkpoint, stops when the loss is not finite."""
 # mypy: allow-untyped-calls
 
+import copy
 import errno
+import logging
 import math
-import os
-import shutil
+import time
 from pathlib import Path
 from typing import Any
 
-from accelerate import PartialState
 from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset
 from transformers import PreTrainedModel, Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
-from transformers.trainer_utils import EvalLoopOutput, TrainOutput
+from transformers.trainer_utils import EvalLoopOutput, speed_metrics
 
+from vocabless.training import run_checkpoints
 from vocabless.training.length_groups import LengthGroups
 
 EXACT_LOSS = "exact_loss"  # a metric with this name is reported as the evaluation loss
-COMPLETE_MARK = "whole"  # name of an empty file, which is written into a checkpoint after all other files
+_LOGGER = logging.getLogger(__name__)
 
 
 class TrainingStopped(ValueError):
     """Training cannot go on. The message names the step and the last complete checkpoint, and says what to try."""
 
 
+class _IsTrained(Exception):
+    """The checkpoint was written after the last step."""
+
+
 class ResumableTrainer(Trainer):
     """A `Trainer` for runs that may be killed, diverge or fill the disk.
 
+    - A run that continues ends with the weights, the log and the measures of a run that was never interrupted. So each
+      checkpoint comes with a log line, and holds the patience of early stopping.
     - An iterable training set is not split among the processes: it must give each process its own samples.
     - A training set with `lengths`, one for each example, is read in batches of examples of nearly the same length.
     - If `compute_metrics` returns `EXACT_LOSS`, an evaluation reports it as the loss. The Trainer's own value is a mean
@@ -45,23 +52,27 @@ class ResumableTrainer(Trainer):
             raise ValueError(f"{error} Or give another --report_to.") from error
         if self.args.bf16 and self.args.device.type == "cpu":
             _attend_by_matrix_products(self.model)
+        self.args = copy.copy(self.args)
         self.args.logging_nan_inf_filter = False  # it would hide the values that `training_step` checks
-        self.add_callback(_MarkCompleteCheckpoints())
+        self.args.restore_callback_states_from_checkpoint = True
+        # The Trainer would remove other folders, too, and old checkpoints before the new one is complete.
+        self._save_total_limit, self.args.save_total_limit = self.args.save_total_limit, None
+        self.add_callback(_ContinueExactly())
 
-    def resume(self) -> TrainOutput:
-        """Trains, from the last complete checkpoint of the output folder if there is one.
+    def resume(self) -> dict[str, float]:
+        """Trains, from the last whole checkpoint of the output folder if there is one; returns the metrics of training.
 
         Raises:
-            TrainingStopped: the loss is not finite, or the disk is full.
+            TrainingStopped: the loss is not finite, the disk is full, or there is not one example.
         """
         folder = str(self.args.output_dir)
-        if self.is_world_process_zero():
-            remove_incomplete_checkpoints(folder)
-        self.accelerator.wait_for_everyone()
-        checkpoint = last_checkpoint(folder)
+        checkpoint = self._find_checkpoint(folder)
         self.args.eval_on_start = self.args.eval_on_start and checkpoint is None
+        start = time.time()
         try:
-            return self.train(resume_from_checkpoint=checkpoint)
+            metrics = self.train(resume_from_checkpoint=checkpoint).metrics
+        except _IsTrained:
+            metrics = self._end_training(start)
         except (OSError, RuntimeError, SafetensorError) as error:
             if not _is_disk_full(error):
                 raise
@@ -69,6 +80,15 @@ class ResumableTrainer(Trainer):
                 f"the disk of {folder!r} is full at step {self.state.global_step}; {self._describe_last_checkpoint()} "
                 "Free some space and give the same command again."
             ) from error
+        if not self.state.global_step:
+            raise TrainingStopped("the training data holds not one example; give files with text in them.")
+        return metrics
+
+    def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
+        """Logs, see `Trainer.log`; `train_loss` is the mean over all steps of the run, also those before a kill."""
+        if "train_loss" in logs:
+            logs["train_loss"] = _mean_loss(self.state)
+        super().log(logs, *args, **kwargs)
 
     def training_step(self, model: nn.Module, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Tensor:
         """Runs one training step, see `Trainer.training_step`.
@@ -119,9 +139,45 @@ class ResumableTrainer(Trainer):
         weights = self.accelerator.get_state_dict(self.model_wrapped) or {}  # None if another process holds them
         return {name.replace("_orig_mod.", ""): weight for name, weight in weights.items()}  # torch.compile's prefix
 
+    def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
+        """Saves a checkpoint and marks it, then removes old ones."""
+        checkpoint = Path(str(self.args.output_dir)) / f"checkpoint-{self.state.global_step}"
+        if self.is_world_process_zero():
+            run_checkpoints.begin(checkpoint)
+        self.accelerator.wait_for_everyone()
+        super()._save_checkpoint(*args, **kwargs)
+        self.accelerator.wait_for_everyone()
+        if self.is_world_process_zero():
+            run_checkpoints.complete(checkpoint)
+            run_checkpoints.remove_old(checkpoint.parent, self._save_total_limit, self.state.best_global_step)
+
+    def _find_checkpoint(self, folder: str) -> str | None:
+        """Returns the checkpoint to continue from, or None. Removes the incomplete and the damaged ones."""
+        found = run_checkpoints.find_last(folder)
+        self.accelerator.wait_for_everyone()
+        if self.is_world_process_zero():
+            run_checkpoints.remove_incomplete(folder)
+            goes_on = f"continues from {found.checkpoint.name}" if found.checkpoint else "starts again"
+            for checkpoint, problem in found.damaged.items():
+                _LOGGER.warning("%s is damaged (%s); it is removed, and training %s.", checkpoint, problem, goes_on)
+                run_checkpoints.remove(checkpoint)
+        self.accelerator.wait_for_everyone()
+        return str(found.checkpoint) if found.checkpoint else None
+
+    def _end_training(self, start: float) -> dict[str, float]:
+        """Does what the Trainer does after the last step; returns the metrics of training."""
+        metrics: dict[str, float] = speed_metrics("train", start, num_samples=0, num_steps=0)
+        metrics |= {"total_flos": self.state.total_flos, "train_loss": math.nan}  # `log` computes the loss
+        self.log(metrics)
+        if self.args.load_best_model_at_end and self.state.best_model_checkpoint is not None:
+            self._load_best_model()
+        self.control = self.callback_handler.on_train_end(self.args, self.state, self.control)
+        self.is_in_train = False
+        return metrics
+
     def _describe_last_checkpoint(self) -> str:
-        checkpoint = last_checkpoint(str(self.args.output_dir))
-        return f"the last good checkpoint is {checkpoint!r}." if checkpoint else "there is no checkpoint yet."
+        checkpoint = run_checkpoints.find_last(str(self.args.output_dir)).checkpoint
+        return f"the last good checkpoint is {str(checkpoint)!r}." if checkpoint else "there is no checkpoint yet."
 
 
 def _attend_by_matrix_products(model: Any) -> None:
@@ -132,26 +188,39 @@ def _attend_by_matrix_products(model: Any) -> None:
             return
 
 
-class _MarkCompleteCheckpoints(TrainerCallback):
-    """Writes `COMPLETE_MARK` into a checkpoint after every process has written its part."""
+class _ContinueExactly(TrainerCallback):
+    """Makes a continued run equal to one that was never interrupted."""
 
-    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        PartialState().wait_for_everyone()
-        if state.is_world_process_zero:
-            (Path(str(args.output_dir)) / f"checkpoint-{state.global_step}" / COMPLETE_MARK).touch()
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Finds the best checkpoint where the run is now; ends training if its last step is done.
+
+        Raises:
+            _IsTrained: the checkpoint was written after the last step. The Trainer would train one step more.
+        """
+        best = Path(str(args.output_dir)) / f"checkpoint-{state.best_global_step}"
+        state.best_model_checkpoint = str(best) if best.is_dir() else None
+        saved: Any = state.stateful_callbacks
+        is_stopped = saved.get("TrainerControl", {}).get("args", {}).get("should_training_stop")
+        if is_stopped or state.global_step >= state.max_steps:
+            raise _IsTrained
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        """Logs with each checkpoint and at the end: the loss since the last log line is not saved."""
+        control.should_log |= control.should_save or control.should_training_stop
+
+    on_epoch_end = on_step_end
 
 
-def last_checkpoint(folder: str | os.PathLike[str]) -> str | None:
-    """Returns the path of the complete checkpoint with the most steps, or None."""
-    complete = [path for path in Path(folder).glob("checkpoint-*") if (path / COMPLETE_MARK).is_file()]
-    return str(max(complete, key=lambda path: int(path.name.rpartition("-")[2]))) if complete else None
-
-
-def remove_incomplete_checkpoints(folder: str | os.PathLike[str]) -> None:
-    """Removes the checkpoints without `COMPLETE_MARK`: the run was killed while it wrote them."""
-    for path in Path(folder).glob("checkpoint-*"):
-        if not (path / COMPLETE_MARK).is_file():
-            shutil.rmtree(path)
+def _mean_loss(state: TrainerState) -> float:
+    """Returns the mean loss of all steps, from the log."""
+    total, last_step = 0.0, 0
+    for line in state.log_history:
+        if "loss" in line:
+            total += line["loss"] * (line["step"] - last_step)
+            last_step = int(line["step"])
+    return total / max(last_step, 1)
 
 
 def _is_disk_full(error: Exception) -> bool:

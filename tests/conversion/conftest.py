@@ -20,6 +20,7 @@ STOCK = {
     "modernbert": {**BERT_LIKE, "local_attention": 8, "global_attn_every_n_layers": 2},
     "mpnet": {**BERT_LIKE, "pad_token_id": 1},
     "deberta-v2": {**BERT_LIKE, "relative_attention": True, "pos_att_type": ["p2c", "c2p"]},
+    "gpt2": {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 80},
     "t5": {"d_model": 32, "d_ff": 48, "num_layers": 1, "num_heads": 2, "d_kv": 16},
 }
 NO_SPECIAL_IDS = {f"{name}_token_id": None for name in ("bos", "eos", "cls", "sep", "decoder_start")}

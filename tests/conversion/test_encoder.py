@@ -134,3 +134,9 @@ def test_a_model_of_the_family_is_refused(stock_folder, tmp_path: Path) -> None:
     main(["encoder", stock_folder("bert"), str(tmp_path / "words"), *options])
     with pytest.raises(SystemExit, match="is already a model without a vocabulary"):
         main(["encoder", str(tmp_path / "words"), str(tmp_path / "again"), *options])
+
+
+def test_a_decoder_is_refused(stock_folder, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=r"'gpt2' is a decoder: its first token sees no other one.*give an encoder"):
+        main(["encoder", stock_folder("gpt2"), str(tmp_path / "words"), "--variant", "hashformer-md5-proj-tiny"])
+    assert not (tmp_path / "words").exists()

@@ -53,3 +53,13 @@ def test_a_table_that_is_too_small_for_the_tokenizer_is_refused(stock_folder, tm
     model.save_pretrained(folder)
     with pytest.raises(SystemExit, match="the word embeddings have 20 rows"):
         main(["hash-init", folder, str(tmp_path / "hashed")])
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_a_model_without_a_tokenizer_is_refused(kind: str, stock_folder, tmp_path: Path) -> None:
+    source = Path(stock_folder(kind))
+    for file in source.glob("*token*"):
+        file.unlink()
+    with pytest.raises(SystemExit, match="tokenizer"):
+        main(["hash-init", str(source), str(tmp_path / "hashed")])
+    assert not (tmp_path / "hashed").exists()

@@ -1,6 +1,24 @@
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import pytest
 
-from vocabless.saving.run_folder import RESULTS, claim, write_json
+from vocabless.saving.run_folder import ARGUMENTS, RESULTS, claimed, read_results, write_json
+from vocabless.saving.run_lock import LOCK
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def claim(folder, arguments):
+    with claimed(folder, arguments):
+        pass
 
 
 def test_a_new_folder_is_taken_and_an_interrupted_run_is_continued(tmp_path):
@@ -16,21 +34,20 @@ def test_a_run_with_other_arguments_is_refused_and_they_are_named(tmp_path):
         claim(tmp_path, {"seed": 2, "variant": "a"})
 
 
-def test_a_finished_run_is_not_overwritten(tmp_path):
+def test_a_finished_run_is_accepted_and_no_file_changes_but_the_lock(tmp_path):
     claim(tmp_path, {"seed": 1})
     write_json(tmp_path / RESULTS, {"done": True})
-    with pytest.raises(ValueError, match="is finished"):
-        claim(tmp_path, {"seed": 1})
-
-
-def test_a_finished_run_is_accepted_if_allowed_and_no_file_changes(tmp_path):
+    before = contents(tmp_path)
     claim(tmp_path, {"seed": 1})
-    write_json(tmp_path / RESULTS, {"done": True})
-    before = {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in tmp_path.iterdir()}
-    claim(tmp_path, {"seed": 1}, allow_finished=True)
     with pytest.raises(ValueError, match=r"differs in seed \(1 in the folder, 2 now\)"):
-        claim(tmp_path, {"seed": 2}, allow_finished=True)
-    assert {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in tmp_path.iterdir()} == before
+        claim(tmp_path, {"seed": 2})
+    assert contents(tmp_path) == before
+    assert read_results(tmp_path) == {"done": True}
+
+
+def contents(folder):
+    files = [file for file in folder.iterdir() if file.name != LOCK]
+    return {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in files}
 
 
 def test_a_folder_of_other_files_is_left_alone(tmp_path):
@@ -41,7 +58,70 @@ def test_a_folder_of_other_files_is_left_alone(tmp_path):
 
 
 def test_a_command_that_failed_at_its_start_does_not_keep_the_folder(tmp_path):
+    (tmp_path / LOCK).touch()
+    (tmp_path / "run.tmp").write_text("{")  # killed while it wrote run.json
     claim(tmp_path, {"corpus": "misspelt"})
     claim(tmp_path, {"corpus": "right"})
     (tmp_path / "checkpoint-2").mkdir()
     claim(tmp_path, {"corpus": "right"})
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "7", '{"versions": {}}', '{"arguments": []}', "\x00\x00"])
+def test_damaged_records_are_named_with_a_remedy(tmp_path, content):
+    (tmp_path / "checkpoint-2").mkdir()
+    (tmp_path / ARGUMENTS).write_text(content)
+    with pytest.raises(ValueError, match=r"run\.json.*; give another folder"):
+        claim(tmp_path, {})
+    assert read_results(tmp_path) is None
+    if not content.startswith('{"'):
+        (tmp_path / RESULTS).write_text(content)
+        with pytest.raises(ValueError, match=r"results\.json.* is damaged.*; remove it"):
+            read_results(tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    for folder in (tmp_path / "file", tmp_path / "file" / "run", "/proc/run"):
+        with pytest.raises(ValueError, match=f"the output folder {re.escape(repr(str(folder)))} .*; give another"):
+            claim(folder, {})
+
+
+HOLD = """
+import os, sys, time
+from pathlib import Path
+from run_lock import locked
+with locked(Path(sys.argv[1])):
+    if sys.argv[2] == "a child" and os.fork() == 0:
+        os.close(1)
+        time.sleep(60)
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no lock on Windows")
+@pytest.mark.parametrize("survivor", ["nothing", "a child"])
+def test_one_command_at_a_time_works_in_a_folder_and_a_killed_one_leaves_it(tmp_path, survivor):
+    claim(tmp_path, {"seed": 1})
+    # The file alone: to import the package takes seconds.
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "saving")}
+    command = [sys.executable, "-c", HOLD, str(tmp_path), survivor]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True) as other:
+        try:
+            assert int(other.stdout.readline()) == other.pid
+            holder = rf"process {other.pid} on {re.escape(socket.gethostname())}, started {time.strftime('%Y-')}"
+            with pytest.raises(ValueError, match=rf"another command works in .*{holder}.*; wait until it ends"):
+                claim(tmp_path, {"seed": 1})
+            assert json.loads((tmp_path / LOCK).read_text())["pid"] == other.pid
+            os.kill(other.pid, signal.SIGKILL)
+            other.wait()
+            claim(tmp_path, {"seed": 1})
+        finally:
+            if survivor == "a child":
+                os.killpg(other.pid, signal.SIGKILL)
+
+
+def test_the_lock_ends_with_an_error(tmp_path):
+    with pytest.raises(KeyError), claimed(tmp_path, {}):
+        raise KeyError
+    claim(tmp_path, {})

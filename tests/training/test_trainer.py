@@ -1,44 +1,14 @@
 import errno
-import os
 
 import numpy as np
 import pytest
 import torch
+from line_trainer import stop_at, training_on
 from safetensors import SafetensorError
-from torch import nn
-from transformers import TrainingArguments
+from transformers import EarlyStoppingCallback
 
-from vocabless.training import trainer as trainer_module
-from vocabless.training.trainer import ResumableTrainer, TrainingStopped, last_checkpoint
-
-
-class Line(nn.Module):
-    """y = w·x; the loss is NaN at x = 99."""
-
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.zeros(1))
-
-    def forward(self, x, labels):
-        predicted = self.weight * x
-        loss = ((predicted - labels) ** 2).mean() + torch.where(x == 99.0, torch.nan, 0.0).sum()
-        return {"loss": loss, "logits": predicted}
-
-
-def training_on(folder, values, **arguments):
-    data = [{"x": float(x), "labels": 2.0 * x} for x in values]
-    defaults = {
-        "max_steps": 6,
-        "save_steps": 2,
-        "per_device_train_batch_size": 1,
-        "use_cpu": True,
-        "disable_tqdm": True,
-        "learning_rate": 0.1,
-        "report_to": "none",
-        "train_sampling_strategy": "sequential",
-    }
-    args = TrainingArguments(str(folder), **{**defaults, **arguments})
-    return ResumableTrainer(Line(), args, train_dataset=data, eval_dataset=data)
+from vocabless.training import run_checkpoints
+from vocabless.training.trainer import TrainingStopped
 
 
 def test_an_incomplete_checkpoint_is_removed_and_training_resumes_from_the_last_complete_one(tmp_path):
@@ -46,10 +16,9 @@ def test_an_incomplete_checkpoint_is_removed_and_training_resumes_from_the_last_
     uninterrupted.resume()
     first = training_on(tmp_path / "killed", range(1, 7))
     first.resume()
-    os.remove(tmp_path / "killed" / "checkpoint-6" / trainer_module.COMPLETE_MARK)
-    (tmp_path / "killed" / "checkpoint-8").mkdir()  # killed while the checkpoint was being written
+    run_checkpoints.begin(tmp_path / "killed" / "checkpoint-6")  # killed while these checkpoints were being written
+    run_checkpoints.begin(tmp_path / "killed" / "checkpoint-8")
     (tmp_path / "killed" / "checkpoint-8" / "trainer_state.json").write_text("{")
-    assert last_checkpoint(tmp_path / "killed").endswith("checkpoint-4")
     second = training_on(tmp_path / "killed", range(1, 7))
     second.resume()
     assert second.state.global_step == 6
@@ -57,13 +26,82 @@ def test_an_incomplete_checkpoint_is_removed_and_training_resumes_from_the_last_
     assert torch.equal(second.model.weight, uninterrupted.model.weight)
 
 
-def test_a_run_killed_after_its_last_checkpoint_trains_no_further(tmp_path):
-    first = training_on(tmp_path, range(1, 7))
-    first.resume()
-    again = training_on(tmp_path, range(1, 7))
+@pytest.mark.parametrize("steps", [6, 9])  # at the end of an epoch and inside one
+def test_a_run_killed_after_its_last_checkpoint_trains_no_further(tmp_path, steps):
+    first = training_on(tmp_path, range(1, 7), max_steps=steps)
+    metrics = first.resume()
+    for _ in range(2):
+        again = training_on(tmp_path, range(1, 7), max_steps=steps)
+        assert without_times(again.resume()) == without_times(metrics)
+        assert again.state.global_step == steps
+        assert torch.equal(again.model.weight, first.model.weight)
+        assert without_times(again.state.log_history[-1]) == without_times(first.state.log_history[-1])
+        again.evaluate()
+
+
+def without_times(line):
+    return {name: value for name, value in line.items() if not name.endswith(("_runtime", "_per_second"))}
+
+
+@pytest.mark.parametrize("killed_at", [3, 4, 5, 6])
+def test_a_continued_run_has_the_log_and_the_loss_of_an_uninterrupted_one(tmp_path, killed_at):
+    arguments = {"logging_steps": 3, "logging_first_step": True}  # not the steps of the checkpoints
+    whole = training_on(tmp_path / "whole", range(1, 7), **arguments)
+    metrics = whole.resume()
+    stop_at(training_on(tmp_path / "killed", range(1, 7), **arguments), killed_at)
+    again = training_on(tmp_path / "killed", range(1, 7), **arguments)
+    assert without_times(again.resume()) == without_times(metrics)
+    assert [*map(without_times, again.state.log_history)] == [*map(without_times, whole.state.log_history)]
+    losses = [line for line in whole.state.log_history if "loss" in line]
+    mean = sum(line["loss"] * (line["step"] - before) for line, before in zip(losses, [0, 1, 2, 3, 4], strict=True)) / 6
+    assert metrics["train_loss"] == pytest.approx(mean)
+
+
+def with_patience(folder):
+    """The accuracy of the evaluations is 0, 1, 2, 2, 1, 0, …: with patience 3 the run ends after the sixth."""
+    accuracies = [0.0, 1.0, 2.0, 2.0, 1.0, 0.0, 0.0, 0.0]
+    trainer = training_on(
+        folder,
+        range(1, 7),
+        max_steps=16,
+        eval_strategy="steps",
+        eval_steps=2,
+        load_best_model_at_end=True,
+        metric_for_best_model="accuracy",
+        greater_is_better=True,
+        save_total_limit=1,
+    )
+    trainer.compute_metrics = lambda _: {"accuracy": accuracies[trainer.state.global_step // 2 - 1]}
+    trainer.add_callback(EarlyStoppingCallback(3))
+    return trainer
+
+
+@pytest.mark.parametrize("killed_at", [9, 11, None])  # None: after the last checkpoint
+def test_a_continued_run_stops_early_where_an_uninterrupted_one_does(tmp_path, killed_at):
+    whole = with_patience(tmp_path / "whole")
+    whole.resume()
+    assert (whole.state.global_step, whole.state.best_global_step) == (12, 6)
+    if killed_at is None:
+        with_patience(tmp_path / "killed").resume()
+    else:
+        stop_at(with_patience(tmp_path / "killed"), killed_at)
+    (tmp_path / "killed").rename(tmp_path / "moved")  # the best checkpoint is found there, too
+    again = with_patience(tmp_path / "moved")
     again.resume()
-    assert again.state.global_step == 6
-    assert torch.equal(again.model.weight, first.model.weight)
+    assert again.state.global_step == 12
+    assert torch.equal(again.model.weight, whole.model.weight)
+    assert sorted(path.name for path in (tmp_path / "moved").iterdir()) == ["checkpoint-12", "checkpoint-6"]
+
+
+def test_data_without_an_example_is_an_error(tmp_path):
+    class Empty(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            return iter(())
+
+    trainer = training_on(tmp_path, range(1, 7))
+    trainer.train_dataset = Empty()
+    with pytest.raises(TrainingStopped, match="not one example"):
+        trainer.resume()
 
 
 def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):

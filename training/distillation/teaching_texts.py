@@ -1,5 +1,6 @@
 """Documents → the short texts that a teacher embeds: sentences, clauses and passages."""
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
@@ -70,7 +71,7 @@ def draw_texts(corpora: Sequence[Dataset], shares: Sequence[float] | None, max_t
     """
     if shares is None:
         return teaching_texts(concatenate_datasets(list(corpora)), max_texts, seed)
-    if len(shares) != len(corpora) or min(shares) <= 0:
+    if len(shares) != len(corpora) or not all(0 < share < math.inf for share in shares):
         raise ValueError(
             f"--mix {' '.join(map(str, shares))} for {len(corpora)} corpora; give one weight above 0 for each."
         )

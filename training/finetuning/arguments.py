@@ -12,13 +12,23 @@ from transformers.trainer_utils import SchedulerType
 from vocabless.saving.public_names import public_arguments
 from vocabless.saving.run_folder import HUB_ARGUMENTS
 from vocabless.training.finetuning.default_hyper_parameters import EPOCHS, MIN_STEPS
+from vocabless.training.limits import COUNT, SHARE, Limit, check_limits
 from vocabless.training.script_arguments import ScriptTrainingArguments
+from vocabless.training.texts.subword import MIN_VOCABULARY
 
 # Output, logging and the selection of runs: they may change between two commands for the same folder.
 NOT_IDENTIFYING = (
     *("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "logging_steps", "logging_strategy"),
     *("task_name", "seeds", "seed", "summary", "baseline_run", "noise", *HUB_ARGUMENTS),
 )
+LIMITS = {
+    "subword_vocab_size": Limit(MIN_VOCABULARY),
+    "threshold": SHARE,
+    "max_train_samples": COUNT,
+    "max_eval_samples": COUNT,
+    "max_predict_samples": COUNT,
+    "early_stopping_patience": Limit(),
+}
 # They identify a run only if it has a teacher.
 TEACHING = ("teacher", "teacher_revision", "unlabelled", "augment", "gold_weight", "teacher_temperature")
 
@@ -171,6 +181,9 @@ class GlueArguments:
             "in proportion for more than 5 epochs."
         },
     )
+
+    def __post_init__(self) -> None:
+        check_limits(vars(self), LIMITS)
 
 
 @dataclass

@@ -1,10 +1,8 @@
 """One fine-tuning run: one task with one seed."""
 # mypy: allow-untyped-calls
 
-import json
 import math
-import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -22,7 +20,7 @@ from transformers import (
 
 from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.saving.model_card import write_card
-from vocabless.saving.run_folder import RESULTS, versions, write_json
+from vocabless.saving.run_folder import RESULTS, read_results, versions, write_json
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.checkpoint_tokenizers import longest_sequence
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, reported_arguments
@@ -35,6 +33,7 @@ from vocabless.training.finetuning.initial_models import is_checkpoint, load_ini
 from vocabless.training.finetuning.predictions import write_predictions
 from vocabless.training.finetuning.tasks import Examples, Task
 from vocabless.training.finetuning.teaching import Teaching, teach
+from vocabless.training.run_checkpoints import remove_all
 from vocabless.training.trainer import ResumableTrainer, TrainingStopped
 
 Results = dict[str, Any]  # content of a run's results.json
@@ -53,13 +52,28 @@ def fine_tune(task: Task, seed: int, arguments: GlueArguments, training: GlueTra
         TrainingStopped: the loss is not finite, or the disk is full.
     """
     folder = run_folder(task, seed, training)
-    if not (folder / RESULTS).is_file():
+    if (results := read_results(folder)) is None:
         _run(task, folder, arguments, training.for_run(folder, seed, task.problem.best_metric))
+        results = read_results(folder)
     if training.process_index == 0:
-        for checkpoint in folder.glob("checkpoint-*"):
-            shutil.rmtree(checkpoint)
-    results: Results = json.loads((folder / RESULTS).read_text(encoding="utf-8"))
+        remove_all(folder)
+    assert results is not None
     return results
+
+
+def check_best_metric(training: GlueTrainingArguments, tasks: Sequence[Task]) -> None:
+    """Checks that the evaluations of every task report `--metric_for_best_model`.
+
+    Raises:
+        ValueError: they do not; the message lists what they report.
+    """
+    metric = training.metric_for_best_model
+    for task in tasks if metric is not None else ():
+        reported = ["loss", *task.problem.constant_baselines(task.targets())]
+        if str(metric).removeprefix("eval_") not in reported:
+            raise ValueError(
+                f"--metric_for_best_model {metric} is not reported for {task.title}; give one of {', '.join(reported)}."
+            )
 
 
 def all_versions() -> dict[str, str]:
@@ -87,7 +101,7 @@ def _run(task: Task, folder: Path, arguments: GlueArguments, training: GlueTrain
     validation = {suffix: encode(examples) for suffix, examples in task.validation.items()}
     train_set: Dataset[Any] = encode(task.train) if teaching is None else _distilled(teaching, task, encode)
     trainer = _make_trainer(task, model, tokenizer, train_set, validation[""], arguments, training)
-    train_metrics = trainer.resume().metrics
+    train_metrics = trainer.resume()
     metrics = _evaluate(trainer, validation)
     if training.do_predict:
         tests = {suffix: encode(examples) for suffix, examples in task.test.items()}
@@ -96,7 +110,7 @@ def _run(task: Task, folder: Path, arguments: GlueArguments, training: GlueTrain
     if trainer.is_world_process_zero():
         save_checkpoint(model, tokenizer, folder, weights)
         footnotes = _footnotes(task, validation)
-        results = _results(task, model, trainer, train_metrics, metrics, footnotes, arguments)
+        results = _results(task, model, trainer, train_metrics, metrics, footnotes, arguments, training)
         if teaching is not None:
             results["teacher"] = teaching.facts
         if isinstance(tokenizer, VocablessTokenizer):
@@ -197,6 +211,7 @@ def _results(
     metrics: dict[str, float],
     footnotes: list[str],
     arguments: GlueArguments,
+    training: GlueTrainingArguments,
 ) -> Results:
     """Returns the content of results.json."""
     from_scratch = not is_checkpoint(arguments.model_name_or_path)
@@ -213,7 +228,7 @@ def _results(
         "log": trainer.state.log_history,
         "parameters": model.num_parameters(),
         "footnotes": footnotes,
-        "arguments": reported_arguments(arguments, trainer.args),
+        "arguments": reported_arguments(arguments, training),
         "versions": all_versions(),
     }
     note = floor_note(task, results, getattr(model.config, "hidden_size", BASE_WIDTH))

@@ -9,6 +9,8 @@ from typing import Any
 from datasets import ClassLabel, Dataset, load_dataset
 from datasets.exceptions import DatasetGenerationError
 
+from vocabless.training.texts.corpora import READER_OPTIONS
+
 FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv"}
 GLUE_REPOSITORY = "nyu-mll/glue"
 STRING_TYPES = ("string", "large_string")
@@ -29,7 +31,8 @@ def read_files(files: Sequence[str]) -> Dataset:
         if not Path(file).stat().st_size:
             raise ValueError(f"the file {file!r} is empty; give a file with rows.")
     try:
-        table = load_dataset(FORMATS[Path(files[0]).suffix], data_files=list(files), split="train")
+        reader = FORMATS[Path(files[0]).suffix]
+        table = load_dataset(reader, data_files=list(files), split="train", **READER_OPTIONS.get(reader, {}))
     except (DatasetGenerationError, ValueError) as error:
         cause = " ".join(str(error.__cause__ or error).split())
         raise ValueError(f"the file {files[0]!r} cannot be read: {cause}; check that it is complete.") from error
@@ -131,7 +134,7 @@ def read_labels(table: Dataset, where: str, columns: Sequence[str]) -> list[Any]
     values = [_class_names(table.features[column], table[column][:]) for column in columns]
     labels = values[0] if len(values) == 1 else [list(row) for row in zip(*values, strict=True)]
     for row, label in enumerate(labels):
-        if label is None or (isinstance(label, list) and None in label):
+        if label in (None, "") or (isinstance(label, list) and None in label):
             raise ValueError(f"row {row} of {where} has no label in {columns[0]!r}; fill it or drop the row.")
     return labels
 

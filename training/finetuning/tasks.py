@@ -100,12 +100,13 @@ class Task:
         """Returns, for each metric, the best score of a constant prediction on the validation examples."""
         return {
             f"{name}{suffix}": value
-            for suffix, examples in self.validation.items()
-            for name, value in self.problem.constant_baselines(self._targets(examples)).items()
+            for suffix in self.validation
+            for name, value in self.problem.constant_baselines(self.targets(suffix)).items()
         }
 
-    def _targets(self, examples: Examples) -> list[Any]:
-        return [self.problem.target(label) for label in examples.labels or []]
+    def targets(self, suffix: str = "") -> list[Any]:
+        """Returns the targets of the validation examples."""
+        return [self.problem.target(label) for label in self.validation[suffix].labels or []]
 
 
 def read_examples(table: Dataset, where: str, columns: Columns, needs_labels: bool) -> Examples:

@@ -1,6 +1,7 @@
 """What a teacher gives a task: labels for training texts, unlabelled texts and corrupted copies, and its own scores."""
 # mypy: allow-untyped-calls
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -62,7 +63,7 @@ def check_teaching(arguments: GlueArguments, training: GlueTrainingArguments, ta
         raise ValueError(f"--augment {arguments.augment} makes no copies; give 0 or more.")
     if not 0 <= arguments.gold_weight <= 1:
         raise ValueError(f"--gold_weight {arguments.gold_weight} is no share; give 0 to 1.")
-    if arguments.teacher_temperature <= 0:
+    if not 0 < arguments.teacher_temperature < math.inf:
         raise ValueError(f"--teacher_temperature {arguments.teacher_temperature} is too low; give a value above 0.")
     if training.label_smoothing_factor:
         raise ValueError(

@@ -10,18 +10,28 @@ from transformers import HfArgumentParser
 
 from vocabless.saving.run_folder import HUB_ARGUMENTS
 from vocabless.stock_shapes import StockShape, find_shape
+from vocabless.training.limits import COUNT, SHARE, Limit, check_limits
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.pretraining.objectives import DEFAULT_OBJECTIVE, OBJECTIVES, choose_objective
 from vocabless.training.recipes import parse_with_recipe
 from vocabless.training.script_arguments import ScriptTrainingArguments
+from vocabless.training.texts.subword import MIN_VOCABULARY
 from vocabless.variants import Variant
 
 OBJECTIVE_HELP = "; ".join(f"{objective.name}: {objective.help}" for objective in OBJECTIVES.values())
 # A run with other values of these is still the same run: they say where it writes and how it reports.
 NOT_IDENTIFYING = (
-    *("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "preprocessing_num_workers"),
+    *("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "preprocessing_num_workers", "example"),
     *HUB_ARGUMENTS,
 )
+LIMITS = {
+    "shuffle_buffer_size": COUNT,
+    "max_seq_length": Limit(3),
+    "max_eval_samples": Limit(),
+    "subword_vocab_size": Limit(MIN_VOCABULARY),
+    "dropout": SHARE,
+    "preprocessing_num_workers": COUNT,
+}
 
 
 @dataclass
@@ -105,6 +115,9 @@ class PretrainingArguments:
         "not changed.",
         metadata={"help": "Sentence that shows at the end of the run what the model learned."},
     )
+
+    def __post_init__(self) -> None:
+        check_limits(vars(self), LIMITS)
 
     @property
     def shape(self) -> Variant | StockShape:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass, field
 from functools import partial
@@ -154,7 +155,7 @@ class Distill(Objective):
             raise ValueError("the objective distill has no teacher; give --teacher, a folder or a Hub id.")
         if arguments.streaming:
             raise ValueError("--streaming reads a text once, but a teacher's vectors are kept; leave it out.")
-        if self.max_texts < 0 or self.similarity_weight < 0:
+        if self.max_texts < 0 or not 0 <= self.similarity_weight < math.inf:
             raise ValueError(
                 f"--max_texts {self.max_texts} and --similarity_weight {self.similarity_weight}: give numbers of at "
                 "least 0."

@@ -9,6 +9,7 @@ from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokeni
 from vocabless import VocablessForMaskedLM
 from vocabless.tokenization.block_coders import Integers
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+from vocabless.training.limits import Limit, check_limits
 from vocabless.training.pretraining.sequences import IGNORED
 from vocabless.training.pretraining.token_objective import TokenObjective
 
@@ -28,6 +29,9 @@ class MaskedLM(TokenObjective):
     stock_model_class: ClassVar[Any] = AutoModelForMaskedLM
 
     mlm_probability: float = field(default=0.15, metadata={"help": "mlm: share of tokens to predict, 0–1."})
+
+    def __post_init__(self) -> None:
+        check_limits(vars(self), {"mlm_probability": Limit(0, 1, above=True)})
 
     def corrupt(
         self, blocks: Integers, targets: Integers | None, donors: Integers, mask: Integers, rng: np.random.Generator

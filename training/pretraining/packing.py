@@ -6,6 +6,7 @@ A sequence holds whole sentences, also of several documents. No token is dropped
 continues in the next one.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -119,7 +120,7 @@ def mix(corpora: Sequence[AnyDataset], weights: Sequence[float] | None, seed: in
     """
     if weights is None:
         return concatenate_datasets(list(corpora)) if len(corpora) > 1 else corpora[0]
-    if len(weights) != len(corpora) or min(weights) <= 0:
+    if len(weights) != len(corpora) or not all(0 < weight < math.inf for weight in weights):
         raise ValueError(
             f"--mix {' '.join(map(str, weights))} for {len(corpora)} corpora; give one weight above 0 for each."
         )

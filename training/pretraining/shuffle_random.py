@@ -13,6 +13,9 @@ from transformers import AutoModelForTokenClassification, PreTrainedModel
 
 from vocabless import VocablessForPreTraining, VocablessTokenizer
 from vocabless.tokenization.block_coders import Integers
+from vocabless.tokenization.splitters import WordSplitter
+from vocabless.training.distillation.alignment import first_tokens
+from vocabless.training.limits import SHARE, check_limits
 from vocabless.training.pretraining.token_objective import TokenObjective
 
 INTACT, SHUFFLED, REPLACED = range(3)
@@ -41,6 +44,15 @@ class ShuffleRandom(TokenObjective):
 
     shuffle_probability: float = field(default=0.15, metadata={"help": "S+R: share of shuffled tokens, 0–1."})
     replace_probability: float = field(default=0.15, metadata={"help": "S+R: share of replaced tokens, 0–1."})
+
+    def __post_init__(self) -> None:
+        shares = vars(self)
+        check_limits(shares, dict.fromkeys(shares, SHARE))
+        if not 0 < sum(shares.values()) <= 1:
+            values = " and ".join(f"--{name} {value}" for name, value in shares.items())
+            raise ValueError(
+                f"{values} are {sum(shares.values()):g} together; give two with a sum above 0 and at most 1."
+            )
 
     def corrupt(
         self, blocks: Integers, targets: Integers | None, donors: Integers, mask: Integers, rng: np.random.Generator
@@ -84,17 +96,23 @@ class ShuffleRandom(TokenObjective):
         Args:
             model: the trained model.
             tokenizer: its tokenizer.
-            sentence: at least four words.
+            sentence: what does not fit the model is left out; below four words nothing is corrupted.
             text: replacements are drawn from its words.
             seed: of the corruption.
         """
-        units = [str(unit) for unit in tokenizer.unit_splitter.units(sentence)]
-        words = [str(unit) for unit in tokenizer.unit_splitter.units(text) if str(unit).isalpha()] or ["word"]
+        splitter = WordSplitter()
+        words = [str(word) for word in splitter.units(text) if str(word).isalpha()] or ["word"]
+        units = [str(unit) for unit in splitter.units(sentence)][: tokenizer.model_max_length]
         corrupted, classes = _corrupt_words(units, words, np.random.default_rng(seed))
-        inputs = tokenizer([corrupted], is_split_into_words=True, return_tensors="pt")
+        if not corrupted:
+            return ""
+        inputs = tokenizer([corrupted], is_split_into_words=True, truncation=True, return_tensors="pt")
+        positions = first_tokens(inputs.word_ids(0))
         with torch.no_grad():
-            probabilities = 1 - model.eval()(**inputs).logits[0].softmax(dim=-1)[1:-1, INTACT]
-        return _demonstration(corrupted, classes, probabilities.tolist())
+            probabilities = 1 - model.eval()(**inputs).logits[0].softmax(dim=-1)[list(positions.values()), INTACT]
+        return _demonstration(
+            [corrupted[word] for word in positions], [classes[word] for word in positions], probabilities.tolist()
+        )
 
 
 def _corrupt_words(units: list[str], words: list[str], rng: np.random.Generator) -> tuple[list[str], list[int]]:

@@ -14,6 +14,8 @@ from vocabless.training.texts.pydocs import read_pydocs
 
 EMBEDDED = "pydocs"  # the corpus that every installation has
 FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv", ".txt": "text"}
+# In a csv file an empty cell alone is missing: "NA", "None" and "null" are texts, as in a jsonl file.
+READER_OPTIONS: dict[str, dict[str, Any]] = {"csv": {"keep_default_na": False, "na_values": [""]}}
 HUB_ID = regex.compile(r"(?P<path>[\w.-]+/[\w.-]+)(?::(?P<name>[\w.-]+))?(?:@(?P<revision>[\w./-]+))?")
 
 
@@ -69,7 +71,8 @@ def _load(source: str, streaming: bool) -> Dataset | IterableDataset:
         options, remedy = hub_id.groupdict(), "check the id and the network, or give local files"
     else:
         files = _files(source, paths)
-        options, remedy = {"path": FORMATS[Path(files[0]).suffix], "data_files": files}, "check its files"
+        reader = FORMATS[Path(files[0]).suffix]
+        options, remedy = {"path": reader, "data_files": files, **READER_OPTIONS.get(reader, {})}, "check its files"
     try:
         return load_dataset(**options, split="train", streaming=streaming)
     except (DatasetGenerationError, DatasetNotFoundError, ConnectionError, ValueError) as error:

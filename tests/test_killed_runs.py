@@ -1,0 +1,119 @@
+"""Runs that are killed and continued give the files and figures of runs that were not, times excepted.
+
+`VOCABLESS_KILLS=10 python -m pytest tests/test_killed_runs.py` kills each kind of run ten times, every second time
+between its last checkpoint and its end.
+"""
+
+import json
+import multiprocessing
+import os
+import random
+import sys
+import time
+
+import pytest
+
+import run_glue
+import run_pretraining
+from vocabless.training.run_checkpoints import COMPLETE
+
+KILLS = int(os.environ.get("VOCABLESS_KILLS", "1"))
+VARIANT = "hashformer-lsh-proj-tiny"
+COMMON = ["--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none", "--max_seq_length", "16"]
+PRETRAINING = ["--variant", VARIANT, "--max_steps", "30", "--save_steps", "7", "--logging_steps", "4",
+               "--max_eval_samples", "8", "--per_device_train_batch_size", "4", "--preprocessing_num_workers",
+               "1", *COMMON]  # fmt: skip
+STREAMING = ["--streaming", "true", "--shuffle_buffer_size", "10", "--gradient_accumulation_steps", "2"]
+WORDS = "red blue green small large old new dog cat house river stone".split()
+
+
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory):
+    """Kind of run → its script, its arguments, and the last checkpoint."""
+    folder, chance = tmp_path_factory.mktemp("data"), random.Random(0)
+    lines = [" ".join(chance.choices(WORDS, k=12)) + "." for _ in range(120)]
+    (folder / "text.txt").write_text("\n".join(lines))
+    rows = [f"{line},{'dog' in line}" for line in lines]
+    (folder / "rows.csv").write_text("\n".join(["text,label", *rows]))
+    corpus = ["--corpus", str(folder / "text.txt")]
+    glue = ["--model_name_or_path", VARIANT, "--train_file", str(folder / "rows.csv"), "--num_train_epochs", "12",
+            "--learning_rate", "3e-3",
+            "--early_stopping_patience", "2", "--per_device_train_batch_size", "8", "--do_predict", "--test_file",
+            str(folder / "rows.csv"), *COMMON]  # fmt: skip
+    return {
+        "pre-training": (run_pretraining, [*corpus, *PRETRAINING], "checkpoint-30"),
+        "streaming": (
+            run_pretraining,
+            [*corpus, "--validation_corpus", str(folder / "text.txt"), *PRETRAINING, *STREAMING],
+            "checkpoint-30",
+        ),
+        "GLUE": (run_glue, glue, None),
+    }
+
+
+def start(script, arguments, folder):
+    """Starts a script in a process of its own, which need not import anything."""
+
+    def run():
+        sys.stdout = open(os.devnull, "w")
+        run_pretraining.loads_without_package = lambda *_: True  # it takes seconds
+        script.main([*arguments, "--output_dir", str(folder)])
+
+    process = multiprocessing.get_context("fork").Process(target=run)
+    process.start()
+    return process
+
+
+def finish(script, arguments, folder):
+    process = start(script, arguments, folder)
+    process.join()
+    assert process.exitcode == 0
+
+
+def outcome(folder):
+    """File → content, without times. The table of GLUE holds none."""
+    files = {str(file.relative_to(folder)): file for file in folder.rglob("*") if file.is_file()}
+    kept = {name: file for name, file in files.items() if "checkpoint-" not in name and file.name != ".lock"}
+    return {
+        name: without_times(json.loads(file.read_text())) if file.suffix == ".json" else file.read_bytes()
+        for name, file in kept.items()
+        if file.name != "training_args.bin"
+    }
+
+
+def without_times(value):
+    if isinstance(value, dict):
+        is_time = ("runtime", "per_second")
+        return {name: without_times(content) for name, content in value.items() if not name.endswith(is_time)}
+    return [*map(without_times, value)] if isinstance(value, list) else value
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs fork")
+@pytest.mark.timeout(120 + 60 * KILLS)
+@pytest.mark.parametrize("kind", ["pre-training", "streaming", "GLUE"])
+def test_a_killed_run_that_is_continued_equals_one_that_was_not_killed(commands, tmp_path, kind):
+    script, arguments, last = commands[kind]
+    began = time.perf_counter()
+    finish(script, arguments, tmp_path / "whole")
+    duration = time.perf_counter() - began
+    expected, chance = outcome(tmp_path / "whole"), random.Random(KILLS)
+    if last is None:  # GLUE removes its checkpoints at the end
+        log = expected["rows/seed-42/results.json"]["log"]
+        last = f"rows/seed-42/checkpoint-{max(line['step'] for line in log)}"
+        assert expected["rows/seed-42/results.json"]["epochs"] < 12  # it stopped early
+    for number in range(KILLS):
+        folder = tmp_path / str(number)
+        process = start(script, arguments, folder)
+        if number % 2 == 0:
+            while process.is_alive() and not (folder / last / COMPLETE).is_file():
+                time.sleep(0.002)
+            time.sleep(chance.uniform(0, 0.15 * duration))
+        else:
+            time.sleep(chance.uniform(0, duration))
+        process.kill()
+        process.join()
+        finish(script, arguments, folder)
+        finish(script, arguments, folder)  # which changes nothing
+        actual = outcome(folder)
+        assert actual.keys() == expected.keys()
+        assert [name for name in expected if actual[name] != expected[name]] == []

@@ -1,0 +1,109 @@
+"""The classifier on numpy alone writes the blocks of the tokenizer."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vocabless import VocablessTokenizer
+from vocabless.onnx_classifier import CODERS, SPLITTERS, Blocks, OnnxClassifier, main
+from vocabless.tokenization import block_coders, splitters
+
+MAX_TOKENS = 24
+TEXTS = st.text(st.characters(exclude_categories=["Cn"]), max_size=60) | st.text(
+    " aAé_1!.\u0301\u0308\u200d\u200b\u0939\u093f👩'\x1c\u3000İßK\ud800", max_size=60
+)
+SPLITTER_OPTIONS = {
+    "word": [{}, {"lowercase": True}],
+    "whitespace": [{}, {"lowercase": True}],
+    "characters": [{}, {"window": 1, "lowercase": True}],
+    "bytes": [{}, {"window": 5}],
+}
+CODER_OPTIONS = {
+    "md5": [{}, {"key": "ключ" * 40}],
+    "lsh": [{}, {"num_bits": 50, "num_features": 997, "seed": -7}],
+    "lsh-index": [{"num_features": 5000}, {"num_hyperplanes": 200, "num_features": 97, "seed": 3}],
+    "utf8": [{}, {"block_size": 3}],
+}
+PAIRS = [
+    *(("word", options, coder, each) for options in SPLITTER_OPTIONS["word"] for coder in CODERS
+      for each in CODER_OPTIONS[coder]),
+    *((splitter, options, "lsh", {}) for splitter in SPLITTERS for options in SPLITTER_OPTIONS[splitter]),
+]  # fmt: skip
+
+
+def described(splitter, splitter_options, coder, coder_options, block_size):
+    return {
+        **{"splitter": splitter, "splitter_options": splitter_options, "max_tokens": MAX_TOKENS},
+        **{"coder": coder, "coder_options": coder_options, "block_size": block_size},
+    }
+
+
+def compare(text, splitter, splitter_options, coder, coder_options, folder, ngrams=None):
+    tokenizer = VocablessTokenizer(splitter, coder, splitter_options, coder_options, ngrams_file=ngrams)
+    blocks = Blocks(described(splitter, splitter_options, coder, coder_options, tokenizer.block_size), folder)
+
+    @settings(max_examples=40, deadline=None)
+    @given(st.lists(text, min_size=1, max_size=3))
+    def check(texts):
+        ours = tokenizer(texts, padding=True, truncation=True, max_length=MAX_TOKENS, return_tensors="np")
+        np.testing.assert_array_equal(blocks(texts), ours["input_ids"])
+
+    check()
+
+
+@pytest.mark.parametrize(("splitter", "splitter_options", "coder", "coder_options"), PAIRS)
+def test_the_blocks_are_the_tokenizers(splitter, splitter_options, coder, coder_options, tmp_path):
+    compare(TEXTS, splitter, splitter_options, coder, coder_options, tmp_path)
+
+
+@pytest.mark.parametrize("coder", ["lsh", "lsh-index"])
+def test_listed_ngrams_are_the_tokenizers(coder, tmp_path):
+    file = tmp_path / "ngrams.json"
+    file.write_text(json.dumps(["a", "b", "ab", "abc", "caba", "é"]))
+    compare(st.text("abcé ", max_size=40), "word", {}, coder, {"num_features": 50}, tmp_path, file)
+
+
+def test_every_coder_and_all_splitters_but_subword_are_there():
+    assert CODERS.keys() == block_coders.CODERS.keys()
+    assert SPLITTERS.keys() == splitters.SPLITTERS.keys() - {"subword"}
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"splitter": "subword"}, "the splitter 'subword' needs the package vocabless"),
+        ({"coder": "sha3"}, "the coder 'sha3' needs .*one of md5, lsh, lsh-index, utf8"),
+        ({"coder_options": {"salt": 1}}, "'utf8' got options that are not known here .*salt"),
+    ],
+)
+def test_what_it_does_not_know_is_refused(change, sentence, tmp_path):
+    with pytest.raises(ValueError, match=sentence):
+        Blocks(described("word", {}, "utf8", {}, 16) | change, tmp_path)
+
+
+def test_another_head_and_missing_files_are_refused(tmp_path):
+    with pytest.raises(SystemExit, match=r"inference\.json"):
+        main([str(tmp_path), "text"])
+    (tmp_path / "inference.json").write_text(json.dumps({"architecture": "VocablessModel"}))
+    with pytest.raises(SystemExit, match="is a VocablessModel; give a VocablessForSequenceClassification"):
+        main([str(tmp_path), "text"])
+
+
+@pytest.mark.parametrize(
+    ("logits", "is_multi_label", "expected"),
+    [
+        ([0.0, math.log(3)], False, {"a": 0.25, "b": 0.75}),
+        ([1000.0, 0.0], False, {"a": 1.0, "b": 0.0}),
+        ([0.0, math.log(3)], True, {"a": 0.5, "b": 0.75}),
+        ([-4.5], False, {"a": -4.5}),
+    ],
+)
+def test_probabilities(logits, is_multi_label, expected, monkeypatch):
+    classifier = object.__new__(OnnxClassifier)
+    classifier.labels, classifier.is_multi_label = list(expected), is_multi_label
+    monkeypatch.setattr(classifier, "logits", lambda texts: np.array([logits] * len(texts), np.float32))
+    assert classifier(["x", "y"]) == [pytest.approx(expected)] * 2

@@ -1,0 +1,59 @@
+"""The limits of the flags that are numbers."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+class Limit(NamedTuple):
+    """The values that a flag may have.
+
+    Attributes:
+        low: smallest value.
+        high: largest value.
+        above: whether the value must be above `low`.
+        also: a value outside the limits that has a meaning of its own, and that meaning.
+    """
+
+    low: float = 0
+    high: float = math.inf
+    above: bool = False
+    also: tuple[float, str] | None = None
+
+    def allows(self, value: float) -> bool:
+        """Returns whether a flag may have the value; NaN and infinity never."""
+        if self.also is not None and value == self.also[0]:
+            return True
+        return math.isfinite(value) and (value > self.low if self.above else value >= self.low) and value <= self.high
+
+    def __str__(self) -> str:
+        """Returns the remedy, for instance "a number of at least 0 and at most 1"."""
+        words = f"a number above {self.low:g}" if self.above else f"a number of at least {self.low:g}"
+        words += f" and at most {self.high:g}" if math.isfinite(self.high) else ""
+        return words if self.also is None else f"{words}, or {self.also[0]:g} {self.also[1]}"
+
+
+SHARE = Limit(0, 1)
+COUNT = Limit(1)
+POSITIVE = Limit(0, above=True)
+
+
+def check_limits(values: Mapping[str, Any], limits: Mapping[str, Limit]) -> None:
+    """Checks flags against their limits; None is always allowed.
+
+    Args:
+        values: flag, without its dashes → value.
+        limits: the flags to check → their limits.
+
+    Raises:
+        ValueError: a value is outside its limits.
+
+    Example:
+        >>> check_limits({"mlm_probability": 2.0}, {"mlm_probability": Limit(0, 1, above=True)})
+        Traceback (most recent call last):
+        ValueError: --mlm_probability 2.0 is out of range; give a number above 0 and at most 1.
+    """
+    for name, limit in limits.items():
+        value = values[name]
+        if value is not None and not limit.allows(value):
+            raise ValueError(f"--{name} {value} is out of range; give {limit}.")
