@@ -4,8 +4,7 @@
     python run_glue.py --model_name_or_path eelbert-word-tiny --task_name sst2 rte --data_dir glue --learning_rate 3e-4
     python run_glue.py --model_name_or_path bert-tiny --tokenizer_name train --task_name sst2 --recipe proformer
     python run_glue.py --model_name_or_path ewe-bert-tiny --task_name sst2 --teacher you/bert-sst2 --augment 4
-    python run_glue.py --model_name_or_path ewe-bert-tiny --train_file train.csv --validation_file dev.csv --test_file \
-        test.csv --do_predict
+    python run_glue.py --model_name_or_path ewe-bert-tiny --train_file train.csv --test_file test.csv --do_predict
     python run_glue.py --model_name_or_path checkpoints/hashgram-tiny-sentence --task_name sst2 --noise 0.1
 
 The output folder holds table.md, results.json, and a checkpoint in <task>/seed-<seed> for each run. Repeat the command
@@ -15,6 +14,11 @@ tasks, seeds, and --noise: the scores on misspelt texts.
 If they are not given, the learning rate goes by the width of the encoder, and a small data set gets more than 5 epochs.
 """
 
+from quick_help import exit_with_help
+
+if __name__ == "__main__":
+    exit_with_help("vocabless.training.finetuning.arguments", __doc__)
+
 import logging
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -22,14 +26,13 @@ from pathlib import Path
 
 import datasets
 from accelerate import PartialState
-from transformers import HfArgumentParser
 from transformers.utils import logging as transformers_logging
 
 from vocabless.saving.run_folder import RESULTS, claim, write_json
 from vocabless.saving.uploads import check_run_upload, upload_run
 from vocabless.training.finetuning.arguments import (
+    FLAGS,
     GlueArguments,
-    GlueTrainingArguments,
     identifying_arguments,
     reported_arguments,
 )
@@ -43,8 +46,9 @@ from vocabless.training.finetuning.report import NoisyScores, Report, Scores, re
 from vocabless.training.finetuning.runs import Results, all_versions, fine_tune, run_folder
 from vocabless.training.finetuning.tasks import Task
 from vocabless.training.finetuning.teaching import check_teaching, describe_rows, describe_teacher
+from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.launched_process import exit_launched_process
-from vocabless.training.recipes import parse_with_recipe
+from vocabless.training.script_parser import ScriptParser
 
 TABLE = "table.md"
 RunResults = dict[str, dict[str, Results]]  # task → seed → results
@@ -52,9 +56,9 @@ RunResults = dict[str, dict[str, Results]]  # task → seed → results
 
 def main(argv: list[str] | None = None) -> None:
     """Runs the script with command-line arguments; a user's mistake ends it with a message of one sentence."""
-    parser = HfArgumentParser((GlueArguments, GlueTrainingArguments), description=__doc__)
+    parser = ScriptParser((GlueArguments, GlueTrainingArguments), FLAGS, __doc__)
     try:
-        arguments, training = parse_with_recipe(parser, argv)
+        arguments, training = parser.parse(argv)
         if training.output_dir is None:
             training.output_dir = f"runs/glue/{Path(arguments.model_name_or_path).name}"
         run(arguments, training)

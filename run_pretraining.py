@@ -10,6 +10,11 @@ The same command again continues a run that was interrupted. At the end the fold
 README.md, run.json (arguments, versions) and results.json.
 """
 
+from quick_help import exit_with_help
+
+if __name__ == "__main__":
+    exit_with_help("vocabless.training.pretraining.arguments", __doc__)
+
 import logging
 import sys
 from pathlib import Path
@@ -25,18 +30,15 @@ from vocabless.saving.public_names import public_arguments
 from vocabless.saving.run_folder import RESULTS, claim, write_json
 from vocabless.saving.uploads import check_run_upload, upload_run
 from vocabless.training.launched_process import exit_launched_process
-from vocabless.training.pretraining.arguments import (
-    PretrainingArguments,
-    PretrainingTrainingArguments,
-    identifying_arguments,
-    parse_command_line,
-)
+from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.card import card_facts
+from vocabless.training.pretraining.command_line import identifying_arguments, parse_command_line
 from vocabless.training.pretraining.documents import load_documents
 from vocabless.training.pretraining.models import load_model
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.pretraining.results import collect_results, held_out_table
 from vocabless.training.pretraining.speed import LogTokensPerSecond
+from vocabless.training.pretraining.training_arguments import PretrainingTrainingArguments
 from vocabless.training.trainer import ResumableTrainer
 
 

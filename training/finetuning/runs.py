@@ -25,7 +25,7 @@ from vocabless.saving.model_card import write_card
 from vocabless.saving.run_folder import RESULTS, versions, write_json
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.checkpoint_tokenizers import longest_sequence
-from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, reported_arguments
+from vocabless.training.finetuning.arguments import GlueArguments, reported_arguments
 from vocabless.training.finetuning.card import card_facts, describe_start
 from vocabless.training.finetuning.default_hyper_parameters import BASE_WIDTH, default_epochs, default_patience
 from vocabless.training.finetuning.distilled_examples import DistilledExamples, DistillingTrainer
@@ -35,6 +35,7 @@ from vocabless.training.finetuning.initial_models import is_checkpoint, load_ini
 from vocabless.training.finetuning.predictions import write_predictions
 from vocabless.training.finetuning.tasks import Examples, Task
 from vocabless.training.finetuning.teaching import Teaching, teach
+from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.trainer import ResumableTrainer, TrainingStopped
 
 Results = dict[str, Any]  # content of a run's results.json

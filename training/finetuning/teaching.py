@@ -10,9 +10,10 @@ import numpy as np
 from vocabless.saving.public_names import public_name
 from vocabless.training.distillation.augmentation import Corruptor
 from vocabless.training.distillation.task_teacher import Logits, TaskTeacher, TeacherSource, check_teacher, load_teacher
-from vocabless.training.finetuning.arguments import TEACHING, GlueArguments, GlueTrainingArguments
+from vocabless.training.finetuning.arguments import TEACHING, GlueArguments
 from vocabless.training.finetuning.base_problem import IGNORED, Problem
 from vocabless.training.finetuning.tasks import Examples, Task
+from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.finetuning.unlabelled import read_unlabelled
 from vocabless.training.trainer import EXACT_LOSS
 

@@ -4,7 +4,7 @@ Replacements are words of real text. Random bits would give themselves away by t
 """
 # mypy: allow-untyped-calls
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from transformers import AutoModelForTokenClassification, PreTrainedModel
 
 from vocabless import VocablessForPreTraining, VocablessTokenizer
 from vocabless.tokenization.block_coders import Integers
+from vocabless.training.pretraining.objective_flags import ShuffleRandomFlags
 from vocabless.training.pretraining.token_objective import TokenObjective
 
 INTACT, SHUFFLED, REPLACED = range(3)
@@ -20,7 +21,7 @@ CLASS_NAMES = {INTACT: "intact", SHUFFLED: "shuffled", REPLACED: "replaced"}
 
 
 @dataclass(frozen=True)
-class ShuffleRandom(TokenObjective):
+class ShuffleRandom(ShuffleRandomFlags, TokenObjective):
     """Shuffles some tokens among themselves and replaces others. Labels: 0 intact, 1 shuffled, 2 replaced.
 
     A position that received its own token back is intact.
@@ -29,8 +30,6 @@ class ShuffleRandom(TokenObjective):
     set on its own.
     """
 
-    name: ClassVar[str] = "shuffle-random"
-    help: ClassVar[str] = "tell shuffled, replaced and intact words apart (S+R)"
     card_text: ClassVar[str] = "the detection of shuffled and replaced tokens (S+R)"
     measures: ClassVar[tuple[str, ...]] = (
         *("loss", "accuracy", "majority", "balanced_accuracy"),
@@ -38,9 +37,6 @@ class ShuffleRandom(TokenObjective):
     )
     model_class: ClassVar[type[PreTrainedModel]] = VocablessForPreTraining
     stock_model_class: ClassVar[Any] = AutoModelForTokenClassification
-
-    shuffle_probability: float = field(default=0.15, metadata={"help": "S+R: share of shuffled tokens, 0–1."})
-    replace_probability: float = field(default=0.15, metadata={"help": "S+R: share of replaced tokens, 0–1."})
 
     def corrupt(
         self, blocks: Integers, targets: Integers | None, donors: Integers, mask: Integers, rng: np.random.Generator
