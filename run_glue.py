@@ -210,13 +210,14 @@ def _make_report(tasks: list[Task], results: RunResults, baseline: Scores | None
     seeds = ", ".join(results[tasks[0].name])
     teachers = {task: next(iter(runs.values())).get("teacher") for task, runs in results.items()}
     titles = {task.name: task.title for task in tasks}
+    start = arguments.model_name_or_path + (" from random weights" if all_runs[0]["from_scratch"] else "")
     return Report(
         scores=scores(lambda run: run["measures"]),
         titles=titles,
         constant_baselines=constants,
         summary=arguments.summary,
         baseline=baseline,
-        heading=f"{arguments.model_name_or_path}, {all_runs[0]['parameters']:,} parameters; seeds: {seeds}",
+        heading=f"{start}, {all_runs[0]['parameters']:,} parameters; seeds: {seeds}",
         footnotes=[note for task in tasks for note in task.footnotes]
         + [note for run in all_runs for note in run["footnotes"]]
         + [run["floor_note"] for run in all_runs if "floor_note" in run]

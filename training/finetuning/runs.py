@@ -26,7 +26,7 @@ from vocabless.saving.run_folder import RESULTS, versions, write_json
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.checkpoint_tokenizers import longest_sequence
 from vocabless.training.finetuning.arguments import GlueArguments, reported_arguments
-from vocabless.training.finetuning.card import card_facts, describe_start
+from vocabless.training.finetuning.card import card_example, card_facts, describe_start
 from vocabless.training.finetuning.default_hyper_parameters import BASE_WIDTH, default_epochs, default_patience
 from vocabless.training.finetuning.distilled_examples import DistilledExamples, DistillingTrainer
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
@@ -203,6 +203,7 @@ def _results(
     from_scratch = not is_checkpoint(arguments.model_name_or_path)
     results: Results = {
         "task": task.name,
+        "example": [] if arguments.task_name else card_example(task.validation[""]),
         "from_scratch": from_scratch,
         "start": describe_start(arguments.model_name_or_path, from_scratch),
         "seed": trainer.args.seed,

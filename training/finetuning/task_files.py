@@ -12,7 +12,7 @@ from datasets.exceptions import DatasetGenerationError
 FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv"}
 GLUE_REPOSITORY = "nyu-mll/glue"
 STRING_TYPES = ("string", "large_string")
-_SHARD = re.compile(r"-\d+-of-\d+")
+SHARD = re.compile(r"-\d+-of-\d+")
 
 
 def read_files(files: Sequence[str]) -> Dataset:
@@ -62,7 +62,7 @@ def find_split(folder: Path, split: str) -> tuple[list[str], bool]:
     name begins with the split's name is used instead, for instance `validation_partial.parquet`.
     """
     candidates = sorted(folder.glob(f"{split}*.parquet"))
-    standard = [file for file in candidates if _SHARD.sub("", file.stem, count=1) == split]
+    standard = [file for file in candidates if SHARD.sub("", file.stem, count=1) == split]
     return [str(file) for file in standard or candidates[:1]], bool(standard)
 
 
