@@ -41,7 +41,7 @@ from vocabless.training.finetuning.glue import find_glue_tasks
 from vocabless.training.finetuning.glue_tasks import load_glue_task
 from vocabless.training.finetuning.initial_models import check_initial_model, initial_width
 from vocabless.training.finetuning.noise import NOISE_SEED, add_noisy_measures, check_noise
-from vocabless.training.finetuning.own_tasks import load_own_task
+from vocabless.training.finetuning.own_tasks import describe_own_task, load_own_task
 from vocabless.training.finetuning.report import NoisyScores, Report, Scores, read_baseline
 from vocabless.training.finetuning.runs import Results, all_versions, fine_tune, run_folder
 from vocabless.training.finetuning.tasks import Task
@@ -82,6 +82,8 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     with training.main_process_first(desc="reading the data"):
         tasks = load_tasks(arguments)
         check_teaching(arguments, training, tasks)
+    if training.process_index == 0 and arguments.task_name is None:
+        print(describe_own_task(tasks[0], arguments), flush=True)
     seeds = range(training.seed, training.seed + arguments.seeds)
     repositories = _prepare_output([(task, seed) for task in tasks for seed in seeds], arguments, training)
     results = {task.name: _run_seeds(task, seeds, repositories, arguments, training) for task in tasks}

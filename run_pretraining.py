@@ -39,6 +39,7 @@ from vocabless.training.pretraining.objective import Objective
 from vocabless.training.pretraining.results import collect_results, held_out_table
 from vocabless.training.pretraining.speed import LogTokensPerSecond
 from vocabless.training.pretraining.training_arguments import PretrainingTrainingArguments
+from vocabless.training.texts.corpora import find_files
 from vocabless.training.trainer import ResumableTrainer
 
 
@@ -59,6 +60,8 @@ def pretrain(arguments: PretrainingArguments, objective: Objective, training: Pr
     datasets.disable_progress_bars() if training.disable_tqdm else datasets.enable_progress_bars()
     logging.getLogger("httpx").setLevel(logging.WARNING)
     folder, identity = Path(str(training.output_dir)), identifying_arguments(arguments, objective, training)
+    for source in [*(arguments.corpus or []), *(arguments.validation_corpus or [])]:
+        find_files(source)
     repositories = _claim(folder, identity, training)
 
     with training.main_process_first(desc="preparing the corpus"):

@@ -96,7 +96,7 @@ def _usage(model: PreTrainedModel, facts: CardFacts) -> str:
     head = HEADS[type(model).__name__]
     own_example = ", ".join(json.dumps(text, ensure_ascii=False) for text in facts.example)
     example = own_example or (PAIR_EXAMPLE if facts.is_pair else head.example)
-    answer = head.answers.get(model.config.problem_type) or head.answers.get("", "")
+    answer = head.answers.get(model.config.problem_type or "") or head.answers.get("", "")
     call = f'inputs = tokenizer({example}, padding=True, return_tensors="pt")'
     if head.pipeline_tag == "multiple-choice":  # the model takes (questions, choices, tokens, K)
         call += "\ninputs = {name: value[None] for name, value in inputs.items()}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from vocabless.saving.public_names import public_arguments
 from vocabless.saving.run_folder import HUB_ARGUMENTS
 from vocabless.training.finetuning.default_hyper_parameters import EPOCHS, MIN_STEPS
+from vocabless.training.texts.text_format import TextFormat
 
 if TYPE_CHECKING:
     from transformers import TrainingArguments
@@ -58,13 +59,21 @@ class GlueArguments:
         metadata={"help": "Folder with one subfolder of parquet files per GLUE task. None downloads nyu-mll/glue."},
     )
     train_file: str | None = field(
-        default=None, metadata={"help": "Your own training data: a csv, jsonl, json or parquet file."}
+        default=None, metadata={"help": "Your own training data: a csv, tsv, jsonl, json or parquet file."}
     )
     validation_file: str | None = field(
         default=None, metadata={"help": "File to evaluate on. None holds out a part of the training data."}
     )
     test_file: str | None = field(
         default=None, metadata={"help": "File that --do_predict predicts; it may have labels."}
+    )
+    encoding: str = field(
+        default="utf-8",
+        metadata={"help": "Encoding of your csv, tsv, jsonl, json and txt files, such as latin-1."},
+    )
+    delimiter: str | None = field(
+        default=None,
+        metadata={"help": "Delimiter of your csv and tsv files, such as ';' or tab. None is a comma, in tsv a tab."},
     )
     dataset_name: str | None = field(default=None, metadata={"help": "Data set on the Hub, instead of --train_file."})
     dataset_config_name: str | None = field(default=None, metadata={"help": "Configuration of --dataset_name."})
@@ -190,6 +199,15 @@ class GlueArguments:
             "in proportion for more than 5 epochs.",
         },
     )
+
+    @property
+    def text_format(self) -> TextFormat:
+        """The format of the user's text files.
+
+        Raises:
+            ValueError: see `TextFormat`.
+        """
+        return TextFormat(self.encoding, self.delimiter)
 
 
 @dataclass

@@ -66,8 +66,7 @@ def card_example(examples: Examples) -> list[str]:
     >>> card_example(Examples(["Yes.", "The red fox sleeps in the snow."]))
     ['The red fox sleeps in the snow.']
     """
-    pairs = examples.pairs or [None] * len(examples)
-    rows = ([text, pair] if pair is not None else [text] for text, pair in zip(examples.texts, pairs, strict=True))
+    rows = zip(*[part for part in (examples.texts, examples.pairs) if part], strict=True)
     written = [[" ".join((text if isinstance(text, str) else " ".join(text)).split()) for text in row] for row in rows]
     short = [row for row in written if all(20 <= len(text) <= EXAMPLE_LENGTH and "```" not in text for text in row)]
     chosen = next(iter([*short, *written]))

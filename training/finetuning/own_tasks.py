@@ -61,6 +61,18 @@ def load_own_task(arguments: GlueArguments) -> Task:
     return Task(name, name, problem, examples["train"], validation, test, footnotes, text_columns)
 
 
+def describe_own_task(task: Task, arguments: GlueArguments) -> str:
+    """Returns a sentence that says what was read: rows, columns, the kind of problem and its labels."""
+    names = ", ".join(task.problem.labels[:5]) + (", …" if len(task.problem.labels) > 5 else "")
+    labels = f" with {len(task.problem.labels)} labels ({names})" if task.problem.labels else ""
+    origin = ", inferred from the labels; --task_type changes it" if arguments.task_type is None else ""
+    columns = " and ".join(repr(column) for column in task.text_columns)
+    return (
+        f"Data {task.name}: {len(task.train):,} training rows and {len(task.validation['']):,} validation rows, text "
+        f"in {columns}; {task.problem.name}{labels}{origin}."
+    )
+
+
 def _columns(arguments: GlueArguments) -> Columns:
     if arguments.text_pair_column is not None and arguments.text_column is None:
         raise ValueError("--text_pair_column names the second text; name the first one, too, by --text_column.")
@@ -77,7 +89,7 @@ def _read_tables(arguments: GlueArguments) -> tuple[str, dict[str, Dataset]]:
     if arguments.train_file is not None:
         train = Path(arguments.train_file)
         files = zip(SPLITS, (str(train), arguments.validation_file, arguments.test_file), strict=True)
-        tables = {split: read_files([file]) for split, file in files if file is not None}
+        tables = {split: read_files([file], arguments.text_format) for split, file in files if file is not None}
         return _name_of(train), tables
     hub_id, config = str(arguments.dataset_name), arguments.dataset_config_name
     tables = read_hub(hub_id, config, "check --dataset_name.")

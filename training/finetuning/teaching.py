@@ -73,7 +73,7 @@ def check_teaching(arguments: GlueArguments, training: GlueTrainingArguments, ta
     for task in tasks:
         check_teacher(_source(arguments, task), task.problem)
         if arguments.unlabelled:
-            read_unlabelled(arguments.unlabelled, task)
+            read_unlabelled(arguments.unlabelled, task, arguments.text_format)
 
 
 def teach(task: Task, arguments: GlueArguments, training: GlueTrainingArguments) -> Teaching | None:
@@ -90,7 +90,7 @@ def teach(task: Task, arguments: GlueArguments, training: GlueTrainingArguments)
     )
     lessons, rows = [_label(teacher, task.train, LABELLED)], {LABELLED: len(task.train)}
     if arguments.unlabelled:
-        unlabelled = read_unlabelled(arguments.unlabelled, task)
+        unlabelled = read_unlabelled(arguments.unlabelled, task, arguments.text_format)
         lessons.append(_label(teacher, unlabelled, UNLABELLED))
         rows[UNLABELLED] = len(unlabelled)
     if arguments.augment:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vocabless.training.pretraining.objective_flags import OBJECTIVE_FLAGS
+from vocabless.training.texts.text_format import TextFormat
 
 if TYPE_CHECKING:
     from vocabless.stock_shapes import StockShape
@@ -32,8 +33,8 @@ class PretrainingArguments:
         default=None,
         metadata={
             "group": "text",
-            "help": "Training text: pydocs (embedded, the default); parquet, jsonl, csv or txt files, folders, globs; "
-            "or a Hub data set owner/name[:configuration][@revision]. Give as many as you like.",
+            "help": "Training text: pydocs (embedded, the default); parquet, jsonl, csv, tsv or txt files, folders, "
+            "globs; or a Hub data set owner/name[:configuration][@revision]. Give as many as you like.",
             "action": "extend",
         },
     )
@@ -59,6 +60,13 @@ class PretrainingArguments:
         default=2.0, metadata={"help": "Percent of the documents of --corpus that are held out, 0–50."}
     )
     text_column: str = field(default="text", metadata={"help": "Column of the text, in files with columns."})
+    encoding: str = field(
+        default="utf-8", metadata={"help": "Encoding of csv, tsv, jsonl, json and txt files, such as latin-1."}
+    )
+    delimiter: str | None = field(
+        default=None,
+        metadata={"help": "Delimiter of csv and tsv files, such as ';' or tab. None is a comma, in tsv a tab."},
+    )
     max_seq_length: int = field(
         default=64,
         metadata={"help": "Tokens of a sequence, [CLS] and [SEP] included; at most the variant's own length."},
@@ -111,6 +119,15 @@ class PretrainingArguments:
             "help": "Sentence that shows at the end of the run what the model learned.",
         },
     )
+
+    @property
+    def text_format(self) -> TextFormat:
+        """The format of local text files.
+
+        Raises:
+            ValueError: see `TextFormat`.
+        """
+        return TextFormat(self.encoding, self.delimiter)
 
     @property
     def shape(self) -> "Variant | StockShape":
