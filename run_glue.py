@@ -90,6 +90,8 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     if training.process_index == 0:
         report = _make_report(tasks, results, baseline, arguments)
         print(f"\n{report.as_markdown()}")
+        folders = [run_folder(task, seed, training) for task in tasks for seed in seeds]
+        print("Models with their cards:", *folders, sep="\n  ")
         _write_report(report, results, arguments, training)
     state = PartialState()
     state.wait_for_everyone()

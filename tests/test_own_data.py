@@ -32,6 +32,7 @@ def test_a_file_with_semicolons_in_latin_1_becomes_a_model_whose_card_quotes_it(
     ) in printed
     assert "hashformer-lsh-proj-tiny from random weights, " in (tmp_path / "run" / "table.md").read_text()
     folder = tmp_path / "run" / "beasts" / "seed-42"
+    assert f"Models with their cards:\n  {folder}\n" in printed
     (example,) = json.loads((folder / "results.json").read_text())["example"]
     assert example.startswith("Ein Käfer: ")
     card = (folder / "README.md").read_text(encoding="utf-8")

@@ -289,6 +289,15 @@ def test_the_readmes_table_of_variants_has_the_figures_of_the_page() -> None:
         assert (parameters, f"{megabytes} MB") == sizes[name]
 
 
+def test_the_page_of_choices_has_the_figures_of_the_pages_that_it_links() -> None:
+    page = read("docs/choosing.md")
+    links = {target.partition("#")[0] for target in re.findall(r"\]\(([^)]+)\)", page)}
+    linked = "\n".join((ROOT / "docs" / link).read_text(encoding="utf-8") for link in links)
+    figures = re.findall(r"(?<![\w.,])\d+(?:,\d{3})+|(?<![\w.])\d*\.\d+", page)
+    assert len(figures) > 50
+    assert [figure for figure in figures if figure not in linked] == []
+
+
 @pytest.mark.parametrize("folder", ["modeling", "tokenization", "training"])
 def test_names_that_the_papers_page_gives_a_file_are_in_it(folder: str) -> None:
     pairs = re.findall(rf"`({folder}/[\w/]+\.py): (\w+)", read("docs/papers.md"))
