@@ -4,8 +4,7 @@
     python run_glue.py --model_name_or_path eelbert-word-tiny --task_name sst2 rte --data_dir glue --learning_rate 3e-4
     python run_glue.py --model_name_or_path bert-tiny --tokenizer_name train --task_name sst2 --recipe proformer
     python run_glue.py --model_name_or_path ewe-bert-tiny --task_name sst2 --teacher you/bert-sst2 --augment 4
-    python run_glue.py --model_name_or_path ewe-bert-tiny --train_file train.csv --validation_file dev.csv --test_file \
-        test.csv --do_predict
+    python run_glue.py --model_name_or_path ewe-bert-tiny --train_file train.csv --test_file test.csv --do_predict
     python run_glue.py --model_name_or_path checkpoints/hashgram-tiny-sentence --task_name sst2 --noise 0.1
 
 The output folder holds table.md, results.json, and a checkpoint in <task>/seed-<seed> for each run. Repeat the command
@@ -15,6 +14,11 @@ tasks, seeds, and --noise: the scores on misspelt texts.
 If they are not given, the learning rate goes by the width of the encoder, and a small data set gets more than 5 epochs.
 """
 
+from quick_help import exit_with_help
+
+if __name__ == "__main__":
+    exit_with_help("vocabless.training.finetuning.arguments", __doc__)
+
 import logging
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -23,14 +27,13 @@ from pathlib import Path
 
 import datasets
 from accelerate import PartialState
-from transformers import HfArgumentParser
 from transformers.utils import logging as transformers_logging
 
 from vocabless.saving.run_folder import RESULTS, claimed, write_json
 from vocabless.saving.uploads import check_run_upload, upload_run
 from vocabless.training.finetuning.arguments import (
+    FLAGS,
     GlueArguments,
-    GlueTrainingArguments,
     identifying_arguments,
     reported_arguments,
 )
@@ -39,14 +42,15 @@ from vocabless.training.finetuning.glue import find_glue_tasks
 from vocabless.training.finetuning.glue_tasks import load_glue_task
 from vocabless.training.finetuning.initial_models import check_initial_model, initial_width
 from vocabless.training.finetuning.noise import NOISE_SEED, add_noisy_measures, check_noise
-from vocabless.training.finetuning.own_tasks import load_own_task
+from vocabless.training.finetuning.own_tasks import describe_own_task, load_own_task
 from vocabless.training.finetuning.report import NoisyScores, Report, Scores, read_baseline
 from vocabless.training.finetuning.runs import Results, all_versions, check_best_metric, fine_tune, run_folder
 from vocabless.training.finetuning.tasks import Task
 from vocabless.training.finetuning.teaching import check_teaching, describe_rows, describe_teacher
+from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.launched_process import exit_launched_process
 from vocabless.training.one_sentence import one_sentence
-from vocabless.training.recipes import parse_with_recipe
+from vocabless.training.script_parser import ScriptParser
 
 TABLE = "table.md"
 RunResults = dict[str, dict[str, Results]]  # task → seed → results
@@ -54,9 +58,9 @@ RunResults = dict[str, dict[str, Results]]  # task → seed → results
 
 def main(argv: list[str] | None = None) -> None:
     """Runs the script with command-line arguments; a user's mistake ends it with a message of one sentence."""
-    parser = HfArgumentParser((GlueArguments, GlueTrainingArguments), description=__doc__)
+    parser = ScriptParser((GlueArguments, GlueTrainingArguments), FLAGS, __doc__)
     with one_sentence("run_glue.py"):
-        arguments, training = parse_with_recipe(parser, argv)
+        arguments, training = parser.parse(argv)
         if training.output_dir is None:
             training.output_dir = f"runs/glue/{Path(arguments.model_name_or_path).name}"
         run(arguments, training)
@@ -79,6 +83,8 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
         tasks = load_tasks(arguments)
         check_teaching(arguments, training, tasks)
         check_best_metric(training, tasks)
+    if training.process_index == 0 and arguments.task_name is None:
+        print(describe_own_task(tasks[0], arguments), flush=True)
     seeds = range(training.seed, training.seed + arguments.seeds)
     repositories = _check_uploads([(task, seed) for task in tasks for seed in seeds], training)
     is_main, identity = training.process_index == 0, identifying_arguments(arguments, training)
@@ -87,6 +93,8 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
         if is_main:
             report = _make_report(tasks, results, baseline, arguments)
             print(f"\n{report.as_markdown()}")
+            folders = [run_folder(task, seed, training) for task in tasks for seed in seeds]
+            print("Models with their cards:", *folders, sep="\n  ")
             _write_report(report, results, arguments, training)
     state = PartialState()
     state.wait_for_everyone()
@@ -203,13 +211,14 @@ def _make_report(tasks: list[Task], results: RunResults, baseline: Scores | None
     seeds = ", ".join(results[tasks[0].name])
     teachers = {task: next(iter(runs.values())).get("teacher") for task, runs in results.items()}
     titles = {task.name: task.title for task in tasks}
+    start = arguments.model_name_or_path + (" from random weights" if all_runs[0]["from_scratch"] else "")
     return Report(
         scores=scores(lambda run: run["measures"]),
         titles=titles,
         constant_baselines=constants,
         summary=arguments.summary,
         baseline=baseline,
-        heading=f"{arguments.model_name_or_path}, {all_runs[0]['parameters']:,} parameters; seeds: {seeds}",
+        heading=f"{start}, {all_runs[0]['parameters']:,} parameters; seeds: {seeds}",
         footnotes=[note for task in tasks for note in task.footnotes]
         + [note for run in all_runs for note in run["footnotes"]]
         + [run["floor_note"] for run in all_runs if "floor_note" in run]

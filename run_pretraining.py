@@ -10,6 +10,11 @@ The same command again continues a run that was interrupted, and prints the resu
 folder holds weights, code, tokenizer, README.md, run.json (arguments, versions) and results.json.
 """
 
+from quick_help import exit_with_help
+
+if __name__ == "__main__":
+    exit_with_help("vocabless.training.pretraining.arguments", __doc__)
+
 import logging
 from contextlib import nullcontext
 from pathlib import Path
@@ -26,18 +31,16 @@ from vocabless.saving.run_folder import RESULTS, claimed, read_results, write_js
 from vocabless.saving.uploads import check_run_upload, upload_run
 from vocabless.training.launched_process import exit_launched_process
 from vocabless.training.one_sentence import one_sentence
-from vocabless.training.pretraining.arguments import (
-    PretrainingArguments,
-    PretrainingTrainingArguments,
-    identifying_arguments,
-    parse_command_line,
-)
+from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.card import card_facts
+from vocabless.training.pretraining.command_line import identifying_arguments, parse_command_line
 from vocabless.training.pretraining.documents import load_documents
 from vocabless.training.pretraining.models import load_model
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.pretraining.results import collect_results, held_out_table
 from vocabless.training.pretraining.speed import LogTokensPerSecond
+from vocabless.training.pretraining.training_arguments import PretrainingTrainingArguments
+from vocabless.training.texts.corpora import find_files
 from vocabless.training.trainer import ResumableTrainer
 
 
@@ -61,6 +64,8 @@ def pretrain(arguments: PretrainingArguments, objective: Objective, training: Pr
             f"--metric_for_best_model {training.metric_for_best_model} is not measured; "
             f"give one of {', '.join(objective.measures)}."
         )
+    for source in [*(arguments.corpus or []), *(arguments.validation_corpus or [])]:
+        find_files(source)
     is_main = training.process_index == 0
     repositories = check_run_upload(training, folder.name) if training.push_to_hub and is_main else []
     training.push_to_hub = False  # the Trainer would push unfinished runs; `upload_run` pushes finished ones

@@ -48,7 +48,8 @@ def run(arguments: argparse.Namespace) -> str:
     """
     missing = [name for name in REQUIRED if importlib.util.find_spec(name) is None]
     if missing:
-        raise ValueError(f"the verb 'onnx' needs {' and '.join(missing)}; pip install 'vocabless[onnx]'.")
+        packages = " and ".join(missing)
+        raise ValueError(f"the verb 'onnx' needs {packages}; run pip install -e \".[onnx]\" in a clone.")
     folder = check_target(arguments.target)
     model, tokenizer = load_checkpoint(arguments.source)
     model = model.float()

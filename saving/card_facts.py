@@ -31,6 +31,8 @@ class CardFacts:
         from_scratch: fine-tuned: whether the starting weights were random.
         base_model: fine-tuned: Hub id of the starting checkpoint.
         is_pair: fine-tuned: whether an example is a pair of texts.
+        example: fine-tuned: a text of the user's own data, or the two texts of a pair; empty takes that of the head.
+        threshold: fine-tuned: probability above which one of several labels is predicted.
         epochs: fine-tuned: epochs that were run.
         keeps_best: fine-tuned: whether the best checkpoint of the run was kept, not the last.
         batch_size: fine-tuned: examples per step on each device.
@@ -60,6 +62,8 @@ class CardFacts:
     from_scratch: bool = False
     base_model: str | None = None
     is_pair: bool = False
+    example: Sequence[str] = ()
+    threshold: float | None = None
     epochs: float | None = None
     keeps_best: bool = False
     batch_size: int | None = None

@@ -13,12 +13,14 @@ class Head:
         pipeline_tag: the Hub's name of the task. Pre-training has no such name; its hidden states are features.
         widget: the input that the Hub's page offers to try, field → text.
         batched_example: arguments of the tokenizer in the card's example, as code. "" builds them from `widget`.
+        answers: the kind of problem of the configuration → code that prints the answer to the example; "" is any other.
     """
 
     auto_class: str
     pipeline_tag: str
     widget: Mapping[str, str] = field(default_factory=dict)
     batched_example: str = ""
+    answers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def example(self) -> str:
@@ -54,11 +56,21 @@ HEADS = {
         auto_class="AutoModelForSequenceClassification",
         pipeline_tag="text-classification",
         widget={"text": "A film as bright as a summer morning."},
+        answers={
+            "": "print(model.config.id2label[outputs.logits.argmax(-1).item()])",
+            "regression": "print(outputs.logits.item())",
+            "multi_label_classification": "probabilities = outputs.logits[0].sigmoid().tolist()\n"
+            "print([model.config.id2label[label] for label, p in enumerate(probabilities) if p > {threshold}])",
+        },
     ),
     "VocablessForTokenClassification": Head(
         auto_class="AutoModelForTokenClassification",
         pipeline_tag="token-classification",
         widget={"text": "Ada Lovelace lived in London."},
+        answers={
+            "": "labels = outputs.logits[0].argmax(-1).tolist()[1:-1]  # without [CLS] and [SEP]\n"
+            "print([model.config.id2label[label] for label in labels])"
+        },
     ),
     "VocablessForQuestionAnswering": Head(
         auto_class="AutoModelForQuestionAnswering",

@@ -5,6 +5,7 @@ The card is made from the variant's row, the model and the results of its run. T
 """
 # mypy: allow-untyped-calls
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,9 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: Car
     """
     name = str(getattr(model.config, "variant", None) or "")
     variant = VARIANTS.get(name)  # None: the checkpoint has no variant, or one that this version does not know
-    title = " on ".join(filter(None, [facts.start or name or folder.resolve().name, facts.dataset]))
+    title = facts.start or name or folder.resolve().name
+    if facts.dataset:
+        title += f"{' trained from random weights' if facts.from_scratch else ''} on {facts.dataset}"
     template = FAMILY_TEMPLATE.format(family=variant.family) if variant else BASE_TEMPLATE
     environment = Environment(loader=FileSystemLoader(TEMPLATES), trim_blocks=True, keep_trailing_newline=True)
     card = environment.get_template(template).render(
@@ -49,7 +52,7 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: Car
         parameters=model.num_parameters(),
         embedding_parameters=sum(p.numel() for p in model.get_input_embeddings().parameters()),
         megabytes=(folder / SAFE_WEIGHTS_NAME).stat().st_size / 1e6,
-        usage=_usage(model, facts.is_pair),
+        usage=_usage(model, facts),
     )
     (folder / CARD).write_text(card, encoding="utf-8")
 
@@ -74,7 +77,7 @@ def hub_metadata(model: PreTrainedModel, **fields: Any) -> ModelCardData:
 
 
 def _metadata(model: PreTrainedModel, facts: CardFacts, title: str) -> ModelCardData:
-    widget = HEADS[type(model).__name__].widget
+    widget = {"text": facts.example[0]} if facts.example else HEADS[type(model).__name__].widget
     return hub_metadata(
         model,
         license=facts.license,
@@ -88,10 +91,12 @@ def _metadata(model: PreTrainedModel, facts: CardFacts, title: str) -> ModelCard
     )
 
 
-def _usage(model: PreTrainedModel, is_pair: bool) -> str:
-    """Returns Python code that loads the model and calls it on an example."""
+def _usage(model: PreTrainedModel, facts: CardFacts) -> str:
+    """Returns Python code that loads the model, calls it on an example and prints the answer of a classifier."""
     head = HEADS[type(model).__name__]
-    example = PAIR_EXAMPLE if is_pair else head.example
+    own_example = ", ".join(json.dumps(text, ensure_ascii=False) for text in facts.example)
+    example = own_example or (PAIR_EXAMPLE if facts.is_pair else head.example)
+    answer = head.answers.get(model.config.problem_type or "") or head.answers.get("", "")
     call = f'inputs = tokenizer({example}, padding=True, return_tensors="pt")'
     if head.pipeline_tag == "multiple-choice":  # the model takes (questions, choices, tokens, K)
         call += "\ninputs = {name: value[None] for name, value in inputs.items()}"
@@ -103,5 +108,6 @@ def _usage(model: PreTrainedModel, is_pair: bool) -> str:
             f'model = {head.auto_class}.from_pretrained("{REPOSITORY_PLACEHOLDER}", trust_remote_code=True)',
             call,
             "outputs = model(**inputs)",
+            *([answer.format(threshold=0.5 if facts.threshold is None else facts.threshold)] if answer else []),
         ]
     )

@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+from importlib.metadata import metadata
 from pathlib import Path
 
 import pytest
@@ -84,7 +85,7 @@ def test_the_source_distribution_holds_what_the_wheel_and_the_tests_need() -> No
     assert all(files[name].samefile(wheel[name]) for name in wheel)
     assert {*PAGES, "constraints.txt", ".ci/run"} <= {*files, "README.md"}  # hatchling itself adds the README
     tests = {file.relative_to(ROOT).as_posix() for file in (ROOT / "tests").rglob("*.py")}
-    assert tests | {file.name for file in ROOT.glob("run_*.py")} <= set(files)
+    assert tests | {file.name for file in ROOT.glob("*.py")} <= set(files)
     assert not [name for name in files if "__pycache__" in name or name.startswith("runs/")]
 
 
@@ -194,6 +195,16 @@ def test_programs_and_modules_of_commands_exist(page: str) -> None:
         assert [module for module in modules if importlib.util.find_spec(module) is None] == []
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_what_pip_installs_is_this_clone_with_extras_that_it_has(page: str) -> None:
+    """The package is on no index, so `pip install 'vocabless[onnx]'` would find nothing."""
+    extras = set(metadata("vocabless").get_all("Provides-Extra") or [])
+    for words in shell_commands(page):
+        if "install" in words and words[0].rpartition("/")[2] == "pip":
+            (clone,) = [word for word in words if word.startswith(".[")]
+            assert words[words.index(clone) - 1] == "-e" and set(clone[2:-1].split(",")) <= extras
+
+
 @pytest.mark.parametrize(
     ("main", "names"),
     [
@@ -213,7 +224,7 @@ def test_flags_of_commands_exist(main, names: list[str], capsys) -> None:
                 flags |= {word for word in words[words.index(names[0]) :] if word.startswith("--")}
     assert uses
     with pytest.raises(SystemExit):
-        main([*names[1:], "--help"])
+        main([*names[1:], "--help" if names[1:] else "--help-all"])
     assert flags <= set(re.findall(r"--[\w-]+", capsys.readouterr().out))
 
 
@@ -276,6 +287,15 @@ def test_the_readmes_table_of_variants_has_the_figures_of_the_page() -> None:
     assert len(rows) >= 8
     for name, _, parameters, megabytes, _ in rows:
         assert (parameters, f"{megabytes} MB") == sizes[name]
+
+
+def test_the_page_of_choices_has_the_figures_of_the_pages_that_it_links() -> None:
+    page = read("docs/choosing.md")
+    links = {target.partition("#")[0] for target in re.findall(r"\]\(([^)]+)\)", page)}
+    linked = "\n".join((ROOT / "docs" / link).read_text(encoding="utf-8") for link in links)
+    figures = re.findall(r"(?<![\w.,])\d+(?:,\d{3})+|(?<![\w.])\d*\.\d+", page)
+    assert len(figures) > 50
+    assert [figure for figure in figures if figure not in linked] == []
 
 
 @pytest.mark.parametrize("folder", ["modeling", "tokenization", "training"])

@@ -33,6 +33,7 @@ class Limit(NamedTuple):
         return words if self.also is None else f"{words}, or {self.also[0]:g} {self.also[1]}"
 
 
+MIN_VOCABULARY = 6  # of a subword tokenizer: five special tokens and one more
 SHARE = Limit(0, 1)
 COUNT = Limit(1)
 POSITIVE = Limit(0, above=True)

@@ -264,4 +264,4 @@ def test_a_graph_that_differs_from_the_model_is_not_written(checkpoint_of, tmp_p
 
 def test_missing_requirements_are_named(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(verb, "REQUIRED", ("onnx", "of_no_package"))
-    assert "'onnx' needs of_no_package; pip install 'vocabless[onnx]'" in refusal("any", tmp_path / "onnx")
+    assert "'onnx' needs of_no_package; run pip install -e \".[onnx]\"" in refusal("any", tmp_path / "onnx")

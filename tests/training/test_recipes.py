@@ -2,10 +2,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from transformers import HfArgumentParser, TrainingArguments
+from transformers import TrainingArguments
 
-from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
-from vocabless.training.recipes import FOLDER, list_recipes, parse_with_recipe, read_recipe
+from vocabless.training.finetuning.arguments import FLAGS, GlueArguments
+from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
+from vocabless.training.recipes import FOLDER, list_recipes, read_recipe
+from vocabless.training.script_parser import ScriptParser
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -18,7 +20,7 @@ class Data:
 
 
 def parse(*argv):
-    return parse_with_recipe(HfArgumentParser((Data, TrainingArguments)), list(argv))
+    return ScriptParser((Data, TrainingArguments), (Data,)).parse(list(argv))
 
 
 def test_a_recipe_gives_defaults_and_flags_override_it(tmp_path):
@@ -47,8 +49,8 @@ def test_the_recipes_of_the_package_are_read_by_name():
 
 @pytest.mark.parametrize(("name", "rate"), [("proformer", 3e-4), ("elementwise-patents", 2e-5)])
 def test_the_recipes_for_fine_tuning_set_flags_of_its_script(name, rate):
-    parser = HfArgumentParser((GlueArguments, GlueTrainingArguments))
-    _, training = parse_with_recipe(parser, ["--model_name_or_path", "bert-tiny", "--recipe", name])
+    parser = ScriptParser((GlueArguments, GlueTrainingArguments), FLAGS)
+    _, training = parser.parse(["--model_name_or_path", "bert-tiny", "--recipe", name])
     assert training.learning_rate == rate and training.lr_scheduler_type == "linear"
 
 

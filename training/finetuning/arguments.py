@@ -1,20 +1,20 @@
-"""The arguments of `run_glue.py`."""
+"""The arguments of `run_glue.py`.
+
+This file imports neither torch nor the Trainer, so that `--help` is quick.
+"""
 # mypy: allow-untyped-calls
 
-import copy
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any
-
-from transformers import TrainingArguments
-from transformers.trainer_utils import SchedulerType
+from typing import TYPE_CHECKING, Any
 
 from vocabless.saving.public_names import public_arguments
 from vocabless.saving.run_folder import HUB_ARGUMENTS
 from vocabless.training.finetuning.default_hyper_parameters import EPOCHS, MIN_STEPS
-from vocabless.training.limits import COUNT, SHARE, Limit, check_limits
-from vocabless.training.script_arguments import ScriptTrainingArguments
-from vocabless.training.texts.subword import MIN_VOCABULARY
+from vocabless.training.limits import COUNT, MIN_VOCABULARY, SHARE, Limit, check_limits
+from vocabless.training.texts.text_format import TextFormat
+
+if TYPE_CHECKING:
+    from transformers import TrainingArguments
 
 # Output, logging and the selection of runs: they may change between two commands for the same folder.
 NOT_IDENTIFYING = (
@@ -39,8 +39,9 @@ class GlueArguments:
 
     model_name_or_path: str = field(
         metadata={
+            "group": "model",
             "help": "With random weights: a variant (vocabless.list_variants()) or a stock shape such as bert-tiny. "
-            "With trained weights: a folder or Hub id of any checkpoint."
+            "With trained weights: a folder or Hub id of any checkpoint.",
         }
     )
     tokenizer_name: str | None = field(
@@ -56,14 +57,18 @@ class GlueArguments:
     model_revision: str = field(default="main", metadata={"help": "Branch, tag or commit of a model on the Hub."})
     trust_remote_code: bool = field(default=False, metadata={"help": "Whether to run code that a checkpoint contains."})
     task_name: list[str] | None = field(
-        default=None, metadata={"help": "GLUE tasks: cola sst2 mrpc stsb qqp mnli qnli rte wnli, or all."}
+        default=None,
+        metadata={
+            "group": "data: GLUE, your own files, or a data set of the Hub",
+            "help": "GLUE tasks: cola sst2 mrpc stsb qqp mnli qnli rte wnli, or all.",
+        },
     )
     data_dir: str | None = field(
         default=None,
         metadata={"help": "Folder with one subfolder of parquet files per GLUE task. None downloads nyu-mll/glue."},
     )
     train_file: str | None = field(
-        default=None, metadata={"help": "Your own training data: a csv, jsonl, json or parquet file."}
+        default=None, metadata={"help": "Your own training data: a csv, tsv, jsonl, json or parquet file."}
     )
     validation_file: str | None = field(
         default=None, metadata={"help": "File to evaluate on. None holds out a part of the training data."}
@@ -71,10 +76,22 @@ class GlueArguments:
     test_file: str | None = field(
         default=None, metadata={"help": "File that --do_predict predicts; it may have labels."}
     )
+    encoding: str = field(
+        default="utf-8",
+        metadata={"help": "Encoding of your csv, tsv, jsonl, json and txt files, such as latin-1."},
+    )
+    delimiter: str | None = field(
+        default=None,
+        metadata={"help": "Delimiter of your csv and tsv files, such as ';' or tab. None is a comma, in tsv a tab."},
+    )
     dataset_name: str | None = field(default=None, metadata={"help": "Data set on the Hub, instead of --train_file."})
     dataset_config_name: str | None = field(default=None, metadata={"help": "Configuration of --dataset_name."})
     text_column: str | None = field(
-        default=None, metadata={"help": "Column of the text. None looks for text, sentence, tokens or words."}
+        default=None,
+        metadata={
+            "group": "columns and labels of your own data",
+            "help": "Column of the text. None looks for text, sentence, tokens or words.",
+        },
     )
     text_pair_column: str | None = field(default=None, metadata={"help": "Column of the second text of a text pair."})
     label_column: list[str] | None = field(
@@ -111,7 +128,10 @@ class GlueArguments:
     )
     validation_split_percentage: float = field(
         default=10.0,
-        metadata={"help": "Percent of the training rows to hold out if there is no validation data, 0–50."},
+        metadata={
+            "group": "held-out rows, length and number of texts",
+            "help": "Percent of the training rows to hold out if there is no validation data, 0–50.",
+        },
     )
     group_column: str | None = field(
         default=None, metadata={"help": "Hold out rows with the same value in this column together."}
@@ -129,7 +149,11 @@ class GlueArguments:
         default=None, metadata={"help": "Number of test rows, drawn at random. None uses all."}
     )
     seeds: int = field(
-        default=1, metadata={"help": "Number of runs for each task; their seeds are --seed, --seed + 1 and so on."}
+        default=1,
+        metadata={
+            "group": "runs and figures",
+            "help": "Number of runs for each task; their seeds are --seed, --seed + 1 and so on.",
+        },
     )
     summary: str = field(
         default="mean", metadata={"help": "Summary over the seeds: mean or median.", "choices": ["mean", "median"]}
@@ -141,8 +165,9 @@ class GlueArguments:
     teacher: str | None = field(
         default=None,
         metadata={
+            "group": "learning from a larger model",
             "help": "Folder or Hub id of a fine-tuned model for the same labels, whose outputs are learned. {task} in "
-            "it stands for the name of the task."
+            "it stands for the name of the task.",
         },
     )
     teacher_revision: str = field(default="main", metadata={"help": "Branch, tag or commit of a teacher on the Hub."})
@@ -170,24 +195,35 @@ class GlueArguments:
     noise: float = field(
         default=0.0,
         metadata={
+            "group": "runs and figures",
             "help": "Share of the words, 0–1, to misspell in a second evaluation of each run. A finished run is "
-            "evaluated without further training. 0 leaves this evaluation out."
+            "evaluated without further training. 0 leaves this evaluation out.",
         },
     )
     early_stopping_patience: int | None = field(
         default=None,
         metadata={
+            "group": "training",
             "help": "Stop after this number of evaluations without an improvement; 0 never stops early. None is 2, and "
-            "in proportion for more than 5 epochs."
+            "in proportion for more than 5 epochs.",
         },
     )
+
+    @property
+    def text_format(self) -> TextFormat:
+        """The format of the user's text files.
+
+        Raises:
+            ValueError: see `TextFormat`.
+        """
+        return TextFormat(self.encoding, self.delimiter)
 
     def __post_init__(self) -> None:
         check_limits(vars(self), LIMITS)
 
 
 @dataclass
-class GlueTrainingArguments(ScriptTrainingArguments):
+class GlueTrainingFlags:
     """The Trainer's arguments with the values of HashFormers, Table 5, for encoders of base size on the paper's tasks.
 
     The paper does not give the sequence length (128 here), the weight decay (0, the Trainer's default), the patience of
@@ -195,8 +231,14 @@ class GlueTrainingArguments(ScriptTrainingArguments):
     The learning rate of other sizes and the epochs of small data sets are ours: `default_hyper_parameters`.
     """
 
-    output_dir: str | None = field(default=None, metadata={"help": "Output folder. None is runs/glue/<model>."})
-    num_train_epochs: float | None = field(  # type: ignore[assignment]
+    output_dir: str | None = field(
+        default=None,
+        metadata={
+            "group": "training",
+            "help": "Output folder. None is runs/glue/<model>.",
+        },
+    )
+    num_train_epochs: float | None = field(
         default=None,
         metadata={
             "help": f"Maximum number of epochs. None is {EPOCHS}, or as many as make {MIN_STEPS} optimizer steps."
@@ -204,13 +246,11 @@ class GlueTrainingArguments(ScriptTrainingArguments):
     )
     per_device_train_batch_size: int = field(default=32, metadata={"help": "Texts per training step on each device."})
     per_device_eval_batch_size: int = field(default=64, metadata={"help": "Texts per evaluation step on each device."})
-    learning_rate: float | None = field(  # type: ignore[assignment]
+    learning_rate: float | None = field(
         default=None,
         metadata={"help": "Peak learning rate. None is 3e-5 for encoders 768 wide, and more for narrower ones."},
     )
-    lr_scheduler_type: SchedulerType | str = field(
-        default="cosine_with_restarts", metadata={"help": "Learning rate schedule."}
-    )
+    lr_scheduler_type: str = field(default="cosine_with_restarts", metadata={"help": "Learning rate schedule."})
     warmup_steps: float = field(
         default=0.06, metadata={"help": "Warm-up in steps; a value below 1 is a share of all training steps."}
     )
@@ -224,34 +264,17 @@ class GlueTrainingArguments(ScriptTrainingArguments):
         default=True, metadata={"help": "Whether the final weights are those of the best epoch, not of the last."}
     )
 
-    def __post_init__(self) -> None:
-        metric = self.metric_for_best_model
-        super().__post_init__()
-        self.metric_for_best_model = metric  # the Trainer replaces None by the loss; here None is the task's metric
 
-    def for_run(self, folder: Path, seed: int, best_metric: str) -> "GlueTrainingArguments":
-        """Returns a copy of the arguments for one run.
-
-        Args:
-            folder: output folder of the run.
-            seed: seed of the run.
-            best_metric: metric that selects the best epoch, unless `--metric_for_best_model` names another.
-        """
-        training = copy.copy(self)
-        training.output_dir, training.seed = str(folder), seed
-        training.push_to_hub = False  # the Trainer would push unfinished runs, see `upload_run`
-        if training.metric_for_best_model is None:
-            training.metric_for_best_model, training.greater_is_better = best_metric, True
-        return training
-
-
-def identifying_arguments(arguments: GlueArguments, training: TrainingArguments) -> dict[str, Any]:
+def identifying_arguments(arguments: GlueArguments, training: "TrainingArguments") -> dict[str, Any]:
     """Returns the arguments that identify the runs of a folder: runs with other values need another folder."""
     values = asdict(arguments) | training.to_sanitized_dict()
     left_out = NOT_IDENTIFYING if arguments.teacher else (*NOT_IDENTIFYING, *TEACHING)
     return {name: value for name, value in values.items() if name not in left_out}
 
 
-def reported_arguments(arguments: GlueArguments, training: TrainingArguments) -> dict[str, Any]:
+def reported_arguments(arguments: GlueArguments, training: "TrainingArguments") -> dict[str, Any]:
     """Returns the identifying arguments as `results.json` holds them: without the places of files and folders."""
     return public_arguments(identifying_arguments(arguments, training))
+
+
+FLAGS = (GlueArguments, GlueTrainingFlags)  # what `--help` shows

@@ -2,6 +2,7 @@
 # mypy: allow-untyped-calls
 
 import os
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ from vocabless.saving.model_card import CARD
 from vocabless.saving.public_names import public_name
 from vocabless.training.finetuning.glue import GLUE, GlueTask
 from vocabless.training.finetuning.task_files import GLUE_REPOSITORY
+from vocabless.training.finetuning.tasks import Examples
 from vocabless.training.finetuning.teaching import describe_rows, describe_teacher
 
+EXAMPLE_LENGTH = 120  # characters of a card's example, at most
 # Our name of a measure → the Hub's name, where they differ.
 METRIC_IDS = {"pearson": "pearsonr", "spearman": "spearmanr"}
 METRIC_IDS |= {
@@ -42,6 +45,8 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
         datasets=[hub_id] if hub_id else [],
         language="en" if glue_task else None,
         is_pair=bool(glue_task and len(glue_task.texts) > 1) or arguments["text_pair_column"] is not None,
+        example=results.get("example", ()),
+        threshold=arguments.get("threshold"),
         epochs=results["epochs"],
         keeps_best=arguments["load_best_model_at_end"],
         batch_size=arguments["per_device_train_batch_size"],
@@ -53,6 +58,19 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
             for measure in results["floors"]
         ],
     )
+
+
+def card_example(examples: Examples) -> list[str]:
+    """Returns a text, or the two texts of a pair, for the example of a card: the first that is short but not too short.
+
+    >>> card_example(Examples(["Yes.", "The red fox sleeps in the snow."]))
+    ['The red fox sleeps in the snow.']
+    """
+    rows = zip(*[part for part in (examples.texts, examples.pairs) if part], strict=True)
+    written = [[" ".join((text if isinstance(text, str) else " ".join(text)).split()) for text in row] for row in rows]
+    short = [row for row in written if all(20 <= len(text) <= EXAMPLE_LENGTH and "```" not in text for text in row)]
+    chosen = next(iter([*short, *written]))
+    return [textwrap.shorten(text.replace("`", "'"), EXAMPLE_LENGTH, placeholder=" …") for text in chosen]
 
 
 def _table(results: Mapping[str, Any]) -> str:

@@ -6,8 +6,10 @@ size and for the paper's tasks. docs/finetuning.md shows what was measured.
 """
 
 import math
+from typing import TYPE_CHECKING
 
-from transformers import TrainingArguments
+if TYPE_CHECKING:
+    from transformers import TrainingArguments
 
 BASE_WIDTH, BASE_LEARNING_RATE = 768, 3e-5  # HashFormers, Table 5
 NARROWEST = 128  # width; the rate rises no further below it
@@ -28,7 +30,7 @@ def default_learning_rate(width: int) -> float:
     return float(f"{BASE_LEARNING_RATE * (BASE_WIDTH / max(width, NARROWEST)) ** 1.5:.1e}")
 
 
-def default_epochs(rows: int, training: TrainingArguments) -> float:
+def default_epochs(rows: int, training: "TrainingArguments") -> float:
     """Returns the number of epochs: `EPOCHS`, or as many as make `MIN_STEPS` optimizer steps.
 
     Args:

@@ -13,12 +13,13 @@ from transformers.trainer_utils import IntervalStrategy
 from vocabless.saving.model_card import write_card
 from vocabless.saving.run_folder import RESULTS, write_json
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
+from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.card import card_facts
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
 from vocabless.training.finetuning.initial_models import load_initial_model
 from vocabless.training.finetuning.runs import Results, logits_only, run_folder
 from vocabless.training.finetuning.tasks import Examples, Task
+from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.texts.misspellings import misspelt_copy
 from vocabless.training.trainer import ResumableTrainer
 

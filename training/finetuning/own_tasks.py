@@ -12,7 +12,7 @@ from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.base_problem import Problem
 from vocabless.training.finetuning.patents import label_positions
 from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Regression, SingleLabel, Tagging
-from vocabless.training.finetuning.task_files import STRING_TYPES, check_rows, find_columns, read_files, read_hub
+from vocabless.training.finetuning.task_files import SHARD, STRING_TYPES, check_rows, find_columns, read_files, read_hub
 from vocabless.training.finetuning.tasks import (
     LABEL_COLUMNS,
     SAMPLING_SEED,
@@ -24,6 +24,8 @@ from vocabless.training.finetuning.tasks import (
 )
 
 SPLITS = ("train", "validation", "test")
+# Names of files and folders that do not say what the data are.
+GENERAL_NAMES = ("train", "training", "train_subset", "all", "full", "data", "dataset", "csv", "json", "parquet")
 
 
 def load_own_task(arguments: GlueArguments) -> Task:
@@ -59,6 +61,18 @@ def load_own_task(arguments: GlueArguments) -> Task:
     return Task(name, name, problem, examples["train"], validation, test, footnotes, text_columns)
 
 
+def describe_own_task(task: Task, arguments: GlueArguments) -> str:
+    """Returns a sentence that says what was read: rows, columns, the kind of problem and its labels."""
+    names = ", ".join(task.problem.labels[:5]) + (", …" if len(task.problem.labels) > 5 else "")
+    labels = f" with {len(task.problem.labels)} labels ({names})" if task.problem.labels else ""
+    origin = ", inferred from the labels; --task_type changes it" if arguments.task_type is None else ""
+    columns = " and ".join(repr(column) for column in task.text_columns)
+    return (
+        f"Data {task.name}: {len(task.train):,} training rows and {len(task.validation['']):,} validation rows, text "
+        f"in {columns}; {task.problem.name}{labels}{origin}."
+    )
+
+
 def _columns(arguments: GlueArguments) -> Columns:
     if arguments.text_pair_column is not None and arguments.text_column is None:
         raise ValueError("--text_pair_column names the second text; name the first one, too, by --text_column.")
@@ -75,14 +89,24 @@ def _read_tables(arguments: GlueArguments) -> tuple[str, dict[str, Dataset]]:
     if arguments.train_file is not None:
         train = Path(arguments.train_file)
         files = zip(SPLITS, (str(train), arguments.validation_file, arguments.test_file), strict=True)
-        tables = {split: read_files([file]) for split, file in files if file is not None}
-        return (train.absolute().parent.name if train.stem == "train" else train.stem) or "data", tables
+        tables = {split: read_files([file], arguments.text_format) for split, file in files if file is not None}
+        return _name_of(train), tables
     hub_id, config = str(arguments.dataset_name), arguments.dataset_config_name
     tables = read_hub(hub_id, config, "check --dataset_name.")
     if "train" not in tables:
         raise ValueError(f"{hub_id} has no split train; it has {', '.join(tables)}: give files instead.")
     name = "-".join(part for part in (hub_id.rpartition("/")[2], config) if part)
     return name, {split: tables[split] for split in SPLITS if split in tables}
+
+
+def _name_of(file: Path) -> str:
+    """Returns a name for the data in a file: that of the file or, if it says nothing, of the nearest folder that does.
+
+    >>> _name_of(Path("/data/reviews/all/train-00000-of-00002.parquet")), _name_of(Path("/data/beasts.csv"))
+    ('reviews', 'beasts')
+    """
+    names = [SHARD.sub("", file.stem, count=1), *(folder.name for folder in file.absolute().parents)]
+    return next((name for name in names if name and name.lower() not in GENERAL_NAMES), "data")
 
 
 def _find_problem(task_type: str | None, table: Dataset, examples: Examples, columns: Columns) -> type[Problem]:

@@ -23,8 +23,8 @@ from vocabless.saving.model_card import write_card
 from vocabless.saving.run_folder import RESULTS, read_results, versions, write_json
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.checkpoint_tokenizers import longest_sequence
-from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, reported_arguments
-from vocabless.training.finetuning.card import card_facts, describe_start
+from vocabless.training.finetuning.arguments import GlueArguments, reported_arguments
+from vocabless.training.finetuning.card import card_example, card_facts, describe_start
 from vocabless.training.finetuning.default_hyper_parameters import BASE_WIDTH, default_epochs, default_patience
 from vocabless.training.finetuning.distilled_examples import DistilledExamples, DistillingTrainer
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
@@ -33,6 +33,7 @@ from vocabless.training.finetuning.initial_models import is_checkpoint, load_ini
 from vocabless.training.finetuning.predictions import write_predictions
 from vocabless.training.finetuning.tasks import Examples, Task
 from vocabless.training.finetuning.teaching import Teaching, teach
+from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.run_checkpoints import remove_all
 from vocabless.training.trainer import ResumableTrainer, TrainingStopped
 
@@ -217,6 +218,7 @@ def _results(
     from_scratch = not is_checkpoint(arguments.model_name_or_path)
     results: Results = {
         "task": task.name,
+        "example": [] if arguments.task_name else card_example(task.validation[""]),
         "from_scratch": from_scratch,
         "start": describe_start(arguments.model_name_or_path, from_scratch),
         "seed": trainer.args.seed,

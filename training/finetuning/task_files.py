@@ -1,4 +1,4 @@
-"""Reads tables of examples: parquet, jsonl, json and csv files, or data sets on the Hub; checks their columns."""
+"""Reads tables of examples: parquet, jsonl, json, csv and tsv files, or data sets on the Hub; checks their columns."""
 # mypy: allow-untyped-calls
 
 import re
@@ -9,19 +9,24 @@ from typing import Any
 from datasets import ClassLabel, Dataset, load_dataset
 from datasets.exceptions import DatasetGenerationError
 
-from vocabless.training.texts.corpora import READER_OPTIONS
+from vocabless.training.texts.text_format import UTF8, TextFormat
 
-FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv"}
+FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv", ".tsv": "csv"}
 GLUE_REPOSITORY = "nyu-mll/glue"
 STRING_TYPES = ("string", "large_string")
-_SHARD = re.compile(r"-\d+-of-\d+")
+SHARD = re.compile(r"-\d+-of-\d+")
 
 
-def read_files(files: Sequence[str]) -> Dataset:
+def read_files(files: Sequence[str], text_format: TextFormat = UTF8) -> Dataset:
     """Returns the rows of one or more files of the same format.
 
+    Args:
+        files: paths.
+        text_format: encoding and delimiter of csv, tsv, jsonl and json files.
+
     Raises:
-        ValueError: a file does not exist, has an unknown format, is damaged or has no rows.
+        ValueError: a file does not exist, has an unknown format, is damaged, has another encoding or delimiter, or has
+            no rows.
     """
     for file in files:
         if not Path(file).is_file():
@@ -30,10 +35,12 @@ def read_files(files: Sequence[str]) -> Dataset:
             raise ValueError(f"the file {file!r} has an unknown format; convert it to one of {', '.join(FORMATS)}.")
         if not Path(file).stat().st_size:
             raise ValueError(f"the file {file!r} is empty; give a file with rows.")
+        text_format.check(file)
+    suffix = Path(files[0]).suffix
     try:
-        reader = FORMATS[Path(files[0]).suffix]
-        table = load_dataset(reader, data_files=list(files), split="train", **READER_OPTIONS.get(reader, {}))
+        table = load_dataset(FORMATS[suffix], data_files=list(files), split="train", **text_format.options(suffix))
     except (DatasetGenerationError, ValueError) as error:
+        text_format.explain(files, error)
         cause = " ".join(str(error.__cause__ or error).split())
         raise ValueError(f"the file {files[0]!r} cannot be read: {cause}; check that it is complete.") from error
     return check_rows(table, files[0])
@@ -65,7 +72,7 @@ def find_split(folder: Path, split: str) -> tuple[list[str], bool]:
     name begins with the split's name is used instead, for instance `validation_partial.parquet`.
     """
     candidates = sorted(folder.glob(f"{split}*.parquet"))
-    standard = [file for file in candidates if _SHARD.sub("", file.stem, count=1) == split]
+    standard = [file for file in candidates if SHARD.sub("", file.stem, count=1) == split]
     return [str(file) for file in standard or candidates[:1]], bool(standard)
 
 

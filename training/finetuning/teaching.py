@@ -11,9 +11,10 @@ import numpy as np
 from vocabless.saving.public_names import public_name
 from vocabless.training.distillation.augmentation import Corruptor
 from vocabless.training.distillation.task_teacher import Logits, TaskTeacher, TeacherSource, check_teacher, load_teacher
-from vocabless.training.finetuning.arguments import TEACHING, GlueArguments, GlueTrainingArguments
+from vocabless.training.finetuning.arguments import TEACHING, GlueArguments
 from vocabless.training.finetuning.base_problem import IGNORED, Problem
 from vocabless.training.finetuning.tasks import Examples, Task
+from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.finetuning.unlabelled import read_unlabelled
 from vocabless.training.trainer import EXACT_LOSS
 
@@ -73,7 +74,7 @@ def check_teaching(arguments: GlueArguments, training: GlueTrainingArguments, ta
     for task in tasks:
         check_teacher(_source(arguments, task), task.problem)
         if arguments.unlabelled:
-            read_unlabelled(arguments.unlabelled, task)
+            read_unlabelled(arguments.unlabelled, task, arguments.text_format)
 
 
 def teach(task: Task, arguments: GlueArguments, training: GlueTrainingArguments) -> Teaching | None:
@@ -90,7 +91,7 @@ def teach(task: Task, arguments: GlueArguments, training: GlueTrainingArguments)
     )
     lessons, rows = [_label(teacher, task.train, LABELLED)], {LABELLED: len(task.train)}
     if arguments.unlabelled:
-        unlabelled = read_unlabelled(arguments.unlabelled, task)
+        unlabelled = read_unlabelled(arguments.unlabelled, task, arguments.text_format)
         lessons.append(_label(teacher, unlabelled, UNLABELLED))
         rows[UNLABELLED] = len(unlabelled)
     if arguments.augment:

@@ -1,29 +1,21 @@
-"""The command line of `run_pretraining.py`."""
-# mypy: allow-untyped-calls
+"""The arguments of `run_pretraining.py`.
+
+This file imports neither torch nor transformers, so that `--help` is quick.
+"""
 
 import os
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, cast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from transformers import HfArgumentParser
+from vocabless.training.limits import COUNT, MIN_VOCABULARY, SHARE, Limit, check_limits
+from vocabless.training.pretraining.objective_flags import OBJECTIVE_FLAGS
+from vocabless.training.texts.text_format import TextFormat
 
-from vocabless.saving.run_folder import HUB_ARGUMENTS
-from vocabless.stock_shapes import StockShape, find_shape
-from vocabless.training.limits import COUNT, SHARE, Limit, check_limits
-from vocabless.training.pretraining.objective import Objective
-from vocabless.training.pretraining.objectives import DEFAULT_OBJECTIVE, OBJECTIVES, choose_objective
-from vocabless.training.recipes import parse_with_recipe
-from vocabless.training.script_arguments import ScriptTrainingArguments
-from vocabless.training.texts.subword import MIN_VOCABULARY
-from vocabless.variants import Variant
+if TYPE_CHECKING:
+    from vocabless.stock_shapes import StockShape
+    from vocabless.variants import Variant
 
-OBJECTIVE_HELP = "; ".join(f"{objective.name}: {objective.help}" for objective in OBJECTIVES.values())
-# A run with other values of these is still the same run: they say where it writes and how it reports.
-NOT_IDENTIFYING = (
-    *("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "preprocessing_num_workers", "example"),
-    *HUB_ARGUMENTS,
-)
+OBJECTIVE_HELP = "; ".join(f"{objective.name}: {objective.help}" for objective in OBJECTIVE_FLAGS)
 LIMITS = {
     "shuffle_buffer_size": COUNT,
     "max_seq_length": Limit(3),
@@ -41,15 +33,17 @@ class PretrainingArguments:
     variant: str = field(
         default="hashgram-nano",
         metadata={
+            "group": "model",
             "help": "Name of a variant, see vocabless.list_variants(), or of a stock shape such as bert-tiny or "
-            "roberta-base. The weights are fresh."
+            "roberta-base. The weights are fresh.",
         },
     )
     corpus: list[str] | None = field(
         default=None,
         metadata={
-            "help": "Training text: pydocs (embedded, the default); parquet, jsonl, csv or txt files, folders, globs; "
-            "or a Hub data set owner/name[:configuration][@revision]. Give as many as you like.",
+            "group": "text",
+            "help": "Training text: pydocs (embedded, the default); parquet, jsonl, csv, tsv or txt files, folders, "
+            "globs; or a Hub data set owner/name[:configuration][@revision]. Give as many as you like.",
             "action": "extend",
         },
     )
@@ -75,6 +69,13 @@ class PretrainingArguments:
         default=2.0, metadata={"help": "Percent of the documents of --corpus that are held out, 0–50."}
     )
     text_column: str = field(default="text", metadata={"help": "Column of the text, in files with columns."})
+    encoding: str = field(
+        default="utf-8", metadata={"help": "Encoding of csv, tsv, jsonl, json and txt files, such as latin-1."}
+    )
+    delimiter: str | None = field(
+        default=None,
+        metadata={"help": "Delimiter of csv and tsv files, such as ';' or tab. None is a comma, in tsv a tab."},
+    )
     max_seq_length: int = field(
         default=64,
         metadata={"help": "Tokens of a sequence, [CLS] and [SEP] included; at most the variant's own length."},
@@ -85,15 +86,17 @@ class PretrainingArguments:
     objective: str | None = field(
         default=None,
         metadata={
+            "group": "what the model learns",
             "help": f"{OBJECTIVE_HELP}. None is the objective that the variant was published with; "
-            "with --teacher, distill."
+            "with --teacher, distill.",
         },
     )
     subword: str | None = field(
         default=None,
         metadata={
+            "group": "subwords, for variants and objectives that need them",
             "help": "Subword tokenizer for subword variants, for stock shapes, and for mlm over words: a "
-            "tokenizer.json, a folder, a Hub id, or 'train' to train one on the corpus. None is the published one."
+            "tokenizer.json, a folder, a Hub id, or 'train' to train one on the corpus. None is the published one.",
         },
     )
     subword_vocab_size: int = field(
@@ -101,39 +104,66 @@ class PretrainingArguments:
     )
     neighbour_init: bool = field(
         default=True,
-        metadata={"help": "Start with attention to the neighbouring tokens (BERT, RoBERTa, ELECTRA encoders)."},
+        metadata={
+            "group": "model",
+            "help": "Start with attention to the neighbouring tokens (BERT, RoBERTa, ELECTRA encoders).",
+        },
     )
     dropout: float = field(
         default=0.0,
         metadata={"help": "Dropout during pre-training, 0–1; the checkpoint keeps the encoder's own setting."},
     )
     preprocessing_num_workers: int = field(
-        default_factory=lambda: min(8, os.cpu_count() or 1), metadata={"help": "Processes that prepare the corpus."}
+        default_factory=lambda: min(8, os.cpu_count() or 1),
+        metadata={
+            "group": "text",
+            "help": "Processes that prepare the corpus.",
+        },
     )
     example: str = field(
         default="The function returns a new list with the same elements in the reverse order, and the original list is "
         "not changed.",
-        metadata={"help": "Sentence that shows at the end of the run what the model learned."},
+        metadata={
+            "group": "what the model learns",
+            "help": "Sentence that shows at the end of the run what the model learned.",
+        },
     )
 
     def __post_init__(self) -> None:
         check_limits(vars(self), LIMITS)
 
     @property
-    def shape(self) -> Variant | StockShape:
+    def text_format(self) -> TextFormat:
+        """The format of local text files.
+
+        Raises:
+            ValueError: see `TextFormat`.
+        """
+        return TextFormat(self.encoding, self.delimiter)
+
+    @property
+    def shape(self) -> "Variant | StockShape":
         """The row of the variant or of the stock shape.
 
         Raises:
             ValueError: there is none of that name.
         """
+        from vocabless.stock_shapes import find_shape  # imports torch, which `--help` does not need
+
         return find_shape(self.variant)
 
 
 @dataclass
-class PretrainingTrainingArguments(ScriptTrainingArguments):
+class PretrainingTrainingFlags:
     """The Trainer's arguments, with defaults for a tiny encoder and two cores."""
 
-    output_dir: str | None = field(default=None, metadata={"help": "Folder of the run. None is runs/<variant>."})
+    output_dir: str | None = field(
+        default=None,
+        metadata={
+            "group": "training",
+            "help": "Folder of the run. None is runs/<variant>.",
+        },
+    )
     per_device_train_batch_size: int = field(
         default=32, metadata={"help": "Sequences of a training step on each device."}
     )
@@ -153,39 +183,5 @@ class PretrainingTrainingArguments(ScriptTrainingArguments):
     save_steps: float = field(default=500, metadata={"help": "Steps between checkpoints."})
     save_total_limit: int | None = field(default=2, metadata={"help": "Number of checkpoints that are kept."})
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.remove_unused_columns = False  # the examples hold what the collator needs
-        self.include_num_input_tokens_seen = "non_padding"  # on the command line it can be true or false only
 
-
-def parse_command_line(
-    argv: Sequence[str] | None, description: str | None
-) -> tuple[PretrainingArguments, Objective, PretrainingTrainingArguments]:
-    """Returns the arguments of a run, and its objective, built from its own flags.
-
-    Args:
-        argv: the arguments; None is the program's own.
-        description: first part of `--help`.
-
-    Raises:
-        ValueError: an unknown recipe, variant or objective.
-    """
-    types = [PretrainingArguments, *OBJECTIVES.values(), PretrainingTrainingArguments]
-    parser = HfArgumentParser(cast(Any, types), description=description)
-    arguments, *objectives, training = parse_with_recipe(parser, argv)
-    if training.output_dir is None:
-        training.output_dir = f"runs/{arguments.variant}"
-    implied = next((objective.name for objective in objectives if objective.is_implied), None)
-    name = arguments.objective or implied or arguments.shape.objective or DEFAULT_OBJECTIVE
-    return arguments, choose_objective(objectives, name), training
-
-
-def identifying_arguments(
-    arguments: PretrainingArguments, objective: Objective, training: PretrainingTrainingArguments
-) -> dict[str, Any]:
-    """Returns every argument that makes a run this run and no other, by name; flags of other objectives as defaults."""
-    objectives = [*(row() for row in OBJECTIVES.values()), objective]
-    settings = {name: value for part in (arguments, *objectives) for name, value in asdict(cast(Any, part)).items()}
-    settings |= training.to_sanitized_dict() | {"world_size": training.world_size}
-    return {name: value for name, value in settings.items() if name not in NOT_IDENTIFYING}
+FLAGS = (PretrainingArguments, *OBJECTIVE_FLAGS, PretrainingTrainingFlags)  # what `--help` shows

@@ -28,8 +28,8 @@ def load_documents(arguments: PretrainingArguments, seed: int) -> Documents:
     """
 
     def load(sources: list[str], streaming: bool) -> list[Any]:
-        workers = arguments.preprocessing_num_workers
-        return [load_text(source, arguments.text_column, workers, streaming) for source in sources]
+        workers, text_format = arguments.preprocessing_num_workers, arguments.text_format
+        return [load_text(source, arguments.text_column, workers, streaming, text_format) for source in sources]
 
     corpora = load(arguments.corpus or [EMBEDDED], arguments.streaming)
     if arguments.validation_corpus is not None:

@@ -15,8 +15,9 @@ from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 if TYPE_CHECKING:  # these files import the table of objectives
-    from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
+    from vocabless.training.pretraining.arguments import PretrainingArguments
     from vocabless.training.pretraining.documents import Documents
+    from vocabless.training.pretraining.training_arguments import PretrainingTrainingArguments
 
 
 class Examples(NamedTuple):

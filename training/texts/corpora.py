@@ -11,31 +11,36 @@ from datasets import Dataset, IterableDataset, load_dataset
 from datasets.exceptions import DatasetGenerationError, DatasetNotFoundError
 
 from vocabless.training.texts.pydocs import read_pydocs
+from vocabless.training.texts.text_format import UTF8, TextFormat
 
 EMBEDDED = "pydocs"  # the corpus that every installation has
-FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv", ".txt": "text"}
-# In a csv file an empty cell alone is missing: "NA", "None" and "null" are texts, as in a jsonl file.
-READER_OPTIONS: dict[str, dict[str, Any]] = {"csv": {"keep_default_na": False, "na_values": [""]}}
+FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv", ".tsv": "csv", ".txt": "text"}
 HUB_ID = regex.compile(r"(?P<path>[\w.-]+/[\w.-]+)(?::(?P<name>[\w.-]+))?(?:@(?P<revision>[\w./-]+))?")
 
 
 def load_text(
-    source: str, text_column: str = "text", workers: int = 2, streaming: bool = False
+    source: str,
+    text_column: str = "text",
+    workers: int = 2,
+    streaming: bool = False,
+    text_format: TextFormat = UTF8,
 ) -> Dataset | IterableDataset:
     """Returns the documents of a corpus, in one column `text`.
 
     Args:
-        source: `pydocs` for the embedded corpus; a file (parquet, jsonl, json, csv, txt), a folder or a glob; or the
-            train split of a Hub data set, `owner/name[:configuration][@revision]`.
+        source: `pydocs` for the embedded corpus; a file (parquet, jsonl, json, csv, tsv, txt), a folder or a glob; or
+            the train split of a Hub data set, `owner/name[:configuration][@revision]`.
         text_column: column of the text, in files with columns. In a txt file each line is a document.
         workers: processes that read `pydocs`.
         streaming: whether documents are read one by one, when they are needed.
+        text_format: encoding and delimiter of local text files.
 
     Raises:
-        ValueError: the source does not exist, mixes file formats, lacks the column or holds no text.
+        ValueError: the source does not exist, mixes file formats, has another encoding or delimiter, lacks the column
+            or holds no text.
     """
     if source != EMBEDDED:
-        return _only_text(_load(source, streaming), source, text_column)
+        return _only_text(_load(source, streaming, text_format), source, text_column)
     documents = Dataset.from_dict({"text": [text for _, text in read_pydocs(workers)]})
     return documents.to_iterable_dataset(num_shards=max(1, workers)) if streaming else documents
 
@@ -63,19 +68,33 @@ def _check_column(dataset: Dataset | IterableDataset, source: str, text_column: 
         )
 
 
-def _load(source: str, streaming: bool) -> Dataset | IterableDataset:
+def find_files(source: str) -> list[str]:
+    """Returns the local files of a source, sorted; none for `pydocs` and for a data set of the Hub.
+
+    Raises:
+        ValueError: the source does not exist, holds no file that can be read, or mixes file formats.
+    """
     paths = [source] if os.path.exists(source) else sorted(glob.glob(source, recursive=True))
-    hub_id = None if paths else HUB_ID.fullmatch(source)
+    is_hub_id = HUB_ID.fullmatch(source) is not None and Path(source).suffix not in FORMATS
+    return [] if source == EMBEDDED or (is_hub_id and not paths) else _files(source, paths)
+
+
+def _load(source: str, streaming: bool, text_format: TextFormat) -> Dataset | IterableDataset:
+    files = find_files(source)
     options: dict[str, Any]
-    if hub_id:
-        options, remedy = hub_id.groupdict(), "check the id and the network, or give local files"
+    if files:
+        suffix = Path(files[0]).suffix
+        if not any(os.path.getsize(file) for file in files):
+            raise ValueError(f"the corpus {source!r} is empty; give files with text in them.")
+        text_format.check(files[0], may_be_empty=True)
+        options = {"path": FORMATS[suffix], "data_files": files} | text_format.options(suffix)
+        remedy = "check its files"
     else:
-        files = _files(source, paths)
-        reader = FORMATS[Path(files[0]).suffix]
-        options, remedy = {"path": reader, "data_files": files, **READER_OPTIONS.get(reader, {})}, "check its files"
+        options, remedy = HUB_ID.fullmatch(source).groupdict(), "check the id and the network, or give local files"
     try:
         return load_dataset(**options, split="train", streaming=streaming)
     except (DatasetGenerationError, DatasetNotFoundError, ConnectionError, ValueError) as error:
+        text_format.explain(files, error)
         cause = str(error.__cause__ or error).splitlines()[0]
         raise ValueError(f"the corpus {source!r} cannot be read: {cause}; {remedy}.") from error
 

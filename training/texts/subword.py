@@ -9,7 +9,6 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 
 TRAINED_SUBWORD = "subword.json"  # in the folder of a run
 SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-MIN_VOCABULARY = len(SPECIAL_TOKENS) + 1
 
 
 def train_subword(documents: Dataset | IterableDataset, kind: str, vocab_size: int) -> Tokenizer:

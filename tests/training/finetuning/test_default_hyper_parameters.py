@@ -8,13 +8,14 @@ from datasets import Dataset
 
 import run_glue
 from vocabless.encoder_shapes import SIZES
-from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
+from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.default_hyper_parameters import (
     default_epochs,
     default_learning_rate,
     default_patience,
 )
 from vocabless.training.finetuning.initial_models import initial_width
+from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 
 QUICK = ["--max_seq_length", "8", "--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none"]
 

@@ -1,11 +1,14 @@
 """What the card of a fine-tuned checkpoint says: results, data, license and base model of the run."""
 
+import re
+
 import pytest
 from huggingface_hub import ModelCard
 
-from vocabless.saving.model_card import CARD, write_card
-from vocabless.training.finetuning.card import card_facts
+from vocabless.saving.model_card import CARD, card_for_repository, write_card
+from vocabless.training.finetuning.card import card_example, card_facts
 from vocabless.training.finetuning.glue import GLUE
+from vocabless.training.finetuning.tasks import Examples
 
 VERSIONS = {"transformers": "5.23.0", "torch": "2.13.0"}
 
@@ -72,6 +75,53 @@ def test_your_own_data_is_named_as_it_is(save_model) -> None:
     assert "/home/me" not in text and "language" not in data.to_dict() and "datasets" not in data.to_dict()
     (result,) = data.eval_results
     assert (result.metric_type, result.metric_name, result.dataset_name) == ("f1", "entity f1", "beasts")
+
+
+PROBLEMS = {  # kind of problem → its labels, and what the example of the card prints
+    "single_label_classification": (["bird", "fish"], {"bird\n", "fish\n"}),
+    "multi_label_classification": (["bird", "fish"], {"['bird', 'fish']\n"}),
+    "regression": ([""], None),
+}
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_the_example_of_a_card_is_of_your_own_data_and_prints_a_label(problem, save_model, capsys) -> None:
+    labels, answers = PROBLEMS[problem]
+    options = {"problem_type": problem, "num_labels": len(labels), "id2label": dict(enumerate(labels))}
+    model, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForSequenceClassification", **options)
+    example = card_example(Examples(["Hm.", 'It sings "loud"\nin the tree.']))
+    results = results_of("beasts", {"f1": 0.5}, train_file="beasts.csv", threshold=0.01) | {"example": example}
+    write_card(folder, model, 16, card_facts(results))
+    (code,) = re.findall(r"```python\n(.*?)```", card_for_repository(folder / CARD, str(folder)), re.S)
+    assert ModelCard.load(folder / CARD).data.widget == [{"text": 'It sings "loud" in the tree.'}]
+    assert '"It sings \\"loud\\" in the tree."' in code and "summer" not in (folder / CARD).read_text()
+    exec(code, {})
+    printed = capsys.readouterr().out
+    assert printed in answers if answers else -100 < float(printed) < 100
+
+
+def test_the_example_of_a_pair_and_of_words(save_model) -> None:
+    assert card_example(Examples([["Ada", "lived", "in", "London", "."]])) == ["Ada lived in London ."]
+    example = card_example(Examples(["a " * 200, "The heron fishes in the river."], ["b", "A bird is near the water."]))
+    assert example == ["The heron fishes in the river.", "A bird is near the water."]
+    assert len(card_example(Examples(["word ``` " * 100]))[0]) <= 120
+    model, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForSequenceClassification")
+    results = results_of("beasts", {"f1": 0.5}, train_file="b.csv", text_pair_column="b") | {"example": example}
+    write_card(folder, model, 16, card_facts(results))
+    assert 'tokenizer("The heron fishes in the river.", "A bird is near the water.", ' in (folder / CARD).read_text()
+
+
+@pytest.mark.parametrize(("from_scratch", "title"), [(True, " trained from random weights"), (False, "")])
+def test_random_weights_are_never_called_like_a_checkpoint(from_scratch, title, save_model) -> None:
+    model, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForSequenceClassification")
+    results = results_of("beasts", {"f1": 0.5}, train_file="beasts.csv", model_name_or_path="you/ewe-bert-tiny")
+    results |= {"from_scratch": from_scratch, "start": {"license": None, "base_model": None}}
+    write_card(folder, model, 16, card_facts(results))
+    text = (folder / CARD).read_text(encoding="utf-8")
+    assert f"\n# you/ewe-bert-tiny{title} on beasts\n" in text
+    assert f"name: you/ewe-bert-tiny{title} on beasts" in text
+    assert ("A model of the shape `you/ewe-bert-tiny`, trained from random weights on beasts." in text) == from_scratch
+    assert ("The checkpoint `you/ewe-bert-tiny`, fine-tuned on beasts." in text) == (not from_scratch)
 
 
 def test_a_licence_is_handed_down_and_a_base_on_the_hub_is_named(save_model, tmp_path, monkeypatch) -> None:

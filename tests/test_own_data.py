@@ -1,0 +1,53 @@
+"""A newcomer's own csv file, from the command line to the card; a corpus that is not there."""
+
+import csv
+import json
+import random
+
+import pytest
+
+import run_glue
+import run_pretraining
+
+QUICK = ["--num_train_epochs", "1", "--per_device_train_batch_size", "8", "--max_seq_length", "16",
+         "--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none"]  # fmt: skip
+WORDS = "red blue green small large old new dog cat house river stone".split()
+
+
+def test_a_file_with_semicolons_in_latin_1_becomes_a_model_whose_card_quotes_it(tmp_path, capsys):
+    chance = random.Random(0)
+    (tmp_path / "beasts" / "all").mkdir(parents=True)
+    file = tmp_path / "beasts" / "all" / "train.csv"
+    with file.open("w", encoding="latin-1", newline="") as stream:
+        writer = csv.writer(stream, delimiter=";")
+        writer.writerow(["text", "label"])
+        writer.writerows([f"Ein Käfer: {' '.join(chance.choices(WORDS, k=4))}", f"{row % 2}"] for row in range(40))
+    command = ["--model_name_or_path", "hashformer-lsh-proj-tiny", "--train_file", str(file)]
+    output = ["--output_dir", str(tmp_path / "run")]
+    run_glue.main([*command, "--encoding", "latin-1", "--delimiter", ";", *QUICK, *output])
+    printed = capsys.readouterr().out
+    assert (
+        "Data beasts: 36 training rows and 4 validation rows, text in 'text'; single_label_classification with 2 "
+        "labels (0, 1), inferred from the labels; --task_type changes it.\n"
+    ) in printed
+    assert "hashformer-lsh-proj-tiny from random weights, " in (tmp_path / "run" / "table.md").read_text()
+    folder = tmp_path / "run" / "beasts" / "seed-42"
+    assert f"Models with their cards:\n  {folder}\n" in printed
+    (example,) = json.loads((folder / "results.json").read_text())["example"]
+    assert example.startswith("Ein Käfer: ")
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert "# hashformer-lsh-proj-tiny trained from random weights on beasts\n" in card
+    assert f"- text: '{example}'\n" in card and f'tokenizer("{example}", ' in card and "id2label" in card
+    with pytest.raises(SystemExit, match=r"run_glue.py: the file .* is not utf-8"):
+        run_glue.main([*command, *QUICK, *output])
+
+
+def test_a_missing_corpus_is_found_before_the_folder_is_judged(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "mine.txt").touch()  # no folder of a run
+    command = ["--use_cpu", "true", "--output_dir", str(tmp_path / "run")]
+    for flag in ("--corpus", "--validation_corpus"):
+        with pytest.raises(SystemExit, match=r"the corpus .*none\.txt' does not exist"):
+            run_pretraining.main([*command, flag, str(tmp_path / "none.txt")])
+    with pytest.raises(SystemExit, match="holds other files"):
+        run_pretraining.main(command)

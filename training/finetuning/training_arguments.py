@@ -1,0 +1,34 @@
+"""The Trainer's arguments, as `run_glue.py` uses them."""
+# mypy: allow-untyped-calls
+
+import copy
+from dataclasses import dataclass
+from pathlib import Path
+
+from vocabless.training.finetuning.arguments import GlueTrainingFlags
+from vocabless.training.script_arguments import ScriptTrainingArguments
+
+
+@dataclass
+class GlueTrainingArguments(GlueTrainingFlags, ScriptTrainingArguments):  # type: ignore[misc]
+    """The Trainer's arguments with the defaults of `GlueTrainingFlags`."""
+
+    def __post_init__(self) -> None:
+        metric = self.metric_for_best_model
+        super().__post_init__()
+        self.metric_for_best_model = metric  # the Trainer replaces None by the loss; here None is the task's metric
+
+    def for_run(self, folder: Path, seed: int, best_metric: str) -> "GlueTrainingArguments":
+        """Returns a copy of the arguments for one run.
+
+        Args:
+            folder: output folder of the run.
+            seed: seed of the run.
+            best_metric: metric that selects the best epoch, unless `--metric_for_best_model` names another.
+        """
+        training = copy.copy(self)
+        training.output_dir, training.seed = str(folder), seed
+        training.push_to_hub = False  # the Trainer would push unfinished runs, see `upload_run`
+        if training.metric_for_best_model is None:
+            training.metric_for_best_model, training.greater_is_better = best_metric, True
+        return training

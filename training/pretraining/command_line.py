@@ -1,0 +1,50 @@
+"""The command line of `run_pretraining.py`: its arguments, and those that identify a run."""
+# mypy: allow-untyped-calls
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, cast
+
+from vocabless.saving.run_folder import HUB_ARGUMENTS
+from vocabless.training.pretraining.arguments import FLAGS, PretrainingArguments
+from vocabless.training.pretraining.objective import Objective
+from vocabless.training.pretraining.objectives import DEFAULT_OBJECTIVE, OBJECTIVES, choose_objective
+from vocabless.training.pretraining.training_arguments import PretrainingTrainingArguments
+from vocabless.training.script_parser import ScriptParser
+
+# A run with other values of these is still the same run: they say where it writes and how it reports.
+NOT_IDENTIFYING = (
+    *("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "preprocessing_num_workers", "example"),
+    *HUB_ARGUMENTS,
+)
+
+
+def parse_command_line(
+    argv: Sequence[str] | None, description: str | None
+) -> tuple[PretrainingArguments, Objective, PretrainingTrainingArguments]:
+    """Returns the arguments of a run, and its objective, built from its own flags.
+
+    Args:
+        argv: the arguments; None is the program's own.
+        description: first part of `--help`.
+
+    Raises:
+        ValueError: an unknown flag, recipe, variant or objective.
+    """
+    types = [PretrainingArguments, *OBJECTIVES.values(), PretrainingTrainingArguments]
+    arguments, *objectives, training = ScriptParser(types, FLAGS, description).parse(argv)
+    if training.output_dir is None:
+        training.output_dir = f"runs/{arguments.variant}"
+    implied = next((objective.name for objective in objectives if objective.is_implied), None)
+    name = arguments.objective or implied or arguments.shape.objective or DEFAULT_OBJECTIVE
+    return arguments, choose_objective(objectives, name), training
+
+
+def identifying_arguments(
+    arguments: PretrainingArguments, objective: Objective, training: PretrainingTrainingArguments
+) -> dict[str, Any]:
+    """Returns every argument that makes a run this run and no other, by name; flags of other objectives as defaults."""
+    objectives = [*(row() for row in OBJECTIVES.values()), objective]
+    settings = {name: value for part in (arguments, *objectives) for name, value in asdict(cast(Any, part)).items()}
+    settings |= training.to_sanitized_dict() | {"world_size": training.world_size}
+    return {name: value for name, value in settings.items() if name not in NOT_IDENTIFYING}

@@ -1,0 +1,182 @@
+"""The command line of the scripts: dataclasses become flags, recipes become defaults, and `--help` has groups.
+
+A field's metadata may name the `group` of its flag. A field without it is in the group of the field before it, so a new
+field needs no other change. This file imports no torch: `quick_help.py` uses it.
+"""
+# mypy: allow-untyped-calls
+
+import copy
+import dataclasses
+import difflib
+import json
+import sys
+from argparse import SUPPRESS, Action, ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Any
+
+from transformers import HfArgumentParser
+
+from vocabless.training.recipes import list_recipes, read_recipe
+
+FIRST_GROUP = "flags"  # of fields before the first one that names a group
+TRAINER_GROUP = "flags of the transformers Trainer"
+EPILOG = "The other flags are those of the transformers Trainer, such as --seed, --bf16 and --push_to_hub: --help-all."
+METAVARS: dict[Any, str] = {int: "N", float: "X"}  # of a flag's values, by type; other types are a VALUE
+
+
+class ScriptParser(HfArgumentParser):
+    """Makes dataclasses from the command line.
+
+    Args:
+        types: the dataclasses to make.
+        own: the dataclasses, or base classes of them, whose fields `--help` shows; the other flags need `--help-all`.
+        description: first part of the help, printed as it is written.
+    """
+
+    def __init__(self, types: Iterable[Any], own: Iterable[Any], description: str | None = None) -> None:
+        self._titles = _group_titles(own)
+        self._sections: dict[str, Any] = {}
+        self._shows_all = False
+        super().__init__(
+            list(types),
+            usage="%(prog)s --FLAG VALUE --FLAG VALUE …",
+            description=description,
+            epilog=EPILOG,
+            formatter_class=_HelpFormatter,
+        )
+        places = {flag: place for place, flag in enumerate(self._titles)}
+        for section in self._sections.values():  # the Trainer's own order does not count
+            section._group_actions.sort(key=lambda action: places.get(action.dest, 0))
+        self.add_argument("--help-all", nargs=0, action=_HelpAll, help="also show the flags of the Trainer, and exit")
+        self.add_argument(
+            "--recipe",
+            metavar="NAME_OR_PATH",
+            help="YAML file with flags; flags on the command line override them. Give a path, or one of "
+            f"{', '.join(list_recipes())}.",
+        )
+
+    def parse(self, argv: Sequence[str] | None = None) -> tuple[Any, ...]:
+        """Returns the dataclasses, filled from the command line and from the recipe that `--recipe` names.
+
+        A flag on the command line overrides the recipe, and the recipe overrides the defaults.
+
+        Args:
+            argv: arguments without the program's name. None reads `sys.argv`.
+
+        Raises:
+            ValueError: a flag, the recipe or one of its keys is unknown (similar flags are named), or the recipe is not
+                a mapping.
+        """
+        argv = list(sys.argv[1:] if argv is None else argv)
+        recipe = self.parse_known_args(argv)[0].recipe
+        if recipe is not None:
+            self.set_defaults(**self._recipe_defaults(recipe))
+        *parsed, rest = self.parse_args_into_dataclasses(argv, return_remaining_strings=True, look_for_args_file=False)
+        if rest:
+            unknown = [argument.partition("=")[0] for argument in rest if argument.startswith("-")]
+            if not unknown:
+                raise ValueError(f"{rest[0]!r} belongs to no flag; write --FLAG VALUE, or see --help.")
+            raise ValueError(f"unknown flag {', '.join(unknown)}; {self._hint(unknown, '--')}")
+        return tuple(parsed[: len(list(self.dataclass_types))])
+
+    def format_help(self) -> str:
+        """Returns the text of `--help`, or that of `--help-all`."""
+        groups = self._action_groups
+        try:
+            self._action_groups = [group for group in groups if self._shows_all or group.title != TRAINER_GROUP]
+            return super().format_help()
+        finally:
+            self._action_groups = groups
+
+    def print_all_help(self) -> None:
+        """Prints the help with the flags of the Trainer."""
+        self._shows_all = True
+        self.print_help()
+
+    def _parse_dataclass_field(self, parser: ArgumentParser, field: "dataclasses.Field[Any]") -> None:  # type: ignore[override]
+        """Adds the flag of a field to the group of the field."""
+        if not self._sections:  # create all groups in the order of the help
+            titles = dict.fromkeys([*self._titles.values(), TRAINER_GROUP])
+            self._sections = {title: parser.add_argument_group(title) for title in titles}
+        section = self._sections[self._titles.get(field.name, TRAINER_GROUP)]
+        field = copy.copy(field)
+        field.metadata = {name: value for name, value in field.metadata.items() if name != "group"}  # type: ignore[assignment]
+        super()._parse_dataclass_field(section, field)
+        for action in section._group_actions:
+            if action.dest == field.name and action.const is False:  # --no_…, beside the flag itself
+                action.help = SUPPRESS
+
+    def _recipe_defaults(self, name: str) -> dict[str, Any]:
+        """Returns the recipe's values as defaults for the parser."""
+        recipe = read_recipe(name)
+        flags = self._flags()
+        unknown = [flag for flag in recipe if flag not in flags]
+        if unknown:
+            raise ValueError(f"the recipe {name!r} sets unknown flags: {', '.join(unknown)}; {self._hint(unknown)}")
+        return {flag: _as_command_line_value(value) for flag, value in recipe.items()}
+
+    def _flags(self) -> list[str]:
+        return [field.name for type_ in self.dataclass_types for field in dataclasses.fields(type_) if field.init]
+
+    def _hint(self, unknown: Sequence[str], prefix: str = "") -> str:
+        """Returns the remedy for unknown flags: the similar ones, or where to find the list."""
+        words = [flag.lstrip("-").replace("-", "_") for flag in unknown]
+        similar = [match for word in words for match in difflib.get_close_matches(word, self._flags(), 3, 0.6)]
+        if similar:
+            return f"did you mean {' or '.join(prefix + flag for flag in dict.fromkeys(similar))}?"
+        return "see --help and --help-all for the flags."
+
+
+class _HelpAll(Action):
+    """Prints the whole help and ends the program."""
+
+    def __call__(self, parser: ArgumentParser, *_: Any) -> None:
+        assert isinstance(parser, ScriptParser)
+        parser.print_all_help()
+        parser.exit()
+
+
+class _HelpFormatter(RawDescriptionHelpFormatter):
+    """Shows each flag once, with a short sign for its value, and its default if that says more than None or False."""
+
+    def __init__(self, prog: str, **options: Any) -> None:
+        super().__init__(prog, **{"max_help_position": 36, **options})
+
+    def _format_action_invocation(self, action: Action) -> str:
+        values = self._format_args(action, METAVARS.get(action.type, "VALUE"))
+        values = "" if action.const is True and action.default is False else values  # --streaming needs no value
+        return " ".join(filter(None, [", ".join(_spellings(action)), values]))
+
+    def _get_help_string(self, action: Action) -> str:
+        default = action.default.value if isinstance(action.default, Enum) else action.default
+        says_nothing = default is None or default is False or default in ("", [], SUPPRESS)
+        return (action.help or "") + ("" if says_nothing else f" (default: {default})".replace("%", "%%"))
+
+
+def _spellings(action: Action) -> list[str]:
+    """Returns the names of a flag without its second spelling: `--max_steps` is `--max-steps`, too."""
+    names = action.option_strings
+    return [name for name in names if "-" not in name[2:] or f"--{name[2:].replace('-', '_')}" not in names]
+
+
+def _group_titles(own: Iterable[Any]) -> dict[str, str]:
+    """Returns field → title of its group, in the order of the fields. A later field of the same name is the same."""
+    titles: dict[str, str] = {}
+    for type_ in own:
+        title = FIRST_GROUP
+        for field in dataclasses.fields(type_):
+            title = field.metadata.get("group", title)
+            if field.init:
+                titles.setdefault(field.name, title)
+    return titles
+
+
+def _as_command_line_value(value: Any) -> Any:
+    """Returns a value as on the command line: argparse converts and checks only defaults that are strings.
+
+    YAML reads `3e-5` as a string; argparse makes a float of it.
+    """
+    if isinstance(value, dict):
+        return json.dumps(value)
+    return value if value is None or isinstance(value, list) else str(value)

@@ -1,0 +1,122 @@
+"""How the text files of a user are written: their encoding, and the delimiter of csv and tsv files."""
+
+import codecs
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+TEXT_FILES = (*DELIMITERS, ".txt", ".jsonl", ".json")
+OTHER_DELIMITERS = (";", "\t", "|", ",")
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+BYTES = 1 << 16  # that are read of a file to check it
+
+
+@dataclass(frozen=True)
+class TextFormat:
+    r"""The format of csv, tsv, txt, jsonl and json files; other files are not read with it.
+
+    Attributes:
+        encoding: a name that Python knows.
+        delimiter: of csv and tsv files, one character; `\t` or `tab` is a tab. None is a comma in csv, a tab in tsv.
+
+    Raises:
+        ValueError: the encoding is unknown, or the delimiter is not one character.
+    """
+
+    encoding: str = "utf-8"
+    delimiter: str | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            "".encode(self.encoding)
+        except LookupError as error:
+            raise ValueError(
+                f"--encoding {self.encoding!r} is unknown; give utf-8, latin-1, cp1252 or another one that Python has."
+            ) from error
+        if self.delimiter in ("tab", r"\t"):
+            object.__setattr__(self, "delimiter", "\t")
+        if self.delimiter is not None and len(self.delimiter) != 1:
+            raise ValueError(f"--delimiter {self.delimiter!r} is not one character; give one, for instance ';' or tab.")
+
+    def options(self, suffix: str) -> dict[str, Any]:
+        """Returns the arguments of `load_dataset` for files with a suffix.
+
+        In a csv file an empty cell alone is missing: "NA", "None" and "null" are texts, as in a jsonl file.
+        """
+        options: dict[str, Any] = {"keep_default_na": False, "na_values": [""]} if suffix in DELIMITERS else {}
+        if suffix in TEXT_FILES and self.encoding != "utf-8":
+            options["encoding"] = self.encoding
+        if suffix in DELIMITERS and self._delimiter(suffix) != ",":
+            options["sep"] = self._delimiter(suffix)
+        return options
+
+    def check(self, file: str, may_be_empty: bool = False) -> None:
+        """Looks at the start of a text file.
+
+        Raises:
+            ValueError: the file has another encoding, its header has another delimiter, or it is empty.
+        """
+        suffix = Path(file).suffix
+        if suffix not in TEXT_FILES:
+            return
+        with open(file, "rb") as stream:
+            content = stream.read(BYTES)
+        self._check_encoding(file, [content])
+        text = codecs.getincrementaldecoder(self.encoding)().decode(content)
+        lines = [line for line in text.splitlines() if line.strip("\ufeff \t")]
+        if suffix in DELIMITERS and lines:
+            self._check_delimiter(file, lines[0])
+        is_header_only = suffix in DELIMITERS and len(lines) == 1 and len(content) < BYTES
+        if not may_be_empty and (not lines or is_header_only):
+            state = ", with a header and no rows" if lines else ""
+            raise ValueError(f"the file {file!r} is empty{state}; give a file with rows.")
+
+    def explain(self, files: Iterable[str], error: BaseException) -> None:
+        """Raises a clear error if the text files cannot be decoded; else does nothing.
+
+        Args:
+            files: the files that were read.
+            error: what reading them raised.
+
+        Raises:
+            ValueError: a file has another encoding.
+        """
+        if not isinstance(error.__cause__ or error, UnicodeError):
+            return
+        for file in files:
+            if Path(file).suffix in TEXT_FILES:
+                with open(file, "rb") as stream:
+                    self._check_encoding(file, iter(lambda stream=stream: stream.read(BYTES), b""))  # type: ignore[misc]
+
+    def _delimiter(self, suffix: str) -> str:
+        return self.delimiter or DELIMITERS[suffix]
+
+    def _check_encoding(self, file: str, parts: Iterable[bytes]) -> None:
+        decoder, line, start = codecs.getincrementaldecoder(self.encoding)(), 1, b""
+        for part in parts:
+            start = start or part[:2]
+            try:
+                line += decoder.decode(part).count("\n")
+            except UnicodeError as error:
+                if isinstance(error, UnicodeDecodeError):
+                    line += error.object[: error.start].count(b"\n")
+                likely = "latin-1 or cp1252" if self.encoding == "utf-8" else "utf-8"
+                raise ValueError(
+                    f"the file {file!r} is not {self.encoding} (see its line {line}); give its encoding, perhaps "
+                    f"--encoding {'utf-16' if start in UTF16_MARKS else likely}, or convert it to UTF-8."
+                ) from error
+
+    def _check_delimiter(self, file: str, header: str) -> None:
+        delimiter = self._delimiter(Path(file).suffix)
+        others = [other for other in OTHER_DELIMITERS if other != delimiter and other in header]
+        if delimiter not in header and others:
+            most = max(others, key=header.count)
+            name = "tab" if most == "\t" else f"'{most}'"
+            raise ValueError(
+                f"the header of {file!r} has no {delimiter!r} but {name} between its columns; give --delimiter {name}."
+            )
+
+
+UTF8 = TextFormat()
