@@ -95,7 +95,7 @@ class GlueArguments:
     cpc_positions: bool = field(
         default=False,
         metadata={
-            "help": "Labels are lists of CPC codes: rename the first code to First-X and the others to Later-X "
+            "help": "Labels are lists of CPC codes: rename the first code to First-X and each later one to Later-X "
             "(Elementwise, 4.1)."
         },
     )
