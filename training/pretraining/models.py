@@ -40,6 +40,8 @@ def load_model(
             f"--max_seq_length {arguments.max_seq_length} is more than the {shape.max_length} tokens of {shape.name}; "
             f"give at most {shape.max_length}."
         )
+    if shape.subwords is None:
+        raise ValueError(f"{shape.name} reads characters and cannot be pre-trained by this script; give another one.")
     subword = arguments.subword
     if subword == "train":
         subword = _trained_subword(arguments, shape.subwords, corpora, folder)
@@ -81,7 +83,7 @@ def _load_variant(
 def _load_stock_shape(
     shape: StockShape, objective: Objective, subword: str | None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    tokenizer = load_shape_tokenizer(shape.name, subword or SUBWORD_TOKENIZERS[shape.subwords])
+    tokenizer = load_shape_tokenizer(shape.name, subword or SUBWORD_TOKENIZERS[str(shape.subwords)])
     config = load_shape_config(
         shape.name, len(tokenizer), pad_token_id=tokenizer.pad_token_id, **objective.stock_config_options()
     )
