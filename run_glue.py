@@ -47,6 +47,7 @@ from vocabless.training.launched_process import exit_launched_process
 from vocabless.training.recipes import parse_with_recipe
 
 TABLE = "table.md"
+OWN_DATA = {"train_file": "task_name", "dataset_name": "task_name"}  # a flag → the recipe's flag that it replaces
 RunResults = dict[str, dict[str, Results]]  # task → seed → results
 
 
@@ -54,7 +55,7 @@ def main(argv: list[str] | None = None) -> None:
     """Runs the script with command-line arguments; a user's mistake ends it with a message of one sentence."""
     parser = HfArgumentParser((GlueArguments, GlueTrainingArguments), description=__doc__)
     try:
-        arguments, training = parse_with_recipe(parser, argv)
+        arguments, training = parse_with_recipe(parser, argv, OWN_DATA)
         if training.output_dir is None:
             training.output_dir = f"runs/glue/{Path(arguments.model_name_or_path).name}"
         run(arguments, training)
@@ -74,6 +75,7 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     check_noise(arguments.noise)
     baseline = None if arguments.baseline_run is None else read_baseline(arguments.baseline_run)
     check_initial_model(arguments)
+    arguments.eval_steps_of("")  # refuses what is not JSON before any work
     _choose_learning_rate(arguments, training)
     with training.main_process_first(desc="reading the data"):
         tasks = load_tasks(arguments)

@@ -5,7 +5,8 @@ import difflib
 import json
 import os
 import sys
-from collections.abc import Sequence
+from argparse import ArgumentParser
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ def list_recipes() -> list[str]:
     return sorted(file.stem for file in FOLDER.glob("*.yaml"))
 
 
-def parse_with_recipe(parser: HfArgumentParser, argv: Sequence[str] | None = None) -> tuple[Any, ...]:
+def parse_with_recipe(
+    parser: HfArgumentParser, argv: Sequence[str] | None = None, replaces: Mapping[str, str] | None = None
+) -> tuple[Any, ...]:
     """Returns the parser's dataclasses, filled from the command line and from the recipe that `--recipe` names.
 
     A flag on the command line overrides the recipe, and the recipe overrides the defaults.
@@ -28,6 +31,8 @@ def parse_with_recipe(parser: HfArgumentParser, argv: Sequence[str] | None = Non
     Args:
         parser: parser of one or more dataclasses; `--recipe` is added to it.
         argv: arguments without the program's name. None reads `sys.argv`.
+        replaces: flag of the command line → flag of the recipe that it takes the place of, for instance
+            `train_file` → `task_name`.
 
     Raises:
         ValueError: the recipe is unknown, is not a mapping, or has a key that is not a flag (similar flags are named).
@@ -39,9 +44,16 @@ def parse_with_recipe(parser: HfArgumentParser, argv: Sequence[str] | None = Non
         help="YAML file with flags; flags on the command line override them. Give a path, or one of "
         f"{', '.join(list_recipes())}.",
     )
-    recipe = parser.parse_known_args(argv)[0].recipe
+    recipe = _name_of_recipe(argv)
     if recipe is not None:
-        parser.set_defaults(**_defaults(parser, recipe))
+        defaults = _defaults(parser, recipe)
+        for action in parser._actions:
+            action.required = action.required and action.dest not in defaults
+        given = _given(parser, argv)
+        replaced = {recipe_flag for flag, recipe_flag in (replaces or {}).items() if flag in given}
+        # argparse would append a list on the command line to the recipe's.
+        replaced |= {flag for flag in given if isinstance(defaults.get(flag), list)}
+        parser.set_defaults(**{flag: value for flag, value in defaults.items() if flag not in replaced})
     parsed = parser.parse_args_into_dataclasses(argv, look_for_args_file=False)
     return tuple(parsed[: len(list(parser.dataclass_types))])
 
@@ -73,6 +85,20 @@ def read_recipe(name_or_path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ValueError(f"the recipe {name!r} is not a mapping; write one 'flag: value' per line.")
     return {str(flag): value for flag, value in content.items()}
+
+
+def _name_of_recipe(argv: Sequence[str]) -> str | None:
+    """Returns the value of `--recipe`, without a look at the other flags, which the recipe may give."""
+    parser = ArgumentParser(add_help=False)
+    parser.add_argument("--recipe")
+    name: str | None = parser.parse_known_args(argv)[0].recipe
+    return name
+
+
+def _given(parser: HfArgumentParser, argv: Sequence[str]) -> set[str]:
+    """Returns the flags that have another value than their default on the command line."""
+    values = vars(parser.parse_known_args(argv)[0])
+    return {flag for flag, value in values.items() if value != parser.get_default(flag)}
 
 
 def _defaults(parser: HfArgumentParser, name: str) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 # mypy: allow-untyped-calls
 
 import copy
+import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from transformers import TrainingArguments
-from transformers.trainer_utils import SchedulerType
+from transformers.trainer_utils import IntervalStrategy, SaveStrategy, SchedulerType
 
 from vocabless.saving.public_names import public_arguments
 from vocabless.saving.run_folder import HUB_ARGUMENTS
@@ -171,15 +172,41 @@ class GlueArguments:
             "in proportion for more than 5 epochs."
         },
     )
+    task_eval_steps: str | None = field(
+        default=None,
+        metadata={
+            "help": 'JSON of task → steps between two evaluations, such as {"rte": 48}. The others are evaluated as '
+            "--eval_strategy says."
+        },
+    )
+
+    def eval_steps_of(self, task_name: str) -> int | None:
+        """Returns the steps between two evaluations of a task; None if `task_eval_steps` does not name it.
+
+        Raises:
+            ValueError: `task_eval_steps` is not a JSON object of whole numbers above 0.
+        """
+        try:
+            steps = json.loads(self.task_eval_steps or "{}")
+            is_legal = all(isinstance(number, int) and number > 0 for number in steps.values())
+        except (ValueError, AttributeError):
+            is_legal = False
+        if not is_legal:
+            raise ValueError(
+                f"--task_eval_steps is {self.task_eval_steps!r}; give JSON of task → steps above 0, such as "
+                '{"rte": 48}.'
+            )
+        number: int | None = steps.get(task_name)
+        return number
 
 
 @dataclass
 class GlueTrainingArguments(ScriptTrainingArguments):
-    """The Trainer's arguments with the values of HashFormers, Table 5, for encoders of base size on the paper's tasks.
+    """The Trainer's arguments, with the defaults of this project for encoders of every size.
 
-    The paper does not give the sequence length (128 here), the weight decay (0, the Trainer's default), the patience of
-    early stopping (2 epochs here) or the metric that selects the best epoch (the one that its GLUE average uses, here).
-    The learning rate of other sizes and the epochs of small data sets are ours: `default_hyper_parameters`.
+    Epochs, batch size, peak learning rate at base size, warm-up and weight decay are those of HashFormers, Table 5. The
+    cosine has one cycle, so it does not restart. The other defaults are ours, see `default_hyper_parameters`. The
+    recipe `hashformer-glue` has the whole table.
     """
 
     output_dir: str | None = field(default=None, metadata={"help": "Output folder. None is runs/glue/<model>."})
@@ -196,7 +223,11 @@ class GlueTrainingArguments(ScriptTrainingArguments):
         metadata={"help": "Peak learning rate. None is 3e-5 for encoders 768 wide, and more for narrower ones."},
     )
     lr_scheduler_type: SchedulerType | str = field(
-        default="cosine_with_restarts", metadata={"help": "Learning rate schedule."}
+        default="cosine_with_restarts",
+        metadata={
+            "help": "Learning rate schedule. cosine_with_restarts has one cycle, so it does not restart, unless "
+            '--lr_scheduler_kwargs gives more: {"num_cycles": 5}.'
+        },
     )
     warmup_steps: float = field(
         default=0.06, metadata={"help": "Warm-up in steps; a value below 1 is a share of all training steps."}
@@ -216,19 +247,25 @@ class GlueTrainingArguments(ScriptTrainingArguments):
         super().__post_init__()
         self.metric_for_best_model = metric  # the Trainer replaces None by the loss; here None is the task's metric
 
-    def for_run(self, folder: Path, seed: int, best_metric: str) -> "GlueTrainingArguments":
+    def for_run(
+        self, folder: Path, seed: int, best_metric: str, eval_steps: int | None = None
+    ) -> "GlueTrainingArguments":
         """Returns a copy of the arguments for one run.
 
         Args:
             folder: output folder of the run.
             seed: seed of the run.
             best_metric: metric that selects the best epoch, unless `--metric_for_best_model` names another.
+            eval_steps: steps between two evaluations; None evaluates as the arguments say.
         """
         training = copy.copy(self)
         training.output_dir, training.seed = str(folder), seed
         training.push_to_hub = False  # the Trainer would push unfinished runs, see `upload_run`
         if training.metric_for_best_model is None:
             training.metric_for_best_model, training.greater_is_better = best_metric, True
+        if eval_steps is not None:
+            training.eval_strategy, training.save_strategy = IntervalStrategy.STEPS, SaveStrategy.STEPS
+            training.eval_steps = training.save_steps = eval_steps
         return training
 
 

@@ -54,7 +54,8 @@ def fine_tune(task: Task, seed: int, arguments: GlueArguments, training: GlueTra
     """
     folder = run_folder(task, seed, training)
     if not (folder / RESULTS).is_file():
-        _run(task, folder, arguments, training.for_run(folder, seed, task.problem.best_metric))
+        eval_steps = arguments.eval_steps_of(task.name)
+        _run(task, folder, arguments, training.for_run(folder, seed, task.problem.best_metric, eval_steps))
     if training.process_index == 0:
         for checkpoint in folder.glob("checkpoint-*"):
             shutil.rmtree(checkpoint)
