@@ -35,7 +35,8 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: Car
     """
     name = str(getattr(model.config, "variant", None) or "")
     variant = VARIANTS.get(name)  # None: the checkpoint has no variant, or one that this version does not know
-    title = " on ".join(filter(None, [facts.start or name or folder.resolve().name, facts.dataset]))
+    trained_on = facts.dataset or (facts.corpus if facts.start else None)
+    title = " on ".join(filter(None, [facts.start or name or folder.resolve().name, trained_on]))
     template = FAMILY_TEMPLATE.format(family=variant.family) if variant else BASE_TEMPLATE
     environment = Environment(loader=FileSystemLoader(TEMPLATES), trim_blocks=True, keep_trailing_newline=True)
     card = environment.get_template(template).render(

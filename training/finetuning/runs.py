@@ -23,10 +23,11 @@ from transformers import (
 from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.saving.model_card import write_card
 from vocabless.saving.run_folder import RESULTS, versions, write_json
+from vocabless.saving.starting_checkpoints import describe_start
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.checkpoint_tokenizers import longest_sequence
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, reported_arguments
-from vocabless.training.finetuning.card import card_facts, describe_start
+from vocabless.training.finetuning.card import card_facts
 from vocabless.training.finetuning.default_hyper_parameters import BASE_WIDTH, default_epochs, default_patience
 from vocabless.training.finetuning.distilled_examples import DistilledExamples, DistillingTrainer
 from vocabless.training.finetuning.encoded_examples import EncodedExamples

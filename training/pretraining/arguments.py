@@ -4,19 +4,23 @@
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, cast
 
 from transformers import HfArgumentParser
 
+from vocabless.saving.public_names import public_name
 from vocabless.saving.run_folder import HUB_ARGUMENTS
 from vocabless.stock_shapes import StockShape, find_shape
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.pretraining.objectives import DEFAULT_OBJECTIVE, OBJECTIVES, choose_objective
+from vocabless.training.pretraining.starting_weights import objective_of_checkpoint
 from vocabless.training.recipes import parse_with_recipe
 from vocabless.training.script_arguments import ScriptTrainingArguments
 from vocabless.variants import Variant
 
 OBJECTIVE_HELP = "; ".join(f"{objective.name}: {objective.help}" for objective in OBJECTIVES.values())
+DEFAULT_VARIANT = "hashgram-nano"
 # A run with other values of these is still the same run: they say where it writes and how it reports.
 NOT_IDENTIFYING = (
     *("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "preprocessing_num_workers"),
@@ -28,11 +32,18 @@ NOT_IDENTIFYING = (
 class PretrainingArguments:
     """The model, the text and the objective."""
 
-    variant: str = field(
-        default="hashgram-nano",
+    variant: str | None = field(
+        default=None,
         metadata={
             "help": "Name of a variant, see vocabless.list_variants(), or of a stock shape such as bert-tiny or "
-            "roberta-base. The weights are fresh."
+            f"roberta-base. The weights are fresh. None is {DEFAULT_VARIANT}, without --model_name_or_path."
+        },
+    )
+    model_name_or_path: str | None = field(
+        default=None,
+        metadata={
+            "help": "Begin from the weights of a checkpoint, in place of --variant: a folder or Hub id, of this family "
+            "or stock. The optimizer starts anew."
         },
     )
     corpus: list[str] | None = field(
@@ -75,8 +86,8 @@ class PretrainingArguments:
     objective: str | None = field(
         default=None,
         metadata={
-            "help": f"{OBJECTIVE_HELP}. None is the objective that the variant was published with; "
-            "with --teacher, distill."
+            "help": f"{OBJECTIVE_HELP}. None is the objective that the variant was published with, and mlm for a stock "
+            "model; with --teacher, distill."
         },
     )
     subword: str | None = field(
@@ -91,7 +102,7 @@ class PretrainingArguments:
     )
     neighbour_init: bool = field(
         default=True,
-        metadata={"help": "Start with attention to the neighbouring tokens (BERT, RoBERTa, ELECTRA encoders)."},
+        metadata={"help": "Start fresh BERT, RoBERTa and ELECTRA encoders with attention to the neighbouring tokens."},
     )
     dropout: float = field(
         default=0.0,
@@ -113,7 +124,7 @@ class PretrainingArguments:
         Raises:
             ValueError: there is none of that name.
         """
-        return find_shape(self.variant)
+        return find_shape(str(self.variant))
 
 
 @dataclass
@@ -156,16 +167,25 @@ def parse_command_line(
         description: first part of `--help`.
 
     Raises:
-        ValueError: an unknown recipe, variant or objective.
+        ValueError: an unknown recipe, variant or objective; both a variant and a checkpoint to begin from.
     """
     types = [PretrainingArguments, *OBJECTIVES.values(), PretrainingTrainingArguments]
     parser = HfArgumentParser(cast(Any, types), description=description)
-    arguments, *objectives, training = parse_with_recipe(parser, argv)
+    arguments, *objectives, training = parse_with_recipe(parser, argv, {"model_name_or_path": "variant"})
+    start = arguments.model_name_or_path
+    if start is None:
+        arguments.variant = arguments.variant or DEFAULT_VARIANT
+    elif arguments.variant is not None:
+        raise ValueError(
+            f"--variant {arguments.variant} has fresh weights and --model_name_or_path {start} trained ones; "
+            "give one of them."
+        )
     if training.output_dir is None:
-        training.output_dir = f"runs/{arguments.variant}"
-    implied = next((objective.name for objective in objectives if objective.is_implied), None)
-    name = arguments.objective or implied or arguments.shape.objective or DEFAULT_OBJECTIVE
-    return arguments, choose_objective(objectives, name), training
+        training.output_dir = f"runs/{arguments.variant if start is None else f'{Path(start).name}-continued'}"
+    name = arguments.objective or next((objective.name for objective in objectives if objective.is_implied), None)
+    if name is None:
+        name = objective_of_checkpoint(start) if start is not None else arguments.shape.objective
+    return arguments, choose_objective(objectives, name or DEFAULT_OBJECTIVE), training
 
 
 def identifying_arguments(
@@ -175,4 +195,6 @@ def identifying_arguments(
     objectives = [*(row() for row in OBJECTIVES.values()), objective]
     settings = {name: value for part in (arguments, *objectives) for name, value in asdict(cast(Any, part)).items()}
     settings |= training.to_sanitized_dict() | {"world_size": training.world_size}
+    if arguments.model_name_or_path is not None:
+        settings["model_name_or_path"] = public_name(arguments.model_name_or_path)
     return {name: value for name, value in settings.items() if name not in NOT_IDENTIFYING}
