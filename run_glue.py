@@ -53,6 +53,7 @@ from vocabless.training.one_sentence import one_sentence
 from vocabless.training.script_parser import ScriptParser
 
 TABLE = "table.md"
+OWN_DATA = {"train_file": "task_name", "dataset_name": "task_name"}  # a flag → the recipe's flag that it replaces
 RunResults = dict[str, dict[str, Results]]  # task → seed → results
 
 
@@ -60,7 +61,7 @@ def main(argv: list[str] | None = None) -> None:
     """Runs the script with command-line arguments; a user's mistake ends it with a message of one sentence."""
     parser = ScriptParser((GlueArguments, GlueTrainingArguments), FLAGS, __doc__)
     with one_sentence("run_glue.py"):
-        arguments, training = parser.parse(argv)
+        arguments, training = parser.parse(argv, OWN_DATA)
         if training.output_dir is None:
             training.output_dir = f"runs/glue/{Path(arguments.model_name_or_path).name}"
         run(arguments, training)
@@ -78,6 +79,7 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     check_noise(arguments.noise)
     baseline = None if arguments.baseline_run is None else read_baseline(arguments.baseline_run)
     check_initial_model(arguments)
+    arguments.eval_steps_of("")  # refuses what is not JSON before any work
     _choose_learning_rate(arguments, training)
     with training.main_process_first(desc="reading the data"):
         tasks = load_tasks(arguments)

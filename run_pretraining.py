@@ -1,9 +1,10 @@
-"""Pre-trains a variant from fresh weights, and writes a checkpoint folder that loads anywhere.
+"""Pre-trains a variant from fresh weights, or a checkpoint further, and writes a checkpoint folder that loads anywhere.
 
     python run_pretraining.py                                  # embedded corpus and teacher, about three minutes
     python run_pretraining.py --variant hashgram-tiny --recipe distill --teacher ID_OR_FOLDER --corpus "texts/*.parquet"
     python run_pretraining.py --variant eelbert-word-tiny --corpus "texts/*.parquet" --output_dir runs/words
     python run_pretraining.py --variant eelbert-tiny --subword train --corpus texts/ --max_steps 5000 --bf16
+    python run_pretraining.py --model_name_or_path runs/words --corpus "domain/*.txt"   # trains a checkpoint further
     accelerate launch run_pretraining.py --variant hashformer-md5-pool-base --max_seq_length 512 …
 
 The same command again continues a run that was interrupted, and prints the results of a finished one. At the end the
@@ -28,6 +29,7 @@ from vocabless.saving.checkpoint import loads_without_package
 from vocabless.saving.model_card import write_card
 from vocabless.saving.public_names import public_arguments
 from vocabless.saving.run_folder import RESULTS, claimed, read_results, write_json
+from vocabless.saving.starting_checkpoints import describe_start
 from vocabless.saving.uploads import check_run_upload, upload_run
 from vocabless.training.launched_process import exit_launched_process
 from vocabless.training.one_sentence import one_sentence
@@ -93,7 +95,7 @@ def _train(
         model, tokenizer = load_model(arguments, objective, documents.train, folder)
         examples = objective.build_examples(arguments, training, documents, tokenizer)
 
-    learner = objective.learner(model, examples)
+    learner = objective.learner(model, examples, arguments.model_name_or_path)
     trainer = ResumableTrainer(
         model=learner,
         args=training,
@@ -111,6 +113,8 @@ def _train(
         saved = objective.save(learner, tokenizer, folder, weights)
         results = collect_results(objective, model, trainer.state, train_metrics, after)
         results |= {"examples": examples.facts, "arguments": public_arguments(identity)}
+        if arguments.model_name_or_path is not None:
+            results["start"] = describe_start(arguments.model_name_or_path, from_scratch=False)
         print(held_out_table(results))
         if isinstance(tokenizer, VocablessTokenizer):
             write_card(folder, model, tokenizer.block_size, card_facts(results))

@@ -27,6 +27,7 @@ from vocabless.conversion.onnx_export.graph import INPUT, run_session, session_o
 
 ROOT = Path(__file__).resolve().parent.parent
 BATCH = 32
+LONG_TEXT = 100  # words: they fit into 128 units and into 2 048 characters
 EXAMPLE = "The quick brown fox jumps over the lazy dog, and nobody minds it."
 
 
@@ -57,17 +58,17 @@ def new_words(tokenizer: Any, length: int) -> Iterator[dict[str, Any]]:
         yield dict(tokenizer(texts, padding="max_length", truncation=True, max_length=length, return_tensors="pt"))
 
 
-def front_end_and_model(eelbert: Side, bert: Side, length: int, rounds: int) -> list[Comparison]:
+def front_end_and_model(words: Side, bert: Side, length: int, rounds: int) -> list[Comparison]:
     """Compares the models without tokenizers on 32 × `length` tokens: all words new, and all words in the cache."""
     ids = {"input_ids": torch.randint(5, len(bert.tokenizer), (BATCH, length))}
     peer = bert.forward({**ids, "attention_mask": torch.ones_like(ids["input_ids"])})
-    unseen = iter(list(islice(new_words(eelbert.tokenizer, length), rounds + 1)))
-    cached = next(new_words(eelbert.tokenizer, length))
+    unseen = iter(list(islice(new_words(words.tokenizer, length), rounds + 1)))
+    cached = next(new_words(words.tokenizer, length))
     shape = f"{BATCH}×{length}"
     return [
         compare(
-            f"model alone, {shape}, all words new: eelbert : bert",
-            lambda: eelbert.forward(next(unseen))(),
+            f"model alone, {shape}, all words new: eelbert-word : bert",
+            lambda: words.forward(next(unseen))(),
             peer,
             BATCH,
             "texts/s",
@@ -75,8 +76,8 @@ def front_end_and_model(eelbert: Side, bert: Side, length: int, rounds: int) -> 
             0.8,
         ),
         compare(
-            f"model alone, {shape}, warm: eelbert : bert",
-            eelbert.forward(cached),
+            f"model alone, {shape}, warm: eelbert-word : bert",
+            words.forward(cached),
             peer,
             BATCH,
             "texts/s",
@@ -100,11 +101,11 @@ def tiny(subword: str, texts: list[str], rounds: int) -> list[Comparison]:
             from_text(f"text → logits, one sentence: {name} : bert-tiny", side, bert, texts[:100], 1, rounds, goal),
             from_text(f"text → logits, 32 sentences: {name} : bert-tiny", side, bert, texts, BATCH, rounds, goal),
         ]
-    return [*rows, *front_end_and_model(pieces, bert, 128, rounds)]
+    return [*rows, *front_end_and_model(words, bert, 128, rounds)]
 
 
 def base(wordpiece: str, bpe: str, texts: list[str], rounds: int) -> list[Comparison]:
-    """Returns the rows for base models. The long text has about as many words as our side reads in one sequence."""
+    """Returns the rows for base models. Both sides of `ewe-*` read the whole of a long text."""
     rows = []
     roberta = stock("roberta-base", bpe)
     for name in ("hashformer-md5-pool-base", "hashformer-lsh-proj-base"):
@@ -114,11 +115,10 @@ def base(wordpiece: str, bpe: str, texts: list[str], rounds: int) -> list[Compar
         rows.append(share_of_front_end(name, side, texts[:8], rounds))
     for name, goal in (("ewe-bert-base", 1.4), ("ewe-albert-base", 1.4), ("ewe-canine-base", 2.0)):
         side, peer = ours(name), original(name, wordpiece)
-        words = (side.tokenizer.model_max_length - 2) * 4 // 5  # leaves room for punctuation marks
-        long = " ".join(" ".join(texts).split()[:words])
+        long = " ".join(" ".join(texts).split()[:LONG_TEXT])
         windows = side._replace(tokenizer=load_tokenizer("ewe-bert-bytes-base"))
         for our_side, units in ((side, ""), (windows, " in windows of 16 bytes")):
-            row = f"the same {words} words{units}: {name} : its original"
+            row = f"the same {LONG_TEXT} words{units}: {name} : its original"
             rows.append(from_text(row, our_side, peer, [long], 1, rounds, goal))
     return rows
 

@@ -9,10 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from datasets import Dataset
 from transformers import (
-    AlbertConfig,
     AutoModelForSequenceClassification,
-    CanineConfig,
-    CanineTokenizer,
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
@@ -57,8 +54,14 @@ def ours(variant: str, subword: str | os.PathLike[str] | None = None, **kwargs: 
     return Side(load_tokenizer(variant, subword), model)
 
 
-def stock(name: str, subword: str | os.PathLike[str], max_length: int = 512) -> Side:
-    """Returns a stock model, for instance `bert-tiny`, with the vocabulary of the file `subword`."""
+def stock(name: str, subword: str | os.PathLike[str] | None, max_length: int | None = 512) -> Side:
+    """Returns a stock model, for instance `bert-tiny`, with the vocabulary of the file `subword`.
+
+    Args:
+        name: a key of `STOCK_SHAPES`.
+        subword: None for a model that reads characters.
+        max_length: tokens of a sequence; None is the shape's own length.
+    """
     tokenizer = load_shape_tokenizer(name, subword, max_length)
     config = load_shape_config(name, len(tokenizer), max_length, num_labels=2)
     return Side(tokenizer, classifier(config))
@@ -71,15 +74,9 @@ def classifier(config: PreTrainedConfig) -> PreTrainedModel:
 
 
 def original(variant: str, subword: str | os.PathLike[str]) -> Side:
-    """Returns the original of an `ewe-*-base` variant: BERT, ALBERT or CANINE of base size with its own tokenizer."""
+    """Returns the original of an `ewe-*-base` variant: BERT or ALBERT with `subword`, or CANINE over characters."""
     kind = variant.split("-")[1]
-    if kind == "canine":  # CANINE reads characters and needs no vocabulary
-        return Side(CanineTokenizer(), classifier(CanineConfig(num_labels=2)))
-    bert = stock("bert-base", subword)
-    if kind == "bert":
-        return bert
-    shape = {"hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072, "num_labels": 2}
-    return Side(bert.tokenizer, classifier(AlbertConfig(vocab_size=len(bert.tokenizer), **shape)))
+    return stock(f"{kind}-base", None if kind == "canine" else subword, max_length=None)
 
 
 def vocabulary(documents: Dataset, kind: str, size: int, folder: str | os.PathLike[str]) -> str:

@@ -3,7 +3,8 @@
     python -m vocabless.conversion hashformer klein9692/hashformer-md5-proj converted/
     python -m vocabless.conversion hashformer downloaded/ converted/ --coder lsh
 
-Every tensor is either mapped or reported as dropped. The authors' tensors differ from ours in three ways; each
+Checkpoints that the authors' code fine-tuned keep their classifier and their labels. Every tensor is either mapped or
+reported as dropped. The authors' tensors differ from ours in three ways; each
 conversion is exact:
 - Special tokens have another order: <s> <pad> </s> <unk> <mask>.
 - The authors add the embedding of 128 zero bits to the row of a special token. Here the sum is stored in the row. The
@@ -26,6 +27,7 @@ from tqdm import tqdm
 
 from vocabless import (
     VocablessForPreTraining,
+    VocablessForSequenceClassification,
     VocablessModel,
     VocablessTokenizer,
     load_config,
@@ -49,8 +51,12 @@ PREFIXES = {
 # The authors' prefix of a tensor that is dropped → the reason.
 DROPPED = {
     f"{EMBEDDINGS}position_ids": "the numbers 0, 1, 2, …",
-    "roberta.pooler.": "shuffle-random pre-training does not use it",
+    "roberta.pooler.": "the authors' heads do not use it",
 }
+# A tensor of a head of the authors → our model with this head, whose tensors have the same names.
+HEADS = {"dense.weight": VocablessForPreTraining, "classifier.out_proj.weight": VocablessForSequenceClassification}
+# The entries of the authors' config.json that describe the labels of a classifier.
+LABELS = ("id2label", "label2id", "problem_type")
 # The entries of the authors' config.json that give the shape of the encoder.
 SHAPE = (
     "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "hidden_act", "hidden_dropout_prob",
@@ -63,6 +69,9 @@ NOTES = {
     "the authors' own blocks, the model gives the authors' outputs.",
 }
 PAIR_NOTE = "A pair of texts has one separator between the texts; the authors use two."
+
+
+Model = VocablessModel | VocablessForPreTraining | VocablessForSequenceClassification
 
 
 @dataclass(frozen=True)
@@ -83,13 +92,13 @@ class Converted:
     """A converted checkpoint.
 
     Attributes:
-        model: the model, with the shuffle-random head if the source has it.
+        model: the model, with the head for shuffle-random or the classifier if the source has it.
         tokenizer: the tokenizer of the variant.
         num_mapped: number of the authors' tensors that were mapped.
         dropped: name of each other tensor, and the reason.
     """
 
-    model: VocablessModel | VocablessForPreTraining
+    model: Model
     tokenizer: VocablessTokenizer
     num_mapped: int
     dropped: dict[str, str]
@@ -173,7 +182,7 @@ def _kind_of(tensors: dict[str, Tensor], source: str) -> str:
 
 def _build(
     kind: str, coder: str, config: dict[str, Any], tensors: dict[str, Tensor]
-) -> tuple[VocablessModel | VocablessForPreTraining, VocablessTokenizer]:
+) -> tuple[Model, VocablessTokenizer]:
     """Returns a model with random weights, and its tokenizer, for the authors' configuration and tensors."""
     encoder_config = {name: config[name] for name in SHAPE if name in config}
     encoder_config |= {"model_type": "roberta", "pad_token_id": 1}  # RoBERTa counts positions from pad_token_id + 1
@@ -189,10 +198,25 @@ def _build(
         encoder_config=encoder_config,
         front_end_options=front_end_options,
         block_size=tokenizer.block_size,
+        **_labels(config, tensors),
     )
-    model = VocablessForPreTraining(model_config) if "dense.weight" in tensors else VocablessModel(model_config)
+    model_class = next((head for name, head in HEADS.items() if name in tensors), VocablessModel)
+    model = model_class(model_config)
     tokenizer.model_max_length = model.base_model.max_tokens
     return model.eval(), tokenizer
+
+
+def _labels(config: dict[str, Any], tensors: dict[str, Tensor]) -> dict[str, Any]:
+    """Returns the labels of the authors' classifier, as arguments of our configuration; none without a classifier."""
+    output = tensors.get("classifier.out_proj.weight")
+    if output is None:
+        return {}
+    names = {name: config[name] for name in LABELS if config.get(name)}
+    if len(names.get("id2label", ())) != len(output):  # transformers 3 writes no names that it has not been given
+        names = {name: value for name, value in names.items() if name == "problem_type"} | {"num_labels": len(output)}
+    if len(output) == 1:
+        names.setdefault("problem_type", "regression")
+    return names
 
 
 def _their_name(name: str) -> str:

@@ -1,9 +1,11 @@
 """Front ends that compute an embedding as a hash of the unit's bytes, without parameters.
 
-Hashes are computed by integer arithmetic on tensors, so the model can be exported. Source: EELBERT 3.2 and Table 3.
+Hashes are computed by integer arithmetic on tensors, so the model can be exported. Source: EELBERT 3.2 and 5.3.
 """
 # mypy: allow-untyped-calls, no-warn-return-any
 # ruff: noqa: D102 (the base class documents the methods)
+
+import math
 
 import torch
 from torch import Tensor
@@ -15,6 +17,7 @@ from .unit_front_end import UnitFrontEnd
 
 MODULUS = 10**9 + 7  # B of EELBERT 3.2
 HASH_BASE = 263  # a prime above all elements: n-grams of up to three bytes never share a hash
+SECOND_HASH_BASE = 269  # another one: two units that share both hashes have the same normal numbers
 
 
 class Ngram(UnitFrontEnd):
@@ -93,9 +96,9 @@ class Ngram(UnitFrontEnd):
 
 
 class Random(Ngram):
-    """One hash of the whole unit: similar words have unrelated embeddings.
+    """One hash of the whole unit, as uniform numbers in [−1, 1]: similar words have unrelated embeddings.
 
-    Source: EELBERT Table 3, the random hash that the paper compares n-gram pooling with.
+    Not the paper's: `RandomNormal` is the random hash of EELBERT 5.3.
     """
 
     def __init__(self, block_size: int, embedding_size: int, *, seed: int = 0) -> None:
@@ -103,15 +106,63 @@ class Random(Ngram):
         self.traced_length = None
 
     def embed_units(self, blocks: Tensor) -> Tensor:
-        hashes = blocks[..., 0]
-        for position in range(1, blocks.shape[-1]):
-            longer = (hashes * HASH_BASE + blocks[..., position]) % MODULUS
-            hashes = torch.where(blocks[..., position] > 0, longer, hashes)
-        return scale_to_unit(hash_vectors(hashes, self.seeds), 1)
+        return scale_to_unit(hash_vectors(hash_units(blocks, HASH_BASE), self.seeds), 1)
+
+
+class RandomNormal(Random):
+    """Frozen normal numbers for each unit, drawn from its hashes: similar words have unrelated embeddings.
+
+    The paper draws a row of N(0, 0.02), BERT's default initialisation, for each word of a vocabulary, and freezes it.
+    Here the numbers come from two hashes s and t of the whole unit, so no row is stored:
+
+    1. x_i = (s·a_i + t·b_i + c_i)³ mod B are uniform, for seeds a, b and c. The cube is one-to-one, and without it the
+       numbers of similar words would lie on a lattice.
+    2. The Box–Muller transform makes two normal numbers of two uniform ones.
+
+    Source: EELBERT 5.3, Table 3.
+
+    Args:
+        seed: seed of the generator that a, b and c come from.
+        std: standard deviation of the numbers.
+    """
+
+    uniform_seeds: Tensor  # a, b and c, (3, 2·⌈D/2⌉) int64, values 1 to B − 1
+
+    def __init__(self, block_size: int, embedding_size: int, *, seed: int = 0, std: float = 0.02) -> None:
+        super().__init__(block_size, embedding_size, seed=seed)
+        if not std > 0:
+            raise ValueError(f"random_normal got std={std!r}; give a number above 0.")
+        self.std = std
+        self.register_buffer("uniform_seeds", self._uniform_seeds(), persistent=False)
+
+    def init_weights(self, std: float) -> None:
+        super().init_weights(std)
+        init.copy_(self.uniform_seeds, self._uniform_seeds())
+
+    def embed_units(self, blocks: Tensor) -> Tensor:
+        first, second = (hash_units(blocks, base).unsqueeze(-1) for base in (HASH_BASE, SECOND_HASH_BASE))
+        a, b, c = self.uniform_seeds
+        sums = (first * a % MODULUS + second * b % MODULUS + c) % MODULUS
+        numbers = sums * sums % MODULUS * sums % MODULUS
+        radii, angles = ((numbers + 1).to(torch.float32) / MODULUS).chunk(2, dim=-1)  # above 0, at most 1
+        radii, angles = self.std * (-2 * radii.log()).sqrt(), 2 * math.pi * angles
+        return torch.cat([radii * angles.cos(), radii * angles.sin()], dim=-1)[..., : self.embedding_size]
+
+    def _uniform_seeds(self) -> Tensor:
+        return hash_seeds(self.seed, 6 * ((self.embedding_size + 1) // 2)).view(3, -1)
+
+
+def hash_units(blocks: Tensor, base: int) -> Tensor:
+    """Returns a polynomial hash of the elements of each unit: (…, K) int64 → (…) int64, values 0 to B − 1."""
+    hashes = blocks[..., 0]
+    for position in range(1, blocks.shape[-1]):
+        longer = (hashes * base + blocks[..., position]) % MODULUS
+        hashes = torch.where(blocks[..., position] > 0, longer, hashes)
+    return hashes
 
 
 def hash_vectors(hashes: Tensor, seeds: Tensor) -> Tensor:
-    """Multiplies hashes by the seeds: the vectors P of EELBERT 3.2, Algorithm 1, before its last step, plus ⌊B/2⌋.
+    """Multiplies hashes by the seeds: the vectors P of EELBERT 3.2, step 3, before the division by B/2, plus ⌊B/2⌋.
 
     The paper computes P = s ⊗ h, P %= B, P −= (P > B/2)·B. B is odd, so P + ⌊B/2⌋ is (s ⊗ h + ⌊B/2⌋) mod B.
     `scale_to_unit` subtracts ⌊B/2⌋ again.

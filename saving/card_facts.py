@@ -27,9 +27,9 @@ class CardFacts:
         measures: Markdown table of the results.
         teacher: name or description of the model whose outputs were learned; None without one.
         dataset: fine-tuned: name of the task.
-        start: fine-tuned: the variant, Hub id or folder name of the starting model.
+        start: the variant, Hub id or folder name of the starting model; pre-trained: None with fresh weights.
         from_scratch: fine-tuned: whether the starting weights were random.
-        base_model: fine-tuned: Hub id of the starting checkpoint.
+        base_model: Hub id of the starting checkpoint.
         is_pair: fine-tuned: whether an example is a pair of texts.
         example: fine-tuned: a text of the user's own data, or the two texts of a pair; empty takes that of the head.
         threshold: fine-tuned: probability above which one of several labels is predicted.

@@ -37,8 +37,10 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: Car
     name = str(getattr(model.config, "variant", None) or "")
     variant = VARIANTS.get(name)  # None: the checkpoint has no variant, or one that this version does not know
     title = facts.start or name or folder.resolve().name
-    if facts.dataset:
-        title += f"{' trained from random weights' if facts.from_scratch else ''} on {facts.dataset}"
+    if facts.from_scratch and facts.dataset:
+        title += " trained from random weights"
+    trained_on = facts.dataset or (facts.corpus if facts.start else None)
+    title = " on ".join(filter(None, [title, trained_on]))
     template = FAMILY_TEMPLATE.format(family=variant.family) if variant else BASE_TEMPLATE
     environment = Environment(loader=FileSystemLoader(TEMPLATES), trim_blocks=True, keep_trailing_newline=True)
     card = environment.get_template(template).render(

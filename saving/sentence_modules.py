@@ -7,8 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
+from transformers.utils.hub import cached_file
 
 MODULES = "modules.json"
 POOLING, DENSE, NORMALIZE = "1_Pooling", "2_Dense", "3_Normalize"
@@ -43,6 +44,15 @@ def write_sentence_modules(folder: Path, *, weight: Tensor, bias: Tensor) -> Non
     _write(folder / DENSE / "config.json", dense | {"activation_function": "torch.nn.modules.linear.Identity"})
     tensors = {"linear.weight": weight.detach().cpu().contiguous(), "linear.bias": bias.detach().cpu()}
     save_file(tensors, folder / DENSE / "model.safetensors", metadata={"format": "pt"})
+
+
+def read_dense(source: str) -> dict[str, Tensor]:
+    """Returns `weight` and `bias` of the dense layer of a checkpoint, a folder or a Hub id; empty if it has none."""
+    try:
+        tensors = load_file(str(cached_file(source, f"{DENSE}/model.safetensors")))
+    except OSError:
+        return {}
+    return {name.removeprefix("linear."): tensor for name, tensor in tensors.items()}
 
 
 def _write(file: Path, content: Any) -> None:

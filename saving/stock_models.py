@@ -35,21 +35,27 @@ def load_stock_config(source: str) -> PreTrainedConfig:
     return config  # type: ignore[no-any-return]
 
 
-def load_stock_model(source: str, auto_class: Any) -> tuple[PreTrainedModel, list[str]]:
+def load_stock_model(source: str, auto_class: Any, **options: Any) -> tuple[PreTrainedModel, list[str]]:
     """Returns a stock model in evaluation mode, and the names of the tensors in its checkpoint that it does not use.
 
     Args:
         source: folder or Hub id.
-        auto_class: `AutoModel` for the encoder alone, or a class with a head.
+        auto_class: `AutoModel` for the encoder alone, or a class with a head. A head that the checkpoint lacks, or has
+            in another shape, is random.
+        options: arguments of the configuration that replace the checkpoint's.
 
     Raises:
         ValueError: the checkpoint is missing or truncated, or it lacks tensors.
     """
     try:
-        model, loading_info = auto_class.from_pretrained(source, dtype=torch.float32, output_loading_info=True)
+        model, loading_info = auto_class.from_pretrained(
+            source, dtype=torch.float32, output_loading_info=True, ignore_mismatched_sizes=True, **options
+        )
     except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
         raise ValueError(_cannot_load(source, error)) from error
-    missing = [name for name in loading_info["missing_keys"] if not any(part in name for part in OPTIONAL)]
+    encoder = f"{model.base_model_prefix}." if model is not model.base_model else ""
+    needed = [*loading_info["missing_keys"], *(name for name, *_ in loading_info["mismatched_keys"])]
+    missing = [n for n in needed if n.startswith(encoder) and not any(part in n for part in OPTIONAL)]
     check_tensor_names(source, sorted(missing), ())
     return model.eval(), sorted(loading_info["unexpected_keys"])
 

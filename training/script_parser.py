@@ -11,7 +11,7 @@ import difflib
 import json
 import sys
 from argparse import SUPPRESS, Action, ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -56,22 +56,24 @@ class ScriptParser(HfArgumentParser):
             f"{', '.join(list_recipes())}.",
         )
 
-    def parse(self, argv: Sequence[str] | None = None) -> tuple[Any, ...]:
+    def parse(self, argv: Sequence[str] | None = None, replaces: Mapping[str, str] | None = None) -> tuple[Any, ...]:
         """Returns the dataclasses, filled from the command line and from the recipe that `--recipe` names.
 
         A flag on the command line overrides the recipe, and the recipe overrides the defaults.
 
         Args:
             argv: arguments without the program's name. None reads `sys.argv`.
+            replaces: flag of the command line → flag of the recipe that it takes the place of, for instance
+                `train_file` → `task_name`.
 
         Raises:
             ValueError: a flag, the recipe or one of its keys is unknown (similar flags are named), or the recipe is not
                 a mapping.
         """
         argv = list(sys.argv[1:] if argv is None else argv)
-        recipe = self.parse_known_args(argv)[0].recipe
+        recipe = _name_of_recipe(argv)
         if recipe is not None:
-            self.set_defaults(**self._recipe_defaults(recipe))
+            self._take_defaults(self._recipe_defaults(recipe), argv, replaces or {})
         *parsed, rest = self.parse_args_into_dataclasses(argv, return_remaining_strings=True, look_for_args_file=False)
         if rest:
             unknown = [argument.partition("=")[0] for argument in rest if argument.startswith("-")]
@@ -106,6 +108,17 @@ class ScriptParser(HfArgumentParser):
         for action in section._group_actions:
             if action.dest == field.name and action.const is False:  # --no_…, beside the flag itself
                 action.help = SUPPRESS
+
+    def _take_defaults(self, defaults: dict[str, Any], argv: Sequence[str], replaces: Mapping[str, str]) -> None:
+        """Makes the recipe's values the defaults, without those that the command line replaces."""
+        for action in self._actions:
+            action.required = action.required and action.dest not in defaults
+        values = vars(self.parse_known_args(argv)[0])
+        given = {flag for flag, value in values.items() if value != self.get_default(flag)}
+        replaced = {recipe_flag for flag, recipe_flag in replaces.items() if flag in given}
+        # argparse would append a list on the command line to the recipe's.
+        replaced |= {flag for flag in given if isinstance(defaults.get(flag), list)}
+        self.set_defaults(**{flag: value for flag, value in defaults.items() if flag not in replaced})
 
     def _recipe_defaults(self, name: str) -> dict[str, Any]:
         """Returns the recipe's values as defaults for the parser."""
@@ -170,6 +183,14 @@ def _group_titles(own: Iterable[Any]) -> dict[str, str]:
             if field.init:
                 titles.setdefault(field.name, title)
     return titles
+
+
+def _name_of_recipe(argv: Sequence[str]) -> str | None:
+    """Returns the value of `--recipe`, without a look at the other flags, which the recipe may give."""
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--recipe")
+    name: str | None = parser.parse_known_args(argv)[0].recipe
+    return name
 
 
 def _as_command_line_value(value: Any) -> Any:

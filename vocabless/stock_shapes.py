@@ -2,17 +2,25 @@
 # mypy: allow-untyped-calls
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tokenizers.processors import TemplateProcessing
-from transformers import AutoConfig, PreTrainedConfig, PreTrainedTokenizerFast
+from transformers import (
+    AutoConfig,
+    CanineConfig,
+    CanineTokenizer,
+    PreTrainedConfig,
+    PreTrainedTokenizerBase,
+    PreTrainedTokenizerFast,
+)
 
-from vocabless.encoder_shapes import encoder_arguments, has_token_types
+from vocabless.encoder_shapes import SIZES, encoder_arguments, has_token_types
 from vocabless.loading import load_subword
 from vocabless.variants import Variant, find_variant
 
 MAX_TOKENS = 512
+CANINE_TOKENS = 2048  # characters: the limit of CANINE's own tokenizer; its table has 16 384 positions
 # Names of the special tokens: WordPiece tokenizers' first, then RoBERTa's.
 SPECIAL_NAMES = {
     "cls_token": ("[CLS]", "<s>"),
@@ -31,17 +39,19 @@ class StockShape:
         name: as `--variant` and `--model_name_or_path` take it.
         encoder: model type of the encoder.
         size: a key of `encoder_shapes.SIZES`.
-        subwords: kind of subword tokenizer, `wordpiece` or `bpe`.
-        objective: its pre-training objective.
+        subwords: kind of subword tokenizer, `wordpiece` or `bpe`. None: its tokenizer reads characters.
+        objective: its pre-training objective; None if this project does not pre-train it.
         max_length: tokens of a sequence.
+        encoder_options: arguments of the configuration that differ from the size's.
     """
 
     name: str
     encoder: str
     size: str
-    subwords: str
-    objective: str = "mlm"
+    subwords: str | None
+    objective: str | None = "mlm"
     max_length: int = MAX_TOKENS
+    encoder_options: dict[str, Any] = field(default_factory=dict)
 
 
 _ROWS = (
@@ -50,6 +60,10 @@ _ROWS = (
     StockShape("bert-mini", "bert", "mini", "wordpiece"),
     StockShape("bert-small", "bert", "small", "wordpiece"),
     StockShape("bert-base", "bert", "base", "wordpiece"),
+    # The originals that Elementwise compares with (Tables 2 and 3; section 5 for 16 heads).
+    StockShape("bert-16heads-base", "bert", "base", "wordpiece", encoder_options={"num_attention_heads": 16}),
+    StockShape("albert-base", "albert", "base", "wordpiece", encoder_options={"embedding_size": 128}),
+    StockShape("canine-base", "canine", "base", None, objective=None, max_length=CANINE_TOKENS),
     StockShape("roberta-uno", "roberta", "uno", "bpe"),
     StockShape("roberta-tiny", "roberta", "tiny", "bpe"),
     StockShape("roberta-mini", "roberta", "mini", "bpe"),
@@ -60,37 +74,46 @@ _ROWS = (
 STOCK_SHAPES: dict[str, StockShape] = {shape.name: shape for shape in _ROWS}
 
 
-def load_shape_config(name: str, vocab_size: int, max_length: int = MAX_TOKENS, **kwargs: Any) -> PreTrainedConfig:
+def load_shape_config(name: str, vocab_size: int, max_length: int | None = None, **kwargs: Any) -> PreTrainedConfig:
     """Returns the configuration of a stock shape.
 
     Args:
         name: a key of `STOCK_SHAPES`.
-        vocab_size: rows of the word table.
-        max_length: tokens of a sequence.
+        vocab_size: rows of the word table. CANINE has none.
+        max_length: tokens of a sequence; None is the shape's own length.
         kwargs: other arguments of the configuration, for instance `num_labels=3`.
 
     Raises:
         ValueError: an unknown name.
     """
     shape = find_stock_shape(name)
-    arguments = encoder_arguments(shape.encoder, shape.size, max_length)
+    if shape.encoder == "canine":
+        return CanineConfig(**SIZES[shape.size]._asdict(), **shape.encoder_options, **kwargs)
+    arguments = encoder_arguments(shape.encoder, shape.size, max_length or shape.max_length) | shape.encoder_options
     return AutoConfig.for_model(shape.encoder, vocab_size=vocab_size, **arguments, **kwargs)
 
 
 def load_shape_tokenizer(
-    name: str, subword: str | os.PathLike[str], max_length: int = MAX_TOKENS
-) -> PreTrainedTokenizerFast:
+    name: str, subword: str | os.PathLike[str] | None, max_length: int | None = None
+) -> PreTrainedTokenizerBase:
     """Returns a stock tokenizer that puts [CLS] and [SEP] around a text.
 
     Args:
         name: a key of `STOCK_SHAPES`.
-        subword: a `tokenizer.json`, a folder that holds one, or a Hub id.
-        max_length: tokens of a sequence.
+        subword: a `tokenizer.json`, a folder that holds one, or a Hub id; None for a shape that reads characters.
+        max_length: tokens of a sequence; None is the shape's own length.
 
     Raises:
-        ValueError: an unknown name; the subword tokenizer is not found or damaged, or lacks a special token.
+        ValueError: an unknown name; a subword tokenizer that is missing, not found, damaged or not needed, or that has
+            not all special tokens.
     """
     shape = find_stock_shape(name)
+    max_length = max_length or shape.max_length
+    if (shape.subwords is None) != (subword is None):
+        need = "reads characters and has no use for a" if shape.subwords is None else "needs a"
+        raise ValueError(f"{name} {need} subword tokenizer; {'leave it out' if subword else 'give one'}.")
+    if subword is None:
+        return CanineTokenizer(model_max_length=max_length)
     tokenizer = load_subword(subword)
     vocabulary = tokenizer.get_vocab()
     names = {

@@ -88,16 +88,25 @@ ADD: Component = ("add", {})
 PROJ: Component = ("projection", {})
 LINEAR: Component = ("linear", {"num_bits": 420})
 NGRAM: Component = ("ngram", {})
-RANDOM: Component = ("random", {})
+RANDOM: Component = ("random_normal", {})
 FOCUS: Component = ("elementwise", {"max_tokens": 128})
+FOCUS_512: Component = ("elementwise", {"max_tokens": 512})  # CANINE downsamples 512 units to M = 128
 NO_FOCUS: Component = ("elementwise", {"focus": False, "max_tokens": 128})
-GRADIENT: Component = ("elementwise", {"focus": False, "gradient": True, "max_tokens": 128})
+GRADIENT: Component = ("elementwise", {"focus": False, "pool_ngrams": True, "max_tokens": 128})
+MIX: Component = ("elementwise", {"focus": False, "gradient": True, "max_tokens": 128})
+
+# One attention head for each byte of a block.
+HEADS_8: Options = {"num_attention_heads": 8}
+HEADS_16: Options = {"num_attention_heads": 16}
 
 # Columns that all rows of a family share.
 _hashgram = partial(Variant, family="hashgram", encoder="bert", objective="distill", classifier_pooling="mean")
 _hashformer = partial(Variant, family="hashformer", encoder="roberta")
 _eelbert = partial(Variant, family="eelbert", encoder="bert", max_length=128, max_positions=512)
-_elementwise = partial(Variant, family="elementwise", lowercase=False, max_length=128)
+_ewe_word = partial(
+    Variant, family="elementwise", encoder="bert", lowercase=False, max_length=128, encoder_options=HEADS_16
+)
+_elementwise = partial(_ewe_word, objective=None)  # the paper trains on the task alone
 
 # fmt: off
 _ROWS = (
@@ -117,8 +126,8 @@ _ROWS = (
     _hashformer("hashformer-md5-proj-tiny", "HashFormers 3.4, at Turc et al.'s size", "word", MD5, PROJ, "tiny"),
     _hashformer("hashformer-md5-emb50k-bpe-base", "HashFormers, Appendix C", "bpe", MD5, EMB_50K, "base"),
     _hashformer("hashformer-md5-proj-bpe-base", "HashFormers, Appendix C", "bpe", MD5, PROJ, "base"),
-    _hashformer("hashformer-lsh-emb50k-base", "HashFormers 3.5, Table 2", "word", LSH_50K, EMB_50K, "base"),
-    _hashformer("hashformer-lsh-emb1k-base", "HashFormers 3.5, Table 2", "word", LSH_1K, EMB_1K, "base"),
+    _hashformer("hashformer-lsh-emb50k-base", "HashFormers 3.3, Table 2", "word", LSH_50K, EMB_50K, "base"),
+    _hashformer("hashformer-lsh-emb1k-base", "HashFormers 3.3, Table 2", "word", LSH_1K, EMB_1K, "base"),
     _hashformer("hashformer-lsh-pool-base", "HashFormers 3.4, Table 2", "word", LSH, POOL, "base"),
     _hashformer("hashformer-lsh-pool-small", "HashFormers 3.4, at Turc et al.'s size", "word", LSH, POOL, "small"),
     _hashformer("hashformer-lsh-pool-mini", "HashFormers 3.4, at Turc et al.'s size", "word", LSH, POOL, "mini"),
@@ -133,7 +142,7 @@ _ROWS = (
     _hashformer("hashformer-lsh-proj-tiny", "HashFormers 3.4, at Turc et al.'s size", "word", LSH, PROJ, "tiny"),
     _hashformer("hashformer-lsh-emb50k-bpe-base", "HashFormers, Appendix C", "bpe", LSH_50K, EMB_50K, "base"),
     _hashformer("hashformer-lsh-proj-bpe-base", "HashFormers, Appendix C", "bpe", LSH, PROJ, "base"),
-    Variant("proformer", "ProFormer (2019), HashFormers Table 2", "word", LSH_420, LINEAR, "base",
+    Variant("proformer", "ProFormer (2021), HashFormers Table 2", "word", LSH_420, LINEAR, "base",
             family="proformer", encoder="roberta", objective=None, position_embeddings=False,
             encoder_options={"num_hidden_layers": 2}),
     _eelbert("eelbert-base", "EELBERT 3.2, Table 1", "wordpiece", UTF8_32, NGRAM, "base", objective="mlm"),
@@ -143,24 +152,30 @@ _ROWS = (
     _eelbert("eelbert-word-mini", "EELBERT 3.2, over whole words", "word", UTF8_32, NGRAM, "mini"),
     _eelbert("eelbert-word-tiny", "EELBERT 3.2, over whole words", "word", UTF8_32, NGRAM, "tiny"),
     _eelbert("eelbert-word-uno", "EELBERT 3.2, over whole words", "word", UTF8_32, NGRAM, "uno"),
-    _eelbert("eelbert-random-base", "EELBERT, Table 3", "wordpiece", UTF8_32, RANDOM, "base", objective="mlm"),
-    _eelbert("eelbert-random-mini", "EELBERT, Table 3", "wordpiece", UTF8_32, RANDOM, "mini", objective="mlm"),
-    _elementwise("ewe-bert-base", "Elementwise 3.2, 3.3", "word", UTF8_16, FOCUS, "base",
-                 encoder="bert", encoder_options={"num_attention_heads": 16}),
-    _elementwise("ewe-bert-mini", "Elementwise 3.2, 3.3, at Turc et al.'s size", "word", UTF8_16, FOCUS, "mini",
-                 encoder="bert", encoder_options={"num_attention_heads": 16}),
-    _elementwise("ewe-bert-tiny", "Elementwise 3.2, 3.3, at Turc et al.'s size", "word", UTF8_16, FOCUS, "tiny",
-                 encoder="bert", encoder_options={"num_attention_heads": 16}),
-    _elementwise("ewe-albert-base", "Elementwise, Table 3", "word", UTF8_16, FOCUS, "base",
-                 encoder="albert", encoder_options={"num_attention_heads": 16, "embedding_size": 768}),
-    _elementwise("ewe-canine-base", "Elementwise, Table 3", "word", UTF8_16, FOCUS, "base",
-                 encoder="canine", encoder_options={"num_attention_heads": 16, "num_hash_buckets": 128}),
-    _elementwise("ewe-bert-gradient-base", "Elementwise 5.1", "word", UTF8_8, GRADIENT, "base",
-                 encoder="bert", encoder_options={"num_attention_heads": 8}),
-    _elementwise("ewe-bert-bytes-base", "Elementwise 3.2, units of bytes", "bytes", UTF8_16, FOCUS, "base",
-                 encoder="bert", encoder_options={"num_attention_heads": 16}),
-    _elementwise("ewe-bert-nofocus-base", "Elementwise, without its global focus embeddings", "word", UTF8_16, NO_FOCUS,
-                 "base", encoder="bert", encoder_options={"num_attention_heads": 16}),
+    _eelbert("eelbert-random-base", "EELBERT 5.3, Table 3", "wordpiece", UTF8_32, RANDOM, "base", objective="mlm"),
+    _eelbert("eelbert-random-mini", "EELBERT 5.3, Table 3", "wordpiece", UTF8_32, RANDOM, "mini", objective="mlm"),
+    _elementwise("ewe-bert-base", "Elementwise 3.2, Table 2", "whitespace", UTF8_16, FOCUS, "base"),
+    _elementwise("ewe-bert-mini", "Elementwise 3.2, at Turc et al.'s size", "whitespace", UTF8_16, FOCUS, "mini"),
+    _elementwise("ewe-bert-tiny", "Elementwise 3.2, at Turc et al.'s size", "whitespace", UTF8_16, FOCUS, "tiny"),
+    _elementwise("ewe-albert-base", "Elementwise 5, Table 2", "whitespace", UTF8_16, FOCUS, "base",
+                 encoder="albert", encoder_options={**HEADS_16, "embedding_size": 128}),
+    _elementwise("ewe-canine-base", "Elementwise 5, Table 2", "whitespace", UTF8_16, FOCUS_512, "base",
+                 encoder="canine", max_length=512, encoder_options={**HEADS_16, "num_hash_buckets": 512}),
+    _elementwise("ewe-bert-bytes-base", "Elementwise 5.1, Table 4", "bytes", UTF8_16, FOCUS, "base"),
+    _elementwise("ewe-bert-gradient-base", "Elementwise 5.1, Table 4", "bytes", UTF8_8, GRADIENT, "base",
+                 position_embeddings=False, encoder_options=HEADS_8),
+    _elementwise("ewe-bert-nofocus-base", "Elementwise 5.2, Table 5", "whitespace", UTF8_16, NO_FOCUS, "base",
+                 position_embeddings=False),
+    _ewe_word("ewe-bert-word-base", "Elementwise 3.2, over our words", "word", UTF8_16, FOCUS, "base"),
+    _ewe_word("ewe-bert-word-mini", "Elementwise 3.2, over our words", "word", UTF8_16, FOCUS, "mini"),
+    _ewe_word("ewe-bert-word-tiny", "Elementwise 3.2, over our words", "word", UTF8_16, FOCUS, "tiny"),
+    _ewe_word("ewe-albert-word-base", "ours, bytes as wide as ALBERT's layers", "word", UTF8_16, FOCUS, "base",
+              encoder="albert", encoder_options={**HEADS_16, "embedding_size": 768}),
+    _ewe_word("ewe-canine-word-base", "ours, 128 units before the downsampling", "word", UTF8_16, FOCUS, "base",
+              encoder="canine", encoder_options={**HEADS_16, "num_hash_buckets": 128}),
+    _ewe_word("ewe-bert-word-gradient-base", "ours, Charformer's mix inside a word", "word", UTF8_8, MIX, "base",
+              encoder_options=HEADS_8),
+    _ewe_word("ewe-bert-word-nofocus-base", "ours, without the global focus alone", "word", UTF8_16, NO_FOCUS, "base"),
     _hashgram("hashgram-nano", "ours", "word", UTF8_32, ("hash_embedding", {"num_rows": 5632}), "nano"),
     _hashgram("hashgram-uno", "ours", "word", UTF8_32, ("hash_embedding", {"num_rows": 7168}), "uno"),
     _hashgram("hashgram-tiny", "ours", "word", UTF8_32, ("hash_embedding", {"num_rows": 15360}), "tiny"),
@@ -169,6 +184,9 @@ _ROWS = (
 # fmt: on
 
 VARIANTS: dict[str, Variant] = {variant.name: variant for variant in _ROWS}
+
+# Names that once stood for the second row: a checkpoint that bears the first name may be of either.
+FORMER_ROWS = {name.replace("-word", ""): name for name in VARIANTS if name.startswith("ewe-") and "-word-" in name}
 
 
 def list_variants() -> list[str]:

@@ -11,7 +11,7 @@ from .blocks import FrontEnd
 from .digest_front_ends import Add, Bucket, Linear, Pool, Projection
 from .elementwise_front_end import Elementwise
 from .hash_embedding_front_end import HashEmbedding
-from .ngram_front_ends import Ngram, Random
+from .ngram_front_ends import Ngram, Random, RandomNormal
 
 
 @dataclass(frozen=True)
@@ -60,28 +60,28 @@ FRONT_ENDS = {
         Bucket,
         summary="row v mod N of a table, v the block as a big-endian integer",
         num_parameters="(num_buckets + 5) * D",
-        source="HashFormers 3.2, 3.5",
+        source="HashFormers 3.1–3.3",
         examples=((16, {"num_buckets": 97}),),
     ),
     "pool": FrontEndRow(
         Pool,
         summary="rows of a codebook for codewords of k bits, summed with learned weights",
         num_parameters="(2**codeword_bits + ceil(num_bits / codeword_bits) + 6) * D",
-        source="HashFormers 3.4, eq. 5–7",
+        source="HashFormers 3.4, eq. 1",
         examples=((16, {}), (5, {"num_bits": 37, "codeword_bits": 7})),
     ),
     "add": FrontEndRow(
         Add,
         summary="one of two vectors for each bit, summed",
         num_parameters="(2 * num_bits + 6) * D",
-        source="HashFormers 3.4",
+        source="HashFormers 3.4, eq. 2",
         examples=((16, {}),),
     ),
     "projection": FrontEndRow(
         Projection,
         summary="Pearson correlation of the bits with D vectors",
         num_parameters="(num_bits + 6) * D",
-        source="HashFormers 3.4",
+        source="HashFormers 3.4, eq. 3",
         examples=((16, {}),),
     ),
     "linear": FrontEndRow(
@@ -100,10 +100,17 @@ FRONT_ENDS = {
     ),
     "random": FrontEndRow(
         Random,
-        summary="a hash of the whole unit",
+        summary="a hash of the whole unit, uniform numbers",
         num_parameters="0",
-        source="EELBERT Table 3",
+        source="ours, beside EELBERT 5.3",
         examples=((12, {}), (32, {"seed": 1})),
+    ),
+    "random_normal": FrontEndRow(
+        RandomNormal,
+        summary="normal numbers from hashes of the whole unit",
+        num_parameters="0",
+        source="EELBERT 5.3, Table 3",
+        examples=((12, {}), (32, {"seed": 1, "std": 0.5})),
     ),
     "hash_embedding": FrontEndRow(
         HashEmbedding,
@@ -115,8 +122,13 @@ FRONT_ENDS = {
     "elementwise": FrontEndRow(
         Elementwise,
         summary="byte embeddings, concatenated",
-        num_parameters="(261 + focus * max_tokens * K) * D // K + gradient * (D // K + 1)",
-        source="Elementwise 3.2, 3.3, 5.1",
-        examples=((4, {"max_tokens": 24}), (16, {"focus": False}), (8, {"focus": False, "gradient": True})),
+        num_parameters="(261 + focus * max_tokens * K) * D // K + (gradient or pool_ngrams) * (D // K + 1)",
+        source="Elementwise 3.2, 5.1",
+        examples=(
+            (4, {"max_tokens": 24}),
+            (16, {"focus": False}),
+            (8, {"focus": False, "gradient": True}),
+            (8, {"focus": False, "pool_ngrams": True}),
+        ),
     ),
 }

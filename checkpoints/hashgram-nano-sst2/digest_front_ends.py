@@ -1,6 +1,6 @@
 """Front ends that read a block as a digest: one integer of 8·K bits, or T bits, the most significant bit first.
 
-Source: HashFormers 3.2–3.5; ProFormer (Sankar et al., 2019) for `Linear`.
+Source: HashFormers 3.2–3.5; ProFormer (Sankar et al., 2021) for `Linear`.
 """
 # mypy: allow-untyped-calls, no-warn-return-any
 # ruff: noqa: D102 (the base class documents the methods)
@@ -18,7 +18,7 @@ from .blocks import NUM_SPECIAL, SPECIAL_NAMES, FrontEnd, check_positive, to_byt
 class Bucket(FrontEnd):
     """Looks up row v mod N of a table, where v is the block as a big-endian integer.
 
-    The table has five more rows, one for each special token. Source: HashFormers 3.2 (MD5) and 3.5 (LSH), Emb.
+    The table has five more rows, one for each special token. Source: HashFormers 3.1; 3.2 for MD5, 3.3 for LSH.
 
     Args:
         num_buckets: N.
@@ -165,7 +165,7 @@ class Projection(DigestFrontEnd):
 class Linear(BitFrontEnd):
     """Multiplies the bits by a learned matrix: e = W τ. The bits of a special token are a fixed hash of its name.
 
-    Source: ProFormer (Sankar et al., 2019), which multiplies 420 LSH bits by one trained matrix.
+    Source: ProFormer (Sankar et al., 2021), which multiplies 420 LSH bits by one trained matrix.
 
     Args:
         num_bits: T.

@@ -3,7 +3,7 @@
 `md5` and `lsh` write a digest of T bits, most significant bit first. `lsh-index` writes an integer, big-endian. `utf8`
 writes the unit itself. All arithmetic is on integers, so every platform gives the same bytes.
 
-Sources: HashFormers 3.2 (md5), 3.3 and 3.5 (lsh, lsh-index); Elementwise 3.2 (utf8).
+Sources: HashFormers 3.2 (md5), 3.5 and 3.3 (lsh, lsh-index); Elementwise 3.2 (utf8).
 """
 
 import hashlib
@@ -199,7 +199,7 @@ class LshCoder(BlockCoder):
     """Signs of random hyperplanes: bit i = [x·r_i ≥ 0], where x is the vector of a unit's n-gram frequencies.
 
     Component j of hyperplane r_i is η[(j + i) mod F]: all hyperplanes are one random vector η, rolled by i. η follows
-    from `seed`, so nothing is stored. Source: HashFormers 3.3.
+    from `seed`, so nothing is stored. Source: HashFormers 3.5; 3.3 for η.
 
     Differs from the paper: η has integer components (sums of four uniform 16-bit numbers, nearly normal), so x·r_i is
     exact and the same on every platform. Features are hashed unless `ngrams` is given.
@@ -228,7 +228,7 @@ class LshCoder(BlockCoder):
 class LshIndexCoder(BlockCoder):
     """Index of the hyperplane with the largest product: v = argmax_i x·r_i over N hyperplanes, big-endian.
 
-    The first maximum wins. Hyperplanes and features are the same as in `LshCoder`. Source: HashFormers 3.5.
+    The first maximum wins. Hyperplanes and features are the same as in `LshCoder`. Source: HashFormers 3.3.
 
     Args:
         num_hyperplanes: N; the block has as many bytes as the number N − 1.

@@ -57,7 +57,7 @@ def md5_digests(text: str) -> list[int]:
 
 
 def logits(kind: str, weights: dict[str, Tensor], sequences: list[list[tuple[int, int]]]) -> Tensor:
-    """Returns (B, S, 3).
+    """Returns (B, S, 3), or (B, labels) with a classifier.
 
     Args:
         sequences: of tokens, each (special id or 5, the word's integer: 128 bits, or for `emb` its bucket).
@@ -74,6 +74,8 @@ def logits(kind: str, weights: dict[str, Tensor], sequences: list[list[tuple[int
         hidden = _norm(attended + hidden, weights, f"{start}attention.output.LayerNorm")
         inner = F.gelu(_linear(hidden, weights, f"{start}intermediate.dense"))
         hidden = _norm(_linear(inner, weights, f"{start}output.dense") + hidden, weights, f"{start}output.LayerNorm")
+    if "classifier.out_proj.weight" in weights:  # (B, labels), from the first token
+        return _linear(torch.tanh(_linear(hidden[:, 0], weights, "classifier.dense")), weights, "classifier.out_proj")
     return _linear(hidden, weights, "dense")
 
 

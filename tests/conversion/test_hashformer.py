@@ -20,7 +20,7 @@ from hashformer_oracle import (
     random_weights,
 )
 from safetensors.torch import save_file
-from transformers import AutoModel, AutoModelForPreTraining, AutoTokenizer
+from transformers import AutoModel, AutoModelForPreTraining, AutoModelForSequenceClassification, AutoTokenizer
 
 from vocabless.conversion.__main__ import main
 from vocabless.conversion.hashformer import convert
@@ -100,6 +100,44 @@ def test_every_tensor_is_mapped_or_named_as_dropped(published, tmp_path: Path, c
     }  # fmt: skip
     assert all(name in printed and name in (target / "README.md").read_text() for name in converted.dropped)
     assert printed.splitlines()[-1] == f"The checkpoint is in {target}."
+
+
+def fine_tuned(kind: str, labels: int) -> dict:
+    """The authors' weights after fine-tuning: RoBERTa's classification head in place of the head for shuffle-random."""
+    shapes = {
+        "dense.weight": (32, 32),
+        "dense.bias": (32,),
+        "out_proj.weight": (labels, 32),
+        "out_proj.bias": (labels,),
+    }
+    generator = torch.Generator().manual_seed(labels)
+    head = {f"classifier.{name}": torch.randn(shape, generator=generator) for name, shape in shapes.items()}
+    return {name: weight for name, weight in random_weights(kind).items() if not name.startswith("dense.")} | head
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fine_tuned_checkpoint_gives_the_authors_logits_for_its_text(kind: str, published, tmp_path) -> None:
+    weights = fine_tuned(kind, 3)
+    source, target = Path(published(kind, weights)), tmp_path / "converted"
+    names = {"0": "entailment", "1": "neutral", "2": "contradiction"}
+    labels = {"id2label": names, "label2id": {name: int(index) for index, name in names.items()}}
+    (source / "config.json").write_text(json.dumps(SHAPE | labels | {"finetuning_task": "mnli"}))
+    main(["hashformer", str(source), str(target)])
+    model, tokenizer = AutoModelForSequenceClassification.from_pretrained(target), AutoTokenizer.from_pretrained(target)
+    assert model.config.id2label == {0: "entailment", 1: "neutral", 2: "contradiction"}
+    for text in TEXTS:
+        words = [(ORDINARY, digest) for digest in md5_digests(text)]
+        expected = logits(kind, weights, [[(BOS, 0), *words, (EOS, 0)]])
+        with torch.no_grad():
+            got = model.eval()(**tokenizer(text, return_tensors="pt")).logits
+        assert torch.allclose(got, expected, **TOLERANCES)
+
+
+def test_a_fine_tuned_checkpoint_without_names_keeps_its_number_of_labels() -> None:
+    model = convert(SHAPE, fine_tuned("proj", 5), "md5").model
+    assert model.config.num_labels == 5 and model.config.id2label[4] == "LABEL_4"
+    regression = convert(SHAPE, fine_tuned("proj", 1), "md5").model  # STS-B
+    assert (regression.config.num_labels, regression.config.problem_type) == (1, "regression")
 
 
 def test_a_checkpoint_without_head_becomes_a_base_model(published, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from vocabless.conversion import onnx as verb
 from vocabless.conversion.__main__ import main
 from vocabless.conversion.onnx_export import graph as onnx_graph
 from vocabless.conversion.onnx_export import parity as onnx_parity
-from vocabless.modeling.ngram_front_ends import Ngram, Random
+from vocabless.modeling.ngram_front_ends import Ngram, Random, RandomNormal
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.variants import VARIANTS
 
@@ -35,6 +35,7 @@ EXPORTS = {
     "hashformer-lsh-proj-mini": "VocablessModel",
     "hashformer-md5-emb1k-base": "VocablessForMultipleChoice",
     "ewe-bert-tiny": "VocablessForQuestionAnswering",
+    "ewe-bert-gradient-base": "VocablessModel",
     "proformer": CLASSIFIER,
 }
 
@@ -167,7 +168,9 @@ def test_the_files_of_uno_are_small(exported) -> None:
     assert sizes["model_int8.onnx"] + sizes["inference.json"] <= 450_000
 
 
-@pytest.mark.parametrize("front_end", [Ngram(12, 31), Ngram(6, 31, ngram_sizes=7), Random(12, 31)])
+@pytest.mark.parametrize(
+    "front_end", [Ngram(12, 31), Ngram(6, 31, ngram_sizes=7), Random(12, 31), RandomNormal(12, 31)]
+)
 def test_hashing_each_distinct_unit_once_changes_no_bit(front_end: Ngram) -> None:
     generator = torch.Generator().manual_seed(0)
     blocks = torch.randint(5, 8, (3, 5, 4, front_end.block_size), generator=generator)

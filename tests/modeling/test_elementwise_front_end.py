@@ -3,6 +3,7 @@
 import math
 
 import pytest
+import torch
 from front_end_blocks import (
     Block,
     assert_equals_oracle,
@@ -54,6 +55,34 @@ def test_gradient_mixes_each_byte_with_the_ngrams_that_start_at_it(ngram_sizes: 
         return vector
 
     assert_equals_oracle(front_end, specials_and(units(block_size, 400)), oracle)
+
+
+def test_pooling_sums_the_bytes_of_each_ngram_by_the_softmax_of_their_scores() -> None:
+    """Elementwise 5.1: unsegmented bytes, so an n-gram crosses the border between two windows of N = 8 bytes."""
+    block_size, part = 8, 3
+    front_end = build("elementwise", block_size, 24, focus=False, pool_ngrams=True)
+    table, weight = front_end.elements.weight.tolist(), front_end.score.weight[0].tolist()
+    blocks = specials_and(units(block_size, 100))
+    sequence = [element for block in blocks for element in block] + [0] * block_size
+    expected = []
+    for start in range(len(sequence) - block_size):
+        letters = [table[element] for element in sequence[start : start + block_size] if element]
+        exponents = [math.exp(sum(w * x for w, x in zip(weight, letter, strict=True))) for letter in letters]
+        expected += [
+            sum(e * letter[c] for e, letter in zip(exponents, letters, strict=True)) / sum(exponents)
+            if sequence[start]
+            else 0.0
+            for c in range(part)
+        ]
+    assert front_end(tensor(blocks)).flatten().tolist() == pytest.approx(expected, abs=1e-5)
+
+
+def test_pooling_does_not_read_the_padding_behind_a_text() -> None:
+    front_end = build("elementwise", 8, 24, focus=False, pool_ngrams=True)
+    blocks = tensor(units(8, 5))
+    padded = torch.cat([blocks, torch.zeros(1, 3, 8, dtype=torch.int64)], dim=1)
+    assert torch.allclose(front_end(padded)[:, :5], front_end(blocks), atol=1e-6)
+    assert front_end(padded)[:, 5:].abs().sum() == 0
 
 
 def test_padding_inside_a_block_has_no_embedding_and_no_gradient() -> None:

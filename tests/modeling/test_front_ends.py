@@ -55,16 +55,17 @@ def test_special_tokens_differ_from_each_other_and_from_every_ordinary_token(
 
 @all_examples
 def test_equal_tokens_have_equal_embeddings_and_others_differ(name: str, block_size: int, options: dict) -> None:
-    """Position matters only to a front end with `max_tokens`."""
+    """Position matters only to a front end with `max_tokens`, and neighbours only to one that pools across tokens."""
     front_end, blocks = build(name, block_size, WIDTH, **options), example_blocks(block_size)
     alone = front_end(blocks)[:, 0]
     assert torch.allclose(front_end(blocks.flip(0)).flip(0)[:, 0], alone, atol=1e-6)
     length = front_end.max_tokens or len(blocks)
+    is_alone = front_end.max_tokens is None and not options.get("pool_ngrams")
     sequence = blocks[:length].flatten(0, 1).unsqueeze(0)
     together = front_end(sequence)[0]
     reversed_order = front_end(sequence.flip(1)).flip(1)[0]
-    assert torch.allclose(together, alone[:length], atol=1e-6) == (front_end.max_tokens is None)
-    assert torch.allclose(reversed_order, together, atol=1e-6) == (front_end.max_tokens is None)
+    assert torch.allclose(together, alone[:length], atol=1e-6) == is_alone
+    assert torch.allclose(reversed_order, together, atol=1e-6) == is_alone
     assert (alone[20:30] - alone[30:40]).abs().sum(dim=-1).min() > 1e-3
 
 
@@ -164,7 +165,9 @@ def test_the_largest_byte_is_the_last_element() -> None:
         ("hash_embedding", 16, {"num_word_hashes": 0}, r"num_word_hashes=0; give an integer"),
         ("elementwise", 5, {}, r"block_size=5 does not divide the embedding width 64; give for instance 4"),
         ("elementwise", 16, {"max_tokens": 0}, r"max_tokens=0; give an integer"),
-        ("elementwise", 16, {"focal": 1}, r"its options are focus, gradient, max_tokens, ngram_sizes\."),
+        ("elementwise", 16, {"focal": 1}, r"its options are focus, gradient, max_tokens, ngram_sizes, pool"),
+        ("elementwise", 16, {"gradient": True, "pool_ngrams": True}, r"gradient=True and pool_ngrams=True; give one"),
+        ("random_normal", 32, {"std": 0}, r"std=0; give a number above 0"),
         ("hash", 16, {}, r"unknown front_end 'hash'; choose one of bucket, pool, add, projection, linear, ngram"),
     ],
 )

@@ -1,11 +1,13 @@
 """Front ends that hash a unit, against slow plain Python on thousands of blocks, and their golden values."""
 
+import functools
 import math
 
 import pytest
 import torch
 from front_end_blocks import Block, assert_equals_oracle, build, is_special, specials_and, tensor, units
 from torch import nn
+from transformers import BertConfig
 
 from vocabless.modeling.blocks import NUM_SPECIAL, SPECIAL_NAMES
 from vocabless.modeling.ngram_front_ends import HASH_BASE, MODULUS, hash_seeds, hash_vectors, scale_to_unit
@@ -19,6 +21,7 @@ GOLDEN_ROWS = [
     *(689, 61, 3992, 5906, 3631, 1994, 5666, 3602, 4966, 850, 5928),
     *(7038, 4974, 559, 7920, 384, 5882, 3889, 1104, 7173, 1837),
 ]
+GOLDEN_RANDOM_NORMAL = [0.00069459, -0.05591833, 0.00967199, 0.0361159, -0.00787374, -0.0158521]
 GOLDEN_RANDOM = [-0.87813903, -0.93201178, 0.24460819, -0.01099318, -0.72097332, -0.32543566]
 
 
@@ -82,6 +85,44 @@ def test_random_is_the_hash_of_the_whole_unit(block_size: int, width: int, seed:
     assert_equals_oracle(front_end, blocks, lambda block: hashed(elements_of(block), seeds), tolerance=1e-6)
 
 
+@pytest.mark.parametrize(("block_size", "width", "seed"), [(32, 9, 0), (6, 4, 5)])
+def test_random_normal_transforms_two_hashes_of_the_whole_unit(block_size: int, width: int, seed: int) -> None:
+    front_end, count = build("random_normal", block_size, width, seed=seed), (width + 1) // 2 * 2
+    stream = [value % (MODULUS - 1) + 1 for value in splitmix(seed, 3 * count)]
+    factors = list(zip(stream[:count], stream[count : 2 * count], stream[2 * count :], strict=True))
+
+    def oracle(block: Block) -> list[float]:
+        first, second = (
+            functools.reduce(lambda s, element, base=base: (s * base + element) % MODULUS, elements_of(block), 0)
+            for base in (263, 269)
+        )
+        uniform = [(pow(first * a + second * b + c, 3, MODULUS) + 1) / MODULUS for a, b, c in factors]
+        half = count // 2
+        pairs = [
+            (0.02 * math.sqrt(-2 * math.log(u)), 2 * math.pi * v)
+            for u, v in zip(uniform[:half], uniform[half:], strict=True)
+        ]
+        return [*(r * math.cos(angle) for r, angle in pairs), *(r * math.sin(angle) for r, angle in pairs)][:width]
+
+    assert_equals_oracle(front_end, specials_and(units(block_size, 1500)), oracle, tolerance=1e-6)
+
+
+def test_random_normal_is_berts_default_initialisation() -> None:
+    """EELBERT 5.3: a table of N(0, 0.02), frozen. The numbers of 2 000 words against that distribution."""
+    front_end = build("random_normal", 12, 96)
+    assert [*front_end.parameters()] == []
+    words = [[byte + NUM_SPECIAL for byte in f"w{i}".encode()] for i in range(2000)]  # similar words: the hard case
+    vectors = front_end(tensor([word + [0] * (12 - len(word)) for word in words]))[0]
+    z = vectors.double() / BertConfig().initializer_range
+    assert BertConfig().initializer_range == 0.02
+    assert abs(z.mean()) < 0.01 and abs(z.std() - 1) < 0.01
+    assert abs((z**3).mean()) < 0.03 and abs((z**4).mean() - 3) < 0.06
+    for limit, share in ((1, 0.6827), (2, 0.9545), (3, 0.9973)):
+        assert abs((z.abs() < limit).double().mean() - share) < 0.003
+    assert z.T.corrcoef().fill_diagonal_(0).abs().max() < 0.12  # between dimensions: 5 standard errors
+    assert z.corrcoef().fill_diagonal_(0).abs().max() < 0.6  # between words: 5.5 standard errors of 96 numbers
+
+
 @pytest.mark.parametrize(
     ("block_size", "options"),
     [
@@ -142,6 +183,7 @@ def test_the_hashes_of_the_word_hello_never_change() -> None:
     blocks = tensor([[byte + NUM_SPECIAL for byte in b"hello"] + [0] * 27])
     assert build("ngram", 32, 6)(blocks).flatten().tolist() == pytest.approx(GOLDEN_NGRAM, abs=1e-7)
     assert build("random", 32, 6)(blocks).flatten().tolist() == pytest.approx(GOLDEN_RANDOM, abs=1e-7)
+    assert build("random_normal", 32, 6)(blocks).flatten().tolist() == pytest.approx(GOLDEN_RANDOM_NORMAL, abs=1e-7)
     rows, is_row = build("hash_embedding", 32, 6).rows_of(blocks)
     assert rows[is_row].tolist() == GOLDEN_ROWS
 
@@ -152,7 +194,7 @@ def test_hash_vectors_are_within_one_and_wrap_at_half_the_modulus() -> None:
     assert values.flatten().tolist() == pytest.approx([0, 2 / MODULUS, 1, -1, -2 / MODULUS], abs=1e-7)
 
 
-@pytest.mark.parametrize("name", ["ngram", "random"])
+@pytest.mark.parametrize("name", ["ngram", "random", "random_normal"])
 def test_hashing_each_distinct_unit_once_gives_the_same_bits(name: str) -> None:
     front_end = build(name, 32, 96)
     blocks = tensor(
@@ -172,3 +214,4 @@ def test_a_typo_changes_ngram_less_than_random() -> None:
 
     assert similarity("ngram") > 0.5
     assert abs(similarity("random")) < 0.2
+    assert abs(similarity("random_normal")) < 0.2

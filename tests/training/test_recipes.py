@@ -1,11 +1,17 @@
+import itertools
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from transformers import TrainingArguments
+import torch
+from transformers import TrainingArguments, get_scheduler
 
+import run_glue
 from vocabless.training.finetuning.arguments import FLAGS, GlueArguments
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
+from vocabless.training.pretraining.command_line import parse_command_line
+from vocabless.training.pretraining.masked_lm import MaskedLM
+from vocabless.training.pretraining.shuffle_random import ShuffleRandom
 from vocabless.training.recipes import FOLDER, list_recipes, read_recipe
 from vocabless.training.script_parser import ScriptParser
 
@@ -52,6 +58,117 @@ def test_the_recipes_for_fine_tuning_set_flags_of_its_script(name, rate):
     parser = ScriptParser((GlueArguments, GlueTrainingArguments), FLAGS)
     _, training = parser.parse(["--model_name_or_path", "bert-tiny", "--recipe", name])
     assert training.learning_rate == rate and training.lr_scheduler_type == "linear"
+
+
+def pretraining(*argv):
+    return parse_command_line(list(argv), None)
+
+
+WIKIPEDIA_AND_BOOKS = ["wikimedia/wikipedia:20231101.en", "bookcorpus/bookcorpus@refs/convert/parquet"]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "variant", "objective", "corpus", "rate", "steps", "length"),
+    [
+        # HashFormers 4.2 and Table 4: S+R at 5e-5, MLM at 1e-4, 500k steps, sequences of 512.
+        ("hashformer", "hashformer-lsh-proj-base", ShuffleRandom, WIKIPEDIA_AND_BOOKS, 5e-5, 500_000, 512),
+        ("hashformer-mlm", "roberta-base", MaskedLM, WIKIPEDIA_AND_BOOKS, 1e-4, 500_000, 512),
+        # EELBERT 4.1: OpenWebText, 900,000 steps, 128 tokens, masked LM only.
+        ("eelbert", "eelbert-base", MaskedLM, ["Skylion007/openwebtext"], 1e-4, 900_000, 128),
+        # Elementwise 4.2: 2e-5; the paper does not pre-train.
+        ("elementwise", "ewe-bert-base", ShuffleRandom, WIKIPEDIA_AND_BOOKS[:1], 2e-5, -1, 128),
+    ],
+)
+def test_a_recipe_alone_is_a_papers_pre_training(recipe, variant, objective, corpus, rate, steps, length):
+    arguments, chosen, training = pretraining("--recipe", recipe)
+    assert (arguments.variant, arguments.corpus, arguments.max_seq_length) == (variant, corpus, length)
+    assert type(chosen) is objective
+    assert (training.learning_rate, training.max_steps) == (rate, steps)
+    if recipe.startswith("hashformer"):  # Table 4; eight GPUs with 16 instances each
+        assert training.per_device_train_batch_size == 8 * 16
+        assert (training.adam_beta1, training.adam_beta2, training.adam_epsilon) == (0.9, 0.9999, 1e-8)
+        assert (training.warmup_steps, training.weight_decay, arguments.dropout) == (10_000, 0.01, 0.1)
+
+
+def test_the_recipe_of_hashformers_runs_shuffle_random_for_the_baseline_too():
+    """BERT-S+R has Table 4's 5e-5, and BERT-MLM its 1e-4."""
+    arguments, objective, training = pretraining("--recipe", "hashformer", "--variant", "roberta-base")
+    assert (arguments.variant, type(objective), training.learning_rate) == ("roberta-base", ShuffleRandom, 5e-5)
+
+
+def test_a_corpus_on_the_command_line_is_the_only_one():
+    arguments, *_ = pretraining("--recipe", "hashformer", "--corpus", "a.txt", "--corpus", "b.txt")
+    assert arguments.corpus == ["a.txt", "b.txt"]
+
+
+def fine_tuning(*argv):
+    return ScriptParser((GlueArguments, GlueTrainingArguments), FLAGS).parse(list(argv), run_glue.OWN_DATA)
+
+
+# HashFormers, Table 5.
+EVALUATION_STEPS = {
+    "mnli": 2455, "qnli": 655, "qqp": 2275, "rte": 48, "sst2": 421, "mrpc": 69, "cola": 162, "stsb": 108,
+}  # fmt: skip
+
+
+def test_the_fine_tuning_of_hashformers_is_that_of_table_5(tmp_path):
+    arguments, training = fine_tuning("--model_name_or_path", "x", "--recipe", "hashformer-glue")
+    assert (training.num_train_epochs, training.per_device_train_batch_size) == (5, 32)
+    assert (training.adam_epsilon, training.adam_beta1, training.adam_beta2) == (1e-6, 0.9, 0.999)
+    assert (training.learning_rate, training.warmup_steps, training.weight_decay) == (3e-5, 0.06, 0)
+    assert (arguments.early_stopping_patience, arguments.seeds, arguments.max_seq_length) == (0, 3, 512)
+    assert set(arguments.task_name) == set(EVALUATION_STEPS)
+    for task, steps in EVALUATION_STEPS.items():
+        run = training.for_run(tmp_path, 42, "accuracy", arguments.eval_steps_of(task))
+        assert (run.eval_strategy, run.save_strategy, run.eval_steps, run.save_steps) == (
+            "steps",
+            "steps",
+            steps,
+            steps,
+        )
+    assert arguments.eval_steps_of("wnli") is None  # not in the paper: once for each epoch
+    assert training.for_run(tmp_path, 42, "accuracy", None).eval_strategy == "epoch"
+
+
+def test_its_cosine_restarts_four_times_and_the_scripts_own_does_not():
+    def restarts(*argv):
+        _, training = fine_tuning("--model_name_or_path", "x", *argv)
+        optimizer = torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], lr=3e-5)
+        scheduler = get_scheduler(
+            training.lr_scheduler_type, optimizer, 60, 1000, scheduler_specific_kwargs=training.lr_scheduler_kwargs
+        )
+        rates = []
+        for _ in range(1000):
+            rates.append(scheduler.get_last_lr()[0])
+            optimizer.step()
+            scheduler.step()
+        return sum(after > before + 1e-5 for before, after in itertools.pairwise(rates[60:])), max(rates)
+
+    assert restarts("--recipe", "hashformer-glue") == (4, 3e-5)  # five cycles
+    assert restarts() == (0, 3e-5)
+
+
+def test_own_data_takes_the_place_of_a_recipes_tasks():
+    arguments, _ = fine_tuning("--model_name_or_path", "x", "--recipe", "hashformer-glue", "--train_file", "a.csv")
+    assert arguments.task_name is None and arguments.train_file == "a.csv"
+    arguments, _ = fine_tuning("--model_name_or_path", "x", "--recipe", "hashformer-glue", "--task_name", "rte")
+    assert arguments.task_name == ["rte"]
+
+
+def test_the_fine_tuning_of_elementwise_is_that_of_section_4_2():
+    """AdamW, 2e-5 with decay and no warm-up, λ = 0.01, batches of 32, 10 epochs, threshold 0.3."""
+    arguments, training = fine_tuning("--recipe", "elementwise-patents", "--train_file", "patents.jsonl")
+    assert (arguments.model_name_or_path, arguments.threshold) == ("ewe-bert-base", 0.3)
+    assert (training.learning_rate, training.lr_scheduler_type, training.warmup_steps) == (2e-5, "linear", 0)
+    assert (training.num_train_epochs, training.weight_decay) == (10, 0.01)
+    assert (training.per_device_train_batch_size, training.adam_epsilon) == (32, 1e-8)
+
+
+@pytest.mark.parametrize("value", ["rte", "[1]", '{"rte": 0}', '{"rte": "x"}'])
+def test_steps_that_are_no_json_of_numbers_are_refused(value):
+    arguments, _ = fine_tuning("--model_name_or_path", "x", "--task_eval_steps", value)
+    with pytest.raises(ValueError, match=r"--task_eval_steps is .*; give JSON of task → steps above 0"):
+        arguments.eval_steps_of("rte")
 
 
 def test_an_unknown_flag_is_refused_and_similar_flags_are_named(tmp_path):

@@ -4,6 +4,7 @@ This file imports neither torch nor the Trainer, so that `--help` is quick.
 """
 # mypy: allow-untyped-calls
 
+import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -122,7 +123,7 @@ class GlueArguments:
     cpc_positions: bool = field(
         default=False,
         metadata={
-            "help": "Labels are lists of CPC codes: rename the first code to First-X and the others to Later-X "
+            "help": "Labels are lists of CPC codes: rename the first code to First-X and each later one to Later-X "
             "(Elementwise, 4.1)."
         },
     )
@@ -208,6 +209,32 @@ class GlueArguments:
             "in proportion for more than 5 epochs.",
         },
     )
+    task_eval_steps: str | None = field(
+        default=None,
+        metadata={
+            "help": 'JSON of task → steps between two evaluations, such as {"rte": 48}. The others are evaluated as '
+            "--eval_strategy says."
+        },
+    )
+
+    def eval_steps_of(self, task_name: str) -> int | None:
+        """Returns the steps between two evaluations of a task; None if `task_eval_steps` does not name it.
+
+        Raises:
+            ValueError: `task_eval_steps` is not a JSON object of whole numbers above 0.
+        """
+        try:
+            steps = json.loads(self.task_eval_steps or "{}")
+            is_legal = all(isinstance(number, int) and number > 0 for number in steps.values())
+        except (ValueError, AttributeError):
+            is_legal = False
+        if not is_legal:
+            raise ValueError(
+                f"--task_eval_steps is {self.task_eval_steps!r}; give JSON of task → steps above 0, such as "
+                '{"rte": 48}.'
+            )
+        number: int | None = steps.get(task_name)
+        return number
 
     @property
     def text_format(self) -> TextFormat:
@@ -224,11 +251,11 @@ class GlueArguments:
 
 @dataclass
 class GlueTrainingFlags:
-    """The Trainer's arguments with the values of HashFormers, Table 5, for encoders of base size on the paper's tasks.
+    """The Trainer's arguments, with the defaults of this project for encoders of every size.
 
-    The paper does not give the sequence length (128 here), the weight decay (0, the Trainer's default), the patience of
-    early stopping (2 epochs here) or the metric that selects the best epoch (the one that its GLUE average uses, here).
-    The learning rate of other sizes and the epochs of small data sets are ours: `default_hyper_parameters`.
+    Epochs, batch size, peak learning rate at base size, warm-up and weight decay are those of HashFormers, Table 5. The
+    cosine has one cycle, so it does not restart. The other defaults are ours, see `default_hyper_parameters`. The
+    recipe `hashformer-glue` has the whole table.
     """
 
     output_dir: str | None = field(
@@ -250,7 +277,13 @@ class GlueTrainingFlags:
         default=None,
         metadata={"help": "Peak learning rate. None is 3e-5 for encoders 768 wide, and more for narrower ones."},
     )
-    lr_scheduler_type: str = field(default="cosine_with_restarts", metadata={"help": "Learning rate schedule."})
+    lr_scheduler_type: str = field(
+        default="cosine_with_restarts",
+        metadata={
+            "help": "Learning rate schedule. cosine_with_restarts has one cycle, so it does not restart, unless "
+            '--lr_scheduler_kwargs gives more: {"num_cycles": 5}.'
+        },
+    )
     warmup_steps: float = field(
         default=0.06, metadata={"help": "Warm-up in steps; a value below 1 is a share of all training steps."}
     )

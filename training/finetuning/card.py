@@ -1,18 +1,15 @@
 """What the model card of a fine-tuned checkpoint says, read from the results of its run."""
 # mypy: allow-untyped-calls
 
-import os
 import textwrap
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from huggingface_hub import EvalResult, ModelCard
-from transformers.utils.hub import cached_file
+from huggingface_hub import EvalResult
 
-from vocabless.saving.card_facts import OWN_LICENSE, CardFacts, run_facts
-from vocabless.saving.model_card import CARD
+from vocabless.saving.card_facts import CardFacts, run_facts
 from vocabless.saving.public_names import public_name
+from vocabless.saving.starting_checkpoints import describe_start
 from vocabless.training.finetuning.glue import GLUE, GlueTask
 from vocabless.training.finetuning.task_files import GLUE_REPOSITORY
 from vocabless.training.finetuning.tasks import Examples
@@ -123,20 +120,3 @@ def _eval_result(
         metric_value=value,
         **source,
     )
-
-
-def describe_start(start: str, from_scratch: bool) -> dict[str, str | None]:
-    """Returns `license` and `base_model` of the card, while the place of a local checkpoint is known."""
-    if from_scratch:
-        return {"license": OWN_LICENSE, "base_model": None}
-    return {"license": _license_of(start), "base_model": None if os.path.isdir(start) else start}
-
-
-def _license_of(start: str) -> str | None:
-    """Returns the license that the card of a checkpoint names; None if it has no readable card or names none."""
-    try:
-        card = ModelCard.load(Path(str(cached_file(start, CARD))))
-    except (OSError, ValueError):
-        return None
-    license_id: str | None = card.data.get("license")
-    return license_id

@@ -38,6 +38,9 @@ def check_initial_model(arguments: GlueArguments) -> None:
     elif name in VARIANTS:
         if tokenizer is not None and not find_variant(name).reads_subwords:
             raise ValueError(f"{name} reads whole words and does not use --tokenizer_name; leave it out.")
+    elif STOCK_SHAPES[name].subwords is None:
+        if tokenizer is not None:
+            raise ValueError(f"{name} reads characters and does not use --tokenizer_name; leave it out.")
     elif tokenizer is None:
         raise ValueError(f"{name} has no tokenizer of its own; give --tokenizer_name PATH, or train.")
 
@@ -79,7 +82,7 @@ def load_initial_model(
         tokenizer: PreTrainedTokenizerBase = load_tokenizer(name, subword)
         config: Any = load_config(name, **problem.config)
     else:
-        tokenizer = load_shape_tokenizer(name, str(subword))
+        tokenizer = load_shape_tokenizer(name, subword)
         config = load_shape_config(name, len(tokenizer), pad_token_id=tokenizer.pad_token_id, **problem.config)
     return problem.auto_class.from_config(config), tokenizer
 
@@ -87,7 +90,7 @@ def load_initial_model(
 def _train_tokenizer(arguments: GlueArguments, texts: Sequence[str], folder: Path) -> str:
     """Returns the path of a subword tokenizer trained on the texts; trains it only if it does not exist."""
     documents = Dataset.from_dict({"text": list(texts)})
-    kind = find_shape(arguments.model_name_or_path).subwords
+    kind = str(find_shape(arguments.model_name_or_path).subwords)
     return trained_subword(folder / TRAINED_SUBWORD, documents, kind, arguments.subword_vocab_size)
 
 

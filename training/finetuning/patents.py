@@ -1,23 +1,26 @@
 """Position labels for patent classes. Source: Elementwise, section 4.1.
 
-A patent claim has a list of codes of the Cooperative Patent Classification (CPC). The first code is the main subject.
-The paper's second task predicts the position too: `First-X` for the first code, `Later-X` for the others.
+A patent has a list of codes of the Cooperative Patent Classification (CPC). The first code is the main subject. The
+labels tell it from the others: `First-X` for the first code, `Later-X` for each code after it.
 """
 
 from collections.abc import Sequence
 
 
 def label_positions(codes: Sequence[str]) -> list[str]:
-    """Returns the position labels of a claim's codes: `First-` before the first code, `Later-` before the others.
+    """Returns the position labels of a patent's codes: `First-` before the first code, `Later-` before the others.
 
-    A code may occur twice, for instance after it was shortened to its subclass. Only its first position counts;
-    otherwise a code could be both first and later. The paper does not say what to do then.
+    A code that occurs again after the first place is `Later-`, too. Each label is returned once.
 
     Args:
-        codes: the codes of one claim, in their order.
+        codes: the codes of one patent, in their order.
 
     Example:
-        >>> label_positions(["G06F", "H04L", "G06F", "G06N"])
-        ['First-G06F', 'Later-H04L', 'Later-G06N']
+        The paper's own two patents, which have the same set of codes:
+
+        >>> label_positions(["A01B", "G06Q", "A01B"])
+        ['First-A01B', 'Later-G06Q', 'Later-A01B']
+        >>> label_positions(["G06Q", "A01B"])
+        ['First-G06Q', 'Later-A01B']
     """
-    return [f"{'Later' if place else 'First'}-{code}" for place, code in enumerate(dict.fromkeys(codes))]
+    return list(dict.fromkeys(f"{'Later' if place else 'First'}-{code}" for place, code in enumerate(codes)))

@@ -4,7 +4,7 @@ import json
 import os
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +87,11 @@ class Report:
         return _summaries(self.scores, self.summary)
 
     def averages(self) -> dict[str, SeedSummary]:
-        """Returns the averages for which no task is missing, computed for each seed and then summarised."""
+        """Returns the averages for which no task is missing, over the summaries of the tasks.
+
+        For the median this is what EELBERT reports (4.2): the median of each task over the seeds, then the average. The
+        deviation is that of the averages of the seeds.
+        """
         return _averages(self.scores, self.summary)
 
     def retention(self) -> dict[str, dict[str, float]]:
@@ -217,11 +221,20 @@ def _summaries(scores: Scores, summary: str) -> dict[str, dict[str, SeedSummary]
 def _averages(scores: Scores, summary: str) -> dict[str, SeedSummary]:
     first_task_seeds = next(iter(scores.values()), {})
     common_seeds = [seed for seed in first_task_seeds if all(seed in seeds for seeds in scores.values())]
-    by_seed = [{task: seeds[seed] for task, seeds in scores.items()} for seed in common_seeds]
+    if not common_seeds:
+        return {}
+    common = {task: {seed: seeds[seed] for seed in common_seeds} for task, seeds in scores.items()}
+    centers = {
+        task: {name: figure.center for name, figure in summaries.items()}
+        for task, summaries in _summaries(common, summary).items()
+    }
+    by_seed = [{task: seeds[seed] for task, seeds in common.items()} for seed in common_seeds]
     return {
-        name: SeedSummary.of([average(name, metrics) for metrics in by_seed], summary)
+        name: replace(
+            SeedSummary.of([average(name, metrics) for metrics in by_seed], summary), center=average(name, centers)
+        )
         for name in AVERAGES
-        if by_seed and not any(missing_for(name, metrics) for metrics in by_seed)
+        if not missing_for(name, centers)
     }
 
 

@@ -21,10 +21,11 @@ from transformers import (
 from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.saving.model_card import write_card
 from vocabless.saving.run_folder import RESULTS, read_results, versions, write_json
+from vocabless.saving.starting_checkpoints import describe_start
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.checkpoint_tokenizers import longest_sequence
 from vocabless.training.finetuning.arguments import GlueArguments, reported_arguments
-from vocabless.training.finetuning.card import card_example, card_facts, describe_start
+from vocabless.training.finetuning.card import card_example, card_facts
 from vocabless.training.finetuning.default_hyper_parameters import BASE_WIDTH, default_epochs, default_patience
 from vocabless.training.finetuning.distilled_examples import DistilledExamples, DistillingTrainer
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
@@ -54,7 +55,8 @@ def fine_tune(task: Task, seed: int, arguments: GlueArguments, training: GlueTra
     """
     folder = run_folder(task, seed, training)
     if (results := read_results(folder)) is None:
-        _run(task, folder, arguments, training.for_run(folder, seed, task.problem.best_metric))
+        eval_steps = arguments.eval_steps_of(task.name)
+        _run(task, folder, arguments, training.for_run(folder, seed, task.problem.best_metric, eval_steps))
         results = read_results(folder)
     if training.process_index == 0:
         remove_all(folder)

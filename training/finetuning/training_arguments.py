@@ -5,6 +5,8 @@ import copy
 from dataclasses import dataclass
 from pathlib import Path
 
+from transformers.trainer_utils import IntervalStrategy, SaveStrategy
+
 from vocabless.training.finetuning.arguments import GlueTrainingFlags
 from vocabless.training.script_arguments import ScriptTrainingArguments
 
@@ -18,17 +20,23 @@ class GlueTrainingArguments(GlueTrainingFlags, ScriptTrainingArguments):  # type
         super().__post_init__()
         self.metric_for_best_model = metric  # the Trainer replaces None by the loss; here None is the task's metric
 
-    def for_run(self, folder: Path, seed: int, best_metric: str) -> "GlueTrainingArguments":
+    def for_run(
+        self, folder: Path, seed: int, best_metric: str, eval_steps: int | None = None
+    ) -> "GlueTrainingArguments":
         """Returns a copy of the arguments for one run.
 
         Args:
             folder: output folder of the run.
             seed: seed of the run.
             best_metric: metric that selects the best epoch, unless `--metric_for_best_model` names another.
+            eval_steps: steps between two evaluations; None evaluates as the arguments say.
         """
         training = copy.copy(self)
         training.output_dir, training.seed = str(folder), seed
         training.push_to_hub = False  # the Trainer would push unfinished runs, see `upload_run`
         if training.metric_for_best_model is None:
             training.metric_for_best_model, training.greater_is_better = best_metric, True
+        if eval_steps is not None:
+            training.eval_strategy, training.save_strategy = IntervalStrategy.STEPS, SaveStrategy.STEPS
+            training.eval_steps = training.save_steps = eval_steps
         return training

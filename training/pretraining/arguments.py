@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from vocabless.variants import Variant
 
 OBJECTIVE_HELP = "; ".join(f"{objective.name}: {objective.help}" for objective in OBJECTIVE_FLAGS)
+DEFAULT_VARIANT = "hashgram-nano"
 LIMITS = {
     "shuffle_buffer_size": COUNT,
     "max_seq_length": Limit(3),
@@ -30,12 +31,19 @@ LIMITS = {
 class PretrainingArguments:
     """The model, the text and the objective."""
 
-    variant: str = field(
-        default="hashgram-nano",
+    variant: str | None = field(
+        default=None,
         metadata={
             "group": "model",
             "help": "Name of a variant, see vocabless.list_variants(), or of a stock shape such as bert-tiny or "
-            "roberta-base. The weights are fresh.",
+            f"roberta-base. The weights are fresh. None is {DEFAULT_VARIANT}, without --model_name_or_path.",
+        },
+    )
+    model_name_or_path: str | None = field(
+        default=None,
+        metadata={
+            "help": "Begin from the weights of a checkpoint, in place of --variant: a folder or Hub id, of this family "
+            "or stock. The optimizer starts anew."
         },
     )
     corpus: list[str] | None = field(
@@ -87,8 +95,8 @@ class PretrainingArguments:
         default=None,
         metadata={
             "group": "what the model learns",
-            "help": f"{OBJECTIVE_HELP}. None is the objective that the variant was published with; "
-            "with --teacher, distill.",
+            "help": f"{OBJECTIVE_HELP}. None is the objective that the variant was published with, and mlm for a stock "
+            "model; with --teacher, distill.",
         },
     )
     subword: str | None = field(
@@ -106,7 +114,7 @@ class PretrainingArguments:
         default=True,
         metadata={
             "group": "model",
-            "help": "Start with attention to the neighbouring tokens (BERT, RoBERTa, ELECTRA encoders).",
+            "help": "Start fresh BERT, RoBERTa and ELECTRA encoders with attention to the neighbouring tokens.",
         },
     )
     dropout: float = field(
@@ -150,7 +158,7 @@ class PretrainingArguments:
         """
         from vocabless.stock_shapes import find_shape  # imports torch, which `--help` does not need
 
-        return find_shape(self.variant)
+        return find_shape(str(self.variant))
 
 
 @dataclass

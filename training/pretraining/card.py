@@ -20,18 +20,27 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
     return CardFacts(
         kind="pre-trained",
         **run_facts(results),
-        license=teacher.get("teacher_license") if teacher else OWN_LICENSE,
+        license=_license(results),
+        start=arguments.get("model_name_or_path"),
+        base_model=results.get("start", {}).get("base_model"),
         language="en" if corpora == [EMBEDDED] else None,
         datasets=[HUB_ID.fullmatch(corpus)["path"] for corpus in corpora if _is_on_hub(corpus)],
         objective=OBJECTIVES[results["objective"]].card_text,
         corpus=", ".join(corpus if _is_on_hub(corpus) else Path(corpus).name for corpus in corpora),
-        steps=results["log"][-1]["step"],
+        steps=results.get("steps", arguments["max_steps"]),
         tokens=results["tokens_seen"],
         measures=_table(results),
         teacher=teacher.get("teacher"),
         teacher_license=teacher.get("teacher_license"),
         is_sentence_model=bool(teacher),
     )
+
+
+def _license(results: Mapping[str, Any]) -> str | None:
+    """Returns the license of the weights: that of the teacher and of the checkpoint begun from, if they agree."""
+    sources = [(results.get("examples"), "teacher_license"), (results.get("start"), "license")]
+    licenses = {facts.get(key) for facts, key in sources if facts} or {OWN_LICENSE}
+    return licenses.pop() if len(licenses) == 1 else None
 
 
 def _table(results: Mapping[str, Any]) -> str:

@@ -3,12 +3,15 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, cast
 
+from vocabless.saving.public_names import public_name
 from vocabless.saving.run_folder import HUB_ARGUMENTS
-from vocabless.training.pretraining.arguments import FLAGS, PretrainingArguments
+from vocabless.training.pretraining.arguments import DEFAULT_VARIANT, FLAGS, PretrainingArguments
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.pretraining.objectives import DEFAULT_OBJECTIVE, OBJECTIVES, choose_objective
+from vocabless.training.pretraining.starting_weights import objective_of_checkpoint
 from vocabless.training.pretraining.training_arguments import PretrainingTrainingArguments
 from vocabless.training.script_parser import ScriptParser
 
@@ -29,15 +32,25 @@ def parse_command_line(
         description: first part of `--help`.
 
     Raises:
-        ValueError: an unknown flag, recipe, variant or objective.
+        ValueError: an unknown flag, recipe, variant or objective; both a variant and a checkpoint to begin from.
     """
     types = [PretrainingArguments, *OBJECTIVES.values(), PretrainingTrainingArguments]
-    arguments, *objectives, training = ScriptParser(types, FLAGS, description).parse(argv)
+    parser = ScriptParser(types, FLAGS, description)
+    arguments, *objectives, training = parser.parse(argv, {"model_name_or_path": "variant"})
+    start = arguments.model_name_or_path
+    if start is None:
+        arguments.variant = arguments.variant or DEFAULT_VARIANT
+    elif arguments.variant is not None:
+        raise ValueError(
+            f"--variant {arguments.variant} has fresh weights and --model_name_or_path {start} trained ones; "
+            "give one of them."
+        )
     if training.output_dir is None:
-        training.output_dir = f"runs/{arguments.variant}"
-    implied = next((objective.name for objective in objectives if objective.is_implied), None)
-    name = arguments.objective or implied or arguments.shape.objective or DEFAULT_OBJECTIVE
-    return arguments, choose_objective(objectives, name), training
+        training.output_dir = f"runs/{arguments.variant if start is None else f'{Path(start).name}-continued'}"
+    name = arguments.objective or next((objective.name for objective in objectives if objective.is_implied), None)
+    if name is None:
+        name = objective_of_checkpoint(start) if start is not None else arguments.shape.objective
+    return arguments, choose_objective(objectives, name or DEFAULT_OBJECTIVE), training
 
 
 def identifying_arguments(
@@ -47,4 +60,6 @@ def identifying_arguments(
     objectives = [*(row() for row in OBJECTIVES.values()), objective]
     settings = {name: value for part in (arguments, *objectives) for name, value in asdict(cast(Any, part)).items()}
     settings |= training.to_sanitized_dict() | {"world_size": training.world_size}
+    if arguments.model_name_or_path is not None:
+        settings["model_name_or_path"] = public_name(arguments.model_name_or_path)
     return {name: value for name, value in settings.items() if name not in NOT_IDENTIFYING}

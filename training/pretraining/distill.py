@@ -17,7 +17,7 @@ from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless import VocablessModel
 from vocabless.saving.checkpoint import save_checkpoint
-from vocabless.saving.sentence_modules import write_sentence_modules
+from vocabless.saving.sentence_modules import read_dense, write_sentence_modules
 from vocabless.training.distillation.sentence_measures import ScoredPairs, SentenceMeasures, read_scored_pairs
 from vocabless.training.distillation.sentence_student import SentenceStudent, VectorCollator
 from vocabless.training.distillation.sentence_teacher import SentenceTeacher, add_vectors
@@ -93,9 +93,15 @@ class Distill(DistillFlags, Objective):
         """Returns that heads read the mean of the states: it is what the model learned to use."""
         return {"classifier_pooling": "mean"}
 
-    def learner(self, model: PreTrainedModel, examples: Examples) -> nn.Module:
-        """Returns the model with a dense layer into the teacher's space."""
-        return SentenceStudent(model, examples.facts["vector_size"], self.similarity_weight)
+    def learner(self, model: PreTrainedModel, examples: Examples, start: str | None = None) -> nn.Module:
+        """Returns the model with a dense layer into the teacher's space, that of `start` if it has one of this size."""
+        student = SentenceStudent(model, examples.facts["vector_size"], self.similarity_weight)
+        dense = read_dense(start) if start is not None else {}
+        if {name: value.shape for name, value in student.dense.state_dict().items()} == {
+            name: value.shape for name, value in dense.items()
+        }:
+            student.dense.load_state_dict(dense)
+        return student
 
     def save(
         self,

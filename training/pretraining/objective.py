@@ -94,8 +94,14 @@ class Objective(ABC):
         """Returns the arguments that the objective needs in a stock shape's configuration."""
         return {}
 
-    def learner(self, model: PreTrainedModel, examples: Examples) -> nn.Module:
-        """Returns the module that the Trainer trains: the model, or a module that holds it."""
+    def learner(self, model: PreTrainedModel, examples: Examples, start: str | None = None) -> nn.Module:
+        """Returns the module that the Trainer trains: the model, or a module that holds it.
+
+        Args:
+            model: the model.
+            examples: of the run.
+            start: the checkpoint that the run begins from; None with fresh weights.
+        """
         return model
 
     def reduce_outputs(self, outputs: Any, labels: Tensor) -> Any:

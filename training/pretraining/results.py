@@ -32,6 +32,7 @@ def collect_results(
         "before": next((line for line in state.log_history if "eval_loss" in line), {}),
         "after": after,
         "train": metrics,
+        "steps": state.global_step,
         "tokens_seen": state.num_input_tokens_seen,
         "log": state.log_history,
         "parameters": model.num_parameters(),

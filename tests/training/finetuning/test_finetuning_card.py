@@ -134,7 +134,7 @@ def test_a_licence_is_handed_down_and_a_base_on_the_hub_is_named(save_model, tmp
     card = ModelCard.load(folder / CARD)
     assert card.data.license == "cc-by-sa-4.0" and card.data.base_model is None
     assert "the weights of `base`" in card.text and str(tmp_path) not in card.text
-    monkeypatch.setattr("vocabless.training.finetuning.card.cached_file", lambda *_: base / CARD)
+    monkeypatch.setattr("vocabless.saving.starting_checkpoints.cached_file", lambda *_: base / CARD)
     results["arguments"]["model_name_or_path"] = "you/base"
     write_card(folder, model, 16, card_facts(results))
     assert ModelCard.load(folder / CARD).data.base_model == "you/base"

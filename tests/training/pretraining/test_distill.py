@@ -111,3 +111,13 @@ def test_what_cannot_be_learned_is_refused(arguments, message, corpus, tmp_path,
 def test_a_teacher_implies_the_objective() -> None:
     _, objective, _ = parse_command_line(["--variant", "eelbert-tiny", "--teacher", "a/b", "--use_cpu", "true"], None)
     assert objective == Distill(teacher="a/b")
+
+
+def test_a_student_is_trained_further_with_its_own_dense_layer(run, tmp_path) -> None:
+    start, first = run("first", "--variant", "hashgram-nano")
+    folder, results = run("second", "--model_name_or_path", str(start))
+    assert results["objective"] == "distill"
+    assert results["before"]["eval_loss"] == pytest.approx(first["after"]["eval_loss"], abs=1e-4)
+    assert results["after"]["eval_loss"] != results["before"]["eval_loss"]
+    assert results["arguments"]["model_name_or_path"] == "first" and results["start"]["base_model"] is None
+    assert "beginning from the weights of `first`" in (folder / "README.md").read_text()
