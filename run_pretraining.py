@@ -61,7 +61,8 @@ def pretrain(arguments: PretrainingArguments, objective: Objective, training: Pr
     logging.getLogger("httpx").setLevel(logging.WARNING)
     folder, identity = Path(str(training.output_dir)), identifying_arguments(arguments, objective, training)
     for source in [*(arguments.corpus or []), *(arguments.validation_corpus or [])]:
-        find_files(source)
+        for file in find_files(source)[:1]:
+            arguments.text_format.check(file, may_be_empty=True)
     repositories = _claim(folder, identity, training)
 
     with training.main_process_first(desc="preparing the corpus"):
