@@ -67,7 +67,8 @@ def pretrain(arguments: PretrainingArguments, objective: Objective, training: Pr
             f"give one of {', '.join(objective.measures)}."
         )
     for source in [*(arguments.corpus or []), *(arguments.validation_corpus or [])]:
-        find_files(source)
+        for file in find_files(source)[:1]:
+            arguments.text_format.check(file, may_be_empty=True)
     is_main = training.process_index == 0
     repositories = check_run_upload(training, folder.name) if training.push_to_hub and is_main else []
     training.push_to_hub = False  # the Trainer would push unfinished runs; `upload_run` pushes finished ones

@@ -49,5 +49,8 @@ def test_a_missing_corpus_is_found_before_the_folder_is_judged(tmp_path):
     for flag in ("--corpus", "--validation_corpus"):
         with pytest.raises(SystemExit, match=r"the corpus .*none\.txt' does not exist"):
             run_pretraining.main([*command, flag, str(tmp_path / "none.txt")])
+    (tmp_path / "old.txt").write_bytes("früh\n".encode("latin-1"))
+    with pytest.raises(SystemExit, match=r"old.txt' is not utf-8 .*--encoding latin-1"):
+        run_pretraining.main([*command, "--corpus", str(tmp_path / "old.txt")])
     with pytest.raises(SystemExit, match="holds other files"):
         run_pretraining.main(command)
