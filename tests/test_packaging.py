@@ -17,7 +17,7 @@ import vocabless
 from vocabless.conversion.__main__ import main as run_conversion
 
 ROOT = Path(__file__).resolve().parent.parent
-LINKED = ("conversion", "model_cards", "modeling", "saving", "tokenization", "training")
+LINKED = ("browser", "conversion", "model_cards", "modeling", "saving", "tokenization", "training")
 IN_GIT = (ROOT / ".git").exists()  # a source distribution has copies in place of links
 TOP_FOLDERS = (*LINKED, "benchmarks", "docs", "examples", "tests", "vocabless")
 PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in ROOT.glob("docs/*.md"))]
@@ -74,6 +74,8 @@ def test_the_wheel_holds_every_file_of_the_package_once() -> None:
     assert {name for name in names if name.endswith(".py")} == sources
     assert "vocabless/py.typed" in names
     assert any(name.startswith("vocabless/model_cards/") for name in names)
+    pages = {f"vocabless/browser/{file.name}" for file in (ROOT / "browser").iterdir()}
+    assert {name for name in names if name.startswith("vocabless/browser/")} == pages
     assert not [name for name in names if not name.startswith("vocabless/")]
 
 
@@ -200,7 +202,7 @@ def test_programs_and_modules_of_commands_exist(page: str) -> None:
         (run_pretraining.main, ["run_pretraining.py"]),
         (run_glue.main, ["run_glue.py"]),
         *((run_conversion, ["vocabless.conversion", verb]) for verb in ("hashformer", "encoder", "hash-init")),
-        *((run_conversion, ["vocabless.conversion", verb]) for verb in ("onnx", "hub")),
+        *((run_conversion, ["vocabless.conversion", verb]) for verb in ("onnx", "space", "hub")),
     ],
     ids=lambda value: value[-1] if isinstance(value, list) else "",
 )
