@@ -10,7 +10,6 @@ import argparse
 import sys
 from io import BytesIO
 from pathlib import Path
-from urllib.parse import quote
 
 from PIL import Image
 
@@ -35,9 +34,12 @@ def picture(browser: Chromium, page: Path, text: str, pair: str | None, width: i
         dark: whether the person prefers dark colours.
     """
     browser.look(width, 900, 1, dark)
-    second = "" if pair is None else f"&pair={quote(pair)}"
-    browser.open(f"{page.resolve().as_uri()}#text={quote(text)}{second}")
+    browser.open(page.resolve().as_uri())
     browser.wait(IS_READY)
+    browser.write("#text", text)  # the picture shows the time of a text that is written, not of the first one
+    if pair is not None:
+        browser.write("#pair", pair)
+    browser.evaluate("document.activeElement.blur()")
     browser.wait("!document.querySelector('.map.old') && document.getAnimations().length === 0")
     box = browser.evaluate(BOX)
     left = max(0, box["x"] - MARGIN)
