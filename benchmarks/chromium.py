@@ -104,9 +104,13 @@ class Chromium:
         return parsed
 
     def look(self, width: int, height: int, scale: float = 1, dark: bool = False) -> None:
-        """Sets the window in CSS pixels, the device pixels for each of them, and the colours that the person prefers."""
+        """Sets the window in CSS pixels, device pixels for each of them, and the colours that the person prefers."""
         self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=width < 500
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=scale,
+            mobile=width < 500,
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])

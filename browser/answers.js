@@ -28,7 +28,7 @@ export function drawVerdict(place, manifest, answer) {
 
 /** The verdict as a sentence for a screen reader. */
 export function sayVerdict(manifest, answer) {
-  return verdictOf(manifest, answer).filter(Boolean).join(", ");
+  return answer.units.length ? verdictOf(manifest, answer).filter(Boolean).join(", ") : "";
 }
 
 function verdictOf(manifest, answer) {

@@ -40,7 +40,8 @@ export function drawMarkedWords(place, detail, manifest, input, answer) {
     const unit = answer.units[index];
     button.textContent = (unit.part ? input.pair : input.text).slice(unit.start, unit.end);
     const probabilities = answer.probabilities[index];
-    MARKS[manifest.task](button, answer.label[index], answer.label[index - 1], probabilities, kinds);
+    if (manifest.task === "tags") markTag(button, answer.label[index], answer.label[index + 1], kinds);
+    else markOdd(button, probabilities);
     const sentence = sentenceOfMark(button.textContent, manifest.labels, probabilities);
     button.setAttribute("aria-label", sentence);
     explainOnTouch(button, detail, sentence, summary);
@@ -49,21 +50,23 @@ export function drawMarkedWords(place, detail, manifest, input, answer) {
   if (!place.contains(document.activeElement)) detail.textContent = answer.units.length ? summary : "\u00a0";
 }
 
-const MARKS = {
-  tags(button, label, before, _, kinds) {
-    const kind = kindOf(label);
-    button.className = "unit";
-    if (kind === OUTSIDE) return;
-    button.classList.add("tag", `colour-${kinds.indexOf(kind) % COLOURS}`);
-    const continues = label.startsWith("I-") && before !== undefined && kindOf(before) === kind;
-    button.dataset.kind = continues ? "" : kind;
-  },
-  odd_word(button, _label, _before, probabilities) {
-    const odd = 1 - probabilities[0];
-    button.className = odd >= 0.5 ? "unit odd flips" : "unit odd";
-    button.style.setProperty("--strength", odd.toFixed(3));
-  },
-};
+/** Colours a tagged word. A name of several words (`B-PER`, `I-PER`) is one strip, with its kind behind the last word. */
+function markTag(button, label, next, kinds) {
+  const kind = kindOf(label);
+  button.className = "unit";
+  if (kind === OUTSIDE) return;
+  button.classList.add("tag", `colour-${kinds.indexOf(kind) % COLOURS}`);
+  const goesOn = next !== undefined && next.startsWith("I-") && kindOf(next) === kind;
+  if (goesOn) button.classList.add("goes-on");
+  else button.dataset.kind = kind;
+}
+
+/** Shades a word by how little it belongs; the first class of the pre-training head is the intact word. */
+function markOdd(button, probabilities) {
+  const odd = 1 - probabilities[0];
+  button.className = odd >= 0.5 ? "unit odd flips" : "unit odd";
+  button.style.setProperty("--strength", odd.toFixed(3));
+}
 
 /** The word with its likeliest labels, at most three. */
 function sentenceOfMark(word, labels, probabilities) {

@@ -151,7 +151,13 @@ function receive(state, message) {
   } else if (message.without) {
     Object.assign(state, { without: message.without, isDone: message.isDone });
     showMap(state);
+  } else {
+    showTime(message.ms);
   }
+}
+
+function showTime(ms) {
+  element("figure-ms").textContent = `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
 }
 
 function showAnswer(state) {
@@ -160,7 +166,7 @@ function showAnswer(state) {
   const root = document.documentElement.dataset;
   root.label = typeof label === "string" ? label : JSON.stringify(label);
   root.probabilities = JSON.stringify(toList(manifest.task === "regression" ? logits : probabilities));
-  element("figure-ms").textContent = `${answer.ms < 10 ? answer.ms.toFixed(1) : Math.round(answer.ms)} ms`;
+  showTime(answer.ms);
   element("note").textContent = answer.truncated
     ? `The text is too long for the model: it reads ${answer.units.length} of its words.`
     : "";

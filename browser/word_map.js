@@ -71,8 +71,9 @@ function sentenceOf(manifest, answer, target, word, pull) {
 function summaryOf(units, pulls, [towards, away]) {
   if (pulls.length === 0) return "\u00a0";
   if (pulls.length < units.length) return `The text is long: the map covers its first ${pulls.length} words.`;
-  const flips = pulls.filter((pull) => pull.flips).length;
-  if (flips > 1) return `Leaving out any one of the ${flips} outlined words changes the label.`;
+  const flips = units.filter((_, index) => pulls[index].flips);
+  if (flips.length === 1) return `Leaving out “${flips[0].text}” changes the label.`;
+  if (flips.length > 1) return `Leaving out any one of the ${flips.length} outlined words changes the label.`;
   const strongest = pulls.reduce((best, pull, index) => (Math.abs(pull.strength) > Math.abs(pulls[best].strength) ? index : best), 0);
   return `“${units[strongest].text}” pulls most: ${pulls[strongest].strength > 0 ? towards : away}.`;
 }
