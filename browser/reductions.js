@@ -35,20 +35,24 @@ function reduction(start, combine, finish = (total) => total) {
 }
 
 function softmax([tensor], { axis = -1 }) {
-  const length = lastAxis(tensor, axis);
+  const along = positiveAxis(axis, tensor.dims.length);
+  const step = stridesOf(tensor.dims)[along];
+  const span = step * tensor.dims[along]; // numbers from the first to behind the last one of the axis
   const result = zeros("float", tensor.dims);
   const [from, to] = [tensor.data, result.data];
-  for (let start = 0; start < from.length; start += length) {
+  for (let place = 0; place < from.length / tensor.dims[along]; place++) {
+    const start = Math.floor(place / step) * span + (place % step);
     let [largest, sum] = [-Infinity, 0];
-    for (let i = start; i < start + length; i++) largest = Math.max(largest, from[i]);
-    for (let i = start; i < start + length; i++) sum += to[i] = Math.exp(from[i] - largest);
-    for (let i = start; i < start + length; i++) to[i] /= sum;
+    for (let i = start; i < start + span; i += step) largest = Math.max(largest, from[i]);
+    for (let i = start; i < start + span; i += step) sum += to[i] = Math.exp(from[i] - largest);
+    for (let i = start; i < start + span; i += step) to[i] /= sum;
   }
   return [result];
 }
 
-function layerNormalization([tensor, scale, bias], { axis = -1, epsilon = 1e-5 }) {
-  const length = lastAxis(tensor, axis);
+/** Normalises along the last axis. */
+function layerNormalization([tensor, scale, bias], { epsilon = 1e-5 }) {
+  const length = tensor.dims[tensor.dims.length - 1];
   const result = zeros("float", tensor.dims);
   const [from, to] = [tensor.data, result.data];
   for (let start = 0; start < from.length; start += length) {
@@ -62,13 +66,6 @@ function layerNormalization([tensor, scale, bias], { axis = -1, epsilon = 1e-5 }
     }
   }
   return [result];
-}
-
-/** Returns the length of the last axis; the exporter writes no other axis for these operators. */
-function lastAxis(tensor, axis) {
-  const rank = tensor.dims.length;
-  if (positiveAxis(axis, rank) !== rank - 1) throw new Error(`axis ${axis} of ${rank} is not the last axis.`);
-  return tensor.dims[rank - 1];
 }
 
 function matMul([a, b], _, { products, isConstant }) {

@@ -143,7 +143,11 @@ def ci_steps(folder: Path, fails: str = "none", **pages: str) -> tuple[int, list
     (folder / ".ci" / "run").write_text(read(".ci/run"), encoding="utf-8")
     for page in ("README", "CONTRIBUTING"):
         (folder / f"{page}.md").write_text(pages.get(page, read(f"{page}.md")), encoding="utf-8")
-    programs = [folder / "bin" / "python3", *(folder / ".venv" / "bin" / n for n in ("pip", "python", "ruff", "mypy"))]
+    # `.ci/run` installs Chromium where it is missing; here it is never missing.
+    programs = [
+        *(folder / "bin" / n for n in ("python3", "chromium")),
+        *(folder / ".venv" / "bin" / n for n in ("pip", "python", "ruff", "mypy")),
+    ]
     for program in programs:
         program.parent.mkdir(parents=True, exist_ok=True)
         program.write_text(STUB)

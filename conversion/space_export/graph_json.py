@@ -24,7 +24,6 @@ SUPPORTED: dict[str, dict[str, Any]] = {
     "LayerNormalization": {"axis": -1},
     "Mod": {"fmod": 0},
     "Pad": {"mode": "constant"},
-    "Softmax": {"axis": -1},
     "Unique": {"axis": 0},
 }
 # Which matrices become int8: operator, place of the matrix in its inputs → the axis that has one factor for each index.
