@@ -1,6 +1,6 @@
 /** Operators that compute each element alone, with broadcasting. Floats are rounded to 32 bits after each operator. */
 
-import { broadcastDims, broadcastStrides, forEachRow, zeros } from "./tensors.js";
+import { broadcastDims, broadcastStrides, forEachRow, product, zeros } from "./tensors.js";
 
 const EXACT = 2 ** 53;
 
@@ -27,14 +27,27 @@ function map2(a, b, type, compute) {
   return result;
 }
 
-/** Calls `visit` for each row of two tensors that are broadcast against each other. */
+/**
+ * Calls `visit` for pieces of two tensors that are broadcast against each other, as large as possible.
+ * @param {(i: number, j: number, target: number, length: number, iStep: number, jStep: number) => void} visit - gets
+ *     where a piece begins in `a`, in `b` and in the result, its length, and the steps in `a` and `b`
+ */
 function walk2(a, b, dims, visit) {
-  const rank = Math.max(1, dims.length);
-  const shape = dims.length ? dims : [1];
-  const strides = [a, b].map((tensor) => (dims.length ? broadcastStrides(tensor.dims, dims) : [0]));
-  const [iStep, jStep] = strides.map((steps) => steps[rank - 1]);
-  const length = shape[rank - 1];
-  forEachRow(shape, strides, ([i, j], row) => visit(i, j, row * length, length, iStep, jStep));
+  const [whole, part] = [a.data.length, b.data.length];
+  if (whole === product(dims) && isSuffix(b.dims, a.dims)) { // the same shape, or a bias
+    for (let start = 0; start < whole; start += part) visit(start, 0, start, part, 1, 1);
+  } else if (whole === product(dims) && part === 1) {
+    visit(0, 0, 0, whole, 1, 0);
+  } else {
+    const strides = [a, b].map((tensor) => broadcastStrides(tensor.dims, dims));
+    const length = dims[dims.length - 1];
+    const [iStep, jStep] = strides.map((steps) => steps[dims.length - 1]);
+    forEachRow(dims, strides, ([i, j], row) => visit(i, j, row * length, length, iStep, jStep));
+  }
+}
+
+function isSuffix(short, long) {
+  return short.every((size, index) => size === long[long.length - short.length + index]);
 }
 
 /** Sums and products of floats take most of the time outside matrix products, so their loops call no function. */
@@ -116,10 +129,20 @@ function erf(x) {
   return x < 0 ? -value : value;
 }
 
+/** Gelu has a loop of its own: after matrix products it takes the most time. */
 function gelu([tensor], { approximate }) {
-  const root = Math.sqrt(2 / Math.PI);
-  if (approximate === "tanh") return unary((x) => 0.5 * x * (1 + Math.tanh(root * (x + 0.044715 * x ** 3))))([tensor]);
-  return unary((x) => 0.5 * x * (1 + erf(x * Math.SQRT1_2)))([tensor]);
+  const result = zeros("float", tensor.dims);
+  const [from, to] = [tensor.data, result.data];
+  if (approximate === "tanh") {
+    const root = Math.sqrt(2 / Math.PI);
+    for (let i = 0; i < from.length; i++) {
+      const x = from[i];
+      to[i] = 0.5 * x * (1 + Math.tanh(root * (x + 0.044715 * x * x * x)));
+    }
+  } else {
+    for (let i = 0; i < from.length; i++) to[i] = 0.5 * from[i] * (1 + erf(from[i] * Math.SQRT1_2));
+  }
+  return [result];
 }
 
 function clip([tensor, lowest, highest]) {

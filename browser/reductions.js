@@ -4,6 +4,25 @@ import { broadcastDims, broadcastStrides, forEachRow, positiveAxis, product, str
 
 /** @typedef {import("./tensors.js").Tensor} Tensor */
 
+/** ReduceSum has loops of its own: front ends add up many rows of a table. */
+function reduceSum(inputs, attributes) {
+  const [tensor, axes] = inputs;
+  const rank = tensor.dims.length;
+  const along = axes?.data.length === 1 ? positiveAxis(axes.data[0], rank) : -1;
+  if (along < 0) return sumOfAxes(inputs, attributes);
+  const count = tensor.dims[along];
+  const inner = product(tensor.dims.slice(along + 1));
+  const kept = tensor.dims.map((size, axis) => (axis === along ? 1 : size));
+  const result = zeros(tensor.type, attributes.keepdims ?? 1 ? kept : kept.filter((_, axis) => axis !== along));
+  const sums = new Float64Array(inner);
+  for (let outer = 0, source = 0; outer < result.data.length; outer += inner) {
+    sums.fill(0);
+    for (let k = 0; k < count; k++) for (let i = 0; i < inner; i++) sums[i] += tensor.data[source++];
+    result.data.set(sums, outer);
+  }
+  return [result];
+}
+
 /**
  * Returns an operator that reduces axes.
  * @param {number} start - the result for no number
@@ -33,6 +52,8 @@ function reduction(start, combine, finish = (total) => total) {
     return [result];
   };
 }
+
+const sumOfAxes = reduction(0, (total, value) => total + value);
 
 function softmax([tensor], { axis = -1 }) {
   const along = positiveAxis(axis, tensor.dims.length);
@@ -126,6 +147,6 @@ export const REDUCTIONS = {
   ReduceMax: reduction(-Infinity, Math.max),
   ReduceMean: reduction(0, (total, value) => total + value, (total, count) => total / count),
   ReduceMin: reduction(Infinity, Math.min),
-  ReduceSum: reduction(0, (total, value) => total + value),
+  ReduceSum: reduceSum,
   Softmax: softmax,
 };
