@@ -4,6 +4,7 @@
     python -m vocabless.conversion encoder google-bert/bert-base-uncased words/ --variant hashformer-lsh-proj-base
     python -m vocabless.conversion hash-init google/bert_uncased_L-2_H-128_A-2 hashed/
     python -m vocabless.conversion onnx runs/mine onnx/
+    python -m vocabless.conversion space runs/mine page/
     python -m vocabless.conversion hub runs/mine me/mine --push
 
 `python -m vocabless.conversion VERB --help` explains a verb and its options. SOURCE is a folder or a Hub id. TARGET is
@@ -60,6 +61,11 @@ VERBS = {
         module="onnx",
         help="export a checkpoint of this family to ONNX",
         last_line="The ONNX model is in {target}.",
+    ),
+    "space": Verb(
+        module="space",
+        help="make a web page of a classifier, in one file that runs offline",
+        last_line="The page is in {target}.",
     ),
     "hub": Verb(
         module="hub",

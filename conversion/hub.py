@@ -2,6 +2,7 @@
 
     python -m vocabless.conversion hub runs/my-classifier repository/
     python -m vocabless.conversion hub runs/my-classifier me/my-classifier --push
+    python -m vocabless.conversion hub runs/my-classifier me/my-classifier --push --space me/my-page
     python -m vocabless.conversion hub ewe-bert-tiny me/fresh --push --private
 
 The repository holds the weights of SOURCE as safetensors, bit for bit, the code, the tokenizer, the records of the run
@@ -23,7 +24,7 @@ from transformers.utils.hub import cached_file
 from vocabless import VocablessModel, VocablessTokenizer, load_config, load_tokenizer
 from vocabless.saving.card_facts import RANDOM_WEIGHTS, UNKNOWN_TRAINING, CardFacts
 from vocabless.saving.checkpoint import load_checkpoint, loads_without_package, save_checkpoint
-from vocabless.saving.model_card import CARD, write_card
+from vocabless.saving.model_card import CARD, link_page, write_card
 from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.sentence_modules import SENTENCE_FILES
 from vocabless.saving.targets import check_target
@@ -50,6 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--private", action="store_true", help="make a new repository private")
     parser.add_argument("--commit_message", default="Add the model", help="message of the commit; default %(default)s")
     parser.add_argument(
+        "--space",
+        metavar="OWNER/NAME",
+        help="link the card to this Space, which shows the model as a web page (verb `space`); default: no link",
+    )
+    parser.add_argument(
         "--subword",
         help="subword tokenizer of a variant that reads subwords: a tokenizer.json, a folder or a Hub id; default: "
         "the variant's own",
@@ -71,6 +77,8 @@ def run(arguments: argparse.Namespace) -> str | None:
         folder = Path(temporary) / Path(target).name
         folder.mkdir()
         write_repository(arguments.source, folder, arguments.subword)
+        if arguments.space:
+            link_page(folder / CARD, arguments.space)
         if arguments.push:
             return upload(folder, repo_id, arguments.commit_message, private=arguments.private or None)
         shutil.copytree(folder, target, dirs_exist_ok=True)

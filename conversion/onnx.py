@@ -13,13 +13,14 @@ import importlib.util
 import os
 import tempfile
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import torch
 from transformers import PreTrainedModel
 
-from vocabless.conversion.onnx_export.graph import INPUT, export, output_names, quantize, session_of
+from vocabless.conversion.onnx_export.graph import export, quantize, session_of
 from vocabless.conversion.onnx_export.parity import Difference, differences, latencies, probes
+from vocabless.conversion.onnx_export.settings import inference_settings
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.run_folder import write_json
@@ -28,7 +29,6 @@ from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 TOLERANCE = 1e-4  # largest difference in fp32, relative to the largest output, or absolute if no output is above 1
 MODEL, MODEL_INT8, SETTINGS = "model.onnx", "model_int8.onnx", "inference.json"
-LABELLED = ("VocablessForSequenceClassification", "VocablessForTokenClassification")
 REQUIRED = ("onnx", "onnxruntime", "onnxscript")
 
 
@@ -46,10 +46,7 @@ def run(arguments: argparse.Namespace) -> str:
         ValueError: a required package is missing, SOURCE is not a checkpoint of this family, TARGET is not empty, the
             encoder has no dynamic graph, or the graph differs from the model.
     """
-    missing = [name for name in REQUIRED if importlib.util.find_spec(name) is None]
-    if missing:
-        packages = " and ".join(missing)
-        raise ValueError(f"the verb 'onnx' needs {packages}; run pip install -e \".[onnx]\" in a clone.")
+    check_packages("onnx")
     folder = check_target(arguments.target)
     model, tokenizer = load_checkpoint(arguments.source)
     model = model.float()
@@ -63,19 +60,35 @@ def run(arguments: argparse.Namespace) -> str:
     return report
 
 
+def check_packages(verb: str) -> None:
+    """Checks that the packages of the extra `onnx` are installed.
+
+    Raises:
+        ValueError: one is missing.
+    """
+    missing = [name for name in REQUIRED if importlib.util.find_spec(name) is None]
+    if missing:
+        packages = " and ".join(missing)
+        raise ValueError(f'the verb {verb!r} needs {packages}; run pip install -e ".[onnx]" in a clone.')
+
+
 def write_graphs(model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: Path, int8: bool) -> list[Path]:
     """Writes model.onnx and, if `int8`, model_int8.onnx; returns their paths."""
     import onnx
 
-    base = cast(VocablessModel, model.base_model)
-    has_pairs = "token_type_ids" in tokenizer.model_input_names and "token_type_ids" in base.encoder_arguments
-    proto = export(model, has_pairs)
+    proto = export(model, reads_token_types(model, tokenizer))
     files = [folder / MODEL]
     onnx.save(proto, files[0])
     if int8:
         files.append(folder / MODEL_INT8)
         quantize(proto, files[1])
     return files
+
+
+def reads_token_types(model: PreTrainedModel, tokenizer: VocablessTokenizer) -> bool:
+    """Returns whether the second text of a pair gets token type 1."""
+    base = cast(VocablessModel, model.base_model)
+    return "token_type_ids" in tokenizer.model_input_names and "token_type_ids" in base.encoder_arguments
 
 
 def check(model: PreTrainedModel, tokenizer: VocablessTokenizer, files: list[Path]) -> str:
@@ -99,31 +112,17 @@ def check(model: PreTrainedModel, tokenizer: VocablessTokenizer, files: list[Pat
     size_of_side = {"torch, eager": sum(t.numel() * t.element_size() for t in model.state_dict().values())}
     size_of_side |= {file.name: file.stat().st_size for file in files}
     milliseconds = latencies(model, tokenizer, sessions)
-    return "\n".join([*_difference_table(differences_of_file), "", *_size_table(size_of_side, milliseconds)])
+    return "\n".join([*difference_table(differences_of_file), "", *_size_table(size_of_side, milliseconds)])
 
 
 def write_settings(model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: Path) -> None:
     """Writes inference.json, and the files that the tokenizer itself needs: subword.json, ngrams.json."""
-    config = cast(Any, model.config)
     tokenizer.save_vocabulary(str(folder))
-    settings = {
-        "architecture": type(model).__name__,
-        "input": INPUT,
-        "outputs": output_names(model),
-        "block_size": tokenizer.block_size,
-        "max_tokens": min(tokenizer.model_max_length, cast(VocablessModel, model.base_model).max_tokens),
-        "splitter": tokenizer.splitter,
-        "splitter_options": tokenizer.splitter_options,
-        "coder": tokenizer.coder,
-        "coder_options": tokenizer.coder_options,
-        "problem_type": config.problem_type,
-    }
-    if type(model).__name__ in LABELLED:
-        settings["labels"] = [config.id2label[index] for index in range(config.num_labels)]
-    write_json(folder / SETTINGS, settings)
+    write_json(folder / SETTINGS, inference_settings(model, tokenizer))
 
 
-def _difference_table(differences_of_file: dict[str, list[Difference]]) -> list[str]:
+def difference_table(differences_of_file: dict[str, list[Difference]]) -> list[str]:
+    """Returns the lines of a Markdown table: the differences of each file on each kind of inputs."""
     lines = [
         "| file | inputs | largest output | largest difference | mean difference | same choices |",
         "|---|---|--:|--:|--:|--:|",

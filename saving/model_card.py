@@ -6,10 +6,11 @@ The card is made from the variant's row, the model and the results of its run. T
 # mypy: allow-untyped-calls
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import ModelCardData
+from huggingface_hub import ModelCardData, constants
 from jinja2 import Environment, FileSystemLoader
 from transformers import PreTrainedModel
 from transformers.utils import SAFE_WEIGHTS_NAME
@@ -23,6 +24,8 @@ REPOSITORY_PLACEHOLDER = "FOLDER_OR_REPOSITORY"  # stands in a card's example un
 TEMPLATES = Path(__file__).parent.parent / "model_cards"
 BASE_TEMPLATE = "checkpoint.md"
 FAMILY_TEMPLATE = "{family}.md"
+HEADER_AND_TITLE = re.compile(r"\A(?:---\n.*?\n---\n)?\s*(?:# [^\n]*\n)?", re.S)
+PAGE_LINK = "\n**Try it in the browser: [{space}]({address})**, one page that holds the model and sends nothing.\n"
 
 
 def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: CardFacts = UNKNOWN_TRAINING) -> None:
@@ -62,6 +65,25 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: Car
 def card_for_repository(card: Path, repo_id: str) -> str:
     """Returns the text of a card whose example loads the repository `repo_id`."""
     return card.read_text(encoding="utf-8").replace(REPOSITORY_PLACEHOLDER, repo_id)
+
+
+def link_page(card: Path, space_id: str) -> None:
+    """Puts a link to the page of a model under the title of its card; a card that has the link stays as it is.
+
+    Args:
+        card: README.md of the model.
+        space_id: `owner/name` of the Space that `python -m vocabless.conversion space --push` made.
+
+    Raises:
+        ValueError: the id is not `owner/name`.
+    """
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", space_id):
+        raise ValueError(f"{space_id!r} is not the id of a Space; give owner/name.")
+    text = card.read_text(encoding="utf-8")
+    link = PAGE_LINK.format(space=space_id, address=f"{constants.ENDPOINT}/spaces/{space_id}")
+    end = HEADER_AND_TITLE.match(text)
+    if link not in text and end is not None:  # the pattern matches every text
+        card.write_text(text[: end.end()] + link + text[end.end() :], encoding="utf-8")
 
 
 def hub_metadata(model: PreTrainedModel, **fields: Any) -> ModelCardData:

@@ -23,28 +23,30 @@ ONNX_FILES = ("onnx/model.onnx", "onnx/model_int8.onnx", "onnx/inference.json") 
 UPLOADED_SUFFIXES = (".json", ".md", ".py", ".safetensors")  # leaves out pickle files and predictions
 
 
-def check_upload(repo_id: str, token: str | None = None, replace: bool = True) -> str:
+def check_upload(repo_id: str, token: str | None = None, replace: bool = True, repo_type: str = "model") -> str:
     """Asks the Hub whether an upload to a repository is possible; returns the repository's id with its owner.
 
     Args:
         repo_id: `owner/name`, or `name` for a repository of the token's user.
         token: None is the token of `hf auth login` or of the environment variable HF_TOKEN.
         replace: whether the repository may already hold files.
+        repo_type: `model` or `space`.
 
     Raises:
         ValueError: the id is not valid, the token is missing, the Hub cannot be reached, or the repository holds files.
     """
     api = HfApi(token=token)
-    with _readable_errors(api, repo_id):
+    with _readable_errors(api, repo_id, "hub" if repo_type == "model" else repo_type):
         user = api.whoami()["name"]
         full_id = repo_id if "/" in repo_id else f"{user}/{repo_id}"
         try:
-            files = set(api.list_repo_files(full_id))
+            files = set(api.list_repo_files(full_id, repo_type=repo_type))
         except RepositoryNotFoundError:
             files = set()
     if not replace and files - {".gitattributes"}:
+        kind = "repository" if repo_type == "model" else "Space"
         raise ValueError(
-            f"the repository {full_id!r} already exists and holds {len(files)} files; give another name, or add "
+            f"the {kind} {full_id!r} already exists and holds {len(files)} files; give another name, or add "
             "--exist_ok to commit a new version of the files."
         )
     return full_id
@@ -89,6 +91,27 @@ def upload(
     return str(url)
 
 
+def upload_space(folder: Path, repo_id: str, message: str, private: bool | None = None) -> str:
+    """Commits all files of a folder to a static Space and creates the Space if needed; returns its address.
+
+    Args:
+        folder: holds index.html and README.md.
+        repo_id: see `check_upload`.
+        message: message of the commit.
+        private: whether a new Space is private; None is the account's default.
+
+    Raises:
+        ValueError: the upload failed.
+    """
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    operations = [CommitOperationAdd(file.relative_to(folder).as_posix(), file) for file in files]
+    api = HfApi()
+    with _readable_errors(api, repo_id, "space"):
+        url = api.create_repo(repo_id, repo_type="space", space_sdk="static", private=private, exist_ok=True)
+        api.create_commit(repo_id, operations, commit_message=message, repo_type="space")
+    return str(url)
+
+
 def check_run_upload(training: Any, name: str, runs: Sequence[str] = ("",)) -> list[str]:
     """Checks the repositories that the runs of a script will be uploaded to; returns their ids, see `check_upload`.
 
@@ -127,16 +150,23 @@ def _uploaded_files(folder: Path) -> list[str]:
 
 
 @contextmanager
-def _readable_errors(api: HfApi, repo_id: str) -> Iterator[None]:
+def _readable_errors(api: HfApi, repo_id: str, verb: str = "hub") -> Iterator[None]:
     """Turns the errors of huggingface_hub into a `ValueError` with a remedy."""
     try:
         yield
     except (CLIENT_ERROR, OSError, RuntimeError, ValueError) as error:
-        raise ValueError(_explanation(api, repo_id, error)) from error
+        raise ValueError(_explanation(api, repo_id, error, verb)) from error
 
 
-def _explanation(api: HfApi, repo_id: str, error: Exception) -> str:
-    """Returns one sentence that says what failed and what to do."""
+def _explanation(api: HfApi, repo_id: str, error: Exception, verb: str) -> str:
+    """Returns one sentence that says what failed and what to do.
+
+    Args:
+        api: names the Hub.
+        repo_id: the repository.
+        error: what happened.
+        verb: the verb of `vocabless.conversion` that uploads again.
+    """
     status = getattr(getattr(error, "response", None), "status_code", None)
     if isinstance(error, HFValidationError):
         return f"{repo_id!r} is not a valid repository id ({first_line(error)}); give name or owner/name."
@@ -149,5 +179,5 @@ def _explanation(api: HfApi, repo_id: str, error: Exception) -> str:
         return f"the Hub rejected the files for {repo_id!r} ({reason}); correct them and upload again."
     return (
         f"the upload to {repo_id!r} at {api.endpoint} failed ({first_line(error)}); your files are unchanged: check "
-        f"the network and HF_HUB_OFFLINE, then run python -m vocabless.conversion hub FOLDER {repo_id} --push."
+        f"the network and HF_HUB_OFFLINE, then run python -m vocabless.conversion {verb} FOLDER {repo_id} --push."
     )

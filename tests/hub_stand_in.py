@@ -30,15 +30,17 @@ Answer = tuple[int, Any, dict[str, str]]  # status, JSON or bytes, headers
 
 @dataclass
 class Repository:
-    """A model repository.
+    """A repository of a model or a Space.
 
     Attributes:
         commits: sha → path → content, newest commit last.
         messages: messages of the commits after the first.
+        sdk: what a Space runs; None for a model.
     """
 
     commits: dict[str, dict[str, bytes]] = field(default_factory=lambda: {_sha("first"): {}})
     messages: list[str] = field(default_factory=list)
+    sdk: str | None = None
 
     @property
     def head(self) -> str:
@@ -64,7 +66,7 @@ class HubStandIn:
     """A server that runs within its `with` block.
 
     Attributes:
-        repositories: id → repository.
+        repositories: id → repository; the id of a Space begins with `spaces/`.
         large: SHA-256 → content of a file that was uploaded by LFS.
         requests: "METHOD path" of each request, in order.
     """
@@ -99,7 +101,10 @@ class HubStandIn:
         for pattern, respond in ROUTES:
             match = re.fullmatch(pattern, f"{method} {path}")
             if match:
-                return respond(self, *map(unquote, match.groups(default="")), body)
+                groups = [unquote(group) for group in match.groups(default="")]
+                if path.startswith("/api/spaces/"):
+                    groups[0] = f"spaces/{groups[0]}"
+                return respond(self, *groups, body)
         return 404, {"error": f"the stand-in has no route for {method} {path}"}, {}
 
     def whoami(self, body: bytes) -> Answer:
@@ -110,10 +115,14 @@ class HubStandIn:
         repo_id = f"{request.get('organization') or USER}/{request['name']}"
         if not repo_id.startswith(f"{USER}/"):
             return 403, {"error": f"{USER} may not write to {repo_id}"}, {}
+        if request.get("type") == "space":
+            if not request.get("sdk"):
+                return 400, {"error": "a Space needs an sdk"}, {}
+            repo_id = f"spaces/{repo_id}"
         description = {"url": f"{self.url}/{repo_id}", "id": repo_id, "name": repo_id}
         if repo_id in self.repositories:
             return 409, {"error": "You already created this model repo", **description}, {}
-        self.repositories[repo_id] = Repository()
+        self.repositories[repo_id] = Repository(sdk=request.get("sdk"))
         return 200, description, {}
 
     def validate_yaml(self, body: bytes) -> Answer:
@@ -237,11 +246,11 @@ ROUTES: tuple[tuple[str, Callable[..., Answer]], ...] = (
     (r"GET /api/whoami-v2", HubStandIn.whoami),
     (r"POST /api/repos/create", HubStandIn.create),
     (r"POST /api/validate-yaml", HubStandIn.validate_yaml),
-    (rf"POST /api/models/{_ID}/preupload/{_REVISION}", HubStandIn.preupload),
+    (rf"POST /api/(?:models|spaces)/{_ID}/preupload/{_REVISION}", HubStandIn.preupload),
     (rf"POST /{_ID}\.git/info/lfs/objects/batch", HubStandIn.lfs_batch),
     (r"PUT /lfs/(\w+)", HubStandIn.lfs_put),
-    (rf"POST /api/models/{_ID}/commit/{_REVISION}", HubStandIn.commit),
-    (rf"GET /api/models/{_ID}(?:/revision/{_REVISION})?", HubStandIn.info),
-    (rf"GET /api/models/{_ID}/tree/{_REVISION}/?(.*)", HubStandIn.tree),
+    (rf"POST /api/(?:models|spaces)/{_ID}/commit/{_REVISION}", HubStandIn.commit),
+    (rf"GET /api/(?:models|spaces)/{_ID}(?:/revision/{_REVISION})?", HubStandIn.info),
+    (rf"GET /api/(?:models|spaces)/{_ID}/tree/{_REVISION}/?(.*)", HubStandIn.tree),
     (rf"GET /{_ID}/resolve/{_REVISION}/(.+)", HubStandIn.resolve),
 )

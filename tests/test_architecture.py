@@ -26,7 +26,7 @@ ROOMS = (
     ("training",),
     ("training/distillation",),
     ("training/pretraining", "training/finetuning"),
-    ("conversion/onnx_export",),
+    ("conversion/onnx_export", "conversion/space_export"),
     ("conversion",),
     ("", "benchmarks", "examples"),
 )

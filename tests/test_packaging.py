@@ -18,7 +18,7 @@ import vocabless
 from vocabless.conversion.__main__ import main as run_conversion
 
 ROOT = Path(__file__).resolve().parent.parent
-LINKED = ("conversion", "model_cards", "modeling", "saving", "tokenization", "training")
+LINKED = ("browser", "conversion", "model_cards", "modeling", "saving", "tokenization", "training")
 IN_GIT = (ROOT / ".git").exists()  # a source distribution has copies in place of links
 TOP_FOLDERS = (*LINKED, "benchmarks", "docs", "examples", "tests", "vocabless")
 PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in ROOT.glob("docs/*.md"))]
@@ -75,6 +75,8 @@ def test_the_wheel_holds_every_file_of_the_package_once() -> None:
     assert {name for name in names if name.endswith(".py")} == sources
     assert "vocabless/py.typed" in names
     assert any(name.startswith("vocabless/model_cards/") for name in names)
+    pages = {f"vocabless/browser/{file.name}" for file in (ROOT / "browser").iterdir()}
+    assert {name for name in names if name.startswith("vocabless/browser/")} == pages
     assert not [name for name in names if not name.startswith("vocabless/")]
 
 
@@ -98,7 +100,9 @@ def test_public_names_exist_and_are_sorted() -> None:
 
 
 def test_the_quick_start_is_two_commands_of_one_line_each() -> None:
-    for command in code_blocks("README.md", "bash")[:2]:
+    commands = re.findall(r"```bash\n(.*?)\n```", read("README.md").partition("## Quick start")[2], re.S)[:2]
+    assert len(commands) == 2
+    for command in commands:
         assert command.startswith("python3 -m venv ") and "\n" not in command
         for part in command.split(" && "):
             words = shlex.split(part)
@@ -142,7 +146,11 @@ def ci_steps(folder: Path, fails: str = "none", **pages: str) -> tuple[int, list
     (folder / ".ci" / "run").write_text(read(".ci/run"), encoding="utf-8")
     for page in ("README", "CONTRIBUTING"):
         (folder / f"{page}.md").write_text(pages.get(page, read(f"{page}.md")), encoding="utf-8")
-    programs = [folder / "bin" / "python3", *(folder / ".venv" / "bin" / n for n in ("pip", "python", "ruff", "mypy"))]
+    # `.ci/run` installs Chromium where it is missing; here it is never missing.
+    programs = [
+        *(folder / "bin" / n for n in ("python3", "chromium")),
+        *(folder / ".venv" / "bin" / n for n in ("pip", "python", "ruff", "mypy")),
+    ]
     for program in programs:
         program.parent.mkdir(parents=True, exist_ok=True)
         program.write_text(STUB)
@@ -211,7 +219,7 @@ def test_what_pip_installs_is_this_clone_with_extras_that_it_has(page: str) -> N
         (run_pretraining.main, ["run_pretraining.py"]),
         (run_glue.main, ["run_glue.py"]),
         *((run_conversion, ["vocabless.conversion", verb]) for verb in ("hashformer", "encoder", "hash-init")),
-        *((run_conversion, ["vocabless.conversion", verb]) for verb in ("onnx", "hub")),
+        *((run_conversion, ["vocabless.conversion", verb]) for verb in ("onnx", "space", "hub")),
     ],
     ids=lambda value: value[-1] if isinstance(value, list) else "",
 )

@@ -166,10 +166,11 @@ def test_half_precision_stays_half(copy, tmp_path, unchecked) -> None:
 
 
 def test_a_variant_is_published_with_random_weights(hub, unchecked) -> None:
-    main(["hub", "ewe-bert-tiny", "fresh", "--push", "--commit_message", "Begin"])
+    main(["hub", "ewe-bert-tiny", "fresh", "--push", "--commit_message", "Begin", "--space", "you/page"])
     repository = hub.repositories["you/fresh"]
     assert repository.messages == ["Begin"]
-    assert "random weights" in ModelCard(repository.files[CARD].decode()).text
+    card = ModelCard(repository.files[CARD].decode())
+    assert "random weights" in card.text and f"[you/page]({constants.ENDPOINT}/spaces/you/page)" in card.text
 
 
 def test_pickles_predictions_and_folders_are_not_uploaded(checkpoint, hub, tmp_path) -> None:

@@ -10,7 +10,7 @@ from huggingface_hub import ModelCard
 from vocabless.saving.card_facts import RANDOM_WEIGHTS
 from vocabless.saving.card_heads import HEADS
 from vocabless.saving.checkpoint import MODEL_CLASSES
-from vocabless.saving.model_card import CARD, REPOSITORY_PLACEHOLDER, card_for_repository, write_card
+from vocabless.saving.model_card import CARD, REPOSITORY_PLACEHOLDER, card_for_repository, link_page, write_card
 from vocabless.variants import VARIANTS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -76,3 +76,22 @@ def test_every_variant_belongs_to_a_family() -> None:
     assert {f"{variant.family}.md" for variant in VARIANTS.values()} <= {
         file.name for file in ROOT.glob("model_cards/*.md")
     }
+
+
+@pytest.mark.parametrize("header", ["", "---\n# a comment\nlicense: mit\n---\n\n"])
+@pytest.mark.parametrize("title", ["", "# A title\n"])
+def test_the_link_to_a_page_stands_once_under_the_title(header: str, title: str, tmp_path: Path) -> None:
+    card = tmp_path / CARD
+    card.write_text(f"{header}{title}\nText.\n\n# Not the title\n", encoding="utf-8")
+    for _ in range(2):
+        link_page(card, "you/page")
+    link = "**Try it in the browser: [you/page](https://huggingface.co/spaces/you/page)**"
+    text = card.read_text(encoding="utf-8")
+    assert text.count(link) == 1 and text.startswith(header.rstrip("\n") + "\n" * bool(header))
+    assert text.index(title or link) <= text.index(link) < text.index("Text.")
+
+
+def test_a_page_that_is_no_repository_is_refused(tmp_path: Path) -> None:
+    (tmp_path / CARD).touch()
+    with pytest.raises(ValueError, match="'page' is not the id of a Space; give owner/name"):
+        link_page(tmp_path / CARD, "page")

@@ -1,0 +1,176 @@
+"""Drives a headless Chromium through its DevTools pipe: opens a page, types, reads values, takes pictures.
+
+The pipe needs no port and no package. `CHROMIUM` in the environment names another program than the one on the path.
+"""
+
+import base64
+import fcntl
+import json
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+from types import TracebackType
+from typing import Any
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+MOST_SECONDS = 240  # that a call may take
+FLAGS = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
+    "--disable-background-networking", "--remote-debugging-pipe",
+)  # fmt: skip
+
+
+def find_chromium() -> str | None:
+    """Returns the path of a Chromium, or None if there is none."""
+    named = os.environ.get("CHROMIUM")
+    return named or next(filter(None, map(shutil.which, NAMES)), None)
+
+
+class Chromium:
+    """A browser with one tab, as a context manager.
+
+    Attributes:
+        requests: addresses that the tab asked for since it was opened.
+    """
+
+    def __init__(self, program: str) -> None:
+        self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        # Chromium reads from descriptor 3 and writes to descriptor 4.
+        (child_in, parent_out), (parent_in, child_out) = os.pipe(), os.pipe()
+        high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 10) for descriptor in (child_in, child_out)]
+
+        def take_places() -> None:
+            os.dup2(high[0], 3)
+            os.dup2(high[1], 4)
+
+        self._process = subprocess.Popen(
+            [program, *FLAGS, f"--user-data-dir={self._folder.name}", "about:blank"],
+            pass_fds=(3, 4), preexec_fn=take_places, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        for descriptor in (child_in, child_out, *high):
+            os.close(descriptor)
+        self._out, self._in = os.fdopen(parent_out, "wb", 0), os.fdopen(parent_in, "rb")
+        self._rest = b""
+        self._number = 0
+        self._session: str | None = None
+        self.requests: list[str] = []
+        target = next(t for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "page")
+        attached = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
+        self._session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Network"):
+            self.call(f"{domain}.enable")
+
+    def __enter__(self) -> "Chromium":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._process.terminate()
+        self._process.wait()
+        self._out.close()
+        self._in.close()
+        self._folder.cleanup()
+
+    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Calls a method of the DevTools protocol and returns its result.
+
+        Raises:
+            RuntimeError: the browser answers with an error, or it ended.
+            TimeoutError: there is no answer within `MOST_SECONDS`.
+        """
+        self._number += 1
+        message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
+        if self._session:
+            message["sessionId"] = self._session
+        self._out.write(json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._read()
+            if answer.get("method") == "Network.requestWillBeSent":
+                self.requests.append(answer["params"]["request"]["url"])
+            if answer.get("id") == self._number:
+                break
+        if "error" in answer:
+            raise RuntimeError(f"{method}: {answer['error']['message']}")
+        result: dict[str, Any] = answer["result"]
+        return result
+
+    def _read(self) -> dict[str, Any]:
+        while b"\0" not in self._rest:
+            if not select.select([self._in], [], [], MOST_SECONDS)[0]:
+                raise TimeoutError(
+                    f"Chromium did not answer within {MOST_SECONDS} seconds; look for an endless script."
+                )
+            chunk = os.read(self._in.fileno(), 1 << 16)
+            if not chunk:
+                raise RuntimeError("Chromium ended; start it by hand to see why.")
+            self._rest += chunk
+        message, _, self._rest = self._rest.partition(b"\0")
+        parsed: dict[str, Any] = json.loads(message)
+        return parsed
+
+    def look(self, width: int, height: int, scale: float = 1, dark: bool = False) -> None:
+        """Sets the window in CSS pixels, device pixels for each of them, and the colours that the person prefers."""
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=scale,
+            mobile=width < 500,
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.call("Emulation.setEmulatedMedia", features=[scheme])
+
+    def open(self, address: str) -> None:
+        """Opens an address in the tab, afresh even if only the part behind `#` differs."""
+        self.call("Page.navigate", url="about:blank")
+        self.wait("location.href === 'about:blank'")
+        self.requests.clear()
+        self.call("Page.navigate", url=address)
+        self.wait("document.readyState === 'complete' && location.href !== 'about:blank'")
+
+    def evaluate(self, expression: str) -> Any:
+        """Returns the value of a JavaScript expression; a promise is awaited.
+
+        Raises:
+            RuntimeError: the expression throws.
+        """
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in answer:
+            raise RuntimeError(answer["exceptionDetails"]["exception"].get("description", "the expression throws"))
+        return answer["result"].get("value")
+
+    def wait(self, condition: str, seconds: float = 20) -> None:
+        """Waits until a JavaScript expression is true.
+
+        Raises:
+            TimeoutError: it did not become true.
+        """
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            try:
+                if self.evaluate(condition):
+                    return
+            except RuntimeError as error:
+                if "context" not in str(error):  # the page changes: the next try finds the new one
+                    raise
+            time.sleep(0.02)
+        raise TimeoutError(f"after {seconds} seconds this is not true: {condition}")
+
+    def write(self, selector: str, text: str) -> None:
+        """Replaces the text of a field, as a person does who selects all and pastes."""
+        self.evaluate(f"document.querySelector({json.dumps(selector)}).select()")
+        self.evaluate(f"document.querySelector({json.dumps(selector)}).focus()")
+        self.call("Input.insertText", text=text)
+
+    def press(self, key: str) -> None:
+        """Presses a key: "Tab", "ArrowRight" and other names of `KeyboardEvent.key`."""
+        codes = {"Tab": 9, "Enter": 13, "ArrowLeft": 37, "ArrowRight": 39, "Home": 36, "End": 35}
+        for kind in ("rawKeyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=codes[key])
+
+    def picture(self, clip: dict[str, float] | None = None) -> bytes:
+        """Returns a PNG of the window, or of `clip` with x, y, width, height and scale in CSS pixels."""
+        more = {"clip": clip, "captureBeyondViewport": True} if clip else {}
+        return base64.b64decode(self.call("Page.captureScreenshot", format="png", **more)["data"])

@@ -1,0 +1,75 @@
+"""Takes the pictures of a classifier's page, light and dark, in a real Chromium.
+
+    python -m vocabless.conversion space checkpoints/hashgram-nano-sst2 page/ --title "Is it a good film?"
+    python -m benchmarks.page_pictures page/index.html docs/pictures --text "A borring mess, far too long."
+
+It writes page-light.png and page-dark.png, in 256 colours. The fonts are those of the machine.
+"""
+
+import argparse
+import sys
+from io import BytesIO
+from pathlib import Path
+
+from PIL import Image
+
+from benchmarks.chromium import Chromium, find_chromium
+
+IS_READY = "document.querySelector('.map .towards, .map .away, .map .tag, .map .odd') !== null"
+MARGIN = 24  # CSS pixels around the page's column
+BOX = "(() => { const { x, y, width, height } = document.querySelector('main').getBoundingClientRect();\
+ return { x, y, width, height }; })()"
+
+
+def picture(browser: Chromium, page: Path, text: str, pair: str | None, width: int, scale: float, dark: bool) -> bytes:
+    """Returns a PNG of the page's column with the answer for a text.
+
+    Args:
+        browser: a running browser.
+        page: index.html of a page.
+        text: the text in the page.
+        pair: the second text, for a model of pairs.
+        width: of the window, in CSS pixels.
+        scale: pixels of the picture for each CSS pixel.
+        dark: whether the person prefers dark colours.
+    """
+    browser.look(width, 900, 1, dark)
+    browser.open(page.resolve().as_uri())
+    browser.wait(IS_READY)
+    browser.write("#text", text)  # the picture shows the time of a text that is written, not of the first one
+    if pair is not None:
+        browser.write("#pair", pair)
+    browser.evaluate("document.activeElement.blur()")
+    browser.wait("!document.querySelector('.map.old') && document.getAnimations().length === 0")
+    box = browser.evaluate(BOX)
+    left = max(0, box["x"] - MARGIN)
+    clip = {"x": left, "y": box["y"], "width": min(width, box["width"] + 2 * MARGIN), "height": box["height"]}
+    return browser.picture({**clip, "scale": scale})
+
+
+def main() -> None:
+    """Writes both pictures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("page", type=Path, help="index.html that `python -m vocabless.conversion space` wrote")
+    parser.add_argument("folder", type=Path, help="folder for the pictures")
+    parser.add_argument("--text", required=True, help="the text in the page")
+    parser.add_argument("--pair", help="the second text, for a model of pairs; default: none")
+    parser.add_argument("--width", type=int, default=900, help="of the window, in CSS pixels; default %(default)s")
+    parser.add_argument("--scale", type=float, default=1.6, help="pixels for each CSS pixel; default %(default)s")
+    arguments = parser.parse_args()
+    program = find_chromium()
+    if program is None:
+        sys.exit("there is no Chromium on the path; install one, or name it in the variable CHROMIUM.")
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    with Chromium(program) as browser:
+        for name, dark in (("light", False), ("dark", True)):
+            taken = picture(
+                browser, arguments.page, arguments.text, arguments.pair, arguments.width, arguments.scale, dark
+            )
+            file = arguments.folder / f"page-{name}.png"
+            Image.open(BytesIO(taken)).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(file, optimize=True)
+            print(f"{file}: {file.stat().st_size / 1e3:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()

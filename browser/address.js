@@ -1,0 +1,31 @@
+/** The text in the address of the page, `#text=…&pair=…`, so that a finding can be shared. The server never sees it. */
+
+const LONGEST_TEXT = 2000; // characters; longer addresses break in mails and messengers
+const WRITE_AFTER_MS = 400; // browsers limit how often a page may change its address
+
+/**
+ * @param {string} hash the part of an address from `#` on
+ * @returns {{text: string, pair?: string} | null} null if it names no text
+ */
+export function inputOfAddress(hash) {
+  const fields = new URLSearchParams(hash.slice(1));
+  if (!fields.has("text")) return null;
+  return fields.has("pair") ? { text: fields.get("text"), pair: fields.get("pair") } : { text: fields.get("text") };
+}
+
+/**
+ * @param {{text: string, pair?: string}} input
+ * @returns {string} `#text=…`, or `#` for a text that is too long for an address
+ */
+export function addressOf({ text, pair }) {
+  if (text.length + (pair?.length ?? 0) > LONGEST_TEXT) return "#";
+  return `#${new URLSearchParams(pair === undefined ? { text } : { text, pair })}`;
+}
+
+let waiting;
+
+/** Writes the input into the address when the person pauses; the history keeps one entry. */
+export function keepInAddress(input) {
+  clearTimeout(waiting);
+  waiting = setTimeout(() => history.replaceState(null, "", addressOf(input)), WRITE_AFTER_MS);
+}

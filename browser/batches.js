@@ -1,0 +1,101 @@
+/** A classifier over any runtime: texts → rows of blocks → logits → predictions. */
+
+import { TASKS } from "./predictions.js";
+import { Tokenizer } from "./tokenizer.js";
+
+/** @typedef {import("./words.js").Unit} Unit */
+
+const MAX_NUMBERS = 1 << 16; // elements of the blocks in one batch; a larger one would need much memory
+
+/**
+ * @typedef {object} Prediction
+ * @property {Unit[]} units - those that the model read
+ * @property {number[] | number[][]} logits - a list for each unit where the task is of units
+ * @property {number[] | number[][]} probabilities - in the order of the labels; empty for a predicted number
+ * @property {string | string[]} label - the label; all labels of `multi_label`; a list for units
+ * @property {number} ms - time for this input, from text to label
+ * @property {boolean} truncated - whether the text was too long for the model and its end was cut off
+ */
+
+/**
+ * @callback RunBlocks
+ * @param {Float64Array} elements
+ * @param {number[]} dims - (rows, tokens, K)
+ * @returns {Promise<{data: Float32Array, dims: number[]}>} the logits, (rows, labels) or (rows, tokens, labels)
+ */
+
+export class Classifier {
+  /**
+   * @param {object} manifest - see `loadClassifier`
+   * @param {RunBlocks} runBlocks
+   */
+  constructor(manifest, runBlocks) {
+    this.manifest = manifest;
+    this.runBlocks = runBlocks;
+    this.tokenizer = new Tokenizer(manifest.tokenizer);
+  }
+
+  /**
+   * Classifies texts.
+   * @param {({text: string, pair?: string} | Unit[])[]} inputs - texts, pairs of texts, or lists of units as an earlier
+   *     prediction returned them, which are read without being cut again
+   * @returns {Promise<Prediction[]>}
+   */
+  async classify(inputs) {
+    const start = performance.now();
+    const read = inputs.map((input) => this.#unitsOf(input));
+    const predictions = await this.#predict(read.map(({ units }) => units), start);
+    return predictions.map((prediction, index) => ({ ...prediction, truncated: read[index].truncated }));
+  }
+
+  /**
+   * Classifies copies of a text, each without one of its units.
+   * @param {{text: string, pair?: string} | Unit[]} input
+   * @param {number} [start] - the first unit that is left out
+   * @param {number} [end] - the unit behind the last one that is left out
+   * @returns {Promise<Prediction[]>} one for each of these units
+   */
+  async withoutEachUnit(input, start = 0, end = Infinity) {
+    const started = performance.now();
+    const { units, truncated } = this.#unitsOf(input);
+    const rows = units.map((_, left) => left).slice(start, end)
+      .map((left) => [...units.slice(0, left), ...units.slice(left + 1)]);
+    const predictions = await this.#predict(rows, started);
+    return predictions.map((prediction) => ({ ...prediction, truncated }));
+  }
+
+  #unitsOf(input) {
+    if (Array.isArray(input)) return { units: input, truncated: false };
+    return this.tokenizer.unitsOf(input.text, this.manifest.takes_pairs ? (input.pair ?? "") : undefined);
+  }
+
+  /** Returns the predictions for rows of units, in batches. */
+  async #predict(rows, start) {
+    const results = [];
+    while (results.length < rows.length) {
+      const batch = rows.slice(results.length, results.length + this.#batchSize(rows));
+      const { data, dims, positions } = this.tokenizer.blocksOf(batch, this.manifest.takes_pairs);
+      const logits = await this.runBlocks(data, dims);
+      batch.forEach((units, row) => results.push({ units, ...this.#read(logits, row, positions[row]) }));
+    }
+    const ms = (performance.now() - start) / Math.max(1, rows.length);
+    return results.map((result) => ({ ...result, ms }));
+  }
+
+  /** Returns how many rows fit a batch; the longest row counts. */
+  #batchSize(rows) {
+    const longest = rows.reduce((most, units) => Math.max(most, units.length), 0) + 3;
+    return Math.max(1, Math.floor(MAX_NUMBERS / (longest * this.manifest.tokenizer.block_size)));
+  }
+
+  /** Returns what the logits say about a row. */
+  #read({ data, dims }, row, positions) {
+    const { task, labels } = this.manifest;
+    const { isOfUnits, predict } = TASKS[task];
+    const width = dims[dims.length - 1];
+    const at = (place) => Array.from(data.subarray(place * width, (place + 1) * width));
+    if (!isOfUnits) return predict(at(row), labels);
+    const ofUnits = positions.map((token) => predict(at(row * dims[1] + token), labels));
+    return Object.fromEntries(["logits", "probabilities", "label"].map((key) => [key, ofUnits.map((one) => one[key])]));
+  }
+}

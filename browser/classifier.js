@@ -1,0 +1,28 @@
+/** A classifier in the page, without any other program: loads the exported graph and its weights. */
+
+import { Classifier } from "./batches.js";
+import { Graph } from "./graph.js";
+
+/**
+ * @typedef {object} Manifest - what the exporter writes; all names are those of conversion/space_export/manifest.py
+ * @property {string} title
+ * @property {"single_label" | "multi_label" | "regression" | "tags" | "odd_word"} task
+ * @property {string[]} labels - in the order of the logits
+ * @property {boolean} takes_pairs
+ * @property {import("./tokenizer.js").TokenizerSettings} tokenizer
+ * @property {{text: string, pair?: string}[]} examples
+ * @property {string | null} model_card - address
+ * @property {number} page_bytes - size of the page with its weights
+ * @property {import("./graph.js").GraphDescription} graph
+ */
+
+/**
+ * Returns a classifier, see `Classifier` for what it does.
+ * @param {Manifest} manifest
+ * @param {ArrayBuffer} weights
+ * @returns {Promise<Classifier>}
+ */
+export async function loadClassifier(manifest, weights) {
+  const graph = new Graph(manifest.graph, weights);
+  return new Classifier(manifest, async (data, dims) => graph.run({ type: "int", data, dims }).logits);
+}

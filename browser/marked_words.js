@@ -1,0 +1,76 @@
+/** Words with an answer of their own: tags, and words that do not belong. */
+
+import { percent } from "./answers.js";
+import { drawWords, explainOnTouch, legendItem } from "./word_drawing.js";
+
+const COLOURS = 8; // in page.css; further kinds of tags begin again with the first
+const OUTSIDE = "O"; // the label of words without a tag
+
+/** `B-PER` and `I-PER` are the same kind, PER. */
+function kindOf(label) {
+  return label.replace(/^[BI]-/, "");
+}
+
+function kindsOf(labels) {
+  return [...new Set(labels.map(kindOf))].filter((kind) => kind !== OUTSIDE);
+}
+
+/** Draws the legend: the kinds of tags, or the shades of a word that does not belong. */
+export function drawMarkLegend(place, { task, labels }) {
+  const items =
+    task === "tags"
+      ? kindsOf(labels).map((kind, index) => legendItem(`unit tag colour-${index % COLOURS} sample`, kind, ""))
+      : [legendItem("unit odd sample", "word", "does not belong here"), legendItem("unit odd flips sample", "word", "probably wrong (more than 50 %)")];
+  place.replaceChildren(...items);
+}
+
+/**
+ * @param {HTMLElement} place
+ * @param {HTMLElement} detail the line that explains one word
+ * @param {object} manifest
+ * @param {{text: string, pair?: string}} input
+ * @param {object} answer with a label and probabilities for each unit
+ */
+export function drawMarkedWords(place, detail, manifest, input, answer) {
+  const kinds = kindsOf(manifest.labels);
+  const summary = "Point at a word, or move to it, to see its probabilities.";
+  drawWords(place, input, answer.units, (index) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    const unit = answer.units[index];
+    button.textContent = (unit.part ? input.pair : input.text).slice(unit.start, unit.end);
+    const probabilities = answer.probabilities[index];
+    if (manifest.task === "tags") markTag(button, answer.label[index], answer.label[index + 1], kinds);
+    else markOdd(button, probabilities);
+    const sentence = sentenceOfMark(button.textContent, manifest.labels, probabilities);
+    button.setAttribute("aria-label", sentence);
+    explainOnTouch(button, detail, sentence, summary);
+    return button;
+  });
+  if (!place.contains(document.activeElement)) detail.textContent = answer.units.length ? summary : "\u00a0";
+}
+
+/** Colours a tagged word. A name of several words (`B-PER`, `I-PER`) is one strip, with its kind behind the last word. */
+function markTag(button, label, next, kinds) {
+  const kind = kindOf(label);
+  button.className = "unit";
+  if (kind === OUTSIDE) return;
+  button.classList.add("tag", `colour-${kinds.indexOf(kind) % COLOURS}`);
+  const goesOn = next !== undefined && next.startsWith("I-") && kindOf(next) === kind;
+  if (goesOn) button.classList.add("goes-on");
+  else button.dataset.kind = kind;
+}
+
+/** Shades a word by how little it belongs; the first class of the pre-training head is the intact word. */
+function markOdd(button, probabilities) {
+  const odd = 1 - probabilities[0];
+  button.className = odd >= 0.5 ? "unit odd flips" : "unit odd";
+  button.style.setProperty("--strength", odd.toFixed(3));
+}
+
+/** The word with its likeliest labels, at most three. */
+function sentenceOfMark(word, labels, probabilities) {
+  const order = labels.map((_, label) => label).sort((one, other) => probabilities[other] - probabilities[one]);
+  const likeliestLabels = order.slice(0, 3).map((label) => `${labels[label]} ${percent(probabilities[label])}`);
+  return `“${word}”: ${likeliestLabels.join(", ")}`;
+}

@@ -1,0 +1,241 @@
+/**
+ * The page: a person writes, and the answer of the classifier follows. This file joins the parts.
+ *
+ * The same text is the program of the worker: without a document it serves the page instead of drawing one.
+ */
+
+import { addressOf, inputOfAddress, keepInAddress } from "./address.js";
+import { drawBars, drawVerdict, sayVerdict } from "./answers.js";
+import { startModel } from "./model_worker.js";
+import { drawMarkedWords, drawMarkLegend } from "./marked_words.js";
+import { likeliest } from "./pulls.js";
+import { startReading } from "./reading.js";
+import { drawPullLegend, drawWordMap } from "./word_map.js";
+import { moveByArrowKeys } from "./word_drawing.js";
+
+/** Task → what the page asks for, and the heading of the words. A new task is a row. */
+const TASK_TEXTS = {
+  single_label: { hint: "The label follows as you write.", words: "Which words did it" },
+  multi_label: { hint: "Each label is judged on its own, as you write.", words: "Which words did it" },
+  regression: { hint: "The number follows as you write.", words: "Which words did it" },
+  tags: { hint: "The words are tagged as you write.", words: "Tagged words" },
+  odd_word: { hint: "Words that do not belong are shaded as you write.", words: "Words that do not belong" },
+};
+const MARKS_WORDS = new Set(["tags", "odd_word"]);
+const LONG_LABEL = 14; // characters; longer ones need two lines
+const SPEAK_AFTER_MS = 800; // a screen reader hears the answer when the person pauses
+
+const element = (id) => document.getElementById(id);
+
+/** Starts the page on its manifest and weights. */
+async function startPage() {
+  const size = new Blob([document.documentElement.outerHTML]).size;
+  const manifest = JSON.parse(element("manifest").textContent);
+  const state = { manifest, chosen: null, answer: null, without: [], isDone: false };
+  drawFrame(manifest);
+  element("figure-size").textContent = sizeText(size);
+  try {
+    const weights = await readWeights();
+    element("figure-size").textContent = sizeText(size + weights.lengthBeside);
+    const send = await startModel(element("program").textContent, manifest, weights.buffer, (message) =>
+      receive(state, message),
+    );
+    listen(state, send);
+  } catch (error) {
+    showFailure(error);
+  }
+}
+
+/** Draws what does not depend on a text, so that nothing moves when the first answer comes. */
+function drawFrame(manifest) {
+  const task = TASK_TEXTS[manifest.task];
+  document.documentElement.dataset.task = manifest.task;
+  element("hint").textContent = `${task.hint} The whole classifier is in this page.`;
+  element("words-title").textContent = task.words;
+  element("pair-field").hidden = !manifest.takes_pairs;
+  if (manifest.takes_pairs) element("text-name").textContent = "First text";
+  element("answer").hidden = manifest.task === "tags";
+  const isWebAddress = /^https?:\/\//.test(manifest.model_card ?? "");
+  if (isWebAddress) Object.assign(element("model-card"), { href: manifest.model_card, hidden: false });
+  if (MARKS_WORDS.has(manifest.task)) drawMarkLegend(element("legend"), manifest);
+  else drawPullLegend(element("legend"), manifest.task, manifest.labels[0]);
+  const longest = Math.max(...manifest.labels.map((label) => label.length));
+  if (longest > LONG_LABEL) document.documentElement.dataset.longLabels = "";
+  drawExamples(manifest.examples ?? []);
+  drawBars(element("bars"), manifest, null, null, () => {});
+  moveByArrowKeys(element("map"));
+}
+
+function drawExamples(examples) {
+  const buttons = examples.map((example) => {
+    const input = inputOfExample(example);
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = input.pair ? `${input.text} / ${input.pair}` : input.text;
+    button.title = button.textContent;
+    button.addEventListener("click", () => {
+      fill(input);
+      element("text").dispatchEvent(new Event("input"));
+    });
+    return button;
+  });
+  element("examples").replaceChildren(...buttons);
+  element("examples").hidden = buttons.length === 0;
+}
+
+/** An example is a text or a list of two texts. */
+function inputOfExample(example) {
+  const [text, pair] = [].concat(example);
+  return { text, pair };
+}
+
+/** Puts texts into the fields. */
+function fill({ text, pair }) {
+  element("text").value = text;
+  element("pair").value = pair ?? "";
+}
+
+/** Reads the texts of the fields whenever they change, and those of the address. */
+function listen(state, send) {
+  const { manifest } = state;
+  const current = () => ({
+    text: element("text").value,
+    ...(manifest.takes_pairs ? { pair: element("pair").value } : {}),
+  });
+  const read = (input) => {
+    element("map").classList.add("old");
+    element("link").href = addressOf(input);
+    send(input);
+  };
+  for (const id of ["text", "pair"]) {
+    element(id).addEventListener("input", () => {
+      read(current());
+      keepInAddress(current());
+    });
+  }
+  const readAddress = () => {
+    const given = inputOfAddress(location.hash);
+    if (!given) return false;
+    fill(given);
+    read(current());
+    return true;
+  };
+  addEventListener("hashchange", readAddress);
+  element("link").addEventListener("click", (event) => copyLink(event, addressOf(current())));
+  if (readAddress()) return;
+  fill(inputOfExample(manifest.examples?.[0] ?? ""));
+  read(current());
+}
+
+/** Copies the address where the browser permits it; everywhere else the link is an ordinary one. */
+async function copyLink(event, hash) {
+  if (!navigator.clipboard) return;
+  event.preventDefault();
+  history.replaceState(null, "", hash);
+  const link = element("link");
+  try {
+    await navigator.clipboard.writeText(location.href);
+    link.textContent = "Link copied";
+  } catch {
+    link.textContent = "The link is in the address bar";
+  }
+  setTimeout(() => (link.textContent = "Link to this text"), 2000);
+}
+
+/** Takes a message of the model: an answer, a part of the word map, or a failure. */
+function receive(state, message) {
+  if (message.failure) return showFailure(message.failure);
+  if (message.answer) {
+    Object.assign(state, { answer: message.answer, input: message.input, without: [], isDone: false });
+    showAnswer(state);
+  } else if (message.without) {
+    Object.assign(state, { without: message.without, isDone: message.isDone });
+    showMap(state);
+  } else {
+    showTime(message.ms);
+  }
+}
+
+function showTime(ms) {
+  element("figure-ms").textContent = `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
+}
+
+function showAnswer(state) {
+  const { manifest, answer } = state;
+  const { label, probabilities, logits } = answer;
+  const root = document.documentElement.dataset;
+  root.label = typeof label === "string" ? label : JSON.stringify(label);
+  root.probabilities = JSON.stringify(toList(manifest.task === "regression" ? logits : probabilities));
+  showTime(answer.ms);
+  element("note").textContent = answer.truncated
+    ? `The text is too long for the model: it reads ${answer.units.length} of its words.`
+    : "";
+  drawVerdict(element("verdict"), manifest, answer);
+  drawBars(element("bars"), manifest, answer.units.length ? answer : null, state.chosen, (label) => {
+    state.chosen = label;
+    showAnswer(state);
+    showMap(state);
+  });
+  if (MARKS_WORDS.has(manifest.task)) {
+    drawMarkedWords(element("map"), element("detail"), manifest, state.input, answer);
+    element("map").classList.remove("old");
+  }
+  speak(sayVerdict(manifest, answer));
+}
+
+function showMap(state) {
+  if (MARKS_WORDS.has(state.manifest.task)) return;
+  const target = state.chosen ?? likeliest(state.answer);
+  drawPullLegend(element("legend"), state.manifest.task, state.manifest.labels[target]);
+  drawWordMap(element("map"), element("detail"), state, target);
+  element("map").classList.remove("old");
+}
+
+let speech;
+
+function speak(sentence) {
+  clearTimeout(speech);
+  speech = setTimeout(() => (element("spoken").textContent = sentence), SPEAK_AFTER_MS);
+}
+
+function showFailure(error) {
+  element("note").textContent = `The model does not run here: ${error.message ?? error} Try a newer browser.`;
+  document.documentElement.dataset.failure = String(error.message ?? error);
+}
+
+/**
+ * Reads the weights from the page, or from `weights.js` beside it.
+ *
+ * @returns {Promise<{buffer: ArrayBuffer, lengthBeside: number}>} the weights, and the bytes of the file beside the page
+ */
+async function readWeights() {
+  const inline = element("weights").textContent.trim();
+  if (inline) return { buffer: bytesOfBase64(inline), lengthBeside: 0 };
+  const script = document.createElement("script");
+  script.src = "weights.js";
+  await new Promise((resolve, reject) => {
+    script.onload = resolve;
+    script.onerror = () => reject(new Error("weights.js is not beside this page; keep both files in one folder."));
+    document.head.append(script);
+  });
+  const text = globalThis.vocablessWeights;
+  delete globalThis.vocablessWeights;
+  return { buffer: bytesOfBase64(text), lengthBeside: text.length };
+}
+
+function bytesOfBase64(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text).buffer;
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0)).buffer;
+}
+
+function sizeText(bytes) {
+  return bytes < 1e6 ? `${Math.round(bytes / 1e3)} KB` : `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
+/** Numbers of any array type, nested or not, as plain lists. */
+function toList(numbers) {
+  return Array.from(numbers, (item) => (typeof item === "number" ? item : toList(item)));
+}
+
+if (typeof document === "undefined") startReading(globalThis);
+else startPage();

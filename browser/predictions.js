@@ -1,0 +1,33 @@
+/** Logits → probabilities and labels, for each task. */
+
+/** The most likely label of a text: softmax. */
+function oneLabel(logits, labels) {
+  const largest = Math.max(...logits);
+  const powers = logits.map((logit) => Math.exp(logit - largest));
+  const sum = powers.reduce((total, power) => total + power, 0);
+  return { logits, probabilities: powers.map((power) => power / sum), label: labels[logits.indexOf(largest)] };
+}
+
+/** Every label of a text with a probability of 0.5 or more: sigmoid. */
+function manyLabels(logits, labels) {
+  const probabilities = logits.map((logit) => 1 / (1 + Math.exp(-logit)));
+  return { logits, probabilities, label: labels.filter((_, index) => probabilities[index] >= 0.5) };
+}
+
+/** A number: there are no probabilities. */
+function aNumber(logits) {
+  return { logits, probabilities: [], label: String(logits[0]) };
+}
+
+/**
+ * Task → what it makes of logits.
+ * - `isOfUnits`: whether each unit has a prediction, not the text; the results are then lists.
+ * - `predict`: (logits, labels) → {logits, probabilities, label}
+ */
+export const TASKS = {
+  single_label: { isOfUnits: false, predict: oneLabel },
+  multi_label: { isOfUnits: false, predict: manyLabels },
+  regression: { isOfUnits: false, predict: aNumber },
+  tags: { isOfUnits: true, predict: oneLabel },
+  odd_word: { isOfUnits: true, predict: oneLabel },
+};

@@ -1,0 +1,100 @@
+/**
+ * Reads texts with the classifier, the newest first. The label comes at once, and then the word map in small steps: when a
+ * newer text waits, the rest of an older map is not computed.
+ */
+
+import { loadClassifier } from "./classifier.js";
+
+const STEP_MS = 60; // a step of the map takes about this long; a new text waits for no longer
+const MOST_MAP_MS = 8000; // the map of a long text ends here, with its first words
+const SHOW_MAP_AFTER_MS = 500; // a map that takes longer is shown in parts
+const HAS_MAP = new Set(["single_label", "multi_label", "regression"]);
+
+/** Serves a page from a worker: the first message holds the model, each further message a text. */
+export function startReading(scope) {
+  const send = (message) => scope.postMessage(message);
+  scope.onmessage = async ({ data: { manifest, weights } }) => {
+    try {
+      const read = createReader(await loadClassifier(manifest, weights), send);
+      scope.onmessage = ({ data }) => read(data.input);
+      send({ isReady: true });
+    } catch (error) {
+      scope.onmessage = () => send({ failure: error.message });
+      send({ isReady: true });
+      send({ failure: error.message });
+    }
+  };
+}
+
+/**
+ * @param {object} classifier what `loadClassifier` returned
+ * @param {(message: object) => void} send takes `{input, answer}`, then `{without, isDone}` one or more times, where
+ *   `without[i]` is the answer for the text without its unit i; after the first text `{ms}`; or `{failure}`
+ * @returns {(input: {text: string, pair?: string}) => void}
+ */
+export function createReader(classifier, send) {
+  let newest = null;
+  let isBusy = false;
+  let isWarm = false;
+  return async (input) => {
+    newest = input;
+    if (isBusy) return;
+    isBusy = true;
+    try {
+      while (newest) await readOne();
+    } catch (error) {
+      newest = null;
+      send({ failure: error.message });
+    }
+    isBusy = false;
+  };
+
+  async function readOne() {
+    const input = newest;
+    newest = null;
+    const [answer] = await classifier.classify([input]);
+    send({ input, answer });
+    if (HAS_MAP.has(classifier.manifest.task)) await readMap(answer.units);
+    if (!isWarm && !newest) await measureAgain(input);
+  }
+
+  /** The first answer takes long because the browser compiles the program; this is what the next ones take. */
+  async function measureAgain(input) {
+    isWarm = true;
+    const [{ ms }] = await classifier.classify([input]);
+    send({ ms });
+  }
+
+  async function readMap(units) {
+    const started = performance.now();
+    const without = [];
+    let shown = started;
+    let size = 8;
+    while (without.length < units.length) {
+      await newMessages();
+      const before = performance.now();
+      if (newest || before - started > MOST_MAP_MS) break;
+      const end = Math.min(units.length, without.length + size);
+      without.push(...(await classifier.withoutEachUnit(units, without.length, end)));
+      const now = performance.now();
+      size = Math.max(1, Math.min(2 * size, Math.round((size * STEP_MS) / (now - before))));
+      if (now - shown > SHOW_MAP_AFTER_MS && without.length < units.length) {
+        shown = now;
+        send({ without, isDone: false });
+      }
+    }
+    if (!newest) send({ without, isDone: true });
+  }
+}
+
+/** Lets waiting messages in. A timer would wait longer than a step of a small model takes. */
+function newMessages() {
+  return new Promise((resolve) => {
+    const channel = new MessageChannel();
+    channel.port1.onmessage = () => {
+      channel.port1.close();
+      resolve();
+    };
+    channel.port2.postMessage(null);
+  });
+}

@@ -1,0 +1,112 @@
+/**
+ * Splitters: text → units, and the form of a unit that is encoded. The same rules as tokenization/splitters.py.
+ *
+ * A unit is cut from the unchanged text and normalised alone: lower-casing a whole text would choose another form of
+ * the Greek final sigma. JavaScript's own `\s` is another set of characters than Python's, so the spaces are listed.
+ */
+
+/**
+ * @typedef {object} Unit
+ * @property {string} text - the piece of the text, not normalised
+ * @property {number} start - UTF-16 offset of its beginning
+ * @property {number} end - UTF-16 offset behind its end
+ * @property {number} part - 0 in the first text, 1 in the second text of a pair
+ * @property {Uint8Array} [bytes] - the unit itself where it is a window of bytes
+ */
+
+const SPACE = String.raw`\p{White_Space}\x1c-\x1f\u200b\ufeff`;
+const WORD = String.raw`\p{L}\p{N}\p{M}_`;
+const CONTINUES = String.raw`\p{M}\u200c\u200d`;
+const RUNS = new RegExp(
+  `[${WORD}][${WORD}${CONTINUES}]*|[^${WORD}${SPACE}](?:[^${WORD}${SPACE}]|[${CONTINUES}])*`, "gu");
+const NOT_SPACE = new RegExp(`[^${SPACE}]+`, "gu");
+
+/**
+ * Returns a function that cuts a text into units.
+ * @param {string} name - `word`, `whitespace`, `characters` or `bytes`
+ * @param {{lowercase?: boolean, window?: number}} options
+ * @returns {(text: string, part: number) => Unit[]}
+ */
+export function makeSplitter(name, options) {
+  return SPLITTERS[name](options);
+}
+
+/**
+ * Returns the form of a unit that the coder reads: NFC, and lower case if the splitter lower-cases.
+ * @param {string} text
+ * @param {boolean} lowercase
+ * @returns {string}
+ */
+export function normalizeUnit(text, lowercase) {
+  const composed = text.normalize("NFC");
+  return lowercase ? composed.toLowerCase().normalize("NFC") : composed;
+}
+
+/**
+ * Returns the UTF-8 bytes of a text. A lone surrogate becomes three bytes; `TextEncoder` would replace it.
+ * @param {string} text
+ * @returns {Uint8Array}
+ */
+export function utf8Bytes(text) {
+  const bytes = [];
+  for (const character of text) {
+    const code = character.codePointAt(0);
+    if (code < 0x80) bytes.push(code);
+    else if (code < 0x800) bytes.push(0xc0 | (code >> 6), 0x80 | (code & 63));
+    else if (code < 0x10000) bytes.push(0xe0 | (code >> 12), 0x80 | ((code >> 6) & 63), 0x80 | (code & 63));
+    else {
+      bytes.push(0xf0 | (code >> 18), 0x80 | ((code >> 12) & 63), 0x80 | ((code >> 6) & 63), 0x80 | (code & 63));
+    }
+  }
+  return Uint8Array.from(bytes);
+}
+
+/** Returns the matches of a pattern as units. */
+function matches(text, part, pattern) {
+  const found = Array.from(text.matchAll(pattern));
+  return found.map(({ 0: piece, index }) => ({ text: piece, start: index, end: index + piece.length, part }));
+}
+
+/** Returns windows of `window` characters of each run of non-space characters. */
+function characterWindows(text, part, window) {
+  const units = [];
+  for (const match of text.matchAll(NOT_SPACE)) {
+    const characters = Array.from(match[0]);
+    let start = match.index;
+    for (let first = 0; first < characters.length; first += window) {
+      const piece = characters.slice(first, first + window).join("");
+      units.push({ text: piece, start, end: start + piece.length, part });
+      start += piece.length;
+    }
+  }
+  return units;
+}
+
+/** Returns windows of `window` bytes of the text's UTF-8; `text` is what holds the characters that they touch. */
+function byteWindows(text, part, window) {
+  const bytes = utf8Bytes(text);
+  const startOf = []; // UTF-16 offset of the character that contains byte b
+  const endOf = [];
+  let offset = 0;
+  for (const character of text) {
+    for (let left = utf8Bytes(character).length; left > 0; left--) {
+      startOf.push(offset);
+      endOf.push(offset + character.length);
+    }
+    offset += character.length;
+  }
+  const units = [];
+  for (let first = 0; first < bytes.length; first += window) {
+    const behind = Math.min(first + window, bytes.length);
+    const [start, end] = [startOf[first], endOf[behind - 1]];
+    units.push({ text: text.slice(start, end), start, end, part, bytes: bytes.slice(first, behind) });
+  }
+  return units;
+}
+
+const SPLITTERS = {
+  word: () => (text, part) => matches(text, part, RUNS),
+  whitespace: () => (text, part) => matches(text, part, NOT_SPACE),
+  characters: ({ window }) => (text, part) => characterWindows(text, part, window),
+  bytes: ({ window }) => (text, part) => byteWindows(text, part, window),
+};

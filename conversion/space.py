@@ -1,0 +1,155 @@
+"""Makes a web page of a classifier: one HTML file with the model in it, and the README.md of a static Space.
+
+    python -m vocabless.conversion space runs/my-classifier page/
+    python -m vocabless.conversion space runs/my-classifier page/ --title "Film reviews" --example "What a film!"
+    python -m vocabless.conversion space me/my-classifier me/my-page --push
+
+SOURCE is a checkpoint with one label, many labels or a number for a text or a pair of texts, with tags for words, or
+with the pre-training head. TARGET gets index.html, which opens offline. Weights are 8-bit numbers. If the page would
+have more than 5 MB, TARGET gets weights.js too; weights of more than 30 MB are refused.
+"""
+# mypy: allow-untyped-calls
+
+import argparse
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from huggingface_hub import constants
+from transformers import PreTrainedModel
+from transformers.utils.hub import cached_file
+
+from vocabless.conversion.hub import read_card_facts
+from vocabless.conversion.onnx import check_packages, difference_table, reads_token_types
+from vocabless.conversion.onnx_export.graph import export, session_of
+from vocabless.conversion.onnx_export.parity import differences, probes
+from vocabless.conversion.onnx_export.settings import inference_settings
+from vocabless.conversion.space_export.graph_json import check_operators, to_json, with_int8_weights
+from vocabless.conversion.space_export.manifest import CORRUPTIONS, examples_of, task_of, tokenizer_settings
+from vocabless.conversion.space_export.page import size_report, write_page
+from vocabless.conversion.space_export.readme import write_readme
+from vocabless.saving.card_facts import CardFacts
+from vocabless.saving.checkpoint import load_checkpoint
+from vocabless.saving.run_folder import RESULTS
+from vocabless.saving.targets import check_target
+from vocabless.saving.uploads import check_upload, upload_space
+from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments of the verb."""
+    parser.add_argument("source", metavar="SOURCE", help="folder or Hub id of a checkpoint of this family")
+    parser.add_argument(
+        "target", metavar="TARGET", help="new or empty folder; with --push the Space, name or owner/name"
+    )
+    parser.add_argument("--title", help="title of the page; default: the name of SOURCE")
+    parser.add_argument(
+        "--example",
+        action="append",
+        nargs="+",
+        metavar="TEXT",
+        help="a text to try, two texts for a model of pairs; can be given several times; default: three texts of ours",
+    )
+    parser.add_argument(
+        "--pairs", action="store_true", help="the model reads pairs of texts; default: what the record of its run says"
+    )
+    parser.add_argument("--fp32", action="store_true", help="32-bit weights, four times as large")
+    parser.add_argument(
+        "--model_id", help="Hub id of the model, for the link to its card; default: SOURCE, if it is one"
+    )
+    parser.add_argument("--push", action="store_true", help="make the Space on the Hub; no folder is written")
+    parser.add_argument("--exist_ok", action="store_true", help="commit a new version if the Space holds files")
+    parser.add_argument("--private", action="store_true", help="make a new Space private")
+
+
+def run(arguments: argparse.Namespace) -> str:
+    """Writes the page into a folder, or makes the Space; returns a report on differences and sizes.
+
+    Raises:
+        ValueError: a required package is missing; SOURCE is not a checkpoint of this family, or is one that a page
+            cannot show or run; TARGET is not empty; there is no token or no network.
+    """
+    check_packages("space")
+    target = arguments.target
+    if arguments.push:
+        repo_id = check_upload(target, replace=arguments.exist_ok, repo_type="space")
+    else:
+        check_target(target)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "space"
+        folder.mkdir()
+        report = write_space(arguments, folder)
+        if arguments.push:
+            return f"{report}\n{upload_space(folder, repo_id, 'Add the page', arguments.private or None)}"
+        shutil.copytree(folder, target, dirs_exist_ok=True)
+    return report
+
+
+def write_space(arguments: argparse.Namespace, folder: Path) -> str:
+    """Writes all files of the page; returns a report.
+
+    Args:
+        arguments: those of the verb.
+        folder: an existing, empty folder.
+
+    Raises:
+        ValueError: see `run`.
+    """
+    source = arguments.source
+    model, tokenizer = load_checkpoint(source)
+    facts = run_record(source)
+    takes_pairs = arguments.pairs or facts.is_pair
+    manifest = make_manifest(model, tokenizer, takes_pairs, arguments.example)
+    model_id = arguments.model_id or (None if Path(source).exists() else source)
+    manifest["title"] = arguments.title or Path(source).resolve().name
+    manifest["model_card"] = f"{constants.ENDPOINT}/{model_id}" if model_id else None
+    proto = export(model.float(), reads_token_types(model, tokenizer))
+    check_operators(proto)
+    manifest["graph"], weights = to_json(proto, int8=not arguments.fp32)
+    write_page(folder, manifest, weights, replaced={})
+    write_readme(folder, manifest["title"], model_id, facts.license)
+    sizes = size_report(folder)
+    return sizes if arguments.fp32 else f"{int8_report(model, tokenizer, proto)}\n\n{sizes}"
+
+
+def make_manifest(
+    model: PreTrainedModel, tokenizer: VocablessTokenizer, takes_pairs: bool, examples: list[list[str]] | None = None
+) -> dict[str, Any]:
+    """Returns the manifest without title, model card and graph.
+
+    Raises:
+        ValueError: a page cannot show the model's head, or cannot cut texts as its tokenizer does; or an example has
+            another number of texts than the model reads.
+    """
+    task = task_of(model)
+    settings = inference_settings(model, tokenizer)
+    takes_pairs = takes_pairs and task not in ("tags", "odd_word")
+    return {
+        "task": task,
+        "labels": settings.get("labels", CORRUPTIONS),
+        "takes_pairs": takes_pairs,
+        "tokenizer": tokenizer_settings(tokenizer, settings),
+        "examples": examples_of(task, takes_pairs, examples),
+    }
+
+
+def run_record(source: str) -> CardFacts:
+    """Returns what the `results.json` of a checkpoint says about its training, if it has one."""
+    try:
+        folder = Path(str(cached_file(source, RESULTS))).parent
+    except OSError:
+        folder = Path(source)
+    return read_card_facts(folder)
+
+
+def int8_report(model: PreTrainedModel, tokenizer: VocablessTokenizer, proto: Any) -> str:
+    """Returns a table: how far the outputs with 8-bit weights are from the model's."""
+    import onnx
+
+    with tempfile.TemporaryDirectory() as temporary:
+        file = Path(temporary) / "model.onnx"
+        onnx.save(with_int8_weights(proto), file)
+        found = differences(model, session_of(file, torch.get_num_threads()), probes(model, tokenizer))
+    return "\n".join(difference_table({"8-bit weights": found}))

@@ -1,0 +1,114 @@
+"""What a page knows about its model: task, labels, tokenizer, examples."""
+# mypy: allow-untyped-calls
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any, cast
+
+from transformers import PreTrainedModel
+
+from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+
+SPLITTERS = ("word", "whitespace", "characters", "bytes")  # that browser/words.js has
+NGRAMS = VocablessTokenizer.vocab_files_names["ngrams_file"]
+TASK_OF_PROBLEM = {
+    "single_label_classification": "single_label",
+    "multi_label_classification": "multi_label",
+    "regression": "regression",
+}
+CORRUPTIONS = ["intact", "shuffled", "replaced"]  # labels of the pre-training head, in the order of its logits
+# Texts that a person can try first; one has a misspelt word and one an invented word.
+EXAMPLES = [
+    "A film as bright as a summer morning.",
+    "Two hours that felt like five, and teh endign is awfull.",
+    "What a splendiferish, wonderflummoxing little book!",
+]
+EXAMPLES_OF_TASK = {
+    "tags": [
+        "Ada Lovelace lived in London.",
+        "We met Mr Quibblethorpe in Nwe York last Tuesday.",
+        "The Zorbling Company opens an office in Snorrvik.",
+    ],
+    "odd_word": [
+        "The dog chased the fox over the lemon hill.",
+        "She opened the letter and began to orbit it aloud.",
+        "Every morning he dirnks a cup of gravel before work.",
+    ],
+}
+PAIRS = [
+    ["He left early.", "He went home before the others."],
+    ["The train was late.", "The tarin arrived on time."],
+    ["She plays the flugelwhistle.", "She makes music."],
+]
+
+
+def task_of(model: PreTrainedModel) -> str:
+    """Returns the task of a model's head, by the page's name.
+
+    Raises:
+        ValueError: the page cannot show this head.
+    """
+    head, config = type(model).__name__, cast(Any, model.config)
+    if head == "VocablessForTokenClassification":
+        return "tags"
+    if head == "VocablessForPreTraining":
+        return "odd_word"
+    if head == "VocablessForSequenceClassification":
+        return TASK_OF_PROBLEM[config.problem_type or _usual_problem(config.num_labels)]
+    raise ValueError(
+        f"the page cannot show {head}; give a checkpoint that classifies texts or words, or one with the pre-training "
+        "head."
+    )
+
+
+def tokenizer_settings(tokenizer: VocablessTokenizer, settings: dict[str, Any]) -> dict[str, Any]:
+    """Returns what `browser/tokenizer.js` needs.
+
+    Args:
+        tokenizer: the model's tokenizer.
+        settings: what `inference_settings` returns.
+
+    Raises:
+        ValueError: the units are subwords.
+    """
+    if tokenizer.splitter not in SPLITTERS:
+        raise ValueError(
+            f"the page cannot cut texts into {tokenizer.splitter} units; give a checkpoint whose tokenizer has one of "
+            f"the splitters {', '.join(SPLITTERS)}."
+        )
+    names = ("splitter", "splitter_options", "coder", "coder_options", "block_size", "max_tokens")
+    chosen = {name: settings[name] for name in names} | {"truncation_side": tokenizer.truncation_side}
+    with tempfile.TemporaryDirectory() as folder:
+        for file in tokenizer.save_vocabulary(folder):
+            if file.endswith(NGRAMS):
+                ngrams = json.loads(Path(file).read_text(encoding="utf-8"))
+                chosen["coder_options"] = {**chosen["coder_options"], "ngrams": ngrams}
+    return chosen
+
+
+def examples_of(task: str, takes_pairs: bool, examples: list[list[str]] | None) -> list[str | list[str]]:
+    """Returns the examples of a page: texts, or lists of two texts where the model takes pairs.
+
+    Args:
+        task: see `task_of`.
+        takes_pairs: whether the model reads pairs of texts.
+        examples: the texts of each example as the user gave them; None or empty: the page's own.
+
+    Raises:
+        ValueError: an example has another number of texts than the model reads.
+    """
+    for example in examples or ():
+        if len(example) != 1 + takes_pairs:
+            raise ValueError(
+                f"--example {' '.join(map(repr, example))} has {len(example)} texts, but this model reads "
+                f"{1 + takes_pairs}; give {'two texts' if takes_pairs else 'one text'} after each --example."
+            )
+    if examples:
+        return [example if takes_pairs else example[0] for example in examples]
+    return list(PAIRS) if takes_pairs else list(EXAMPLES_OF_TASK.get(task, EXAMPLES))
+
+
+def _usual_problem(num_labels: int) -> str:
+    """Returns the problem of a classifier whose configuration does not name it."""
+    return "regression" if num_labels == 1 else "single_label_classification"

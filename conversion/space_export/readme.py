@@ -1,0 +1,37 @@
+"""The README.md of a Space: its settings as YAML, and a text that says what the page is."""
+
+from pathlib import Path
+
+from huggingface_hub import SpaceCardData
+
+from vocabless.conversion.space_export.graph_json import BROWSER
+from vocabless.conversion.space_export.page import PAGE
+
+TEMPLATE = "space_readme.md"
+EMOJI, COLOURS = "🔤", ("blue", "green")
+
+
+def write_readme(folder: Path, title: str, model_id: str | None, license_name: str | None) -> None:
+    """Writes README.md.
+
+    Args:
+        folder: an existing folder.
+        title: title of the page.
+        model_id: Hub id of the model; None if it has none.
+        license_name: license of the weights by the Hub's name; None if it is not known.
+    """
+    data = SpaceCardData(
+        title=title,
+        emoji=EMOJI,
+        colorFrom=COLOURS[0],
+        colorTo=COLOURS[1],
+        sdk="static",
+        app_file=PAGE,
+        pinned=False,
+        license=license_name,
+        tags=["vocabless", "text-classification"],
+        models=[model_id] if model_id else None,
+    )
+    origin = f"[{model_id}](https://huggingface.co/{model_id})" if model_id else "a vocabless model"
+    text = (BROWSER / TEMPLATE).read_text(encoding="utf-8").replace("{{title}}", title).replace("{{model}}", origin)
+    (folder / "README.md").write_text(f"---\n{data.to_yaml()}\n---\n\n{text}", encoding="utf-8")

@@ -1,0 +1,95 @@
+"""Words and blocks in the browser are those of Python."""
+
+from typing import Any
+
+import pytest
+import torch
+from strings import random_strings
+
+from vocabless import VocablessTokenizer
+from vocabless.conversion.onnx_export.settings import full_options
+from vocabless.conversion.space_export.manifest import tokenizer_settings
+from vocabless.tokenization.block_coders import CODERS
+from vocabless.tokenization.splitters import SPLITTERS
+
+TEXTS = random_strings(2000)
+TOKENIZERS = {
+    "utf8": {"coder": "utf8", "coder_options": {"block_size": 32}, "splitter_options": {"lowercase": True}},
+    "utf8, upper case": {"coder": "utf8", "coder_options": {"block_size": 8}},
+    "lsh": {"coder": "lsh", "splitter_options": {"lowercase": True}},
+    "md5": {"coder": "md5", "splitter_options": {"lowercase": True}},
+    "lsh-index": {"coder": "lsh-index", "coder_options": {"num_hyperplanes": 1033}},
+    "lsh, other options": {"coder": "lsh", "coder_options": {"num_bits": 43, "num_features": 1000, "seed": -7}},
+    "md5, long key": {"coder": "md5", "coder_options": {"key": "clé " * 30}},
+    "whitespace": {"coder": "utf8", "splitter": "whitespace", "splitter_options": {"lowercase": True}},
+    "characters": {"coder": "utf8", "splitter": "characters", "splitter_options": {"window": 3}},
+    "bytes": {"coder": "utf8", "splitter": "bytes", "splitter_options": {"window": 5}},
+    "bytes, lsh": {"coder": "lsh", "splitter": "bytes", "splitter_options": {"window": 5}},
+}
+READ = """(settings, texts, isPair) => {
+  const tokenizer = new modules["tokenizer.js"].Tokenizer(settings);
+  return texts.map(([text, pair]) => {
+    const { units, truncated } = tokenizer.unitsOf(text, isPair ? pair : undefined);
+    const { data } = tokenizer.blocksOf([units], isPair);
+    return { blocks: data.join(), spans: units.map(({ start, end, part }) => [start, end, part]), truncated };
+  });
+}"""
+
+
+def settings_of(tokenizer: VocablessTokenizer) -> dict[str, Any]:
+    return tokenizer_settings(
+        tokenizer,
+        {
+            "splitter": tokenizer.splitter,
+            "splitter_options": full_options(SPLITTERS[tokenizer.splitter], tokenizer.splitter_options),
+            "coder": tokenizer.coder,
+            "coder_options": full_options(CODERS[tokenizer.coder], tokenizer.coder_options),
+            "block_size": tokenizer.block_size,
+            "max_tokens": tokenizer.model_max_length,
+        },
+    )
+
+
+def joined(blocks: Any) -> str:
+    return ",".join(map(str, torch.tensor(blocks).flatten().tolist()))
+
+
+def utf16_offset(text: str, index: int) -> int:
+    return len(text[:index].encode("utf-16-le", "surrogatepass")) // 2
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_blocks_and_offsets_are_those_of_python(name: str, call) -> None:
+    tokenizer = VocablessTokenizer(**TOKENIZERS[name], model_max_length=512)
+    texts = TEXTS if name in ("utf8", "lsh", "md5") else TEXTS[:200]
+    results = call(READ, settings_of(tokenizer), [[text] for text in texts], False)
+    encodings = tokenizer(texts)
+    wrong = []
+    for index, (text, result) in enumerate(zip(texts, results, strict=True)):
+        spans = [[*(utf16_offset(text, i) for i in span), 0] for span in tokenizer.unit_splitter.spans(text)]
+        if (result["blocks"], result["spans"]) != (joined(encodings["input_ids"][index]), spans):
+            wrong.append(text)
+    assert wrong == []
+
+
+def test_the_ngrams_of_a_file_have_the_features_of_python(call, tmp_path) -> None:
+    file = tmp_path / "ngrams.json"
+    file.write_text('["a", "b", "ab", "\\u00e9", "abc", "bc0X", "X"]', encoding="utf-8")
+    tokenizer = VocablessTokenizer(coder="lsh", coder_options={"num_features": 7}, ngrams_file=file)
+    texts = TEXTS[:100]
+    results = call(READ, settings_of(tokenizer), [[text] for text in texts], False)
+    assert [result["blocks"] for result in results] == list(map(joined, tokenizer(texts)["input_ids"]))
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+@pytest.mark.parametrize("limit", [4, 9, 10])
+def test_pairs_and_long_texts_are_cut_as_in_python(side: str, limit: int, call) -> None:
+    tokenizer = VocablessTokenizer(coder="utf8", model_max_length=limit, truncation_side=side)
+    words = "one two three four five six seven eight nine ten".split()
+    pairs = [[" ".join(words[:first]), " ".join(words[:second])] for first in range(0, 11, 2) for second in range(11)]
+    for is_pair in (False, True):
+        results = call(READ, settings_of(tokenizer), pairs, is_pair)
+        for (text, pair), result in zip(pairs, results, strict=True):
+            parts = (text, pair) if is_pair else (text,)
+            assert result["blocks"] == joined(tokenizer(*parts, truncation=True)["input_ids"])
+            assert result["truncated"] == (len(tokenizer(*parts)["input_ids"]) > limit)

@@ -1,0 +1,155 @@
+"""The verb space: what it writes, what it refuses, and the Space on a stand-in for the Hub."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from hub_stand_in import HubStandIn
+from huggingface_hub import constants
+
+import vocabless
+from vocabless import load_config, load_tokenizer
+from vocabless.conversion.__main__ import main
+from vocabless.conversion.space_export import graph_json, page
+from vocabless.conversion.space_export.page import json_for_html
+from vocabless.conversion.space_export.script import join_modules
+
+for package in ("onnx", "onnxruntime", "onnxscript"):
+    pytest.importorskip(package, reason="the extra [onnx] is not installed")
+
+CLASSIFIER = "VocablessForSequenceClassification"
+EVIL = "<img src=x onerror=alert(1)></script>"
+
+
+@pytest.fixture(scope="module")
+def checkpoint(shrink, tmp_path_factory) -> Path:
+    """A small classifier of pairs, whose labels look like HTML."""
+    folder = tmp_path_factory.mktemp("classifier")
+    torch.manual_seed(0)
+    config = load_config("ewe-bert-tiny", id2label={0: EVIL, 1: "good"}, problem_type="single_label_classification")
+    vocabless.VocablessForSequenceClassification(shrink(config)).save_pretrained(folder)
+    load_tokenizer("ewe-bert-tiny").save_pretrained(folder)
+    return folder
+
+
+def manifest_of(text: str) -> dict:
+    return json.loads(re.search(r'<script type="application/json" id="manifest">(.*?)</script>', text, re.S)[1])
+
+
+def front_matter(text: str) -> dict:
+    return yaml.safe_load(text.split("---")[1])
+
+
+def refusal(*arguments: object) -> str:
+    with pytest.raises(SystemExit) as error:
+        main(["space", *map(str, arguments)])
+    assert isinstance(error.value.code, str)
+    assert "\n" not in error.value.code
+    return error.value.code
+
+
+def test_a_folder_gets_one_page_that_names_no_other_address_and_a_readme(checkpoint, tmp_path, capsys) -> None:
+    target = tmp_path / "page"
+    title = f"Reviews {EVIL}"
+    main(["space", str(checkpoint), str(target), "--title", title, "--example", "A <b> text", "--model_id", "me/mine"])
+    assert {file.name for file in target.iterdir()} == {"index.html", "README.md"}
+    text = (target / "index.html").read_text(encoding="utf-8")
+    assert EVIL not in text
+    assert not re.search(r"(?:src|href)=[\"']?(?:https?:)?//", text)
+    manifest = manifest_of(text)
+    assert (manifest["title"], manifest["labels"], manifest["task"]) == (title, [EVIL, "good"], "single_label")
+    assert (manifest["examples"], manifest["takes_pairs"]) == (["A <b> text"], False)
+    assert manifest["model_card"] == f"{constants.ENDPOINT}/me/mine"
+    readme = front_matter((target / "README.md").read_text(encoding="utf-8"))
+    assert (readme["sdk"], readme["app_file"], readme["title"]) == ("static", "index.html", title)
+    assert readme["models"] == ["me/mine"]
+    printed = capsys.readouterr().out
+    assert "index.html: " in printed and "same choices" in printed and f"The page is in {target}." in printed
+
+
+def test_a_page_that_would_be_too_large_has_its_weights_beside_it(checkpoint, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(page, "MAX_PAGE_BYTES", 150_000)
+    main(["space", str(checkpoint), str(tmp_path / "page"), "--pairs", "--fp32"])
+    weights = (tmp_path / "page" / "weights.js").read_text(encoding="ascii")
+    assert re.fullmatch(r'globalThis\.vocablessWeights = "[\w+/=]+";\n', weights)
+    text = (tmp_path / "page" / "index.html").read_text(encoding="utf-8")
+    assert re.search(r'id="weights">\s*</script>', text)
+    assert manifest_of(text)["takes_pairs"] and len(manifest_of(text)["examples"][0]) == 2
+
+
+def test_what_a_page_cannot_show_is_refused_with_one_sentence(
+    checkpoint, save_model, subwords, tmp_path, monkeypatch
+) -> None:
+    _, question_answering = save_model("ewe-bert-tiny", "VocablessForQuestionAnswering")
+    assert "cannot show VocablessForQuestionAnswering" in refusal(question_answering, tmp_path / "a")
+    folder = tmp_path / "subwords"
+    config = load_config("eelbert-uno", num_labels=2)
+    vocabless.VocablessForSequenceClassification(config).save_pretrained(folder)
+    load_tokenizer("eelbert-uno", subwords["wordpiece"]).save_pretrained(folder)
+    assert "cannot cut texts into subword units" in refusal(folder, tmp_path / "b")
+    assert "--example 'one' has 1 texts" in refusal(checkpoint, tmp_path / "c", "--pairs", "--example", "one")
+    assert "is not an empty folder" in refusal(checkpoint, checkpoint)
+    monkeypatch.setattr(page, "MAX_WEIGHT_BYTES", 10_000)
+    assert "a page may have 0 MB" in refusal(checkpoint, tmp_path / "d")
+    monkeypatch.setattr(graph_json, "operators", lambda: frozenset({"Add", "MatMul"}))
+    assert re.search(r"the page has no operator And, .*Softmax.*, which", refusal(checkpoint, tmp_path / "e"))
+    assert not any((tmp_path / name).exists() for name in "abcde")
+
+
+def test_an_attribute_that_the_page_lacks_is_named() -> None:
+    onnx = pytest.importorskip("onnx")
+    node = onnx.helper.make_node("CumSum", ["x", "axis"], ["y"], reverse=1)
+    proto = onnx.helper.make_model(onnx.helper.make_graph([node], "g", [], []))
+    with pytest.raises(ValueError, match="the operator CumSum only with reverse=0, but the model's graph has 1"):
+        graph_json.check_operators(proto)
+
+
+def test_a_space_is_made_on_the_hub_and_left_alone_without_exist_ok(checkpoint, tmp_path, monkeypatch) -> None:
+    with HubStandIn() as hub:
+        for name, value in hub.environment(tmp_path).items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(constants, "ENDPOINT", hub.url)
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr("huggingface_hub.hf_api.constants.ENDPOINT", hub.url)
+        main(["space", str(checkpoint), "my-page", "--push"])
+        space = hub.repositories["spaces/you/my-page"]
+        assert space.sdk == "static" and space.messages == ["Add the page"]
+        assert set(space.files) == {"index.html", "README.md"}
+        assert front_matter(space.files["README.md"].decode())["sdk"] == "static"
+        assert "the Space 'you/my-page' already exists" in refusal(checkpoint, "my-page", "--push")
+        main(["space", str(checkpoint), "my-page", "--push", "--exist_ok", "--title", "Again"])
+        assert manifest_of(space.files["index.html"].decode())["title"] == "Again"
+    assert not os.path.exists("my-page")
+
+
+# ---- the script ------------------------------------------------------------------------------------------------------
+
+
+def test_modules_are_joined_in_the_order_of_their_imports_and_their_names_stay_apart(tmp_path) -> None:
+    (tmp_path / "a.js").write_text(
+        'import { x as y } from "./b.js";\nimport { z } from "./c.js";\nconst own = y + z;\n'
+    )
+    (tmp_path / "b.js").write_text('import { z } from "./c.js";\nconst own = 1;\nexport const x = own + z;\n')
+    (tmp_path / "c.js").write_text("export const z = 1;\nexport async function f() {}\n")
+    (tmp_path / "d.js").write_text("export const z = 2;\n")
+    script = join_modules(tmp_path, "a.js")
+    assert re.findall(r'^modules\["(\w)', script, re.M) == ["c", "b", "a"]
+    assert 'const { x: y } = modules["b.js"];' in script and "return { z, f };" in script
+    assert "export" not in script and "import" not in script
+    assert re.findall(r'^modules\["(\w)', join_modules(tmp_path, "a.js", {"c.js": "d.js"}), re.M) == ["d", "b", "a"]
+
+
+@pytest.mark.parametrize("line", ["export default 1;", 'import "./b.js";', 'const a = "</SCRIPT>";', "// <!-- no"])
+def test_a_module_that_the_script_cannot_hold_is_refused(line: str, tmp_path) -> None:
+    (tmp_path / "a.js").write_text(f"{line}\n")
+    with pytest.raises(ValueError, match="the page cannot hold"):
+        join_modules(tmp_path, "a.js")
+
+
+def test_json_cannot_end_its_element() -> None:
+    assert json.loads(json_for_html({"a": EVIL})) == {"a": EVIL}
+    assert "<" not in json_for_html({"a": EVIL})
