@@ -2,8 +2,8 @@
 
     python examples/onnx_inference.py onnx/model.onnx "It is worth the money." "Two hours that felt like five!"
 
-The tokenizer of the model must have the `word` splitter and the `utf8` coder (eelbert-word-*, ewe-*-word-*). This script
-makes the same words and blocks as that tokenizer, for every writing system.
+The tokenizer of the model must have the `word` splitter and the `utf8` coder (eelbert-word-*, ewe-*-word-*). This
+script makes the same words and blocks as that tokenizer, for every writing system.
 """
 # ruff: noqa: T201
 
