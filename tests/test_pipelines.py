@@ -17,7 +17,7 @@ from vocabless import load_config, load_tokenizer
 from vocabless.saving.checkpoint import WITHOUT_PACKAGE
 from vocabless.variants import VARIANTS
 
-NAMES = ["hashformer-lsh-proj-tiny", "eelbert-word-tiny", "eelbert-tiny", "ewe-bert-tiny"]
+NAMES = ["hashformer-lsh-proj-tiny", "eelbert-word-tiny", "eelbert-tiny", "ewe-bert-word-tiny"]
 HEADS = {
     "text-classification": "VocablessForSequenceClassification",
     "zero-shot-classification": "VocablessForSequenceClassification",
@@ -163,7 +163,7 @@ def test_pieces_of_a_word_get_one_label(strategy: str, words: list[str], pipe_of
 
 
 def test_a_comma_is_not_part_of_the_word_before_it(pipe_of) -> None:
-    pipe = pipe_of("ewe-bert-tiny", "ner", aggregation_strategy="first")
+    pipe = pipe_of("ewe-bert-word-tiny", "ner", aggregation_strategy="first")
     predict_labels(pipe, [1, 0, 1])
     assert [one["word"] for one in pipe("Ann,Bob")] == ["Ann", "Bob"]
 

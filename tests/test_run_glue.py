@@ -110,6 +110,15 @@ def test_the_same_command_reads_what_is_finished_and_seeds_may_be_added(finished
     assert set(top["performance_retention_ratio"]["sst2"]) == {"accuracy"}
 
 
+def test_a_task_is_evaluated_after_its_own_number_of_steps(glue, tmp_path):
+    """24 rows in batches of 8 are three steps: RTE is evaluated after two of them, SST-2 after the epoch."""
+    command = ["--model_name_or_path", MODEL, "--data_dir", glue, "--task_name", "rte", "sst2"]
+    run(*command, "--task_eval_steps", '{"rte": 2}', "--output_dir", tmp_path / "run")
+    for task, steps in (("rte", 2), ("sst2", 3)):
+        log = results(tmp_path / "run" / task / "seed-42")["log"]
+        assert next(line["step"] for line in log if "eval_loss" in line) == steps
+
+
 def test_a_folder_with_other_arguments_is_not_changed(finished, glue):
     before = (finished / "results.json").read_text()
     with pytest.raises(SystemExit, match="differs in learning_rate"):

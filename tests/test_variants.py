@@ -210,6 +210,14 @@ def test_hashformers_embeddings_have_the_published_size(coder: str, front_end: s
     assert model.num_parameters() - embeddings == 86_043_650
 
 
+def test_emb_1k_has_1038_rows_with_its_special_tokens() -> None:
+    """Equation 12, N·d, is the printed 797.2K for N = 1 038; docs/papers.md says how special tokens are counted."""
+    with torch.device("meta"):
+        table = VocablessModel(load_config("hashformer-md5-emb1k-base")).front_end.embeddings.weight
+    assert table.shape == (1_038, 768) and table.numel() == 797_184
+    assert f"{1_038 * 768 / 1000:.1f}K" == "797.2K" != f"{1_043 * 768 / 1000:.1f}K"
+
+
 def test_proformer_projects_its_bits_and_nothing_else() -> None:
     with torch.device("meta"):
         model = VocablessModel(load_config("proformer"))

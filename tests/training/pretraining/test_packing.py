@@ -19,7 +19,7 @@ TEXTS = ["One two three.", "", "naïve words, and more of them", "x" * 100]
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return load_tokenizer("ewe-bert-tiny")
+    return load_tokenizer("ewe-bert-word-tiny")
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "jsonl", "csv", "txt"])
@@ -115,7 +115,7 @@ def test_a_length_without_room_for_a_token_is_refused(tokenizer, length):
         prepare(Dataset.from_dict({"text": TEXTS}), BlockCodec(tokenizer), length)
 
 
-@pytest.mark.parametrize("name", ["ewe-bert-tiny", "hashformer-lsh-proj-tiny", "ewe-bert-bytes-base"])
+@pytest.mark.parametrize("name", ["ewe-bert-word-tiny", "hashformer-lsh-proj-tiny", "ewe-bert-bytes-base"])
 def test_sentences_are_the_text_and_have_its_tokens(name):
     tokenizer = load_tokenizer(name)
     text = "Dr. Who? (Yes!) “So.” He left… at 3.14 p.m.\n\nA list:\n- one\n- two 我来了。你呢？好 no end"
