@@ -7,6 +7,7 @@ import base64
 import fcntl
 import json
 import os
+import select
 import shutil
 import subprocess
 import tempfile
@@ -15,6 +16,7 @@ from types import TracebackType
 from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+MOST_SECONDS = 240  # that a call may take
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
     "--disable-background-networking", "--remote-debugging-pipe",
@@ -76,6 +78,7 @@ class Chromium:
 
         Raises:
             RuntimeError: the browser answers with an error, or it ended.
+            TimeoutError: there is no answer within `MOST_SECONDS`.
         """
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
@@ -95,6 +98,10 @@ class Chromium:
 
     def _read(self) -> dict[str, Any]:
         while b"\0" not in self._rest:
+            if not select.select([self._in], [], [], MOST_SECONDS)[0]:
+                raise TimeoutError(
+                    f"Chromium did not answer within {MOST_SECONDS} seconds; look for an endless script."
+                )
             chunk = os.read(self._in.fileno(), 1 << 16)
             if not chunk:
                 raise RuntimeError("Chromium ended; start it by hand to see why.")
