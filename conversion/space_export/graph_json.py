@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vocabless.conversion.space_export.weights import MIN_INT8_NUMBERS, Weights, dequantize, quantize
+from vocabless.conversion.space_export.weights import MIN_INT8_NUMBERS, Weights
 
 Proto = Any  # onnx.ModelProto; onnx is an optional requirement, so the functions that use it import it
 BROWSER = Path(__file__).resolve().parent.parent.parent / "browser"
@@ -71,19 +71,6 @@ def int8_axes(proto: Proto) -> dict[str, int]:
             if axis is not None and name in arrays and _is_large_matrix(arrays[name]):
                 axes[name] = axis
     return axes
-
-
-def with_int8_weights(proto: Proto) -> Proto:
-    """Returns a copy of the graph whose weights have the values that they have in the page after int8."""
-    from onnx import ModelProto, numpy_helper
-
-    copy, axes = ModelProto(), int8_axes(proto)
-    copy.CopyFrom(proto)
-    for tensor in copy.graph.initializer:
-        if tensor.name in axes:
-            array, axis = numpy_helper.to_array(tensor), axes[tensor.name]
-            tensor.CopyFrom(numpy_helper.from_array(dequantize(*quantize(array, axis), axis), tensor.name))
-    return copy
 
 
 def to_json(proto: Proto, int8: bool) -> tuple[dict[str, Any], bytes]:

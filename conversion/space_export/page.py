@@ -15,9 +15,12 @@ PAGE, WEIGHTS_SCRIPT = "index.html", "weights.js"
 MAX_PAGE_BYTES = 5_000_000  # of one file; a larger page has its weights beside it
 MAX_WEIGHT_BYTES = 30_000_000
 ENTRY = "page.js"
+NO_SOURCE = "default-src 'none'"  # of the Content-Security-Policy
 
 
-def write_page(folder: Path, manifest: dict[str, Any], weights: bytes, replaced: dict[str, str]) -> None:
+def write_page(
+    folder: Path, manifest: dict[str, Any], weights: bytes, replaced: dict[str, str], source: str | None = None
+) -> None:
     """Writes index.html, and weights.js if the page would be too large with its weights.
 
     Args:
@@ -25,6 +28,7 @@ def write_page(folder: Path, manifest: dict[str, Any], weights: bytes, replaced:
         manifest: what `browser/classifier.js` calls `Manifest`.
         weights: the binary of the weights.
         replaced: see `join_modules`.
+        source: what the page may connect to, as its Content-Security-Policy names it; None: nothing.
 
     Raises:
         ValueError: the weights are too large for a page.
@@ -35,21 +39,22 @@ def write_page(folder: Path, manifest: dict[str, Any], weights: bytes, replaced:
             "everyone who opens it downloads them; give a smaller model, or int8 weights instead of --fp32."
         )
     encoded = base64.b64encode(weights).decode("ascii")
-    text = fill(manifest, encoded, replaced)
+    text = fill(manifest, encoded, replaced, source)
     if len(text.encode("utf-8")) > MAX_PAGE_BYTES:
         script = f'globalThis.vocablessWeights = "{encoded}";\n'
         (folder / WEIGHTS_SCRIPT).write_text(script, encoding="ascii")
-        text = fill(manifest, "", replaced)
+        text = fill(manifest, "", replaced, source)
     (folder / PAGE).write_text(text, encoding="utf-8")
 
 
-def fill(manifest: dict[str, Any], weights: str, replaced: dict[str, str]) -> str:
+def fill(manifest: dict[str, Any], weights: str, replaced: dict[str, str], source: str | None = None) -> str:
     """Returns the text of the page.
 
     Args:
         manifest: see `write_page`. Its title is also the title of the page.
         weights: base64, or "" if they lie beside the page.
         replaced: see `join_modules`.
+        source: see `write_page`.
     """
     style = BROWSER / "page.css"
     parts = {
@@ -60,6 +65,8 @@ def fill(manifest: dict[str, Any], weights: str, replaced: dict[str, str]) -> st
         "weights": weights,
     }
     template = (BROWSER / "page.html").read_text(encoding="utf-8")
+    if source is not None:
+        template = template.replace(NO_SOURCE, f"{NO_SOURCE}; connect-src {source}")
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
 
 

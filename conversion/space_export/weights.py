@@ -54,9 +54,3 @@ def quantize(array: Floats, axis: int) -> tuple[NDArray[np.int8], Floats]:
     largest = np.abs(array).max(axis=1 - axis)
     factors = (np.where(largest > 0, largest, 1) / LARGEST).astype(np.float32)
     return np.rint(array / np.expand_dims(factors, 1 - axis)).astype(np.int8), factors
-
-
-def dequantize(numbers: NDArray[np.int8], factors: Floats, axis: int) -> Floats:
-    """Returns the matrix that the page computes with."""
-    result: Floats = numbers.astype(np.float32) * np.expand_dims(factors, 1 - axis)
-    return result

@@ -15,12 +15,13 @@ from vocabless import VocablessTokenizer, load_config, load_tokenizer
 
 onnx = pytest.importorskip("onnx", reason="the extra [onnx] is not installed")
 pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
-ort = pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
+pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
 
 from vocabless.conversion.onnx import reads_token_types  # noqa: E402
-from vocabless.conversion.onnx_export.graph import export  # noqa: E402
+from vocabless.conversion.onnx_export.graph import export, session_of  # noqa: E402
 from vocabless.conversion.space import make_manifest  # noqa: E402
-from vocabless.conversion.space_export.graph_json import check_operators, to_json, with_int8_weights  # noqa: E402
+from vocabless.conversion.space_export.graph_json import check_operators, to_json  # noqa: E402
+from vocabless.conversion.space_export.onnxruntime_web import onnx_bytes  # noqa: E402
 
 TEXTS = [
     "The film is a quiet wonder, and its last scene stays with you.",
@@ -124,7 +125,7 @@ def check_predictions(manifest: dict[str, Any], logits: np.ndarray, result: dict
 
 
 @pytest.mark.parametrize("name", ["hashgram-nano", "hashformer-lsh-proj-tiny", "hashformer-md5-pool-tiny"])
-def test_int8_weights_give_the_outputs_of_the_same_weights_in_onnxruntime(name: str, exported, call) -> None:
+def test_int8_weights_give_the_outputs_of_the_same_weights_in_onnxruntime(name: str, exported, call, tmp_path) -> None:
     _, tokenizer, manifest, proto = exported(name)
     graph, weights = to_json(proto, int8=True)
     full = sum(np.prod(tensor.dims) * 4 for tensor in proto.graph.initializer if tensor.data_type == 1)
@@ -132,7 +133,8 @@ def test_int8_weights_give_the_outputs_of_the_same_weights_in_onnxruntime(name: 
     call(LOAD, {**manifest, "graph": graph}, weights)
     inputs = inputs_of(manifest)
     results = call("async (inputs) => classifier.classify(inputs)", inputs)
-    session = ort.InferenceSession(with_int8_weights(proto).SerializeToString(), providers=["CPUExecutionProvider"])
+    (tmp_path / "model.onnx").write_bytes(onnx_bytes(proto, int8=True))
+    session = session_of(tmp_path / "model.onnx", 1, float_activations=True)
     for given, result in zip(inputs, results, strict=True):
         (expected,) = session.run(None, {"input_ids": encode(tokenizer, manifest, **given)["input_ids"].numpy()})
         assert np.abs(np.array(result["logits"]) - expected[0]).max() <= 1e-5

@@ -14,7 +14,7 @@ from huggingface_hub import constants
 import vocabless
 from vocabless import load_config, load_tokenizer
 from vocabless.conversion.__main__ import main
-from vocabless.conversion.space_export import graph_json, page
+from vocabless.conversion.space_export import graph_json, onnxruntime_web, page
 from vocabless.conversion.space_export.page import json_for_html
 from vocabless.conversion.space_export.script import join_modules
 
@@ -124,6 +124,25 @@ def test_a_space_is_made_on_the_hub_and_left_alone_without_exist_ok(checkpoint, 
         main(["space", str(checkpoint), "my-page", "--push", "--exist_ok", "--title", "Again"])
         assert manifest_of(space.files["index.html"].decode())["title"] == "Again"
     assert not os.path.exists("my-page")
+
+
+def test_onnxruntime_web_is_copied_beside_the_page_and_the_page_may_read_it_alone(checkpoint, tmp_path) -> None:
+    dist = tmp_path / "dist"
+    dist.mkdir()
+    options = ["--runtime", "onnxruntime", "--onnxruntime"]
+    assert "belong together" in refusal(checkpoint, tmp_path / "page", "--runtime", "onnxruntime")
+    assert f"holds no {onnxruntime_web.FILES[0]}" in refusal(checkpoint, tmp_path / "page", *options, dist)
+    for name in onnxruntime_web.FILES:
+        (dist / name).write_text(name)
+    main(["space", str(checkpoint), str(tmp_path / "page"), *options, str(dist)])
+    text = (tmp_path / "page" / "index.html").read_text(encoding="utf-8")
+    assert "default-src 'none'; connect-src 'self';" in text and 'modules["onnxruntime_classifier.js"]' in text
+    assert manifest_of(text)["onnxruntime"] == "onnxruntime/" and "graph" not in manifest_of(text)
+    assert {file.name for file in (tmp_path / "page" / "onnxruntime").iterdir()} == set(onnxruntime_web.FILES)
+    assert onnxruntime_web.install("https://cdn.example/v1/dist", tmp_path) == (
+        "https://cdn.example/v1/dist/",
+        "https://cdn.example",
+    )
 
 
 # ---- the script ------------------------------------------------------------------------------------------------------
