@@ -74,8 +74,8 @@ def _in_canonical_order(marks: regex.Match[str]) -> str:
     return "".join(mark for _, run in runs for mark in sorted(run, key=unicodedata.combining))
 
 
-# The unit of a mask token. No UTF-8 text holds the byte 255.
-MASK_UNIT = b"\xff"
+MASK_UNIT = b"\xff"  # the unit of a mask token; no UTF-8 text holds this byte
+BYTE_NAMES = [f"<0x{byte:02X}>" for byte in range(256)]
 
 
 class Splitter:

@@ -26,7 +26,7 @@ from .block_coders import CLS, MASK, NUM_SPECIAL, PAD, SEP, UNK, Bytes, Integers
 from .block_encodings import BlockEncodings
 from .components import build_coder, build_splitter, check_special_tokens, read_ngrams, read_subword
 from .padding import Layout, pad_arrays, padded_width
-from .splitters import MASK_UNIT, MaskSplitter, Splitter, SubwordSplitter, Unit, to_text
+from .splitters import BYTE_NAMES, MASK_UNIT, MaskSplitter, Splitter, SubwordSplitter, Unit, to_text
 from .text_batches import as_batch
 from .truncation import Range  # noqa: F401 (transformers 5.0 copies only the files that this file imports)
 
@@ -306,9 +306,9 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         return table[index].tolist()
 
     def convert_ids_to_tokens(self, ids: Any, skip_special_tokens: bool = False) -> Any:
-        """Returns the name of a special id, 0–4, or the unit of a block; a list for a list."""
+        """Returns the name of an element, see `get_vocab`, or the unit of a block; a list for a list."""
         if np.ndim(ids) == 0:
-            return self._special_names[int(ids)]
+            return [*self._special_names, *BYTE_NAMES][int(ids)]
         if depth(ids) == 1 and len(ids) == self.block_size and (ids[0] >= NUM_SPECIAL or not any(ids[1:])):
             return to_text(self._unit(as_blocks(ids, self.block_size)[0]))
         kept = [row for row in ids if not skip_special_tokens or np.ravel(row)[0] >= NUM_SPECIAL]
@@ -338,11 +338,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         return 3 if pair else 2
 
     def add_special_tokens(self, special_tokens_dict: Any, *args: Any, **kwargs: Any) -> int:
-        """Renames special tokens: role, such as `mask_token`, → name. Returns 0, because no token is added.
-
-        Raises:
-            ValueError: it names a token that would be new; nothing is changed then.
-        """
+        """Renames special tokens: role, such as `mask_token`, → name. Refuses new ones before anything changes."""
         check_special_tokens(special_tokens_dict, [str(special_tokens_dict.get(role, "")) for role in ROLES])
         return super().add_special_tokens(special_tokens_dict, *args, **kwargs)
 
@@ -352,18 +348,21 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
 
     @property
     def vocab_size(self) -> int:
-        """Number of tokens that have one id, 5: the special tokens. There is no vocabulary."""
-        return NUM_SPECIAL
+        """Number of values of an element, 261: 5 special ids and 256 bytes. There is no vocabulary."""
+        return NUM_SPECIAL + 256
 
     def __len__(self) -> int:
-        return NUM_SPECIAL
+        return self.vocab_size
 
     def get_vocab(self) -> dict[str, int]:
+        """Returns the values of an element by name: the special tokens, then the bytes, "<0x00>" to "<0xFF>"."""
+        return {name: index for index, name in enumerate([*self._special_names, *BYTE_NAMES])}
+
+    def get_added_vocab(self) -> dict[str, int]:
         """Returns the ids of the special tokens; no other token has one id."""
         return {name: index for index, name in enumerate(self._special_names)}
 
-    get_added_vocab = get_vocab
-    added_tokens_encoder = property(get_vocab)
+    added_tokens_encoder = property(get_added_vocab)
 
     @property
     def all_special_tokens(self) -> list[str]:

@@ -176,6 +176,7 @@ def _encoder_config(encoder: PreTrainedConfig | dict[str, Any] | None) -> PreTra
     if encoder.model_type == VocablessConfig.model_type:
         raise ValueError("encoder_config is a model of this family; give a stock encoder, for instance 'bert'.")
     encoder = copy.deepcopy(encoder)
+    encoder.name_or_path = ""  # it may be a path of this machine, which checkpoints must not tell
     for name in ("auto_map", "trust_remote_code", "custom_pipelines"):  # they would name code of another repository
         if hasattr(encoder, name):
             delattr(encoder, name)

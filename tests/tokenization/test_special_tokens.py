@@ -88,9 +88,19 @@ def test_new_special_tokens_are_refused_and_change_nothing(tokens):
         tokenizer.add_special_tokens({"mask_token": "<mask>", **tokens})
     with pytest.raises(ValueError, match="no vocabulary to add <x>"):
         tokenizer.add_tokens(["<x>"])
-    assert tokenizer.all_special_tokens == [*tokenizer.get_vocab()] == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    assert tokenizer.all_special_ids == [0, 1, 2, 3, 4]
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    assert tokenizer.all_special_tokens == [*tokenizer.get_added_vocab()] == names
     assert not tokenizer.extra_special_tokens
+
+
+def test_its_length_its_vocabulary_and_its_ids_agree():
+    tokenizer = VocablessTokenizer(coder="utf8")
+    vocabulary = tokenizer.get_vocab()
+    assert len(tokenizer) == len(vocabulary) == tokenizer.vocab_size == 261
+    assert sorted(vocabulary.values()) == [*range(261)]
+    assert [vocabulary[name] for name in tokenizer.all_special_tokens] == tokenizer.all_special_ids == [0, 1, 2, 3, 4]
+    assert all(tokenizer.convert_ids_to_tokens(value) == name for name, value in vocabulary.items())
+    assert vocabulary["<0x61>"] == tokenizer("a", add_special_tokens=False)["input_ids"][0][0]
 
 
 @pytest.mark.parametrize("options", [{}, {"mlm": False}])
