@@ -4,7 +4,7 @@
     python -m benchmarks.memory --words 5000000 --variant eelbert-word-tiny
 
 Prints the resident memory after increasing numbers of words. The caches of the tokenizer and the front end have limits
-(VOCABLESS_CACHED_UNITS, VOCABLESS_CACHED_MIB), so the memory stops growing when they are full.
+(VOCABLESS_CACHED_MIB for each), so the memory stops growing when they are full.
 """
 
 import json

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 PROGRAM = "python -m vocabless.conversion"
+INTERRUPTED = 130  # exit status of a program that Ctrl-C ended
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,9 @@ def main(argv: list[str] | None = None) -> None:
         report = module.run(arguments)
     except (ValueError, OSError) as error:
         sys.exit(f"{PROGRAM}: {' '.join(str(error).split())}")
+    except KeyboardInterrupt:
+        print(f"{PROGRAM}: stopped before it was done; run the same command again.", file=sys.stderr)
+        sys.exit(INTERRUPTED)
     if report:
         print(report)
     print(VERBS[arguments.verb].last_line.format(target=arguments.target))

@@ -20,7 +20,8 @@ from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, set_seed
 
 from vocabless import VocablessModel, VocablessTokenizer, load_config, load_tokenizer
 from vocabless.modeling.stock_encoders import arguments_of
-from vocabless.saving.run_folder import RESULTS, versions, write_json
+from vocabless.saving.public_names import public_arguments, public_name
+from vocabless.saving.run_folder import RESULTS, versions
 from vocabless.saving.stock_models import load_stock_config, load_stock_model, load_stock_tokenizer
 from vocabless.saving.targets import check_target, write_converted
 from vocabless.training.distillation.word_states import Agreement, DistillationSettings, distill
@@ -88,12 +89,13 @@ def run(arguments: Namespace) -> str:
     agreement = None if arguments.distill is None else _distill(arguments, converted, original)
     dropped = ", ".join([*converted.dropped, *unused]) or "none"
     report = [f"{converted.num_kept} tensors kept, dropped: {dropped}.", str(agreement) if agreement else UNTRAINED]
-    description = f"The encoder of `{arguments.source}` with the tokenizer and the front end of `{arguments.variant}`."
-    write_converted(folder, converted.model, converted.tokenizer, arguments.source, [description, *report])
-    results: dict[str, Any] = {"arguments": vars(arguments), "versions": versions()}
+    source = public_name(arguments.source)
+    description = f"The encoder of `{source}` with the tokenizer and the front end of `{arguments.variant}`."
+    results: dict[str, Any] = {"arguments": public_arguments(vars(arguments)), "versions": versions()}
     if agreement:
         results["cosine"] = agreement.as_json()
-    write_json(folder / RESULTS, results)
+    records = {RESULTS: results}
+    write_converted(folder, converted.model, converted.tokenizer, arguments.source, [description, *report], records)
     return "\n".join(report)
 
 

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless.modeling.ngram_front_ends import Ngram
+from vocabless.saving.public_names import public_name
 from vocabless.saving.stock_models import load_stock_config, load_stock_model, load_stock_tokenizer
 from vocabless.saving.targets import check_target, write_converted
 from vocabless.tokenization.block_coders import Utf8Coder, widen
@@ -47,7 +48,8 @@ def run(arguments: Namespace) -> str:
     report = f"{num_replaced:,} of {num_rows:,} rows are n-gram hashes, with the standard deviation {std:g}."
     if dropped:
         report += f" Dropped: {', '.join(dropped)}."
-    description = f"`{arguments.source}` with word embeddings that are initialised with the n-gram hashes of EELBERT."
+    source = public_name(arguments.source)
+    description = f"`{source}` with word embeddings that are initialised with the n-gram hashes of EELBERT."
     write_converted(folder, model, tokenizer, arguments.source, [description, report])
     return report
 

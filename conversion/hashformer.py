@@ -34,6 +34,7 @@ from vocabless import (
     load_tokenizer,
 )
 from vocabless.saving.checkpoint_files import check_tensor_names, read_config_and_tensors
+from vocabless.saving.public_names import public_name
 from vocabless.saving.targets import check_target, write_converted
 
 CODERS = ("md5", "lsh")
@@ -122,7 +123,8 @@ def run(arguments: Namespace) -> str:
     config, tensors = read_config_and_tensors(arguments.source)
     converted = convert(config, tensors, coder, arguments.source)
     report = [_report(converted), NOTES[coder], PAIR_NOTE]
-    description = f"`{arguments.source}`, published weights of HashFormers, as a checkpoint of the vocabless family."
+    source = public_name(arguments.source)
+    description = f"`{source}`, published weights of HashFormers, as a checkpoint of the vocabless family."
     write_converted(folder, converted.model, converted.tokenizer, arguments.source, [description, *report])
     return "\n".join(report)
 

@@ -27,7 +27,7 @@ from vocabless.saving.checkpoint import load_checkpoint, loads_without_package, 
 from vocabless.saving.model_card import CARD, link_page, write_card
 from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.sentence_modules import SENTENCE_FILES
-from vocabless.saving.targets import check_target
+from vocabless.saving.targets import check_target, new_target
 from vocabless.saving.uploads import ONNX_FILES, check_upload, upload
 from vocabless.training.finetuning import card as finetuning_card
 from vocabless.training.pretraining import card as pretraining_card
@@ -81,7 +81,8 @@ def run(arguments: argparse.Namespace) -> str | None:
             link_page(folder / CARD, arguments.space)
         if arguments.push:
             return upload(folder, repo_id, arguments.commit_message, private=arguments.private or None)
-        shutil.copytree(folder, target, dirs_exist_ok=True)
+        with new_target(target) as unfinished:
+            shutil.copytree(folder, unfinished, dirs_exist_ok=True)
     return None
 
 

@@ -10,8 +10,6 @@ turn texts into blocks and outputs into labels. The files are compared with the 
 
 import argparse
 import importlib.util
-import os
-import tempfile
 from pathlib import Path
 from typing import cast
 
@@ -24,7 +22,7 @@ from vocabless.conversion.onnx_export.settings import inference_settings
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.run_folder import write_json
-from vocabless.saving.targets import check_target
+from vocabless.saving.targets import check_target, new_target
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 TOLERANCE = 1e-4  # largest difference in fp32, relative to the largest output, or absolute if no output is above 1
@@ -47,16 +45,13 @@ def run(arguments: argparse.Namespace) -> str:
             encoder has no dynamic graph, or the graph differs from the model.
     """
     check_packages("onnx")
-    folder = check_target(arguments.target)
+    check_target(arguments.target)
     model, tokenizer = load_checkpoint(arguments.source)
     model = model.float()
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as temporary:
-        files = write_graphs(model, tokenizer, Path(temporary), arguments.int8)
+    with new_target(arguments.target) as folder:
+        files = write_graphs(model, tokenizer, folder, arguments.int8)
         report = check(model, tokenizer, files)
-        write_settings(model, tokenizer, Path(temporary))
-        for file in sorted(Path(temporary).iterdir()):
-            os.replace(file, folder / file.name)
+        write_settings(model, tokenizer, folder)
     return report
 
 

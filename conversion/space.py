@@ -34,7 +34,7 @@ from vocabless.conversion.space_export.readme import write_readme
 from vocabless.saving.card_facts import CardFacts
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.run_folder import RESULTS
-from vocabless.saving.targets import check_target
+from vocabless.saving.targets import check_target, new_target
 from vocabless.saving.uploads import check_upload, upload_space
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
@@ -97,12 +97,11 @@ def run(arguments: argparse.Namespace) -> str:
     else:
         check_target(target)
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary) / "space"
-        folder.mkdir()
-        report = write_space(arguments, folder)
+        report = write_space(arguments, Path(temporary))
         if arguments.push:
-            return f"{report}\n{upload_space(folder, repo_id, 'Add the page', arguments.private or None)}"
-        shutil.copytree(folder, target, dirs_exist_ok=True)
+            return f"{report}\n{upload_space(Path(temporary), repo_id, 'Add the page', arguments.private or None)}"
+        with new_target(target) as folder:
+            shutil.copytree(temporary, folder, dirs_exist_ok=True)
     return report
 
 

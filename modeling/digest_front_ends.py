@@ -14,6 +14,8 @@ from transformers import initialization as init
 
 from .blocks import NUM_SPECIAL, SPECIAL_NAMES, FrontEnd, check_positive, to_bytes
 
+MAX_CODEWORD_BITS = 24  # the codebook has 2 to this power rows
+
 
 class Bucket(FrontEnd):
     """Looks up row v mod N of a table, where v is the block as a big-endian integer.
@@ -102,7 +104,7 @@ class Pool(DigestFrontEnd):
 
     def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 128, codeword_bits: int = 10) -> None:
         super().__init__(block_size, embedding_size, num_bits=num_bits)
-        self.codeword_bits = check_positive("codeword_bits", codeword_bits)
+        self.codeword_bits = check_positive("codeword_bits", codeword_bits, MAX_CODEWORD_BITS)
         self.codebook = nn.Embedding(2**codeword_bits, embedding_size)
         self.weights = nn.Parameter(torch.zeros(-(-num_bits // codeword_bits), embedding_size))
 

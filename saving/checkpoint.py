@@ -7,7 +7,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,8 @@ from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.variants import FORMER_ROWS, VARIANTS
 
 MODEL_CLASSES = tuple(path.split(".")[1] for name, path in AUTO_MAP.items() if name != "AutoConfig")
+UNFINISHED = ".writing-"  # begins the names of temporary folders
 LOAD_TIMEOUT_SECONDS = 600  # for loading in another process
-WRITING = ".writing-"  # first part of the name of the folder that `save_checkpoint` writes first
 EXAMPLE_TEXT = "A folder that loads anywhere needs no package beside it."
 
 # The first lines of a program that cannot import `vocabless`.
@@ -72,16 +73,29 @@ def save_checkpoint(
         state_dict: all weights, if `model` itself holds only a part of them (FSDP, DeepSpeed).
         write_more: writes further files and folders into the temporary folder.
     """
-    for left in Path(folder).glob(f"{WRITING}*"):  # by a call that was killed
-        shutil.rmtree(left)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=WRITING) as temporary:
+    with written_whole(Path(folder)) as temporary:
         model.save_pretrained(temporary, state_dict=state_dict)
         tokenizer.save_pretrained(temporary)
         if write_more is not None:
-            write_more(Path(temporary))
-        files = [file for file in Path(temporary).rglob("*") if file.is_file()]
-        for file in sorted(files, key=lambda file: (file.parent == Path(temporary), file.suffix == ".safetensors")):
-            target = Path(folder) / file.relative_to(temporary)
+            write_more(temporary)
+
+
+@contextmanager
+def written_whole(folder: Path) -> Iterator[Path]:
+    """Yields a temporary folder in `folder`. When the block ends without an error, its files are moved, weights last.
+
+    A process that is killed leaves the temporary folder, whose name begins with `UNFINISHED`. The next call removes it.
+    """
+    for left_over in folder.glob(f"{UNFINISHED}*"):
+        shutil.rmtree(left_over)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=UNFINISHED) as name:
+        temporary = Path(name)
+        yield temporary
+        files = [file for file in temporary.rglob("*") if file.is_file()]
+        for file in sorted(
+            files, key=lambda file: (file.parent == temporary, file.suffix in (".safetensors", ".onnx"))
+        ):
+            target = folder / file.relative_to(temporary)
             target.parent.mkdir(exist_ok=True)
             os.replace(file, target)
 

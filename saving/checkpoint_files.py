@@ -37,6 +37,8 @@ def read_config_and_tensors(source: str) -> tuple[dict[str, Any], dict[str, Tens
         config = json.loads(Path(config_file).read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{config_file!r} is not valid JSON ({error}); give a complete checkpoint.") from error
+    if not isinstance(config, dict):
+        raise ValueError(f"{config_file!r} holds a {type(config).__name__}, not an object; give a complete checkpoint.")
     return config, _read_tensors(weights_file)
 
 

@@ -25,7 +25,7 @@ def load_stock_config(source: str) -> PreTrainedConfig:
     """
     try:
         config = AutoConfig.from_pretrained(source)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:  # the last two: it is no JSON object
         raise ValueError(_cannot_load(source, error)) from error
     if config.model_type == "vocabless":
         raise ValueError(

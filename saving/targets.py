@@ -1,32 +1,57 @@
-"""The target folder of a conversion: it must be new or empty, and it gets a README.md that names the source."""
+"""The target folder of a conversion: it must be new or empty, and it is written whole or not at all."""
 # mypy: allow-untyped-calls
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from huggingface_hub import ModelCard
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from vocabless.saving.checkpoint import save_checkpoint
+from vocabless.saving.checkpoint import UNFINISHED, save_checkpoint, written_whole
 from vocabless.saving.model_card import CARD, hub_metadata
+from vocabless.saving.run_folder import write_json
 
 
 def check_target(target: str | os.PathLike[str]) -> Path:
     """Returns the path of a target folder, which does not exist yet or is empty. Creates nothing.
 
+    What a conversion that was killed has left there does not count.
+
     Raises:
-        ValueError: the folder holds files, or the path is a file.
+        ValueError: the folder holds files, or the path is a file or a broken link.
     """
     folder = Path(target)
-    if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
+    is_other = os.path.lexists(folder) and not folder.is_dir()
+    if is_other or (folder.is_dir() and any(not file.name.startswith(UNFINISHED) for file in folder.iterdir())):
         raise ValueError(f"the target {str(target)!r} exists and is not an empty folder; give an empty or a new one.")
     return folder
 
 
+@contextmanager
+def new_target(target: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yields a temporary folder. When the block ends without an error, its files are moved into the target.
+
+    Raises:
+        ValueError: see `check_target`.
+    """
+    folder = check_target(target)
+    folder.mkdir(parents=True, exist_ok=True)
+    with written_whole(folder) as temporary:
+        yield temporary
+
+
 def write_converted(
-    target: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, source: str, paragraphs: list[str]
+    target: Path,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    source: str,
+    paragraphs: list[str],
+    records: dict[str, Any] | None = None,
 ) -> None:
-    """Writes a converted checkpoint: weights, code, tokenizer and README.md.
+    """Writes a converted checkpoint: weights, code, tokenizer, README.md and records.
 
     Args:
         target: a new or empty folder.
@@ -34,13 +59,15 @@ def write_converted(
         tokenizer: the model's tokenizer.
         source: what was converted, a folder or a Hub id. The card names a Hub id as base model.
         paragraphs: text of the README.md.
+        records: name of a JSON file → its content.
 
     Raises:
         ValueError: the target is not empty.
     """
-    folder = check_target(target)
-    folder.mkdir(parents=True, exist_ok=True)
-    save_checkpoint(model, tokenizer, folder)
     metadata = hub_metadata(model, base_model=None if os.path.exists(source) else source)
-    text = "\n\n".join([f"# {folder.resolve().name}", *paragraphs])
-    ModelCard(f"---\n{metadata.to_yaml()}\n---\n\n{text}\n").save(folder / CARD)
+    text = "\n\n".join([f"# {target.resolve().name}", *paragraphs])
+    with new_target(target) as folder:
+        save_checkpoint(model, tokenizer, folder)
+        for name, content in (records or {}).items():
+            write_json(folder / name, content)
+        ModelCard(f"---\n{metadata.to_yaml()}\n---\n\n{text}\n").save(folder / CARD)

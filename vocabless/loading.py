@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 from tokenizers import Tokenizer
 from transformers.utils.hub import cached_file
 
 from vocabless.encoder_shapes import encoder_arguments, has_token_types
-from vocabless.modeling.configuration_vocabless import VocablessConfig
+from vocabless.modeling.configuration_vocabless import SHARED_NAMES, VocablessConfig
 from vocabless.tokenization.components import read_subword
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.variants import SUBWORD_TOKENIZERS, Variant, find_variant
@@ -22,10 +24,11 @@ def load_config(name: str, **kwargs: Any) -> VocablessConfig:
 
     Args:
         name: see `list_variants`.
-        kwargs: other arguments of `VocablessConfig`, for instance `num_labels=3`; they replace the variant's.
+        kwargs: other arguments of `VocablessConfig` or of the encoder's configuration, for instance `num_labels=3` or
+            `hidden_dropout_prob=0.3`; they replace the variant's.
 
     Raises:
-        ValueError: an unknown variant, or arguments that `VocablessConfig` refuses.
+        ValueError: an unknown variant, arguments that nothing has, or values that `VocablessConfig` refuses.
 
     Example:
         >>> load_config("eelbert-tiny").front_end
@@ -33,7 +36,7 @@ def load_config(name: str, **kwargs: Any) -> VocablessConfig:
     """
     variant = find_variant(name)
     front_end, front_end_options = variant.front_end
-    settings = {
+    settings: dict[str, Any] = {
         "front_end": front_end,
         "front_end_options": front_end_options,
         "block_size": variant.block_size,
@@ -43,7 +46,9 @@ def load_config(name: str, **kwargs: Any) -> VocablessConfig:
         "target_vocab_size": TARGET_VOCAB_SIZES[variant.subwords],
         "variant": name,
     }
-    return VocablessConfig(**{**settings, **kwargs})
+    config = VocablessConfig(**{**settings, **kwargs})
+    _refuse_unknown(kwargs, VocablessConfig(**settings))
+    return config
 
 
 def load_tokenizer(
@@ -95,6 +100,19 @@ def load_subword(source: str | os.PathLike[str]) -> Tokenizer:
         ValueError: there is none, or it is damaged.
     """
     return read_subword(_find_subword(os.fspath(source)))
+
+
+def _refuse_unknown(names: Iterable[str], known: VocablessConfig) -> None:
+    """Raises ValueError for a name that neither this configuration nor its encoder's has."""
+    encoder = known.encoder_config
+    legal = {*known.to_dict(), *encoder.to_dict(), *SHARED_NAMES}
+    for name in names:
+        if name not in legal and not hasattr(known, name) and not hasattr(encoder, name):
+            near = get_close_matches(name, legal, cutoff=0.5)
+            raise ValueError(
+                f"{name!r} is an argument of neither VocablessConfig nor its encoder's {encoder.model_type} "
+                f"configuration; {'near names are ' + ', '.join(near) if near else 'see their documentation'}."
+            )
 
 
 def _encoder_config(variant: Variant) -> dict[str, Any]:

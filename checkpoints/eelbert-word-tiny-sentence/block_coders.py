@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .splitters import Unit, to_bytes
+from .splitters import Unit, check_integer, to_bytes
 
 Bytes = NDArray[np.uint8]
 Elements = NDArray[np.uint16]
@@ -23,8 +23,9 @@ Scores = NDArray[np.signedinteger[Any]]
 NUM_SPECIAL = 5  # elements 0–4 are special tokens; byte value b is element b + 5
 PAD, UNK, CLS, SEP, MASK = range(NUM_SPECIAL)
 MAX_NGRAM = 4
-_MASK64 = (1 << 64) - 1
+MAX_BITS, MAX_FEATURES = 1 << 15, 1 << 24  # limits of the options; of hyperplanes there are at most MAX_FEATURES
 _MAX_NUMBERS_AT_ONCE = 1 << 17  # in a temporary array of `_rolled_products`: half a megabyte fits the CPU's cache
+_MAX_ADDED_NUMBERS = 1 << 26  # for a unit; beyond it a transform is faster
 _MAX_JOINT_FEATURES = 64  # features of a unit that `_sums` adds together with those of other units; 18 characters
 
 
@@ -36,7 +37,9 @@ def splitmix64(seed: int, count: int) -> NDArray[np.uint64]:
     >>> hex(splitmix64(0, 1)[0])
     '0xe220a8397b1dcdaf'
     """
-    state = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed & _MASK64)
+    state = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(
+        seed & 0xFFFFFFFFFFFFFFFF
+    )
     return _mix(state)
 
 
@@ -106,9 +109,7 @@ class Utf8Coder(BlockCoder):
     pads = True
 
     def __init__(self, *, block_size: int = 16) -> None:
-        self.block_size = _positive("block_size", block_size)
-        if block_size > 255:  # the length of a stored block is one byte
-            raise ValueError(f"the utf8 coder got block_size={block_size}; give at most 255 bytes.")
+        self.block_size = check_integer("block_size", block_size, 255)  # the length of a stored block is one byte
 
     def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
         """See `BlockCoder.encode`."""
@@ -214,9 +215,9 @@ class LshCoder(BlockCoder):
     def __init__(
         self, *, num_bits: int = 128, num_features: int = 50_000, ngrams: Sequence[str] | None = None, seed: int = 42
     ) -> None:
-        self.num_bits = _positive("num_bits", num_bits)
+        self.num_bits = check_integer("num_bits", num_bits, MAX_BITS)
         self.block_size = -(-num_bits // 8)
-        self._features = NgramFeatures(_positive("num_features", num_features), ngrams)
+        self._features = NgramFeatures(check_integer("num_features", num_features, MAX_FEATURES), ngrams)
         self._eta = normal_integers(seed, num_features)
 
     def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
@@ -245,17 +246,17 @@ class LshIndexCoder(BlockCoder):
         ngrams: Sequence[str] | None = None,
         seed: int = 42,
     ) -> None:
-        self.num_hyperplanes = _positive("num_hyperplanes", num_hyperplanes)
+        self.num_hyperplanes = check_integer("num_hyperplanes", num_hyperplanes, MAX_FEATURES)
         self.block_size = max(1, -(-(num_hyperplanes - 1).bit_length() // 8))
-        self._features = NgramFeatures(_positive("num_features", num_features), ngrams)
+        self._features = NgramFeatures(check_integer("num_features", num_features, MAX_FEATURES), ngrams)
         self._eta = normal_integers(seed, num_features)
 
     def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
         """See `BlockCoder.encode`."""
         blocks = np.empty((len(units), self.block_size), dtype=np.uint8)
         for index, unit in enumerate(units):  # one at a time, because each has N scores
-            value = int(_rolled_products(self._eta, self._features, [unit], self.num_hyperplanes)[0].argmax())
-            blocks[index] = np.frombuffer(value.to_bytes(self.block_size, "big"), dtype=np.uint8)
+            scores = _rolled_products(self._eta, self._features, [unit], self.num_hyperplanes)[0]
+            blocks[index] = [*int(scores.argmax()).to_bytes(self.block_size, "big")]
         return blocks, self._all_full(len(units))
 
 
@@ -297,23 +298,23 @@ def _rolled_products(eta: NDArray[np.int32], features: NgramFeatures, units: Seq
 
     r_i is η rolled by i, and x counts the features of the unit. So x·r_i is the sum of η[(j + i) mod F] over these
     features j, and all products of a unit are the sum of one window of η per feature: η[j], …, η[j + count − 1].
-
-    For instance, with η = (7, 8, 9), count = 2 and a unit with the features 0 and 2, the windows are (7, 8) and
-    (9, 7), and the products are (16, 15).
+    For η = (7, 8, 9), count = 2 and the features 0 and 2, the windows are (7, 8) and (9, 7), the products (16, 15).
     """
     repeated = np.resize(eta, len(eta) + count - 1)  # η, then η from its beginning again
     # windows[j] is one item of 4·count bytes, because that is copied faster than `count` numbers are.
     windows = np.ndarray(len(eta), f"V{4 * count}", repeated, strides=(4,))
     step = max(1, _MAX_NUMBERS_AT_ONCE // count)
-    scores = [_sums(windows, features, units[start : start + step], count) for start in range(0, len(units), step)]
+    scores = [_sums(eta, windows, features, units[start : start + step], count) for start in range(0, len(units), step)]
     return scores[0] if len(scores) == 1 else np.concatenate([np.zeros((0, count), np.int32), *scores])
 
 
-def _sums(windows: NDArray[np.void], features: NgramFeatures, units: Sequence[Unit], count: int) -> Scores:
+def _sums(
+    eta: NDArray[np.int32], windows: NDArray[np.void], features: NgramFeatures, units: Sequence[Unit], count: int
+) -> Scores:
     """Returns the sum of the windows of each unit's features, (n, count).
 
-    Adds the first feature of all units at once, then the second of all units that have two, and so on. After
-    `_MAX_JOINT_FEATURES` steps few units have features left; these are finished one unit after the other.
+    Adds the first feature of all units at once, then the second of all that have two, and so on. Units that have more
+    than `_MAX_JOINT_FEATURES` are then finished alone.
     """
     feature, owner = features(units)
     feature = feature[np.argsort(owner, kind="stable")]  # the first unit's features, then the second's, …
@@ -332,7 +333,10 @@ def _sums(windows: NDArray[np.void], features: NgramFeatures, units: Sequence[Un
 
     for index in range(np.count_nonzero(sizes > _MAX_JOINT_FEATURES)):
         rest = feature[starts[index] + _MAX_JOINT_FEATURES : starts[index] + sizes[index]]
-        _add_windows(sums[index], rest, windows)
+        if len(rest) * count < _MAX_ADDED_NUMBERS:
+            _add_windows(sums[index], rest, windows)
+        else:
+            _add_correlation(sums[index], rest, eta)
 
     scores = np.empty_like(sums)
     scores[order] = sums
@@ -344,6 +348,20 @@ def _add_windows(total: Scores, features: Integers, windows: NDArray[np.void]) -
     step = max(1, _MAX_NUMBERS_AT_ONCE // len(total))
     for start in range(0, len(features), step):
         total += _windows_of(features[start : start + step], windows, len(total)).sum(axis=0, dtype=total.dtype)
+
+
+def _add_correlation(total: Scores, features: Integers, eta: NDArray[np.int32]) -> None:
+    """Does the same as `_add_windows` by Fourier transforms, in a time that hardly depends on the number of features.
+
+    It is the circular correlation of η with the counts of the features. Eight bits of the counts go at a time, so the
+    errors stay far below 1/2 and rounding is exact.
+    """
+    spectrum, counts, place = np.fft.rfft(eta), np.bincount(features, minlength=len(eta)), 0
+    while counts.any():
+        part = np.fft.rfft(counts & 0xFF)
+        products = np.rint(np.fft.irfft(spectrum * part.conj(), len(eta))).astype(np.int64) << place
+        total += np.resize(products, len(total)).astype(total.dtype)
+        counts, place = counts >> 8, place + 8
 
 
 def _windows_of(features: Integers, windows: NDArray[np.void], count: int) -> NDArray[np.int32]:
@@ -372,12 +390,6 @@ def _mix(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def _md5(data: bytes) -> Any:  # hashlib's own type has no public name
     return hashlib.md5(data, usedforsecurity=False)
-
-
-def _positive(name: str, value: int) -> int:
-    if value < 1:
-        raise ValueError(f"a block coder got {name}={value}; give a whole number of at least 1.")
-    return value
 
 
 CODERS: dict[str, type[BlockCoder]] = {

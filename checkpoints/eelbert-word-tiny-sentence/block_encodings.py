@@ -11,7 +11,7 @@ from typing import Any
 from .batch_rows import Row
 from .block_coders import CLS, PAD, SEP
 from .padding import Layout
-from .splitters import Span, Splitter, Unit
+from .splitters import MASK_UNIT, Span, Splitter, Unit
 from .truncation import Range
 
 Slot = tuple[int, int]  # (sequence, unit); for special tokens and padding (−1, id)
@@ -33,6 +33,10 @@ class Source:
         """Returns a unit, normalised, as a string."""
         unit = self._splitter.normalize(self._units[index])
         return unit.decode("utf-8", "replace") if isinstance(unit, bytes) else unit
+
+    def is_mask(self, index: int) -> bool:
+        """Returns whether a unit is a mask token."""
+        return self._units[index] is MASK_UNIT
 
     @cached_property
     def _units(self) -> Sequence[Unit]:
@@ -103,8 +107,8 @@ class BlockEncoding:
 
     @property
     def special_tokens_mask(self) -> list[int]:
-        """1 for each special token and padding position, else 0."""
-        return [int(sequence < 0) for sequence, _ in self.slots]
+        """1 for each special token, a mask in a text too, and for padding, else 0."""
+        return [int(sequence < 0 or self._sources[sequence].is_mask(unit)) for sequence, unit in self.slots]
 
     @property
     def sequence_ids(self) -> list[int | None]:

@@ -2,11 +2,11 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer
+from tokenizers import AddedToken, Tokenizer
 
 from .block_coders import CODERS, BlockCoder
 from .splitters import SPLITTERS, Splitter
@@ -48,6 +48,26 @@ def read_ngrams(file: File) -> list[str] | None:
     if not isinstance(ngrams, list) or not all(isinstance(ngram, str) for ngram in ngrams):
         raise ValueError(f"ngrams_file={os.fspath(file)!r} is not a list of str; give a JSON list of n-grams.")
     return ngrams
+
+
+def check_special_tokens(tokens: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Checks that no token would be new, because a new one would need an id.
+
+    Args:
+        tokens: what a caller gives as special tokens, by the names that the library has for them. Others are ignored.
+        names: the names of the five special tokens.
+
+    Raises:
+        ValueError: a token is not one of the five.
+    """
+    for key in ("tokens", "additional_special_tokens", "extra_special_tokens", "bos_token", "eos_token"):
+        value = tokens.get(key) or []
+        new = [str(token) for token in ([value] if isinstance(value, (str, AddedToken)) else value)]
+        if not set(new) <= {*names}:
+            raise ValueError(
+                f"there is no vocabulary to add {', '.join(new)} to ({key}); every text has blocks already, and the "
+                "five special tokens can only be renamed."
+            )
 
 
 def _build(

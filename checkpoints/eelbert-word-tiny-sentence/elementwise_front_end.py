@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PreTrainedConfig
 
-from .blocks import NUM_ELEMENTS, FrontEnd, check_positive
+from .blocks import MAX_ROWS, NUM_ELEMENTS, FrontEnd, check_positive
 
 
 class Elementwise(FrontEnd):
@@ -45,7 +45,7 @@ class Elementwise(FrontEnd):
             )
         if gradient and pool_ngrams:
             raise ValueError("elementwise got gradient=True and pool_ngrams=True; give one of them.")
-        check_positive("max_tokens", max_tokens)
+        check_positive("max_tokens", max_tokens, MAX_ROWS // block_size)
         self.max_tokens = max_tokens if focus else None
         self.ngram_sizes = check_positive("ngram_sizes", ngram_sizes)
         width = embedding_size // block_size  # C

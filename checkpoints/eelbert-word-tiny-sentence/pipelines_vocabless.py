@@ -90,8 +90,6 @@ class VocablessFillMaskPipeline(FillMaskPipeline):
     ) -> dict[str, Any]:
         """Returns the blocks of a text that contains [MASK].
 
-        A space before a mask belongs to the mask, as it belongs to a BPE token.
-
         Args:
             inputs: a text with at least one [MASK].
             return_tensors: always "pt".
@@ -100,14 +98,8 @@ class VocablessFillMaskPipeline(FillMaskPipeline):
         Raises:
             PipelineException: the text has no mask, or truncation has removed all of them.
         """
-        *texts, last = inputs.split(self.tokenizer.mask_token)
-        words = [word for text in texts for word in (text.rstrip(), "x")]  # "x" is one unit; it becomes the mask
-        encoded = self.tokenizer(
-            [*words, last], is_split_into_words=True, return_tensors=return_tensors, **(tokenizer_kwargs or {})
-        )
-        masked = [token for token, word in enumerate(encoded.word_ids()) if word is not None and word % 2]
-        encoded["input_ids"][0, masked] = 0
-        encoded["input_ids"][0, masked, 0] = self.tokenizer.mask_token_id
+        kwargs = {**(tokenizer_kwargs or {}), "split_special_tokens": False}
+        encoded = self.tokenizer(inputs, return_tensors=return_tensors, **kwargs)
         self.ensure_exactly_one_mask_token(encoded)
         return {**encoded, "text": inputs}
 

@@ -24,7 +24,9 @@ def build_encoder(config: VocablessConfig) -> PreTrainedModel:
             False and it has no table of positions.
     """
     kind = config.encoder_config.model_type
-    encoder = None if config.encoder_config.is_encoder_decoder else AutoModel.from_config(config.encoder_config)
+    encoder = None
+    if not config.encoder_config.is_encoder_decoder:  # never code that the configuration names
+        encoder = AutoModel.from_config(config.encoder_config, trust_remote_code=False)
     if encoder is None or "inputs_embeds" not in arguments_of(encoder):
         raise ValueError(
             f"the model type {kind!r} is not an encoder that accepts inputs_embeds; choose for instance "

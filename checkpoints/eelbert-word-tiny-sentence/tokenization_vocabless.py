@@ -2,7 +2,8 @@
 
 A splitter cuts a text into units, and a block coder writes each unit as a block; a bounded cache keeps the blocks of
 units seen before. `input_ids` is (batch, sequence, K): elements 0–4 are [PAD], [UNK], [CLS], [SEP], [MASK], and byte
-value b is element b + 5, so no text can spell a special token. Special tokens are blocks [id, 0, …, 0]; padding is 0.
+value b is element b + 5. Special tokens are blocks [id, 0, …, 0]; padding is 0. "[MASK]" in a text is the mask token;
+no text can spell one of the other four.
 """
 
 import json
@@ -19,13 +20,13 @@ from transformers.utils.generic import PaddingStrategy
 
 from .batch_arrays import is_requested, requested_arrays, to_lists, to_tensors
 from .batch_rows import pair_type_ids, plan_rows, row_lengths, write_rows
-from .block_batches import as_blocks, as_columns, depth
-from .block_cache import BlockCache, Table
+from .block_batches import as_blocks, as_columns, depth, refuse_collators
+from .block_cache import BlockCache
 from .block_coders import CLS, MASK, NUM_SPECIAL, PAD, SEP, UNK, Bytes, Integers, special_blocks, widen
 from .block_encodings import BlockEncodings
-from .components import build_coder, build_splitter, read_ngrams, read_subword
+from .components import build_coder, build_splitter, check_special_tokens, read_ngrams, read_subword
 from .padding import Layout, pad_arrays, padded_width
-from .splitters import Splitter, SubwordSplitter, Unit, to_text
+from .splitters import BYTE_NAMES, MASK_UNIT, MaskSplitter, Splitter, SubwordSplitter, Unit, to_text
 from .text_batches import as_batch
 from .truncation import Range  # noqa: F401 (transformers 5.0 copies only the files that this file imports)
 
@@ -48,9 +49,11 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         subword_file: for `subword`: the `tokenizer.json` of the `tokenizers` library whose tokens are the units.
         ngrams_file: for `lsh` and `lsh-index`: a JSON list of the n-grams that have a feature; None: all n-grams.
         target_file: for masked LM: the `tokenizer.json` whose tokens the head predicts; None: `subword_file`.
+        kwargs: arguments of every Hugging Face tokenizer. With `split_special_tokens=True`, here or in a call, "[MASK]"
+            in a text is text too.
 
     Raises:
-        ValueError: unknown splitter or coder, unknown options, a missing file.
+        ValueError: unknown splitter or coder, unknown options, more special tokens, a missing file.
 
     Example:
         >>> tokenizer = VocablessTokenizer(splitter="word", coder="utf8", coder_options={"block_size": 3})
@@ -79,6 +82,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         for role, name in zip(ROLES, ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), strict=True):
             kwargs.setdefault(role, name)
         kwargs.pop("added_tokens_decoder", None)  # saved for other tools; here the ids are fixed
+        check_special_tokens(kwargs, [str(kwargs[role]) for role in ROLES])
         super().__init__(  # type: ignore[no-untyped-call]
             splitter=splitter,
             coder=coder,
@@ -91,10 +95,15 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         self._subword = self._splitter.tokenizer if isinstance(self._splitter, SubwordSplitter) else None
         self._target = None if target_file is None else read_subword(target_file)
         self._coder = build_coder(coder, self.coder_options, self._ngrams)
-        # One cache of elements, for calls, and one of stored bytes, for corpora, which have no special tokens.
-        self._cache = BlockCache(self._splitter, self._coder.elements, special_blocks(self.block_size))
+        # Caches of elements, for calls, and one of stored bytes, for corpora, which have no special tokens.
+        self._mask_splitter = MaskSplitter(self._splitter, str(self.mask_token))
+        self._cache = self._new_cache(self._mask_splitter)
+        self._unmasked_cache = self._new_cache(self._splitter)
         no_blocks = np.empty((0, self.raw_block_size), dtype=np.uint8)
         self._raw_cache = BlockCache(self._splitter, self._coder.stored_blocks, no_blocks)
+
+    def _new_cache(self, splitter: Splitter) -> BlockCache:
+        return BlockCache(splitter, self._coder.elements, special_blocks(self.block_size), {MASK_UNIT: MASK})
 
     @property
     def unit_splitter(self) -> Splitter:
@@ -181,7 +190,12 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         """Encodes a text, a pair or a batch of either; `flags` are described in `requested_arrays`."""
         texts, pairs, is_batch = as_batch(text, text_pair, is_split_into_words)
         is_pair = pairs is not None
-        samples, units, table = self._look_up(texts, pairs, is_split_into_words)
+        names, splits_masks = self._special_names, flags.get("split_special_tokens", self.split_special_tokens)
+        if names[MASK] != self._mask_splitter.mask:  # it was renamed
+            self._mask_splitter = MaskSplitter(self._splitter, names[MASK])
+            self._cache = self._new_cache(self._mask_splitter)
+        cache = self._unmasked_cache if splits_masks else self._cache
+        samples, units, table = cache.look_up_samples(texts, pairs, is_split_into_words)
 
         max_units = None
         if truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE and max_length is not None:
@@ -194,7 +208,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
 
         width = padded_width(lengths, padding_strategy, max_length, pad_to_multiple_of)
         layout = Layout(lengths, width, padding_side or self.padding_side)
-        encodings = BlockEncodings(self._splitter, samples, rows, self._special_names, layout, add_special_tokens)
+        encodings = BlockEncodings(cache.splitter, samples, rows, names, layout, add_special_tokens)
         blocks = table.take(np.array(tokens, dtype=np.intp), axis=0)
         type_ids = pair_type_ids(segments) if pairs else None
         data = requested_arrays(blocks, type_ids, layout, encodings, self.model_input_names, flags)
@@ -205,16 +219,6 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         has_rows = is_batch or return_overflowing_tokens
         batch.data = to_tensors(data, return_tensors) if return_tensors else to_lists(data, has_rows)
         return batch
-
-    def _look_up(
-        self, texts: list[Any], pairs: list[Any] | None, is_split_into_words: bool
-    ) -> tuple[list[tuple[Any, ...]], list[tuple[list[int], ...]], Table]:
-        """Returns the one or two texts of each sample, the table indices of their units, and the table."""
-        sequences = texts if pairs is None else texts + pairs
-        units, table = self._cache.look_up_words(sequences) if is_split_into_words else self._cache.look_up(sequences)
-        if pairs is None:
-            return list(zip(texts)), list(zip(units)), table
-        return list(zip(texts, pairs, strict=True)), list(zip(units, units[len(texts) :], strict=False)), table
 
     def _warn_of_long_rows(self, lengths: Sequence[int], max_length: int | None, verbose: bool) -> None:
         """Warns, once for each tokenizer, if a row is longer than `model_max_length`."""
@@ -240,8 +244,9 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         Pads `input_ids`, `attention_mask`, `token_type_ids` and `special_tokens_mask`; does not pad other names.
 
         Raises:
-            ValueError: no `input_ids`, blocks of another size than this tokenizer's, or rows that differ in length.
+            ValueError: no `input_ids`, blocks of another size, rows that differ in length, or a collator of single ids.
         """
+        refuse_collators()
         strategy, _, max_length, _ = self._get_padding_truncation_strategies(  # type: ignore[no-untyped-call]
             padding=padding, max_length=max_length, verbose=verbose
         )
@@ -301,9 +306,9 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         return table[index].tolist()
 
     def convert_ids_to_tokens(self, ids: Any, skip_special_tokens: bool = False) -> Any:
-        """Returns the name of a special id, 0–4, or the unit of a block; a list for a list."""
+        """Returns the name of an element, see `get_vocab`, or the unit of a block; a list for a list."""
         if np.ndim(ids) == 0:
-            return self._special_names[int(ids)]
+            return [*self._special_names, *BYTE_NAMES][int(ids)]
         if depth(ids) == 1 and len(ids) == self.block_size and (ids[0] >= NUM_SPECIAL or not any(ids[1:])):
             return to_text(self._unit(as_blocks(ids, self.block_size)[0]))
         kept = [row for row in ids if not skip_special_tokens or np.ravel(row)[0] >= NUM_SPECIAL]
@@ -332,13 +337,13 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         """Returns 2 for a text, [CLS] a [SEP], or 3 for a pair, [CLS] a [SEP] b [SEP]."""
         return 3 if pair else 2
 
+    def add_special_tokens(self, special_tokens_dict: Any, *args: Any, **kwargs: Any) -> int:
+        """Renames special tokens: role, such as `mask_token`, → name. Refuses new ones before anything changes."""
+        check_special_tokens(special_tokens_dict, [str(special_tokens_dict.get(role, "")) for role in ROLES])
+        return super().add_special_tokens(special_tokens_dict, *args, **kwargs)
+
     def _add_tokens(self, new_tokens: Sequence[str | AddedToken], special_tokens: bool = False) -> int:
-        names = self._special_names
-        if any(str(token) not in names for token in new_tokens):
-            raise ValueError(
-                f"there is no vocabulary to add {', '.join(map(str, new_tokens))} to; every text has blocks already, "
-                f"and the special tokens {', '.join(names)} can only be renamed."
-            )
+        check_special_tokens({"tokens": [*new_tokens]}, self._special_names)
         return 0
 
     @property
@@ -350,22 +355,24 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         return self.vocab_size
 
     def get_vocab(self) -> dict[str, int]:
+        """Returns the values of an element by name: the special tokens, then the bytes, "<0x00>" to "<0xFF>"."""
+        return {name: index for index, name in enumerate([*self._special_names, *BYTE_NAMES])}
+
+    def get_added_vocab(self) -> dict[str, int]:
         """Returns the ids of the special tokens; no other token has one id."""
         return {name: index for index, name in enumerate(self._special_names)}
+
+    added_tokens_encoder = property(get_added_vocab)
+
+    @property
+    def all_special_tokens(self) -> list[str]:
+        """The names of the special tokens, by id."""
+        return self._special_names
 
     @property
     def added_tokens_decoder(self) -> dict[int, AddedToken]:
         """The special tokens by id."""
         return {index: AddedToken(name, special=True) for index, name in enumerate(self._special_names)}
-
-    @property
-    def added_tokens_encoder(self) -> dict[str, int]:
-        """The ids of the special tokens."""
-        return self.get_vocab()
-
-    def get_added_vocab(self) -> dict[str, int]:
-        """Returns the ids of the special tokens."""
-        return self.get_vocab()
 
     @property
     def pad_token_id(self) -> int:

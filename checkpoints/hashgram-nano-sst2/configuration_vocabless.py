@@ -2,6 +2,7 @@
 # mypy: allow-untyped-calls, no-warn-return-any
 
 import copy
+from collections.abc import Iterable
 from typing import Any
 
 from transformers import AutoConfig, PreTrainedConfig
@@ -30,6 +31,8 @@ CUSTOM_PIPELINES = {
 }
 
 POOLINGS = ("cls", "mean")  # of `classifier_pooling`
+MAX_BLOCK_SIZE = 4096
+MAX_TARGETS = 1 << 24  # of `target_vocab_size`
 
 
 class VocablessConfig(PreTrainedConfig):
@@ -47,11 +50,12 @@ class VocablessConfig(PreTrainedConfig):
         sparse_prediction: whether the masked-LM head computes logits at labelled positions only, if it gets labels.
         classifier_pooling: what the heads for whole texts read: `cls`, the state of the first token, or `mean`, the
             mean of the states of all tokens.
-        kwargs: arguments of `PreTrainedConfig`, for instance `num_labels`.
+        kwargs: arguments of `PreTrainedConfig`, for instance `num_labels`. What only the encoder's configuration has,
+            for instance `hidden_dropout_prob`, goes there.
 
     Raises:
-        ValueError: `block_size` is below 1, `front_end_options` is not a dict, `classifier_pooling` is unknown, or
-            `encoder_config` has no `model_type`.
+        ValueError: `block_size` or `target_vocab_size` is out of range, `front_end_options` is not a dict,
+            `classifier_pooling` is unknown, or `encoder_config` has no `model_type` or is one of this family.
     """
 
     model_type = "vocabless"
@@ -71,8 +75,12 @@ class VocablessConfig(PreTrainedConfig):
         classifier_pooling: str = "cls",
         **kwargs: Any,
     ) -> None:
-        if not isinstance(block_size, int) or block_size < 1:
-            raise ValueError(f"block_size is {block_size!r}; give an integer of at least 1.")
+        for name, value, limit in (
+            ("block_size", block_size, MAX_BLOCK_SIZE),
+            ("target_vocab_size", target_vocab_size, MAX_TARGETS),
+        ):
+            if not isinstance(value, int) or not 1 <= value <= limit:
+                raise ValueError(f"{name} is {value!r}; give an integer from 1 to {limit}.")
         if not isinstance(front_end_options or {}, dict):
             raise ValueError(f"front_end_options is {front_end_options!r}; give a dict of keyword arguments.")
         if classifier_pooling not in POOLINGS:
@@ -81,6 +89,8 @@ class VocablessConfig(PreTrainedConfig):
         self.front_end_options = dict(front_end_options or {})
         self.block_size = block_size
         self.encoder_config = _encoder_config(encoder_config)
+        for name in self.names_of_encoder(kwargs):
+            setattr(self.encoder_config, name, kwargs.pop(name))
         self.position_embeddings = position_embeddings
         self.classifier_pooling = classifier_pooling
         self.classifier_dropout = classifier_dropout
@@ -90,6 +100,25 @@ class VocablessConfig(PreTrainedConfig):
         kwargs["custom_pipelines"] = copy.deepcopy(CUSTOM_PIPELINES)
         kwargs.setdefault("pad_token_id", 0)
         super().__init__(**kwargs)
+
+    @classmethod
+    def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
+        """Builds a configuration. Of `kwargs`, what only the encoder's configuration has goes there.
+
+        The library's method ignores such arguments, or hands them to the model, which does not know them.
+        """
+        config = super().from_dict(dict(config_dict))
+        own = config.names_of_encoder(kwargs)
+        built = super().from_dict(config_dict, **{name: kwargs[name] for name in kwargs if name not in own})
+        config = built[0] if isinstance(built, tuple) else built
+        for name in own:
+            setattr(config.encoder_config, name, kwargs[name])
+        return built
+
+    def names_of_encoder(self, names: Iterable[str]) -> list[str]:
+        """Returns those of `names` that only the encoder's configuration has."""
+        has = self.encoder_config
+        return [name for name in names if hasattr(has, name) and name not in SHARED_NAMES]
 
     @property
     def hidden_size(self) -> int:
@@ -130,6 +159,10 @@ class VocablessConfig(PreTrainedConfig):
         return next((value for value in values if value is not None), 0.0)
 
 
+# Names that every configuration has. They are settings of the whole model.
+SHARED_NAMES = {*vars(PreTrainedConfig()), *dir(PreTrainedConfig), "attn_implementation", "torch_dtype", "pad_token_id"}
+
+
 def _encoder_config(encoder: PreTrainedConfig | dict[str, Any] | None) -> PreTrainedConfig:
     """Returns a copy of the encoder's configuration, with a vocabulary as small as possible."""
     if encoder is None:
@@ -140,7 +173,13 @@ def _encoder_config(encoder: PreTrainedConfig | dict[str, Any] | None) -> PreTra
                 f"encoder_config has the keys {sorted(encoder)} but no model_type; add one, for instance 'bert'."
             )
         encoder = AutoConfig.for_model(**encoder)
+    if encoder.model_type == VocablessConfig.model_type:
+        raise ValueError("encoder_config is a model of this family; give a stock encoder, for instance 'bert'.")
     encoder = copy.deepcopy(encoder)
+    encoder.name_or_path = ""  # it may be a path of this machine, which checkpoints must not tell
+    for name in ("auto_map", "trust_remote_code", "custom_pipelines"):  # they would name code of another repository
+        if hasattr(encoder, name):
+            delattr(encoder, name)
     if hasattr(encoder, "vocab_size"):
         # The word table is built and then removed, so keep it small: up to the padding row. Ids beyond it must go.
         encoder.vocab_size = (getattr(encoder, "pad_token_id", 0) or 0) + 1

@@ -16,7 +16,7 @@ from .ngram_front_ends import MODULUS, hash_seeds
 from .unit_front_end import UnitFrontEnd
 
 BEGIN, END = 1, 2  # elements that mark the borders of a unit; no unit contains them
-MAX_ROWS = 1 << 24
+MAX_WORD_HASHES = 1024
 
 
 class HashEmbedding(UnitFrontEnd):
@@ -62,18 +62,16 @@ class HashEmbedding(UnitFrontEnd):
         self.num_rows = check_positive("num_rows", num_rows)
         self.min_ngram = check_positive("min_ngram", min_ngram)
         self.max_ngram = check_positive("max_ngram", max_ngram)
-        self.num_word_hashes = check_positive("num_word_hashes", num_word_hashes)
+        self.num_word_hashes = check_positive("num_word_hashes", num_word_hashes, MAX_WORD_HASHES)
         self.seed = seed
         self.traced_length = max_ngram
-        if num_rows > MAX_ROWS:
-            raise ValueError(f"the front end got num_rows={num_rows}; the limit is {MAX_ROWS}, give fewer.")
         if not min_ngram <= max_ngram <= block_size:
             raise ValueError(
                 f"the front end got min_ngram={min_ngram} and max_ngram={max_ngram}; give min_ngram ≤ max_ngram ≤ "
                 f"block_size = {block_size}."
             )
-        if not isinstance(mlp_size, int) or mlp_size < 0:
-            raise ValueError(f"the front end got mlp_size={mlp_size!r}; give an integer of at least 0.")
+        if mlp_size != 0:
+            check_positive("mlp_size", mlp_size)
         self.table = nn.Embedding(num_rows, embedding_size)
         self.special = nn.Embedding(NUM_SPECIAL, embedding_size)
         self.norm = nn.LayerNorm(embedding_size)

@@ -11,6 +11,7 @@ from transformers import PreTrainedConfig
 NUM_SPECIAL = 5
 SPECIAL_NAMES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 NUM_ELEMENTS = NUM_SPECIAL + 256
+MAX_ROWS = 1 << 24  # of a table of a front end
 
 
 class FrontEnd(nn.Module):
@@ -74,12 +75,12 @@ def check_blocks(blocks: Tensor, block_size: int) -> None:
             )
 
 
-def check_positive(name: str, value: int) -> int:
+def check_positive(name: str, value: int, limit: int = MAX_ROWS) -> int:
     """Returns `value`, the front-end option called `name`.
 
     Raises:
-        ValueError: it is not an integer of at least 1.
+        ValueError: it is not an integer from 1 to `limit`.
     """
-    if not isinstance(value, int) or value < 1:
-        raise ValueError(f"the front end got {name}={value!r}; give an integer of at least 1.")
+    if not isinstance(value, int) or not 1 <= value <= limit:
+        raise ValueError(f"the front end got {name}={value!r}; give an integer from 1 to {limit}.")
     return value

@@ -42,7 +42,7 @@ class Ngram(UnitFrontEnd):
 
     def __init__(self, block_size: int, embedding_size: int, *, ngram_sizes: int = 3, seed: int = 0) -> None:
         super().__init__(block_size, embedding_size)
-        self.ngram_sizes = check_positive("ngram_sizes", ngram_sizes)
+        self.ngram_sizes = check_positive("ngram_sizes", ngram_sizes, 4096)
         self.seed = seed
         self.traced_length = self.ngram_sizes
         if max(map(len, SPECIAL_NAMES)) > block_size:

@@ -11,6 +11,7 @@ HashFormers 3.1 splits by `\w+|[^\w\s]+`; on text without marks the result is th
 import re
 import unicodedata
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any, ClassVar, cast
 
 import regex
@@ -27,6 +28,8 @@ _CONTINUES = r"\p{M}\u200c\u200d"
 _RUNS = regex.compile(rf"[{_WORD}][{_WORD}{_CONTINUES}]*+|[^{_WORD}{_SPACE}](?:[^{_WORD}{_SPACE}]|[{_CONTINUES}])*+")
 _ASCII_RUNS = re.compile(r"\w+|[^\w\s]+")  # the same runs in ASCII texts, twice as fast
 _NOT_SPACE = regex.compile(rf"[^{_SPACE}]+")
+MAX_MARKS = 30  # in a run, in any natural text: the limit of Unicode's Stream-Safe Text Format (UAX 15)
+_LONG_RUN_OF_MARKS = regex.compile(rf"\p{{M}}{{{MAX_MARKS},}}+")
 
 
 def to_bytes(unit: Unit) -> bytes:
@@ -40,6 +43,39 @@ def to_text(data: bytes) -> str:
         return data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:  # a unit or window was cut inside a character
         return data.decode("utf-8", "replace")
+
+
+def check_integer(name: str, value: int, limit: int = 1 << 24) -> int:
+    """Returns `value`, the option `name` of a splitter or coder.
+
+    Raises:
+        ValueError: it is not an integer from 1 to `limit`.
+    """
+    if not isinstance(value, int) or not 1 <= value <= limit:
+        raise ValueError(f"the tokenizer got {name}={value!r}; give a whole number from 1 to {limit}.")
+    return value
+
+
+def compose(text: str) -> str:
+    """Returns the canonical composition (NFC) of a text in linear time.
+
+    `unicodedata` sorts a run of n marks in up to n² steps. A run longer than the Unicode limit for streams is therefore
+    sorted here first, by the same rule; the result is the same.
+    """
+    if len(text) > MAX_MARKS:
+        text = _LONG_RUN_OF_MARKS.sub(_in_canonical_order, text)
+    return unicodedata.normalize("NFC", text)
+
+
+def _in_canonical_order(marks: regex.Match[str]) -> str:
+    """Returns the marks decomposed, with those between two marks of class 0 sorted by their combining class."""
+    decomposed = "".join([unicodedata.normalize("NFD", mark) for mark in marks[0]])
+    runs = groupby(decomposed, key=lambda mark: unicodedata.combining(mark) == 0)
+    return "".join(mark for _, run in runs for mark in sorted(run, key=unicodedata.combining))
+
+
+MASK_UNIT = b"\xff"  # the unit of a mask token; no UTF-8 text holds this byte
+BYTE_NAMES = [f"<0x{byte:02X}>" for byte in range(256)]
 
 
 class Splitter:
@@ -75,8 +111,8 @@ class Splitter:
         """Returns the form of a unit that the coder encodes: NFC, and lower case if the splitter lower-cases."""
         if unit.isascii() or isinstance(unit, bytes):
             return unit.lower() if self.lowercase else unit
-        unit = unicodedata.normalize("NFC", unit)
-        return unicodedata.normalize("NFC", unit.lower()) if self.lowercase else unit
+        unit = compose(unit)
+        return compose(unit.lower()) if self.lowercase else unit
 
     def normalize_all(self, units: Sequence[Unit]) -> list[Unit]:
         """Returns each unit normalised."""
@@ -136,9 +172,7 @@ class CharacterSplitter(Splitter):
 
     def __init__(self, *, window: int = 4, lowercase: bool = False) -> None:
         super().__init__(lowercase=lowercase)
-        if window < 1:
-            raise ValueError(f"the characters splitter got window={window}; give at least 1 character.")
-        self.window = window
+        self.window = check_integer("window", window)
 
     def spans(self, text: str) -> list[Span]:
         """See `Splitter.spans`."""
@@ -167,9 +201,7 @@ class ByteSplitter(Splitter):
 
     def __init__(self, *, window: int = 16) -> None:
         super().__init__()
-        if window < 1:
-            raise ValueError(f"the bytes splitter got window={window}; give at least 1 byte.")
-        self.window = window
+        self.window = check_integer("window", window)
 
     def units(self, text: str) -> Sequence[Unit]:
         """See `Splitter.units`."""
@@ -226,6 +258,69 @@ class SubwordSplitter(Splitter):
 
     def _encode(self, text: str) -> Any:  # tokenizers.Encoding
         return self.tokenizer.encode(_without_surrogates(text), add_special_tokens=False)
+
+
+class MaskSplitter(Splitter):
+    """Makes each mask token in a text a unit, `MASK_UNIT`, and cuts the texts around it with another splitter.
+
+    Args:
+        splitter: cuts the other texts.
+        mask: the name of the mask token, for instance "[MASK]".
+    """
+
+    def __init__(self, splitter: Splitter, mask: str) -> None:
+        super().__init__(lowercase=splitter.lowercase)
+        self._splitter, self.mask = splitter, mask
+        # Pieces between white space must not cut the name.
+        self.splits_at_spaces = splitter.splits_at_spaces and mask.split() == [mask]  # type: ignore[misc]
+
+    def units(self, text: str) -> Sequence[Unit]:
+        """See `Splitter.units`."""
+        if self.mask not in text:
+            return self._splitter.units(text)
+        return [unit for _, part in self._parts(text) for unit in (self._splitter.units(part) if part else [MASK_UNIT])]
+
+    def units_of_batch(self, texts: Sequence[str]) -> list[Sequence[Unit]]:
+        """See `Splitter.units_of_batch`."""
+        if not any(self.mask in text for text in texts):
+            return self._splitter.units_of_batch(texts)
+        return [self.units(text) for text in texts]
+
+    def spans(self, text: str) -> list[Span]:
+        """See `Splitter.spans`."""
+        mask = [(0, len(self.mask))]
+        return [
+            (start + first, start + last)
+            for start, part in self._parts(text)
+            for first, last in (self._splitter.spans(part) if part else mask)
+        ]
+
+    def word_ids(self, text: str) -> Sequence[int]:
+        """See `Splitter.word_ids`. A mask is a word."""
+        ids: list[int] = []
+        for _, part in self._parts(text):
+            first = ids[-1] + 1 if ids else 0
+            ids += [first + word for word in self._splitter.word_ids(part)] if part else [first]
+        return ids
+
+    def normalize(self, unit: Unit) -> Unit:
+        """See `Splitter.normalize`."""
+        return self.mask if unit is MASK_UNIT else self._splitter.normalize(unit)
+
+    def _parts(self, text: str) -> list[tuple[int, str]]:
+        """Returns the texts between the masks, with their starts, and "" with its start for each mask.
+
+        Before a mask, subword tokenizers get no space: in BPE it belongs to the token behind it.
+        """
+        parts, start = [], -len(self.mask)
+        *texts, last = text.split(self.mask)
+        for part in texts:
+            start += len(self.mask)
+            cut = part.rstrip() if isinstance(self._splitter, SubwordSplitter) else part
+            parts += [(start, cut)] * bool(cut)
+            start += len(part)
+            parts.append((start, ""))
+        return parts + [(start + len(self.mask), last)] * bool(last)
 
 
 def _without_spaces(text: str, start: int, end: int) -> Span:

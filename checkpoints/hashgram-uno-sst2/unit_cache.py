@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 MAX_CACHED_BYTES = int(float(os.environ.get("VOCABLESS_CACHED_MIB", 64)) * 2**20)
+ENTRY_BYTES = 140  # of a block and its index in a dictionary, beside the block's bytes
 
 # One lock for all caches. A fork takes it first, so the child never inherits a half-changed cache.
 _LOCK = Lock()
@@ -23,7 +24,7 @@ if hasattr(os, "register_at_fork"):
 class UnitCache:
     """Embeddings of the blocks seen so far, on the CPU. It is never saved, and a copy or pickle of it is empty.
 
-    After a call in which the table has grown beyond `MAX_CACHED_BYTES`, the cache is emptied. The environment variable
+    After a call in which it has grown beyond `MAX_CACHED_BYTES`, the cache is emptied. The environment variable
     `VOCABLESS_CACHED_MIB` sets this limit, by default 64 MiB; with 0 nothing is cached between calls.
 
     Args:
@@ -38,6 +39,12 @@ class UnitCache:
 
     def __len__(self) -> int:
         return len(self._index)
+
+    @property
+    def num_bytes(self) -> int:
+        """The memory that the embeddings and the blocks take, nearly."""
+        size_of_block = len(next(iter(self._index), b"")) + ENTRY_BYTES
+        return self._table.nbytes + len(self._index) * size_of_block
 
     def __reduce__(self) -> tuple[Any, ...]:
         return UnitCache, (self._embedding_size,)
@@ -63,7 +70,7 @@ class UnitCache:
                 if self._index.new_blocks:
                     self._add_new_blocks(embed)
                 embeddings = self._table.take(indices, axis=0)
-                if self._table.nbytes > MAX_CACHED_BYTES:
+                if self.num_bytes > MAX_CACHED_BYTES:
                     self._clear()
             except BaseException:  # Ctrl-C between two changes: a half-made entry would be wrong for ever
                 self._clear()

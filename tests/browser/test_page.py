@@ -189,7 +189,8 @@ def test_no_handler_in_markup_and_no_request_can_run(made: Made, browser: Chromi
     assert all(address.startswith(("file:", "blob:")) for address in browser.requests)
     browser.evaluate(
         "window.refused = []; addEventListener('securitypolicyviolation', (e) => refused.push(e.effectiveDirective));"
-        f"document.body.insertAdjacentHTML('beforeend', {json.dumps(EVIL)}); fetch('http://127.0.0.1:9/').catch(() => 0)"
+        f"document.body.insertAdjacentHTML('beforeend', {json.dumps(EVIL)});"
+        "fetch('http://127.0.0.1:9/').catch(() => 0)"
     )
     browser.wait("refused.includes('img-src') && refused.includes('connect-src')", seconds=5)
     assert browser.evaluate("document.title") != "bad"

@@ -1,10 +1,12 @@
-"""Tiny stock models with tokenizers, saved as folders."""
+"""Tiny stock models with tokenizers, saved as folders, and a stand-in for the Hub."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from hub_stand_in import HubStandIn
+from huggingface_hub import constants
 from transformers import AutoConfig, AutoModel
 
 from vocabless.stock_shapes import load_shape_tokenizer
@@ -41,3 +43,17 @@ def stock_folder(subwords: dict[str, str], tmp_path: Path) -> Callable[..., str]
         return str(folder)
 
     return save
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """The stand-in for the Hub, used by this process."""
+    with HubStandIn() as stand_in:
+        for name, value in stand_in.environment(tmp_path / "home").items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(constants, "ENDPOINT", stand_in.url)
+        template = stand_in.url + "/{repo_id}/resolve/{revision}/{filename}"
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "home" / "hub"))
+        yield stand_in

@@ -85,20 +85,6 @@ def copy(checkpoint, tmp_path) -> Path:
     return folder
 
 
-@pytest.fixture
-def hub(tmp_path, monkeypatch):
-    """The stand-in for the Hub, used by this process."""
-    with HubStandIn() as stand_in:
-        for name, value in stand_in.environment(tmp_path / "home").items():
-            monkeypatch.setenv(name, value)
-        monkeypatch.setattr(constants, "ENDPOINT", stand_in.url)
-        template = stand_in.url + "/{repo_id}/resolve/{revision}/{filename}"
-        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
-        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "home" / "hub"))
-        yield stand_in
-
-
 def bare(code: str, folder: Path, environment: dict[str, str]) -> list:
     done = subprocess.run(
         [sys.executable, "-I", "-c", BARE + code, TEXT], cwd=folder, capture_output=True, text=True, check=False,

@@ -139,10 +139,10 @@ def test_the_largest_byte_is_the_last_element() -> None:
 @pytest.mark.parametrize(
     ("name", "block_size", "options", "message"),
     [
-        ("bucket", 16, {"num_buckets": 0}, r"num_buckets=0; give an integer of at least 1"),
-        ("bucket", 16, {"num_buckets": 2.5}, r"num_buckets=2\.5; give an integer of at least 1"),
+        ("bucket", 16, {"num_buckets": 0}, r"num_buckets=0; give an integer from 1 to"),
+        ("bucket", 16, {"num_buckets": 2.5}, r"num_buckets=2\.5; give an integer from 1 to"),
         ("bucket", 16, {"buckets": 3}, r"'bucket' has no option 'buckets'; its options are num_buckets\."),
-        ("pool", 16, {"num_bits": 0}, r"num_bits=0; give an integer of at least 1"),
+        ("pool", 16, {"num_bits": 0}, r"num_bits=0; give an integer from 1 to"),
         ("pool", 16, {"codeword_bits": -1}, r"codeword_bits=-1; give an integer"),
         ("add", 16, {"num_bits": -5}, r"num_bits=-5; give an integer"),
         (
@@ -158,10 +158,10 @@ def test_the_largest_byte_is_the_last_element() -> None:
         ("ngram", 32, {"ngram_sizes": 0}, r"ngram_sizes=0; give an integer"),
         ("random", 5, {}, r"block_size=5 is too small; give at least 6"),
         ("random", 32, {"ngram_sizes": 3}, r"'random' has no option 'ngram_sizes'; its options are seed\."),
-        ("hash_embedding", 16, {"num_rows": 2**24 + 1}, r"num_rows=16777217; the limit is 16777216"),
+        ("hash_embedding", 16, {"num_rows": 2**24 + 1}, r"num_rows=16777217; give an integer from 1 to 16777216"),
         ("hash_embedding", 16, {"min_ngram": 4, "max_ngram": 3}, r"min_ngram=4 and max_ngram=3; give min_ngram ≤"),
         ("hash_embedding", 4, {}, r"min_ngram=2 and max_ngram=5; .* ≤ block_size = 4"),
-        ("hash_embedding", 16, {"mlp_size": -1}, r"mlp_size=-1; give an integer of at least 0"),
+        ("hash_embedding", 16, {"mlp_size": -1}, r"mlp_size=-1; give an integer from 1 to"),
         ("hash_embedding", 16, {"num_word_hashes": 0}, r"num_word_hashes=0; give an integer"),
         ("elementwise", 5, {}, r"block_size=5 does not divide the embedding width 64; give for instance 4"),
         ("elementwise", 16, {"max_tokens": 0}, r"max_tokens=0; give an integer"),

@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -22,33 +23,83 @@ def encode(tokenizer):
     return tokenizer(TEXTS)["input_ids"]
 
 
+LIMIT = 4000  # bytes; about ten units
+
+
 @pytest.mark.parametrize("splitter", ["word", "bytes"])
 def test_small_caches_keep_their_bound_and_return_the_same(splitter, monkeypatch):
     unbounded = VocablessTokenizer(splitter, "utf8")
     rows, (raw, lengths) = encode(unbounded), unbounded.raw_blocks(TEXTS)
-    monkeypatch.setattr(block_cache, "MAX_CACHED_UNITS", 7)
+    monkeypatch.setattr(block_cache, "MAX_CACHED_BYTES", LIMIT)
     tokenizer = VocablessTokenizer(splitter, "utf8")
     raw_of_text = np.split(raw, np.cumsum(lengths)[:-1])
     for text, row, blocks in zip(TEXTS, rows, raw_of_text, strict=True):
         assert tokenizer(text)["input_ids"] == row
         assert np.array_equal(tokenizer.raw_blocks([text])[0], blocks)
-        for cache in (tokenizer._cache, tokenizer._raw_cache):
-            assert len(cache) <= 7
-            assert len(cache._indices_of) <= 7
+        assert max(tokenizer._cache.num_bytes, tokenizer._raw_cache.num_bytes) <= LIMIT
     assert encode(tokenizer) == rows
     assert np.array_equal(tokenizer.raw_blocks(TEXTS)[0], raw)
 
 
 def test_the_bound_holds_for_pieces_too_when_they_have_the_same_few_units(monkeypatch):
-    monkeypatch.setattr(block_cache, "MAX_CACHED_UNITS", 7)
+    monkeypatch.setattr(block_cache, "MAX_CACHED_BYTES", LIMIT)
     tokenizer = VocablessTokenizer("characters", splitter_options={"window": 1})
     a, b = tokenizer("a b", add_special_tokens=False)["input_ids"]
     for number in range(40):
         piece = f"{number:06b}"
         ids = tokenizer(piece.replace("0", "a").replace("1", "b"), add_special_tokens=False)["input_ids"]
         assert ids == [b if digit == "1" else a for digit in piece]
-        assert len(tokenizer._cache) == 2
-        assert len(tokenizer._cache._indices_of) <= 7
+        assert tokenizer._cache.num_bytes <= LIMIT
+
+
+@pytest.mark.parametrize("text", ["{}" + "a" * 300_000, "{}/" * 100_000], ids=["one long unit", "one long piece"])
+def test_long_texts_do_not_fill_the_memory(text, monkeypatch):
+    monkeypatch.setattr(block_cache, "MAX_CACHED_BYTES", 1 << 20)
+    tokenizer = VocablessTokenizer()
+    for number in range(4):
+        tokenizer(text.format(*[number] * 100_000))
+        assert tokenizer._cache.num_bytes <= 1 << 20
+
+
+def test_the_bytes_that_it_counts_are_those_that_it_takes():
+    texts = [f"{n:x}{n * 7919:x}-naïve{n}" for n in range(20_000)]
+    tokenizer = VocablessTokenizer()
+    tracemalloc.start()
+    tokenizer(texts, add_special_tokens=False)
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert 0.6 < tokenizer._cache.num_bytes / taken < 1.7
+
+
+@pytest.mark.parametrize("splitter", ["word", "bytes", "characters"])
+def test_a_text_that_is_looked_up_in_slices_has_the_same_blocks(splitter, monkeypatch):
+    text = " ".join(TEXTS) + "/".join(TEXTS[:20]).replace(" ", "-") + "ä" * 500
+    raw, _ = VocablessTokenizer(splitter, "utf8").raw_blocks([text])
+    for name, value in (("SLICE", 7), ("LONG", 9), ("MAX_CHARACTERS", 50)):
+        monkeypatch.setattr(block_cache, name, value)
+    assert np.array_equal(VocablessTokenizer(splitter, "utf8").raw_blocks([text])[0], raw)
+
+
+def test_a_long_word_of_one_thread_does_not_stop_another():
+    tokenizer, encoding, go = VocablessTokenizer(), threading.Event(), threading.Event()
+    real = tokenizer._coder.elements
+
+    def elements(units):
+        if len(units[0]) > 1000:
+            encoding.set()
+            assert go.wait(60)
+        return real(units)
+
+    tokenizer._coder.elements = elements
+    tokenizer._cache = tokenizer._new_cache(tokenizer._mask_splitter)
+    long = "a" * 100_000
+    with ThreadPoolExecutor(1) as pool:
+        ids = pool.submit(lambda: tokenizer(long)["input_ids"])
+        assert encoding.wait(60)
+        short = tokenizer("a few new words")["input_ids"]
+        go.set()
+    assert ids.result() == VocablessTokenizer()(long)["input_ids"]
+    assert short == VocablessTokenizer()("a few new words")["input_ids"]
 
 
 @pytest.mark.parametrize("coder", ["md5", "lsh", "utf8"])
@@ -62,7 +113,7 @@ def test_a_filled_cache_returns_the_same_as_an_empty_one(coder):
 
 
 def test_a_table_that_a_caller_holds_stays_unchanged_when_the_cache_is_emptied(monkeypatch):
-    monkeypatch.setattr(block_cache, "MAX_CACHED_UNITS", 2)
+    monkeypatch.setattr(block_cache, "MAX_CACHED_BYTES", 0)
     cache = VocablessTokenizer(coder="utf8")._cache
     indices, table = cache.look_up_units(["a", "b", "c"])
     before = table[indices].tolist()
@@ -92,7 +143,7 @@ def test_a_pickle_contains_no_cached_blocks():
 
 
 def test_threads_that_share_a_cache_get_the_same_blocks(monkeypatch):
-    monkeypatch.setattr(block_cache, "MAX_CACHED_UNITS", 50)
+    monkeypatch.setattr(block_cache, "MAX_CACHED_BYTES", 5 * LIMIT)
     tokenizer, alone = VocablessTokenizer(), VocablessTokenizer()
     with ThreadPoolExecutor(8) as pool:
         rows = list(pool.map(lambda text: tokenizer(text)["input_ids"], TEXTS * 5))
@@ -158,19 +209,27 @@ def test_cached_units_change_neither_the_pickle_nor_the_fingerprint():
     assert (pickle.dumps(tokenizer), Hasher.hash(tokenizer)) == before
 
 
-@pytest.mark.parametrize("step", ["_add_new", "_next_index"])
+@pytest.mark.parametrize("step", ["encode", "normalize_all"])
 @pytest.mark.parametrize("look_up", ["look_up", "look_up_units"])
-def test_an_interrupted_call_leaves_no_wrong_entry(step, look_up):
-    cache = VocablessTokenizer(coder="utf8")._cache
+def test_an_interrupted_call_leaves_no_wrong_entry(step, look_up, monkeypatch):
+    tokenizer = VocablessTokenizer(coder="utf8")
+    cache = tokenizer._cache
     cache.look_up_units(["a", "b"])
-    real = getattr(cache._index_of, step)
 
     def interrupted(*args):
-        real(*args)
         raise KeyboardInterrupt
 
-    setattr(cache._index_of, step, interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as context, pytest.raises(KeyboardInterrupt):
+        context.setattr(*((tokenizer._coder, step) if step == "encode" else (type(cache.splitter), step)), interrupted)
         getattr(cache, look_up)(["c"])
     indices, table = cache.look_up_units(["d", "a", "c", "b"])
     assert table[indices][:, 0].tolist() == [byte + 5 for byte in b"dacb"]
+
+
+def test_a_unit_without_an_index_moves_no_other():
+    """As after Ctrl-C between the two changes that add a unit."""
+    cache = VocablessTokenizer(coder="utf8")._cache
+    cache.look_up_units(["a"])
+    cache._entries.of_unit.order.append("b")
+    indices, table = cache.look_up_units(["c", "b", "a"])
+    assert table[indices][:, 0].tolist() == [byte + 5 for byte in b"cba"]

@@ -2,6 +2,7 @@
 
 import hmac
 import random
+import time
 
 import numpy as np
 import pytest
@@ -319,3 +320,29 @@ def test_a_bad_size_is_named_in_one_sentence(name, options):
 def test_decoding_is_refused_by_hash_coders(name):
     with pytest.raises(NotImplementedError, match="cannot be decoded"):
         CODERS[name]().decode(b"0")
+
+
+@pytest.mark.parametrize(("num_features", "count"), [(997, 50), (101, 1009), (50_260, 50_260)])
+def test_products_of_long_units_are_the_same_by_both_ways(num_features, count, monkeypatch):
+    coder = LshIndexCoder(num_hyperplanes=count, num_features=num_features)
+    units = ["ab" * 500, "short", "".join(map(chr, range(97, 600)))]
+    added = block_coders._rolled_products(coder._eta, coder._features, units, count)
+    monkeypatch.setattr(block_coders, "_MAX_ADDED_NUMBERS", 0)
+    assert np.array_equal(block_coders._rolled_products(coder._eta, coder._features, units, count), added)
+
+
+@pytest.mark.parametrize("coder", CODERS)
+def test_a_word_of_a_million_characters_takes_seconds(coder):
+    start = time.process_time()
+    CODERS[coder]().encode(["ab" * 500_000])
+    assert time.process_time() - start < 15
+
+
+@pytest.mark.parametrize(("coder", "options"), [
+    ("utf8", {"block_size": 256}), ("utf8", {"block_size": "4"}), ("lsh", {"num_bits": 10**9}),
+    ("lsh", {"num_features": 10**9}), ("lsh-index", {"num_hyperplanes": 10**9}), ("lsh-index", {"num_features": 0}),
+])  # fmt: skip
+def test_options_beyond_their_limit_are_refused(coder, options):
+    (name,) = options
+    with pytest.raises(ValueError, match=f"{name}=.*from 1 to"):
+        CODERS[coder](**options)

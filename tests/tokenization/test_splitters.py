@@ -1,5 +1,6 @@
 """Splitters against their rules written out character by character."""
 
+import time
 import unicodedata
 
 import pytest
@@ -15,6 +16,7 @@ from vocabless.tokenization.splitters import (
     SubwordSplitter,
     WhitespaceSplitter,
     WordSplitter,
+    compose,
     to_bytes,
 )
 
@@ -211,3 +213,24 @@ def test_the_subword_splitter_replaces_lone_surrogates():
     splitter = SubwordSplitter(byte_level())
     assert splitter.spans("a\ud800b")[-1] == (2, 3)
     assert splitter.units("a\ud800b") == splitter.units("a\ufffdb")
+
+
+MARKS = ["\u0301", "\u0316", "\u0344", "\u0f73", "\u034f", "\u0327", "\u0e38", "é", "a", "\u1100", "\u1161", "\u0903"]
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(MARKS), min_size=20, max_size=150))
+def test_composition_is_that_of_unicode(marks):
+    text = "".join(marks)
+    assert compose(text) == unicodedata.normalize("NFC", text)
+
+
+def test_composition_takes_linear_time():
+    def seconds(count):
+        text = "a" + "\u0301\u0316" * count
+        start = time.process_time()
+        compose(text)
+        return time.process_time() - start
+
+    seconds(1000)
+    assert seconds(100_000) < 2  # by `unicodedata` alone a minute

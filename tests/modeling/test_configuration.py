@@ -1,0 +1,99 @@
+"""The configuration: what reaches the encoder, what is refused, and that it never runs foreign code."""
+
+import json
+
+import pytest
+import torch
+from transformers import AutoConfig, AutoModel
+
+from vocabless import VocablessConfig, VocablessModel, load_config
+
+
+def shrunk(**kwargs):
+    return load_config("ewe-bert-tiny", **kwargs)
+
+
+def test_what_belongs_to_the_encoder_reaches_it():
+    config = shrunk(hidden_dropout_prob=0.3, num_labels=3, output_hidden_states=True)
+    assert config.encoder_config.hidden_dropout_prob == 0.3
+    assert "hidden_dropout_prob" not in config.to_dict()
+    assert (config.num_labels, config.output_hidden_states, config.encoder_config.num_labels) == (3, True, 2)
+    distilbert = VocablessConfig(encoder_config={"model_type": "distilbert"}, hidden_size=96, n_layers=2)
+    assert (distilbert.hidden_size, distilbert.num_hidden_layers) == (96, 2)
+
+
+@pytest.mark.parametrize("load", [VocablessModel, AutoModel])
+def test_so_it_does_when_a_checkpoint_is_loaded(load, tmp_path):
+    VocablessModel(shrunk()).save_pretrained(tmp_path)
+    model = load.from_pretrained(tmp_path, hidden_dropout_prob=0.3, num_labels=5)
+    assert model.config.num_labels == 5
+    rates = {module.p for module in model.encoder.modules() if isinstance(module, torch.nn.Dropout)}
+    assert rates == {0.1, 0.3}
+    assert AutoConfig.from_pretrained(tmp_path, hidden_dropout_prob=0.4).encoder_config.hidden_dropout_prob == 0.4
+    with pytest.raises(TypeError, match="'nonsense'"):
+        load.from_pretrained(tmp_path, nonsense=1)
+
+
+@pytest.mark.parametrize(("name", "near"), [
+    ("nonsense", ""), ("hidden_droput_prob", "hidden_dropout_prob"), ("block_sise", "block_size"),
+])  # fmt: skip
+def test_what_belongs_to_nothing_is_refused_with_near_names(name, near):
+    with pytest.raises(ValueError, match=f"'{name}' is an argument of neither .*{near}"):
+        shrunk(**{name: 1})
+
+
+def test_names_of_the_whole_model_are_accepted():
+    shrunk(attn_implementation="eager", dtype="float32", id2label={0: "a"}, problem_type="regression", variant="mine")
+
+
+LIMITS = {
+    "block_size": {"block_size": 10**9},
+    "target_vocab_size": {"target_vocab_size": 10**12},
+    "codeword_bits": {"front_end": "pool", "block_size": 16, "front_end_options": {"codeword_bits": 10**9}},
+    "num_buckets": {"front_end": "bucket", "front_end_options": {"num_buckets": 10**9}},
+    "max_tokens": {"front_end": "elementwise", "front_end_options": {"max_tokens": 10**9}},
+    "ngram_sizes": {"front_end_options": {"ngram_sizes": 10**9}},
+    "num_rows": {"front_end": "hash_embedding", "front_end_options": {"num_rows": 10**9}},
+    "num_word_hashes": {"front_end": "hash_embedding", "front_end_options": {"num_word_hashes": 10**9}},
+    "mlp_size": {"front_end": "hash_embedding", "front_end_options": {"mlp_size": 10**9}},
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_numbers_that_would_fill_the_memory_are_refused(name):
+    with pytest.raises(ValueError, match=rf"{name}.* from 1 to \d+"):
+        VocablessModel(VocablessConfig(**LIMITS[name]))
+
+
+def test_an_encoder_of_this_family_is_refused():
+    with pytest.raises(ValueError, match="give a stock encoder"):
+        VocablessConfig(encoder_config={"model_type": "vocabless"})
+
+
+FOREIGN = {
+    "auto_map": {"AutoConfig": "evil.Config", "AutoModel": "evil.Model"},
+    "custom_pipelines": {"text-classification": {"impl": "evil.Pipeline"}},
+    "trust_remote_code": True,
+}
+
+
+@pytest.mark.parametrize("kind", ["bert", "foreign"])
+@pytest.mark.parametrize("trust", [{}, {"trust_remote_code": True}])
+def test_code_that_an_encoder_config_names_never_runs(kind, trust, tmp_path):
+    model = VocablessModel(shrunk())
+    model.save_pretrained(tmp_path)
+    marker = tmp_path / "ran"
+    (tmp_path / "evil.py").write_text(f"open({str(marker)!r}, 'w').close()\nConfig = Model = Pipeline = None\n")
+    file = tmp_path / "config.json"
+    config = json.loads(file.read_text())
+    config["encoder_config"] |= {**FOREIGN, "model_type": kind, "_name_or_path": str(tmp_path)}
+    file.write_text(json.dumps(config))
+    for load in (AutoConfig.from_pretrained, AutoModel.from_pretrained, VocablessModel.from_pretrained):
+        if kind == "bert":
+            loaded = load(tmp_path, **trust)
+            encoder = getattr(loaded, "config", loaded).encoder_config
+            assert not {*FOREIGN} & {*encoder.to_dict()}
+        else:
+            with pytest.raises(ValueError, match="foreign"):
+                load(tmp_path, **trust)
+    assert not marker.exists()

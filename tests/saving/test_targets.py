@@ -1,0 +1,109 @@
+"""Target folders of conversions: written whole or not at all, and never blocked by a command that was killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from vocabless import VocablessModel, load_config, load_tokenizer
+from vocabless.conversion import hub
+from vocabless.conversion.__main__ import main
+from vocabless.saving.targets import check_target, new_target
+
+WEIGHTS = "model.safetensors"
+
+
+def test_an_error_leaves_an_empty_folder(tmp_path):
+    with pytest.raises(OSError, match="full"), new_target(tmp_path / "new") as folder:
+        (folder / WEIGHTS).write_text("half")
+        raise OSError("the disk is full")
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_files_of_a_user_are_never_removed(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / ".writing-1").mkdir()
+    with pytest.raises(ValueError, match="not an empty folder"), new_target(tmp_path):
+        pass
+    assert {file.name for file in tmp_path.iterdir()} == {"notes.txt", ".writing-1"}
+
+
+def test_a_broken_link_is_no_target(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "absent")
+    with pytest.raises(ValueError, match="not an empty folder"):
+        check_target(tmp_path / "link")
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from vocabless.saving.targets import new_target
+with new_target(sys.argv[1]) as folder:
+    (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors").write_text("half")
+    Path(sys.argv[2]).touch()
+    time.sleep(300)
+"""
+
+
+def test_a_killed_command_leaves_nothing_that_looks_finished_or_blocks(tmp_path):
+    target, ready = tmp_path / "target", tmp_path / "ready"
+    process = subprocess.Popen([sys.executable, "-c", KILLED, target, ready])
+    while not ready.exists():
+        assert process.poll() is None
+        time.sleep(0.1)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert [file.name[:9] for file in target.iterdir()] == [".writing-"]
+    with new_target(target) as folder:
+        (folder / WEIGHTS).write_text("whole")
+    assert {file.name: file.read_text() for file in target.iterdir()} == {WEIGHTS: "whole"}
+
+
+def test_ctrl_c_ends_a_verb_with_one_line(tmp_path, monkeypatch, capsys):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(hub, "write_repository", interrupted)
+    with pytest.raises(SystemExit) as stopped:
+        main(["hub", "eelbert-word-uno", str(tmp_path / "new")])
+    assert stopped.value.code == 130
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("checkpoint")
+    VocablessModel(load_config("eelbert-word-uno")).save_pretrained(folder)
+    load_tokenizer("eelbert-word-uno").save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("verb", ["hub", "onnx", "encoder", "hash-init", "hashformer"])
+@pytest.mark.parametrize(
+    "damage", ["config list", "config null", "empty folder", "missing", "broken link", "proc target"]
+)
+def test_a_bad_source_or_target_ends_with_one_sentence(verb, damage, checkpoint, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    source, target = tmp_path / "source", tmp_path / "target"
+    if damage in ("config list", "config null", "proc target"):
+        source.mkdir()
+        for file in checkpoint.iterdir():
+            (source / file.name).write_bytes(file.read_bytes())
+        if damage != "proc target":
+            (source / "config.json").write_text({"config list": "[1]", "config null": "null"}[damage])
+        else:
+            target = "/proc/vocabless/new"
+    elif damage == "empty folder":
+        source.mkdir()
+    elif damage == "broken link":
+        source.symlink_to(tmp_path / "absent")
+    more = ["--variant", "eelbert-word-uno"] if verb == "encoder" else []
+    with pytest.raises(SystemExit) as stopped:
+        main([verb, str(source), str(target), *more])
+    assert isinstance(stopped.value.code, str) and "\n" not in stopped.value.code and len(stopped.value.code) > 60
+    assert damage == "proc target" or not target.exists()
