@@ -5,7 +5,8 @@ import { makeSplitter, normalizeUnit } from "./words.js";
 
 /** @typedef {import("./words.js").Unit} Unit */
 
-const [CLS, SEP] = [2, 3];
+const [CLS, SEP, MASK] = [2, 3, 4];
+const MASK_BLOCK = Uint16Array.of(MASK); // the rest of a row is 0
 const MAX_CACHED_UNITS = 1 << 14;
 
 /**
@@ -16,6 +17,7 @@ const MAX_CACHED_UNITS = 1 << 14;
  * @property {object} coder_options
  * @property {number} block_size - K
  * @property {number} max_tokens - of a row, special tokens included
+ * @property {string | null} mask_token - the name that is the mask token in a text; null: there is none
  * @property {"left" | "right"} truncation_side - where units are cut off
  */
 
@@ -23,7 +25,8 @@ export class Tokenizer {
   /** @param {TokenizerSettings} settings */
   constructor(settings) {
     this.settings = settings;
-    this.split = makeSplitter(settings.splitter, settings.splitter_options);
+    const split = makeSplitter(settings.splitter, settings.splitter_options);
+    this.split = settings.mask_token ? splitAroundMasks(split, settings.mask_token) : split;
     this.encode = makeCoder(settings.coder, settings.coder_options);
     this.cache = new Map(); // the text of a unit → its elements
   }
@@ -52,6 +55,7 @@ export class Tokenizer {
    * @returns {Uint16Array}
    */
   blockOf(unit) {
+    if (unit.isMask) return MASK_BLOCK;
     if (unit.bytes) return this.encode(unit.bytes);
     let block = this.cache.get(unit.text);
     if (block === undefined) {
@@ -94,6 +98,24 @@ export class Tokenizer {
     });
     return { data, dims: [rows.length, width, size], positions };
   }
+}
+
+/**
+ * Returns a splitter that makes each mask token a unit and cuts the texts around it.
+ * @param {(text: string, part: number) => Unit[]} split - cuts the other texts
+ * @param {string} mask - name of the mask token
+ */
+function splitAroundMasks(split, mask) {
+  return (text, part) => {
+    const units = [];
+    let start = 0; // of the text between two masks
+    for (const between of text.split(mask)) {
+      if (start) units.push({ text: mask, start: start - mask.length, end: start, part, isMask: true });
+      for (const unit of split(between, part)) units.push({ ...unit, start: unit.start + start, end: unit.end + start });
+      start += between.length + mask.length;
+    }
+    return units;
+  };
 }
 
 /**

@@ -11,6 +11,7 @@
  * @property {number} start - UTF-16 offset of its beginning
  * @property {number} end - UTF-16 offset behind its end
  * @property {number} part - 0 in the first text, 1 in the second text of a pair
+ * @property {boolean} [isMask] - whether it is a mask token
  * @property {Uint8Array} [bytes] - the unit itself where it is a window of bytes
  */
 

@@ -13,9 +13,9 @@ from vocabless.onnx_classifier import CODERS, SPLITTERS, Blocks, OnnxClassifier,
 from vocabless.tokenization import block_coders, splitters
 
 MAX_TOKENS = 24
-TEXTS = st.text(st.characters(exclude_categories=["Cn"]), max_size=60) | st.text(
-    " aAé_1!.\u0301\u0308\u200d\u200b\u0939\u093f👩'\x1c\u3000İßK\ud800", max_size=60
-)
+TEXTS = st.text(st.characters(exclude_categories=["Cn"]), max_size=60) | st.lists(
+    st.sampled_from(["[MASK]", *" aAé_1!.\u0301\u0308\u200d\u200b\u0939\u093f👩'\x1c\u3000İßK\ud800"]), max_size=60
+).map("".join)
 SPLITTER_OPTIONS = {
     "word": [{}, {"lowercase": True}],
     "whitespace": [{}, {"lowercase": True}],
@@ -39,6 +39,7 @@ def described(splitter, splitter_options, coder, coder_options, block_size):
     return {
         **{"splitter": splitter, "splitter_options": splitter_options, "max_tokens": MAX_TOKENS},
         **{"coder": coder, "coder_options": coder_options, "block_size": block_size},
+        "mask_token": "[MASK]",
     }
 
 

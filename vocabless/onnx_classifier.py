@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Unit = str | bytes
-CLS, SEP, NUM_SPECIAL = 2, 3, 5  # byte value b is element b + 5; 0 is padding
+CLS, SEP, MASK, NUM_SPECIAL = 2, 3, 4, 5  # byte value b is element b + 5; 0 is padding
 ARCHITECTURE = "VocablessForSequenceClassification"
+MASK_UNIT = b"\xff"  # the unit of a mask token; no UTF-8 text holds this byte
 MAX_NGRAM = 4
 
 
@@ -82,12 +83,14 @@ class Blocks:
             coder_options = {**coder_options, "ngrams": json.loads(ngrams.read_text(encoding="utf-8"))}
         self._split: Callable[[str], list[Unit]] = _make("splitter", SPLITTERS, settings, settings["splitter_options"])
         self._code: Callable[[Unit], list[int]] = _make("coder", CODERS, settings, coder_options)
+        self._mask: str | None = settings.get("mask_token")
         self._block_size, self._max_tokens = int(settings["block_size"]), int(settings["max_tokens"])
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Returns [CLS], the units and [SEP] of each text, padded with 0, (B, S, K)."""
-        units = [self._split(text)[: self._max_tokens - 2] for text in texts]
-        code = {unit: self._code(unit) for unit in {unit for row in units for unit in row}}
+        units = [self._units(text)[: self._max_tokens - 2] for text in texts]
+        code = {unit: self._code(unit) for unit in {unit for row in units for unit in row} - {MASK_UNIT}}
+        code[MASK_UNIT] = [MASK]
         blocks = np.zeros((len(units), 2 + max(map(len, units), default=0), self._block_size), np.int64)
         blocks[:, 0, 0] = CLS
         for row, row_units in zip(blocks, units, strict=True):
@@ -95,6 +98,11 @@ class Blocks:
                 row[position, : len(code[unit])] = code[unit]
             row[len(row_units) + 1, 0] = SEP
         return blocks
+
+    def _units(self, text: str) -> list[Unit]:
+        """Returns the units of a text; a mask token is a unit, and cuts the text."""
+        first, *others = text.split(self._mask) if self._mask else [text]
+        return [*self._split(first), *(unit for other in others for unit in (MASK_UNIT, *self._split(other)))]
 
 
 def words(text: str) -> list[str]:

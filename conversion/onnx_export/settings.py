@@ -29,6 +29,7 @@ def inference_settings(model: PreTrainedModel, tokenizer: VocablessTokenizer) ->
         "splitter_options": full_options(SPLITTERS[tokenizer.splitter], tokenizer.splitter_options),
         "coder": tokenizer.coder,
         "coder_options": full_options(CODERS[tokenizer.coder], tokenizer.coder_options),
+        "mask_token": None if tokenizer.split_special_tokens else tokenizer.mask_token,  # a unit of its own in a text
         "problem_type": config.problem_type,
     }
     if type(model).__name__ in LABELLED:

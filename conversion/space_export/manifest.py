@@ -77,7 +77,7 @@ def tokenizer_settings(tokenizer: VocablessTokenizer, settings: dict[str, Any]) 
             f"the page cannot cut texts into {tokenizer.splitter} units; give a checkpoint whose tokenizer has one of "
             f"the splitters {', '.join(SPLITTERS)}."
         )
-    names = ("splitter", "splitter_options", "coder", "coder_options", "block_size", "max_tokens")
+    names = ("splitter", "splitter_options", "coder", "coder_options", "block_size", "max_tokens", "mask_token")
     chosen = {name: settings[name] for name in names} | {"truncation_side": tokenizer.truncation_side}
     with tempfile.TemporaryDirectory() as folder:
         for file in tokenizer.save_vocabulary(folder):
