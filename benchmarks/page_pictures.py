@@ -16,6 +16,7 @@ from PIL import Image
 from benchmarks.chromium import Chromium, find_chromium
 
 IS_READY = "document.querySelector('.map .towards, .map .away, .map .tag, .map .odd') !== null"
+MAP_IS_DONE = "document.querySelector('#map').ariaBusy === 'false'"
 MARGIN = 24  # CSS pixels around the page's column
 BOX = "(() => { const { x, y, width, height } = document.querySelector('main').getBoundingClientRect();\
  return { x, y, width, height }; })()"
@@ -36,11 +37,15 @@ def picture(browser: Chromium, page: Path, text: str, pair: str | None, width: i
     browser.look(width, 900, 1, dark)
     browser.open(page.resolve().as_uri())
     browser.wait(IS_READY)
-    browser.write("#text", text)  # the picture shows the time of a text that is written, not of the first one
     if pair is not None:
         browser.write("#pair", pair)
+    for end in range(
+        1, len(text) + 1
+    ):  # letter by letter, as a person writes: so the time in the picture is the usual one
+        browser.write("#text", text[:end])
+        browser.wait(MAP_IS_DONE)
     browser.evaluate("document.activeElement.blur()")
-    browser.wait("!document.querySelector('.map.old') && document.getAnimations().length === 0")
+    browser.wait("document.getAnimations().length === 0")
     box = browser.evaluate(BOX)
     left = max(0, box["x"] - MARGIN)
     clip = {"x": left, "y": box["y"], "width": min(width, box["width"] + 2 * MARGIN), "height": box["height"]}

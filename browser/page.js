@@ -105,6 +105,7 @@ function listen(state, send) {
   });
   const read = (input) => {
     element("map").classList.add("old");
+    element("map").ariaBusy = "true";
     element("link").href = addressOf(input);
     send(input);
   };
@@ -179,7 +180,7 @@ function showAnswer(state) {
   });
   if (MARKS_WORDS.has(manifest.task)) {
     drawMarkedWords(element("map"), element("detail"), manifest, state.input, answer);
-    element("map").classList.remove("old");
+    showMapIsNew(true);
   }
   speak(sayVerdict(manifest, answer));
 }
@@ -189,7 +190,12 @@ function showMap(state) {
   const target = state.chosen ?? likeliest(state.answer);
   drawPullLegend(element("legend"), state.manifest.task, state.manifest.labels[target]);
   drawWordMap(element("map"), element("detail"), state, target);
+  showMapIsNew(state.isDone);
+}
+
+function showMapIsNew(isDone) {
   element("map").classList.remove("old");
+  element("map").ariaBusy = String(!isDone);
 }
 
 let speech;
