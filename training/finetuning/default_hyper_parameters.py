@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 BASE_WIDTH, BASE_LEARNING_RATE = 768, 3e-5  # HashFormers, Table 5
 NARROWEST = 128  # width; the rate rises no further below it
 EPOCHS, PATIENCE = 5, 2  # at most, for data sets with enough rows
-MIN_STEPS = 300  # optimizer steps
+MIN_STEPS = 600  # optimizer steps
 
 
 def default_learning_rate(width: int) -> float:

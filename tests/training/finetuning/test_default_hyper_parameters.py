@@ -44,7 +44,7 @@ def test_base_has_the_papers_rate_and_narrower_encoders_have_more():
 
 @pytest.mark.parametrize(
     ("rows", "batch", "accumulation", "epochs"),
-    [(1_000, 32, 1, 10), (1_000, 32, 2, 19), (1_920, 32, 1, 5), (67_349, 32, 1, 5), (2_490, 32, 1, 5), (1, 32, 1, 300)],
+    [(1_000, 32, 1, 19), (1_000, 32, 2, 38), (3_840, 32, 1, 5), (67_349, 32, 1, 5), (2_490, 32, 1, 8), (1, 32, 1, 600)],
 )
 def test_a_small_data_set_gets_more_epochs(rows, batch, accumulation, epochs):
     training = GlueTrainingArguments(
