@@ -36,7 +36,7 @@ def load_config(name: str, **kwargs: Any) -> VocablessConfig:
     """
     variant = find_variant(name)
     front_end, front_end_options = variant.front_end
-    settings = {
+    settings: dict[str, Any] = {
         "front_end": front_end,
         "front_end_options": front_end_options,
         "block_size": variant.block_size,
