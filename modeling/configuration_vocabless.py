@@ -97,7 +97,7 @@ class VocablessConfig(PreTrainedConfig):
         self.target_vocab_size = target_vocab_size
         self.sparse_prediction = sparse_prediction
         kwargs["auto_map"] = dict(AUTO_MAP)  # always the code in the same folder, never another repository's
-        kwargs["custom_pipelines"] = copy.deepcopy(CUSTOM_PIPELINES)
+        kwargs["custom_pipelines"] = _custom_pipelines(kwargs.get("architectures") or [])
         kwargs.setdefault("pad_token_id", 0)
         super().__init__(**kwargs)
 
@@ -157,6 +157,16 @@ class VocablessConfig(PreTrainedConfig):
         names = ("classifier_dropout", "classifier_dropout_prob", "hidden_dropout_prob", "dropout", "embedding_dropout")
         values = [self.classifier_dropout] + [getattr(encoder, name, None) for name in names]
         return next((value for value in values if value is not None), 0.0)
+
+
+def _custom_pipelines(architectures: list[str]) -> dict[str, Any]:
+    """Returns the pipelines of the head of a checkpoint, or all if the head is not known.
+
+    With pipelines of other heads, `pipeline(model=…)` could not find the task by itself.
+    """
+    heads = [name.replace("Vocabless", "AutoModel", 1) for name in architectures]
+    rows = copy.deepcopy(CUSTOM_PIPELINES)
+    return {task: row for task, row in rows.items() if not heads or row["pt"][0] in heads}
 
 
 # Names that every configuration has. They are settings of the whole model.

@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import yaml
+from huggingface_hub import ModelCard
 
 TOKEN = "hf_of_nobody"
 USER = "you"
@@ -163,7 +164,9 @@ class HubStandIn:
     def info(self, repo_id: str, revision: str, body: bytes) -> Answer:
         def answer_for(files: dict[str, bytes], sha: str) -> Answer:
             siblings = [{"rfilename": path} for path in sorted(files)]
-            return 200, {"id": repo_id, "modelId": repo_id, "sha": sha, "siblings": siblings, "tags": []}, {}
+            body = {"id": repo_id, "modelId": repo_id, "sha": sha, "siblings": siblings, "tags": []}
+            card = ModelCard(files["README.md"].decode()).data.to_dict() if "README.md" in files else {}
+            return 200, body | {key: card[key] for key in ("pipeline_tag", "library_name") if key in card}, {}
 
         return self._respond(repo_id, revision or "main", answer_for)
 

@@ -14,6 +14,7 @@ import torch
 from hub_stand_in import TOKEN, HubStandIn, Repository
 from huggingface_hub import ModelCard, constants
 from safetensors.torch import load_file
+from transformers import pipeline
 
 import run_glue
 import run_pretraining
@@ -157,6 +158,13 @@ def test_a_variant_is_published_with_random_weights(hub, unchecked) -> None:
     assert repository.messages == ["Begin"]
     card = ModelCard(repository.files[CARD].decode())
     assert "random weights" in card.text and f"[you/page]({constants.ENDPOINT}/spaces/you/page)" in card.text
+
+
+def test_a_pipeline_without_a_task_finds_it_by_the_card(copy, hub, unchecked) -> None:
+    main(["hub", str(copy), "mine", "--push"])
+    classify = pipeline(model="you/mine", trust_remote_code=True)
+    assert classify.task == "text-classification"
+    assert classify(TEXT)[0]["label"].startswith("LABEL_")
 
 
 def test_pickles_predictions_and_folders_are_not_uploaded(checkpoint, hub, tmp_path) -> None:

@@ -97,3 +97,11 @@ def test_code_that_an_encoder_config_names_never_runs(kind, trust, tmp_path):
             with pytest.raises(ValueError, match="foreign"):
                 load(tmp_path, **trust)
     assert not marker.exists()
+
+
+@pytest.mark.parametrize(("head", "tasks"), [
+    ("VocablessForSequenceClassification", set()), ("VocablessForMaskedLM", {"fill-mask"}),
+    ("VocablessForTokenClassification", {"token-classification", "ner"}),
+])  # fmt: skip
+def test_a_checkpoint_names_the_pipelines_of_its_head(head, tasks):
+    assert {*VocablessConfig(architectures=[head]).custom_pipelines} == tasks
