@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from benchmarks.measure import compare, parser, prepare_threads
 from benchmarks.peers import ours, read, stock, vocabulary
 
-OURS = ("eelbert-word-uno", "eelbert-word-tiny", "eelbert-word-mini", "hashformer-lsh-proj-tiny", "ewe-bert-tiny")
+OURS = ("eelbert-word-uno", "eelbert-word-tiny", "eelbert-word-mini", "hashformer-lsh-proj-tiny", "ewe-bert-word-tiny")
 STOCK = ("bert-uno", "bert-tiny", "bert-mini")
 SENTENCE = "The quick brown fox jumps over the lazy dog, while seven small cats sleep near the old walls."
 

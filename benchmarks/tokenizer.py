@@ -18,7 +18,7 @@ from benchmarks.peers import read, sentences_of, vocabulary, words_of
 from vocabless import load_tokenizer
 from vocabless.stock_shapes import load_shape_tokenizer
 
-CODERS = {"md5": "hashformer-md5-pool-tiny", "utf8": "ewe-bert-tiny", "lsh": "hashformer-lsh-proj-tiny"}
+CODERS = {"md5": "hashformer-md5-pool-tiny", "utf8": "ewe-bert-word-tiny", "lsh": "hashformer-lsh-proj-tiny"}
 BATCH = 32
 
 
