@@ -21,7 +21,7 @@ from vocabless.conversion.space_export.graph_json import to_json
 
 pytestmark = pytest.mark.skipif(find_chromium() is None, reason="there is no Chromium on the path")
 
-VARIANT = "ewe-bert-tiny"  # the one that is exported in the shortest time
+VARIANT = "ewe-bert-word-tiny"  # the one that is exported in the shortest time
 EVIL = "<img src=x onerror=\"document.title='bad'\">"
 LABELS = [EVIL, "b & c</script>", "positive"]
 TAGS = ["O", "B-PER", "I-PER", "B-LOC"]

@@ -67,7 +67,7 @@ def test_the_width_is_that_of_the_model(save_model):
 
 def test_choices_are_printed_and_recorded(tmp_path, capsys):
     chosen = run("hashformer-md5-pool-tiny", tmp_path, "--per_device_train_batch_size", "1")
-    assert (chosen["learning_rate"], chosen["num_train_epochs"], chosen["early_stopping_patience"]) == (4.4e-4, 10, 4)
+    assert (chosen["learning_rate"], chosen["num_train_epochs"], chosen["early_stopping_patience"]) == (4.4e-4, 19, 7)
     assert "Learning rate: 0.00044, chosen for an encoder 128 wide.\n" in capsys.readouterr().out
     assert json.loads((tmp_path / "run" / "run.json").read_text())["arguments"]["learning_rate"] == 4.4e-4
     (card,) = (tmp_path / "run").glob("*/seed-42/README.md")
@@ -78,7 +78,7 @@ def test_choices_are_printed_and_recorded(tmp_path, capsys):
     ("arguments", "expected"),
     [
         (["--num_train_epochs", "1", "--learning_rate", "1e-3", "--early_stopping_patience", "0"], (1e-3, 1, 0)),
-        (["--max_steps", "3"], (4.4e-4, 300, 120)),
+        (["--max_steps", "3"], (4.4e-4, 600, 240)),
         (["--recipe", "proformer"], (3e-4, 5, 0)),
     ],
 )

@@ -19,7 +19,7 @@ from vocabless.training.texts.subword import train_subword
 
 TEXTS = [f"document number {i} has words of its own{i}." for i in range(200)]
 DOCUMENTS = Dataset.from_dict({"text": TEXTS})
-NOTHING = ShuffleRandom(0.0, 0.0)
+NOTHING = ShuffleRandom(1e-300, 0.0)  # so seldom that no draw is below it
 TOKENIZERS = {}
 
 
