@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from vocabless.saving.public_names import public_arguments
 from vocabless.saving.run_folder import HUB_ARGUMENTS
+from vocabless.training.design_flags import NGRAMS_HELP, axis_flag, read_design
 from vocabless.training.finetuning.default_hyper_parameters import EPOCHS, MIN_STEPS
 from vocabless.training.limits import COUNT, MIN_VOCABULARY, SHARE, Limit, check_limits
 from vocabless.training.texts.text_format import TextFormat
@@ -57,6 +58,15 @@ class GlueArguments:
     )
     model_revision: str = field(default="main", metadata={"help": "Branch, tag or commit of a model on the Hub."})
     trust_remote_code: bool = field(default=False, metadata={"help": "Whether to run code that a checkpoint contains."})
+    size: str | None = axis_flag("size")
+    splitter: str | None = axis_flag("splitter")
+    splitter_options: str | None = axis_flag("splitter_options")
+    coder: str | None = axis_flag("coder")
+    coder_options: str | None = axis_flag("coder_options")
+    front_end: str | None = axis_flag("front_end")
+    front_end_options: str | None = axis_flag("front_end_options")
+    encoder_options: str | None = axis_flag("encoder_options")
+    ngrams: str | None = field(default=None, metadata={"help": NGRAMS_HELP})
     task_name: list[str] | None = field(
         default=None,
         metadata={
@@ -235,6 +245,11 @@ class GlueArguments:
             )
         number: int | None = steps.get(task_name)
         return number
+
+    @property
+    def design(self) -> dict[str, Any]:
+        """Axis → value of the axes of the row that the run changes, see `read_design`."""
+        return read_design(self)
 
     @property
     def text_format(self) -> TextFormat:
