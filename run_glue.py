@@ -42,7 +42,7 @@ from vocabless.training.finetuning.glue import find_glue_tasks
 from vocabless.training.finetuning.glue_tasks import load_glue_task
 from vocabless.training.finetuning.initial_models import check_initial_model, initial_width
 from vocabless.training.finetuning.noise import NOISE_SEED, add_noisy_measures, check_noise
-from vocabless.training.finetuning.own_tasks import describe_own_task, load_own_task
+from vocabless.training.finetuning.own_tasks import describe_deviations, describe_own_task, load_own_task
 from vocabless.training.finetuning.report import NoisyScores, Report, Scores, read_baseline
 from vocabless.training.finetuning.runs import Results, all_versions, check_best_metric, fine_tune, run_folder
 from vocabless.training.finetuning.tasks import Task
@@ -53,7 +53,9 @@ from vocabless.training.one_sentence import one_sentence
 from vocabless.training.script_parser import ScriptParser
 
 TABLE = "table.md"
-OWN_DATA = {"train_file": "task_name", "dataset_name": "task_name"}  # a flag → the recipe's flag that it replaces
+OWN_DATA = dict.fromkeys(
+    ("train_file", "dataset_name", "patents"), "task_name"
+)  # a flag → the recipe's flag that it replaces
 RunResults = dict[str, dict[str, Results]]  # task → seed → results
 
 
@@ -87,6 +89,8 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
         check_best_metric(training, tasks)
     if training.process_index == 0 and arguments.task_name is None:
         print(describe_own_task(tasks[0], arguments), flush=True)
+        if arguments.patents is not None:
+            print(f"Deviations of the labels' frequencies:\n\n{describe_deviations(tasks[0])}\n", flush=True)
     seeds = range(training.seed, training.seed + arguments.seeds)
     repositories = _check_uploads([(task, seed) for task in tasks for seed in seeds], training)
     is_main, identity = training.process_index == 0, identifying_arguments(arguments, training)
@@ -124,6 +128,7 @@ def load_tasks(arguments: GlueArguments) -> list[Task]:
         "--task_name": arguments.task_name,
         "--train_file": arguments.train_file,
         "--dataset_name": arguments.dataset_name,
+        "--patents": arguments.patents,
     }
     flags = [flag for flag, value in sources.items() if value is not None]
     if len(flags) != 1:

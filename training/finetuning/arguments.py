@@ -12,6 +12,7 @@ from vocabless.saving.public_names import public_arguments
 from vocabless.saving.run_folder import HUB_ARGUMENTS
 from vocabless.training.design_flags import NGRAMS_HELP, axis_flag, read_design
 from vocabless.training.finetuning.default_hyper_parameters import EPOCHS, MIN_STEPS
+from vocabless.training.finetuning.patents import CPC_LEVELS
 from vocabless.training.limits import COUNT, MIN_VOCABULARY, SHARE, Limit, check_limits
 from vocabless.training.texts.text_format import TextFormat
 
@@ -87,6 +88,20 @@ class GlueArguments:
     test_file: str | None = field(
         default=None, metadata={"help": "File that --do_predict predicts; it may have labels."}
     )
+    patents: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "Patents, instead of --train_file: parquet, jsonl or json files with claims, CPC codes and "
+            "dates. The text is the first 20 claims, the labels are First-X and Later-X (Elementwise, 4.1)."
+        },
+    )
+    train_years: str | None = field(
+        default=None, metadata={"help": "--patents: years of the training patents. None is 2006-2014."}
+    )
+    test_years: str | None = field(
+        default=None,
+        metadata={"help": "--patents: years of the evaluated patents, in two halves by date. None is 2015."},
+    )
     encoding: str = field(
         default="utf-8",
         metadata={"help": "Encoding of your csv, tsv, jsonl, json and txt files, such as latin-1."},
@@ -135,6 +150,21 @@ class GlueArguments:
         metadata={
             "help": "Labels are lists of CPC codes: rename the first code to First-X and each later one to Later-X "
             "(Elementwise, 4.1)."
+        },
+    )
+    cpc_level: str | None = field(
+        default=None,
+        metadata={
+            "help": "Shorten CPC codes to their section (A), class (A01) or subclass (A01N). None keeps them; with "
+            "--patents it is subclass.",
+            "choices": list(CPC_LEVELS),
+        },
+    )
+    label_names: str | None = field(
+        default=None,
+        metadata={
+            "help": "Text file with all labels, one in a line, so that training need not have seen each of them. CPC "
+            "codes become a First- and a Later- label each. None takes the labels of the training rows."
         },
     )
     validation_split_percentage: float = field(
