@@ -6,6 +6,7 @@
     python run_glue.py --model_name_or_path ewe-bert-tiny --task_name sst2 --teacher you/bert-sst2 --augment 4
     python run_glue.py --model_name_or_path ewe-bert-tiny --train_file train.csv --test_file test.csv --do_predict
     python run_glue.py --model_name_or_path checkpoints/hashgram-tiny-sentence --task_name sst2 --noise 0.1
+    python run_glue.py --compare runs/glue/bert-tiny runs/glue/eelbert-word-tiny --output_dir runs/comparison
 
 The output folder holds table.md, results.json, and a checkpoint in <task>/seed-<seed> for each run. Repeat the command
 to continue: finished runs are read, and an interrupted run resumes from its last checkpoint. A later command may add
@@ -37,6 +38,7 @@ from vocabless.training.finetuning.arguments import (
     identifying_arguments,
     reported_arguments,
 )
+from vocabless.training.finetuning.comparison import compare_runs
 from vocabless.training.finetuning.default_hyper_parameters import default_learning_rate
 from vocabless.training.finetuning.glue import find_glue_tasks
 from vocabless.training.finetuning.glue_tasks import load_glue_task
@@ -53,6 +55,7 @@ from vocabless.training.one_sentence import one_sentence
 from vocabless.training.script_parser import ScriptParser
 
 TABLE = "table.md"
+COMPARISON = "comparison"  # .md and .json, of --compare
 OWN_DATA = dict.fromkeys(
     ("train_file", "dataset_name", "patents"), "task_name"
 )  # a flag → the recipe's flag that it replaces
@@ -63,10 +66,30 @@ def main(argv: list[str] | None = None) -> None:
     """Runs the script with command-line arguments; a user's mistake ends it with a message of one sentence."""
     parser = ScriptParser((GlueArguments, GlueTrainingArguments), FLAGS, __doc__)
     with one_sentence("run_glue.py"):
-        arguments, training = parser.parse(argv, OWN_DATA)
+        arguments, training = parser.parse(argv, OWN_DATA, alone=["compare"])
+        if arguments.compare is not None:
+            compare(arguments, training.output_dir)
+            return
         if training.output_dir is None:
             training.output_dir = f"runs/glue/{Path(arguments.model_name_or_path).name}"
         run(arguments, training)
+
+
+def compare(arguments: GlueArguments, output_dir: str | None) -> None:
+    """Prints a table over finished runs; writes it to `output_dir`, as Markdown and JSON, if that is not None.
+
+    Raises:
+        ValueError: a folder holds no finished run, or the runs have no task in common.
+    """
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    comparison = compare_runs(arguments.compare or [], arguments.baseline_run, arguments.summary)
+    print(f"\n{comparison.as_markdown()}")
+    if output_dir is not None:
+        folder = Path(output_dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / COMPARISON).with_suffix(".md").write_text(comparison.as_markdown(), encoding="utf-8")
+        write_json((folder / COMPARISON).with_suffix(".json"), comparison.as_json() | {"versions": all_versions()})
 
 
 def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Output, logging and the selection of runs: they may change between two commands for the same folder.
 NOT_IDENTIFYING = (
     *("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "logging_steps", "logging_strategy"),
-    *("task_name", "seeds", "seed", "summary", "baseline_run", "noise", *HUB_ARGUMENTS),
+    *("task_name", "seeds", "seed", "summary", "baseline_run", "noise", "compare", *HUB_ARGUMENTS),
 )
 LIMITS = {
     "subword_vocab_size": Limit(MIN_VOCABULARY),
@@ -202,6 +202,13 @@ class GlueArguments:
     baseline_run: str | None = field(
         default=None,
         metadata={"help": "Output folder of a finished run; the table shows our figures divided by its figures (PRR)."},
+    )
+    compare: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "Output folders of finished runs: trains nothing and prints one table with the scores, parameters "
+            "and speeds of all, compared with the first or with --baseline_run. Needs no other flag."
+        },
     )
     teacher: str | None = field(
         default=None,
