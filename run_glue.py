@@ -32,6 +32,7 @@ from transformers.utils import logging as transformers_logging
 
 from vocabless.saving.run_folder import RESULTS, claimed, write_json
 from vocabless.saving.uploads import check_run_upload, upload_run
+from vocabless.training.design_flags import design_text
 from vocabless.training.finetuning.arguments import (
     FLAGS,
     GlueArguments,
@@ -241,7 +242,10 @@ def _make_report(tasks: list[Task], results: RunResults, baseline: Scores | None
     seeds = ", ".join(results[tasks[0].name])
     teachers = {task: next(iter(runs.values())).get("teacher") for task, runs in results.items()}
     titles = {task.name: task.title for task in tasks}
-    start = arguments.model_name_or_path + (" from random weights" if all_runs[0]["from_scratch"] else "")
+    name = arguments.model_name_or_path
+    start = (design_text(name, vars(arguments)) or name) + (
+        " from random weights" if all_runs[0]["from_scratch"] else ""
+    )
     return Report(
         scores=scores(lambda run: run["measures"]),
         titles=titles,

@@ -78,7 +78,7 @@ def _tokens(variant: Variant, design: Mapping[str, Any]) -> dict[str, Any]:
 
 def _component(axis: str, own: Component, design: Mapping[str, Any]) -> Component:
     name = design.get(axis, own[0])
-    _check_known(axis, [name], {"coder": CODERS, "front_end": FRONT_ENDS}[axis])
+    _check_known(axis, [name], CODERS if axis == "coder" else FRONT_ENDS)
     options: Options = own[1] if name == own[0] else {}
     return name, options | design.get(f"{axis}_options", {})
 

@@ -42,6 +42,7 @@ def main(argv: list[str] | None = None) -> None:
 
 def _measure(table: str, argv: list[str]) -> str:
     parser = parser_with_texts(__doc__)
+    parser.prog = f"{PROGRAM} {table}"
     parser.add_argument("--size", help="size of the models: tiny, mini, small or base; None is the paper's")
     parser.add_argument("--length", type=int, default=128, help="tokens of a pre-training sequence (hashformers-3)")
     parser.add_argument("--batch", type=int, default=8, help="sequences of a pre-training step (hashformers-3)")

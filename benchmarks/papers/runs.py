@@ -43,7 +43,8 @@ def make_table(table: PaperTable, arguments: Namespace, others: Sequence[str]) -
 def _fine_tune(table: PaperTable, row: PaperRow, arguments: Namespace, others: Sequence[str]) -> Path:
     """Returns the folder of a fine-tuned row; a finished one is read."""
     start = _pretrain(table, row, arguments)
-    tasks = [*(["--task_name", *arguments.task_name] if arguments.task_name else []), *_own_data(arguments)]
+    tasks = ["--task_name", *arguments.task_name] if arguments.task_name else []
+    tasks += ["--data_dir", arguments.data_dir] if arguments.data_dir else []
     folder = Path(arguments.output_dir) / "fine-tuned" / _slug(table, row, arguments)
     recipe = ["--recipe", table.task_recipe] if arguments.max_steps is None and table.task_recipe else []
     if table.is_patents and not recipe:
@@ -63,7 +64,7 @@ def _pretrain(table: PaperTable, row: PaperRow, arguments: Namespace) -> Path | 
     command = ["--objective", row.objective, "--output_dir", str(folder), *QUIET]
     if arguments.max_steps is None:
         recipe = "hashformer-mlm" if table.recipe == "hashformer" and row.objective == "mlm" else table.recipe
-        command += ["--recipe", recipe]
+        command += ["--recipe", recipe, *(["--ngrams", "train"] if "-lsh-" in row.model else [])]  # HashFormers, 3.3
     else:
         command += ["--max_steps", str(arguments.max_steps)]
     command += ["--corpus", *arguments.corpus] if arguments.corpus else []
@@ -107,10 +108,6 @@ def _slug(table: PaperTable, row: PaperRow, arguments: Namespace) -> str:
     """Returns a name for the folders of a row: rows of two tables with the same model and training share them."""
     size = arguments.size if table.size else ""
     return "-".join(filter(None, [row.model, size, row.objective, row.start and f"{row.start}-start"]))
-
-
-def _own_data(arguments: Namespace) -> list[str]:
-    return [*(["--data_dir", arguments.data_dir] if arguments.data_dir else [])]
 
 
 def _differences(

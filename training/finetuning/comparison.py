@@ -20,7 +20,7 @@ from vocabless.saving.run_folder import RESULTS
 from vocabless.training.design_flags import design_text
 from vocabless.training.finetuning.glue import AVERAGES, GLUE
 from vocabless.training.finetuning.inference_time import CONDITIONS, load_encoder, milliseconds_per_sample
-from vocabless.training.finetuning.report import markdown_table, percent
+from vocabless.training.finetuning.report import CENTERS, markdown_table, percent
 
 MEASURES = {task: names[0] for task, names in AVERAGES["HashFormers"]} | {"wnli": "accuracy"}  # of Table 1
 TABLES_OF_SPECIAL_TOKENS = ("token_kinds.weight", "special.weight", "elements.weight")  # their first rows
@@ -208,9 +208,9 @@ def embedding_parameters(model: PreTrainedModel) -> int:
 def _row(
     name: str, content: Mapping[str, Any], encoder: PreTrainedModel, milliseconds: float, summary: str
 ) -> ComparedRun:
-    center = {"mean": statistics.fmean, "median": statistics.median}[summary]
+    center = CENTERS[summary]
     measures = {task: MEASURES.get(task, next(iter(floors))) for task, floors in content["floors"].items()}
-    first_task = next(iter(content["runs"].values()))
+    first_run: dict[str, Any] = next(iter(next(iter(content["runs"].values())).values()))
     return ComparedRun(
         name=name,
         scores={
@@ -219,7 +219,7 @@ def _row(
         },
         measures=measures,
         floors={task: floors[measures[task]] for task, floors in content["floors"].items()},
-        parameters=next(iter(first_task.values()))["parameters"],
+        parameters=first_run["parameters"],
         embedding_parameters=embedding_parameters(encoder),
         milliseconds=milliseconds,
     )
@@ -242,11 +242,11 @@ def _read(folder: Path) -> dict[str, Any]:
 
 def _any_model(folder: Path, content: Mapping[str, Any]) -> Path:
     """Returns the folder of the first seed of the first task that is there: all have the same encoder."""
-    places = [folder / task / f"seed-{seed}" for task, seeds in content["scores"].items() for seed in seeds]
-    place = next((place for place in places if (place / "config.json").is_file()), None)
-    if place is None:
-        raise ValueError(f"{str(folder)!r} holds results but no model; give the folder that run_glue.py wrote.")
-    return place
+    places: list[Path] = [folder / task / f"seed-{seed}" for task, seeds in content["scores"].items() for seed in seeds]
+    for place in places:
+        if (place / "config.json").is_file():
+            return place
+    raise ValueError(f"{str(folder)!r} holds results but no model; give the folder that run_glue.py wrote.")
 
 
 def _names(folders: Sequence[str], contents: Sequence[Mapping[str, Any]]) -> list[str]:

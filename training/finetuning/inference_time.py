@@ -5,19 +5,19 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from pydoc_data.topics import topics
 from typing import Any
 
 import torch
 from transformers import AutoModel, PreTrainedModel
 
 from vocabless.training.checkpoint_tokenizers import load_checkpoint_tokenizer, longest_sequence
-from vocabless.training.texts.corpora import EMBEDDED, load_text
 from vocabless.training.texts.sentences import sentences
 
 SENTENCES, MIN_WORDS = 64, 8
 BATCH_SIZE, ROUNDS = 32, 5
 CONDITIONS = (
-    f"ms/sample: the forward pass of the encoder over {SENTENCES} sentences of Python's documentation, in "
+    f"ms/sample: the forward pass of the encoder over {SENTENCES} sentences of Python's reference, in "
     f"batches of {BATCH_SIZE} as long as their longest sentence; median of {ROUNDS} rounds after one warm-up, all models "
     "in turns, so embeddings of units are remembered where the model remembers them."
 )
@@ -49,13 +49,9 @@ def milliseconds_per_sample(folders: Sequence[Path], encoders: Sequence[PreTrain
 
 
 def _sentences() -> list[str]:
-    """Returns the first sentences of the embedded corpus that have enough words."""
-    chosen: list[str] = []
-    for text in load_text(EMBEDDED)["text"]:
-        chosen += [sentence.strip() for sentence in sentences(text) if len(sentence.split()) >= MIN_WORDS]
-        if len(chosen) >= SENTENCES:
-            break
-    return chosen[:SENTENCES]
+    """Returns the first sentences of Python's language reference that have enough words; it comes with Python."""
+    text = " ".join(" ".join(topics.values()).split())
+    return [sentence.strip() for sentence in sentences(text) if len(sentence.split()) >= MIN_WORDS][:SENTENCES]
 
 
 def _forward(folder: Path, encoder: PreTrainedModel, texts: Sequence[str]) -> Callable[[], None]:
