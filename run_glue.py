@@ -6,6 +6,7 @@
     python run_glue.py --model_name_or_path ewe-bert-tiny --task_name sst2 --teacher you/bert-sst2 --augment 4
     python run_glue.py --model_name_or_path ewe-bert-tiny --train_file train.csv --test_file test.csv --do_predict
     python run_glue.py --model_name_or_path checkpoints/hashgram-tiny-sentence --task_name sst2 --noise 0.1
+    python run_glue.py --compare runs/glue/bert-tiny runs/glue/eelbert-word-tiny --output_dir runs/comparison
 
 The output folder holds table.md, results.json, and a checkpoint in <task>/seed-<seed> for each run. Repeat the command
 to continue: finished runs are read, and an interrupted run resumes from its last checkpoint. A later command may add
@@ -31,18 +32,20 @@ from transformers.utils import logging as transformers_logging
 
 from vocabless.saving.run_folder import RESULTS, claimed, write_json
 from vocabless.saving.uploads import check_run_upload, upload_run
+from vocabless.training.design_flags import design_text
 from vocabless.training.finetuning.arguments import (
     FLAGS,
     GlueArguments,
     identifying_arguments,
     reported_arguments,
 )
+from vocabless.training.finetuning.comparison import compare_runs
 from vocabless.training.finetuning.default_hyper_parameters import default_learning_rate
 from vocabless.training.finetuning.glue import find_glue_tasks
 from vocabless.training.finetuning.glue_tasks import load_glue_task
 from vocabless.training.finetuning.initial_models import check_initial_model, initial_width
 from vocabless.training.finetuning.noise import NOISE_SEED, add_noisy_measures, check_noise
-from vocabless.training.finetuning.own_tasks import describe_own_task, load_own_task
+from vocabless.training.finetuning.own_tasks import describe_deviations, describe_own_task, load_own_task
 from vocabless.training.finetuning.report import NoisyScores, Report, Scores, read_baseline
 from vocabless.training.finetuning.runs import Results, all_versions, check_best_metric, fine_tune, run_folder
 from vocabless.training.finetuning.tasks import Task
@@ -53,7 +56,10 @@ from vocabless.training.one_sentence import one_sentence
 from vocabless.training.script_parser import ScriptParser
 
 TABLE = "table.md"
-OWN_DATA = {"train_file": "task_name", "dataset_name": "task_name"}  # a flag → the recipe's flag that it replaces
+COMPARISON = "comparison"  # .md and .json, of --compare
+OWN_DATA = dict.fromkeys(
+    ("train_file", "dataset_name", "patents"), "task_name"
+)  # a flag → the recipe's flag that it replaces
 RunResults = dict[str, dict[str, Results]]  # task → seed → results
 
 
@@ -61,10 +67,30 @@ def main(argv: list[str] | None = None) -> None:
     """Runs the script with command-line arguments; a user's mistake ends it with a message of one sentence."""
     parser = ScriptParser((GlueArguments, GlueTrainingArguments), FLAGS, __doc__)
     with one_sentence("run_glue.py"):
-        arguments, training = parser.parse(argv, OWN_DATA)
+        arguments, training = parser.parse(argv, OWN_DATA, alone=["compare"])
+        if arguments.compare is not None:
+            compare(arguments, training.output_dir)
+            return
         if training.output_dir is None:
             training.output_dir = f"runs/glue/{Path(arguments.model_name_or_path).name}"
         run(arguments, training)
+
+
+def compare(arguments: GlueArguments, output_dir: str | None) -> None:
+    """Prints a table over finished runs; writes it to `output_dir`, as Markdown and JSON, if that is not None.
+
+    Raises:
+        ValueError: a folder holds no finished run, or the runs have no task in common.
+    """
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    comparison = compare_runs(arguments.compare or [], arguments.baseline_run, arguments.summary)
+    print(f"\n{comparison.as_markdown()}")
+    if output_dir is not None:
+        folder = Path(output_dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / COMPARISON).with_suffix(".md").write_text(comparison.as_markdown(), encoding="utf-8")
+        write_json((folder / COMPARISON).with_suffix(".json"), comparison.as_json() | {"versions": all_versions()})
 
 
 def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
@@ -87,6 +113,8 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
         check_best_metric(training, tasks)
     if training.process_index == 0 and arguments.task_name is None:
         print(describe_own_task(tasks[0], arguments), flush=True)
+        if arguments.patents is not None:
+            print(f"Deviations of the labels' frequencies:\n\n{describe_deviations(tasks[0])}\n", flush=True)
     seeds = range(training.seed, training.seed + arguments.seeds)
     repositories = _check_uploads([(task, seed) for task in tasks for seed in seeds], training)
     is_main, identity = training.process_index == 0, identifying_arguments(arguments, training)
@@ -124,6 +152,7 @@ def load_tasks(arguments: GlueArguments) -> list[Task]:
         "--task_name": arguments.task_name,
         "--train_file": arguments.train_file,
         "--dataset_name": arguments.dataset_name,
+        "--patents": arguments.patents,
     }
     flags = [flag for flag, value in sources.items() if value is not None]
     if len(flags) != 1:
@@ -213,7 +242,10 @@ def _make_report(tasks: list[Task], results: RunResults, baseline: Scores | None
     seeds = ", ".join(results[tasks[0].name])
     teachers = {task: next(iter(runs.values())).get("teacher") for task, runs in results.items()}
     titles = {task.name: task.title for task in tasks}
-    start = arguments.model_name_or_path + (" from random weights" if all_runs[0]["from_scratch"] else "")
+    name = arguments.model_name_or_path
+    start = (design_text(name, vars(arguments)) or name) + (
+        " from random weights" if all_runs[0]["from_scratch"] else ""
+    )
     return Report(
         scores=scores(lambda run: run["measures"]),
         titles=titles,

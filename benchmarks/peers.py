@@ -16,10 +16,11 @@ from transformers import (
 )
 
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
-from vocabless.stock_shapes import load_shape_config, load_shape_tokenizer
+from vocabless.stock_shapes import StockShape, load_shape_config, load_shape_tokenizer
 from vocabless.training.texts.corpora import load_text
 from vocabless.training.texts.sentences import sentences
 from vocabless.training.texts.subword import train_subword
+from vocabless.variants import Variant
 
 
 class Side(NamedTuple):
@@ -48,17 +49,17 @@ class Side(NamedTuple):
         return run
 
 
-def ours(variant: str, subword: str | os.PathLike[str] | None = None, **kwargs: Any) -> Side:
-    """Returns our side: a variant by name."""
+def ours(variant: str | Variant, subword: str | os.PathLike[str] | None = None, **kwargs: Any) -> Side:
+    """Returns our side: a variant, by its name or its row."""
     model = VocablessForSequenceClassification(load_config(variant, num_labels=2, **kwargs)).eval()
     return Side(load_tokenizer(variant, subword), model)
 
 
-def stock(name: str, subword: str | os.PathLike[str] | None, max_length: int | None = 512) -> Side:
+def stock(name: str | StockShape, subword: str | os.PathLike[str] | None, max_length: int | None = 512) -> Side:
     """Returns a stock model, for instance `bert-tiny`, with the vocabulary of the file `subword`.
 
     Args:
-        name: a key of `STOCK_SHAPES`.
+        name: a key of `STOCK_SHAPES`, or a row.
         subword: None for a model that reads characters.
         max_length: tokens of a sequence; None is the shape's own length.
     """

@@ -78,7 +78,13 @@ def _packed(values: list[list[int]], length: int) -> list[list[int]]:
 
 
 def training_step(
-    variant: str, objective_name: str, documents: Dataset, subword: str, length: int, batch_size: int
+    variant: str,
+    objective_name: str,
+    documents: Dataset,
+    subword: str,
+    length: int,
+    batch_size: int,
+    size: str | None = None,
 ) -> Callable[[], None]:
     """Returns a function that trains one step, always on the same batch.
 
@@ -89,11 +95,12 @@ def training_step(
         subword: file of the vocabulary, for models with subwords.
         length: tokens that every sequence is padded to.
         batch_size: sequences of the batch.
+        size: of the encoder; None is that of the variant.
     """
     objective, shape = OBJECTIVES[objective_name](), find_shape(variant)
     reads_subwords = shape.reads_subwords if isinstance(shape, Variant) else variant in STOCK_SHAPES
     arguments = PretrainingArguments(
-        variant=variant, max_seq_length=length, subword=subword if reads_subwords else None
+        variant=variant, size=size, max_seq_length=length, subword=subword if reads_subwords else None
     )
     model, tokenizer = load_model(arguments, objective)
     codec = build_codec(tokenizer, objective.needs_targets)

@@ -27,6 +27,7 @@ class CardFacts:
         measures: Markdown table of the results.
         teacher: name or description of the model whose outputs were learned; None without one.
         dataset: fine-tuned: name of the task.
+        design: the variant and those of its axes that the run changed; "" if it changed none.
         start: the variant, Hub id or folder name of the starting model; pre-trained: None with fresh weights.
         from_scratch: fine-tuned: whether the starting weights were random.
         base_model: Hub id of the starting checkpoint.
@@ -56,6 +57,7 @@ class CardFacts:
     versions: Mapping[str, str] | None = None
     measures: str | None = None
     teacher: str | None = None
+    design: str = ""
 
     dataset: str | None = None
     start: str | None = None

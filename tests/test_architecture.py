@@ -29,6 +29,7 @@ ROOMS = (
     ("conversion/onnx_export", "conversion/space_export"),
     ("conversion",),
     ("", "benchmarks", "examples"),
+    ("benchmarks/papers",),
 )
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 TOP_LEVEL = {"vocabless", "benchmarks", "examples"}

@@ -14,16 +14,16 @@ from vocabless.encoder_shapes import encoder_arguments, has_token_types
 from vocabless.modeling.configuration_vocabless import SHARED_NAMES, VocablessConfig
 from vocabless.tokenization.components import read_subword
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.variants import SUBWORD_TOKENIZERS, Variant, find_variant
+from vocabless.variants import SUBWORD_TOKENIZERS, VARIANTS, Options, Variant, find_variant
 
 TARGET_VOCAB_SIZES = {"wordpiece": 30_522, "bpe": 50_265}  # of the two published tokenizers
 
 
-def load_config(name: str, **kwargs: Any) -> VocablessConfig:
+def load_config(name: str | Variant, **kwargs: Any) -> VocablessConfig:
     """Returns the configuration of a variant.
 
     Args:
-        name: see `list_variants`.
+        name: see `list_variants`; or a row, such as `designs.redesign` returns.
         kwargs: other arguments of `VocablessConfig` or of the encoder's configuration, for instance `num_labels=3` or
             `hidden_dropout_prob=0.3`; they replace the variant's.
 
@@ -44,7 +44,7 @@ def load_config(name: str, **kwargs: Any) -> VocablessConfig:
         "position_embeddings": variant.position_embeddings,
         "classifier_pooling": variant.classifier_pooling,
         "target_vocab_size": TARGET_VOCAB_SIZES[variant.subwords],
-        "variant": name,
+        "variant": variant.name if variant.name in VARIANTS else None,
     }
     config = VocablessConfig(**{**settings, **kwargs})
     _refuse_unknown(kwargs, VocablessConfig(**settings))
@@ -52,7 +52,7 @@ def load_config(name: str, **kwargs: Any) -> VocablessConfig:
 
 
 def load_tokenizer(
-    name: str,
+    name: str | Variant,
     subword: str | os.PathLike[str] | None = None,
     target: str | os.PathLike[str] | None = None,
     **kwargs: Any,
@@ -60,7 +60,7 @@ def load_tokenizer(
     """Returns the tokenizer of a variant.
 
     Args:
-        name: see `list_variants`.
+        name: see `load_config`.
         subword: for variants over subwords: a `tokenizer.json`, a folder that holds one, or a Hub id. None is
             `google-bert/bert-base-uncased` for WordPiece and `FacebookAI/roberta-base` for BPE.
         target: for masked LM over other tokens than the units: the tokenizer of the predicted tokens, given like
@@ -74,13 +74,16 @@ def load_tokenizer(
     variant = find_variant(name)
     if subword is not None and not variant.reads_subwords:
         raise ValueError(
-            f"{name} reads whole {variant.splitter}s and has no use for subword={str(subword)!r}; leave it out."
+            f"{variant.name} reads whole {variant.splitter}s and has no use for subword={str(subword)!r}; leave it out."
         )
-    splitter_options = {"word": {"lowercase": variant.lowercase}, "bytes": {"window": variant.block_size}}
+    splitter_options: dict[str, Options] = {
+        "word": {"lowercase": variant.lowercase},
+        "bytes": {"window": variant.block_size},
+    }
     types = ["token_type_ids"] if has_token_types(variant.encoder) else []
     settings: dict[str, Any] = {
         "splitter": "subword" if variant.reads_subwords else variant.splitter,
-        "splitter_options": splitter_options.get(variant.splitter, {}),
+        "splitter_options": splitter_options.get(variant.splitter, {}) | variant.splitter_options,
         "coder": variant.coder[0],
         "coder_options": variant.coder[1],
         "model_max_length": variant.max_length,

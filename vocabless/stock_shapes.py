@@ -74,11 +74,13 @@ _ROWS = (
 STOCK_SHAPES: dict[str, StockShape] = {shape.name: shape for shape in _ROWS}
 
 
-def load_shape_config(name: str, vocab_size: int, max_length: int | None = None, **kwargs: Any) -> PreTrainedConfig:
+def load_shape_config(
+    name: str | StockShape, vocab_size: int, max_length: int | None = None, **kwargs: Any
+) -> PreTrainedConfig:
     """Returns the configuration of a stock shape.
 
     Args:
-        name: a key of `STOCK_SHAPES`.
+        name: a key of `STOCK_SHAPES`, or a row.
         vocab_size: rows of the word table. CANINE has none.
         max_length: tokens of a sequence; None is the shape's own length.
         kwargs: other arguments of the configuration, for instance `num_labels=3`.
@@ -94,12 +96,12 @@ def load_shape_config(name: str, vocab_size: int, max_length: int | None = None,
 
 
 def load_shape_tokenizer(
-    name: str, subword: str | os.PathLike[str] | None, max_length: int | None = None
+    name: str | StockShape, subword: str | os.PathLike[str] | None, max_length: int | None = None
 ) -> PreTrainedTokenizerBase:
     """Returns a stock tokenizer that puts [CLS] and [SEP] around a text.
 
     Args:
-        name: a key of `STOCK_SHAPES`.
+        name: a key of `STOCK_SHAPES`, or a row.
         subword: a `tokenizer.json`, a folder that holds one, or a Hub id; None for a shape that reads characters.
         max_length: tokens of a sequence; None is the shape's own length.
 
@@ -111,7 +113,7 @@ def load_shape_tokenizer(
     max_length = max_length or shape.max_length
     if (shape.subwords is None) != (subword is None):
         need = "reads characters and has no use for a" if shape.subwords is None else "needs a"
-        raise ValueError(f"{name} {need} subword tokenizer; {'leave it out' if subword else 'give one'}.")
+        raise ValueError(f"{shape.name} {need} subword tokenizer; {'leave it out' if subword else 'give one'}.")
     if subword is None:
         return CanineTokenizer(model_max_length=max_length)
     tokenizer = load_subword(subword)
@@ -147,12 +149,14 @@ def find_shape(name: str) -> Variant | StockShape:
     return STOCK_SHAPES.get(name) or find_variant(name)
 
 
-def find_stock_shape(name: str) -> StockShape:
-    """Returns the stock shape of that name.
+def find_stock_shape(name: str | StockShape) -> StockShape:
+    """Returns the stock shape of that name; a row is returned as it is.
 
     Raises:
         ValueError: there is none.
     """
+    if isinstance(name, StockShape):
+        return name
     if name not in STOCK_SHAPES:
         raise ValueError(f"unknown stock shape {name!r}; choose one of {', '.join(STOCK_SHAPES)}.")
     return STOCK_SHAPES[name]

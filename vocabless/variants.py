@@ -28,6 +28,7 @@ class Variant:
         encoder: model type of the encoder.
         objective: the pre-training objective, `shuffle-random`, `mlm` or `distill`; None if it had no pre-training.
         lowercase: whether the `word` splitter lower-cases.
+        splitter_options: other options of the splitter.
         max_length: tokens of a sequence.
         max_positions: positions of the encoder; None is `max_length`.
         position_embeddings: whether the encoder keeps its table of positions.
@@ -45,6 +46,7 @@ class Variant:
     encoder: str
     objective: str | None = "shuffle-random"
     lowercase: bool = True
+    splitter_options: Options = field(default_factory=dict)
     max_length: int = 512
     max_positions: int | None = None
     position_embeddings: bool = True
@@ -194,12 +196,14 @@ def list_variants() -> list[str]:
     return list(VARIANTS)
 
 
-def find_variant(name: str) -> Variant:
-    """Returns the variant of that name.
+def find_variant(name: str | Variant) -> Variant:
+    """Returns the variant of that name; a row is returned as it is.
 
     Raises:
         ValueError: there is none; similar names are listed.
     """
+    if isinstance(name, Variant):
+        return name
     if name not in VARIANTS:
         similar = difflib.get_close_matches(name, VARIANTS, n=4, cutoff=0.5)
         hint = f"did you mean {' or '.join(similar)}?" if similar else f"choose one of {', '.join(VARIANTS)}."

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from vocabless.saving.public_names import public_arguments
 from vocabless.saving.run_folder import HUB_ARGUMENTS
+from vocabless.training.design_flags import NGRAMS_HELP, axis_flag, read_design
 from vocabless.training.finetuning.default_hyper_parameters import EPOCHS, MIN_STEPS
+from vocabless.training.finetuning.patents import CPC_LEVELS
 from vocabless.training.limits import COUNT, MIN_VOCABULARY, SHARE, Limit, check_limits
 from vocabless.training.texts.text_format import TextFormat
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 # Output, logging and the selection of runs: they may change between two commands for the same folder.
 NOT_IDENTIFYING = (
     *("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "logging_steps", "logging_strategy"),
-    *("task_name", "seeds", "seed", "summary", "baseline_run", "noise", *HUB_ARGUMENTS),
+    *("task_name", "seeds", "seed", "summary", "baseline_run", "noise", "compare", *HUB_ARGUMENTS),
 )
 LIMITS = {
     "subword_vocab_size": Limit(MIN_VOCABULARY),
@@ -57,6 +59,15 @@ class GlueArguments:
     )
     model_revision: str = field(default="main", metadata={"help": "Branch, tag or commit of a model on the Hub."})
     trust_remote_code: bool = field(default=False, metadata={"help": "Whether to run code that a checkpoint contains."})
+    size: str | None = axis_flag("size")
+    splitter: str | None = axis_flag("splitter")
+    splitter_options: str | None = axis_flag("splitter_options")
+    coder: str | None = axis_flag("coder")
+    coder_options: str | None = axis_flag("coder_options")
+    front_end: str | None = axis_flag("front_end")
+    front_end_options: str | None = axis_flag("front_end_options")
+    encoder_options: str | None = axis_flag("encoder_options")
+    ngrams: str | None = field(default=None, metadata={"help": NGRAMS_HELP})
     task_name: list[str] | None = field(
         default=None,
         metadata={
@@ -76,6 +87,20 @@ class GlueArguments:
     )
     test_file: str | None = field(
         default=None, metadata={"help": "File that --do_predict predicts; it may have labels."}
+    )
+    patents: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "Patents, instead of --train_file: parquet, jsonl or json files with claims, CPC codes and "
+            "dates. The text is the first 20 claims, the labels are First-X and Later-X (Elementwise, 4.1)."
+        },
+    )
+    train_years: str | None = field(
+        default=None, metadata={"help": "--patents: years of the training patents. None is 2006-2014."}
+    )
+    test_years: str | None = field(
+        default=None,
+        metadata={"help": "--patents: years of the evaluated patents, in two halves by date. None is 2015."},
     )
     encoding: str = field(
         default="utf-8",
@@ -127,6 +152,21 @@ class GlueArguments:
             "(Elementwise, 4.1)."
         },
     )
+    cpc_level: str | None = field(
+        default=None,
+        metadata={
+            "help": "Shorten CPC codes to their section (A), class (A01) or subclass (A01N). None keeps them; with "
+            "--patents it is subclass.",
+            "choices": list(CPC_LEVELS),
+        },
+    )
+    label_names: str | None = field(
+        default=None,
+        metadata={
+            "help": "Text file with all labels, one in a line, so that training need not have seen each of them. CPC "
+            "codes become a First- and a Later- label each. None takes the labels of the training rows."
+        },
+    )
     validation_split_percentage: float = field(
         default=10.0,
         metadata={
@@ -162,6 +202,13 @@ class GlueArguments:
     baseline_run: str | None = field(
         default=None,
         metadata={"help": "Output folder of a finished run; the table shows our figures divided by its figures (PRR)."},
+    )
+    compare: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "Output folders of finished runs: trains nothing and prints one table with the scores, parameters "
+            "and speeds of all, compared with the first or with --baseline_run. Needs no other flag."
+        },
     )
     teacher: str | None = field(
         default=None,
@@ -235,6 +282,11 @@ class GlueArguments:
             )
         number: int | None = steps.get(task_name)
         return number
+
+    @property
+    def design(self) -> dict[str, Any]:
+        """Axis → value of the axes of the row that the run changes, see `read_design`."""
+        return read_design(self)
 
     @property
     def text_format(self) -> TextFormat:

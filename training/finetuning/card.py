@@ -10,6 +10,7 @@ from huggingface_hub import EvalResult
 from vocabless.saving.card_facts import CardFacts, run_facts
 from vocabless.saving.public_names import public_name
 from vocabless.saving.starting_checkpoints import describe_start
+from vocabless.training.design_flags import design_text
 from vocabless.training.finetuning.glue import GLUE, GlueTask
 from vocabless.training.finetuning.task_files import GLUE_REPOSITORY
 from vocabless.training.finetuning.tasks import Examples
@@ -26,7 +27,7 @@ METRIC_IDS |= {
 def card_facts(results: Mapping[str, Any]) -> CardFacts:
     """Returns what the card says, from the `results.json` of a run of `run_glue.py`."""
     arguments = results["arguments"]
-    glue_task = None if arguments["train_file"] or arguments["dataset_name"] else GLUE[results["task"]]
+    glue_task = None if _is_own_data(arguments) else GLUE[results["task"]]
     dataset = f"GLUE {glue_task.title}" if glue_task else results["task"]
     start = str(arguments["model_name_or_path"])
     origin = results.get("start") or describe_start(start, results["from_scratch"])
@@ -36,6 +37,7 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
         kind="fine-tuned",
         **run_facts(results),
         start=public_name(start),
+        design=design_text(start, arguments),
         from_scratch=results["from_scratch"],
         **origin,
         dataset=dataset,
@@ -55,6 +57,10 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
             for measure in results["floors"]
         ],
     )
+
+
+def _is_own_data(arguments: Mapping[str, Any]) -> bool:
+    return any(arguments.get(source) for source in ("train_file", "dataset_name", "patents"))
 
 
 def card_example(examples: Examples) -> list[str]:

@@ -2,20 +2,23 @@
 # mypy: allow-untyped-calls
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
+from vocabless.designs import redesign
 from vocabless.encoder_shapes import SIZES
 from vocabless.loading import load_config, load_tokenizer
-from vocabless.stock_shapes import STOCK_SHAPES, find_shape, load_shape_config, load_shape_tokenizer
+from vocabless.stock_shapes import STOCK_SHAPES, StockShape, find_shape, load_shape_config, load_shape_tokenizer
 from vocabless.training.checkpoint_tokenizers import load_checkpoint_tokenizer
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.base_problem import Problem
+from vocabless.training.texts.ngrams import with_ngrams
 from vocabless.training.texts.subword import TRAINED_SUBWORD, trained_subword
-from vocabless.variants import VARIANTS, find_variant
+from vocabless.variants import VARIANTS, Variant
 
 
 def is_checkpoint(name: str) -> bool:
@@ -31,14 +34,20 @@ def check_initial_model(arguments: GlueArguments) -> None:
     """
     name, tokenizer = arguments.model_name_or_path, arguments.tokenizer_name
     if is_checkpoint(name):
+        for axis in (*arguments.design, *(["ngrams"] if arguments.ngrams else [])):
+            raise ValueError(f"--{axis} changes a variant, but {name!r} has trained weights; leave it out.")
         if tokenizer == "train":
             raise ValueError(
                 f"--tokenizer_name train does not fit {name!r}: its weights belong to its own tokenizer; leave it out."
             )
-    elif name in VARIANTS:
-        if tokenizer is not None and not find_variant(name).reads_subwords:
+        return
+    shape = _shape(arguments)
+    if isinstance(shape, Variant):
+        if tokenizer is not None and not shape.reads_subwords:
             raise ValueError(f"{name} reads whole words and does not use --tokenizer_name; leave it out.")
-    elif STOCK_SHAPES[name].subwords is None:
+    elif arguments.ngrams is not None:
+        raise ValueError(f"{name} has no n-gram features; leave --ngrams out.")
+    elif shape.subwords is None:
         if tokenizer is not None:
             raise ValueError(f"{name} reads characters and does not use --tokenizer_name; leave it out.")
     elif tokenizer is None:
@@ -55,7 +64,7 @@ def initial_width(arguments: GlueArguments) -> int:
     if is_checkpoint(name):
         config: Any = _load_checkpoint_config(arguments, {})
         return int(getattr(config, "hidden_size", SIZES["base"].hidden_size))
-    return SIZES[find_variant(name).size if name in VARIANTS else find_shape(name).size].hidden_size
+    return SIZES[_shape(arguments).size].hidden_size
 
 
 def load_initial_model(
@@ -76,22 +85,24 @@ def load_initial_model(
     if is_checkpoint(name):
         return _load_checkpoint(arguments, problem)
     subword = arguments.tokenizer_name
+    shape = _shape(arguments)
     if subword == "train":
-        subword = _train_tokenizer(arguments, texts, folder)
-    if name in VARIANTS:
-        tokenizer: PreTrainedTokenizerBase = load_tokenizer(name, subword)
-        config: Any = load_config(name, **problem.config)
+        documents = Dataset.from_dict({"text": list(texts)})
+        kind = str(shape.subwords)
+        subword = trained_subword(folder / TRAINED_SUBWORD, documents, kind, arguments.subword_vocab_size)
+    if isinstance(shape, Variant):
+        load = partial(load_tokenizer, shape, subword)
+        tokenizer: PreTrainedTokenizerBase = with_ngrams(load, arguments.ngrams, folder, texts)
+        config: Any = load_config(shape, **problem.config)
     else:
-        tokenizer = load_shape_tokenizer(name, subword)
-        config = load_shape_config(name, len(tokenizer), pad_token_id=tokenizer.pad_token_id, **problem.config)
+        tokenizer = load_shape_tokenizer(shape, subword)
+        config = load_shape_config(shape, len(tokenizer), pad_token_id=tokenizer.pad_token_id, **problem.config)
     return problem.auto_class.from_config(config), tokenizer
 
 
-def _train_tokenizer(arguments: GlueArguments, texts: Sequence[str], folder: Path) -> str:
-    """Returns the path of a subword tokenizer trained on the texts; trains it only if it does not exist."""
-    documents = Dataset.from_dict({"text": list(texts)})
-    kind = str(find_shape(arguments.model_name_or_path).subwords)
-    return trained_subword(folder / TRAINED_SUBWORD, documents, kind, arguments.subword_vocab_size)
+def _shape(arguments: GlueArguments) -> Variant | StockShape:
+    """Returns the row of random weights, with the axes that the run changes."""
+    return redesign(find_shape(arguments.model_name_or_path), arguments.design)
 
 
 def _load_checkpoint(arguments: GlueArguments, problem: Problem) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:

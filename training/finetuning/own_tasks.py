@@ -10,7 +10,14 @@ from datasets import ClassLabel, Dataset
 
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.base_problem import Problem
-from vocabless.training.finetuning.patents import label_positions
+from vocabless.training.finetuning.patent_files import LABELS, TEST_YEARS, TEXT, TRAIN_YEARS, read_patents
+from vocabless.training.finetuning.patents import (
+    deviations_table,
+    label_deviations,
+    label_positions,
+    position_names,
+    shorten_codes,
+)
 from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Regression, SingleLabel, Tagging
 from vocabless.training.finetuning.task_files import SHARD, STRING_TYPES, check_rows, find_columns, read_files, read_hub
 from vocabless.training.finetuning.tasks import (
@@ -24,12 +31,13 @@ from vocabless.training.finetuning.tasks import (
 )
 
 SPLITS = ("train", "validation", "test")
+SECOND_VALIDATION = "validation_b"  # of patents
 # Names of files and folders that do not say what the data are.
 GENERAL_NAMES = ("train", "training", "train_subset", "all", "full", "data", "dataset", "csv", "json", "parquet")
 
 
 def load_own_task(arguments: GlueArguments) -> Task:
-    """Returns the task that `--train_file` or `--dataset_name` describes.
+    """Returns the task that `--train_file`, `--dataset_name` or `--patents` describes.
 
     Raises:
         ValueError: a file or column is missing, the labels fit no task type, there are too few labels, or the
@@ -43,7 +51,8 @@ def load_own_task(arguments: GlueArguments) -> Task:
     problem_class = _find_problem(arguments.task_type, tables["train"], examples["train"], columns)
     for split in examples:
         _parse_labels(examples[split], problem_class, split, columns)
-    labels = _declared_labels(tables["train"], columns) or _sorted_labels(examples["train"], problem_class)
+    labels = _read_label_names(arguments, columns) or _declared_labels(tables["train"], columns)
+    labels = labels or _sorted_labels(examples["train"], problem_class)
     if len(labels) < problem_class.min_labels:
         raise ValueError(
             f"the train rows have {len(labels)} label ({', '.join(labels)}); "
@@ -58,6 +67,8 @@ def load_own_task(arguments: GlueArguments) -> Task:
     test = {"": examples["test"]} if "test" in examples else {}
     text_columns = tuple(find_text_columns(tables["train"], "train", columns))
     validation = {"": examples["validation"]}
+    if SECOND_VALIDATION in examples:
+        validation["_b"] = examples[SECOND_VALIDATION]
     return Task(name, name, problem, examples["train"], validation, test, footnotes, text_columns)
 
 
@@ -76,11 +87,14 @@ def describe_own_task(task: Task, arguments: GlueArguments) -> str:
 def _columns(arguments: GlueArguments) -> Columns:
     if arguments.text_pair_column is not None and arguments.text_column is None:
         raise ValueError("--text_pair_column names the second text; name the first one, too, by --text_column.")
+    if arguments.patents is not None:
+        return Columns((TEXT,), (LABELS,), None, cpc_positions=True, cpc_level=arguments.cpc_level or "subclass")
     return Columns(
         texts=tuple(name for name in (arguments.text_column, arguments.text_pair_column) if name),
         labels=tuple(arguments.label_column or ()),
         separator=arguments.label_separator,
         cpc_positions=arguments.cpc_positions,
+        cpc_level=arguments.cpc_level,
     )
 
 
@@ -91,6 +105,12 @@ def _read_tables(arguments: GlueArguments) -> tuple[str, dict[str, Dataset]]:
         files = zip(SPLITS, (str(train), arguments.validation_file, arguments.test_file), strict=True)
         tables = {split: read_files([file], arguments.text_format) for split, file in files if file is not None}
         return _name_of(train), tables
+    if arguments.patents is not None:
+        years = arguments.train_years or TRAIN_YEARS, arguments.test_years or TEST_YEARS
+        columns = arguments.text_column, arguments.label_column
+        return _name_of(Path(arguments.patents[0])), read_patents(
+            arguments.patents, *years, *columns, arguments.text_format
+        )
     hub_id, config = str(arguments.dataset_name), arguments.dataset_config_name
     tables = read_hub(hub_id, config, "check --dataset_name.")
     if "train" not in tables:
@@ -160,6 +180,10 @@ def _parse_labels(examples: Examples, problem_class: type[Problem], split: str, 
     labels = examples.labels
     if columns.separator is not None:
         labels = [[part.strip() for part in str(label).split(columns.separator) if part.strip()] for label in labels]
+    if columns.cpc_level is not None:
+        labels = [shorten_codes(MultiLabel.parse_label(codes), columns.cpc_level) for codes in labels]
+        if problem_class is not MultiLabel:
+            labels = [codes[0] if len(codes) == 1 else codes for codes in labels]
     if columns.cpc_positions:
         if problem_class is not MultiLabel:
             raise ValueError(
@@ -189,8 +213,45 @@ def _declared_labels(table: Dataset, columns: Columns) -> list[str]:
     names = _label_columns(table, columns)
     feature: Any = table.features[names[0]]
     inner = getattr(feature, "feature", feature)
-    is_unchanged = len(names) == 1 and columns.separator is None and not columns.cpc_positions
+    is_unchanged = len(names) == 1 and not (columns.separator or columns.cpc_positions or columns.cpc_level)
     return list(inner.names) if is_unchanged and isinstance(inner, ClassLabel) else []
+
+
+def _read_label_names(arguments: GlueArguments, columns: Columns) -> list[str]:
+    """Returns the labels of `--label_names`; for CPC codes with positions, First- and Later- of each code.
+
+    Raises:
+        ValueError: the file cannot be read, is empty, or names a label twice.
+    """
+    if arguments.label_names is None:
+        return []
+    try:
+        lines = Path(arguments.label_names).read_text(encoding=arguments.encoding).splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(
+            f"--label_names {arguments.label_names!r} cannot be read ({error}); give a text file."
+        ) from error
+    names = [line.strip() for line in lines if line.strip()]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if not names or twice is not None:
+        problem = "is empty" if twice is None else f"names {twice!r} twice"
+        raise ValueError(f"--label_names {arguments.label_names!r} {problem}; write each label in one line.")
+    has_positions = all(name.startswith(("First-", "Later-")) for name in names)
+    return position_names(names) if columns.cpc_positions and not has_positions else names
+
+
+def describe_deviations(task: Task) -> str:
+    """Returns Table 1 of Elementwise for a task with position labels: deviations of the labels' frequencies.
+
+    The table is made of the labels, so a code that a patent has twice counts once in each place.
+    """
+    parts = {"train": task.train, **{f"evaluation{suffix}": part for suffix, part in task.validation.items()}}
+    codes = {
+        name: [[label.partition("-")[2] for label in labels] for labels in part.labels or []]
+        for name, part in parts.items()
+    }
+    known = list(dict.fromkeys(label.partition("-")[2] for label in task.problem.labels))
+    return deviations_table(label_deviations(codes, known))
 
 
 def _sorted_labels(examples: Examples, problem_class: type[Problem]) -> list[str]:
@@ -233,6 +294,6 @@ def _check_known_labels(problem: Problem, examples: Mapping[str, Examples]) -> N
         if unknown:
             names = ", ".join(unknown[:5]) + (f" and {len(unknown) - 5} more" if len(unknown) > 5 else "")
             raise ValueError(
-                f"the {split} rows have labels that the training rows do not have: {names}; drop these rows or add "
-                "training rows."
+                f"the {split} rows have labels that the training rows do not have: {names}; drop these rows, add "
+                "training rows, or give all labels by --label_names."
             )

@@ -145,7 +145,7 @@ class Report:
         ]
         notes += [f"{note}." for note in dict.fromkeys(self.footnotes)]
         listed = ["", *(f"- {note}" for note in notes)] if notes else []
-        return "\n".join([self.heading, "", *_markdown_table(self._rows()), "", legend, *listed, ""])
+        return "\n".join([self.heading, "", *markdown_table(self._rows()), "", legend, *listed, ""])
 
     def _rows(self) -> list[list[str]]:
         """Returns the cells of the table, header first."""
@@ -160,13 +160,13 @@ class Report:
         for task, summaries in [*self.summaries().items(), ("average", self.averages())]:
             for name, summary in summaries.items():
                 constant = self.constant_baselines.get(task, {}).get(name)
-                row = [self.titles.get(task, task), name.replace("_", " "), str(summary), _percent(constant)]
+                row = [self.titles.get(task, task), name.replace("_", " "), str(summary), percent(constant)]
                 if self.noisy:
-                    row += [str(noisy[task][name]), _percent(summary.center - noisy[task][name].center)]
+                    row += [str(noisy[task][name]), percent(summary.center - noisy[task][name].center)]
                 if self.teacher:
-                    row.append(_percent(self.teacher.get(task, {}).get(name)))
+                    row.append(percent(self.teacher.get(task, {}).get(name)))
                 if self.baseline:
-                    row.append(_percent(retention.get(task, {}).get(name)) or "–")
+                    row.append(percent(retention.get(task, {}).get(name)) or "–")
                 rows.append(row)
         return rows
 
@@ -238,17 +238,18 @@ def _averages(scores: Scores, summary: str) -> dict[str, SeedSummary]:
     }
 
 
-def _percent(value: float | None) -> str:
+def percent(value: float | None) -> str:
+    """Returns a share in percent, with one decimal; "" for None."""
     return "" if value is None else f"{100 * value:.1f}"
 
 
-def _markdown_table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Returns the lines of a table with aligned columns: the first two to the left, the others to the right."""
+def markdown_table(rows: Sequence[Sequence[str]], left: int = 2) -> list[str]:
+    """Returns the lines of a table with aligned columns: the first `left` to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
 
     def line(cells: Sequence[str]) -> str:
-        texts = [c.ljust(w) if i < 2 else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True))]
+        texts = [c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True))]
         return f"| {' | '.join(texts)} |"
 
-    rule = f"|{'|'.join('-' * (w + 2) if i < 2 else '-' * (w + 1) + ':' for i, w in enumerate(widths))}|"
+    rule = f"|{'|'.join('-' * (w + 2) if i < left else '-' * (w + 1) + ':' for i, w in enumerate(widths))}|"
     return [line(rows[0]), rule, *(line(row) for row in rows[1:])]

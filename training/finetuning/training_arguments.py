@@ -2,7 +2,7 @@
 # mypy: allow-untyped-calls
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
@@ -13,7 +13,12 @@ from vocabless.training.script_arguments import ScriptTrainingArguments
 
 @dataclass
 class GlueTrainingArguments(GlueTrainingFlags, ScriptTrainingArguments):  # type: ignore[misc]
-    """The Trainer's arguments with the defaults of `GlueTrainingFlags`."""
+    """The Trainer's arguments with the defaults of `GlueTrainingFlags`.
+
+    The Trainer's own `label_names`, the names of a model's inputs, is no flag: here `--label_names` is a file.
+    """
+
+    label_names: list[str] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         metric = self.metric_for_best_model

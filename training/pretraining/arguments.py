@@ -5,8 +5,9 @@ This file imports neither torch nor transformers, so that `--help` is quick.
 
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from vocabless.training.design_flags import NGRAMS_HELP, axis_flag, read_design
 from vocabless.training.limits import COUNT, MIN_VOCABULARY, SHARE, Limit, check_limits
 from vocabless.training.pretraining.objective_flags import OBJECTIVE_FLAGS
 from vocabless.training.texts.text_format import TextFormat
@@ -46,6 +47,15 @@ class PretrainingArguments:
             "or stock. The optimizer starts anew."
         },
     )
+    size: str | None = axis_flag("size")
+    splitter: str | None = axis_flag("splitter")
+    splitter_options: str | None = axis_flag("splitter_options")
+    coder: str | None = axis_flag("coder")
+    coder_options: str | None = axis_flag("coder_options")
+    front_end: str | None = axis_flag("front_end")
+    front_end_options: str | None = axis_flag("front_end_options")
+    encoder_options: str | None = axis_flag("encoder_options")
+    ngrams: str | None = field(default=None, metadata={"help": NGRAMS_HELP})
     corpus: list[str] | None = field(
         default=None,
         metadata={
@@ -151,14 +161,20 @@ class PretrainingArguments:
 
     @property
     def shape(self) -> "Variant | StockShape":
-        """The row of the variant or of the stock shape.
+        """The row of the variant or of the stock shape, with the axes that the run changes.
 
         Raises:
-            ValueError: there is none of that name.
+            ValueError: there is none of that name, or an axis or an option is unknown.
         """
-        from vocabless.stock_shapes import find_shape  # imports torch, which `--help` does not need
+        from vocabless.designs import redesign  # imports torch, which `--help` does not need
+        from vocabless.stock_shapes import find_shape
 
-        return find_shape(str(self.variant))
+        return redesign(find_shape(str(self.variant)), self.design)
+
+    @property
+    def design(self) -> dict[str, Any]:
+        """Axis → value of the axes of the row that the run changes, see `read_design`."""
+        return read_design(self)
 
 
 @dataclass

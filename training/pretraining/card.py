@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vocabless.saving.card_facts import OWN_LICENSE, CardFacts, run_facts
+from vocabless.training.design_flags import design_text
 from vocabless.training.pretraining.objectives import OBJECTIVES
 from vocabless.training.pretraining.results import compare
 from vocabless.training.texts.corpora import EMBEDDED, HUB_ID
@@ -22,6 +23,7 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
         **run_facts(results),
         license=_license(results),
         start=arguments.get("model_name_or_path"),
+        design=design_text(str(arguments.get("variant")), arguments),
         base_model=results.get("start", {}).get("base_model"),
         language="en" if corpora == [EMBEDDED] else None,
         datasets=[HUB_ID.fullmatch(corpus)["path"] for corpus in corpora if _is_on_hub(corpus)],

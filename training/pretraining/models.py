@@ -2,6 +2,7 @@
 # mypy: allow-untyped-calls
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -9,13 +10,14 @@ import torch
 from datasets import concatenate_datasets
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from vocabless import VocablessModel, load_config, load_tokenizer
+from vocabless import VocablessModel, VocablessTokenizer, load_config, load_tokenizer
 from vocabless.stock_shapes import StockShape, load_shape_config, load_shape_tokenizer
 from vocabless.training.checkpoint_tokenizers import longest_sequence
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.first_weights import attend_to_neighbours
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.pretraining.starting_weights import load_start
+from vocabless.training.texts.ngrams import with_ngrams
 from vocabless.training.texts.subword import TRAINED_SUBWORD, trained_subword
 from vocabless.variants import SUBWORD_TOKENIZERS, Variant
 
@@ -45,15 +47,23 @@ def load_model(
     if subword == "train":
         subword = _trained_subword(arguments, kind, corpora, folder)
     if start is not None:
+        if arguments.design or arguments.ngrams is not None:
+            axis = next(iter([*arguments.design, "ngrams"]))
+            raise ValueError(f"--{axis} changes a variant, but {start} has trained weights; leave it out.")
         model, tokenizer = load_start(start, objective, subword)
         _check_length(arguments, start, longest_sequence(model, tokenizer))
     else:
         shape = arguments.shape
         _check_length(arguments, shape.name, shape.max_length)
-        load: Any = _load_variant if isinstance(shape, Variant) else _load_stock_shape
-        model, tokenizer = load(shape, objective, subword)
-        if isinstance(shape, Variant) and arguments.neighbour_init:
-            attend_to_neighbours(cast(VocablessModel, model.base_model))
+        if isinstance(shape, Variant):
+            tokenizer = _load_variant_tokenizer(shape, objective, subword, arguments, corpora, folder)
+            model = objective.model_class(load_config(shape, **objective.config_options(tokenizer)))
+            if arguments.neighbour_init:
+                attend_to_neighbours(cast(VocablessModel, model.base_model))
+        elif arguments.ngrams is not None:
+            raise ValueError(f"{shape.name} has no n-gram features; leave --ngrams out.")
+        else:
+            model, tokenizer = _load_stock_shape(shape, objective, subword)
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = arguments.dropout
@@ -70,32 +80,43 @@ def _check_length(arguments: PretrainingArguments, name: str, limit: int) -> Non
 
 def _trained_subword(arguments: PretrainingArguments, kind: str, corpora: Sequence[Any], folder: Path) -> str:
     """Returns the file of a subword tokenizer of that kind, which is trained on the corpora unless it exists."""
-    if arguments.streaming:
-        corpora = [documents.take(STREAMED_DOCUMENTS // len(corpora)) for documents in corpora]
-    documents = concatenate_datasets(list(corpora))
+    documents = _documents(arguments, corpora)
     return trained_subword(folder / TRAINED_SUBWORD, documents, kind, arguments.subword_vocab_size)
 
 
-def _load_variant(
-    variant: Variant, objective: Objective, subword: str | None
-) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def _documents(arguments: PretrainingArguments, corpora: Sequence[Any]) -> Any:
+    """Returns the text that a tokenizer is trained on: all of the corpora, or the first documents of streams."""
+    if arguments.streaming:
+        corpora = [documents.take(STREAMED_DOCUMENTS // len(corpora)) for documents in corpora]
+    return concatenate_datasets(list(corpora))
+
+
+def _load_variant_tokenizer(
+    variant: Variant,
+    objective: Objective,
+    subword: str | None,
+    arguments: PretrainingArguments,
+    corpora: Sequence[Any],
+    folder: Path,
+) -> VocablessTokenizer:
     if variant.reads_subwords:
-        tokenizer = load_tokenizer(variant.name, subword)
+        files = {"subword": subword}
     elif objective.needs_targets and subword is None:
         raise ValueError(
             f"{objective.name} over the words of {variant.name} predicts a vocabulary; give --subword FILE, or 'train'."
         )
     else:
-        tokenizer = load_tokenizer(variant.name, target=subword if objective.needs_targets else None)
-    config = load_config(variant.name, **objective.config_options(tokenizer))
-    return objective.model_class(config), tokenizer
+        files = {"target": subword if objective.needs_targets else None}
+    documents = _documents(arguments, corpora) if arguments.ngrams == "train" else []
+    texts = (document["text"] for document in documents)
+    return with_ngrams(partial(load_tokenizer, variant, **files), arguments.ngrams, folder, texts)
 
 
 def _load_stock_shape(
     shape: StockShape, objective: Objective, subword: str | None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    tokenizer = load_shape_tokenizer(shape.name, subword or SUBWORD_TOKENIZERS[str(shape.subwords)])
+    tokenizer = load_shape_tokenizer(shape, subword or SUBWORD_TOKENIZERS[str(shape.subwords)])
     config = load_shape_config(
-        shape.name, len(tokenizer), pad_token_id=tokenizer.pad_token_id, **objective.stock_config_options()
+        shape, len(tokenizer), pad_token_id=tokenizer.pad_token_id, **objective.stock_config_options()
     )
     return objective.stock_model_class.from_config(config), tokenizer

@@ -1,6 +1,6 @@
 """The sizes and speeds that the papers publish, beside ours.
 
-    python -m benchmarks.papers
+    python -m benchmarks.papers ratios
 
 Sizes: HashFormers Table 2, EELBERT Tables 1–3. Speeds: HashFormers Table 3, EELBERT Table 5, Elementwise Table 3.
 EELBERT's latency leaves the tokenizer out and hashes each sentence anew; here it is shown so, and with remembered
@@ -31,6 +31,7 @@ SIZES: list[tuple[str, str, type[VocablessModel] | type, str]] = [
     ("EELBERT, Table 2: classifier", "eelbert-tiny", VocablessForSequenceClassification, "479,362"),
     ("EELBERT, Table 2: masked LM", "eelbert-uno", VocablessForMaskedLM, "312,506"),
 ]
+NAME = "ratios"
 SPEEDS = {"ewe-bert-base": 1.7, "ewe-albert-base": 1.9, "ewe-canine-base": 1.4}
 
 
@@ -67,9 +68,9 @@ def equal_lengths(name: str, side: Side, peer: Side, rounds: int) -> Comparison:
     return compare(f"{name} : its original, M = {length}", *runs, 1, "texts/s", rounds, SPEEDS[name])
 
 
-def main() -> None:
+def main(argv: list[str]) -> None:
     """Runs the benchmark."""
-    arguments = parser_with_texts(__doc__).parse_args()
+    arguments = parser_with_texts(__doc__).parse_args(argv)
     prepare_threads(arguments.threads or 1)
     print(f"\n{'parameters':36} {'variant':28} {'paper':>12} {'ours':>12}")
     for name, variant, kind, published in SIZES:

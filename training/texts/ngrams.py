@@ -1,0 +1,88 @@
+"""The most frequent n-grams of a corpus, as `ngrams_file` of the LSH coders takes them. Source: HashFormers 3.3."""
+
+import inspect
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from vocabless.tokenization.block_coders import CODERS, MAX_NGRAM
+from vocabless.tokenization.components import read_ngrams
+from vocabless.tokenization.splitters import Splitter
+from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+
+TRAINED_NGRAMS = "ngrams.json"  # in the folder of a run
+MOST_NGRAMS = 50_000
+
+
+def with_ngrams(
+    load: Callable[..., VocablessTokenizer], source: str | None, folder: Path, texts: Iterable[str]
+) -> VocablessTokenizer:
+    """Returns a tokenizer whose LSH coder has the features that `--ngrams` names.
+
+    Args:
+        load: loads the tokenizer; it takes `ngrams_file`.
+        source: value of `--ngrams`: a JSON list, `train`, or None for hashed features.
+        folder: of the run, which keeps a trained list.
+        texts: the texts that `train` counts.
+
+    Raises:
+        ValueError: the coder has no n-gram features, the file is missing or no JSON list of str, or it is longer than
+            the coder's number of features.
+    """
+    tokenizer = load()
+    if source is None:
+        return tokenizer
+    parameters = inspect.signature(CODERS[tokenizer.coder]).parameters
+    if "ngrams" not in parameters:
+        raise ValueError(f"--ngrams is for the coders lsh and lsh-index, not for {tokenizer.coder}; leave it out.")
+    features = tokenizer.coder_options.get("num_features", parameters["num_features"].default)
+    if source == "train":
+        source = trained_ngrams(folder / TRAINED_NGRAMS, texts, tokenizer.unit_splitter, min(MOST_NGRAMS, features))
+    elif not Path(source).is_file():
+        raise ValueError(f"--ngrams {source!r} is no file; give a JSON list of n-grams, or train.")
+    length = len(read_ngrams(source) or ())
+    if length > features:
+        raise ValueError(
+            f"--ngrams {source!r} has {length} n-grams for {features} features; give a shorter list, or more "
+            'features: --coder_options {"num_features": N}.'
+        )
+    return load(ngrams_file=source)
+
+
+def top_ngrams(texts: Iterable[str], splitter: Splitter, count: int = MOST_NGRAMS) -> list[str]:
+    """Returns the most frequent character n-grams, n = 1…4, of the normalised units of all texts.
+
+    An n-gram counts as often as it occurs. Those of equal frequency are in the order of their characters.
+
+    >>> from vocabless.tokenization.splitters import WordSplitter
+    >>> top_ngrams(["aab aab b"], WordSplitter(), 4)
+    ['a', 'b', 'aa', 'aab']
+    """
+    units: Counter[str | bytes] = Counter()
+    for text in texts:
+        units.update(splitter.units(text))
+    ngrams: Counter[str] = Counter()
+    for unit, times in units.items():
+        normal = splitter.normalize(unit)
+        word = normal if isinstance(normal, str) else normal.decode("latin-1")
+        for n in range(1, MAX_NGRAM + 1):
+            for start in range(len(word) - n + 1):
+                ngrams[word[start : start + n]] += times
+    return sorted(ngrams, key=lambda ngram: (-ngrams[ngram], ngram))[:count]
+
+
+def trained_ngrams(file: Path, texts: Iterable[str], splitter: Splitter, count: int = MOST_NGRAMS) -> str:
+    """Returns the path of the top n-grams of the texts, which are counted unless the file already exists.
+
+    Args:
+        file: the JSON list; it is written whole or not at all, so that a run that continues can trust it.
+        texts: see `top_ngrams`.
+        splitter: of the tokenizer that reads the list.
+        count: see `top_ngrams`.
+    """
+    if not file.is_file():
+        temporary = file.with_suffix(".tmp")
+        temporary.write_text(json.dumps(top_ngrams(texts, splitter, count), ensure_ascii=False), encoding="utf-8")
+        temporary.replace(file)
+    return str(file)
