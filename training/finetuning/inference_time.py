@@ -18,8 +18,8 @@ SENTENCES, MIN_WORDS = 64, 8
 BATCH_SIZE, ROUNDS = 32, 5
 CONDITIONS = (
     f"ms/sample: the forward pass of the encoder over {SENTENCES} sentences of Python's reference, in "
-    f"batches of {BATCH_SIZE} as long as their longest sentence; median of {ROUNDS} rounds after one warm-up, all models "
-    "in turns, so embeddings of units are remembered where the model remembers them."
+    f"batches of {BATCH_SIZE} as long as their longest sentence; median of {ROUNDS} rounds after one warm-up, all "
+    "models in turns, so embeddings of units are remembered where the model remembers them."
 )
 
 
