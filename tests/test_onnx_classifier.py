@@ -87,6 +87,11 @@ def test_what_it_does_not_know_is_refused(change, sentence, tmp_path):
 
 
 def test_another_head_and_missing_files_are_refused(tmp_path):
+    with pytest.raises(SystemExit, match="one text or more"):
+        main([str(tmp_path)])
+    with pytest.raises(SystemExit, match=r"model\.onnx' does not exist"):
+        main([str(tmp_path), "text"])
+    (tmp_path / "model.onnx").touch()
     with pytest.raises(SystemExit, match=r"inference\.json"):
         main([str(tmp_path), "text"])
     (tmp_path / "inference.json").write_text(json.dumps({"architecture": "VocablessModel"}))

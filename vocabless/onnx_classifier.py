@@ -42,6 +42,8 @@ class OnnxClassifier:
         import onnxruntime
 
         file = Path(path) / "model.onnx" if Path(path).is_dir() else Path(path)
+        if not file.is_file():
+            raise ValueError(f"{str(file)!r} does not exist; give the folder or a file of an exported model.")
         settings = json.loads(file.with_name("inference.json").read_text(encoding="utf-8"))
         if settings["architecture"] != ARCHITECTURE:
             raise ValueError(f"{str(file)!r} is a {settings['architecture']}; give a {ARCHITECTURE}.")
@@ -277,7 +279,10 @@ CODERS: dict[str, Callable[..., Callable[[Unit], list[int]]]] = {
 
 def main(argv: list[str] | None = None) -> None:
     """Prints the probabilities of each text: FOLDER TEXT …"""
-    path, *texts = sys.argv[1:] if argv is None else argv
+    arguments = sys.argv[1:] if argv is None else argv
+    if len(arguments) < 2:
+        sys.exit("Give the folder or the file of an exported model, and one text or more.")
+    path, *texts = arguments
     try:
         classify = OnnxClassifier(path)
     except (ValueError, OSError) as error:
