@@ -17,9 +17,9 @@ from vocabless.training.texts.sentences import sentences
 SENTENCES, MIN_WORDS = 64, 8
 BATCH_SIZE, ROUNDS = 32, 5
 CONDITIONS = (
-    f"ms/sample: the forward pass of the encoder over {SENTENCES} sentences of Python's reference, in "
-    f"batches of {BATCH_SIZE} as long as their longest sentence; median of {ROUNDS} rounds after one warm-up, all "
-    "models in turns, so embeddings of units are remembered where the model remembers them."
+    f"ms/sample: the forward pass of the encoder over {SENTENCES} sentences of Python's reference, in batches of "
+    f"{BATCH_SIZE} as long as their longest sentence; median of {ROUNDS} rounds after one warm-up, all in turns. "
+    "Embeddings of units are remembered where the model remembers them."
 )
 
 
