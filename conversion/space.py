@@ -131,7 +131,7 @@ def write_space(arguments: argparse.Namespace, folder: Path) -> str:
         check_operators(proto)
         manifest["graph"], weights = to_json(proto, int8=not arguments.fp32)
         write_page(folder, manifest, weights, replaced={})
-    write_readme(folder, manifest["title"], model_id, facts.license)
+    write_readme(folder, manifest["title"], model_id, facts.license, manifest["task"])
     sizes = size_report(folder)
     return sizes if arguments.fp32 else f"{int8_report(model, tokenizer, proto)}\n\n{sizes}"
 

@@ -9,9 +9,11 @@ from vocabless.conversion.space_export.page import PAGE
 
 TEMPLATE = "space_readme.md"
 EMOJI, COLOURS = "🔤", ("blue", "green")
+TAGS: dict[str, list[str]] = {"tags": ["token-classification"], "odd_word": []}  # task of a page → the Hub's name of it
+USUAL_TAGS = ["text-classification"]
 
 
-def write_readme(folder: Path, title: str, model_id: str | None, license_name: str | None) -> None:
+def write_readme(folder: Path, title: str, model_id: str | None, license_name: str | None, task: str) -> None:
     """Writes README.md.
 
     Args:
@@ -19,6 +21,7 @@ def write_readme(folder: Path, title: str, model_id: str | None, license_name: s
         title: title of the page.
         model_id: Hub id of the model; None if it has none.
         license_name: license of the weights by the Hub's name; None if it is not known.
+        task: of the page, see `manifest.task_of`.
     """
     data = SpaceCardData(
         title=title,
@@ -29,7 +32,7 @@ def write_readme(folder: Path, title: str, model_id: str | None, license_name: s
         app_file=PAGE,
         pinned=False,
         license=license_name,
-        tags=["vocabless", "text-classification"],
+        tags=["vocabless", *TAGS.get(task, USUAL_TAGS)],
         models=[model_id] if model_id else None,
     )
     origin = f"[{model_id}](https://huggingface.co/{model_id})" if model_id else "a vocabless model"

@@ -24,9 +24,10 @@ def floor_note(task: Task, results: Mapping[str, Any], width: int) -> str | None
     margin = chance_margin(metric, constant, len(task.validation[""]))
     if score > constant + margin:
         return None
+    place = "below" if score < constant - margin else f"within chance ({100 * margin:.1f}) of"
     return (
-        f"{task.title}, seed {results['seed']}: {metric.replace('_', ' ')} {100 * score:.1f} is within chance "
-        f"({100 * margin:.1f}) of the constant baseline {100 * constant:.1f}, so the model may have learned nothing; "
+        f"{task.title}, seed {results['seed']}: {metric.replace('_', ' ')} {100 * score:.1f} is {place} the constant "
+        f"baseline {100 * constant:.1f}, so the model may have learned nothing; "
         f"try --learning_rate {_another_rate(arguments['learning_rate'], width):g}, {_more_training(arguments)}, or "
         "start from a pre-trained or distilled checkpoint"
     )

@@ -27,6 +27,10 @@ def test_a_score_within_two_standard_errors_of_the_constant_is_noted(score, is_n
     assert bool(floor_note(task_of(400), results_of(score), 128)) == is_noted
 
 
+def test_a_score_below_the_constant_is_called_so():
+    assert " accuracy 44.0 is below the constant baseline 50.0, so " in floor_note(task_of(400), results_of(0.44), 128)
+
+
 def test_a_tagger_that_finds_one_entity_is_above_its_constant():
     task = task_of(400, Tagging(["O", "B-a"]))
     assert floor_note(task, results_of(0.0, 0.0, "entity_f1"), 128)
