@@ -16,6 +16,7 @@ from vocabless import load_config, load_tokenizer
 from vocabless.conversion.__main__ import main
 from vocabless.conversion.space_export import graph_json, onnxruntime_web, page
 from vocabless.conversion.space_export.page import json_for_html
+from vocabless.conversion.space_export.readme import write_readme
 from vocabless.conversion.space_export.script import join_modules
 
 for package in ("onnx", "onnxruntime", "onnxscript"):
@@ -42,6 +43,15 @@ def manifest_of(text: str) -> dict:
 
 def front_matter(text: str) -> dict:
     return yaml.safe_load(text.split("---")[1])
+
+
+@pytest.mark.parametrize(
+    ("task", "tags"),
+    [("multi_label", ["text-classification"]), ("tags", ["token-classification"]), ("odd_word", [])],
+)
+def test_a_space_has_the_tag_of_its_task(task, tags, tmp_path) -> None:
+    write_readme(tmp_path, "Title", None, None, task)
+    assert front_matter((tmp_path / "README.md").read_text(encoding="utf-8"))["tags"] == ["vocabless", *tags]
 
 
 def refusal(*arguments: object) -> str:
