@@ -36,6 +36,7 @@ def test_each_benchmark_prints_its_help(name, monkeypatch, capsys):
     assert f"python -m benchmarks.{name}" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_memory_is_printed_for_increasing_numbers_of_words(monkeypatch, tmp_path, capsys):
     output = tmp_path / "memory.json"
     monkeypatch.setattr(memory, "prepare_threads", lambda count: None)  # keeps the threads of other tests

@@ -90,7 +90,9 @@ def without_times(value):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs fork")
 @pytest.mark.timeout(120 + 60 * KILLS)
-@pytest.mark.parametrize("kind", ["pre-training", "streaming", "GLUE"])
+@pytest.mark.parametrize(
+    "kind", ["pre-training", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("streaming", "GLUE"))]
+)
 def test_a_killed_run_that_is_continued_equals_one_that_was_not_killed(commands, tmp_path, kind):
     script, arguments, last = commands[kind]
     began = time.perf_counter()

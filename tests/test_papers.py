@@ -109,6 +109,7 @@ def cells_of(table, row):
     return dict(zip(lines[0], lines[place], strict=True)), dict(zip(lines[0], lines[place + 1], strict=True))
 
 
+@pytest.mark.slow
 def test_a_table_is_trained_and_printed_and_printed_again_without_training(data, capsys):
     papers.main(command_of(data, "eelbert-3"))
     shown = capsys.readouterr().out
@@ -125,6 +126,7 @@ def test_a_table_is_trained_and_printed_and_printed_again_without_training(data,
     )
 
 
+@pytest.mark.slow
 def test_a_table_that_begins_from_hashes_is_made(data, capsys):
     papers.main(command_of(data, "eelbert-4"))
     shown = capsys.readouterr().out
@@ -132,6 +134,7 @@ def test_a_table_that_begins_from_hashes_is_made(data, capsys):
     assert cells_of(shown[shown.rindex("EELBERT, Table 4") :], "hash")[0]["GLUE score"] == "78.0"
 
 
+@pytest.mark.slow
 def test_table_2_of_hashformers_compares_with_the_first_row(data, capsys):
     papers.main(command_of(data, "hashformers-2", "--rows", "BERT-MLM", "MD Pool", "ProFormer"))
     shown = capsys.readouterr().out
@@ -152,6 +155,7 @@ def test_counts_are_printed(tmp_path, capsys):
     assert "2 in train, 1 in validation, 1 in validation_b; 2 codes" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_times_are_measured_anew_and_remembered(data, monkeypatch, capsys):
     monkeypatch.setattr(
         speeds, "HASHFORMERS_3", tuple(row for row in speeds.HASHFORMERS_3 if row[0] in ("BERT-MLM", "Pool"))

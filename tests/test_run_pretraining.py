@@ -83,7 +83,7 @@ class Interrupt(LogTokensPerSecond):
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("streaming", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_an_interrupted_run_ends_with_the_same_weights(corpus, tmp_path, monkeypatch, capsys, streaming):
     given = ["--corpus", corpus, *QUICK]
     if streaming:
@@ -165,6 +165,7 @@ def test_two_processes_train_like_one_with_the_double_batch(corpus, tmp_path):
     assert one["after"]["eval_loss"] == pytest.approx(two["after"]["eval_loss"], abs=1e-5)
 
 
+@pytest.mark.slow
 def test_an_evaluation_loss_does_not_depend_on_the_batch_size(corpus, tmp_path):
     losses = []
     for size in ("1", "3", "8"):

@@ -66,7 +66,7 @@ class Interrupt(LogTokensPerSecond):
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("streaming", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_checkpoint_is_trained_further_and_an_interrupted_run_resumes(
     first, corpora, tmp_path, monkeypatch, streaming
 ) -> None:
@@ -96,7 +96,9 @@ def test_a_checkpoint_is_trained_further_and_an_interrupted_run_resumes(
         assert str(start.parent) not in (tmp_path / "whole" / name).read_text()
 
 
-@pytest.mark.parametrize(("name", "flags"), [("bert-tiny", BPE), ("eelbert-tiny", BPE)])
+@pytest.mark.parametrize(
+    ("name", "flags"), [("bert-tiny", BPE), pytest.param("eelbert-tiny", BPE, marks=pytest.mark.slow)]
+)
 def test_masked_lm_goes_on_with_its_own_tokenizer_and_head(name, flags, first, corpora, tmp_path) -> None:
     start = first(name, *flags)
     run_pretraining.main(["--model_name_or_path", str(start), *corpora, *QUICK, "--output_dir", str(tmp_path / "run")])
@@ -121,6 +123,7 @@ def test_a_hash_initialised_stock_model_is_begun_from(first, corpora, tmp_path) 
     assert not torch.equal(trained, table)
 
 
+@pytest.mark.slow
 def test_another_objective_keeps_the_encoder_and_gets_a_new_head(first, subwords, tmp_path) -> None:
     start = str(first("hashformer-lsh-proj-tiny"))
     own, _ = load_checkpoint(start)
@@ -135,6 +138,7 @@ def test_another_objective_keeps_the_encoder_and_gets_a_new_head(first, subwords
         load_start(start, ShuffleRandom(), subwords["wordpiece"])
 
 
+@pytest.mark.slow
 def test_a_fine_tuned_or_stock_classifier_is_begun_from_too(first, tmp_path) -> None:
     model = VocablessForSequenceClassification(load_config("eelbert-word-tiny", num_labels=7))
     save_checkpoint(model, load_tokenizer("eelbert-word-tiny"), tmp_path)

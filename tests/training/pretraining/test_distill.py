@@ -74,6 +74,7 @@ def test_the_saved_vectors_are_those_that_were_measured(run, make_teacher, corpu
     assert (student * teacher).sum(axis=1).mean() == pytest.approx(results["after"]["eval_cosine"], abs=0.05)
 
 
+@pytest.mark.slow
 def test_a_killed_run_continues_to_the_same_weights(run) -> None:
     whole, _ = run("whole", "--variant", "hashgram-nano")
     half, _ = run("half", "--variant", "hashgram-nano")
@@ -113,6 +114,7 @@ def test_a_teacher_implies_the_objective() -> None:
     assert objective == Distill(teacher="a/b")
 
 
+@pytest.mark.slow
 def test_a_student_is_trained_further_with_its_own_dense_layer(run, tmp_path) -> None:
     start, first = run("first", "--variant", "hashgram-nano")
     folder, results = run("second", "--model_name_or_path", str(start))

@@ -106,6 +106,7 @@ def test_masked_tokens_ask_for_the_chosen_ones_alone():
     assert 0.06 < replaced < 0.14
 
 
+@pytest.mark.slow
 def test_replaced_tokens_cannot_be_told_by_their_own_statistics(sequences, codec):
     """A classifier that sees the number of ones, the first byte and the zero bytes of a hash alone is at chance."""
     dataset = PretrainingDataset(sequences, codec, ShuffleRandom(0.15, 0.15), seed=0)
