@@ -11,8 +11,6 @@ import sys
 from io import BytesIO
 from pathlib import Path
 
-from PIL import Image
-
 from benchmarks.chromium import Chromium, find_chromium
 
 IS_READY = "document.querySelector('.map .towards, .map .away, .map .tag, .map .odd') !== null"
@@ -62,6 +60,10 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=900, help="of the window, in CSS pixels; default %(default)s")
     parser.add_argument("--scale", type=float, default=1.6, help="pixels for each CSS pixel; default %(default)s")
     arguments = parser.parse_args()
+    try:
+        from PIL import Image
+    except ImportError:
+        sys.exit("the pictures need the package pillow; run pip install pillow.")
     program = find_chromium()
     if program is None:
         sys.exit("there is no Chromium on the path; install one, or name it in the variable CHROMIUM.")
