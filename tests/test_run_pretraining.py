@@ -65,6 +65,7 @@ def test_bf16_needs_no_other_flag_on_a_cpu(corpus, tmp_path):
     assert results["after"]["eval_loss"] < results["before"]["eval_loss"]
 
 
+@pytest.mark.slow
 def test_a_compiled_model_leaves_the_same_checkpoint(corpus, tmp_path):
     eager = ["--torch_compile", "true", "--torch_compile_backend", "eager"]  # which needs no C++ compiler
     for name, given in (("whole", []), ("compiled", eager)):
@@ -138,6 +139,7 @@ def descendants(pid):
     return [each for child in map(int, children) for each in (child, *descendants(child))]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(2 * LAUNCH_TIMEOUT_SECONDS + 60)
 def test_two_processes_train_like_one_with_the_double_batch(corpus, tmp_path):
     given = [
