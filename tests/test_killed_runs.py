@@ -17,7 +17,6 @@ import run_glue
 import run_pretraining
 from vocabless.training.run_checkpoints import COMPLETE
 
-pytestmark = pytest.mark.slow  # without -n: a fork of a process with many threads may crash
 KILLS = int(os.environ.get("VOCABLESS_KILLS", "1"))
 VARIANT = "hashformer-lsh-proj-tiny"
 COMMON = ["--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none", "--max_seq_length", "16"]
@@ -25,6 +24,7 @@ PRETRAINING = ["--variant", VARIANT, "--max_steps", "30", "--save_steps", "7", "
                "--max_eval_samples", "8", "--per_device_train_batch_size", "4", "--preprocessing_num_workers",
                "1", *COMMON]  # fmt: skip
 STREAMING = ["--streaming", "true", "--shuffle_buffer_size", "10", "--gradient_accumulation_steps", "2"]
+SCRIPTS = {"pre-training": run_pretraining, "GLUE": run_glue}
 WORDS = "red blue green small large old new dog cat house river stone".split()
 
 
@@ -42,25 +42,30 @@ def commands(tmp_path_factory):
             "--early_stopping_patience", "2", "--per_device_train_batch_size", "8", "--do_predict", "--test_file",
             str(folder / "rows.csv"), *COMMON]  # fmt: skip
     return {
-        "pre-training": (run_pretraining, [*corpus, *PRETRAINING], "checkpoint-30"),
+        "pre-training": ("pre-training", [*corpus, *PRETRAINING], "checkpoint-30"),
         "streaming": (
-            run_pretraining,
+            "pre-training",
             [*corpus, "--validation_corpus", str(folder / "text.txt"), *PRETRAINING, *STREAMING],
             "checkpoint-30",
         ),
-        "GLUE": (run_glue, glue, None),
+        "GLUE": ("GLUE", glue, None),
     }
 
 
+def run(script, arguments, folder):
+    sys.stdout = open(os.devnull, "w")
+    run_pretraining.loads_without_package = lambda *_: True  # it takes seconds
+    SCRIPTS[script].main([*arguments, "--output_dir", str(folder)])
+
+
 def start(script, arguments, folder):
-    """Starts a script in a process of its own, which need not import anything."""
+    """Starts a script in a process of its own, which need not import anything.
 
-    def run():
-        sys.stdout = open(os.devnull, "w")
-        run_pretraining.loads_without_package = lambda *_: True  # it takes seconds
-        script.main([*arguments, "--output_dir", str(folder)])
-
-    process = multiprocessing.get_context("fork").Process(target=run)
+    It is a fork of a server that has imported all. A fork of this process, which may have many threads, could crash.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["run_pretraining", "run_glue"])
+    process = context.Process(target=run, args=(script, arguments, folder))
     process.start()
     return process
 
@@ -89,9 +94,11 @@ def without_times(value):
     return [*map(without_times, value)] if isinstance(value, list) else value
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="needs fork")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a fork server")
 @pytest.mark.timeout(120 + 60 * KILLS)
-@pytest.mark.parametrize("kind", ["pre-training", "streaming", "GLUE"])
+@pytest.mark.parametrize(
+    "kind", ["pre-training", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("streaming", "GLUE"))]
+)
 def test_a_killed_run_that_is_continued_equals_one_that_was_not_killed(commands, tmp_path, kind):
     script, arguments, last = commands[kind]
     began = time.perf_counter()
@@ -120,7 +127,7 @@ def test_a_killed_run_that_is_continued_equals_one_that_was_not_killed(commands,
         assert [name for name in expected if actual[name] != expected[name]] == []
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="needs fork")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a fork server")
 @pytest.mark.parametrize("kind", ["pre-training", "GLUE"])
 def test_a_second_command_is_told_who_works_in_the_folder(commands, tmp_path, kind):
     script, arguments, _ = commands[kind]
@@ -128,7 +135,7 @@ def test_a_second_command_is_told_who_works_in_the_folder(commands, tmp_path, ki
     while process.is_alive() and not (tmp_path / "run" / "run.json").is_file():
         time.sleep(0.002)
     with pytest.raises(SystemExit, match=rf"another command works in .*: process {process.pid} on ") as refused:
-        script.main([*arguments, "--output_dir", str(tmp_path / "run")])
+        SCRIPTS[script].main([*arguments, "--output_dir", str(tmp_path / "run")])
     assert "\n" not in str(refused.value)
     process.join()
     assert process.exitcode == 0
