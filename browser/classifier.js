@@ -10,7 +10,7 @@ import { Graph } from "./graph.js";
  * @property {string[]} labels - in the order of the logits
  * @property {boolean} takes_pairs
  * @property {import("./tokenizer.js").TokenizerSettings} tokenizer
- * @property {{text: string, pair?: string}[]} examples
+ * @property {(string | string[])[]} examples
  * @property {string | null} model_card - address
  * @property {number} page_bytes - size of the page with its weights
  * @property {import("./graph.js").GraphDescription} graph

@@ -68,10 +68,10 @@ def _tokens(variant: Variant, design: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the splitter and the coder of a new row."""
     splitter = design.get("splitter", variant.splitter)
     _check_known("splitter", [splitter], SPLITTER_NAMES)
-    of_splitter = _defaults(SPLITTERS["subword" if splitter in SUBWORD_TOKENIZERS else splitter])
+    of_splitter = default_options(SPLITTERS["subword" if splitter in SUBWORD_TOKENIZERS else splitter])
     _check_options("splitter_options", design, of_splitter)
     coder = _component("coder", variant.coder, design)
-    _check_options("coder_options", design, _defaults(CODERS[coder[0]]))
+    _check_options("coder_options", design, default_options(CODERS[coder[0]]))
     own = variant.splitter_options if splitter == variant.splitter else {}
     return {"splitter": splitter, "splitter_options": own | design.get("splitter_options", {}), "coder": coder}
 
@@ -83,8 +83,12 @@ def _component(axis: str, own: Component, design: Mapping[str, Any]) -> Componen
     return name, options | design.get(f"{axis}_options", {})
 
 
-def _defaults(component: type) -> Options:
-    """Returns the options of a coder or splitter with their defaults, without those that are read from files."""
+def default_options(component: type) -> Options:
+    """Returns the options of a coder or splitter with their defaults, without those that are read from files.
+
+    >>> default_options(CODERS["lsh"])
+    {'num_bits': 128, 'num_features': 50000, 'seed': 42}
+    """
     parameters = list(inspect.signature(component).parameters.values())
     return {parameter.name: parameter.default for parameter in parameters if parameter.name not in FILES}
 

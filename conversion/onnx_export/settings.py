@@ -1,19 +1,18 @@
 """The settings that turn texts into a graph's blocks, and its outputs into labels: the content of inference.json."""
 # mypy: allow-untyped-calls
 
-import inspect
 from typing import Any, cast
 
 from transformers import PreTrainedModel
 
 from vocabless.conversion.onnx_export.graph import INPUT, output_names
+from vocabless.designs import default_options
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.tokenization.block_coders import CODERS
 from vocabless.tokenization.splitters import SPLITTERS
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 LABELLED = ("VocablessForSequenceClassification", "VocablessForTokenClassification")
-READ_FROM_FILES = ("tokenizer", "ngrams")  # options whose values are files of their own
 
 
 def inference_settings(model: PreTrainedModel, tokenizer: VocablessTokenizer) -> dict[str, Any]:
@@ -26,23 +25,12 @@ def inference_settings(model: PreTrainedModel, tokenizer: VocablessTokenizer) ->
         "block_size": tokenizer.block_size,
         "max_tokens": min(tokenizer.model_max_length, cast(VocablessModel, model.base_model).max_tokens),
         "splitter": tokenizer.splitter,
-        "splitter_options": full_options(SPLITTERS[tokenizer.splitter], tokenizer.splitter_options),
+        "splitter_options": default_options(SPLITTERS[tokenizer.splitter]) | tokenizer.splitter_options,
         "coder": tokenizer.coder,
-        "coder_options": full_options(CODERS[tokenizer.coder], tokenizer.coder_options),
+        "coder_options": default_options(CODERS[tokenizer.coder]) | tokenizer.coder_options,
         "mask_token": None if tokenizer.split_special_tokens else tokenizer.mask_token,  # a unit of its own in a text
         "problem_type": config.problem_type,
     }
     if type(model).__name__ in LABELLED:
         settings["labels"] = [config.id2label[index] for index in range(config.num_labels)]
     return settings
-
-
-def full_options(component: type, options: dict[str, Any]) -> dict[str, Any]:
-    """Returns the options of a splitter or a coder, with the default values of those that are not given.
-
-    >>> full_options(CODERS["lsh"], {"num_bits": 64})
-    {'num_bits': 64, 'num_features': 50000, 'seed': 42}
-    """
-    parameters = list(inspect.signature(component).parameters.values())
-    defaults = {parameter.name: parameter.default for parameter in parameters if parameter.name not in READ_FROM_FILES}
-    return defaults | options

@@ -9,6 +9,7 @@ from typing import Any, cast
 from transformers import PreTrainedModel
 
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+from vocabless.training.pretraining.shuffle_random import CLASS_NAMES
 
 SPLITTERS = ("word", "whitespace", "characters", "bytes")  # that browser/words.js has
 NGRAMS = VocablessTokenizer.vocab_files_names["ngrams_file"]
@@ -17,7 +18,7 @@ TASK_OF_PROBLEM = {
     "multi_label_classification": "multi_label",
     "regression": "regression",
 }
-CORRUPTIONS = ["intact", "shuffled", "replaced"]  # labels of the pre-training head, in the order of its logits
+CORRUPTIONS = list(CLASS_NAMES.values())  # labels of the pre-training head, in the order of its logits
 # Texts that a person can try first; one has a misspelt word and one an invented word.
 EXAMPLES = [
     "A film as bright as a summer morning.",

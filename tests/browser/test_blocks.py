@@ -7,8 +7,8 @@ import torch
 from strings import random_strings
 
 from vocabless import VocablessTokenizer
-from vocabless.conversion.onnx_export.settings import full_options
 from vocabless.conversion.space_export.manifest import tokenizer_settings
+from vocabless.designs import default_options
 from vocabless.tokenization.block_coders import CODERS
 from vocabless.tokenization.splitters import SPLITTERS, MaskSplitter
 
@@ -41,9 +41,9 @@ def settings_of(tokenizer: VocablessTokenizer) -> dict[str, Any]:
         tokenizer,
         {
             "splitter": tokenizer.splitter,
-            "splitter_options": full_options(SPLITTERS[tokenizer.splitter], tokenizer.splitter_options),
+            "splitter_options": default_options(SPLITTERS[tokenizer.splitter]) | tokenizer.splitter_options,
             "coder": tokenizer.coder,
-            "coder_options": full_options(CODERS[tokenizer.coder], tokenizer.coder_options),
+            "coder_options": default_options(CODERS[tokenizer.coder]) | tokenizer.coder_options,
             "block_size": tokenizer.block_size,
             "max_tokens": tokenizer.model_max_length,
             "mask_token": tokenizer.mask_token,

@@ -1,8 +1,8 @@
 """The hyper-parameters that a user leaves open: learning rate by width, epochs by rows, patience by epochs.
 
 HashFormers (Table 5) fine-tunes encoders of base size on GLUE, at 3e-5 for at most 5 epochs. A narrower encoder learns
-next to nothing at this rate, and a small data set has few steps in 5 epochs. The rules give the paper's values for base
-size and for the paper's tasks. docs/finetuning.md shows what was measured.
+next to nothing at this rate, and a small data set has few steps in 5 epochs. The rates give the paper's value for
+base size, and the epochs for all of its tasks but the small RTE and MRPC. docs/finetuning.md shows what was measured.
 """
 
 import math
