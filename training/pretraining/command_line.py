@@ -14,6 +14,8 @@ from vocabless.training.pretraining.objectives import DEFAULT_OBJECTIVE, OBJECTI
 from vocabless.training.pretraining.starting_weights import objective_of_checkpoint
 from vocabless.training.pretraining.training_arguments import PretrainingTrainingArguments
 from vocabless.training.script_parser import ScriptParser
+from vocabless.training.texts.ngrams import check_has_features
+from vocabless.variants import Variant
 
 # A run with other values of these is still the same run: they say where it writes and how it reports.
 NOT_IDENTIFYING = (
@@ -32,7 +34,8 @@ def parse_command_line(
         description: first part of `--help`.
 
     Raises:
-        ValueError: an unknown flag, recipe, variant or objective; both a variant and a checkpoint to begin from.
+        ValueError: an unknown flag, recipe, variant or objective; n-grams for a coder without them; both a variant and a
+            checkpoint to begin from.
     """
     types = [PretrainingArguments, *OBJECTIVES.values(), PretrainingTrainingArguments]
     parser = ScriptParser(types, FLAGS, description)
@@ -40,6 +43,9 @@ def parse_command_line(
     start = arguments.model_name_or_path
     if start is None:
         arguments.variant = arguments.variant or DEFAULT_VARIANT
+        shape = arguments.shape
+        if arguments.ngrams is not None and isinstance(shape, Variant):
+            check_has_features(shape.coder[0])
     elif arguments.variant is not None:
         raise ValueError(
             f"--variant {arguments.variant} has fresh weights and --model_name_or_path {start} trained ones; "

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from vocabless.designs import default_options
 from vocabless.tokenization.block_coders import CODERS, MAX_NGRAM
 from vocabless.tokenization.components import read_ngrams
 from vocabless.tokenization.splitters import Splitter
@@ -33,10 +34,9 @@ def with_ngrams(
     tokenizer = load()
     if source is None:
         return tokenizer
-    parameters = inspect.signature(CODERS[tokenizer.coder]).parameters
-    if "ngrams" not in parameters:
-        raise ValueError(f"--ngrams is for the coders lsh and lsh-index, not for {tokenizer.coder}; leave it out.")
-    features = tokenizer.coder_options.get("num_features", parameters["num_features"].default)
+    check_has_features(tokenizer.coder)
+    options = default_options(CODERS[tokenizer.coder]) | tokenizer.coder_options
+    features = options["num_features"]
     if source == "train":
         source = trained_ngrams(folder / TRAINED_NGRAMS, texts, tokenizer.unit_splitter, min(MOST_NGRAMS, features))
     elif not Path(source).is_file():
@@ -48,6 +48,16 @@ def with_ngrams(
             'features: --coder_options {"num_features": N}.'
         )
     return load(ngrams_file=source)
+
+
+def check_has_features(coder: str) -> None:
+    """Checks that a coder has n-gram features.
+
+    Raises:
+        ValueError: it has none.
+    """
+    if "ngrams" not in inspect.signature(CODERS[coder]).parameters:
+        raise ValueError(f"--ngrams is for the coders lsh and lsh-index, not for {coder}; leave it out.")
 
 
 def top_ngrams(texts: Iterable[str], splitter: Splitter, count: int = MOST_NGRAMS) -> list[str]:
