@@ -56,7 +56,8 @@ def _only_text(dataset: Dataset | IterableDataset, source: str, text_column: str
 
 
 def _check_column(dataset: Dataset | IterableDataset, source: str, text_column: str) -> None:
-    columns = dataset.column_names
+    # A stream of a file that the library has not read before does not know its columns, but its documents do.
+    columns = dataset.column_names or list(next(iter(dataset), {}))
     if not columns:  # the library only logs that a file is damaged
         raise ValueError(f"the corpus {source!r} cannot be read; check that its files are whole.")
     if text_column not in columns:

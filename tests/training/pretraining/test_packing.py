@@ -22,6 +22,15 @@ def tokenizer():
     return load_tokenizer("ewe-bert-word-tiny")
 
 
+@pytest.mark.parametrize("name", ["lines.txt", "lines.csv", "lines.jsonl"])
+def test_a_file_that_was_never_read_before_is_streamed(name, tmp_path):
+    """The library remembers the columns of a file that it has read; it does not know those of another one."""
+    text = f"a document of {tmp_path}"
+    lines = {".txt": [text], ".csv": ["text", text], ".jsonl": [json.dumps({"text": text})]}[name.removeprefix("lines")]
+    (tmp_path / name).write_text("\n".join(lines) + "\n")
+    assert [row["text"] for row in load_text(str(tmp_path / name), streaming=True)] == [text]
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "jsonl", "csv", "txt"])
 def test_every_format_gives_the_same_documents(tmp_path, suffix):
     lines = ["One two three.", "Four, five."]
