@@ -34,8 +34,8 @@ def parse_command_line(
         description: first part of `--help`.
 
     Raises:
-        ValueError: an unknown flag, recipe, variant or objective; n-grams for a coder without them; both a variant and a
-            checkpoint to begin from.
+        ValueError: an unknown flag, recipe, variant or objective; n-grams for a coder without them; both a variant and
+            a checkpoint to begin from.
     """
     types = [PretrainingArguments, *OBJECTIVES.values(), PretrainingTrainingArguments]
     parser = ScriptParser(types, FLAGS, description)
