@@ -1,6 +1,6 @@
 """Runs that are killed and continued give the files and figures of runs that were not, times excepted.
 
-`VOCABLESS_KILLS=10 python -m pytest -m slow tests/test_killed_runs.py` kills each kind of run ten times, every
+`VOCABLESS_KILLS=10 python -m pytest tests/test_killed_runs.py` kills each kind of run ten times, every
 second time between its last checkpoint and its end.
 """
 
@@ -96,9 +96,7 @@ def without_times(value):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a fork server")
 @pytest.mark.timeout(120 + 60 * KILLS)
-@pytest.mark.parametrize(
-    "kind", ["pre-training", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("streaming", "GLUE"))]
-)
+@pytest.mark.parametrize("kind", ["pre-training", "streaming", "GLUE"])
 def test_a_killed_run_that_is_continued_equals_one_that_was_not_killed(commands, tmp_path, kind):
     script, arguments, last = commands[kind]
     began = time.perf_counter()
