@@ -57,9 +57,8 @@ from vocabless.training.script_parser import ScriptParser
 
 TABLE = "table.md"
 COMPARISON = "comparison"  # .md and .json, of --compare
-OWN_DATA = dict.fromkeys(
-    ("train_file", "dataset_name", "patents"), "task_name"
-)  # a flag → the recipe's flag that it replaces
+# A flag of the command line → the recipe's flag that it takes the place of.
+OWN_DATA = dict.fromkeys(("train_file", "dataset_name", "patents"), "task_name")
 RunResults = dict[str, dict[str, Results]]  # task → seed → results
 
 
