@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import regex
-from datasets import Dataset, IterableDataset, load_dataset
+from datasets import Dataset, IterableDataset, Value, load_dataset
 from datasets.exceptions import DatasetGenerationError, DatasetNotFoundError
 
 from vocabless.training.texts.pydocs import read_pydocs
@@ -52,6 +52,8 @@ def _only_text(dataset: Dataset | IterableDataset, source: str, text_column: str
     dataset = dataset if text_column == "text" else dataset.rename_column(text_column, "text")
     if isinstance(dataset, Dataset) and not len(dataset):
         raise ValueError(f"the corpus {source!r} holds no document; give files with text in them.")
+    if dataset.features and dataset.features["text"].dtype == "large_string":  # as pandas and polars write it
+        dataset = dataset.cast_column("text", Value("string"))  # one type, so that corpora can be joined
     return dataset
 
 

@@ -31,6 +31,17 @@ def test_a_file_that_was_never_read_before_is_streamed(name, tmp_path):
     assert [row["text"] for row in load_text(str(tmp_path / name), streaming=True)] == [text]
 
 
+@pytest.mark.parametrize("streaming", [False, True])
+def test_corpora_of_long_and_short_strings_are_joined(streaming, tmp_path):
+    """pandas and polars write text as Arrow's large_string, other programs as string."""
+    corpora = []
+    for kind in (pa.string(), pa.large_string()):
+        file = tmp_path / f"{kind}.parquet"
+        pq.write_table(pa.table({"text": pa.array([f"a {kind}"], kind)}), file)
+        corpora.append(load_text(str(file), streaming=streaming))
+    assert {row["text"] for row in mix(corpora, None, 0)} == {"a string", "a large_string"}
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "jsonl", "csv", "txt"])
 def test_every_format_gives_the_same_documents(tmp_path, suffix):
     lines = ["One two three.", "Four, five."]
