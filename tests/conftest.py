@@ -1,10 +1,16 @@
 """Small variants, subword tokenizers trained on the spot, and quiet runs."""
 
 import copy
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # before torch is imported: workers, and programs they start, share the cores
+    WORKERS = int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // WORKERS)))
+
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers.utils import logging
 
