@@ -1,0 +1,88 @@
+"""Reads blocks and encodings that a caller hands back: lists, arrays or tensors, of one text or of several."""
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .block_coders import Integers
+
+# The module of the collators in transformers, and those that mask or copy single ids.
+_COLLATORS = "transformers.data.data_collator"
+_COLLATORS_OF_IDS = ("DataCollatorForLanguageModeling", "DataCollatorForWholeWordMask")
+
+
+def refuse_collators() -> None:
+    """Refuses a call from a collator that reads tokens as single ids: it would mask single bytes.
+
+    Raises:
+        ValueError: such a collator is among the callers.
+    """
+    frame: Any = sys._getframe(2)  # the caller of the tokenizer
+    while frame is not None and frame.f_globals.get("__name__") == _COLLATORS:
+        name = type(frame.f_locals.get("self")).__name__
+        if name in _COLLATORS_OF_IDS:
+            raise ValueError(
+                f"{name} masks single ids, but a token is a block of bytes here; pre-train with run_pretraining.py "
+                "--objective mlm, and fine-tune with DataCollatorWithPadding."
+            )
+        frame = frame.f_back
+
+
+def as_blocks(value: Any, block_size: int) -> Integers:
+    """Returns the blocks of one text, (S, K) int64; a single block, (K,), becomes (1, K).
+
+    Raises:
+        ValueError: the last axis is not K = `block_size` elements.
+
+    >>> as_blocks([2, 0, 0], block_size=3)
+    array([[2, 0, 0]])
+    """
+    try:
+        blocks = np.asarray(value, dtype=np.int64)
+    except ValueError:
+        raise ValueError(
+            f"got blocks that differ in length, but this tokenizer's blocks have {block_size} elements each; "
+            "give what this tokenizer returned."
+        ) from None
+    if blocks.shape == (0,):
+        blocks = blocks.reshape(0, block_size)
+    if blocks.ndim not in (1, 2) or blocks.shape[-1] != block_size:
+        raise ValueError(
+            f"got blocks of shape {blocks.shape}, but this tokenizer's blocks have shape (units, {block_size}); "
+            "give what this tokenizer returned, or load the tokenizer that wrote them."
+        )
+    return blocks.reshape(-1, block_size)
+
+
+def as_columns(encoded: Any, block_size: int) -> tuple[dict[str, list[Any]], bool]:
+    """Returns the values of each row, by name, and whether a batch was given; `input_ids` are arrays (S, K) int64.
+
+    Args:
+        encoded: what the tokenizer returned: a mapping of names to the values of one row or of a batch, or a list of
+            mappings, one for each row.
+        block_size: K.
+
+    Raises:
+        ValueError: `input_ids` is missing, or its blocks have another size.
+    """
+    if not isinstance(encoded, Mapping):
+        names = encoded[0].keys() if encoded else ["input_ids"]
+        encoded = {name: [row[name] for row in encoded] for name in names}
+    if "input_ids" not in encoded:
+        raise ValueError(f"pad got {sorted(encoded)}; it needs input_ids as this tokenizer returns them.")
+    is_batch = depth(encoded["input_ids"]) != 2
+    columns = {name: list(values) if is_batch else [values] for name, values in encoded.items() if values is not None}
+    columns["input_ids"] = [as_blocks(row, block_size) for row in columns["input_ids"]]
+    return columns, is_batch
+
+
+def depth(value: Any) -> int:
+    """Returns the nesting depth of a sequence, array or tensor; an empty sequence has depth 3, as a batch has."""
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        return len(shape)
+    if not isinstance(value, (list, tuple)):
+        return 0
+    return 1 + (depth(value[0]) if len(value) else 2)

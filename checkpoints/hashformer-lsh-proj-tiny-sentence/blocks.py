@@ -1,0 +1,86 @@
+"""Blocks as the models read them, and the base class of the front ends.
+
+A token is a block of K elements. An element is a byte value + 5, or the id of a special token, 0–4. A special token is
+the block [id, 0, …, 0]. A unit shorter than K bytes is padded with zeros; a block of zeros alone is a padding token.
+"""
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedConfig
+
+NUM_SPECIAL = 5
+SPECIAL_NAMES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+NUM_ELEMENTS = NUM_SPECIAL + 256
+MAX_ROWS = 1 << 24  # of a table of a front end
+
+
+class FrontEnd(nn.Module):
+    """Base class of the front ends: `forward` maps blocks (B, S, K) int64, values 0–260, to embeddings (B, S, D).
+
+    The options of a front end are the keyword-only arguments of its `__init__`.
+
+    Args:
+        block_size: K.
+        embedding_size: D.
+    """
+
+    max_tokens: int | None = None  # maximum sequence length; None is no limit
+
+    def __init__(self, block_size: int, embedding_size: int) -> None:
+        super().__init__()
+        self.block_size = block_size
+        self.embedding_size = embedding_size
+
+    def init_weights(self, std: float) -> None:
+        """Initialises the parameters and buffers of this module itself, not those of its submodules.
+
+        A model that is loaded is first built without values, so this must also fill each buffer that is not saved.
+
+        Args:
+            std: standard deviation of random weights.
+        """
+
+    def check_encoder(self, config: PreTrainedConfig) -> None:
+        """Raises ValueError if the encoder of this configuration does not fit the front end. By default all fit."""
+
+
+def to_bytes(blocks: Tensor) -> Tensor:
+    """Maps elements 0–260 to byte values 0–255; special tokens and padding become 0."""
+    return (blocks - NUM_SPECIAL).clamp(min=0)
+
+
+def check_blocks(blocks: Tensor, block_size: int) -> None:
+    """Checks that `blocks` is an integer tensor (batch, seq, block_size) with values 0–260.
+
+    Values are checked on the CPU only: on an accelerator the check would make the CPU wait for it.
+
+    Raises:
+        ValueError: wrong rank, K or dtype, or a value out of range.
+    """
+    if blocks.ndim != 3 or blocks.shape[-1] != block_size:
+        raise ValueError(
+            f"input_ids has shape {tuple(blocks.shape)}; blocks have shape (batch, seq, {block_size}): "
+            "use the tokenizer that was saved with this model."
+        )
+    if blocks.is_floating_point():
+        raise ValueError(
+            f"input_ids is {blocks.dtype}; blocks are integers 0–{NUM_ELEMENTS - 1}, pass embeddings as inputs_embeds."
+        )
+    if blocks.device.type == "cpu" and blocks.numel() and not torch.compiler.is_compiling():
+        low, high = (int(value) for value in blocks.aminmax())
+        if low < 0 or high >= NUM_ELEMENTS:
+            raise ValueError(
+                f"input_ids contains {low if low < 0 else high}; elements of a block are 0–{NUM_ELEMENTS - 1}: "
+                "use the tokenizer that was saved with this model."
+            )
+
+
+def check_positive(name: str, value: int, limit: int = MAX_ROWS) -> int:
+    """Returns `value`, the front-end option called `name`.
+
+    Raises:
+        ValueError: it is not an integer from 1 to `limit`.
+    """
+    if not isinstance(value, int) or not 1 <= value <= limit:
+        raise ValueError(f"the front end got {name}={value!r}; give an integer from 1 to {limit}.")
+    return value

@@ -1,0 +1,99 @@
+"""Builds a tokenizer's splitter and block coder from the names and options in its configuration."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tokenizers import AddedToken, Tokenizer
+
+from .block_coders import CODERS, BlockCoder
+from .splitters import SPLITTERS, Splitter
+
+File = str | os.PathLike[str] | None
+
+
+def build_splitter(name: str, options: dict[str, Any], subword_file: File) -> Splitter:
+    """Returns the splitter called `name`.
+
+    Raises:
+        ValueError: unknown name or options, or `subword` without a readable `subword_file`.
+    """
+    loaded = {"tokenizer": read_subword(subword_file)} if name == "subword" else {}
+    splitter: Splitter = _build("splitter", SPLITTERS, name, options, loaded)
+    return splitter
+
+
+def build_coder(name: str, options: dict[str, Any], ngrams: list[str] | None) -> BlockCoder:
+    """Returns the block coder called `name`; `ngrams` is one more option, see `NgramFeatures`.
+
+    Raises:
+        ValueError: unknown name or options.
+    """
+    loaded = {} if ngrams is None else {"ngrams": ngrams}
+    coder: BlockCoder = _build("coder", CODERS, name, options, loaded)
+    return coder
+
+
+def read_ngrams(file: File) -> list[str] | None:
+    """Returns the n-grams of a JSON file, or None if `file` is None.
+
+    Raises:
+        ValueError: the file is not a JSON list of str.
+    """
+    if file is None:
+        return None
+    ngrams = json.loads(Path(file).read_text(encoding="utf-8"))
+    if not isinstance(ngrams, list) or not all(isinstance(ngram, str) for ngram in ngrams):
+        raise ValueError(f"ngrams_file={os.fspath(file)!r} is not a list of str; give a JSON list of n-grams.")
+    return ngrams
+
+
+def check_special_tokens(tokens: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Checks that no token would be new, because a new one would need an id.
+
+    Args:
+        tokens: what a caller gives as special tokens, by the names that the library has for them. Others are ignored.
+        names: the names of the five special tokens.
+
+    Raises:
+        ValueError: a token is not one of the five.
+    """
+    for key in ("tokens", "additional_special_tokens", "extra_special_tokens", "bos_token", "eos_token"):
+        value = tokens.get(key) or []
+        new = [str(token) for token in ([value] if isinstance(value, (str, AddedToken)) else value)]
+        if not set(new) <= {*names}:
+            raise ValueError(
+                f"there is no vocabulary to add {', '.join(new)} to ({key}); every text has blocks already, and the "
+                "five special tokens can only be renamed."
+            )
+
+
+def _build(
+    axis: str, classes: Mapping[str, type[Any]], name: str, options: dict[str, Any], loaded: dict[str, Any]
+) -> Any:
+    """Returns an instance of the class called `name`; `loaded` are options that were read from files."""
+    if name not in classes:
+        raise ValueError(f"unknown {axis} {name!r}; choose one of {', '.join(classes)}.")
+    code = classes[name].__init__.__code__
+    legal = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    if not {*options, *loaded} <= set(legal):
+        raise ValueError(f"{axis} {name!r} got options {sorted({*options, *loaded})}; it takes {', '.join(legal)}.")
+    return classes[name](**options, **loaded)
+
+
+def read_subword(file: File) -> Tokenizer:
+    """Returns the tokenizer that a `tokenizer.json` describes.
+
+    Raises:
+        ValueError: `file` is None, or the `tokenizers` library cannot read it.
+    """
+    if file is None:
+        raise ValueError("the subword splitter got no subword_file; give the tokenizer.json that cuts the texts.")
+    try:
+        return Tokenizer.from_file(os.fspath(file))
+    except Exception as error:  # the Rust library raises Exception itself
+        raise ValueError(
+            f"the tokenizers library cannot read {os.fspath(file)!r} ({error}); give the path of a tokenizer.json."
+        ) from error

@@ -1,0 +1,136 @@
+"""The front end with a learned table of hashed n-grams and words.
+
+Sources: fastText (Bojanowski et al., 2017) for n-grams with word borders; hash embeddings (Svenstrup et al., 2017) and
+spaCy's HashEmbed for several hashes of a word in one table. The combination is ours.
+"""
+# mypy: allow-untyped-calls, no-warn-return-any
+# ruff: noqa: D102 (the base class documents the methods)
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers import initialization as init
+
+from .blocks import NUM_SPECIAL, check_positive
+from .ngram_front_ends import MODULUS, hash_seeds
+from .unit_front_end import UnitFrontEnd
+
+BEGIN, END = 1, 2  # elements that mark the borders of a unit; no unit contains them
+MAX_WORD_HASHES = 1024
+
+
+class HashEmbedding(UnitFrontEnd):
+    """Sum of table rows, found by hashes of the unit's n-grams and of the whole unit.
+
+    1. The unit gets a mark before and a mark behind its bytes.
+    2. Each n-gram of n = `min_ngram` … `max_ngram` elements is hashed to one row of the table, and the whole unit to
+       `num_word_hashes` rows.
+    3. The rows are added and divided by the square root of their number. Layer norm follows.
+    4. With `mlp_size`, a two-layer MLP of that width is added to the result (a residual connection).
+
+    A special token has a row of its own in place of 1–3's sum. Unlike units may share rows: what they share less often
+    tells them apart.
+
+    The hash of elements e_1 … e_n is (Σ c_i·e_i mod P) mod `num_rows`, P = 10⁹ + 7, with fixed random c_i: multilinear
+    hashing. All intermediate results stay below 2⁵³.
+
+    Args:
+        num_rows: rows of the table.
+        min_ngram: length of the shortest n-grams, in bytes; a border mark counts as one.
+        max_ngram: length of the longest n-grams.
+        num_word_hashes: rows that the whole unit is hashed to.
+        mlp_size: width of the MLP; 0 leaves it out.
+        seed: seed of the generator that the c_i come from.
+    """
+
+    ngram_factors: Tensor  # c_i of the n-grams, (max_ngram,) int64
+    word_factors: Tensor  # c_i of the whole unit, (num_word_hashes, K + 2) int64
+
+    def __init__(
+        self,
+        block_size: int,
+        embedding_size: int,
+        *,
+        num_rows: int = 8192,
+        min_ngram: int = 2,
+        max_ngram: int = 5,
+        num_word_hashes: int = 3,
+        mlp_size: int = 0,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(block_size, embedding_size)
+        self.num_rows = check_positive("num_rows", num_rows)
+        self.min_ngram = check_positive("min_ngram", min_ngram)
+        self.max_ngram = check_positive("max_ngram", max_ngram)
+        self.num_word_hashes = check_positive("num_word_hashes", num_word_hashes, MAX_WORD_HASHES)
+        self.seed = seed
+        self.traced_length = max_ngram
+        if not min_ngram <= max_ngram <= block_size:
+            raise ValueError(
+                f"the front end got min_ngram={min_ngram} and max_ngram={max_ngram}; give min_ngram ≤ max_ngram ≤ "
+                f"block_size = {block_size}."
+            )
+        if mlp_size != 0:
+            check_positive("mlp_size", mlp_size)
+        self.table = nn.Embedding(num_rows, embedding_size)
+        self.special = nn.Embedding(NUM_SPECIAL, embedding_size)
+        self.norm = nn.LayerNorm(embedding_size)
+        self.mlp = (
+            nn.Sequential(nn.Linear(embedding_size, mlp_size), nn.GELU(), nn.Linear(mlp_size, embedding_size))
+            if mlp_size
+            else None
+        )
+        factors = self._factors()
+        self.register_buffer("ngram_factors", factors[0], persistent=False)
+        self.register_buffer("word_factors", factors[1], persistent=False)
+
+    def init_weights(self, std: float) -> None:
+        for buffer, factors in zip((self.ngram_factors, self.word_factors), self._factors(), strict=True):
+            init.copy_(buffer, factors)
+
+    def embed_units(self, blocks: Tensor) -> Tensor:
+        rows, is_row = self.rows_of(blocks)
+        sums = self._sum_rows(rows, is_row) / is_row.sum(dim=-1, keepdim=True).sqrt().to(self.table.weight.dtype)
+        first = blocks[..., 0]
+        is_special = (first < NUM_SPECIAL).unsqueeze(-1)
+        embeddings = self.norm(torch.where(is_special, self.special(first.clamp(max=NUM_SPECIAL - 1)), sums))
+        return embeddings if self.mlp is None else embeddings + self.mlp(embeddings)
+
+    def rows_of(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the table rows of blocks (…, k), and which of them count: both (…, R), int64 and bool.
+
+        Rows of n-grams that reach beyond the end of the unit do not count.
+        """
+        elements = self._with_borders(blocks)
+        hashes, rows, is_row = torch.zeros_like(elements), [], []
+        for n in range(1, self.max_ngram + 1):
+            last = elements[..., n - 1 :]  # the last element of the n-gram that starts at each position
+            hashes = hashes[..., : last.shape[-1]] + self.ngram_factors[n - 1] * last
+            if n >= self.min_ngram:
+                rows.append(hashes % MODULUS % self.num_rows)
+                is_row.append(last > 0)
+        words = (elements.unsqueeze(-2) * self.word_factors[:, : elements.shape[-1]]).sum(dim=-1)
+        rows.append(words % MODULUS % self.num_rows)
+        is_row.append(torch.ones_like(words, dtype=torch.bool))
+        return torch.cat(rows, dim=-1), torch.cat(is_row, dim=-1)
+
+    def _with_borders(self, blocks: Tensor) -> Tensor:
+        """Returns blocks (…, k) with the marks around each unit, (…, k + 2)."""
+        elements = F.pad(blocks, (1, 1))
+        places = torch.arange(elements.shape[-1], device=blocks.device)
+        end = (blocks > 0).sum(dim=-1, keepdim=True) + 1
+        return torch.where(places == 0, BEGIN, torch.where(places == end, END, elements))
+
+    def _sum_rows(self, rows: Tensor, is_row: Tensor) -> Tensor:
+        """Returns the sum of the table rows that count, (…, D)."""
+        weight = self.table.weight
+        if torch.compiler.is_compiling():  # a graph gathers and adds; eager torch has one operation for both
+            return (self.table(rows) * is_row.unsqueeze(-1).to(weight.dtype)).sum(dim=-2)
+        counts = is_row.flatten(0, -2).to(weight.dtype)
+        sums = F.embedding_bag(rows.flatten(0, -2), weight, per_sample_weights=counts, mode="sum")
+        return sums.unflatten(0, rows.shape[:-1])
+
+    def _factors(self) -> tuple[Tensor, Tensor]:
+        length = self.block_size + 2
+        factors = hash_seeds(self.seed, self.max_ngram + self.num_word_hashes * length)
+        return factors[: self.max_ngram], factors[self.max_ngram :].view(self.num_word_hashes, length)

@@ -1,0 +1,83 @@
+"""Parts of the heads: layers over the encoder, and the loss over tokens."""
+# mypy: allow-untyped-calls, no-warn-return-any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers import initialization as init
+
+from .configuration_vocabless import VocablessConfig
+
+
+class EvenLinear(nn.Linear):
+    """A linear layer that begins with weights from N(0, 1 / inputs), so that its outputs are as large as its inputs."""
+
+    def init_weights(self) -> None:
+        """Draws the weights."""
+        init.normal_(self.weight, std=self.in_features**-0.5)
+
+
+class PooledHead(nn.Module):
+    """Dense layer, tanh, dropout and output layer on one vector for the whole text: (B, S, D) → (B, outputs).
+
+    `config.classifier_pooling` chooses the vector: the state of the first token, or the mean of all tokens' states. The
+    head has as many parameters as BERT's pooler and classifier together, and as RoBERTa's classification head. The
+    numbers of a mean are small, so its layers are `EvenLinear`: with BERT's first weights, N(0, 0.02²), a narrow model
+    needs hundreds of steps to enlarge them.
+    """
+
+    def __init__(self, config: VocablessConfig, num_outputs: int) -> None:
+        super().__init__()
+        self.pooling = config.classifier_pooling
+        linear = EvenLinear if self.pooling == "mean" else nn.Linear
+        self.dense = linear(config.hidden_size, config.hidden_size)
+        self.dropout = nn.Dropout(config.head_dropout)
+        self.out_proj = linear(config.hidden_size, num_outputs)
+
+    def forward(self, hidden_states: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """Maps hidden states (B, S, D) to outputs (B, num_outputs).
+
+        Args:
+            hidden_states: (B, S, D).
+            attention_mask: (B, S), 0 for padding, which the mean leaves out; None if there is no padding.
+        """
+        pooled = hidden_states[:, 0] if self.pooling == "cls" else mean_state(hidden_states, attention_mask)
+        return self.out_proj(self.dropout(torch.tanh(self.dense(pooled))))
+
+
+def mean_state(hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
+    """Returns the mean of the tokens' states, (B, D), special tokens included and padding left out.
+
+    >>> mean_state(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([[1, 1, 0]])).tolist()
+    [[2.0]]
+    """
+    if attention_mask is None:
+        return hidden_states.mean(dim=1)
+    weights = attention_mask.to(hidden_states.dtype).unsqueeze(-1)
+    return (hidden_states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
+
+
+class PredictionTransform(nn.Sequential):
+    """Dense layer, GELU and layer norm, as before BERT's output layer: (…, hidden size) → (…, embedding size)."""
+
+    def __init__(self, config: VocablessConfig) -> None:
+        encoder, size = config.encoder_config, config.embedding_size
+        eps = getattr(encoder, "layer_norm_eps", getattr(encoder, "norm_eps", 1e-12))
+        super().__init__(nn.Linear(config.hidden_size, size), nn.GELU(), nn.LayerNorm(size, eps=eps))
+
+
+def token_loss(logits: Tensor, labels: Tensor | None, num_items_in_batch: Tensor | int | None) -> Tensor | None:
+    """Returns the mean cross-entropy over the labelled tokens, 0 if no token has a label, None without labels.
+
+    Args:
+        logits: (…, classes) floating point.
+        labels: (…) integers, −100 for tokens without a label; or None.
+        num_items_in_batch: number of labels in all micro-batches of a step. The sum is divided by it in place of the
+            number of labels here, so the losses of the micro-batches add up to the mean of the step.
+    """
+    if labels is None:
+        return None
+    logits, labels = logits.flatten(0, -2).float(), labels.flatten()
+    total = F.cross_entropy(logits, labels, ignore_index=-100, reduction="sum")
+    count = (labels != -100).sum().clamp(min=1) if num_items_in_batch is None else num_items_in_batch
+    return total / count

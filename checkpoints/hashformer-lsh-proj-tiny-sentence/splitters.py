@@ -1,0 +1,344 @@
+r"""Splitters: text → units; each unit becomes one block.
+
+A word is a run of letters, digits and `_`, or a run of other characters except spaces. A mark or a joiner continues the
+run before it (Unicode UAX 29, rule WB4), so an accent, a Devanagari vowel sign or the joiner inside an emoji is never a
+unit of its own. By this rule, canonical composition never joins characters of two units. So units are cut from the
+unchanged text, offsets are exact, and `normalize` (NFC, lower case) is applied to each unit separately.
+
+HashFormers 3.1 splits by `\w+|[^\w\s]+`; on text without marks the result is the same.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, ClassVar, cast
+
+import regex
+from tokenizers import Tokenizer
+
+Unit = str | bytes
+Span = tuple[int, int]
+
+# The zero-width space and the byte-order mark separate words, although Unicode does not call them white space. The four
+# information separators are spaces for `str.isspace`, but not for every regex engine, so they are listed.
+_SPACE = r"\s\x1c-\x1f\u200b\ufeff"
+_WORD = r"\p{L}\p{N}\p{M}_"
+_CONTINUES = r"\p{M}\u200c\u200d"
+_RUNS = regex.compile(rf"[{_WORD}][{_WORD}{_CONTINUES}]*+|[^{_WORD}{_SPACE}](?:[^{_WORD}{_SPACE}]|[{_CONTINUES}])*+")
+_ASCII_RUNS = re.compile(r"\w+|[^\w\s]+")  # the same runs in ASCII texts, twice as fast
+_NOT_SPACE = regex.compile(rf"[^{_SPACE}]+")
+MAX_MARKS = 30  # in a run, in any natural text: the limit of Unicode's Stream-Safe Text Format (UAX 15)
+_LONG_RUN_OF_MARKS = regex.compile(rf"\p{{M}}{{{MAX_MARKS},}}+")
+
+
+def to_bytes(unit: Unit) -> bytes:
+    """Returns the UTF-8 bytes of a unit; a lone surrogate becomes three bytes, so every `str` can be encoded."""
+    return unit if isinstance(unit, bytes) else unit.encode("utf-8", "surrogatepass")
+
+
+def to_text(data: bytes) -> str:
+    """Returns the inverse of `to_bytes`; if a character is incomplete, each invalid part becomes U+FFFD."""
+    try:
+        return data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:  # a unit or window was cut inside a character
+        return data.decode("utf-8", "replace")
+
+
+def check_integer(name: str, value: int, limit: int = 1 << 24) -> int:
+    """Returns `value`, the option `name` of a splitter or coder.
+
+    Raises:
+        ValueError: it is not an integer from 1 to `limit`.
+    """
+    if not isinstance(value, int) or not 1 <= value <= limit:
+        raise ValueError(f"the tokenizer got {name}={value!r}; give a whole number from 1 to {limit}.")
+    return value
+
+
+def compose(text: str) -> str:
+    """Returns the canonical composition (NFC) of a text in linear time.
+
+    `unicodedata` sorts a run of n marks in up to n² steps. A run longer than the Unicode limit for streams is therefore
+    sorted here first, by the same rule; the result is the same.
+    """
+    if len(text) > MAX_MARKS:
+        text = _LONG_RUN_OF_MARKS.sub(_in_canonical_order, text)
+    return unicodedata.normalize("NFC", text)
+
+
+def _in_canonical_order(marks: regex.Match[str]) -> str:
+    """Returns the marks decomposed, with those between two marks of class 0 sorted by their combining class."""
+    decomposed = "".join([unicodedata.normalize("NFD", mark) for mark in marks[0]])
+    runs = groupby(decomposed, key=lambda mark: unicodedata.combining(mark) == 0)
+    return "".join(mark for _, run in runs for mark in sorted(run, key=unicodedata.combining))
+
+
+MASK_UNIT = b"\xff"  # the unit of a mask token; no UTF-8 text holds this byte
+BYTE_NAMES = [f"<0x{byte:02X}>" for byte in range(256)]
+
+
+class Splitter:
+    """Cuts a text into units. Subclasses define `spans`, and may define a faster `units`.
+
+    Args:
+        lowercase: whether `normalize` lower-cases.
+
+    Attributes:
+        separator: what `decode` puts between units.
+        splits_at_spaces: whether a text has the same units as its pieces between white space have together.
+    """
+
+    separator: ClassVar[str] = " "
+    splits_at_spaces: ClassVar[bool] = False
+
+    def __init__(self, *, lowercase: bool = False) -> None:
+        self.lowercase = lowercase
+
+    def units(self, text: str) -> Sequence[Unit]:
+        """Returns the units of `text` in order, not normalised."""
+        return [text[start:end] for start, end in self.spans(text)]
+
+    def units_of_batch(self, texts: Sequence[str]) -> list[Sequence[Unit]]:
+        """Returns the units of each text."""
+        return [self.units(text) for text in texts]
+
+    def spans(self, text: str) -> list[Span]:
+        """Returns (start, end) of each unit of `text`, in characters."""
+        raise NotImplementedError
+
+    def normalize(self, unit: Unit) -> Unit:
+        """Returns the form of a unit that the coder encodes: NFC, and lower case if the splitter lower-cases."""
+        if unit.isascii() or isinstance(unit, bytes):
+            return unit.lower() if self.lowercase else unit
+        unit = compose(unit)
+        return compose(unit.lower()) if self.lowercase else unit
+
+    def normalize_all(self, units: Sequence[Unit]) -> list[Unit]:
+        """Returns each unit normalised."""
+        lowers = self.lowercase
+        return [(unit.lower() if lowers else unit) if unit.isascii() else self.normalize(unit) for unit in units]
+
+    def word_ids(self, text: str) -> Sequence[int]:
+        """Returns the index of the word of each unit; here every unit is a word."""
+        return range(len(self.units(text)))
+
+
+class WordSplitter(Splitter):
+    """Runs of word characters and runs of other non-space characters.
+
+    >>> WordSplitter().units("It's 3.14, naïve_x!")
+    ['It', "'", 's', '3', '.', '14', ',', 'naïve_x', '!']
+    """
+
+    splits_at_spaces = True
+
+    def units(self, text: str) -> Sequence[Unit]:
+        """See `Splitter.units`."""
+        return (_ASCII_RUNS if text.isascii() else _RUNS).findall(text)
+
+    def spans(self, text: str) -> list[Span]:
+        """See `Splitter.spans`."""
+        return [match.span() for match in (_ASCII_RUNS if text.isascii() else _RUNS).finditer(text)]
+
+
+class WhitespaceSplitter(Splitter):
+    """Runs of non-space characters.
+
+    >>> WhitespaceSplitter(lowercase=True).spans("It's  here")
+    [(0, 4), (6, 10)]
+    """
+
+    splits_at_spaces = True
+
+    def units(self, text: str) -> Sequence[Unit]:
+        """See `Splitter.units`."""
+        return cast(list[Unit], _NOT_SPACE.findall(text))
+
+    def spans(self, text: str) -> list[Span]:
+        """See `Splitter.spans`."""
+        return [match.span() for match in _NOT_SPACE.finditer(text)]
+
+
+class CharacterSplitter(Splitter):
+    """Windows of `window` characters in each run of non-space characters, for scripts without spaces.
+
+    >>> CharacterSplitter(window=2).units("自然言語 処理")
+    ['自然', '言語', '処理']
+    """
+
+    separator = ""
+    splits_at_spaces = True
+
+    def __init__(self, *, window: int = 4, lowercase: bool = False) -> None:
+        super().__init__(lowercase=lowercase)
+        self.window = check_integer("window", window)
+
+    def spans(self, text: str) -> list[Span]:
+        """See `Splitter.spans`."""
+        return [
+            (start, min(start + self.window, run.end()))
+            for run in _NOT_SPACE.finditer(text)
+            for start in range(run.start(), run.end(), self.window)
+        ]
+
+    def word_ids(self, text: str) -> Sequence[int]:
+        """See `Splitter.word_ids`."""
+        runs = [run.end() - run.start() for run in _NOT_SPACE.finditer(text)]
+        return [word for word, length in enumerate(runs) for _ in range(0, length, self.window)]
+
+
+class ByteSplitter(Splitter):
+    r"""Consecutive windows of `window` bytes of the text's UTF-8, spaces included; a window may end inside a character.
+
+    Source: Elementwise 3.2, tokenisation by bytes. With the `utf8` coder, `decode` returns the text.
+
+    >>> ByteSplitter(window=4).units("naïve")
+    [b'na\xc3\xaf', b've']
+    """
+
+    separator = ""
+
+    def __init__(self, *, window: int = 16) -> None:
+        super().__init__()
+        self.window = check_integer("window", window)
+
+    def units(self, text: str) -> Sequence[Unit]:
+        """See `Splitter.units`."""
+        data = to_bytes(text)
+        return [data[start : start + self.window] for start in range(0, len(data), self.window)]
+
+    def spans(self, text: str) -> list[Span]:
+        """See `Splitter.spans`."""
+        # character_at[b]: the index of the character that contains byte b.
+        character_at = [index for index, character in enumerate(text) for _ in to_bytes(character)]
+        starts = range(0, len(character_at), self.window)
+        return [(character_at[s], character_at[min(s + self.window, len(character_at)) - 1] + 1) for s in starts]
+
+    def normalize(self, unit: Unit) -> Unit:
+        """See `Splitter.normalize`."""
+        return unit
+
+
+class SubwordSplitter(Splitter):
+    """The tokens of a WordPiece, BPE or Unigram tokenizer of the `tokenizers` library; a token's text is the unit.
+
+    Args:
+        tokenizer: cuts the texts; its post-processor, padding and truncation are not used.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        super().__init__()
+        self.tokenizer = tokenizer
+        self.tokenizer.no_padding()
+        self.tokenizer.no_truncation()
+        # "[MASK]" in a text is ordinary text: only ids 0–4 mean special tokens.
+        self.tokenizer.encode_special_tokens = True
+
+    def units(self, text: str) -> Sequence[Unit]:
+        """See `Splitter.units`."""
+        return cast(list[Unit], self._encode(text).tokens)
+
+    def units_of_batch(self, texts: Sequence[str]) -> list[Sequence[Unit]]:
+        """See `Splitter.units_of_batch`."""
+        encodings = self.tokenizer.encode_batch([_without_surrogates(text) for text in texts], add_special_tokens=False)
+        return [encoding.tokens for encoding in encodings]
+
+    def spans(self, text: str) -> list[Span]:
+        """See `Splitter.spans`."""
+        return [_without_spaces(text, *span) for span in self._encode(text).offsets]
+
+    def word_ids(self, text: str) -> Sequence[int]:
+        """See `Splitter.word_ids`."""
+        return cast(list[int], self._encode(text).word_ids)
+
+    def normalize(self, unit: Unit) -> Unit:
+        """See `Splitter.normalize`."""
+        return unit
+
+    def _encode(self, text: str) -> Any:  # tokenizers.Encoding
+        return self.tokenizer.encode(_without_surrogates(text), add_special_tokens=False)
+
+
+class MaskSplitter(Splitter):
+    """Makes each mask token in a text a unit, `MASK_UNIT`, and cuts the texts around it with another splitter.
+
+    Args:
+        splitter: cuts the other texts.
+        mask: the name of the mask token, for instance "[MASK]".
+    """
+
+    def __init__(self, splitter: Splitter, mask: str) -> None:
+        super().__init__(lowercase=splitter.lowercase)
+        self._splitter, self.mask = splitter, mask
+        # Pieces between white space must not cut the name.
+        self.splits_at_spaces = splitter.splits_at_spaces and mask.split() == [mask]  # type: ignore[misc]
+
+    def units(self, text: str) -> Sequence[Unit]:
+        """See `Splitter.units`."""
+        if self.mask not in text:
+            return self._splitter.units(text)
+        return [unit for _, part in self._parts(text) for unit in (self._splitter.units(part) if part else [MASK_UNIT])]
+
+    def units_of_batch(self, texts: Sequence[str]) -> list[Sequence[Unit]]:
+        """See `Splitter.units_of_batch`."""
+        if not any(self.mask in text for text in texts):
+            return self._splitter.units_of_batch(texts)
+        return [self.units(text) for text in texts]
+
+    def spans(self, text: str) -> list[Span]:
+        """See `Splitter.spans`."""
+        mask = [(0, len(self.mask))]
+        return [
+            (start + first, start + last)
+            for start, part in self._parts(text)
+            for first, last in (self._splitter.spans(part) if part else mask)
+        ]
+
+    def word_ids(self, text: str) -> Sequence[int]:
+        """See `Splitter.word_ids`. A mask is a word."""
+        ids: list[int] = []
+        for _, part in self._parts(text):
+            first = ids[-1] + 1 if ids else 0
+            ids += [first + word for word in self._splitter.word_ids(part)] if part else [first]
+        return ids
+
+    def normalize(self, unit: Unit) -> Unit:
+        """See `Splitter.normalize`."""
+        return self.mask if unit is MASK_UNIT else self._splitter.normalize(unit)
+
+    def _parts(self, text: str) -> list[tuple[int, str]]:
+        """Returns the texts between the masks, with their starts, and "" with its start for each mask.
+
+        Before a mask, subword tokenizers get no space: in BPE it belongs to the token behind it.
+        """
+        parts, start = [], -len(self.mask)
+        *texts, last = text.split(self.mask)
+        for part in texts:
+            start += len(self.mask)
+            cut = part.rstrip() if isinstance(self._splitter, SubwordSplitter) else part
+            parts += [(start, cut)] * bool(cut)
+            start += len(part)
+            parts.append((start, ""))
+        return parts + [(start + len(self.mask), last)] * bool(last)
+
+
+def _without_spaces(text: str, start: int, end: int) -> Span:
+    """Returns the span without spaces at its ends; some tokenizers count these as part of the token."""
+    piece = text[start:end]
+    start += len(piece) - len(piece.lstrip())
+    return start, start + len(piece.strip())
+
+
+def _without_surrogates(text: str) -> str:
+    """Returns `text`, of the same length, with U+FFFD for each lone surrogate: the Rust library refuses surrogates."""
+    return text if text.isascii() else "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
+
+
+SPLITTERS: dict[str, type[Splitter]] = {
+    "word": WordSplitter,
+    "whitespace": WhitespaceSplitter,
+    "characters": CharacterSplitter,
+    "bytes": ByteSplitter,
+    "subword": SubwordSplitter,
+}

@@ -1,0 +1,399 @@
+"""`VocablessTokenizer`: text → blocks of K bytes, with the interface of a Hugging Face tokenizer.
+
+A splitter cuts a text into units, and a block coder writes each unit as a block; a bounded cache keeps the blocks of
+units seen before. `input_ids` is (batch, sequence, K): elements 0–4 are [PAD], [UNK], [CLS], [SEP], [MASK], and byte
+value b is element b + 5. Special tokens are blocks [id, 0, …, 0]; padding is 0. "[MASK]" in a text is the mask token;
+no text can spell one of the other four.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from tokenizers import AddedToken, Tokenizer
+from transformers.tokenization_utils_base import BatchEncoding, PreTrainedTokenizerBase, TruncationStrategy
+from transformers.utils.generic import PaddingStrategy
+
+from .batch_arrays import is_requested, requested_arrays, to_lists, to_tensors
+from .batch_rows import pair_type_ids, plan_rows, row_lengths, write_rows
+from .block_batches import as_blocks, as_columns, depth, refuse_collators
+from .block_cache import BlockCache
+from .block_coders import CLS, MASK, NUM_SPECIAL, PAD, SEP, UNK, Bytes, Integers, special_blocks, widen
+from .block_encodings import BlockEncodings
+from .components import build_coder, build_splitter, check_special_tokens, read_ngrams, read_subword
+from .padding import Layout, pad_arrays, padded_width
+from .splitters import BYTE_NAMES, MASK_UNIT, MaskSplitter, Splitter, SubwordSplitter, Unit, to_text
+from .text_batches import as_batch
+from .truncation import Range  # noqa: F401 (transformers 5.0 copies only the files that this file imports)
+
+__all__ = ["CLS", "MASK", "PAD", "ROLES", "SEP", "UNK", "VocablessTokenizer"]
+
+# `__call__` leaves calls with these arguments to the library's `__call__`.
+_RARE_ARGUMENTS = frozenset(("text_target", "text_pair_target", "max_target_length", "tokenizer_kwargs"))
+_LENGTH_ARGUMENTS = frozenset(("padding", "truncation", "max_length"))
+ROLES = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")  # their ids are 0–4
+
+
+class VocablessTokenizer(PreTrainedTokenizerBase):
+    """A tokenizer without a vocabulary.
+
+    Args:
+        splitter: `word`, `whitespace`, `characters`, `bytes` or `subword`.
+        coder: `md5`, `lsh`, `lsh-index` or `utf8`.
+        splitter_options: keyword arguments of the splitter, for instance `{"lowercase": True}`.
+        coder_options: keyword arguments of the coder, for instance `{"num_bits": 128}`.
+        subword_file: for `subword`: the `tokenizer.json` of the `tokenizers` library whose tokens are the units.
+        ngrams_file: for `lsh` and `lsh-index`: a JSON list of the n-grams that have a feature; None: all n-grams.
+        target_file: for masked LM: the `tokenizer.json` whose tokens the head predicts; None: `subword_file`.
+        kwargs: arguments of every Hugging Face tokenizer. With `split_special_tokens=True`, here or in a call, "[MASK]"
+            in a text is text too.
+
+    Raises:
+        ValueError: unknown splitter or coder, unknown options, more special tokens, a missing file.
+
+    Example:
+        >>> tokenizer = VocablessTokenizer(splitter="word", coder="utf8", coder_options={"block_size": 3})
+        >>> tokenizer("as is")["input_ids"]
+        [[2, 0, 0], [102, 120, 0], [110, 120, 0], [3, 0, 0]]
+    """
+
+    vocab_files_names = {f"{name}_file": f"{name}.json" for name in ("subword", "ngrams", "target")}  # noqa: RUF012
+    model_input_names = ["input_ids", "token_type_ids", "attention_mask"]  # noqa: RUF012
+    is_fast = True  # calls can return offsets and word ids
+    _auto_class = "AutoTokenizer"
+
+    def __init__(
+        self,
+        splitter: str = "word",
+        coder: str = "md5",
+        splitter_options: dict[str, Any] | None = None,
+        coder_options: dict[str, Any] | None = None,
+        subword_file: str | os.PathLike[str] | None = None,
+        ngrams_file: str | os.PathLike[str] | None = None,
+        target_file: str | os.PathLike[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self.splitter, self.coder = splitter, coder
+        self.splitter_options, self.coder_options = dict(splitter_options or {}), dict(coder_options or {})
+        for role, name in zip(ROLES, ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), strict=True):
+            kwargs.setdefault(role, name)
+        kwargs.pop("added_tokens_decoder", None)  # saved for other tools; here the ids are fixed
+        check_special_tokens(kwargs, [str(kwargs[role]) for role in ROLES])
+        super().__init__(  # type: ignore[no-untyped-call]
+            splitter=splitter,
+            coder=coder,
+            splitter_options=self.splitter_options,
+            coder_options=self.coder_options,
+            **kwargs,
+        )
+        self._ngrams = read_ngrams(ngrams_file)
+        self._splitter = build_splitter(splitter, self.splitter_options, subword_file)
+        self._subword = self._splitter.tokenizer if isinstance(self._splitter, SubwordSplitter) else None
+        self._target = None if target_file is None else read_subword(target_file)
+        self._coder = build_coder(coder, self.coder_options, self._ngrams)
+        # Caches of elements, for calls, and one of stored bytes, for corpora, which have no special tokens.
+        self._mask_splitter = MaskSplitter(self._splitter, str(self.mask_token))
+        self._cache = self._new_cache(self._mask_splitter)
+        self._unmasked_cache = self._new_cache(self._splitter)
+        no_blocks = np.empty((0, self.raw_block_size), dtype=np.uint8)
+        self._raw_cache = BlockCache(self._splitter, self._coder.stored_blocks, no_blocks)
+
+    def _new_cache(self, splitter: Splitter) -> BlockCache:
+        return BlockCache(splitter, self._coder.elements, special_blocks(self.block_size), {MASK_UNIT: MASK})
+
+    @property
+    def unit_splitter(self) -> Splitter:
+        """The splitter."""
+        return self._splitter
+
+    @property
+    def target_tokenizer(self) -> Tokenizer | None:
+        """The tokenizer whose tokens masked LM predicts: of `target_file`, else of `subword_file`, else None."""
+        return self._subword if self._target is None else self._target
+
+    @property
+    def block_size(self) -> int:
+        """K, bytes in a block."""
+        return self._coder.block_size
+
+    # -- Corpora -----------------------------------------------------------------------------------------------------
+
+    def raw_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
+        """Returns the units of all texts end to end, as corpora store them, and the number of units of each text.
+
+        A stored unit is K bytes, or K + 1 with its length last where the coder pads: (units, K or K + 1) uint8. There
+        are no special tokens. `widen` returns the elements.
+        """
+        indices, table = self._raw_cache.look_up(texts)
+        flat = np.fromiter(chain.from_iterable(indices), dtype=np.intp)
+        return table.take(flat, axis=0), list(map(len, indices))
+
+    @property
+    def splits_at_spaces(self) -> bool:
+        """Whether a text has the same units as its pieces between white space have together."""
+        return self._splitter.splits_at_spaces
+
+    def raw_units(self, units: Sequence[Unit]) -> Bytes:
+        """Returns units as corpora store them, (units, K or K + 1) uint8, see `raw_blocks`."""
+        indices, table = self._raw_cache.look_up_units(units)
+        return table.take(np.array(indices, dtype=np.intp), axis=0)
+
+    def widen(self, raw: Bytes) -> Integers:
+        """Returns the elements, (…, K) int64, of stored blocks."""
+        return widen(raw, self._coder.pads)
+
+    @property
+    def raw_block_size(self) -> int:
+        """Bytes of a stored unit: K, or K + 1 where the coder pads."""
+        return self.block_size + self._coder.pads
+
+    # -- Text → blocks -----------------------------------------------------------------------------------------------
+
+    def __call__(self, text: Any = None, text_pair: Any = None, *others: Any, **options: Any) -> BatchEncoding:
+        """Encodes a text, a pair or a batch of either; takes the arguments of every Hugging Face tokenizer.
+
+        Calls `_encode_plus` directly, because the library's `__call__` needs a fifth of the time of a sentence to pass
+        its arguments on.
+        """
+        if text is None or others or not _RARE_ARGUMENTS.isdisjoint(options):
+            return cast(BatchEncoding, super().__call__(text, text_pair, *others, **options))
+        if not _LENGTH_ARGUMENTS.isdisjoint(options):
+            names = ("padding_strategy", "truncation_strategy", "max_length")
+            strategies = self._get_padding_truncation_strategies(**options)  # type: ignore[no-untyped-call]
+            options.update(zip(names, strategies, strict=False))
+        return self._encode_plus(text, text_pair, **options)
+
+    __call__.__wrapped__ = PreTrainedTokenizerBase.__call__  # type: ignore[attr-defined]  # for inspect.signature
+
+    def _encode_plus(  # type: ignore[override]
+        self,
+        text: Any,
+        text_pair: Any = None,
+        *,
+        add_special_tokens: bool = True,
+        padding_strategy: PaddingStrategy = PaddingStrategy.DO_NOT_PAD,
+        truncation_strategy: TruncationStrategy = TruncationStrategy.DO_NOT_TRUNCATE,
+        max_length: int | None = None,
+        stride: int = 0,
+        is_split_into_words: bool = False,
+        pad_to_multiple_of: int | None = None,
+        padding_side: str | None = None,
+        return_tensors: Any = None,
+        return_overflowing_tokens: bool = False,
+        verbose: bool = True,
+        **flags: Any,
+    ) -> BatchEncoding:
+        """Encodes a text, a pair or a batch of either; `flags` are described in `requested_arrays`."""
+        texts, pairs, is_batch = as_batch(text, text_pair, is_split_into_words)
+        is_pair = pairs is not None
+        names, splits_masks = self._special_names, flags.get("split_special_tokens", self.split_special_tokens)
+        if names[MASK] != self._mask_splitter.mask:  # it was renamed
+            self._mask_splitter = MaskSplitter(self._splitter, names[MASK])
+            self._cache = self._new_cache(self._mask_splitter)
+        cache = self._unmasked_cache if splits_masks else self._cache
+        samples, units, table = cache.look_up_samples(texts, pairs, is_split_into_words)
+
+        max_units = None
+        if truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE and max_length is not None:
+            max_units = max_length - (self.num_special_tokens_to_add(is_pair) if add_special_tokens else 0)
+        rows = plan_rows(units, max_units, truncation_strategy, stride, self.truncation_side, return_overflowing_tokens)
+        tokens, segments = write_rows(units, rows, add_special_tokens)
+        lengths = row_lengths(segments, is_pair)
+        if max_units is None:
+            self._warn_of_long_rows(lengths, max_length, verbose)
+
+        width = padded_width(lengths, padding_strategy, max_length, pad_to_multiple_of)
+        layout = Layout(lengths, width, padding_side or self.padding_side)
+        encodings = BlockEncodings(cache.splitter, samples, rows, names, layout, add_special_tokens)
+        blocks = table.take(np.array(tokens, dtype=np.intp), axis=0)
+        type_ids = pair_type_ids(segments) if pairs else None
+        data = requested_arrays(blocks, type_ids, layout, encodings, self.model_input_names, flags)
+        if return_overflowing_tokens:
+            data["overflow_to_sample_mapping"] = np.array([sample for sample, _ in rows], dtype=np.int64)
+
+        batch = BatchEncoding(None, cast(Any, encodings), n_sequences=1 + is_pair)
+        has_rows = is_batch or return_overflowing_tokens
+        batch.data = to_tensors(data, return_tensors) if return_tensors else to_lists(data, has_rows)
+        return batch
+
+    def _warn_of_long_rows(self, lengths: Sequence[int], max_length: int | None, verbose: bool) -> None:
+        """Warns, once for each tokenizer, if a row is longer than `model_max_length`."""
+        longest = max(lengths, default=0)
+        if longest > self.model_max_length:
+            self._eventual_warn_about_too_long_sequence(cast(Any, range(longest)), max_length, verbose)
+
+    # -- Padding -----------------------------------------------------------------------------------------------------
+
+    def pad(  # type: ignore[override]
+        self,
+        encoded_inputs: Any,
+        padding: bool | str | PaddingStrategy = True,
+        max_length: int | None = None,
+        pad_to_multiple_of: int | None = None,
+        padding_side: str | None = None,
+        return_attention_mask: bool | None = None,
+        return_tensors: Any = None,
+        verbose: bool = True,
+    ) -> BatchEncoding:
+        """Pads encodings, a mapping of names to rows or a list of mappings, one for each row, to one length.
+
+        Pads `input_ids`, `attention_mask`, `token_type_ids` and `special_tokens_mask`; does not pad other names.
+
+        Raises:
+            ValueError: no `input_ids`, blocks of another size, rows that differ in length, or a collator of single ids.
+        """
+        refuse_collators()
+        strategy, _, max_length, _ = self._get_padding_truncation_strategies(  # type: ignore[no-untyped-call]
+            padding=padding, max_length=max_length, verbose=verbose
+        )
+        columns, is_batch = as_columns(encoded_inputs, self.block_size)
+        lengths = [len(row) for row in columns["input_ids"]]
+        if is_requested("attention_mask", return_attention_mask, self.model_input_names):
+            columns.setdefault("attention_mask", [np.ones(length, dtype=np.int64) for length in lengths])
+        width = padded_width(lengths, strategy, max_length, pad_to_multiple_of)
+        arrays = pad_arrays(columns, Layout(lengths, width, padding_side or self.padding_side))
+        if return_tensors is None:
+            return BatchEncoding(to_lists(arrays, is_batch))
+        tensors = to_tensors(arrays, return_tensors)
+        return BatchEncoding(tensors if is_batch else {name: rows[0] for name, rows in tensors.items()})
+
+    # -- Blocks → text -----------------------------------------------------------------------------------------------
+
+    def decode(self, token_ids: Any, skip_special_tokens: bool = False, **kwargs: Any) -> str | list[str]:
+        """Returns the text of blocks (S, K), or the texts of a batch (B, S, K).
+
+        Units are joined by a space; those of the bytes and characters splitters are joined without one. A unit that
+        was cut at K bytes stays cut.
+
+        Raises:
+            NotImplementedError: the coder is a hash, which has no inverse.
+            ValueError: the blocks have another K.
+        """
+        if depth(token_ids) > 2 and len(token_ids):
+            return [cast(str, self.decode(row, skip_special_tokens)) for row in token_ids]
+        blocks = as_blocks(token_ids, self.block_size)
+        pieces = [self._unit(block) for block in blocks if block[0] >= NUM_SPECIAL or not skip_special_tokens]
+        if self._subword is not None and self._subword.decoder is not None:
+            return cast(str, self._subword.decoder.decode([to_text(piece) for piece in pieces]))
+        return to_text(self._splitter.separator.encode("utf-8").join(pieces))
+
+    def _unit(self, block: Integers) -> bytes:
+        """Returns the bytes of a block's unit, or the name of a special token."""
+        if block[0] < NUM_SPECIAL:
+            return self._special_names[int(block[0])].encode("utf-8")
+        return self._coder.decode((block[block >= NUM_SPECIAL] - NUM_SPECIAL).astype(np.uint8).tobytes())
+
+    # -- Tokens, ids and the five special tokens ---------------------------------------------------------------------
+
+    def tokenize(  # type: ignore[override]
+        self, text: str, pair: str | None = None, add_special_tokens: bool = False, **kwargs: Any
+    ) -> list[str]:
+        """Returns the units of a text, normalised, as strings."""
+        return self(text, pair, add_special_tokens=add_special_tokens, **kwargs).tokens()
+
+    def convert_tokens_to_ids(self, tokens: Any) -> Any:
+        """Returns the id, 0–4, of a special token, or the block, K elements, of any other token; a list for a list."""
+        if not isinstance(tokens, str):
+            return None if tokens is None else [self.convert_tokens_to_ids(token) for token in tokens]
+        names = self._special_names
+        if tokens in names:
+            return names.index(tokens)
+        (index,), table = self._cache.look_up_units([tokens])
+        return table[index].tolist()
+
+    def convert_ids_to_tokens(self, ids: Any, skip_special_tokens: bool = False) -> Any:
+        """Returns the name of an element, see `get_vocab`, or the unit of a block; a list for a list."""
+        if np.ndim(ids) == 0:
+            return [*self._special_names, *BYTE_NAMES][int(ids)]
+        if depth(ids) == 1 and len(ids) == self.block_size and (ids[0] >= NUM_SPECIAL or not any(ids[1:])):
+            return to_text(self._unit(as_blocks(ids, self.block_size)[0]))
+        kept = [row for row in ids if not skip_special_tokens or np.ravel(row)[0] >= NUM_SPECIAL]
+        return [self.convert_ids_to_tokens(row) for row in kept]
+
+    def convert_tokens_to_string(self, tokens: list[str]) -> str:
+        """Joins units with the splitter's separator."""
+        return self._splitter.separator.join(tokens)
+
+    def get_special_tokens_mask(  # type: ignore[override]
+        self, token_ids_0: Any, token_ids_1: Any = None, already_has_special_tokens: bool = False
+    ) -> list[int]:
+        """Returns 1 for each special token or padding and 0 for each unit.
+
+        Args:
+            token_ids_0: blocks of a row if `already_has_special_tokens`, else blocks of the first sequence.
+            token_ids_1: blocks of the second sequence of a pair, or None.
+            already_has_special_tokens: False returns the mask of the row that the sequences would become.
+        """
+        if already_has_special_tokens:
+            return cast(list[int], (as_blocks(token_ids_0, self.block_size)[:, 0] < NUM_SPECIAL).astype(int).tolist())
+        second = [] if token_ids_1 is None else [0] * len(token_ids_1) + [1]
+        return [1] + [0] * len(token_ids_0) + [1, *second]
+
+    def num_special_tokens_to_add(self, pair: bool = False) -> int:
+        """Returns 2 for a text, [CLS] a [SEP], or 3 for a pair, [CLS] a [SEP] b [SEP]."""
+        return 3 if pair else 2
+
+    def add_special_tokens(self, special_tokens_dict: Any, *args: Any, **kwargs: Any) -> int:
+        """Renames special tokens: role, such as `mask_token`, → name. Refuses new ones before anything changes."""
+        check_special_tokens(special_tokens_dict, [str(special_tokens_dict.get(role, "")) for role in ROLES])
+        return super().add_special_tokens(special_tokens_dict, *args, **kwargs)
+
+    def _add_tokens(self, new_tokens: Sequence[str | AddedToken], special_tokens: bool = False) -> int:
+        check_special_tokens({"tokens": [*new_tokens]}, self._special_names)
+        return 0
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of values of an element, 261: 5 special ids and 256 bytes. There is no vocabulary."""
+        return NUM_SPECIAL + 256
+
+    def __len__(self) -> int:
+        return self.vocab_size
+
+    def get_vocab(self) -> dict[str, int]:
+        """Returns the values of an element by name: the special tokens, then the bytes, "<0x00>" to "<0xFF>"."""
+        return {name: index for index, name in enumerate([*self._special_names, *BYTE_NAMES])}
+
+    def get_added_vocab(self) -> dict[str, int]:
+        """Returns the ids of the special tokens; no other token has one id."""
+        return {name: index for index, name in enumerate(self._special_names)}
+
+    added_tokens_encoder = property(get_added_vocab)
+
+    @property
+    def all_special_tokens(self) -> list[str]:
+        """The names of the special tokens, by id."""
+        return self._special_names
+
+    @property
+    def added_tokens_decoder(self) -> dict[int, AddedToken]:
+        """The special tokens by id."""
+        return {index: AddedToken(name, special=True) for index, name in enumerate(self._special_names)}
+
+    @property
+    def pad_token_id(self) -> int:
+        """Id of [PAD], 0. Calls that pad read it, and the library's own property takes 2 µs more."""
+        return PAD
+
+    @property
+    def _special_names(self) -> list[str]:
+        return [str(self._special_tokens_map[role]) for role in ROLES]
+
+    # -- Saving ------------------------------------------------------------------------------------------------------
+
+    def save_vocabulary(self, save_directory: str, filename_prefix: str | None = None) -> tuple[str, ...]:
+        """Writes those of `subword.json`, `target.json` and `ngrams.json` that the tokenizer has; returns the paths."""
+        prefix = f"{filename_prefix}-" if filename_prefix else ""
+        files = []
+        for name, tokenizer in (("subword_file", self._subword), ("target_file", self._target)):
+            if tokenizer is not None:
+                files.append(os.path.join(save_directory, prefix + self.vocab_files_names[name]))
+                tokenizer.save(files[-1])
+        if self._ngrams is not None:
+            files.append(os.path.join(save_directory, prefix + self.vocab_files_names["ngrams_file"]))
+            Path(files[-1]).write_text(json.dumps(self._ngrams, ensure_ascii=False), encoding="utf-8")
+        return tuple(files)
