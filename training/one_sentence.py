@@ -1,23 +1,31 @@
-"""How a script ends that cannot go on: with one sentence and no traceback."""
+"""How a command ends that cannot go on: with one sentence and no traceback."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from safetensors import SafetensorError
+
+from vocabless.saving.full_disk import full_disk_sentence, is_disk_full
+
 INTERRUPTED = 130  # exit status after Ctrl-C
 
 
 @contextmanager
-def one_sentence(script: str) -> Iterator[None]:
-    """Ends the script with one sentence if the user made a mistake, the disk or a folder failed, or after Ctrl-C.
+def one_sentence(command: str) -> Iterator[None]:
+    """Ends the command with one sentence if the user made a mistake, a disk or a folder failed, or after Ctrl-C.
 
     Args:
-        script: name of the script, the first word of the sentence.
+        command: name of the script or module, the first word of the sentence.
     """
     try:
         yield
     except KeyboardInterrupt:
-        sys.stderr.write(f"\n{script}: interrupted; give the same command again to continue.\n")
+        sys.stderr.write(f"\n{command}: interrupted; give the same command again to continue.\n")
         raise SystemExit(INTERRUPTED) from None
-    except (ValueError, OSError) as error:
-        sys.exit(f"{script}: {' '.join(str(error).split())}")
+    except (ValueError, OSError, RuntimeError, SafetensorError) as error:
+        if is_disk_full(error):
+            sys.exit(f"{command}: {full_disk_sentence()}")
+        if not isinstance(error, ValueError | OSError):
+            raise
+        sys.exit(f"{command}: {' '.join(str(error).split())}")
