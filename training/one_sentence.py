@@ -6,9 +6,8 @@ from contextlib import contextmanager
 
 from safetensors import SafetensorError
 
+from vocabless.interrupts import INTERRUPTED, LINE, interruptible
 from vocabless.saving.full_disk import full_disk_sentence, is_disk_full
-
-INTERRUPTED = 130  # exit status after Ctrl-C
 
 
 @contextmanager
@@ -19,9 +18,10 @@ def one_sentence(command: str) -> Iterator[None]:
         command: name of the script or module, the first word of the sentence.
     """
     try:
-        yield
+        with interruptible():
+            yield
     except KeyboardInterrupt:
-        sys.stderr.write(f"\n{command}: interrupted; give the same command again to continue.\n")
+        sys.stderr.write(f"\n{command}: {LINE}\n")
         raise SystemExit(INTERRUPTED) from None
     except (ValueError, OSError, RuntimeError, SafetensorError) as error:
         if is_disk_full(error):
