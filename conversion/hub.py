@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> str | None:
-    """Writes the repository into a folder, or uploads it and returns its address.
+    """Writes the repository into a folder, or uploads it and returns its address and commit.
 
     Raises:
         ValueError: SOURCE is not complete or not of this family; TARGET is not empty; there is no token or no network.
