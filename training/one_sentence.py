@@ -1,5 +1,6 @@
 """How a command ends that cannot go on: with one sentence and no traceback."""
 
+import errno
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,4 +29,14 @@ def one_sentence(command: str) -> Iterator[None]:
             sys.exit(f"{command}: {full_disk_sentence()}")
         if not isinstance(error, ValueError | OSError):
             raise
-        sys.exit(f"{command}: {' '.join(str(error).split())}")
+        sys.exit(f"{command}: {_permission_sentence(error) or ' '.join(str(error).split())}")
+
+
+def _permission_sentence(error: ValueError | OSError) -> str | None:
+    """Returns what to say if a file or folder may not be read or written, else None."""
+    if not isinstance(error, OSError) or error.errno not in (errno.EACCES, errno.EROFS):
+        return None
+    return (
+        f"{error.filename!r} cannot be read or written ({error.strerror}); change its permissions, or give another "
+        "folder: for the output on the command line, for caches by HF_HOME."
+    )

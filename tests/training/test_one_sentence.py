@@ -49,6 +49,13 @@ def test_a_sentence_that_names_the_full_disk_itself_stays() -> None:
             raise ValueError("runs/a is full at step 4.") from None
 
 
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
+def test_a_folder_that_may_not_be_written_is_named_with_the_remedy(number) -> None:
+    message = ending(OSError(number, os.strerror(number), "caches/datasets"))
+    assert f"'caches/datasets' cannot be read or written ({os.strerror(number)}); change" in message
+    assert message.endswith("for caches by HF_HOME.")
+
+
 def test_a_fault_of_the_program_keeps_its_traceback() -> None:
     with pytest.raises(RuntimeError, match="shapes"), one_sentence("command.py"):
         raise RuntimeError("shapes")
