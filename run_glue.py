@@ -15,10 +15,10 @@ tasks, seeds, and --noise: the scores on misspelt texts.
 If they are not given, the learning rate goes by the width of the encoder, and a small data set gets more than 5 epochs.
 """
 
-from quick_help import exit_with_help
+from script_start import start_script
 
 if __name__ == "__main__":
-    exit_with_help("vocabless.training.finetuning.arguments", __doc__)
+    start_script("vocabless.training.finetuning.arguments", __doc__)
 
 import logging
 import sys

@@ -11,10 +11,10 @@ The same command again continues a run that was interrupted, and prints the resu
 folder holds weights, code, tokenizer, README.md, run.json (arguments, versions) and results.json.
 """
 
-from quick_help import exit_with_help
+from script_start import start_script
 
 if __name__ == "__main__":
-    exit_with_help("vocabless.training.pretraining.arguments", __doc__)
+    start_script("vocabless.training.pretraining.arguments", __doc__)
 
 import logging
 from contextlib import nullcontext

@@ -18,8 +18,9 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+from vocabless.training.one_sentence import one_sentence
+
 PROGRAM = "python -m vocabless.conversion"
-INTERRUPTED = 130  # exit status of a program that Ctrl-C ended
 
 
 @dataclass(frozen=True)
@@ -79,15 +80,10 @@ VERBS = {
 def main(argv: list[str] | None = None) -> None:
     """Runs the command on its arguments; a user's mistake ends it with one sentence."""
     argv = sys.argv[1:] if argv is None else argv
-    try:
+    with one_sentence(PROGRAM):
         parser, module = _parser(argv)
         arguments = parser.parse_args(argv)
         report = module.run(arguments)
-    except (ValueError, OSError) as error:
-        sys.exit(f"{PROGRAM}: {' '.join(str(error).split())}")
-    except KeyboardInterrupt:
-        print(f"{PROGRAM}: stopped before it was done; run the same command again.", file=sys.stderr)
-        sys.exit(INTERRUPTED)
     if report:
         print(report)
     print(VERBS[arguments.verb].last_line.format(target=arguments.target))

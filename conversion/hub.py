@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> str | None:
-    """Writes the repository into a folder, or uploads it and returns its address.
+    """Writes the repository into a folder, or uploads it and returns its address and commit.
 
     Raises:
         ValueError: SOURCE is not complete or not of this family; TARGET is not empty; there is no token or no network.
@@ -108,11 +108,7 @@ def write_repository(source: str, folder: Path, subword: str | None = None) -> N
             _copy(source, name, folder)
         if not (folder / CARD).is_file():
             write_card(folder, model, tokenizer.block_size, read_card_facts(folder))
-    try:
-        is_equal = loads_without_package(model, tokenizer, folder)
-    except RuntimeError as error:
-        raise ValueError(str(error)) from error
-    if not is_equal:
+    if not loads_without_package(model, tokenizer, folder):
         raise ValueError(f"the repository of {source!r} gives other numbers without this package; it was not written.")
 
 

@@ -171,7 +171,7 @@ def loads_without_package(
         folder: the checkpoint.
 
     Raises:
-        RuntimeError: the checkpoint does not load there; the message holds the last line of the error.
+        ValueError: the checkpoint does not load there; the message holds the last line of the error.
     """
     # Kernels round differently for tensors at other memory alignments, so compare with weights that were loaded too.
     model = type(model).from_pretrained(folder).eval()
@@ -191,5 +191,5 @@ def loads_without_package(
         )
     if process.returncode:
         lines = process.stderr.strip().splitlines() or [f"exit status {process.returncode}"]
-        raise RuntimeError(f"{folder} does not load without the package: {lines[-1]}")
+        raise ValueError(f"{folder} does not load without the package: {lines[-1]}")
     return bool(json.loads(process.stdout.splitlines()[-1]) == expected)

@@ -62,9 +62,21 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: Car
     (folder / CARD).write_text(card, encoding="utf-8")
 
 
-def card_for_repository(card: Path, repo_id: str) -> str:
-    """Returns the text of a card whose example loads the repository `repo_id`."""
-    return card.read_text(encoding="utf-8").replace(REPOSITORY_PLACEHOLDER, repo_id)
+def card_for_repository(card: Path, repo_id: str, revision: str | None = None) -> str:
+    """Returns the text of a card whose examples load a repository.
+
+    Args:
+        card: README.md of the model.
+        repo_id: the repository.
+        revision: hash of the commit that the examples load; None is the newest one.
+    """
+    pin = f', revision="{revision}"' if revision else ""
+    return card.read_text(encoding="utf-8").replace(f'"{REPOSITORY_PLACEHOLDER}"', f'"{repo_id}"{pin}')
+
+
+def has_examples(card: Path) -> bool:
+    """Returns whether a card exists and has examples that `card_for_repository` completes."""
+    return card.is_file() and REPOSITORY_PLACEHOLDER in card.read_text(encoding="utf-8")
 
 
 def link_page(card: Path, space_id: str) -> None:

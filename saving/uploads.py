@@ -13,13 +13,14 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalToken
 from transformers.trainer_utils import HubStrategy
 
 from vocabless.saving.error_text import first_line
-from vocabless.saving.model_card import CARD, card_for_repository
+from vocabless.saving.model_card import CARD, card_for_repository, has_examples
 from vocabless.saving.run_folder import ARGUMENTS
 from vocabless.saving.sentence_modules import SENTENCE_FILES
 
 # Base class of the errors of huggingface_hub's HTTP client, which is httpx or httpx2, depending on the version.
 CLIENT_ERROR = cast(type[Exception], HfHubHTTPError.__mro__[1])
 ONNX_FILES = ("onnx/model.onnx", "onnx/model_int8.onnx", "onnx/inference.json")  # exported beside the weights
+PIN_MESSAGE = "Load this revision in the examples of the card"
 UPLOADED_SUFFIXES = (".json", ".md", ".py", ".safetensors")  # leaves out pickle files and predictions
 
 
@@ -60,9 +61,10 @@ def upload(
     private: bool | None = None,
     branch: str = "main",
 ) -> str:
-    """Commits a checkpoint folder to a repository and creates the repository if needed; returns its address.
+    """Commits a checkpoint folder to a repository and creates the repository if needed; returns its address and commit.
 
-    The example in the uploaded model card loads the repository by its id.
+    A second commit lets the examples in the model card load the first one: without a revision, transformers prints
+    four lines for each file of code that it downloads.
 
     Args:
         folder: its weights, code, tokenizer, card, records, sentence-transformers modules and the
@@ -87,8 +89,11 @@ def upload(
         url = api.create_repo(repo_id, private=private, exist_ok=True)
         if branch != "main":
             api.create_branch(repo_id, branch=branch, exist_ok=True)
-        api.create_commit(repo_id, operations, commit_message=message, revision=branch)
-    return str(url)
+        revision = api.create_commit(repo_id, operations, commit_message=message, revision=branch).oid
+        if has_examples(folder / CARD):
+            card = CommitOperationAdd(CARD, card_for_repository(folder / CARD, repo_id, revision).encode())
+            api.create_commit(repo_id, [card], commit_message=PIN_MESSAGE, revision=branch)
+    return f"{url} at the revision {revision}"
 
 
 def upload_space(folder: Path, repo_id: str, message: str, private: bool | None = None) -> str:

@@ -1,23 +1,42 @@
-"""How a script ends that cannot go on: with one sentence and no traceback."""
+"""How a command ends that cannot go on: with one sentence and no traceback."""
 
+import errno
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-INTERRUPTED = 130  # exit status after Ctrl-C
+from safetensors import SafetensorError
+
+from vocabless.interrupts import INTERRUPTED, LINE, interruptible
+from vocabless.saving.full_disk import full_disk_sentence, is_disk_full
 
 
 @contextmanager
-def one_sentence(script: str) -> Iterator[None]:
-    """Ends the script with one sentence if the user made a mistake, the disk or a folder failed, or after Ctrl-C.
+def one_sentence(command: str) -> Iterator[None]:
+    """Ends the command with one sentence if the user made a mistake, a disk or a folder failed, or after Ctrl-C.
 
     Args:
-        script: name of the script, the first word of the sentence.
+        command: name of the script or module, the first word of the sentence.
     """
     try:
-        yield
+        with interruptible():
+            yield
     except KeyboardInterrupt:
-        sys.stderr.write(f"\n{script}: interrupted; give the same command again to continue.\n")
+        sys.stderr.write(f"\n{command}: {LINE}\n")
         raise SystemExit(INTERRUPTED) from None
-    except (ValueError, OSError) as error:
-        sys.exit(f"{script}: {' '.join(str(error).split())}")
+    except (ValueError, OSError, RuntimeError, SafetensorError) as error:
+        if is_disk_full(error):
+            sys.exit(f"{command}: {full_disk_sentence()}")
+        if not isinstance(error, ValueError | OSError):
+            raise
+        sys.exit(f"{command}: {_permission_sentence(error) or ' '.join(str(error).split())}")
+
+
+def _permission_sentence(error: ValueError | OSError) -> str | None:
+    """Returns what to say if a file or folder may not be read or written, else None."""
+    if not isinstance(error, OSError) or error.errno not in (errno.EACCES, errno.EROFS):
+        return None
+    return (
+        f"{error.filename!r} cannot be read or written ({error.strerror}); change its permissions, or give another "
+        "folder: for the output on the command line, for caches by HF_HOME."
+    )

@@ -1,7 +1,7 @@
 """The command line of the scripts: dataclasses become flags, recipes become defaults, and `--help` has groups.
 
 A field's metadata may name the `group` of its flag. A field without it is in the group of the field before it, so a new
-field needs no other change. This file imports no torch: `quick_help.py` uses it.
+field needs no other change. This file imports no torch: `script_start.py` uses it.
 """
 # mypy: allow-untyped-calls
 

@@ -2,7 +2,6 @@
 # mypy: allow-untyped-calls
 
 import copy
-import errno
 import logging
 import math
 import time
@@ -15,6 +14,7 @@ from torch.utils.data import DataLoader, IterableDataset
 from transformers import PreTrainedModel, Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_utils import EvalLoopOutput, speed_metrics
 
+from vocabless.saving.full_disk import is_disk_full
 from vocabless.training import run_checkpoints
 from vocabless.training.length_groups import LengthGroups
 
@@ -74,12 +74,12 @@ class ResumableTrainer(Trainer):
         except _IsTrained:
             metrics = self._end_training(start)
         except (OSError, RuntimeError, SafetensorError) as error:
-            if not _is_disk_full(error):
+            if not is_disk_full(error):
                 raise
             raise TrainingStopped(
                 f"the disk of {folder!r} is full at step {self.state.global_step}; {self._describe_last_checkpoint()} "
                 "Free some space and give the same command again."
-            ) from error
+            ) from None
         if not self.state.global_step:
             raise TrainingStopped("the training data holds not one example; give files with text in them.")
         return metrics
@@ -221,10 +221,3 @@ def _mean_loss(state: TrainerState) -> float:
             total += line["loss"] * (line["step"] - last_step)
             last_step = int(line["step"])
     return total / max(last_step, 1)
-
-
-def _is_disk_full(error: Exception) -> bool:
-    """Returns whether the error means a full disk. torch and safetensors raise their own error types for it."""
-    message = str(error)
-    is_writer_error = "inline_container" in message or f"os error {errno.ENOSPC}" in message
-    return is_writer_error or (isinstance(error, OSError) and error.errno == errno.ENOSPC)

@@ -4,6 +4,13 @@ Importing this package registers its classes with the Auto classes of transforme
 `trust_remote_code=True`.
 """
 
+import sys
+
+from vocabless.interrupts import exit_on_interrupt
+
+if sys.argv[:1] == ["-m"]:  # `python -m vocabless.conversion` imports this package first, which takes seconds
+    exit_on_interrupt()
+
 from transformers import (
     AutoConfig,
     AutoModel,

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Any
 
 from tokenizers import Tokenizer
 from transformers.utils.hub import cached_file
 
 from vocabless.encoder_shapes import encoder_arguments, has_token_types
-from vocabless.modeling.configuration_vocabless import SHARED_NAMES, VocablessConfig
+from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.tokenization.components import read_subword
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.variants import SUBWORD_TOKENIZERS, VARIANTS, Options, Variant, find_variant
@@ -47,7 +45,7 @@ def load_config(name: str | Variant, **kwargs: Any) -> VocablessConfig:
         "variant": variant.name if variant.name in VARIANTS else None,
     }
     config = VocablessConfig(**{**settings, **kwargs})
-    _refuse_unknown(kwargs, VocablessConfig(**settings))
+    VocablessConfig(**settings).check_names(kwargs)
     return config
 
 
@@ -103,19 +101,6 @@ def load_subword(source: str | os.PathLike[str]) -> Tokenizer:
         ValueError: there is none, or it is damaged.
     """
     return read_subword(_find_subword(os.fspath(source)))
-
-
-def _refuse_unknown(names: Iterable[str], known: VocablessConfig) -> None:
-    """Raises ValueError for a name that neither this configuration nor its encoder's has."""
-    encoder = known.encoder_config
-    legal = {*known.to_dict(), *encoder.to_dict(), *SHARED_NAMES}
-    for name in names:
-        if name not in legal and not hasattr(known, name) and not hasattr(encoder, name):
-            near = get_close_matches(name, legal, cutoff=0.5)
-            raise ValueError(
-                f"{name!r} is an argument of neither VocablessConfig nor its encoder's {encoder.model_type} "
-                f"configuration; {'near names are ' + ', '.join(near) if near else 'see their documentation'}."
-            )
 
 
 def _encoder_config(variant: Variant) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from vocabless.saving.card_facts import UNKNOWN_TRAINING
 from vocabless.saving.checkpoint import WITHOUT_PACKAGE
 from vocabless.saving.model_card import CARD, REPOSITORY_PLACEHOLDER
 from vocabless.saving.run_folder import RESULTS, write_json
-from vocabless.saving.uploads import upload
+from vocabless.saving.uploads import PIN_MESSAGE, upload
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROCESS_TIMEOUT_SECONDS = 300  # a process needs a few seconds on an idle machine
@@ -155,9 +155,28 @@ def test_half_precision_stays_half(copy, tmp_path, unchecked) -> None:
 def test_a_variant_is_published_with_random_weights(hub, unchecked) -> None:
     main(["hub", "ewe-bert-tiny", "fresh", "--push", "--commit_message", "Begin", "--space", "you/page"])
     repository = hub.repositories["you/fresh"]
-    assert repository.messages == ["Begin"]
+    assert repository.messages == ["Begin", PIN_MESSAGE]
     card = ModelCard(repository.files[CARD].decode())
     assert "random weights" in card.text and f"[you/page]({constants.ENDPOINT}/spaces/you/page)" in card.text
+
+
+def test_the_examples_of_a_card_load_the_commit_that_holds_the_model(copy, hub, unchecked) -> None:
+    for push in (["mine"], ["mine", "--exist_ok"]):
+        main(["hub", str(copy), *push, "--push"])
+        repository = hub.repositories["you/mine"]
+        *_, model, card = repository.commits
+        pinned = f'from_pretrained("you/mine", revision="{model}", trust_remote_code=True)'
+        assert repository.commits[card][CARD].decode().count(pinned) == 2  # the tokenizer and the model
+        assert {name: data for name, data in repository.commits[card].items() if name != CARD} == {
+            name: data for name, data in repository.commits[model].items() if name != CARD
+        }
+        assert b"revision=" not in repository.commits[model][CARD]
+
+
+def test_a_card_of_the_user_is_not_committed_twice(copy, hub, unchecked) -> None:
+    (copy / CARD).write_text("---\nlicense: mit\n---\n\n# Mine\n")
+    main(["hub", str(copy), "mine", "--push"])
+    assert hub.repositories["you/mine"].messages == ["Add the model"]
 
 
 def test_a_pipeline_without_a_task_finds_it_by_the_card(copy, hub, unchecked) -> None:
@@ -323,7 +342,8 @@ def test_a_pre_trained_run_is_uploaded_when_it_is_finished_and_later_where_that_
     monkeypatch.setattr(hub, "answer", answer)
     main(["hub", str(tmp_path / "pre"), "you/pre", "--push"])
     files = hub.repositories["you/pre"].files
-    assert f"{hub.url}/you/pre\n" in capsys.readouterr().out
+    revision = list(hub.repositories["you/pre"].commits)[1]
+    assert f"{hub.url}/you/pre at the revision {revision}\n" in capsys.readouterr().out
     assert REPOSITORY_PLACEHOLDER in (tmp_path / "pre" / CARD).read_text()  # the local card fits any repository
     card = ModelCard(files[CARD].decode())
     assert card.data.pipeline_tag == "feature-extraction" and "| accuracy |" in card.text and "colours.csv" in card.text

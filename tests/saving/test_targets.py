@@ -1,6 +1,8 @@
 """Target folders of conversions: written whole or not at all, and never blocked by a command that was killed."""
 
+import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -71,8 +73,23 @@ def test_ctrl_c_ends_a_verb_with_one_line(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["hub", "eelbert-word-uno", str(tmp_path / "new")])
     assert stopped.value.code == 130
-    assert capsys.readouterr().err.count("\n") == 1
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1
     assert not (tmp_path / "new").exists()
+
+
+def test_a_full_disk_ends_a_verb_with_one_sentence_and_does_not_block_the_next(checkpoint, tmp_path, monkeypatch):
+    def fills_the_disk(source, target, **options):
+        (target / WEIGHTS).write_text("half")
+        raise shutil.Error([(str(source), str(target), f"[Errno 28] {os.strerror(errno.ENOSPC)}: {target!r}")] * 20)
+
+    monkeypatch.setattr(hub, "loads_without_package", lambda *_: True)
+    with monkeypatch.context() as patched:
+        patched.setattr(hub.shutil, "copytree", fills_the_disk)
+        with pytest.raises(SystemExit, match=r"a disk is full; free some space .* again\.$"):
+            main(["hub", str(checkpoint), str(tmp_path / "new")])
+    assert list((tmp_path / "new").iterdir()) == []
+    main(["hub", str(checkpoint), str(tmp_path / "new")])
+    assert (tmp_path / "new" / WEIGHTS).is_file()
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ standard library and of our dependencies. They are read from the source files, w
 import ast
 import hashlib
 import inspect
+import signal
 import sysconfig
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -34,7 +35,8 @@ def read_pydocs(workers: int = 2) -> list[tuple[str, str]]:
     files = [(package, file) for package in PACKAGES for file in _source_files(package)]
     seen: set[bytes] = set()
     documents = []
-    with ProcessPoolExecutor(workers) as pool:
+    # Ctrl-C is for this process, which ends the others.
+    with ProcessPoolExecutor(workers, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
         batches = pool.map(_docstrings, [file for _, file in files], chunksize=64)
         texts = [("python", text) for text in topics.values()]
         texts += [(package, text) for (package, _), batch in zip(files, batches, strict=True) for text in batch]

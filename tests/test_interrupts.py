@@ -1,0 +1,79 @@
+"""Ctrl-C at any moment: one line, exit status 130."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+LINE = "interrupted; give the same command again to continue."
+# Each step prints its name, and is interrupted there. The file is imported alone: to import the package takes seconds.
+STEPS = """
+import sys, time
+from interrupts import exit_on_interrupt, interruptible
+
+def wait(step):
+    print(step, flush=True)
+    time.sleep(60)
+
+exit_on_interrupt()
+if sys.argv[1] == "start":
+    wait("start")
+try:
+    with interruptible():
+        wait("work")
+except KeyboardInterrupt:
+    print("cleaned up", flush=True)
+    if sys.argv[1] == "twice":
+        wait("cleaning")
+    sys.exit("one sentence")
+"""
+
+
+def interrupted(*command: str, after: tuple[str, ...], path: Path) -> tuple[int, str, str]:
+    """Starts Python and sends SIGINT after each of the lines that it prints; returns its status and its two outputs.
+
+    Args:
+        command: arguments of Python.
+        after: the lines.
+        path: a folder of modules, which are found before installed ones.
+    """
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(path), str(ROOT)])}
+    process = subprocess.Popen(
+        [sys.executable, *command], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    printed = ""
+    for line in after:
+        while not printed.endswith(f"{line}\n"):
+            more = process.stdout.readline()
+            assert more, process.stderr.read()
+            printed += more
+        process.send_signal(signal.SIGINT)
+    more, errors = process.communicate(timeout=60)
+    return process.returncode, printed + more, errors
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT on Windows")
+@pytest.mark.parametrize(
+    ("case", "steps", "ending"),
+    [
+        ("start", ("start",), (130, "start\n", f"\n{LINE}\n")),
+        ("once", ("work",), (1, "work\ncleaned up\n", "one sentence\n")),
+        ("twice", ("work", "cleaning"), (130, "work\ncleaned up\ncleaning\n", f"\n{LINE}\n")),
+    ],
+)
+def test_the_first_interrupt_lets_the_work_clean_up_and_all_others_end_the_process(case, steps, ending) -> None:
+    assert interrupted("-c", STEPS, case, after=steps, path=ROOT / "vocabless") == ending
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT on Windows")
+@pytest.mark.parametrize(
+    "command", [[str(ROOT / "run_pretraining.py")], [str(ROOT / "run_glue.py")], ["-m", "vocabless.conversion", "hub"]]
+)
+def test_a_command_that_is_still_importing_ends_with_one_line(command, tmp_path) -> None:
+    for name in ("datasets", "transformers"):  # the first large package of each command
+        (tmp_path / f"{name}.py").write_text("import time\nprint('imports', flush=True)\ntime.sleep(60)\n")
+    assert interrupted(*command, after=("imports",), path=tmp_path) == (130, "imports\n", f"\n{LINE}\n")

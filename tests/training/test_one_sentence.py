@@ -1,0 +1,65 @@
+"""How a command ends that cannot go on."""
+
+import errno
+import os
+import shutil
+
+import pytest
+from safetensors import SafetensorError
+
+from vocabless.training.one_sentence import one_sentence
+
+NO_SPACE = os.strerror(errno.ENOSPC)
+
+
+def ending(error: Exception, cause: Exception | None = None) -> str:
+    with pytest.raises(SystemExit) as stopped, one_sentence("command.py"):
+        raise error from cause
+    return str(stopped.value.code)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, NO_SPACE),
+        OSError(errno.EDQUOT, os.strerror(errno.EDQUOT)),
+        OSError("Not enough disk space. Needed: Unknown size (download: Unknown size"),
+        shutil.Error([(f"from/{number}", f"to/{number}", f"[Errno 28] {NO_SPACE}: ...") for number in range(20)]),
+        SafetensorError(f"Error while serializing: I/O error: {NO_SPACE} (os error 28)"),
+        RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 2579392 vs 2579280"),
+    ],
+)
+def test_a_full_disk_is_named_with_the_remedy(error) -> None:
+    for message in (ending(error), ending(ValueError("the corpus cannot be read; check its files"), error)):
+        assert message.startswith("command.py: a disk is full; free some space")
+        assert message.endswith("and give the same command again.") and "\n" not in message
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_a_write_to_a_full_device_ends_with_the_sentence() -> None:
+    with pytest.raises(SystemExit, match="a disk is full"), one_sentence("command.py"), open("/dev/full", "w") as file:
+        file.write("weights")
+
+
+def test_a_sentence_that_names_the_full_disk_itself_stays() -> None:
+    with pytest.raises(SystemExit, match=r"^command.py: runs/a is full at step 4.$"), one_sentence("command.py"):
+        try:
+            raise OSError(errno.ENOSPC, NO_SPACE)
+        except OSError:
+            raise ValueError("runs/a is full at step 4.") from None
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
+def test_a_folder_that_may_not_be_written_is_named_with_the_remedy(number) -> None:
+    message = ending(OSError(number, os.strerror(number), "caches/datasets"))
+    assert f"'caches/datasets' cannot be read or written ({os.strerror(number)}); change" in message
+    assert message.endswith("for caches by HF_HOME.")
+
+
+def test_a_fault_of_the_program_keeps_its_traceback() -> None:
+    with pytest.raises(RuntimeError, match="shapes"), one_sentence("command.py"):
+        raise RuntimeError("shapes")
+
+
+def test_a_mistake_is_one_line() -> None:
+    assert ending(ValueError("two\n lines")) == "command.py: two lines"
