@@ -3,6 +3,7 @@
 
 import copy
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 from transformers import AutoConfig, PreTrainedConfig
@@ -119,6 +120,18 @@ class VocablessConfig(PreTrainedConfig):
         """Returns those of `names` that only the encoder's configuration has."""
         has = self.encoder_config
         return [name for name in names if hasattr(has, name) and name not in SHARED_NAMES]
+
+    def check_names(self, names: Iterable[str]) -> None:
+        """Raises ValueError for a name that neither this configuration nor its encoder's has."""
+        encoder = self.encoder_config
+        legal = {*self.to_dict(), *encoder.to_dict(), *SHARED_NAMES}
+        for name in names:
+            if name not in legal and not hasattr(self, name) and not hasattr(encoder, name):
+                near = get_close_matches(name, legal, cutoff=0.5)
+                raise ValueError(
+                    f"{name!r} is an argument of neither VocablessConfig nor its encoder's {encoder.model_type} "
+                    f"configuration; {'near names are ' + ', '.join(near) if near else 'see their documentation'}."
+                )
 
     @property
     def hidden_size(self) -> int:
