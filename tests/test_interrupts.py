@@ -77,3 +77,15 @@ def test_a_command_that_is_still_importing_ends_with_one_line(command, tmp_path)
     for name in ("datasets", "transformers"):  # the first large package of each command
         (tmp_path / f"{name}.py").write_text("import time\nprint('imports', flush=True)\ntime.sleep(60)\n")
     assert interrupted(*command, after=("imports",), path=tmp_path) == (130, "imports\n", f"\n{LINE}\n")
+
+
+def test_a_program_that_imports_the_package_keeps_its_own_handler(tmp_path) -> None:
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "__init__.py").write_text("import vocabless\n")
+    (tmp_path / "foreign" / "__main__.py").touch()
+    (tmp_path / "transformers.py").write_text(  # the first large package that is imported
+        "import signal, sys\nprint(signal.getsignal(signal.SIGINT) is signal.default_int_handler)\nsys.exit()\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    process = subprocess.run([sys.executable, "-m", "foreign"], env=environment, capture_output=True, text=True)
+    assert process.stdout == "True\n", process.stderr

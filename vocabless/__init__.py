@@ -8,7 +8,7 @@ import sys
 
 from vocabless.interrupts import exit_on_interrupt
 
-if sys.argv[:1] == ["-m"]:  # `python -m vocabless.conversion` imports this package first, which takes seconds
+if sys.argv[:1] == ["-m"] and "vocabless.conversion" in sys.orig_argv:  # it imports this package first: seconds
     exit_on_interrupt()
 
 from transformers import (
