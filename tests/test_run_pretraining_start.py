@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from huggingface_hub import ModelCard
+from huggingface_hub import ModelCard, constants
 from transformers import AutoModel, AutoModelForMaskedLM
 
 import run_pretraining
@@ -172,7 +172,7 @@ def test_the_default_objective_is_that_of_the_checkpoint(first, tmp_path) -> Non
 )
 def test_a_mistake_ends_with_one_sentence(flags, sentence, first, corpora, tmp_path, monkeypatch) -> None:
     start = str(first("hashformer-lsh-proj-tiny"))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     flags = [start if flag == "START" else flag for flag in flags]
     with pytest.raises(SystemExit, match=sentence) as raised:
         run_pretraining.main([*corpora, *QUICK, "--output_dir", str(tmp_path / "run"), *flags])

@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+from huggingface_hub import constants
 
 from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.conversion import hub
@@ -105,7 +106,7 @@ def checkpoint(tmp_path_factory):
     "damage", ["config list", "config null", "empty folder", "missing", "broken link", "proc target"]
 )
 def test_a_bad_source_or_target_ends_with_one_sentence(verb, damage, checkpoint, tmp_path, monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     source, target = tmp_path / "source", tmp_path / "target"
     if damage in ("config list", "config null", "proc target"):
         source.mkdir()
