@@ -353,9 +353,3 @@ def test_a_subword_tokenizer_that_is_not_there_is_refused(tmp_path, monkeypatch)
         load_tokenizer("eelbert-tiny", subword="no/such")
     with pytest.raises(ValueError, match=r"proformer reads whole words and has no use for subword='x'; leave it out"):
         load_tokenizer("proformer", subword="x")
-
-
-@pytest.mark.parametrize("name", [name for name in list_variants() if name.startswith("hashgram")])
-def test_students_of_a_teacher_train_without_dropout(name):
-    encoder = load_config(name).encoder_config
-    assert encoder.hidden_dropout_prob == encoder.attention_probs_dropout_prob == 0
