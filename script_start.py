@@ -25,4 +25,4 @@ def start_script(flags: str, description: str | None) -> None:
         types = import_module(flags).FLAGS
         import_module("vocabless.training.script_parser").ScriptParser(types, types, description).print_help()
         sys.exit()
-    del sys.modules["vocabless"]
+    del sys.modules["vocabless"]  # `vocabless.interrupts` stays: the package must find the handler that is set

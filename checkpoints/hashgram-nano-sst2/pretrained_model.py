@@ -27,10 +27,13 @@ class VocablessPreTrainedModel(PreTrainedModel):
     _supports_attention_backend = True
     _can_compile_fullgraph = True
 
-    def __new__(cls, *config: VocablessConfig, **kwargs: Any) -> "VocablessPreTrainedModel":
-        """Refuses what `from_pretrained` was given and nothing takes, before `__init__` raises a TypeError."""
-        for first in config[:1]:
-            first.check_names(kwargs)
+    def __new__(cls, config: VocablessConfig | None = None, **kwargs: Any) -> "VocablessPreTrainedModel":
+        """Refuses what `from_pretrained` was given and nothing takes, before `__init__` raises a TypeError.
+
+        A copy or a pickle is made without a configuration.
+        """
+        if config is not None:
+            config.check_names(kwargs)
         return super().__new__(cls)
 
     def _init_weights(self, module: nn.Module) -> None:
