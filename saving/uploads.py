@@ -90,8 +90,9 @@ def upload(
         if branch != "main":
             api.create_branch(repo_id, branch=branch, exist_ok=True)
         revision = api.create_commit(repo_id, operations, commit_message=message, revision=branch).oid
-        if has_examples(folder / CARD):
-            card = CommitOperationAdd(CARD, card_for_repository(folder / CARD, repo_id, revision).encode())
+    if has_examples(folder / CARD):
+        card = CommitOperationAdd(CARD, card_for_repository(folder / CARD, repo_id, revision).encode())
+        with _readable_errors(api, repo_id, flags="--push --exist_ok"):
             api.create_commit(repo_id, [card], commit_message=PIN_MESSAGE, revision=branch)
     return f"{url} at the revision {revision}"
 
@@ -155,15 +156,15 @@ def _uploaded_files(folder: Path) -> list[str]:
 
 
 @contextmanager
-def _readable_errors(api: HfApi, repo_id: str, verb: str = "hub") -> Iterator[None]:
-    """Turns the errors of huggingface_hub into a `ValueError` with a remedy."""
+def _readable_errors(api: HfApi, repo_id: str, verb: str = "hub", flags: str = "--push") -> Iterator[None]:
+    """Turns the errors of huggingface_hub into a `ValueError` with a remedy, see `_explanation`."""
     try:
         yield
     except (CLIENT_ERROR, OSError, RuntimeError, ValueError) as error:
-        raise ValueError(_explanation(api, repo_id, error, verb)) from error
+        raise ValueError(_explanation(api, repo_id, error, verb, flags)) from error
 
 
-def _explanation(api: HfApi, repo_id: str, error: Exception, verb: str) -> str:
+def _explanation(api: HfApi, repo_id: str, error: Exception, verb: str, flags: str) -> str:
     """Returns one sentence that says what failed and what to do.
 
     Args:
@@ -171,6 +172,7 @@ def _explanation(api: HfApi, repo_id: str, error: Exception, verb: str) -> str:
         repo_id: the repository.
         error: what happened.
         verb: the verb of `vocabless.conversion` that uploads again.
+        flags: the flags that it needs for that.
     """
     status = getattr(getattr(error, "response", None), "status_code", None)
     if isinstance(error, HFValidationError):
@@ -184,5 +186,5 @@ def _explanation(api: HfApi, repo_id: str, error: Exception, verb: str) -> str:
         return f"the Hub rejected the files for {repo_id!r} ({reason}); correct them and upload again."
     return (
         f"the upload to {repo_id!r} at {api.endpoint} failed ({first_line(error)}); your files are unchanged: check "
-        f"the network and HF_HUB_OFFLINE, then run python -m vocabless.conversion {verb} FOLDER {repo_id} --push."
+        f"the network and HF_HUB_OFFLINE, then run python -m vocabless.conversion {verb} FOLDER {repo_id} {flags}."
     )

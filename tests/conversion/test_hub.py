@@ -11,7 +11,7 @@ from pathlib import Path
 import huggingface_hub
 import pytest
 import torch
-from hub_stand_in import TOKEN, HubStandIn, Repository
+from hub_stand_in import TOKEN, Answer, HubStandIn, Repository
 from huggingface_hub import ModelCard, constants
 from safetensors.torch import load_file
 from transformers import pipeline
@@ -171,6 +171,19 @@ def test_the_examples_of_a_card_load_the_commit_that_holds_the_model(copy, hub, 
             name: data for name, data in repository.commits[model].items() if name != CARD
         }
         assert b"revision=" not in repository.commits[model][CARD]
+
+
+def test_the_message_names_the_command_that_repeats_a_second_commit(copy, hub, unchecked, monkeypatch) -> None:
+    def fail_the_second_commit(method: str, path: str, *request) -> Answer:
+        is_second = "/commit/" in path and hub.repositories["you/mine"].messages
+        return (500, {}, {}) if is_second else answer(method, path, *request)
+
+    answer = hub.answer
+    monkeypatch.setattr(hub, "answer", fail_the_second_commit)
+    assert "conversion hub FOLDER you/mine --push --exist_ok." in refusal(copy, "mine", "--push")
+    monkeypatch.setattr(hub, "answer", answer)
+    main(["hub", str(copy), "mine", "--push", "--exist_ok"])
+    assert hub.repositories["you/mine"].messages[-1] == PIN_MESSAGE
 
 
 def test_a_card_of_the_user_is_not_committed_twice(copy, hub, unchecked) -> None:
