@@ -30,6 +30,7 @@ import datasets
 from accelerate import PartialState
 from transformers.utils import logging as transformers_logging
 
+from vocabless.saving.permissions import check_readable
 from vocabless.saving.run_folder import RESULTS, claimed, write_json
 from vocabless.saving.uploads import check_run_upload, upload_run
 from vocabless.training.design_flags import design_text
@@ -103,6 +104,8 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
         raise ValueError(f"--seeds {arguments.seeds} runs nothing; give at least 1.")
     check_noise(arguments.noise)
     baseline = None if arguments.baseline_run is None else read_baseline(arguments.baseline_run)
+    for source in (arguments.model_name_or_path, arguments.teacher):
+        check_readable(source or "")
     check_initial_model(arguments)
     arguments.eval_steps_of("")  # refuses what is not JSON before any work
     _choose_learning_rate(arguments, training)

@@ -18,6 +18,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+from vocabless.saving.permissions import check_readable
 from vocabless.training.one_sentence import one_sentence
 
 PROGRAM = "python -m vocabless.conversion"
@@ -83,6 +84,7 @@ def main(argv: list[str] | None = None) -> None:
     with one_sentence(PROGRAM):
         parser, module = _parser(argv)
         arguments = parser.parse_args(argv)
+        check_readable(arguments.source)
         report = module.run(arguments)
     if report:
         print(report)

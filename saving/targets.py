@@ -12,6 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless.saving.checkpoint import UNFINISHED, save_checkpoint, written_whole
 from vocabless.saving.model_card import CARD, hub_metadata
+from vocabless.saving.permissions import check_writable
 from vocabless.saving.run_folder import write_json
 
 
@@ -22,11 +23,13 @@ def check_target(target: str | os.PathLike[str]) -> Path:
 
     Raises:
         ValueError: the folder holds files, or the path is a file or a broken link.
+        PermissionError: the folder may not be written.
     """
     folder = Path(target)
     is_other = os.path.lexists(folder) and not folder.is_dir()
     if is_other or (folder.is_dir() and any(not file.name.startswith(UNFINISHED) for file in folder.iterdir())):
         raise ValueError(f"the target {str(target)!r} exists and is not an empty folder; give an empty or a new one.")
+    check_writable(folder)
     return folder
 
 

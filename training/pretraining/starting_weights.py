@@ -10,6 +10,7 @@ from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrain
 from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.error_text import first_line
+from vocabless.saving.permissions import check_readable
 from vocabless.saving.stock_models import load_stock_model, load_stock_tokenizer
 from vocabless.stock_shapes import STOCK_SHAPES
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
@@ -95,6 +96,7 @@ def _load_stock(
 def _load_config(source: str) -> PreTrainedConfig:
     if not os.path.isdir(source) and source in {*VARIANTS, *STOCK_SHAPES}:
         raise ValueError(f"{source} has no weights to begin from; give --variant {source} for fresh ones.")
+    check_readable(source)
     try:
         config: PreTrainedConfig = AutoConfig.from_pretrained(source)
     except (OSError, ValueError, KeyError) as error:
