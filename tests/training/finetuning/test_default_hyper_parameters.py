@@ -37,9 +37,9 @@ def run(model: object, folder: Path, *arguments: object) -> dict:
 
 def test_base_has_the_papers_rate_and_narrower_encoders_have_more():
     rates = {name: default_learning_rate(size.hidden_size) for name, size in SIZES.items()}
-    assert rates == {"nano": 4.4e-4, "uno": 4.4e-4, "tiny": 4.4e-4, "mini": 1.6e-4, "small": 5.5e-5, "base": 3e-5}
+    assert rates == {"nano": 1.2e-3, "uno": 4.4e-4, "tiny": 4.4e-4, "mini": 1.6e-4, "small": 5.5e-5, "base": 3e-5}
     assert default_learning_rate(1024) == pytest.approx(3e-5 * 0.75**1.5, rel=0.05)
-    assert default_learning_rate(16) == default_learning_rate(128)
+    assert default_learning_rate(16) == default_learning_rate(64)
 
 
 @pytest.mark.parametrize(
