@@ -34,7 +34,8 @@ class UnitCache:
 
     def __init__(self, embedding_size: int, weights: Sequence[Tensor] = ()) -> None:
         self._embedding_size = embedding_size
-        self._weights = [(ref(weight), weight._version) for weight in weights]
+        self._dtype = torch.float32
+        self._weights = [(ref(weight), _state(weight)) for weight in weights]
         self._clear()
 
     def __len__(self) -> int:
@@ -53,15 +54,15 @@ class UnitCache:
         """Returns whether these are the parameters that the cache was made for, unchanged since then."""
         pairs = zip(self._weights, weights, strict=False)
         return len(weights) == len(self._weights) and all(
-            old() is weight and version == weight._version for (old, version), weight in pairs
+            old() is weight and state == _state(weight) for (old, state), weight in pairs
         )
 
     def look_up(self, blocks: Tensor, embed: Callable[[Tensor], Tensor]) -> Tensor:
-        """Returns the embeddings of blocks, (…, D) float32.
+        """Returns the embeddings of blocks, (…, D), in the type that `embed` gives.
 
         Args:
             blocks: (…, K) int64 on the CPU, values 0–260.
-            embed: maps distinct blocks, (n, K) int64, to their embeddings, (n, D) float32.
+            embed: maps distinct blocks, (n, K) int64, to their embeddings, (n, D), of any floating-point type.
         """
         keys = _keys(blocks)
         with _LOCK:
@@ -75,21 +76,29 @@ class UnitCache:
             except BaseException:  # Ctrl-C between two changes: a half-made entry would be wrong for ever
                 self._clear()
                 raise
-        return torch.from_numpy(embeddings).unflatten(0, blocks.shape[:-1])
+        return torch.from_numpy(embeddings).to(self._dtype).unflatten(0, blocks.shape[:-1])
 
     def _clear(self) -> None:
         self._index = _BlockIndex()
-        self._table: NDArray[np.float32] = np.empty((0, self._embedding_size), np.float32)
+        self._table: NDArray[np.floating[Any]] = np.empty((0, self._embedding_size), np.float32)
 
     def _add_new_blocks(self, embed: Callable[[Tensor], Tensor]) -> None:
-        new = embed(_blocks(self._index.new_blocks)).numpy()
+        embeddings = embed(_blocks(self._index.new_blocks))
+        self._dtype = embeddings.dtype
+        # NumPy has no bfloat16; float32 holds its values exactly.
+        new = embeddings.to(torch.promote_types(self._dtype, torch.float32)).numpy()
         used = len(self._index) - len(new)
         if len(self._table) < len(self._index):
-            grown = np.empty((2 * len(self._index), self._embedding_size), np.float32)
+            grown = np.empty((2 * len(self._index), self._embedding_size), new.dtype)
             grown[:used] = self._table[:used]
             self._table = grown
         self._table[used : used + len(new)] = new
         self._index.new_blocks.clear()
+
+
+def _state(weight: Tensor) -> tuple[int, int, torch.dtype]:
+    """Returns what is another when the numbers of a parameter are: operations count versions, `.data = …` does not."""
+    return weight._version, weight.data_ptr(), weight.dtype
 
 
 def distinct_blocks(blocks: Tensor) -> tuple[Tensor, Tensor]:

@@ -130,6 +130,8 @@ def test_weights_that_changed_empty_it(learned):
     changes = {
         "an optimizer": lambda: front_end.table.weight.add_(1.0),
         "loading": lambda: front_end.load_state_dict(build_front_end("hash_embedding", 32, 24, {}).state_dict()),
+        "data, which counts no version": lambda: setattr(front_end.table.weight, "data", front_end.table.weight + 1.0),
+        "another type": lambda: front_end.bfloat16(),
         "another parameter": lambda: setattr(front_end, "norm", torch.nn.LayerNorm(24, elementwise_affine=False)),
     }
     for name, change in changes.items():
@@ -146,6 +148,18 @@ def test_weights_that_take_the_place_of_others_empty_it(learned):
             for _ in range(2):
                 front_end.table.weight = torch.nn.Parameter(torch.randn_like(front_end.table.weight))
             torch.testing.assert_close(front_end(blocks), without_cache(front_end, blocks))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+@pytest.mark.parametrize("name", ["hash_embedding", "ngram", "random_normal"])
+def test_each_floating_point_type_is_cached_exactly(name, dtype, tokenizer):
+    front_end = build_front_end(name, 32, 24, {}).eval().to(dtype)
+    with torch.no_grad():
+        for text in (BATCHES[0], BATCHES[1], BATCHES[0]):
+            blocks = blocks_of(tokenizer, text)
+            cached, fresh = front_end(blocks), without_cache(front_end, blocks)
+            assert cached.dtype == fresh.dtype and torch.equal(cached, fresh)
+    assert len(front_end._cache) > 20
 
 
 def test_it_is_not_used_where_a_gradient_is_needed(learned):
