@@ -59,18 +59,18 @@ class SentenceMeasures:
         self._scores = scores
 
     def __call__(self, evaluation: Any) -> dict[str, float]:
-        """Returns the loss (1 − cosine), `cosine`, `recall_at_10`; with pairs `spearman` and `teacher_spearman`.
+        """Returns the loss (1 − cosine) and `cosine`.
+
+        With at least twelve texts `recall_at_10` too, and with pairs `spearman` and `teacher_spearman`.
 
         Args:
             evaluation: `predictions`, the student's vectors, and `label_ids`, the teacher's, both (n, size).
         """
         vectors, targets = (_normalized(values) for values in (evaluation.predictions, evaluation.label_ids))
         cosine = float((vectors * targets)[: self._num_texts].sum(axis=1).mean())
-        measures = {
-            EXACT_LOSS: 1 - cosine,
-            "cosine": cosine,
-            "recall_at_10": recall(vectors[: self._num_texts], targets[: self._num_texts]),
-        }
+        measures = {EXACT_LOSS: 1 - cosine, "cosine": cosine}
+        if self._num_texts > NEIGHBOURS + 1:  # with eleven, each finds all others
+            measures["recall_at_10"] = recall(vectors[: self._num_texts], targets[: self._num_texts])
         if self._scores:
             measures["spearman"] = self._spearman(vectors)
             measures["teacher_spearman"] = self._spearman(targets)
@@ -81,18 +81,14 @@ class SentenceMeasures:
         return float(spearmanr((first * second).sum(axis=1), self._scores).statistic)
 
 
-def recall(queries: Vectors, targets: Vectors) -> float:
-    """Returns the share of each text's ten nearest texts that a query by the student finds in the teacher's index.
-
-    The text itself does not count. With fewer than twelve texts, the neighbours are all but one of the others.
+def recall(queries: Vectors, targets: Vectors, neighbours: int = NEIGHBOURS) -> float:
+    """Returns the share of each text's nearest texts that a query by the student finds in the teacher's index.
 
     Args:
         queries: the student's vectors.
         targets: the teacher's vectors of the same texts.
+        neighbours: number of nearest texts, without the text itself.
     """
-    neighbours = min(NEIGHBOURS, len(queries) - 2)
-    if neighbours < 1:
-        return float("nan")
     expected, found = (_nearest(vectors @ targets.T, neighbours) for vectors in (targets, queries))
     return float(np.mean([len({*a} & {*b}) / neighbours for a, b in zip(expected, found, strict=True)]))
 
