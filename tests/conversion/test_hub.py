@@ -118,7 +118,9 @@ def test_pushed_by_the_readme_loaded_by_its_id_fine_tuned_pushed_again_and_loade
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-3000:]
         assert "The repository is you/my-classifier." in done.stdout
-        first, tuned, again, sha = bare(readme("python") + ANOTHER_USER, tmp_path, environment)
+        (commit,) = re.findall(r"at the revision (\w{40})\n", done.stdout)
+        example = readme("python").replace("COMMIT", commit)
+        first, tuned, again, sha = bare(example + ANOTHER_USER, tmp_path, environment)
         pushed, theirs = stand_in.repositories["you/my-classifier"], stand_in.repositories["you/theirs"]
     assert sha == theirs.head and len(theirs.commits) == 3  # created, model, tokenizer
     code = {name for name in pushed.files if name.endswith(".py")}
