@@ -2,6 +2,7 @@
 # mypy: allow-untyped-calls
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -134,7 +135,10 @@ def _hub_arguments(arguments: GlueArguments) -> dict[str, Any]:
 
 def _loading_error(name: str, error: Exception) -> ValueError:
     cause = " ".join(str(error).split())
+    folders = sorted(str(path) for path in Path(name).parent.glob("*") if path.is_dir())
+    near = get_close_matches(name, [each for each in (*VARIANTS, *STOCK_SHAPES, *folders) if each != name], n=4)
+    remedy = f"did you mean {' or '.join(near)}? Else give" if near else "give"
     return ValueError(
-        f"{name!r} cannot be loaded ({cause}); give a variant, one of {', '.join(STOCK_SHAPES)}, "
+        f"{name!r} cannot be loaded ({cause}); {remedy} a variant, one of {', '.join(STOCK_SHAPES)}, "
         "a folder with a checkpoint, or a Hub id."
     )
