@@ -128,7 +128,22 @@ def _differences(
         else ""
     )
     seeds = {str(len(runs)) for content in contents for runs in content.get("scores", {}).values()}
+    with_vocabulary = [row.label for row in rows if _has_vocabulary(row)]
+    vocabulary = (
+        f"the subword vocabularies are trained on the texts at hand, so they are smaller: {', '.join(with_vocabulary)}"
+        if with_vocabulary
+        else ""
+    )
     notes = [f"{row.label}: {row.note}" for row in rows if row.note]
-    footnotes = [note for content in contents for note in content.get("footnotes", [])]
-    kept = [sizes, steps, tuning, f"seeds: {', '.join(sorted(seeds))}", *notes, *footnotes]
-    return ["Beside the paper:", "", *(f"- {note}." for note in dict.fromkeys(filter(None, kept)))]
+    footnotes = _footnotes(rows, contents)
+    kept = [sizes, steps, tuning, vocabulary, f"seeds: {', '.join(sorted(seeds))}", *notes, *footnotes]
+    return ["Beside the paper:", "", *(f"- {note}." for note in kept if note)]
+
+
+def _footnotes(rows: Sequence[PaperRow], contents: Sequence[dict[str, Any]]) -> list[str]:
+    """Returns the footnotes of the runs, each once, behind the labels of its rows unless all rows have it."""
+    labels: dict[str, list[str]] = {}
+    for row, content in zip(rows, contents, strict=True):
+        for note in content.get("footnotes", []):
+            labels.setdefault(note, []).append(row.label)
+    return [note if len(named) == len(rows) else f"{', '.join(named)}: {note}" for note, named in labels.items()]
