@@ -45,7 +45,8 @@ def _fine_tune(table: PaperTable, row: PaperRow, arguments: Namespace, others: S
     start = _pretrain(table, row, arguments)
     tasks = ["--task_name", *arguments.task_name] if arguments.task_name else []
     tasks += ["--data_dir", arguments.data_dir] if arguments.data_dir else []
-    folder = Path(arguments.output_dir) / "fine-tuned" / _slug(table, row, arguments)
+    tuned = "fine-tuned-on-patents" if table.is_patents else "fine-tuned"
+    folder = Path(arguments.output_dir) / tuned / _slug(table, row, arguments)
     recipe = ["--recipe", table.task_recipe] if arguments.max_steps is None and table.task_recipe else []
     if table.is_patents and not recipe:
         recipe = ["--task_type", "multi_label_classification"]

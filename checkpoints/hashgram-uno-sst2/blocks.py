@@ -55,7 +55,7 @@ def check_blocks(blocks: Tensor, block_size: int) -> None:
     Values are checked on the CPU only: on an accelerator the check would make the CPU wait for it.
 
     Raises:
-        ValueError: wrong rank, K or dtype, or a value out of range.
+        ValueError: wrong rank, K or dtype, no token, or a value out of range.
     """
     if blocks.ndim != 3 or blocks.shape[-1] != block_size:
         raise ValueError(
@@ -66,7 +66,9 @@ def check_blocks(blocks: Tensor, block_size: int) -> None:
         raise ValueError(
             f"input_ids is {blocks.dtype}; blocks are integers 0–{NUM_ELEMENTS - 1}, pass embeddings as inputs_embeds."
         )
-    if blocks.device.type == "cpu" and blocks.numel() and not torch.compiler.is_compiling():
+    if blocks.device.type == "cpu" and not torch.compiler.is_compiling():
+        if not blocks.numel():
+            raise ValueError(f"input_ids has shape {tuple(blocks.shape)} and holds no token; give at least one text.")
         low, high = (int(value) for value in blocks.aminmax())
         if low < 0 or high >= NUM_ELEMENTS:
             raise ValueError(

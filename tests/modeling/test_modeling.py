@@ -249,6 +249,7 @@ def test_gradient_accumulation_equals_one_large_batch(head, config_of, blocks_of
         (lambda x: x[..., :-1], rf"shape \({B}, {S}, {K - 1}\); blocks have shape \(batch, seq, {K}\)"),
         (lambda x: x.unsqueeze(0), r"blocks have shape \(batch, seq, 12\)"),
         (lambda x: x.float(), r"is torch\.float32; blocks are integers 0–260, pass embeddings as inputs_embeds"),
+        (lambda x: x[:0], r"shape \(0, .* and holds no token; give at least one text"),
         (lambda x: x + 250, r"contains (26[1-9]|[3-5]\d\d); elements of a block are 0–260: use the tokenizer"),
         (lambda x: x - 3, r"contains -3; elements of a block are 0–260"),
     ],
