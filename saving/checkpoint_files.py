@@ -81,7 +81,11 @@ def _read_tensors(file: str) -> dict[str, Tensor]:
         if file.endswith(".safetensors"):
             return load_file(file)
         tensors = torch.load(file, map_location="cpu", weights_only=True)
-    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, OSError) as error:
+    except pickle.UnpicklingError as error:
+        raise ValueError(
+            f"{file!r} is damaged or holds other objects than tensors; get a model.safetensors."
+        ) from error
+    except (SafetensorError, RuntimeError, EOFError, OSError) as error:
         raise ValueError(
             f"{file!r} cannot be read ({first_line(error)}); it is truncated or holds other objects than tensors: "
             "download it again."

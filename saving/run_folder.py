@@ -78,11 +78,11 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 
 def _is_new(path: Path) -> bool:
-    """Returns whether a folder does not exist, or holds at most what a command writes before it starts to work."""
+    """Returns whether a path is free, or a folder with at most what a command writes before it starts to work."""
     if path.exists() and not path.is_dir():
         raise ValueError(f"the output folder {str(path)!r} is a file; give another one.")
     own = {ARGUMENTS, LOCK, Path(ARGUMENTS).with_suffix(TEMPORARY).name}
-    return not path.exists() or {file.name for file in path.iterdir()} <= own
+    return all(each.is_dir() or (each.parent == path and each.name in own) for each in path.rglob("*"))
 
 
 def _check_same(path: Path, arguments: dict[str, Any]) -> None:

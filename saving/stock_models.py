@@ -1,6 +1,7 @@
 """Loads stock Hugging Face models for a conversion: complete and in float32, or an error of one sentence."""
 # mypy: allow-untyped-calls
 
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -9,6 +10,9 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrained
 
 from vocabless.saving.checkpoint_files import check_tensor_names
 from vocabless.saving.error_text import first_line
+
+# What `from_pretrained` raises for a missing or damaged checkpoint.
+LOADING_ERRORS = (OSError, ValueError, RuntimeError, KeyError, SafetensorError, UnpicklingError)
 
 # Parts of the names of tensors that a checkpoint may lack: heads, poolers and position numbers.
 OPTIONAL = ("pooler", "classifier", "cls.", "lm_head", "qa_outputs", "predictions", "position_ids")
@@ -51,13 +55,27 @@ def load_stock_model(source: str, auto_class: Any, **options: Any) -> tuple[PreT
         model, loading_info = auto_class.from_pretrained(
             source, dtype=torch.float32, output_loading_info=True, ignore_mismatched_sizes=True, **options
         )
-    except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
+    except LOADING_ERRORS as error:
         raise ValueError(_cannot_load(source, error)) from error
+    check_encoder_tensors(source, model, loading_info)
+    return model.eval(), sorted(loading_info["unexpected_keys"])
+
+
+def check_encoder_tensors(source: str, model: PreTrainedModel, loading_info: dict[str, Any]) -> None:
+    """Checks that no tensor of a loaded model's encoder is random. Heads and poolers may be.
+
+    Args:
+        source: folder or Hub id.
+        model: the model.
+        loading_info: what `from_pretrained` returns with `output_loading_info=True`.
+
+    Raises:
+        ValueError: the checkpoint lacks tensors of the encoder, or has them in other shapes.
+    """
     encoder = f"{model.base_model_prefix}." if model is not model.base_model else ""
     needed = [*loading_info["missing_keys"], *(name for name, *_ in loading_info["mismatched_keys"])]
     missing = [n for n in needed if n.startswith(encoder) and not any(part in n for part in OPTIONAL)]
     check_tensor_names(source, sorted(missing), ())
-    return model.eval(), sorted(loading_info["unexpected_keys"])
 
 
 def load_stock_tokenizer(source: str) -> PreTrainedTokenizerBase:

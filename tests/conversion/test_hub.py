@@ -281,7 +281,7 @@ def test_a_damaged_or_missing_source_is_refused_before_anything_is_written(copy,
     assert "it is truncated or holds other objects than tensors" in refusal(copy, target)
     weights.unlink()
     torch.save({"model": Path("a whole program")}, copy / "pytorch_model.bin")
-    assert "it is truncated or holds other objects than tensors" in refusal(copy, target)
+    assert "is damaged or holds other objects than tensors; get a model.safetensors." in refusal(copy, target)
     weights.write_bytes(data)
     load_tokenizer("ewe-bert-tiny").save_pretrained(copy)
     assert "writes blocks of 16 elements, but the model reads 32" in refusal(copy, target)

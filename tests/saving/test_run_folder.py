@@ -30,6 +30,7 @@ def test_a_new_folder_is_taken_and_an_interrupted_run_is_continued(tmp_path):
 def test_a_run_with_other_arguments_is_refused_and_they_are_named(tmp_path):
     claim(tmp_path, {"seed": 1, "variant": "a"})
     (tmp_path / "checkpoint-2").mkdir()
+    (tmp_path / "checkpoint-2" / "model.safetensors").touch()
     with pytest.raises(ValueError, match=r"differs in seed \(1 in the folder, 2 now\)"):
         claim(tmp_path, {"seed": 2, "variant": "a"})
 
@@ -63,12 +64,14 @@ def test_a_command_that_failed_at_its_start_does_not_keep_the_folder(tmp_path):
     claim(tmp_path, {"corpus": "misspelt"})
     claim(tmp_path, {"corpus": "right"})
     (tmp_path / "checkpoint-2").mkdir()
+    (tmp_path / "checkpoint-2" / "model.safetensors").touch()
     claim(tmp_path, {"corpus": "right"})
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "7", '{"versions": {}}', '{"arguments": []}', "\x00\x00"])
 def test_damaged_records_are_named_with_a_remedy(tmp_path, content):
     (tmp_path / "checkpoint-2").mkdir()
+    (tmp_path / "checkpoint-2" / "model.safetensors").touch()
     (tmp_path / ARGUMENTS).write_text(content)
     with pytest.raises(ValueError, match=r"run\.json.*; give another folder"):
         claim(tmp_path, {})

@@ -15,11 +15,11 @@ import numpy as np
 import torch
 from datasets import Dataset, Features, Value
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless.modeling.stock_encoders import arguments_of
 from vocabless.saving.error_text import first_line
+from vocabless.saving.stock_models import LOADING_ERRORS
 from vocabless.training.checkpoint_tokenizers import (
     SMALLEST_VOCABULARY,
     load_checkpoint_tokenizer,
@@ -195,7 +195,7 @@ def load_teacher(
         model, loading_info = problem.auto_class.from_pretrained(
             source.name, dtype=torch.float32, output_loading_info=True, **source.options
         )
-    except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
+    except LOADING_ERRORS as error:
         raise ValueError(_cannot_load(source.name, error)) from error
     missing = sorted(loading_info["missing_keys"])
     if missing:

@@ -13,6 +13,8 @@ from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrain
 from vocabless.designs import redesign
 from vocabless.encoder_shapes import SIZES
 from vocabless.loading import load_config, load_tokenizer
+from vocabless.saving.error_text import first_line
+from vocabless.saving.stock_models import LOADING_ERRORS, check_encoder_tensors
 from vocabless.stock_shapes import STOCK_SHAPES, StockShape, find_shape, load_shape_config, load_shape_tokenizer
 from vocabless.training.checkpoint_tokenizers import load_checkpoint_tokenizer
 from vocabless.training.finetuning.arguments import GlueArguments
@@ -114,9 +116,12 @@ def _load_checkpoint(arguments: GlueArguments, problem: Problem) -> tuple[PreTra
             arguments.tokenizer_name or name, config.model_type, problem.per_word, **kwargs
         )
         # A head with another number of labels is created anew; transformers logs the names of its weights.
-        model = problem.auto_class.from_pretrained(name, config=config, ignore_mismatched_sizes=True, **kwargs)
-    except (OSError, ValueError) as error:
+        model, loading_info = problem.auto_class.from_pretrained(
+            name, config=config, ignore_mismatched_sizes=True, output_loading_info=True, **kwargs
+        )
+    except LOADING_ERRORS as error:
         raise _loading_error(name, error) from error
+    check_encoder_tensors(name, model, loading_info)
     return model, tokenizer
 
 
@@ -134,7 +139,7 @@ def _hub_arguments(arguments: GlueArguments) -> dict[str, Any]:
 
 
 def _loading_error(name: str, error: Exception) -> ValueError:
-    cause = " ".join(str(error).split())
+    cause = " ".join(str(error).split()) if isinstance(error, OSError | ValueError) else first_line(error)
     folders = sorted(str(path) for path in Path(name).parent.glob("*") if path.is_dir())
     near = get_close_matches(name, [each for each in (*VARIANTS, *STOCK_SHAPES, *folders) if each != name], n=4)
     remedy = f"did you mean {' or '.join(near)}? Else give" if near else "give"
