@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,14 @@ except KeyboardInterrupt:
         wait("cleaning")
     sys.exit("one sentence")
 """
+
+
+@pytest.fixture(autouse=True)
+def not_ignored() -> Iterator[None]:
+    """Programs that the tests start obey Ctrl-C, even if the tests were started by one that ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def interrupted(*command: str, after: tuple[str, ...], path: Path) -> tuple[int, str, str]:

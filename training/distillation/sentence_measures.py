@@ -78,7 +78,10 @@ class SentenceMeasures:
 
     def _spearman(self, vectors: Vectors) -> float:
         first, second = np.split(vectors[self._num_texts :], 2)
-        return float(spearmanr((first * second).sum(axis=1), self._scores).statistic)
+        similarities = (first * second).sum(axis=1)
+        if np.ptp(similarities) == 0 or np.ptp(self._scores) == 0:  # the correlation is not defined
+            return 0.0
+        return float(spearmanr(similarities, self._scores).statistic)
 
 
 def recall(queries: Vectors, targets: Vectors, neighbours: int = NEIGHBOURS) -> float:

@@ -84,6 +84,8 @@ def test_measures_tell_texts_from_pairs() -> None:
     worse = SentenceMeasures(20, [-score for score in scores])(EvalPrediction(rng.normal(size=targets.shape), targets))
     assert worse["teacher_spearman"] == pytest.approx(-1) and abs(worse["cosine"]) < 0.5
     assert "spearman" not in SentenceMeasures(26, [])(EvalPrediction(targets, targets))
+    same = np.ones_like(targets)
+    assert SentenceMeasures(20, scores)(EvalPrediction(same, targets))["spearman"] == 0
     few = SentenceMeasures(11, [])(EvalPrediction(targets[:11], targets[:11]))
     assert few.keys() == {EXACT_LOSS, "cosine"}
 

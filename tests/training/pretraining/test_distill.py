@@ -15,7 +15,7 @@ from vocabless.training.pretraining.distill import Distill
 st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
 
 QUICK = [*("--max_steps", "8", "--save_steps", "4", "--logging_steps", "4"), *("--per_device_train_batch_size", "8"),
-         *("--max_seq_length", "24", "--max_eval_samples", "12", "--preprocessing_num_workers", "1"),
+         *("--max_seq_length", "24", "--max_eval_samples", "20", "--preprocessing_num_workers", "1"),
          *("--use_cpu", "true", "--disable_tqdm", "true", "--warmup_steps", "0", "--learning_rate", ".01")]  # fmt: skip
 
 
