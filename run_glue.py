@@ -104,8 +104,8 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
         raise ValueError(f"--seeds {arguments.seeds} runs nothing; give at least 1.")
     check_noise(arguments.noise)
     baseline = None if arguments.baseline_run is None else read_baseline(arguments.baseline_run)
-    for source in (arguments.model_name_or_path, arguments.teacher):
-        check_readable(source or "")
+    for source in filter(None, (arguments.model_name_or_path, arguments.teacher)):
+        check_readable(source)
     check_initial_model(arguments)
     arguments.eval_steps_of("")  # refuses what is not JSON before any work
     _choose_learning_rate(arguments, training)

@@ -11,6 +11,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
+from transformers import PreTrainedModel
 from transformers.utils.hub import cached_file
 
 from vocabless.saving.error_text import first_line
@@ -18,6 +19,12 @@ from vocabless.saving.error_text import first_line
 CONFIG = "config.json"
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 MAX_NAMES = 8  # tensor names in an error message
+
+# Parts of the names of tensors that a checkpoint may lack: heads, poolers and position numbers.
+OPTIONAL = ("pooler", "classifier", "cls.", "lm_head", "qa_outputs", "predictions", "position_ids")
+
+# What `from_pretrained` raises for a missing or damaged checkpoint.
+LOADING_ERRORS = (OSError, ValueError, RuntimeError, KeyError, SafetensorError, pickle.UnpicklingError)
 
 
 def read_config_and_tensors(source: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -55,6 +62,23 @@ def check_tensor_names(source: str, missing: Iterable[str], unexpected: Iterable
     ]
     if problems:
         raise ValueError(f"the checkpoint {source!r} {' and '.join(problems)}; give a complete one of the right kind.")
+
+
+def check_encoder_tensors(source: str, model: PreTrainedModel, loading_info: dict[str, Any]) -> None:
+    """Checks that no tensor of a loaded model's encoder is random. Heads and poolers may be.
+
+    Args:
+        source: folder or Hub id.
+        model: the model.
+        loading_info: what `from_pretrained` returns with `output_loading_info=True`.
+
+    Raises:
+        ValueError: the checkpoint lacks tensors of the encoder, or has them in other shapes.
+    """
+    encoder = f"{model.base_model_prefix}." if model is not model.base_model else ""
+    needed = [*loading_info["missing_keys"], *(name for name, *_ in loading_info["mismatched_keys"])]
+    missing = [n for n in needed if n.startswith(encoder) and not any(part in n for part in OPTIONAL)]
+    check_tensor_names(source, sorted(missing), ())
 
 
 def _find(source: str, names: tuple[str, ...]) -> str:

@@ -1,21 +1,13 @@
 """Loads stock Hugging Face models for a conversion: complete and in float32, or an error of one sentence."""
 # mypy: allow-untyped-calls
 
-from pickle import UnpicklingError
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from vocabless.saving.checkpoint_files import check_tensor_names
+from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tensors
 from vocabless.saving.error_text import first_line
-
-# What `from_pretrained` raises for a missing or damaged checkpoint.
-LOADING_ERRORS = (OSError, ValueError, RuntimeError, KeyError, SafetensorError, UnpicklingError)
-
-# Parts of the names of tensors that a checkpoint may lack: heads, poolers and position numbers.
-OPTIONAL = ("pooler", "classifier", "cls.", "lm_head", "qa_outputs", "predictions", "position_ids")
 
 
 def load_stock_config(source: str) -> PreTrainedConfig:
@@ -59,23 +51,6 @@ def load_stock_model(source: str, auto_class: Any, **options: Any) -> tuple[PreT
         raise ValueError(_cannot_load(source, error)) from error
     check_encoder_tensors(source, model, loading_info)
     return model.eval(), sorted(loading_info["unexpected_keys"])
-
-
-def check_encoder_tensors(source: str, model: PreTrainedModel, loading_info: dict[str, Any]) -> None:
-    """Checks that no tensor of a loaded model's encoder is random. Heads and poolers may be.
-
-    Args:
-        source: folder or Hub id.
-        model: the model.
-        loading_info: what `from_pretrained` returns with `output_loading_info=True`.
-
-    Raises:
-        ValueError: the checkpoint lacks tensors of the encoder, or has them in other shapes.
-    """
-    encoder = f"{model.base_model_prefix}." if model is not model.base_model else ""
-    needed = [*loading_info["missing_keys"], *(name for name, *_ in loading_info["mismatched_keys"])]
-    missing = [n for n in needed if n.startswith(encoder) and not any(part in n for part in OPTIONAL)]
-    check_tensor_names(source, sorted(missing), ())
 
 
 def load_stock_tokenizer(source: str) -> PreTrainedTokenizerBase:

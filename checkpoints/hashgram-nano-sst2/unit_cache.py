@@ -97,7 +97,7 @@ class UnitCache:
 
 
 def _state(weight: Tensor) -> tuple[int, int, torch.dtype]:
-    """Returns what is another when the numbers of a parameter are: operations count versions, `.data = …` does not."""
+    """Returns a value that changes with the parameter: in-place operations raise its version, `.data = …` moves it."""
     return weight._version, weight.data_ptr(), weight.dtype
 
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless.modeling.stock_encoders import arguments_of
+from vocabless.saving.checkpoint_files import LOADING_ERRORS
 from vocabless.saving.error_text import first_line
-from vocabless.saving.stock_models import LOADING_ERRORS
 from vocabless.training.checkpoint_tokenizers import (
     SMALLEST_VOCABULARY,
     load_checkpoint_tokenizer,

@@ -13,8 +13,8 @@ from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrain
 from vocabless.designs import redesign
 from vocabless.encoder_shapes import SIZES
 from vocabless.loading import load_config, load_tokenizer
+from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tensors
 from vocabless.saving.error_text import first_line
-from vocabless.saving.stock_models import LOADING_ERRORS, check_encoder_tensors
 from vocabless.stock_shapes import STOCK_SHAPES, StockShape, find_shape, load_shape_config, load_shape_tokenizer
 from vocabless.training.checkpoint_tokenizers import load_checkpoint_tokenizer
 from vocabless.training.finetuning.arguments import GlueArguments
@@ -139,6 +139,7 @@ def _hub_arguments(arguments: GlueArguments) -> dict[str, Any]:
 
 
 def _loading_error(name: str, error: Exception) -> ValueError:
+    # The advice to allow foreign code stands in the last line; errors of torch go on for many lines.
     cause = " ".join(str(error).split()) if isinstance(error, OSError | ValueError) else first_line(error)
     folders = sorted(str(path) for path in Path(name).parent.glob("*") if path.is_dir())
     near = get_close_matches(name, [each for each in (*VARIANTS, *STOCK_SHAPES, *folders) if each != name], n=4)
