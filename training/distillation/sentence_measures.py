@@ -58,10 +58,14 @@ class SentenceMeasures:
         self._num_texts = num_texts
         self._scores = scores
 
-    def __call__(self, evaluation: Any) -> dict[str, float]:
-        """Returns the loss (1 − cosine) and `cosine`.
+    @property
+    def names(self) -> list[str]:
+        """What it measures: recall needs twelve texts (of eleven, each finds all others), Spearman pairs."""
+        of_texts = ["loss", "cosine", "recall_at_10"] if self._num_texts > NEIGHBOURS + 1 else ["loss", "cosine"]
+        return [*of_texts, "spearman", "teacher_spearman"] if self._scores else of_texts
 
-        With at least twelve texts `recall_at_10` too, and with pairs `spearman` and `teacher_spearman`.
+    def __call__(self, evaluation: Any) -> dict[str, float]:
+        """Returns the measures of `names`; the loss is 1 − cosine.
 
         Args:
             evaluation: `predictions`, the student's vectors, and `label_ids`, the teacher's, both (n, size).
@@ -69,7 +73,7 @@ class SentenceMeasures:
         vectors, targets = (_normalized(values) for values in (evaluation.predictions, evaluation.label_ids))
         cosine = float((vectors * targets)[: self._num_texts].sum(axis=1).mean())
         measures = {EXACT_LOSS: 1 - cosine, "cosine": cosine}
-        if self._num_texts > NEIGHBOURS + 1:  # with eleven, each finds all others
+        if "recall_at_10" in self.names:
             measures["recall_at_10"] = recall(vectors[: self._num_texts], targets[: self._num_texts])
         if self._scores:
             measures["spearman"] = self._spearman(vectors)

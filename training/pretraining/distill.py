@@ -66,6 +66,12 @@ class Distill(DistillFlags, Objective):
         pairs = ScoredPairs([], [], []) if self.sts_file is None else read_scored_pairs(self.sts_file)
         texts = draw_texts(documents.train, arguments.mix, self.max_texts, training.seed)
         held_out = teaching_texts(documents.held_out, arguments.max_eval_samples, training.seed)
+        measures = SentenceMeasures(len(held_out), pairs.scores)
+        if training.metric_for_best_model not in (None, *measures.names):
+            raise ValueError(
+                f"--metric_for_best_model {training.metric_for_best_model} is not measured: recall_at_10 needs twelve "
+                f"held-out texts, spearman --sts_file; give one of {', '.join(measures.names)}."
+            )
         teacher = SentenceTeacher(
             self.teacher or str(EMBEDDED_TEACHER),
             arguments.max_seq_length,
@@ -80,7 +86,7 @@ class Distill(DistillFlags, Objective):
             TaughtTexts(train, self._misspell if self.misspell_probability else None, training.seed),
             TaughtTexts(evaluation),
             VectorCollator(tokenizer, arguments.max_seq_length),
-            SentenceMeasures(len(held_out), pairs.scores),
+            measures,
             {
                 "teacher": teacher.name,
                 "teacher_license": teacher.license,

@@ -87,7 +87,7 @@ def test_measures_tell_texts_from_pairs() -> None:
     same = np.ones_like(targets)
     assert SentenceMeasures(20, scores)(EvalPrediction(same, targets))["spearman"] == 0
     few = SentenceMeasures(11, [])(EvalPrediction(targets[:11], targets[:11]))
-    assert few.keys() == {EXACT_LOSS, "cosine"}
+    assert few.keys() == {EXACT_LOSS, "cosine"} and SentenceMeasures(11, []).names == ["loss", "cosine"]
 
 
 def test_scored_pairs_are_read_and_their_columns_checked(tmp_path) -> None:

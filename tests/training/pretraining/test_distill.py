@@ -91,6 +91,10 @@ def test_a_killed_run_continues_to_the_same_weights(run) -> None:
     [
         (["--objective", "distill"], "the objective distill has no teacher; give --teacher"),
         (
+            ["--teacher", "EMPTY", "--metric_for_best_model", "spearman"],
+            "spearman is not measured: .* spearman --sts_file",
+        ),
+        (
             ["--teacher", "here", "--misspell_probability", "2"],
             "--misspell_probability is 2.0; give a share from 0 to 1",
         ),
