@@ -178,6 +178,7 @@ function cast([tensor], { to }) {
 }
 
 export const ELEMENTWISE = {
+  Abs: unary(Math.abs),
   Add: add,
   And: comparison((a, b) => a & b),
   Cast: cast,

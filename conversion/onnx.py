@@ -11,7 +11,7 @@ turn texts into blocks and outputs into labels. The files are compared with the 
 import argparse
 import importlib.util
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import torch
 from transformers import PreTrainedModel
@@ -83,6 +83,8 @@ def write_graphs(model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: 
 def reads_token_types(model: PreTrainedModel, tokenizer: VocablessTokenizer) -> bool:
     """Returns whether the second text of a pair gets token type 1."""
     base = cast(VocablessModel, model.base_model)
+    if cast(Any, model.config).classifier_pooling == "siamese":
+        return True
     return "token_type_ids" in tokenizer.model_input_names and "token_type_ids" in base.encoder_arguments
 
 

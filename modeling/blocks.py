@@ -10,6 +10,7 @@ from transformers import PreTrainedConfig
 
 NUM_SPECIAL = 5
 SPECIAL_NAMES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+SEP = SPECIAL_NAMES.index("[SEP]")
 NUM_ELEMENTS = NUM_SPECIAL + 256
 MAX_ROWS = 1 << 24  # of a table of a front end
 
@@ -47,6 +48,26 @@ class FrontEnd(nn.Module):
 def to_bytes(blocks: Tensor) -> Tensor:
     """Maps elements 0–260 to byte values 0–255; special tokens and padding become 0."""
     return (blocks - NUM_SPECIAL).clamp(min=0)
+
+
+def attention_mask_of(blocks: Tensor) -> Tensor:
+    """Returns True for tokens and False for padding, (…, S) bool. Only padding blocks begin with 0.
+
+    >>> attention_mask_of(torch.tensor([[[2, 0], [102, 120], [3, 0], [0, 0]]])).tolist()
+    [[True, True, True, False]]
+    """
+    return blocks[..., 0] > 0
+
+
+def token_type_ids_of(blocks: Tensor) -> Tensor:
+    """Returns 1 for the tokens behind the first [SEP], which are those of the second text, else 0; (…, S) int64.
+
+    >>> token_type_ids_of(torch.tensor([[[2, 0], [102, 120], [3, 0], [102, 0], [3, 0], [0, 0]]])).tolist()
+    [[0, 0, 0, 1, 1, 0]]
+    """
+    is_sep = (blocks[..., 0] == SEP).long()
+    is_behind_sep = is_sep.cumsum(dim=-1) > is_sep  # more [SEP]s up to here than this token itself
+    return (is_behind_sep & attention_mask_of(blocks)).long()
 
 
 def check_blocks(blocks: Tensor, block_size: int) -> None:

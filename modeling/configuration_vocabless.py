@@ -31,7 +31,7 @@ CUSTOM_PIPELINES = {
     )
 }
 
-POOLINGS = ("cls", "mean")  # of `classifier_pooling`
+POOLINGS = ("cls", "mean", "siamese")  # of `classifier_pooling`
 MAX_BLOCK_SIZE = 4096
 MAX_TARGETS = 1 << 24  # of `target_vocab_size`
 
@@ -49,8 +49,9 @@ class VocablessConfig(PreTrainedConfig):
         classifier_dropout: dropout probability of the heads; None uses the encoder's.
         target_vocab_size: outputs of the masked-LM head, the size of the target tokenizer's vocabulary.
         sparse_prediction: whether the masked-LM head computes logits at labelled positions only, if it gets labels.
-        classifier_pooling: what the heads for whole texts read: `cls`, the state of the first token, or `mean`, the
-            mean of the states of all tokens.
+        classifier_pooling: what the heads for whole texts read: `cls`, the state of the first token; `mean`, the mean
+            of all tokens' states; or `siamese`, for pairs: the encoder reads the two texts apart, and the head
+            compares their means, see `PooledHead.pool`.
         kwargs: arguments of `PreTrainedConfig`, for instance `num_labels`. What only the encoder's configuration has,
             for instance `hidden_dropout_prob`, goes there.
 
@@ -85,7 +86,7 @@ class VocablessConfig(PreTrainedConfig):
         if not isinstance(front_end_options or {}, dict):
             raise ValueError(f"front_end_options is {front_end_options!r}; give a dict of keyword arguments.")
         if classifier_pooling not in POOLINGS:
-            raise ValueError(f"classifier_pooling is {classifier_pooling!r}; give {' or '.join(POOLINGS)}.")
+            raise ValueError(f"classifier_pooling is {classifier_pooling!r}; give one of {', '.join(POOLINGS)}.")
         self.front_end = front_end
         self.front_end_options = dict(front_end_options or {})
         self.block_size = block_size

@@ -6,7 +6,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import initialization as init
 
+from .blocks import check_blocks
 from .configuration_vocabless import VocablessConfig
+from .text_pairs import split_pairs
 
 
 class EvenLinear(nn.Linear):
@@ -20,29 +22,60 @@ class EvenLinear(nn.Linear):
 class PooledHead(nn.Module):
     """Dense layer, tanh, dropout and output layer on one vector for the whole text: (B, S, D) → (B, outputs).
 
-    `config.classifier_pooling` chooses the vector: the state of the first token, or the mean of all tokens' states. The
-    head has as many parameters as BERT's pooler and classifier together, and as RoBERTa's classification head. The
-    numbers of a mean are small, so its layers are `EvenLinear`: with BERT's first weights, N(0, 0.02²), a narrow model
-    needs hundreds of steps to enlarge them.
+    `config.classifier_pooling` chooses the vector, see `pool`. With `cls` and `mean`, the head has as many parameters
+    as BERT's pooler and classifier together, and as RoBERTa's classification head. The numbers of a mean are small, so
+    its layers are `EvenLinear`: with BERT's first weights, N(0, 0.02²), a narrow model needs hundreds of steps to
+    enlarge them.
     """
 
     def __init__(self, config: VocablessConfig, num_outputs: int) -> None:
         super().__init__()
-        self.pooling = config.classifier_pooling
-        linear = EvenLinear if self.pooling == "mean" else nn.Linear
-        self.dense = linear(config.hidden_size, config.hidden_size)
+        self.pooling, self.block_size = config.classifier_pooling, config.block_size
+        linear = nn.Linear if self.pooling == "cls" else EvenLinear
+        num_parts = 4 if self.pooling == "siamese" else 1
+        self.dense = linear(num_parts * config.hidden_size, config.hidden_size)
         self.dropout = nn.Dropout(config.head_dropout)
         self.out_proj = linear(config.hidden_size, num_outputs)
+
+    def sequences(self, *inputs: Tensor | None) -> tuple[Tensor | None, ...]:
+        """Returns the first five arguments of `VocablessModel.forward` as the encoder shall read them.
+
+        They are `inputs`, but with `siamese` the sequences that `split_pairs` makes of them.
+
+        Raises:
+            ValueError: see `split_pairs` and `check_blocks`.
+        """
+        if self.pooling != "siamese":
+            return inputs
+        if inputs[0] is not None:
+            check_blocks(inputs[0], self.block_size)
+        return split_pairs(*inputs)
 
     def forward(self, hidden_states: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """Maps hidden states (B, S, D) to outputs (B, num_outputs).
 
         Args:
-            hidden_states: (B, S, D).
-            attention_mask: (B, S), 0 for padding, which the mean leaves out; None if there is no padding.
+            hidden_states: (B, S, D); with `siamese` (2B, S, D), the first texts and then the second ones.
+            attention_mask: (B, S) or (2B, S), 0 for padding, which a mean leaves out; None if there is no padding.
         """
-        pooled = hidden_states[:, 0] if self.pooling == "cls" else mean_state(hidden_states, attention_mask)
+        pooled = self.pool(hidden_states, attention_mask)
         return self.out_proj(self.dropout(torch.tanh(self.dense(pooled))))
+
+    def pool(self, hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
+        """Returns the vector that the layers read. The arguments are those of `forward`.
+
+        Returns:
+            `cls`: the state of the first token, (B, D). `mean`: the mean of the states, (B, D). `siamese`: the means u
+            and v of the two texts as [u, v, |u − v|, u ∗ v], (B, 4D) (InferSent, Conneau et al. 2017, section 3.1;
+            Sentence-BERT, Reimers & Gurevych 2019).
+        """
+        if self.pooling == "cls":
+            return hidden_states[:, 0]
+        mean = mean_state(hidden_states, attention_mask)
+        if self.pooling == "mean":
+            return mean
+        first, second = mean.unflatten(0, (2, -1))
+        return torch.cat([first, second, (first - second).abs(), first * second], dim=-1)
 
 
 def mean_state(hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:

@@ -32,6 +32,7 @@ from .ngram_front_ends import Ngram  # noqa: F401
 from .pipelines_vocabless import VocablessFillMaskPipeline  # noqa: F401 (named in config.json)
 from .pretrained_model import VocablessPreTrainedModel
 from .stock_encoders import arguments_of, build_encoder, lengthen, max_tokens, min_tokens
+from .text_pairs import split_pairs  # noqa: F401
 from .unit_cache import UnitCache  # noqa: F401
 from .unit_front_end import UnitFrontEnd  # noqa: F401
 
@@ -158,9 +159,9 @@ class VocablessForSequenceClassification(VocablessPreTrainedModel):
         Returns:
             `logits` (B, num_labels), and `loss` if there are labels.
         """
-        inputs = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
+        inputs = self.classifier.sequences(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
         outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
-        logits = self.classifier(outputs.last_hidden_state, attention_mask)
+        logits = self.classifier(outputs.last_hidden_state, inputs[1])
         loss = None if labels is None else self.loss_function(labels, logits, self.config)
         return SequenceClassifierOutput(
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
@@ -168,7 +169,7 @@ class VocablessForSequenceClassification(VocablessPreTrainedModel):
 
 
 class VocablessForMultipleChoice(VocablessPreTrainedModel):
-    """Choice of one out of several texts, each scored from its first token."""
+    """Choice of one out of several texts or pairs of texts, each scored by a `PooledHead`."""
 
     _auto_class = "AutoModelForMultipleChoice"
     accepts_loss_kwargs = False
@@ -206,7 +207,7 @@ class VocablessForMultipleChoice(VocablessPreTrainedModel):
             shape = None if blocks is None else tuple(blocks.shape)
             raise ValueError(f"the input has shape {shape}; multiple choice needs (batch, choices, seq, K).")
         arguments = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
-        inputs = [None if value is None else value.flatten(0, 1) for value in arguments]
+        inputs = self.classifier.sequences(*(None if value is None else value.flatten(0, 1) for value in arguments))
         outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
         logits = self.classifier(outputs.last_hidden_state, inputs[1]).view(-1, blocks.shape[1])
         loss = None if labels is None else F.cross_entropy(logits.float(), labels)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.masking_utils import bidirectional_mask_function, eager_mask
 
-from vocabless.modeling.blocks import NUM_ELEMENTS, NUM_SPECIAL
+from vocabless.modeling.blocks import NUM_ELEMENTS, NUM_SPECIAL, attention_mask_of, token_type_ids_of
 from vocabless.modeling.modeling_vocabless import VocablessForMultipleChoice, VocablessModel
 from vocabless.modeling.unit_front_end import UnitFrontEnd
 from vocabless.saving.error_text import first_line
@@ -94,9 +94,9 @@ class BlocksOnly(nn.Module):
 
     def forward(self, input_ids: Tensor) -> tuple[Tensor, ...]:
         """Returns the outputs of the head."""
-        inputs = {"attention_mask": attention_mask(input_ids)}
+        inputs = {"attention_mask": attention_mask_of(input_ids)}
         if self.has_pairs:
-            inputs["token_type_ids"] = token_type_ids(input_ids)
+            inputs["token_type_ids"] = token_type_ids_of(input_ids)
         front_end = cast(VocablessModel, self.model.base_model).front_end
         if isinstance(front_end, UnitFrontEnd):
             inputs["inputs_embeds"] = embed_distinct(front_end, input_ids)
@@ -114,26 +114,6 @@ def output_names(model: PreTrainedModel) -> list[str]:
     """Returns the names of the head's outputs, in the order of the graph."""
     with torch.no_grad():
         return list(outputs_of(model, {INPUT: example_blocks(model)}))
-
-
-def attention_mask(blocks: Tensor) -> Tensor:
-    """Returns True for tokens and False for padding, (…, S) bool. Only padding blocks begin with 0.
-
-    >>> attention_mask(torch.tensor([[[2, 0], [102, 120], [3, 0], [0, 0]]])).tolist()
-    [[True, True, True, False]]
-    """
-    return blocks[..., 0] > 0
-
-
-def token_type_ids(blocks: Tensor) -> Tensor:
-    """Returns 1 for the tokens behind the first [SEP], else 0, (…, S) int64.
-
-    >>> token_type_ids(torch.tensor([[[2, 0], [102, 120], [3, 0], [102, 0], [3, 0], [0, 0]]])).tolist()
-    [[0, 0, 0, 1, 1, 0]]
-    """
-    is_sep = (blocks[..., 0] == SEP).long()
-    is_behind_sep = is_sep.cumsum(dim=-1) > is_sep  # more [SEP]s up to here than this token itself
-    return (is_behind_sep & attention_mask(blocks)).long()
 
 
 def embed_distinct(front_end: UnitFrontEnd, blocks: Tensor) -> Tensor:

@@ -36,6 +36,7 @@ CLASSIFIER, TAGGER = "VocablessForSequenceClassification", "VocablessForTokenCla
 # Each front end of units that are no subwords, and together all heads and problems: variant → head, options.
 EXPORTS: dict[str, tuple[str, dict[str, Any]]] = {
     "hashgram-nano": (CLASSIFIER, {"num_labels": 2}),
+    "hashgram-uno": (CLASSIFIER, {"num_labels": 3, "classifier_pooling": "siamese"}),
     "hashformer-lsh-proj-tiny": (CLASSIFIER, {"num_labels": 3}),
     "hashformer-md5-pool-tiny": (CLASSIFIER, {"num_labels": 3}),
     "eelbert-word-uno": (TAGGER, {"num_labels": 5}),
@@ -45,8 +46,8 @@ EXPORTS: dict[str, tuple[str, dict[str, Any]]] = {
     "proformer": (CLASSIFIER, {"num_labels": 2}),
     "ewe-bert-gradient-base": (TAGGER, {"num_labels": 2}),
 }
-QUICK = ("hashgram-nano", "hashformer-lsh-proj-tiny", "hashformer-md5-pool-tiny")
-PAIRS = ("ewe-bert-tiny", "proformer")  # with token types and without
+QUICK = ("hashgram-nano", "hashgram-uno", "hashformer-lsh-proj-tiny", "hashformer-md5-pool-tiny")
+PAIRS = ("hashgram-uno", "ewe-bert-tiny", "proformer")  # siamese, with token types, and without
 LOAD = """async (manifest, weights) => {
   globalThis.classifier = await modules["classifier.js"].loadClassifier(manifest, weights);
 }"""

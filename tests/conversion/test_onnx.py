@@ -17,6 +17,7 @@ from vocabless.conversion import onnx as verb
 from vocabless.conversion.__main__ import main
 from vocabless.conversion.onnx_export import graph as onnx_graph
 from vocabless.conversion.onnx_export import parity as onnx_parity
+from vocabless.modeling.blocks import attention_mask_of, token_type_ids_of
 from vocabless.modeling.ngram_front_ends import Ngram, Random, RandomNormal
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.variants import VARIANTS
@@ -97,11 +98,14 @@ def outputs(folder: Path, blocks: np.ndarray, file: str = "model.onnx") -> list[
     return onnx_graph.session_of(folder / file, 1).run(None, {"input_ids": blocks})
 
 
-@pytest.mark.parametrize("options", [{}, {"num_rows": 97, "min_ngram": 1, "max_ngram": 3, "mlp_size": 16}])
-def test_a_learned_table_and_the_mean_state_are_exported(options: dict, shrink, tmp_path) -> None:
+@pytest.mark.parametrize(
+    ("pooling", "options"),
+    [("mean", {}), ("mean", {"num_rows": 97, "min_ngram": 1, "max_ngram": 3, "mlp_size": 16}), ("siamese", {})],
+)
+def test_a_learned_table_and_means_of_states_are_exported(pooling: str, options: dict, shrink, tmp_path) -> None:
     torch.manual_seed(2)
     config = load_config(
-        "eelbert-word-tiny", front_end="hash_embedding", front_end_options=options, classifier_pooling="mean"
+        "eelbert-word-tiny", front_end="hash_embedding", front_end_options=options, classifier_pooling=pooling
     )
     model, tokenizer = vocabless.VocablessForSequenceClassification(shrink(config)), load_tokenizer("eelbert-word-tiny")
     model = model.apply(lambda module: torch.nn.init.normal_(module.weight) if hasattr(module, "weight") else None)
@@ -143,8 +147,8 @@ def test_the_command_writes_both_files_and_reports_differences_sizes_and_latenci
 def test_padding_and_token_types_come_from_the_blocks_alone(exported) -> None:
     model, tokenizer, target, _ = exported
     inputs = tokenizer(TEXTS[:2], ["Yes, it was.", "No"], padding=True, return_tensors="pt")
-    assert torch.equal(onnx_graph.attention_mask(inputs["input_ids"]), inputs["attention_mask"].bool())
-    assert torch.equal(onnx_graph.token_type_ids(inputs["input_ids"]), inputs["token_type_ids"])
+    assert torch.equal(attention_mask_of(inputs["input_ids"]), inputs["attention_mask"].bool())
+    assert torch.equal(token_type_ids_of(inputs["input_ids"]), inputs["token_type_ids"])
     with torch.no_grad():
         expected = model(**inputs).logits.numpy()
     np.testing.assert_allclose(outputs(target, inputs["input_ids"].numpy())[0], expected, atol=1e-4)

@@ -5,14 +5,19 @@ import pytest
 from vocabless import VocablessForMultipleChoice, VocablessForSequenceClassification, VocablessModel
 
 
+@pytest.mark.parametrize(("pooling", "num_parts"), [("mean", 1), ("siamese", 4)])
 @pytest.mark.parametrize("head", [VocablessForSequenceClassification, VocablessForMultipleChoice])
-def test_a_head_that_reads_the_mean_starts_with_the_spread_that_keeps_its_scale(head, config_of, tmp_path) -> None:
+def test_a_head_that_reads_means_starts_with_the_spread_that_keeps_its_scale(
+    head, pooling: str, num_parts: int, config_of, tmp_path
+) -> None:
     options = {} if head is VocablessForMultipleChoice else {"num_labels": 50}
-    VocablessModel(config_of("bert", classifier_pooling="mean")).save_pretrained(tmp_path)
+    VocablessModel(config_of("bert", classifier_pooling=pooling)).save_pretrained(tmp_path)
     model = head.from_pretrained(tmp_path, **options)
     width = model.config.hidden_size
-    layers = [model.classifier.dense, *([model.classifier.out_proj] if options else [])]
-    assert [layer.weight.std().item() for layer in layers] == pytest.approx([width**-0.5] * len(layers), rel=0.1)
+    spreads = {model.classifier.dense: (num_parts * width) ** -0.5}
+    if options:
+        spreads[model.classifier.out_proj] = width**-0.5
+    assert [layer.weight.std().item() for layer in spreads] == pytest.approx(list(spreads.values()), rel=0.1)
     assert not model.classifier.dense.bias.any()
 
 

@@ -286,7 +286,7 @@ def test_multiple_choice_refuses_single_texts(config, blocks) -> None:
         ({"front_end": "hash"}, r"unknown front_end 'hash'; choose one of bucket, pool"),
         ({"front_end_options": {"bits": 1}}, r"'ngram' has no option 'bits'; its options are ngram_sizes, seed"),
         ({"front_end_options": [1]}, r"front_end_options is \[1\]; give a dict"),
-        ({"classifier_pooling": "max"}, r"classifier_pooling is 'max'; give cls or mean"),
+        ({"classifier_pooling": "max"}, r"classifier_pooling is 'max'; give one of cls, mean, siamese"),
         ({"block_size": 0}, r"block_size is 0; give an integer from 1 to 4096"),
         ({"block_size": "16"}, r"block_size is '16'"),
         ({"encoder_config": {"hidden_size": 8}}, r"keys \['hidden_size'\] but no model_type; add one"),

@@ -68,6 +68,14 @@ class GlueArguments:
     front_end_options: str | None = axis_flag("front_end_options")
     encoder_options: str | None = axis_flag("encoder_options")
     ngrams: str | None = field(default=None, metadata={"help": NGRAMS_HELP})
+    classifier_pooling: str | None = field(
+        default=None,
+        metadata={
+            "help": "What the head of a vocabless model reads: the first token, all tokens, or the two texts "
+            "of a pair apart. None is the model's own; pairs are siamese where that is mean.",
+            "choices": ["cls", "mean", "siamese"],
+        },
+    )
     task_name: list[str] | None = field(
         default=None,
         metadata={

@@ -1,7 +1,6 @@
 """The model that fine-tuning starts from: a variant or a stock shape with random weights, or any checkpoint."""
 # mypy: allow-untyped-calls
 
-from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -13,12 +12,13 @@ from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrain
 from vocabless.designs import redesign
 from vocabless.encoder_shapes import SIZES
 from vocabless.loading import load_config, load_tokenizer
+from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tensors
 from vocabless.saving.error_text import first_line
 from vocabless.stock_shapes import STOCK_SHAPES, StockShape, find_shape, load_shape_config, load_shape_tokenizer
 from vocabless.training.checkpoint_tokenizers import load_checkpoint_tokenizer
 from vocabless.training.finetuning.arguments import GlueArguments
-from vocabless.training.finetuning.base_problem import Problem
+from vocabless.training.finetuning.tasks import Task
 from vocabless.training.texts.ngrams import with_ngrams
 from vocabless.training.texts.subword import TRAINED_SUBWORD, trained_subword
 from vocabless.variants import VARIANTS, Variant
@@ -71,26 +71,26 @@ def initial_width(arguments: GlueArguments) -> int:
 
 
 def load_initial_model(
-    arguments: GlueArguments, problem: Problem, texts: Sequence[str], folder: Path
+    arguments: GlueArguments, task: Task, folder: Path
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Returns a model with a head for the problem, and its tokenizer.
+    """Returns a model with a head for the task, and its tokenizer.
 
     Args:
         arguments: name the model and the tokenizer.
-        problem: decides the head.
-        texts: the task's texts, for `--tokenizer_name train`.
+        task: decides the head; its training texts are for `--tokenizer_name train` and `--ngrams train`.
         folder: output folder of the run; a trained tokenizer is saved there, and a resumed run reads it again.
 
     Raises:
         ValueError: the model or the tokenizer cannot be loaded.
     """
-    name = arguments.model_name_or_path
+    name, problem = arguments.model_name_or_path, task.problem
     if is_checkpoint(name):
-        return _load_checkpoint(arguments, problem)
+        return _load_checkpoint(arguments, task)
     subword = arguments.tokenizer_name
     shape = _shape(arguments)
+    texts = task.train.plain_texts()
     if subword == "train":
-        documents = Dataset.from_dict({"text": list(texts)})
+        documents = Dataset.from_dict({"text": texts})
         kind = str(shape.subwords)
         subword = trained_subword(folder / TRAINED_SUBWORD, documents, kind, arguments.subword_vocab_size)
     if isinstance(shape, Variant):
@@ -100,7 +100,32 @@ def load_initial_model(
     else:
         tokenizer = load_shape_tokenizer(shape, subword)
         config = load_shape_config(shape, len(tokenizer), pad_token_id=tokenizer.pad_token_id, **problem.config)
+    _choose_pooling(config, arguments, task)
     return problem.auto_class.from_config(config), tokenizer
+
+
+def _choose_pooling(config: Any, arguments: GlueArguments, task: Task) -> None:
+    """Sets what the head of a vocabless model reads.
+
+    If nothing is given, a model that reads the mean reads the two texts of a pair apart. Single texts have no second
+    one to compare with.
+
+    Raises:
+        ValueError: `--classifier_pooling` is given for another model.
+    """
+    given = arguments.classifier_pooling
+    if config.model_type != VocablessConfig.model_type:
+        if given is not None:
+            raise ValueError(
+                f"--classifier_pooling {given} does not fit {arguments.model_name_or_path!r}, which is no vocabless "
+                "model; leave it out."
+            )
+        return
+    pooling = given or config.classifier_pooling
+    if task.train.pairs is None:
+        config.classifier_pooling = "mean" if pooling == "siamese" else pooling
+    else:
+        config.classifier_pooling = "siamese" if pooling == "mean" and given is None else pooling
 
 
 def _shape(arguments: GlueArguments) -> Variant | StockShape:
@@ -108,9 +133,10 @@ def _shape(arguments: GlueArguments) -> Variant | StockShape:
     return redesign(find_shape(arguments.model_name_or_path), arguments.design)
 
 
-def _load_checkpoint(arguments: GlueArguments, problem: Problem) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    name, kwargs = arguments.model_name_or_path, _hub_arguments(arguments)
+def _load_checkpoint(arguments: GlueArguments, task: Task) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    name, kwargs, problem = arguments.model_name_or_path, _hub_arguments(arguments), task.problem
     config = _load_checkpoint_config(arguments, problem.config)
+    _choose_pooling(config, arguments, task)
     try:
         tokenizer = load_checkpoint_tokenizer(
             arguments.tokenizer_name or name, config.model_type, problem.per_word, **kwargs

@@ -68,7 +68,7 @@ def add_noisy_measures(
         return results
     folder = run_folder(task, seed, training)
     checkpoint = replace(arguments, model_name_or_path=str(folder), tokenizer_name=None, model_revision="main")
-    model, tokenizer = load_initial_model(checkpoint, task.problem, [], folder)
+    model, tokenizer = load_initial_model(checkpoint, task, folder)
     trainer = _make_evaluator(task, model, tokenizer, training.for_run(folder, seed, task.problem.best_metric))
     measures = _measure(trainer, task, tokenizer, arguments)
     noisy = settings | {"measures": {name: measures[name] for name in ("loss", *results["floors"])}}

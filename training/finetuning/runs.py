@@ -91,7 +91,7 @@ def _run(task: Task, folder: Path, arguments: GlueArguments, training: GlueTrain
         teaching = teach(task, arguments, training)
     set_seed(training.seed)
     with training.main_process_first(desc="loading the model"):
-        model, tokenizer = load_initial_model(arguments, task.problem, task.train.plain_texts(), folder)
+        model, tokenizer = load_initial_model(arguments, task, folder)
     _check_length(arguments, model, tokenizer)
     if training.num_train_epochs is None:
         training.num_train_epochs = default_epochs(len(task.train), training)

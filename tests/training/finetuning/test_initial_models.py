@@ -1,4 +1,4 @@
-"""A damaged checkpoint is never fine-tuned: transformers would make the tensors that it lacks up."""
+"""Models that fine-tuning starts from: whole ones only, because transformers would make lost tensors up."""
 
 from pathlib import Path
 
@@ -8,6 +8,10 @@ from safetensors.torch import load_file, save_file
 
 import run_glue
 from vocabless import VocablessModel, load_config, load_tokenizer
+from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.initial_models import load_initial_model
+from vocabless.training.finetuning.problems import SingleLabel
+from vocabless.training.finetuning.tasks import Examples, Task
 
 WEIGHTS, VARIANT = "model.safetensors", "eelbert-word-uno"
 TENSOR = "encoder.encoder.layer.0.output.dense.weight"
@@ -61,3 +65,37 @@ def test_a_damaged_checkpoint_is_refused_and_blocks_no_other_run(damage, sentenc
     assert sentence in str(stopped.value.code) and "\n" not in str(stopped.value.code)
     run_glue.main(["--model_name_or_path", str(whole), *command])
     assert (tmp_path / "run" / "results.json").is_file()
+
+
+def load(name: str, pooling: str | None, pairs: list[str] | None, folder: Path):
+    examples = Examples(["a quiet film", "a loud one"], pairs, ["no", "yes"])
+    task = Task("task", "Task", SingleLabel(["no", "yes"]), examples, {"": examples})
+    return load_initial_model(GlueArguments(name, classifier_pooling=pooling), task, folder)[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "of_texts", "of_pairs"),
+    [
+        ("hashgram-nano", None, "mean", "siamese"),
+        ("hashgram-nano", "mean", "mean", "mean"),
+        ("eelbert-word-uno", None, "cls", "cls"),
+        ("eelbert-word-uno", "siamese", "mean", "siamese"),
+    ],
+)
+def test_two_texts_are_read_apart_where_the_head_reads_means(name, given, of_texts, of_pairs, tmp_path) -> None:
+    pairs = ["a still film", "a silent one"]
+    assert load(name, given, None, tmp_path).config.classifier_pooling == of_texts
+    model = load(name, given, pairs, tmp_path)
+    assert model.config.classifier_pooling == of_pairs
+    model.save_pretrained(tmp_path / "pairs")
+    load_tokenizer(name).save_pretrained(tmp_path / "pairs")
+    assert load(str(tmp_path / "pairs"), given, pairs, tmp_path).config.classifier_pooling == of_pairs
+    single = load(str(tmp_path / "pairs"), given, None, tmp_path)  # its head is new where a pair's head is larger
+    assert single.classifier.dense.in_features == single.config.hidden_size
+
+
+def test_a_pooling_for_a_stock_model_is_refused(tmp_path) -> None:
+    with pytest.raises(
+        ValueError, match=r"--classifier_pooling mean does not fit 'canine-base', which is no vocabless"
+    ):
+        load("canine-base", "mean", None, tmp_path)
