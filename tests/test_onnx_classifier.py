@@ -52,6 +52,9 @@ def compare(text, splitter, splitter_options, coder, coder_options, folder, ngra
     def check(texts):
         ours = tokenizer(texts, padding=True, truncation=True, max_length=MAX_TOKENS, return_tensors="np")
         np.testing.assert_array_equal(blocks(texts), ours["input_ids"])
+        seconds = texts[::-1]
+        pairs = tokenizer(texts, seconds, padding=True, truncation=True, max_length=MAX_TOKENS, return_tensors="np")
+        np.testing.assert_array_equal(blocks(list(zip(texts, seconds, strict=True))), pairs["input_ids"])
 
     check()
 
@@ -92,6 +95,8 @@ def test_another_head_and_missing_files_are_refused(tmp_path):
     with pytest.raises(SystemExit, match=r"model\.onnx' does not exist"):
         main([str(tmp_path), "text"])
     (tmp_path / "model.onnx").touch()
+    with pytest.raises(SystemExit, match="two for each pair"):
+        main(["--pairs", str(tmp_path), "text"])
     with pytest.raises(SystemExit, match=r"inference\.json"):
         main([str(tmp_path), "text"])
     (tmp_path / "inference.json").write_text(json.dumps({"architecture": "VocablessModel"}))

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Unit = str | bytes
+Text = str | tuple[str, str]  # a text, or a pair of texts
 CLS, SEP, MASK, NUM_SPECIAL = 2, 3, 4, 5  # byte value b is element b + 5; 0 is padding
 ARCHITECTURE = "VocablessForSequenceClassification"
 MASK_UNIT = b"\xff"  # the unit of a mask token; no UTF-8 text holds this byte
@@ -52,13 +53,13 @@ class OnnxClassifier:
         self.blocks = Blocks(settings, file.parent)
         self._session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
 
-    def logits(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def logits(self, texts: Sequence[Text]) -> NDArray[np.float32]:
         """Returns the logits of all texts, (B, labels)."""
         logits: NDArray[np.float32] = self._session.run(None, {"input_ids": self.blocks(texts)})[0]
         return logits
 
-    def __call__(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """Returns label → probability for each text; for a regression, label → number."""
+    def __call__(self, texts: Sequence[Text]) -> list[dict[str, float]]:
+        """Returns label → probability for each text or pair of texts; for a regression, label → number."""
         values = self.logits(texts).astype(np.float64)
         if self.is_multi_label:
             values = 1 / (1 + np.exp(-values))
@@ -88,18 +89,33 @@ class Blocks:
         self._mask: str | None = settings.get("mask_token")
         self._block_size, self._max_tokens = int(settings["block_size"]), int(settings["max_tokens"])
 
-    def __call__(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Returns [CLS], the units and [SEP] of each text, padded with 0, (B, S, K)."""
-        units = [self._units(text)[: self._max_tokens - 2] for text in texts]
-        code = {unit: self._code(unit) for unit in {unit for row in units for unit in row} - {MASK_UNIT}}
-        code[MASK_UNIT] = [MASK]
-        blocks = np.zeros((len(units), 2 + max(map(len, units), default=0), self._block_size), np.int64)
+    def __call__(self, texts: Sequence[Text]) -> NDArray[np.int64]:
+        """Returns [CLS], then the units of each text and [SEP], padded with 0, (B, S, K)."""
+        rows = [self._parts(text) for text in texts]
+        units = {unit for row in rows for part in row for unit in part} - {MASK_UNIT}
+        code = {unit: self._code(unit) for unit in units} | {MASK_UNIT: [MASK], None: [SEP]}
+        lines = [[unit for part in row for unit in (*part, None)] for row in rows]
+        blocks = np.zeros((len(lines), 1 + max(map(len, lines), default=1), self._block_size), np.int64)
         blocks[:, 0, 0] = CLS
-        for row, row_units in zip(blocks, units, strict=True):
-            for position, unit in enumerate(row_units, start=1):
-                row[position, : len(code[unit])] = code[unit]
-            row[len(row_units) + 1, 0] = SEP
+        for block_row, line in zip(blocks, lines, strict=True):
+            for block, unit in zip(block_row[1:], line, strict=False):
+                block[: len(code[unit])] = code[unit]
         return blocks
+
+    def _parts(self, text: Text) -> list[list[Unit]]:
+        """Returns the units of a text, or of both texts of a pair, that fit a row; the longer text is cut first."""
+        parts = [self._units(part) for part in ((text,) if isinstance(text, str) else text)]
+        if not 1 <= len(parts) <= 2:
+            raise ValueError(f"a pair has {len(parts)} texts; give a string, or two strings.")
+        limit = self._max_tokens - 1 - len(parts)
+        if len(parts) == 1:
+            return [parts[0][:limit]]
+        if sum(map(len, parts)) <= limit:
+            return parts
+        shorter = min(*map(len, parts), limit // 2)
+        is_first_longer = len(parts[0]) > len(parts[1])
+        kept = (limit - shorter, shorter) if is_first_longer else (shorter, limit - shorter)
+        return [units[:length] for units, length in zip(parts, kept, strict=True)]
 
     def _units(self, text: str) -> list[Unit]:
         """Returns the units of a text; a mask token is a unit, and cuts the text."""
@@ -278,11 +294,15 @@ CODERS: dict[str, Callable[..., Callable[[Unit], list[int]]]] = {
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Prints the probabilities of each text: FOLDER TEXT …"""
+    """Prints the probabilities of each text, FOLDER TEXT …, or of each pair, --pairs FOLDER FIRST SECOND …"""
     arguments = sys.argv[1:] if argv is None else argv
-    if len(arguments) < 2:
-        sys.exit("Give the folder or the file of an exported model, and one text or more.")
-    path, *texts = arguments
+    has_pairs = "--pairs" in arguments[:1]
+    path, *words = arguments[has_pairs:] or [""]
+    if not words or (has_pairs and len(words) % 2):
+        sys.exit(
+            "Give the folder or the file of an exported model, and one text or more; with --pairs, two for each pair."
+        )
+    texts: list[Text] = list(zip(words[::2], words[1::2], strict=True)) if has_pairs else list(words)
     try:
         classify = OnnxClassifier(path)
     except (ValueError, OSError) as error:
