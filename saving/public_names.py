@@ -31,6 +31,11 @@ def public_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
 def _without_place(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_without_place(item) for item in value]
-    if isinstance(value, str) and (os.path.isabs(value) or os.path.exists(value)):
-        return public_name(value)
-    return value
+    return public_name(value) if isinstance(value, str) and _is_path(value) else value
+
+
+def _is_path(value: str) -> bool:
+    """Returns whether a value is a path of this machine, or a pattern of paths such as `runs/{task}/*`."""
+    first_folder, slash, _ = value.partition("/")
+    is_pattern = bool(slash) and not _HUB_ID.fullmatch(value) and os.path.isdir(first_folder)
+    return os.path.isabs(value) or os.path.exists(value) or is_pattern

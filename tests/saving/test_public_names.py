@@ -1,0 +1,26 @@
+"""Results that are uploaded name files and folders without their place."""
+
+from pathlib import Path
+
+import pytest
+
+from vocabless.saving.public_names import public_arguments
+
+
+@pytest.mark.parametrize(
+    ("value", "public"),
+    [
+        ("runs/teacher", "teacher"),
+        ("runs/teachers/{task}", "{task}"),
+        ("runs/texts/*.parquet", "*.parquet"),
+        ("runs/*", "*"),
+        (["../runs/{task}", 3, None], ["{task}", 3, None]),
+        ("you/base", "you/base"),
+        ('{"width": "3/4"}', '{"width": "3/4"}'),
+        ("3/4 of the rows", "3/4 of the rows"),
+    ],
+)
+def test_places_are_left_out(value: object, public: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "runs" / "teacher").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    assert public_arguments({"argument": value}) == {"argument": public}
