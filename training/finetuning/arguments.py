@@ -13,7 +13,7 @@ from vocabless.saving.run_folder import HUB_ARGUMENTS
 from vocabless.training.design_flags import NGRAMS_HELP, axis_flag, read_design
 from vocabless.training.finetuning.default_hyper_parameters import EPOCHS, MIN_STEPS
 from vocabless.training.finetuning.patents import CPC_LEVELS
-from vocabless.training.limits import COUNT, MIN_VOCABULARY, SHARE, Limit, check_limits
+from vocabless.training.limits import COUNT, MIN_VOCABULARY, POSITIVE, SHARE, Limit, check_limits
 from vocabless.training.texts.text_format import TextFormat
 
 if TYPE_CHECKING:
@@ -31,9 +31,13 @@ LIMITS = {
     "max_eval_samples": COUNT,
     "max_predict_samples": COUNT,
     "early_stopping_patience": Limit(),
+    "augment": Limit(),
+    "join": Limit(),
+    "gold_weight": SHARE,
+    "teacher_temperature": POSITIVE,
 }
 # They identify a run only if it has a teacher.
-TEACHING = ("teacher", "teacher_revision", "unlabelled", "augment", "gold_weight", "teacher_temperature")
+TEACHING = ("teacher", "teacher_revision", "unlabelled", "augment", "join", "gold_weight", "teacher_temperature")
 
 
 @dataclass
@@ -237,6 +241,13 @@ class GlueArguments:
     augment: int = field(
         default=0,
         metadata={"help": "Number of corrupted copies of each training text for the teacher to label; 0 makes none."},
+    )
+    join: int = field(
+        default=0,
+        metadata={
+            "help": "Number of joined texts for each training text, for the teacher to label: the text with one or two "
+            "others behind it; 0 makes none."
+        },
     )
     gold_weight: float = field(
         default=0.5,

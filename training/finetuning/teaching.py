@@ -1,7 +1,6 @@
-"""What a teacher gives a task: labels for training texts, unlabelled texts and corrupted copies, and its own scores."""
+"""What a teacher gives a task: labels for training texts, unlabelled and made texts, and its own scores."""
 # mypy: allow-untyped-calls
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vocabless.saving.public_names import public_name
-from vocabless.training.distillation.augmentation import Corruptor
+from vocabless.training.distillation.augmentation import Corruptor, join_texts
 from vocabless.training.distillation.task_teacher import Logits, TaskTeacher, TeacherSource, check_teacher, load_teacher
 from vocabless.training.finetuning.arguments import TEACHING, GlueArguments
 from vocabless.training.finetuning.base_problem import IGNORED, Problem
@@ -18,7 +17,7 @@ from vocabless.training.finetuning.training_arguments import GlueTrainingArgumen
 from vocabless.training.finetuning.unlabelled import read_unlabelled
 from vocabless.training.trainer import EXACT_LOSS
 
-KINDS = LABELLED, UNLABELLED, COPIES = "training rows", "unlabelled rows", "corrupted copies"
+KINDS = LABELLED, UNLABELLED, COPIES, JOINED = "training rows", "unlabelled rows", "corrupted copies", "joined texts"
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ def check_teaching(arguments: GlueArguments, training: GlueTrainingArguments, ta
     """Checks the flags of a teacher, its configuration and its tokenizer, before anything is computed.
 
     Raises:
-        ValueError: a flag is out of range or needs a teacher, or the teacher does not fit a task.
+        ValueError: a flag needs a teacher, or does not fit it or a task, or the teacher does not fit a task.
     """
     if arguments.teacher is None:
         default = GlueArguments("")
@@ -60,18 +59,14 @@ def check_teaching(arguments: GlueArguments, training: GlueTrainingArguments, ta
         if unused:
             raise ValueError(f"--{unused[0]} needs a model that labels texts; give --teacher, or leave it out.")
         return
-    if arguments.augment < 0:
-        raise ValueError(f"--augment {arguments.augment} makes no copies; give 0 or more.")
-    if not 0 <= arguments.gold_weight <= 1:
-        raise ValueError(f"--gold_weight {arguments.gold_weight} is no share; give 0 to 1.")
-    if not 0 < arguments.teacher_temperature < math.inf:
-        raise ValueError(f"--teacher_temperature {arguments.teacher_temperature} is too low; give a value above 0.")
     if training.label_smoothing_factor:
         raise ValueError(
             f"--label_smoothing_factor {training.label_smoothing_factor} does not work with --teacher, whose "
             "probabilities are smooth; leave it out."
         )
     for task in tasks:
+        if arguments.join and task.train.pairs is not None:
+            raise ValueError(f"--join {arguments.join} joins single texts, but {task.name} has pairs; leave it out.")
         check_teacher(_source(arguments, task), task.problem)
         if arguments.unlabelled:
             read_unlabelled(arguments.unlabelled, task, arguments.text_format)
@@ -100,6 +95,11 @@ def teach(task: Task, arguments: GlueArguments, training: GlueTrainingArguments)
             copies = Examples(*corruptor.copies(task.train.texts, task.train.pairs, number))
             lessons.append(_label(teacher, copies, f"{COPIES} {number}/{arguments.augment}"))
         rows[COPIES] = arguments.augment * len(task.train)
+    if arguments.join:
+        for number in range(1, arguments.join + 1):
+            joined = Examples(join_texts(task.train.texts, number))
+            lessons.append(_label(teacher, joined, f"{JOINED} {number}/{arguments.join}"))
+        rows[JOINED] = arguments.join * len(task.train)
     facts = {
         "name": public_name(source.name),
         "description": teacher.description,
