@@ -97,26 +97,25 @@ def test_a_student_learns_a_teachers_outputs_alone(colours, command, tmp_path):
 def test_table_results_and_card_name_the_teacher_without_its_place(colours, command, batches, tmp_path):
     more = tmp_path / "more.txt"
     more.write_text("a red house\n\na blue stone\n")
-    run(*command, "--unlabelled", more, "--augment", "2", "--join", "1", "--seeds", "2")
-    assert sum(batches) == 96 + 2 + 2 * 96 + 96 + 24  # once for both seeds
+    run(*command, "--unlabelled", more, "--augment", "2", "--seeds", "2")
+    assert sum(batches) == 96 + 2 + 2 * 96 + 24  # once for both seeds
     table = (tmp_path / "student" / "table.md").read_text()
     assert "| mean | constant | teacher |" in " ".join(table.split())
     note = f"learned from seed-42 (vocabless, {results(colours['teacher'])['parameters']:,} parameters), which labelled"
-    assert f"colours: {note} 96 training rows, 2 unlabelled rows, 192 corrupted copies and 96 joined texts." in table
+    assert f"colours: {note} 96 training rows, 2 unlabelled rows and 192 corrupted copies." in table
     top, one = results(tmp_path / "student"), results(tmp_path / "student" / "colours" / "seed-43")
     assert top["teacher"]["colours"]["accuracy"] == one["teacher"]["measures"]["accuracy"] == 1
-    rows = {"training rows": 96, "unlabelled rows": 2, "corrupted copies": 192, "joined texts": 96}
-    assert one["teacher"]["rows"] == rows
+    assert one["teacher"]["rows"] == {"training rows": 96, "unlabelled rows": 2, "corrupted copies": 192}
     assert top["arguments"]["teacher"] == one["arguments"]["teacher"] == one["teacher"]["name"] == "seed-42"
     card = (tmp_path / "student" / "colours" / "seed-43" / "README.md").read_text()
     assert "| measure | this model | constant baseline | teacher |\n|---|--:|--:|--:|\n" in card
     assert "- Teacher: the model learned the outputs of `seed-42 (vocabless, " in card
-    assert "parameters)` for 96 training rows, 2 unlabelled rows, 192 corrupted copies and 96 joined texts\n" in card
+    assert "parameters)` for 96 training rows, 2 unlabelled rows and 192 corrupted copies\n" in card
     for text in (table, json.dumps(top["teacher"]), json.dumps(one["teacher"]), card):
         assert str(colours["teacher"]) not in text
     # the folder belongs to this teacher and its settings
     with pytest.raises(SystemExit, match="differs in augment"):
-        run(*command, "--unlabelled", more, "--augment", "1", "--join", "1")
+        run(*command, "--unlabelled", more, "--augment", "1")
 
 
 def test_the_cache_of_a_first_command_serves_a_second_one(command, batches, tmp_path):
@@ -164,10 +163,6 @@ def test_a_stock_teacher_of_pairs_and_numbers_scores_itself(tmp_path):
     own = results(teacher)["measures"]
     assert facts["measures"] == pytest.approx({name: own[name] for name in ("pearson", "spearman")}, abs=1e-3)
     assert facts["description"].startswith("bert, ") and facts["name"] == "seed-42"
-    with pytest.raises(SystemExit, match="--join 1 joins single texts, but pairs has pairs"):
-        run("--model_name_or_path", STUDENT, "--train_file", data, "--text_column", "a", "--text_pair_column", "b",
-            "--teacher", teacher, "--join", "1", "--validation_file", data,
-            "--output_dir", tmp_path / "no")  # fmt: skip
 
 
 def test_several_labels_are_learned_from_their_probabilities(tmp_path):
@@ -195,8 +190,8 @@ def test_tags_are_learned_word_by_word_from_a_teacher_of_subwords(tmp_path):
     assert own > 0.9
     unlabelled = write(tmp_path / "more.parquet", {"tokens": words[:5]})
     run("--model_name_or_path", STUDENT, *command, "--teacher", folder, "--gold_weight", "0", "--learning_rate", "3e-3",
-        "--num_train_epochs", "10", "--augment", "1", "--join", "1", "--unlabelled", unlabelled,
-        "--early_stopping_patience", "0", "--output_dir", tmp_path / "run")  # fmt: skip
+        "--num_train_epochs", "10", "--augment", "1", "--unlabelled", unlabelled, "--early_stopping_patience", "0",
+        "--output_dir", tmp_path / "run")  # fmt: skip
     measures = results(tmp_path / "run" / "tags" / "seed-42")
     assert measures["teacher"]["measures"]["entity_f1"] == own  # with the words of the whole text
     assert measures["measures"]["entity_f1"] > 0.6
@@ -233,16 +228,8 @@ def other_teachers(tmp_path_factory):
         (["--unlabelled", "more.txt"], "--unlabelled needs a model that labels texts"),
         (["--gold_weight", "0.2"], "--gold_weight needs a model"),
         (["--teacher", "moods", "--augment", "-1"], "--augment -1 is out of range; give a number of at least 0"),
-        (["--join", "1"], "--join needs a model"),
-        (["--teacher", "moods", "--join", "-1"], "--join -1 is out of range; give a number of at least 0"),
-        (
-            ["--teacher", "moods", "--gold_weight", "1.5"],
-            r"--gold_weight 1\.5 is out of range; give a number",
-        ),
-        (
-            ["--teacher", "moods", "--teacher_temperature", "0"],
-            "is out of range; give a number above 0",
-        ),
+        (["--teacher", "moods", "--gold_weight", "1.5"], r"--gold_weight 1\.5 is out of range; give a number"),
+        (["--teacher", "moods", "--teacher_temperature", "0"], "is out of range; give a number above 0"),
         (["--teacher", "moods", "--label_smoothing_factor", "0.1"], "does not work with --teacher"),
     ],
 )

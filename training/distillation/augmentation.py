@@ -1,9 +1,9 @@
-"""Corrupted copies of texts, and joined texts, for which only a teacher has labels.
+"""Corrupted copies of texts, for which only a teacher has labels.
 
-Copies: Tang et al., *Distilling Task-Specific Knowledge from BERT into Simple Neural Networks*, 2019, section 3.2.
+Tang et al., *Distilling Task-Specific Knowledge from BERT into Simple Neural Networks*, 2019, section 3.2.
 
 Differs from the paper: a masked word is removed, because the two models may have different mask tokens; a word is
-replaced by any word of the training texts, because there is no tagger for parts of speech. Joined texts are our own.
+replaced by any word of the training texts, because there is no tagger for parts of speech.
 """
 
 import json
@@ -14,8 +14,6 @@ from typing import Any
 SEED = 42  # fixed: all seeds of a run learn from the same copies
 REMOVED, REPLACED = 0.1, 0.1  # probability for each word
 SPAN, LONGEST_SPAN = 0.25, 5  # probability for each text; words
-MAX_JOINED = 3
-MARKS = (" ", ", ", "; ", ". ", " - ")  # between joined texts
 
 
 class Corruptor:
@@ -81,27 +79,6 @@ def corrupt(words: Sequence[str], replacements: Sequence[str], chance: random.Ra
     if corrupted == list(words):
         corrupted[chance.randrange(len(corrupted))] = chance.choice(replacements)
     return corrupted
-
-
-def join_texts(texts: Sequence[Any], number: int) -> list[Any]:
-    """Returns as many texts: each text with one or two others behind it.
-
-    Args:
-        texts: texts, with a space or a mark between them, or lists of words.
-        number: other numbers join other texts. The same texts and number give the same result.
-
-    Example:
-        >>> join_texts(["a fine film", "too long"], 1)
-        ['a fine film; too long', 'too long. a fine film']
-    """
-    return [_join(text, texts, _chance(number, ["joined", text])) for text in texts]
-
-
-def _join(text: Any, texts: Sequence[Any], chance: random.Random) -> Any:
-    others = chance.choices(texts, k=chance.randint(1, MAX_JOINED - 1))
-    if not isinstance(text, str):
-        return [word for part in (text, *others) for word in part]
-    return text.strip() + "".join(chance.choice(MARKS) + other.strip() for other in others)
 
 
 def _split(text: Any) -> list[str]:

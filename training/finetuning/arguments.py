@@ -32,12 +32,11 @@ LIMITS = {
     "max_predict_samples": COUNT,
     "early_stopping_patience": Limit(),
     "augment": Limit(),
-    "join": Limit(),
     "gold_weight": SHARE,
     "teacher_temperature": POSITIVE,
 }
 # They identify a run only if it has a teacher.
-TEACHING = ("teacher", "teacher_revision", "unlabelled", "augment", "join", "gold_weight", "teacher_temperature")
+TEACHING = ("teacher", "teacher_revision", "unlabelled", "augment", "gold_weight", "teacher_temperature")
 
 
 @dataclass
@@ -241,13 +240,6 @@ class GlueArguments:
     augment: int = field(
         default=0,
         metadata={"help": "Number of corrupted copies of each training text for the teacher to label; 0 makes none."},
-    )
-    join: int = field(
-        default=0,
-        metadata={
-            "help": "Number of joined texts for each training text, for the teacher to label: the text with one or two "
-            "others behind it; 0 makes none."
-        },
     )
     gold_weight: float = field(
         default=0.5,

@@ -1,4 +1,4 @@
-"""What a teacher gives a task: labels for training texts, unlabelled and made texts, and its own scores."""
+"""What a teacher gives a task: labels for training texts, unlabelled texts and corrupted copies, and its own scores."""
 # mypy: allow-untyped-calls
 
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vocabless.saving.public_names import public_name
-from vocabless.training.distillation.augmentation import Corruptor, join_texts
+from vocabless.training.distillation.augmentation import Corruptor
 from vocabless.training.distillation.task_teacher import Logits, TaskTeacher, TeacherSource, check_teacher, load_teacher
 from vocabless.training.finetuning.arguments import TEACHING, GlueArguments
 from vocabless.training.finetuning.base_problem import IGNORED, Problem
@@ -17,7 +17,7 @@ from vocabless.training.finetuning.training_arguments import GlueTrainingArgumen
 from vocabless.training.finetuning.unlabelled import read_unlabelled
 from vocabless.training.trainer import EXACT_LOSS
 
-KINDS = LABELLED, UNLABELLED, COPIES, JOINED = "training rows", "unlabelled rows", "corrupted copies", "joined texts"
+KINDS = LABELLED, UNLABELLED, COPIES = "training rows", "unlabelled rows", "corrupted copies"
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def check_teaching(arguments: GlueArguments, training: GlueTrainingArguments, ta
     """Checks the flags of a teacher, its configuration and its tokenizer, before anything is computed.
 
     Raises:
-        ValueError: a flag needs a teacher, or does not fit it or a task, or the teacher does not fit a task.
+        ValueError: a flag needs a teacher or does not work with one, or the teacher does not fit a task.
     """
     if arguments.teacher is None:
         default = GlueArguments("")
@@ -65,8 +65,6 @@ def check_teaching(arguments: GlueArguments, training: GlueTrainingArguments, ta
             "probabilities are smooth; leave it out."
         )
     for task in tasks:
-        if arguments.join and task.train.pairs is not None:
-            raise ValueError(f"--join {arguments.join} joins single texts, but {task.name} has pairs; leave it out.")
         check_teacher(_source(arguments, task), task.problem)
         if arguments.unlabelled:
             read_unlabelled(arguments.unlabelled, task, arguments.text_format)
@@ -95,11 +93,6 @@ def teach(task: Task, arguments: GlueArguments, training: GlueTrainingArguments)
             copies = Examples(*corruptor.copies(task.train.texts, task.train.pairs, number))
             lessons.append(_label(teacher, copies, f"{COPIES} {number}/{arguments.augment}"))
         rows[COPIES] = arguments.augment * len(task.train)
-    if arguments.join:
-        for number in range(1, arguments.join + 1):
-            joined = Examples(join_texts(task.train.texts, number))
-            lessons.append(_label(teacher, joined, f"{JOINED} {number}/{arguments.join}"))
-        rows[JOINED] = arguments.join * len(task.train)
     facts = {
         "name": public_name(source.name),
         "description": teacher.description,

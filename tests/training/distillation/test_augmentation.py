@@ -1,20 +1,10 @@
-"""Corrupted copies and joined texts: which words they hold, and that the text and a number alone decide."""
+"""Corrupted copies: which words they hold, and that they depend on the text and the copy's number alone."""
 
 import random
-import re
 
 import pytest
 
-from vocabless.training.distillation.augmentation import (
-    LONGEST_SPAN,
-    MARKS,
-    REMOVED,
-    REPLACED,
-    SPAN,
-    Corruptor,
-    corrupt,
-    join_texts,
-)
+from vocabless.training.distillation.augmentation import LONGEST_SPAN, REMOVED, REPLACED, SPAN, Corruptor, corrupt
 
 TEXTS = ["the quick brown fox jumps", "over the lazy dog", "", "one"]
 
@@ -62,22 +52,3 @@ def test_lists_of_words_stay_lists_of_words() -> None:
     copies, pairs = Corruptor(words).copies(words, None, 1)
     assert pairs is None
     assert all(isinstance(copy, list) and {*copy} <= {"New York", "is", "big", "a"} for copy in copies)
-
-
-def test_each_text_gets_one_or_two_others_behind_it() -> None:
-    texts = [f"text{number} " for number in range(200)]
-    joined = join_texts(texts, 1)
-    words = [re.findall(r"text\d+", text) for text in joined]
-    assert [row[0] for row in words] == [text.strip() for text in texts]
-    assert {len(row) for row in words} == {2, 3}
-    assert {mark for text in joined for mark in re.findall(r"\d(\W+)t", text)} == set(MARKS)
-    assert len({word for row in words for word in row[1:]}) > 100
-    assert joined == join_texts(texts, 1) != join_texts(texts, 2)
-    assert all(text == text.strip() for text in joined)
-
-
-def test_joined_lists_of_words_are_lists_of_words() -> None:
-    texts = [["New York", "is"], ["big"]]
-    assert all(
-        row[: len(text)] == text and len(row) > len(text) for row, text in zip(join_texts(texts, 1), texts, strict=True)
-    )
