@@ -42,8 +42,10 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: Car
     title = facts.start or name or folder.resolve().name
     if facts.from_scratch and facts.dataset:
         title += " trained from random weights"
-    trained_on = facts.dataset or (facts.corpus if facts.start else None)
-    title = " on ".join(filter(None, [title, trained_on]))
+    if facts.dataset:
+        title += f" on {facts.dataset}"
+    elif facts.start and facts.corpus:
+        title += ", trained further"
     template = FAMILY_TEMPLATE.format(family=variant.family) if variant else BASE_TEMPLATE
     environment = Environment(loader=FileSystemLoader(TEMPLATES), trim_blocks=True, keep_trailing_newline=True)
     card = environment.get_template(template).render(

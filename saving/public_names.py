@@ -15,7 +15,7 @@ def public_name(source: str) -> str:
     >>> public_name("you/base"), public_name("/home/me/runs/base/")
     ('you/base', 'base')
     """
-    is_hub_id = _HUB_ID.fullmatch(source) and not os.path.isdir(source)
+    is_hub_id = _HUB_ID.fullmatch(source) and not os.path.exists(source)
     return source if is_hub_id else Path(os.path.abspath(source)).name
 
 

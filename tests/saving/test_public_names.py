@@ -11,6 +11,7 @@ from vocabless.saving.public_names import public_arguments
     ("value", "public"),
     [
         ("runs/teacher", "teacher"),
+        ("runs/texts.parquet", "texts.parquet"),
         ("runs/teachers/{task}", "{task}"),
         ("runs/texts/*.parquet", "*.parquet"),
         ("runs/*", "*"),
@@ -22,5 +23,6 @@ from vocabless.saving.public_names import public_arguments
 )
 def test_places_are_left_out(value: object, public: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "runs" / "teacher").mkdir(parents=True)
+    (tmp_path / "runs" / "texts.parquet").touch()
     monkeypatch.chdir(tmp_path)
     assert public_arguments({"argument": value}) == {"argument": public}
