@@ -1,4 +1,4 @@
-"""The heads: losses and gradients, errors, and use with Trainer, PEFT, torch.compile and torch.export."""
+"""The heads: losses, gradients and their accumulation, inputs, configurations, and errors."""
 
 import inspect
 
@@ -6,11 +6,10 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
-from transformers import AutoModelForSequenceClassification
 
 from vocabless.modeling import modeling_vocabless
 from vocabless.modeling.configuration_vocabless import AUTO_MAP, VocablessConfig
-from vocabless.modeling.front_ends import FRONT_ENDS, FrontEnd
+from vocabless.modeling.front_ends import FRONT_ENDS
 from vocabless.modeling.modeling_vocabless import (
     VocablessForMaskedLM,
     VocablessForMultipleChoice,
@@ -324,175 +323,3 @@ def test_a_positional_mask_is_a_mask(config, blocks) -> None:
     positional = model(blocks, mask).logits
     assert torch.equal(positional, model(blocks, attention_mask=mask).logits)
     assert not torch.equal(positional, model(blocks).logits)
-
-
-# ---- library features ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("head", [VocablessModel, VocablessForSequenceClassification, VocablessForMaskedLM])
-def test_return_dict_false_returns_a_tuple(head, config, blocks) -> None:
-    model = head(config).eval()
-    expected = model(blocks)[0]
-    assert torch.equal(model(blocks, return_dict=False)[0], expected)
-    assert type(model(blocks, return_dict=False)) is tuple
-    config.return_dict = config.encoder_config.return_dict = False
-    assert type(model(blocks)) is tuple
-    assert torch.equal(model(blocks)[0], expected)
-
-
-def test_the_front_end_takes_the_place_of_the_word_table(config, blocks) -> None:
-    model = VocablessForMaskedLM(config)
-    assert isinstance(model.get_input_embeddings(), FrontEnd)
-    assert model.get_output_embeddings() is model.decoder
-    state = {name: value.clone() for name, value in model.state_dict().items()}
-    assert model.resize_token_embeddings(1000) is model.get_input_embeddings()
-    assert model.state_dict().keys() == state.keys()
-    assert all(torch.equal(value, state[name]) for name, value in model.state_dict().items())
-
-    shapes = []
-    handle = model.get_input_embeddings().register_forward_hook(
-        lambda module, inputs, output: shapes.append(output.shape)
-    )
-    model(blocks)
-    handle.remove()
-    assert shapes == [(B, S, 32)]
-    other = VocablessModel(config).front_end
-    model.set_input_embeddings(other)
-    assert model.vocabless.front_end is other
-
-
-def test_a_hook_that_adds_noise_to_the_embeddings_like_neftune_changes_the_output(config_of, blocks_of) -> None:
-    model = VocablessModel(config_of("bert", "add")).train()
-    blocks = blocks_of(model.config, B, S)
-    without_noise = model(blocks).last_hidden_state
-
-    def add_noise(module: nn.Module, inputs: tuple, output: torch.Tensor) -> torch.Tensor:
-        limit = 5.0 / (output.size(1) * output.size(2)) ** 0.5
-        return output + torch.zeros_like(output).uniform_(-limit, limit)
-
-    model.get_input_embeddings().register_forward_hook(add_noise)
-    assert not torch.allclose(model(blocks).last_hidden_state, without_noise, atol=1e-3)
-
-
-@pytest.mark.parametrize("front_end", FRONT_ENDS)
-def test_inputs_can_require_gradients(front_end: str, config_of, blocks_of) -> None:
-    model = VocablessForSequenceClassification(config_of("bert", front_end))
-    model.requires_grad_(False)
-    model.enable_input_require_grads()
-    assert model(blocks_of(model.config, B, S)).logits.requires_grad
-
-
-@pytest.mark.parametrize("front_end", FRONT_ENDS)
-def test_a_saved_model_loads_bit_for_bit(front_end: str, config_of, blocks_of, tmp_path) -> None:
-    model = VocablessForMaskedLM(config_of("roberta", front_end)).eval()
-    blocks = blocks_of(model.config, B, S)
-    model.save_pretrained(tmp_path)
-    again = VocablessForMaskedLM.from_pretrained(tmp_path).eval()
-    expected = dict([*model.named_parameters(), *model.named_buffers()])
-    got = dict([*again.named_parameters(), *again.named_buffers()])
-    assert expected.keys() == got.keys()
-    assert all(torch.equal(got[name], value) for name, value in expected.items())
-    assert torch.equal(again(blocks).logits, model(blocks).logits)
-
-
-@pytest.mark.parametrize("front_end", FRONT_ENDS)
-def test_loading_in_bfloat16_keeps_integer_buffers(front_end: str, config_of, blocks_of, tmp_path) -> None:
-    exact = VocablessModel(config_of("bert", front_end)).eval()
-    exact.save_pretrained(tmp_path)
-    model = VocablessModel.from_pretrained(tmp_path, dtype=torch.bfloat16)
-    buffers = dict(exact.front_end.named_buffers())
-    for name, buffer in model.front_end.named_buffers():
-        assert buffer.dtype == buffers[name].dtype and torch.equal(buffer, buffers[name]), name
-    assert {parameter.dtype for parameter in model.parameters()} == {torch.bfloat16}
-    blocks = blocks_of(model.config, B, S)
-    output = model(blocks).last_hidden_state
-    assert output.dtype == torch.bfloat16
-    assert torch.allclose(output.float(), exact(blocks).last_hidden_state, atol=0.1)
-
-
-@pytest.mark.parametrize("front_end", FRONT_ENDS)
-def test_padding_does_not_change_the_other_tokens(front_end: str, config_of, blocks_of) -> None:
-    model = VocablessModel(config_of("bert", front_end)).eval()
-    blocks = blocks_of(model.config, B, S)
-    padded, mask = F.pad(blocks, (0, 0, 0, 5)), F.pad(torch.ones(B, S, dtype=torch.int64), (0, 5))
-    expected = model(blocks).last_hidden_state
-    assert torch.allclose(model(padded, attention_mask=mask).last_hidden_state[:, :S], expected, atol=1e-5)
-    assert not torch.allclose(model(padded).last_hidden_state[:, :S], expected, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("encoder", "front_end"),
-    [("roberta", "projection"), ("bert", "ngram"), ("bert", "elementwise")],
-)
-def test_the_compiled_model_agrees(encoder: str, front_end: str, config_of, blocks_of) -> None:
-    model = VocablessForSequenceClassification(config_of(encoder, front_end)).eval()
-    torch._dynamo.reset()
-    compiled = torch.compile(model, fullgraph=True, dynamic=True, backend="aot_eager")
-    with torch.no_grad():
-        for shape in ((2, 7), (3, 11)):
-            blocks, mask = blocks_of(model.config, *shape), torch.ones(shape, dtype=torch.int64)
-            mask[0, 5:] = 0
-            expected = model(blocks, attention_mask=mask).logits
-            assert torch.allclose(compiled(blocks, attention_mask=mask).logits, expected, atol=1e-5)
-
-
-@pytest.mark.parametrize("front_end", FRONT_ENDS)
-def test_the_exported_model_agrees_at_every_batch_and_length(front_end: str, config_of, blocks_of) -> None:
-    model = VocablessForSequenceClassification(config_of("bert", front_end)).eval()
-    batch, seq = torch.export.Dim("batch", max=64), torch.export.Dim("seq", min=2, max=model.vocabless.max_tokens)
-    example = {"input_ids": blocks_of(model.config, 2, 7), "attention_mask": torch.ones(2, 7, dtype=torch.int64)}
-    dynamic = {"input_ids": {0: batch, 1: seq}, "attention_mask": {0: batch, 1: seq}}
-    with torch.no_grad():
-        exported = torch.export.export(model, (), example, dynamic_shapes=dynamic).module()
-        for shape in ((1, 3), (5, 24)):
-            blocks, mask = blocks_of(model.config, *shape), torch.ones(shape, dtype=torch.int64)
-            mask[0, 2:] = 0
-            expected = model(input_ids=blocks, attention_mask=mask).logits
-            assert torch.allclose(exported(input_ids=blocks, attention_mask=mask).logits, expected, atol=1e-5)
-
-
-@pytest.mark.parametrize("front_end", ["projection", "ngram"])
-def test_adapters_train_save_and_load(front_end: str, config_of, blocks_of, tmp_path) -> None:
-    peft = pytest.importorskip("peft")
-    config = config_of("bert", front_end)
-    base = VocablessForSequenceClassification(config)
-    weights = {name: value.clone() for name, value in base.state_dict().items()}
-    lora = peft.LoraConfig(target_modules=["query", "value"], modules_to_save=["classifier"], task_type="SEQ_CLS")
-    model = peft.get_peft_model(base, lora)
-    model.gradient_checkpointing_enable()
-    blocks = blocks_of(config, B, S)
-    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], 1.0)
-    for _ in range(3):
-        model.train()(input_ids=blocks, labels=torch.tensor([0, 1, 1, 0])).loss.backward()
-        optimizer.step()
-    model.save_pretrained(tmp_path)
-    fresh = VocablessForSequenceClassification(config)
-    fresh.load_state_dict(weights)
-    loaded = peft.PeftModel.from_pretrained(fresh, tmp_path).eval()
-    with torch.no_grad():
-        adapted = fresh.vocabless(blocks).last_hidden_state
-        with loaded.disable_adapter():
-            original = fresh.vocabless(blocks).last_hidden_state
-        assert torch.allclose(loaded(input_ids=blocks).logits, model.eval()(input_ids=blocks).logits, atol=1e-6)
-    assert not torch.allclose(adapted, original, atol=1e-6)
-
-
-@pytest.mark.parametrize("targets", [["query", "value"], "all-linear"])
-def test_an_adapters_folder_loads_as_its_base_with_the_adapter(targets, config, blocks, tmp_path) -> None:
-    peft = pytest.importorskip("peft")
-    VocablessModel(config).save_pretrained(tmp_path / "base")
-    torch.manual_seed(1)
-    base = VocablessForSequenceClassification.from_pretrained(tmp_path / "base", num_labels=3)
-    lora = peft.LoraConfig(target_modules=targets, modules_to_save=["classifier"], task_type="SEQ_CLS")
-    model = peft.get_peft_model(base, lora)
-    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], 1.0)
-    for _ in range(2):
-        model.train()(input_ids=blocks, labels=torch.tensor([0, 1, 1, 0])).loss.backward()
-        optimizer.step()
-    model.eval().save_pretrained(tmp_path / "adapter")
-    assert not (tmp_path / "adapter" / "model.safetensors").exists()
-    with torch.no_grad():
-        expected = model(input_ids=blocks).logits
-        loaded = AutoModelForSequenceClassification.from_pretrained(tmp_path / "adapter", num_labels=3).eval()
-        assert torch.allclose(loaded(input_ids=blocks).logits, expected, atol=1e-6)
-        assert torch.allclose(model.merge_and_unload()(blocks).logits, expected, atol=1e-6)
