@@ -26,6 +26,7 @@ class FrontEnd(nn.Module):
     """
 
     max_tokens: int | None = None  # maximum sequence length; None is no limit
+    embeds_by_place = False  # whether the embedding of a token depends on its place or on its neighbours
 
     def __init__(self, block_size: int, embedding_size: int) -> None:
         super().__init__()
@@ -104,6 +105,6 @@ def check_positive(name: str, value: int, limit: int = MAX_ROWS) -> int:
     Raises:
         ValueError: it is not an integer from 1 to `limit`.
     """
-    if not isinstance(value, int) or not 1 <= value <= limit:
+    if type(value) is not int or not 1 <= value <= limit:
         raise ValueError(f"the front end got {name}={value!r}; give an integer from 1 to {limit}.")
     return value

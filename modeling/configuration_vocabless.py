@@ -2,10 +2,12 @@
 # mypy: allow-untyped-calls, no-warn-return-any
 
 import copy
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from huggingface_hub.errors import StrictDataclassError
 from transformers import AutoConfig, PreTrainedConfig
 
 # All heads are listed, so that a checkpoint saved with one head also loads with another.
@@ -32,8 +34,30 @@ CUSTOM_PIPELINES = {
 }
 
 POOLINGS = ("cls", "mean", "siamese")  # of `classifier_pooling`
-MAX_BLOCK_SIZE = 4096
-MAX_TARGETS = 1 << 24  # of `target_vocab_size`
+
+# Legal sizes, checked before anything of such a size is built: a checkpoint may be another person's.
+LIMITS = {
+    "block_size": (1, 4096),
+    "target_vocab_size": (1, 1 << 24),
+    "num_labels": (1, 1 << 20),
+    "num_hidden_layers": (0, 1024),
+    "num_attention_heads": (1, 1024),
+    "hidden_size": (1, 1 << 16),
+    "embedding_size": (1, 1 << 16),
+    "intermediate_size": (1, 1 << 20),
+    "max_position_embeddings": (0, 1 << 24),
+    "type_vocab_size": (0, 1 << 16),
+}
+
+# Names in a file that would choose code of another repository: its classes, or its attention or expert kernels.
+FOREIGN_CODE = {
+    *("auto_map", "trust_remote_code", "custom_pipelines"),
+    *("attn_implementation", "_attn_implementation", "_attn_implementation_internal"),
+    *("experts_implementation", "_experts_implementation", "_experts_implementation_internal"),
+}
+
+# What the library raises, beside ValueError, for a value of a wrong type.
+TYPE_ERRORS = (TypeError, AttributeError, IndexError, KeyError, StrictDataclassError)
 
 
 class VocablessConfig(PreTrainedConfig):
@@ -56,8 +80,9 @@ class VocablessConfig(PreTrainedConfig):
             for instance `hidden_dropout_prob`, goes there.
 
     Raises:
-        ValueError: `block_size` or `target_vocab_size` is out of range, `front_end_options` is not a dict,
-            `classifier_pooling` is unknown, or `encoder_config` has no `model_type` or is one of this family.
+        ValueError: a size is not in `LIMITS`, `front_end_options` is not a dict, `classifier_dropout` is no
+            probability, `classifier_pooling` is unknown, or `encoder_config` has no `model_type`, is one of this family
+            or has a value of a wrong type.
     """
 
     model_type = "vocabless"
@@ -77,14 +102,11 @@ class VocablessConfig(PreTrainedConfig):
         classifier_pooling: str = "cls",
         **kwargs: Any,
     ) -> None:
-        for name, value, limit in (
-            ("block_size", block_size, MAX_BLOCK_SIZE),
-            ("target_vocab_size", target_vocab_size, MAX_TARGETS),
-        ):
-            if not isinstance(value, int) or not 1 <= value <= limit:
-                raise ValueError(f"{name} is {value!r}; give an integer from 1 to {limit}.")
+        check_limits({**kwargs, "block_size": block_size, "target_vocab_size": target_vocab_size})
         if not isinstance(front_end_options or {}, dict):
             raise ValueError(f"front_end_options is {front_end_options!r}; give a dict of keyword arguments.")
+        if classifier_dropout is not None and not 0 <= _number(classifier_dropout) <= 1:
+            raise ValueError(f"classifier_dropout is {classifier_dropout!r}; give a number from 0 to 1, or None.")
         if classifier_pooling not in POOLINGS:
             raise ValueError(f"classifier_pooling is {classifier_pooling!r}; give one of {', '.join(POOLINGS)}.")
         self.front_end = front_end
@@ -107,11 +129,22 @@ class VocablessConfig(PreTrainedConfig):
     def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
         """Builds a configuration. Of `kwargs`, what only the encoder's configuration has goes there.
 
-        The library's method ignores such arguments, or hands them to the model, which does not know them.
+        The library's method ignores such arguments, or hands them to the model, which does not know them. Of
+        `config_dict`, names that would choose code of another repository are dropped.
+
+        Raises:
+            ValueError: a value has a wrong type or size.
         """
-        config = super().from_dict(dict(config_dict))
-        own = config.names_of_encoder(kwargs)
-        built = super().from_dict(config_dict, **{name: kwargs[name] for name in kwargs if name not in own})
+        config_dict = _without_foreign_code(config_dict)
+        try:
+            config = super().from_dict(dict(config_dict))
+            own = config.names_of_encoder(kwargs)
+            built = super().from_dict(config_dict, **{name: kwargs[name] for name in kwargs if name not in own})
+        except TYPE_ERRORS as error:
+            reason = " ".join(str(error).split())
+            raise ValueError(
+                f"the configuration has a value of a wrong type ({reason}); correct config.json."
+            ) from error
         config = built[0] if isinstance(built, tuple) else built
         for name in own:
             setattr(config.encoder_config, name, kwargs[name])
@@ -173,6 +206,14 @@ class VocablessConfig(PreTrainedConfig):
         return next((value for value in values if value is not None), 0.0)
 
 
+def check_limits(sizes: Mapping[str, Any]) -> None:
+    """Raises ValueError if one of these settings, by name, is not in its range of `LIMITS`; None is no size."""
+    for name, (low, high) in LIMITS.items():
+        value = sizes.get(name)
+        if value is not None and (type(value) is not int or not low <= value <= high):
+            raise ValueError(f"{name} is {value!r}; give an integer from {low} to {high}.")
+
+
 def _custom_pipelines(architectures: list[str]) -> dict[str, Any]:
     """Returns the pipelines of the head of a checkpoint, or all if the head is not known.
 
@@ -189,20 +230,10 @@ SHARED_NAMES = {*vars(PreTrainedConfig()), *dir(PreTrainedConfig), "attn_impleme
 
 def _encoder_config(encoder: PreTrainedConfig | dict[str, Any] | None) -> PreTrainedConfig:
     """Returns a copy of the encoder's configuration, with a vocabulary as small as possible."""
-    if encoder is None:
-        encoder = {"model_type": "bert"}
-    if isinstance(encoder, dict):
-        if "model_type" not in encoder:
-            raise ValueError(
-                f"encoder_config has the keys {sorted(encoder)} but no model_type; add one, for instance 'bert'."
-            )
-        encoder = AutoConfig.for_model(**encoder)
-    if encoder.model_type == VocablessConfig.model_type:
-        raise ValueError("encoder_config is a model of this family; give a stock encoder, for instance 'bert'.")
-    encoder = copy.deepcopy(encoder)
+    encoder = copy.deepcopy(_stock_config({"model_type": "bert"} if encoder is None else encoder))
     encoder.name_or_path = ""  # it may be a path of this machine, which checkpoints must not tell
-    for name in ("auto_map", "trust_remote_code", "custom_pipelines"):  # they would name code of another repository
-        if hasattr(encoder, name):
+    for name in FOREIGN_CODE & vars(encoder).keys():
+        if not name.startswith("_"):
             delattr(encoder, name)
     if hasattr(encoder, "vocab_size"):
         # The word table is built and then removed, so keep it small: up to the padding row. Ids beyond it must go.
@@ -211,3 +242,42 @@ def _encoder_config(encoder: PreTrainedConfig | dict[str, Any] | None) -> PreTra
             if hasattr(encoder, name):
                 setattr(encoder, name, None)
     return encoder
+
+
+def _stock_config(encoder: PreTrainedConfig | dict[str, Any]) -> PreTrainedConfig:
+    """Returns the configuration that a dict describes, or a configuration as it is.
+
+    Raises:
+        ValueError: it is neither, or of this family, or the dict has no `model_type`, or a wrong size or type.
+    """
+    if isinstance(encoder, dict):
+        check_limits(encoder)
+        if "model_type" not in encoder:
+            raise ValueError(
+                f"encoder_config has the keys {sorted(encoder)} but no model_type; add one, for instance 'bert'."
+            )
+        try:
+            encoder = AutoConfig.for_model(**encoder)
+        except TYPE_ERRORS as error:
+            raise _wrong_type("encoder_config", error) from error
+    if not isinstance(encoder, PreTrainedConfig):
+        raise ValueError(f"encoder_config is {encoder!r}; give a configuration, or a dict with model_type.")
+    if encoder.model_type == VocablessConfig.model_type:
+        raise ValueError("encoder_config is a model of this family; give a stock encoder, for instance 'bert'.")
+    return encoder
+
+
+def _wrong_type(where: str, error: Exception) -> ValueError:
+    return ValueError(f"{where} has a value of a wrong type ({' '.join(str(error).split())}); correct config.json.")
+
+
+def _number(value: Any) -> float:
+    """Returns a number as it is, and NaN, which lies in no range, for anything else."""
+    return value if isinstance(value, (int, float)) else math.nan
+
+
+def _without_foreign_code(value: Any) -> Any:
+    """Returns a copy of a JSON object without the names in `FOREIGN_CODE`, in objects inside it, too."""
+    if not isinstance(value, dict):
+        return value
+    return {name: _without_foreign_code(item) for name, item in value.items() if name not in FOREIGN_CODE}

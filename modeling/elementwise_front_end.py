@@ -47,6 +47,7 @@ class Elementwise(FrontEnd):
             raise ValueError("elementwise got gradient=True and pool_ngrams=True; give one of them.")
         check_positive("max_tokens", max_tokens, MAX_ROWS // block_size)
         self.max_tokens = max_tokens if focus else None
+        self.embeds_by_place = focus or pool_ngrams
         self.ngram_sizes = check_positive("ngram_sizes", ngram_sizes)
         width = embedding_size // block_size  # C
         self.elements = nn.Embedding(NUM_ELEMENTS, width, padding_idx=0)
@@ -62,7 +63,8 @@ class Elementwise(FrontEnd):
         elif self.score is not None:
             embeddings = self._mix_ngrams(embeddings)
         if self.focus is not None:
-            embeddings = embeddings + self.focus.weight.unflatten(0, (-1, self.block_size))[:seq_length]
+            places = torch.arange(seq_length * self.block_size, device=blocks.device)
+            embeddings = embeddings + self.focus(places.view(seq_length, self.block_size))
         return embeddings.flatten(start_dim=-2)
 
     def check_encoder(self, config: PreTrainedConfig) -> None:

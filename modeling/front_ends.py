@@ -45,14 +45,17 @@ def build_front_end(name: str, block_size: int, embedding_size: int, options: di
     Raises:
         ValueError: the name or an option is unknown, or the options do not fit K and D.
     """
-    if name not in FRONT_ENDS:
+    if not isinstance(name, str) or name not in FRONT_ENDS:
         raise ValueError(f"unknown front_end {name!r}; choose one of {', '.join(FRONT_ENDS)}.")
     row = FRONT_ENDS[name]
     unknown = sorted(set(options) - set(row.default_options))
     if unknown:
         legal = ", ".join(row.default_options)
         raise ValueError(f"front_end {name!r} has no option {unknown[0]!r}; its options are {legal}.")
-    return row.front_end(block_size, embedding_size, **options)
+    try:
+        return row.front_end(block_size, embedding_size, **options)
+    except (TypeError, AttributeError, ArithmeticError) as error:
+        raise ValueError(f"front_end {name!r} got {options} ({error}); give numbers as in its class.") from error
 
 
 FRONT_ENDS = {

@@ -6,6 +6,7 @@ spaCy's HashEmbed for several hashes of a word in one table. The combination is 
 # mypy: allow-untyped-calls, no-warn-return-any
 # ruff: noqa: D102 (the base class documents the methods)
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -45,6 +46,7 @@ class HashEmbedding(UnitFrontEnd):
 
     ngram_factors: Tensor  # c_i of the n-grams, (max_ngram,) int64
     word_factors: Tensor  # c_i of the whole unit, (num_word_hashes, K + 2) int64
+    hash_dtype = np.int32
 
     def __init__(
         self,
@@ -90,10 +92,25 @@ class HashEmbedding(UnitFrontEnd):
 
     def embed_units(self, blocks: Tensor) -> Tensor:
         rows, is_row = self.rows_of(blocks)
-        sums = self._sum_rows(rows, is_row) / is_row.sum(dim=-1, keepdim=True).sqrt().to(self.table.weight.dtype)
+        sums = (self.table(rows) * is_row.unsqueeze(-1).to(self.table.weight.dtype)).sum(dim=-2)
+        return self._normalise(sums, is_row.sum(dim=-1), blocks)
+
+    def hash_units(self, units: Tensor) -> tuple[Tensor, Tensor]:
+        rows, is_row = self.rows_of(units)
+        return rows[is_row].int(), is_row.sum(dim=-1)
+
+    def embed_hashes(self, hashes: Tensor, counts: Tensor, units: Tensor) -> Tensor:
+        starts = counts.cumsum(0) - counts
+        places = torch.arange(len(hashes), device=hashes.device)
+        sums = F.embedding_bag(places, self.table(hashes), starts, mode="sum")
+        return self._normalise(sums, counts, units)
+
+    def _normalise(self, sums: Tensor, counts: Tensor, blocks: Tensor) -> Tensor:
+        """Maps sums of rows, (…, D), their numbers, (…), and the blocks, (…, k), to embeddings, (…, D)."""
         first = blocks[..., 0]
         is_special = (first < NUM_SPECIAL).unsqueeze(-1)
-        embeddings = self.norm(torch.where(is_special, self.special(first.clamp(max=NUM_SPECIAL - 1)), sums))
+        means = sums / counts.unsqueeze(-1).sqrt().to(sums.dtype)
+        embeddings = self.norm(torch.where(is_special, self.special(first.clamp(max=NUM_SPECIAL - 1)), means))
         return embeddings if self.mlp is None else embeddings + self.mlp(embeddings)
 
     def rows_of(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
@@ -120,15 +137,6 @@ class HashEmbedding(UnitFrontEnd):
         places = torch.arange(elements.shape[-1], device=blocks.device)
         end = (blocks > 0).sum(dim=-1, keepdim=True) + 1
         return torch.where(places == 0, BEGIN, torch.where(places == end, END, elements))
-
-    def _sum_rows(self, rows: Tensor, is_row: Tensor) -> Tensor:
-        """Returns the sum of the table rows that count, (…, D)."""
-        weight = self.table.weight
-        if torch.compiler.is_compiling():  # a graph gathers and adds; eager torch has one operation for both
-            return (self.table(rows) * is_row.unsqueeze(-1).to(weight.dtype)).sum(dim=-2)
-        counts = is_row.flatten(0, -2).to(weight.dtype)
-        sums = F.embedding_bag(rows.flatten(0, -2), weight, per_sample_weights=counts, mode="sum")
-        return sums.unflatten(0, rows.shape[:-1])
 
     def _factors(self) -> tuple[Tensor, Tensor]:
         length = self.block_size + 2

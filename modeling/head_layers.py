@@ -37,18 +37,24 @@ class PooledHead(nn.Module):
         self.dropout = nn.Dropout(config.head_dropout)
         self.out_proj = linear(config.hidden_size, num_outputs)
 
-    def sequences(self, *inputs: Tensor | None) -> tuple[Tensor | None, ...]:
+    def sequences(self, front_end: nn.Module, *inputs: Tensor | None) -> tuple[Tensor | None, ...]:
         """Returns the first five arguments of `VocablessModel.forward` as the encoder shall read them.
 
         They are `inputs`, but with `siamese` the sequences that `split_pairs` makes of them.
 
         Raises:
-            ValueError: see `split_pairs` and `check_blocks`.
+            ValueError: `inputs_embeds` come from a front end that embeds a token by its place, which it has lost in the
+                second sequence; see also `split_pairs` and `check_blocks`.
         """
         if self.pooling != "siamese":
             return inputs
         if inputs[0] is not None:
             check_blocks(inputs[0], self.block_size)
+        elif getattr(front_end, "embeds_by_place", False):
+            raise ValueError(
+                "a siamese model reads the second text from place 0, but inputs_embeds of this front end hold the "
+                "places of the whole pair; give input_ids."
+            )
         return split_pairs(*inputs)
 
     def forward(self, hidden_states: Tensor, attention_mask: Tensor | None = None) -> Tensor:

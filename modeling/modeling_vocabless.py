@@ -22,7 +22,7 @@ from transformers.modeling_outputs import (
 from transformers.utils.generic import can_return_tuple
 
 from .blocks import check_blocks
-from .configuration_vocabless import VocablessConfig
+from .configuration_vocabless import LIMITS, VocablessConfig, check_limits
 from .digest_front_ends import DigestFrontEnd  # noqa: F401 (transformers 5.0 copies only files imported here)
 from .elementwise_front_end import Elementwise  # noqa: F401
 from .front_ends import build_front_end
@@ -43,13 +43,15 @@ class VocablessModel(VocablessPreTrainedModel):
     """Front end and encoder: blocks (B, S, K) → hidden states (B, S, hidden_size).
 
     Raises:
-        ValueError: the front end does not fit K, D or the encoder, or the encoder does not accept `inputs_embeds`.
+        ValueError: a size is not in `LIMITS`, the front end does not fit K, D or the encoder, or the encoder does not
+            accept `inputs_embeds`.
     """
 
     _auto_class = "AutoModel"
 
     def __init__(self, config: VocablessConfig) -> None:
         super().__init__(config)
+        check_limits({name: getattr(config.encoder_config, name, None) for name in LIMITS})
         self.front_end = build_front_end(
             config.front_end, config.block_size, config.embedding_size, config.front_end_options
         )
@@ -159,7 +161,8 @@ class VocablessForSequenceClassification(VocablessPreTrainedModel):
         Returns:
             `logits` (B, num_labels), and `loss` if there are labels.
         """
-        inputs = self.classifier.sequences(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
+        arguments = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
+        inputs = self.classifier.sequences(self.get_input_embeddings(), *arguments)
         outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
         logits = self.classifier(outputs.last_hidden_state, inputs[1])
         loss = None if labels is None else self.loss_function(labels, logits, self.config)
@@ -207,7 +210,8 @@ class VocablessForMultipleChoice(VocablessPreTrainedModel):
             shape = None if blocks is None else tuple(blocks.shape)
             raise ValueError(f"the input has shape {shape}; multiple choice needs (batch, choices, seq, K).")
         arguments = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
-        inputs = self.classifier.sequences(*(None if value is None else value.flatten(0, 1) for value in arguments))
+        rows = (None if value is None else value.flatten(0, 1) for value in arguments)
+        inputs = self.classifier.sequences(self.get_input_embeddings(), *rows)
         outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
         logits = self.classifier(outputs.last_hidden_state, inputs[1]).view(-1, blocks.shape[1])
         loss = None if labels is None else F.cross_entropy(logits.float(), labels)

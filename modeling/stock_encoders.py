@@ -13,20 +13,23 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import AutoModel, PreTrainedModel
 
-from .configuration_vocabless import VocablessConfig
+from .configuration_vocabless import TYPE_ERRORS, VocablessConfig
 
 
 def build_encoder(config: VocablessConfig) -> PreTrainedModel:
     """Returns the encoder of `config.encoder_config` without its word table and pooler.
 
     Raises:
-        ValueError: the model is an encoder-decoder or does not accept `inputs_embeds`, or `position_embeddings` is
-            False and it has no table of positions.
+        ValueError: the configuration has a value of a wrong type, the model is an encoder-decoder or does not accept
+            `inputs_embeds`, or `position_embeddings` is False and it has no table of positions.
     """
     kind = config.encoder_config.model_type
     encoder = None
-    if not config.encoder_config.is_encoder_decoder:  # never code that the configuration names
-        encoder = AutoModel.from_config(config.encoder_config, trust_remote_code=False)
+    if not config.encoder_config.is_encoder_decoder:
+        try:  # never code that the configuration names
+            encoder = AutoModel.from_config(config.encoder_config, trust_remote_code=False)
+        except (*TYPE_ERRORS, ArithmeticError, AssertionError) as error:
+            raise ValueError(f"encoder_config describes no {kind!r} model ({error!r}); correct config.json.") from error
     if encoder is None or "inputs_embeds" not in arguments_of(encoder):
         raise ValueError(
             f"the model type {kind!r} is not an encoder that accepts inputs_embeds; choose for instance "

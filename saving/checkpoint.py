@@ -19,7 +19,8 @@ from transformers.utils.hub import cached_file
 
 import vocabless
 from vocabless.modeling.configuration_vocabless import AUTO_MAP, VocablessConfig
-from vocabless.saving.checkpoint_files import check_tensor_names, read_config_and_tensors
+from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_tensor_names, read_config_and_tensors
+from vocabless.saving.error_text import first_line
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.variants import FORMER_ROWS, VARIANTS
 
@@ -136,6 +137,10 @@ def _load_tokenizer(source: str) -> VocablessTokenizer:
         tokenizer: VocablessTokenizer = VocablessTokenizer.from_pretrained(source)
     except OSError as error:
         raise ValueError(f"{source!r} holds no {TOKENIZER_CONFIG_FILE}; save the model's tokenizer there.") from error
+    except LOADING_ERRORS as error:
+        raise ValueError(
+            f"the tokenizer of {source!r} cannot be loaded ({first_line(error)}); save the model's tokenizer there."
+        ) from error
     return tokenizer
 
 

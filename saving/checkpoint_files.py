@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
@@ -23,8 +24,11 @@ MAX_NAMES = 8  # tensor names in an error message
 # Parts of the names of tensors that a checkpoint may lack: heads, poolers and position numbers.
 OPTIONAL = ("pooler", "classifier", "cls.", "lm_head", "qa_outputs", "predictions", "position_ids")
 
-# What `from_pretrained` raises for a missing or damaged checkpoint.
-LOADING_ERRORS = (OSError, ValueError, RuntimeError, KeyError, SafetensorError, pickle.UnpicklingError)
+# What `from_pretrained` raises for a missing or damaged checkpoint. The library checks few types in configurations.
+LOADING_ERRORS = (
+    *(OSError, ValueError, RuntimeError, MemoryError, SafetensorError, pickle.UnpicklingError, StrictDataclassError),
+    *(TypeError, AttributeError, LookupError, ArithmeticError, AssertionError),
+)
 
 
 def read_config_and_tensors(source: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -42,7 +46,7 @@ def read_config_and_tensors(source: str) -> tuple[dict[str, Any], dict[str, Tens
     weights_file = _find(source, WEIGHTS)
     try:
         config = json.loads(Path(config_file).read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{config_file!r} is not valid JSON ({error}); give a complete checkpoint.") from error
     if not isinstance(config, dict):
         raise ValueError(f"{config_file!r} holds a {type(config).__name__}, not an object; give a complete checkpoint.")

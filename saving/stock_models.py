@@ -21,7 +21,7 @@ def load_stock_config(source: str) -> PreTrainedConfig:
     """
     try:
         config = AutoConfig.from_pretrained(source)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:  # the last two: it is no JSON object
+    except LOADING_ERRORS as error:
         raise ValueError(_cannot_load(source, error)) from error
     if config.model_type == "vocabless":
         raise ValueError(
@@ -61,7 +61,7 @@ def load_stock_tokenizer(source: str) -> PreTrainedTokenizerBase:
     """
     try:
         tokenizer = AutoTokenizer.from_pretrained(source)
-    except (OSError, ValueError, KeyError) as error:
+    except LOADING_ERRORS as error:
         raise ValueError(
             f"the tokenizer of {source!r} cannot be loaded ({first_line(error)}); save it beside the model."
         ) from error

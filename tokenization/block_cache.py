@@ -1,5 +1,6 @@
 """`BlockCache`: units → their blocks, with the blocks of units seen before kept in one table."""
 
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 from .splitters import Splitter, Unit
 
 Table = NDArray[np.unsignedinteger[Any]]
-MAX_CACHED_BYTES = int(float(os.environ.get("VOCABLESS_CACHED_MIB", 64)) * 2**20)
 ENTRY_BYTES = 160  # of a key and its value in a dictionary, beside the characters of the key
 SLICE = 512  # pieces or units of a long text that are looked up at once
 LONG = 128  # characters of a piece or unit that is split or encoded alone
@@ -29,13 +29,17 @@ class BlockCache:
     """Keeps what the coder wrote for each unit seen so far, as entries of one table; never saved or pickled.
 
     It also keeps the indices of the units of each piece of text between white space, so that a piece seen before costs
-    one look-up in a dictionary. A cache that takes more than `MAX_CACHED_BYTES` after a call is emptied.
+    one look-up in a dictionary. A cache that takes more than its limit after a call is emptied; the environment variable
+    `VOCABLESS_CACHED_MIB` sets it, by default 64 MiB.
 
     Args:
         splitter: cuts texts into units and normalises them.
         encode: takes normalised units, returns their entries, (n, width): `coder.elements` or `coder.stored_blocks`.
         first_entries: (m, width), the entries at index 0…m−1 of the table; units come after them.
         first_units: units whose entry is one of the first.
+
+    Raises:
+        ValueError: `VOCABLESS_CACHED_MIB` is no number.
     """
 
     def __init__(
@@ -47,6 +51,7 @@ class BlockCache:
     ) -> None:
         self.splitter, self._encode = splitter, encode
         self._first_entries, self._first_units = first_entries, dict(first_units or {})
+        self._max_bytes = _max_bytes()
         self._clear()
 
     def __len__(self) -> int:
@@ -104,12 +109,23 @@ class BlockCache:
         Emptying makes new entries, so callers keep the complete old table.
         """
         table = entries.table
-        if entries.num_bytes > MAX_CACHED_BYTES:
+        if entries.num_bytes > self._max_bytes:
             self._clear()
         return table
 
     def _clear(self) -> None:
         self._entries = _Entries(self.splitter, self._encode, self._first_entries, self._first_units)
+
+
+def _max_bytes() -> int:
+    text = os.environ.get("VOCABLESS_CACHED_MIB", "64")
+    try:
+        mib = float(text)
+    except ValueError:
+        mib = math.nan
+    if not 0 <= mib < math.inf:
+        raise ValueError(f"VOCABLESS_CACHED_MIB is {text!r}; give a number of MiB from 0 up, or unset it for 64.")
+    return int(mib * 2**20)
 
 
 class _Entries:

@@ -62,7 +62,9 @@ def check_special_tokens(tokens: Mapping[str, Any], names: Sequence[str]) -> Non
     """
     for key in ("tokens", "additional_special_tokens", "extra_special_tokens", "bos_token", "eos_token"):
         value = tokens.get(key) or []
-        new = [str(token) for token in ([value] if isinstance(value, (str, AddedToken)) else value)]
+        if isinstance(value, (str, AddedToken)) or not isinstance(value, (list, tuple, dict)):
+            value = [value]
+        new = [str(token) for token in value]
         if not set(new) <= {*names}:
             raise ValueError(
                 f"there is no vocabulary to add {', '.join(new)} to ({key}); every text has blocks already, and the "
@@ -74,13 +76,16 @@ def _build(
     axis: str, classes: Mapping[str, type[Any]], name: str, options: dict[str, Any], loaded: dict[str, Any]
 ) -> Any:
     """Returns an instance of the class called `name`; `loaded` are options that were read from files."""
-    if name not in classes:
+    if not isinstance(name, str) or name not in classes:
         raise ValueError(f"unknown {axis} {name!r}; choose one of {', '.join(classes)}.")
     code = classes[name].__init__.__code__
     legal = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
     if not {*options, *loaded} <= set(legal):
         raise ValueError(f"{axis} {name!r} got options {sorted({*options, *loaded})}; it takes {', '.join(legal)}.")
-    return classes[name](**options, **loaded)
+    try:
+        return classes[name](**options, **loaded)
+    except (TypeError, AttributeError, ArithmeticError) as error:
+        raise ValueError(f"{axis} {name!r} got {options} ({error}); give values as in its class.") from error
 
 
 def read_subword(file: File) -> Tokenizer:

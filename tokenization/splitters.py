@@ -51,7 +51,7 @@ def check_integer(name: str, value: int, limit: int = 1 << 24) -> int:
     Raises:
         ValueError: it is not an integer from 1 to `limit`.
     """
-    if not isinstance(value, int) or not 1 <= value <= limit:
+    if type(value) is not int or not 1 <= value <= limit:
         raise ValueError(f"the tokenizer got {name}={value!r}; give a whole number from 1 to {limit}.")
     return value
 

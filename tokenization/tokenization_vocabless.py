@@ -53,7 +53,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
             in a text is text too.
 
     Raises:
-        ValueError: unknown splitter or coder, unknown options, more special tokens, a missing file.
+        ValueError: unknown splitter or coder, unknown or wrong options, more special tokens, a missing file.
 
     Example:
         >>> tokenizer = VocablessTokenizer(splitter="word", coder="utf8", coder_options={"block_size": 3})
@@ -77,6 +77,11 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         target_file: str | os.PathLike[str] | None = None,
         **kwargs: Any,
     ) -> None:
+        for name, value in (("splitter_options", splitter_options), ("coder_options", coder_options)):
+            if not isinstance(value or {}, dict):
+                raise ValueError(f"{name} is {value!r}; give a dict of keyword arguments.")
+        if not isinstance(kwargs.get("model_max_length", 0), (int, float, type(None))):
+            raise ValueError(f"model_max_length is {kwargs['model_max_length']!r}; give a number of tokens.")
         self.splitter, self.coder = splitter, coder
         self.splitter_options, self.coder_options = dict(splitter_options or {}), dict(coder_options or {})
         for role, name in zip(ROLES, ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), strict=True):

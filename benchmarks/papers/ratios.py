@@ -8,6 +8,7 @@ embeddings. The Elementwise paper compares samples with the same number of token
 words and those of the original models are not. Weights are random on both sides.
 """
 
+import copy
 import tempfile
 from typing import Any
 
@@ -17,7 +18,6 @@ from benchmarks.inference import from_text, run_all
 from benchmarks.measure import Comparison, compare, parser_with_texts, prepare_threads, report
 from benchmarks.peers import Side, original, ours, read, sentences_of, stock, vocabulary
 from vocabless import VocablessForMaskedLM, VocablessForSequenceClassification, VocablessModel, load_config
-from vocabless.modeling.unit_cache import UnitCache
 
 SIZES: list[tuple[str, str, type[VocablessModel] | type, str]] = [
     ("HashFormers, Table 2: embeddings", "hashformer-md5-emb50k-base", VocablessModel, "38.6M"),
@@ -46,14 +46,14 @@ def parameters(variant: str, kind: type) -> int:
 
 
 def latency(name: str, side: Side, peer: Side, texts: list[str], rounds: int, is_fresh: bool) -> Comparison:
-    """Compares sentences/s of the models alone; `is_fresh` empties our side's cache of embeddings before each."""
+    """Compares sentences/s of the models alone; `is_fresh` empties our side's cache of hashes before each."""
     front_end: Any = side.model.base_model.front_end
     runs = [each.forward(each.tokenizer(text, return_tensors="pt")) for each in (side, peer) for text in texts]
 
     def run_ours() -> None:
         for run in runs[: len(texts)]:
             if is_fresh:
-                front_end._cache = UnitCache(front_end.embedding_size)
+                front_end._cache = copy.deepcopy(front_end._cache)  # the copy is empty
             run()
 
     how = "hashed anew" if is_fresh else "remembered"

@@ -19,7 +19,6 @@ import torch
 from benchmarks.peers import Side, ours, read, sentences_of, stock, vocabulary
 from benchmarks.training import training_step
 from vocabless.designs import redesign
-from vocabless.modeling.unit_cache import UnitCache
 from vocabless.stock_shapes import StockShape, find_shape
 from vocabless.training.finetuning.report import markdown_table
 
@@ -137,7 +136,7 @@ def _forget(side: Side) -> Callable[[], None]:
         if hasattr(side.tokenizer, "_cache"):
             side.tokenizer._cache = copy.deepcopy(side.tokenizer._cache)  # the copy is empty
         if hasattr(front_end, "_cache"):
-            front_end._cache = UnitCache(front_end.embedding_size)
+            front_end._cache = copy.deepcopy(front_end._cache)
 
     return forget
 

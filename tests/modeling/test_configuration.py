@@ -56,12 +56,19 @@ LIMITS = {
     "num_rows": {"front_end": "hash_embedding", "front_end_options": {"num_rows": 10**9}},
     "num_word_hashes": {"front_end": "hash_embedding", "front_end_options": {"num_word_hashes": 10**9}},
     "mlp_size": {"front_end": "hash_embedding", "front_end_options": {"mlp_size": 10**9}},
+    "num_labels": {"num_labels": 10**9},
+    "num_hidden_layers": {"encoder_config": {"model_type": "bert", "num_hidden_layers": 10**6}},
+    "num_hidden_layers ": {"num_hidden_layers": 10**6},
+    "num_attention_heads": {"encoder_config": {"model_type": "bert", "num_attention_heads": 0}},
+    "hidden_size": {"encoder_config": {"model_type": "distilbert", "dim": 10**9}},
+    "intermediate_size": {"encoder_config": {"model_type": "bert", "intermediate_size": -1}},
+    "type_vocab_size": {"encoder_config": {"model_type": "bert", "type_vocab_size": 10**30}},
 }
 
 
 @pytest.mark.parametrize("name", LIMITS)
 def test_numbers_that_would_fill_the_memory_are_refused(name):
-    with pytest.raises(ValueError, match=rf"{name}.* from 1 to \d+"):
+    with pytest.raises(ValueError, match=rf"{name.strip()}.* from [01] to \d+"):
         VocablessModel(VocablessConfig(**LIMITS[name]))
 
 
@@ -74,6 +81,9 @@ FOREIGN = {
     "auto_map": {"AutoConfig": "evil.Config", "AutoModel": "evil.Model"},
     "custom_pipelines": {"text-classification": {"impl": "evil.Pipeline"}},
     "trust_remote_code": True,
+    "attn_implementation": "owner/kernel",
+    "_attn_implementation": "owner/kernel",
+    "experts_implementation": "owner/kernel",
 }
 
 
@@ -93,10 +103,44 @@ def test_code_that_an_encoder_config_names_never_runs(kind, trust, tmp_path):
             loaded = load(tmp_path, **trust)
             encoder = getattr(loaded, "config", loaded).encoder_config
             assert not {*FOREIGN} & {*encoder.to_dict()}
+            assert encoder._attn_implementation in (None, "sdpa")
         else:
             with pytest.raises(ValueError, match="foreign"):
                 load(tmp_path, **trust)
     assert not marker.exists()
+
+
+@pytest.mark.parametrize("name", ["attn_implementation", "_attn_implementation", "experts_implementation"])
+def test_kernels_that_a_file_names_are_not_loaded_but_those_of_the_caller_are(name, tmp_path):
+    model = VocablessModel(shrunk())
+    model.save_pretrained(tmp_path)
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), name: "owner/kernel"}))
+    loaded = VocablessModel.from_pretrained(tmp_path)
+    assert loaded.config._attn_implementation == loaded.encoder.config._attn_implementation == "sdpa"
+    assert "owner/kernel" not in vars(loaded.config).values()
+    eager = VocablessModel.from_pretrained(tmp_path, attn_implementation="eager")
+    assert eager.config._attn_implementation == eager.encoder.config._attn_implementation == "eager"
+
+
+WRONG_TYPES = {
+    "encoder_config": ([], [1], "x", -1, True, {"model_type": ["bert"]}, {"model_type": "bert", "hidden_act": "x"}),
+    "front_end": ([], {}, 3, None),
+    "front_end_options": ([1], "x", {"seed": "x"}, {"num_rows": True}, {"ngram_sizes": 1.5}),
+    "architectures": ([1], -1, True),
+    "classifier_dropout": ([], {}, "x", -1, 2, float("nan")),
+    "id2label": ([1], "x", 3),
+    "num_labels": ("x", 0, 1.5, []),
+    "dtype": ([], "x"),
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG_TYPES.items() for value in values])
+def test_a_value_of_a_wrong_type_in_a_file_is_one_sentence(name, value):
+    data = {**load_config("eelbert-word-tiny").to_dict(), name: value}
+    with pytest.raises(ValueError) as caught:
+        VocablessModel(VocablessConfig.from_dict(data))
+    assert "\n" not in str(caught.value) and "; " in str(caught.value)
 
 
 @pytest.mark.parametrize(("head", "tasks"), [

@@ -109,3 +109,27 @@ def test_embeddings_without_token_types_are_refused(config_of) -> None:
         model(inputs_embeds=torch.zeros(1, 4, config.embedding_size))
     with pytest.raises(ValueError, match=r"blocks have shape \(batch, seq, 12\)"):
         model(torch.zeros(2, 4, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("options", [{}, {"focus": False, "pool_ngrams": True}])
+def test_embeddings_that_hold_places_are_refused(options: dict, config_of) -> None:
+    """The second text is read from place 0, but its embeddings were made at its place in the pair."""
+    shape = {"front_end": "elementwise", "block_size": 4, "front_end_options": {"max_tokens": 24, **options}}
+    model = VocablessForSequenceClassification(config_of("bert", classifier_pooling="siamese", **shape)).eval()
+    ids = pad([sequence(*pair) for pair in PAIRS], 9)
+    inputs = {"attention_mask": (ids > 0).long(), "token_type_ids": pad([type_ids(*pair) for pair in PAIRS], 9)}
+    blocks = spell(ids, 4)
+    with pytest.raises(ValueError, match=r"hold the places of the whole pair; give input_ids"):
+        model(inputs_embeds=model.get_input_embeddings()(blocks), **inputs)
+    assert model(blocks, **inputs).logits.shape == (4, 2)
+
+
+def test_embeddings_without_places_give_the_logits_of_their_blocks(config_of) -> None:
+    shape = {"front_end": "elementwise", "block_size": 4, "front_end_options": {"max_tokens": 24, "focus": False}}
+    model = VocablessForSequenceClassification(config_of("bert", classifier_pooling="siamese", **shape)).eval()
+    ids = pad([sequence(*pair) for pair in PAIRS], 9)
+    inputs = {"attention_mask": (ids > 0).long(), "token_type_ids": pad([type_ids(*pair) for pair in PAIRS], 9)}
+    blocks = spell(ids, 4)
+    with torch.no_grad():
+        embeds = model.get_input_embeddings()(blocks)
+        torch.testing.assert_close(model(inputs_embeds=embeds, **inputs).logits, model(blocks, **inputs).logits)

@@ -30,7 +30,7 @@ LIMIT = 4000  # bytes; about ten units
 def test_small_caches_keep_their_bound_and_return_the_same(splitter, monkeypatch):
     unbounded = VocablessTokenizer(splitter, "utf8")
     rows, (raw, lengths) = encode(unbounded), unbounded.raw_blocks(TEXTS)
-    monkeypatch.setattr(block_cache, "MAX_CACHED_BYTES", LIMIT)
+    monkeypatch.setenv("VOCABLESS_CACHED_MIB", str(LIMIT / 2**20))
     tokenizer = VocablessTokenizer(splitter, "utf8")
     raw_of_text = np.split(raw, np.cumsum(lengths)[:-1])
     for text, row, blocks in zip(TEXTS, rows, raw_of_text, strict=True):
@@ -42,7 +42,7 @@ def test_small_caches_keep_their_bound_and_return_the_same(splitter, monkeypatch
 
 
 def test_the_bound_holds_for_pieces_too_when_they_have_the_same_few_units(monkeypatch):
-    monkeypatch.setattr(block_cache, "MAX_CACHED_BYTES", LIMIT)
+    monkeypatch.setenv("VOCABLESS_CACHED_MIB", str(LIMIT / 2**20))
     tokenizer = VocablessTokenizer("characters", splitter_options={"window": 1})
     a, b = tokenizer("a b", add_special_tokens=False)["input_ids"]
     for number in range(40):
@@ -54,7 +54,7 @@ def test_the_bound_holds_for_pieces_too_when_they_have_the_same_few_units(monkey
 
 @pytest.mark.parametrize("text", ["{}" + "a" * 300_000, "{}/" * 100_000], ids=["one long unit", "one long piece"])
 def test_long_texts_do_not_fill_the_memory(text, monkeypatch):
-    monkeypatch.setattr(block_cache, "MAX_CACHED_BYTES", 1 << 20)
+    monkeypatch.setenv("VOCABLESS_CACHED_MIB", "1")
     tokenizer = VocablessTokenizer()
     for number in range(4):
         tokenizer(text.format(*[number] * 100_000))
@@ -113,7 +113,7 @@ def test_a_filled_cache_returns_the_same_as_an_empty_one(coder):
 
 
 def test_a_table_that_a_caller_holds_stays_unchanged_when_the_cache_is_emptied(monkeypatch):
-    monkeypatch.setattr(block_cache, "MAX_CACHED_BYTES", 0)
+    monkeypatch.setenv("VOCABLESS_CACHED_MIB", "0")
     cache = VocablessTokenizer(coder="utf8")._cache
     indices, table = cache.look_up_units(["a", "b", "c"])
     before = table[indices].tolist()
@@ -143,7 +143,7 @@ def test_a_pickle_contains_no_cached_blocks():
 
 
 def test_threads_that_share_a_cache_get_the_same_blocks(monkeypatch):
-    monkeypatch.setattr(block_cache, "MAX_CACHED_BYTES", 5 * LIMIT)
+    monkeypatch.setenv("VOCABLESS_CACHED_MIB", str(5 * LIMIT / 2**20))
     tokenizer, alone = VocablessTokenizer(), VocablessTokenizer()
     with ThreadPoolExecutor(8) as pool:
         rows = list(pool.map(lambda text: tokenizer(text)["input_ids"], TEXTS * 5))
@@ -233,3 +233,10 @@ def test_a_unit_without_an_index_moves_no_other():
     cache._entries.of_unit.order.append("b")
     indices, table = cache.look_up_units(["c", "b", "a"])
     assert table[indices][:, 0].tolist() == [byte + 5 for byte in b"cba"]
+
+
+def test_a_limit_that_is_no_number_is_named(monkeypatch):
+    for text in ("abc", "-1", "nan", "inf"):
+        monkeypatch.setenv("VOCABLESS_CACHED_MIB", text)
+        with pytest.raises(ValueError, match=rf"VOCABLESS_CACHED_MIB is '{text}'; give a number of MiB from 0 up"):
+            VocablessTokenizer()

@@ -271,3 +271,23 @@ def test_wrong_names_options_and_files_are_refused_in_one_sentence(kwargs, messa
     files = {k: str(tmp_path / v) if v in ("NGRAMS", "OBJECT") else v for k, v in kwargs.items()}
     with pytest.raises(ValueError, match=message):
         VocablessTokenizer(**files)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"splitter": []}, "unknown splitter"),
+        ({"coder": {}}, "unknown coder"),
+        ({"coder_options": [1]}, "coder_options is"),
+        ({"splitter_options": "x"}, "splitter_options is"),
+        ({"coder": "lsh", "coder_options": {"seed": "x"}}, "coder 'lsh' got"),
+        ({"coder": "utf8", "coder_options": {"block_size": True}}, "block_size"),
+        ({"coder": "md5", "coder_options": {"key": 3}}, "coder 'md5' got"),
+        ({"model_max_length": "x"}, "model_max_length is"),
+        ({"extra_special_tokens": 7}, "there is no vocabulary"),
+    ],
+)
+def test_a_value_of_a_wrong_type_is_one_sentence(options, sentence):
+    with pytest.raises(ValueError, match=sentence) as caught:
+        VocablessTokenizer(**options)
+    assert "\n" not in str(caught.value) and "; " in str(caught.value)

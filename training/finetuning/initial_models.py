@@ -155,7 +155,7 @@ def _load_checkpoint_config(arguments: GlueArguments, changes: dict[str, Any]) -
     name = arguments.model_name_or_path
     try:
         config: PreTrainedConfig = AutoConfig.from_pretrained(name, **_hub_arguments(arguments), **changes)
-    except (OSError, ValueError) as error:
+    except LOADING_ERRORS as error:
         raise _loading_error(name, error) from error
     return config
 

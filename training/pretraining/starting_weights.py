@@ -9,6 +9,7 @@ from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrain
 
 from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.saving.checkpoint import load_checkpoint
+from vocabless.saving.checkpoint_files import LOADING_ERRORS
 from vocabless.saving.error_text import first_line
 from vocabless.saving.permissions import check_readable
 from vocabless.saving.stock_models import load_stock_model, load_stock_tokenizer
@@ -99,7 +100,7 @@ def _load_config(source: str) -> PreTrainedConfig:
     check_readable(source)
     try:
         config: PreTrainedConfig = AutoConfig.from_pretrained(source)
-    except (OSError, ValueError, KeyError) as error:
+    except LOADING_ERRORS as error:
         raise ValueError(
             f"{source!r} cannot be loaded ({first_line(error)}); give a folder with a complete checkpoint, or a Hub id."
         ) from error
