@@ -29,8 +29,8 @@ class BlockCache:
     """Keeps what the coder wrote for each unit seen so far, as entries of one table; never saved or pickled.
 
     It also keeps the indices of the units of each piece of text between white space, so that a piece seen before costs
-    one look-up in a dictionary. A cache that takes more than its limit after a call is emptied; the environment variable
-    `VOCABLESS_CACHED_MIB` sets it, by default 64 MiB.
+    one look-up in a dictionary. A cache that takes more than its limit after a call is emptied. The environment
+    variable `VOCABLESS_CACHED_MIB` sets the limit, by default 64 MiB.
 
     Args:
         splitter: cuts texts into units and normalises them.
