@@ -81,8 +81,10 @@ class SentenceTeacher:
         return vectors.astype(np.float16)
 
     def fingerprint(self) -> str:
-        """Returns a hash of all that its vectors depend on: modules, weights, precision and tokenizer."""
-        return fingerprint(self._model, self._model.tokenizer, f"{self._model} {self._model.max_seq_length}")
+        """Returns a hash of all that its vectors depend on: modules, weights, precision, prompts and tokenizer."""
+        model = self._model
+        settings = [model.max_seq_length, model.prompts, model.default_prompt_name, model.truncate_dim]
+        return fingerprint(model, model.tokenizer, settings)
 
 
 def add_vectors(texts: Dataset, teacher: SentenceTeacher) -> Dataset:

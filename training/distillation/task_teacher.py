@@ -30,7 +30,6 @@ from vocabless.training.distillation.output_cache import cached_outputs, digest,
 from vocabless.training.distillation.teacher_fit import TaughtProblem, check_head, label_order
 
 ROWS_PER_PART = 10_000  # labelled and cached together
-NOT_CONTENT = ("_name_or_path", "transformers_version")  # of a configuration
 Logits = NDArray[np.float32]
 
 
@@ -78,7 +77,7 @@ class TaskTeacher:
         batch_size: int = 64,
         bf16: bool = False,
     ) -> None:
-        self.fingerprint = fingerprint(model, tokenizer, _describe(model))
+        self.fingerprint = fingerprint(model, tokenizer)
         self._model, self._tokenizer = model.eval(), tokenizer
         self._outputs, self._per_word, self._batch_size, self._bf16 = list(outputs), per_word, batch_size, bf16
         self._max_length = longest_sequence(model, tokenizer)
@@ -234,9 +233,3 @@ def _cannot_load(name: str, error: Exception) -> str:
     return (
         f"the teacher {name!r} cannot be loaded ({first_line(error)}); give a folder or Hub id of a fine-tuned model."
     )
-
-
-def _describe(model: PreTrainedModel) -> str:
-    """Returns the class and the configuration of a model, without where it came from."""
-    config = {name: value for name, value in model.config.to_dict().items() if name not in NOT_CONTENT}
-    return f"{type(model).__name__} {json.dumps(config, sort_keys=True, default=str)}"
