@@ -9,18 +9,21 @@ import hashlib
 import json
 import logging
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import datasets
+import numpy as np
 import torch
 from datasets import Dataset, Features
+from numpy.typing import NDArray
 from torch import nn
 from transformers import PreTrainedConfig, PreTrainedTokenizerBase
 
 CACHE = "vocabless-teachers"  # folder in the cache of `datasets`
 CHANGES_FROM_CALL_TO_CALL = {"padding": None, "truncation": None}  # in a tokenizer.json
+MAX_QUOTE = 60  # characters of a text in a message
 NOT_CONTENT = ("_name_or_path", "transformers_version")  # of a configuration
 _LOGGER = logging.getLogger(__name__)
 
@@ -59,6 +62,28 @@ def cached_outputs(
         )
         file = new.replace(folder / f"{key}-{digest(new.read_bytes())}.arrow")
     return Dataset.from_file(str(file))
+
+
+def check_outputs(outputs: Iterable[NDArray[np.float32]], texts: Sequence[Any], teacher: str, limit: float) -> None:
+    """Checks what a teacher gives each text.
+
+    Args:
+        outputs: of each text, any shape.
+        texts: texts, or lists of words.
+        teacher: its name, for the message.
+        limit: largest number that can be stored.
+
+    Raises:
+        ValueError: an output is NaN, infinite or beyond the limit.
+    """
+    for values, text in zip(outputs, texts, strict=True):
+        unfit = values[~(np.abs(values) <= limit)]
+        if unfit.size:
+            quote = (text if isinstance(text, str) else " ".join(text))[:MAX_QUOTE]
+            raise ValueError(
+                f"the teacher {teacher!r} gives the text that begins {quote!r} the output {unfit[0]:g}, but a student "
+                f"learns from numbers up to {limit:g} alone; give another teacher or leave the text out."
+            )
 
 
 def fingerprint(model: nn.Module, tokenizer: PreTrainedTokenizerBase, settings: Any = None) -> str:

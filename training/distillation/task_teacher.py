@@ -26,7 +26,7 @@ from vocabless.training.checkpoint_tokenizers import (
     longest_sequence,
 )
 from vocabless.training.distillation.alignment import first_tokens
-from vocabless.training.distillation.output_cache import cached_outputs, digest, fingerprint
+from vocabless.training.distillation.output_cache import cached_outputs, check_outputs, digest, fingerprint
 from vocabless.training.distillation.teacher_fit import TaughtProblem, check_head, label_order
 
 ROWS_PER_PART = 10_000  # labelled and cached together
@@ -100,6 +100,9 @@ class TaskTeacher:
         Returns:
             (1, labels) float32 for each text. Per word: (words, labels), the logits of the first token of each word,
             NaN for words without one.
+
+        Raises:
+            ValueError: the teacher gives a text NaN or an infinite number.
         """
         starts = range(0, len(texts), ROWS_PER_PART)
         rows: list[Logits] = []
@@ -137,11 +140,12 @@ class TaskTeacher:
         inputs = {name: values.to(device) for name, values in encoding.items() if name in accepted}
         with torch.autocast(device.type, torch.bfloat16, enabled=self._bf16):
             logits = self._model(**inputs).logits
-        rows = logits.float().cpu().numpy()
+        rows = used = logits.float().cpu().numpy()
         if self._per_word:
-            rows = [
-                word_logits(row, encoding.word_ids(index), len(batch["text"][index])) for index, row in enumerate(rows)
-            ]
+            word_ids = [encoding.word_ids(index) for index in range(len(rows))]
+            used = [row[[word is not None for word in words]] for row, words in zip(rows, word_ids, strict=True)]
+            rows = [word_logits(*each) for each in zip(rows, word_ids, map(len, batch["text"]), strict=True)]
+        check_outputs(used, batch["text"], self._model.name_or_path, float(np.finfo(np.float32).max))
         return {"logits": [row.tobytes() for row in rows]}
 
 

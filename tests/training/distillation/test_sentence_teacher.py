@@ -107,6 +107,21 @@ def test_damaged_vectors_are_named_and_made_again(damage, teacher, empty_cache, 
     assert file.read_bytes() == content and list((empty_cache / CACHE).iterdir()) == [file]
 
 
+@pytest.mark.parametrize("value", [65536.0, float("nan"), float("-inf")])
+def test_a_vector_that_cannot_be_stored_names_teacher_and_text(value, teacher, monkeypatch, empty_cache) -> None:
+    encode = teacher._model.encode
+
+    def spoilt(texts, **options):
+        vectors = encode(texts, **options)
+        vectors[texts.index(TEXTS[2]), 5] = value
+        return vectors
+
+    monkeypatch.setattr(teacher._model, "encode", spoilt)
+    with pytest.raises(ValueError, match=rf"teacher 'my-teacher' .* 'over the fox' the output {value:g}, .* 65504 "):
+        add_vectors(Dataset.from_dict({"text": TEXTS}), teacher)
+    assert not list((empty_cache / CACHE).iterdir())
+
+
 def test_a_teacher_without_a_tokenizer_is_refused(make_teacher, tmp_path) -> None:
     folder = make_teacher(tmp_path / "bare")
     for name in ("tokenizer.json", "tokenizer_config.json"):

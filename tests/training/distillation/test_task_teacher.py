@@ -138,6 +138,18 @@ def test_damaged_logits_are_named_and_made_again(save_teacher, cache, batches, c
     assert len(batches) == 4 and f"{file} are damaged" in caplog.text
 
 
+@pytest.mark.parametrize("per_word", [False, True])
+def test_logits_that_are_no_numbers_name_teacher_and_text(save_teacher, cache, per_word) -> None:
+    folder = save_teacher(LABELS, per_word=per_word)
+    teacher = load(folder, Tagging(LABELS) if per_word else None)
+    teacher._model.classifier.bias.data[1] = float("nan")
+    texts = [text.split() for text in TEXTS] if per_word else TEXTS
+    message = rf"teacher '.*{folder.name}' gives the text that begins 'the fox jumps over .* the output nan"
+    with pytest.raises(ValueError, match=message):
+        teacher.logits(texts, None, "rows")
+    assert not list(cache.iterdir())
+
+
 def test_a_killed_run_keeps_its_finished_parts(save_teacher, cache, batches, monkeypatch) -> None:
     monkeypatch.setattr(task_teacher, "ROWS_PER_PART", 2)
     teacher = load(save_teacher(LABELS))
