@@ -1,24 +1,31 @@
 """The outputs of a teacher on disk: computed once, read from there, and never taken for those of another teacher.
 
-The name of a cached file is a hash of all that its content depends on. A file is whole or does not exist.
+The name of a cached file is a hash of all that its content depends on, and a hash of the content. A file whose content
+has another hash is damaged; it is deleted, and the outputs are computed again.
 """
 # mypy: allow-untyped-calls
 
 import hashlib
 import json
+import logging
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import datasets
+import numpy as np
 import torch
 from datasets import Dataset, Features
+from numpy.typing import NDArray
 from torch import nn
-from transformers import PreTrainedTokenizerBase
+from transformers import PreTrainedConfig, PreTrainedTokenizerBase
 
 CACHE = "vocabless-teachers"  # folder in the cache of `datasets`
 CHANGES_FROM_CALL_TO_CALL = {"padding": None, "truncation": None}  # in a tokenizer.json
+MAX_QUOTE = 60  # characters of a text in a message
+NOT_CONTENT = ("_name_or_path", "transformers_version")  # of a configuration
+_LOGGER = logging.getLogger(__name__)
 
 
 def cached_outputs(
@@ -36,22 +43,60 @@ def cached_outputs(
     """
     folder = Path(datasets.config.HF_DATASETS_CACHE) / CACHE
     folder.mkdir(parents=True, exist_ok=True)
-    return table.map(
-        compute,
-        batched=True,
-        batch_size=batch_size,
-        remove_columns=table.column_names,
-        features=features,
-        new_fingerprint=key,
-        cache_file_name=str(folder / f"{key}.arrow"),
-        load_from_cache_file=True,
-        desc=title,
-    )
+    for file in folder.glob(f"{key}-*.arrow"):
+        if file.stem == f"{key}-{digest(file.read_bytes())}":
+            return Dataset.from_file(str(file))
+        _LOGGER.warning("The cached outputs %s are damaged; the teacher computes them again.", file)
+        file.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        new = Path(scratch) / "outputs.arrow"
+        table.map(
+            compute,
+            batched=True,
+            batch_size=batch_size,
+            remove_columns=table.column_names,
+            features=features,
+            new_fingerprint=key,
+            cache_file_name=str(new),
+            desc=title,
+        )
+        file = new.replace(folder / f"{key}-{digest(new.read_bytes())}.arrow")
+    return Dataset.from_file(str(file))
 
 
-def fingerprint(model: nn.Module, tokenizer: PreTrainedTokenizerBase, description: str) -> str:
-    """Returns a hash of the weights, the files of the tokenizer, and the description of all else."""
-    parts: list[bytes | memoryview] = [description.encode()]
+def check_outputs(outputs: Iterable[NDArray[np.float32]], texts: Sequence[Any], teacher: str, limit: float) -> None:
+    """Checks what a teacher gives each text.
+
+    Args:
+        outputs: of each text, any shape.
+        texts: texts, or lists of words.
+        teacher: its name, for the message.
+        limit: largest number that can be stored.
+
+    Raises:
+        ValueError: an output is NaN, infinite or beyond the limit.
+    """
+    for values, text in zip(outputs, texts, strict=True):
+        unfit = values[~(np.abs(values) <= limit)]
+        if unfit.size:
+            quote = (text if isinstance(text, str) else " ".join(text))[:MAX_QUOTE]
+            raise ValueError(
+                f"the teacher {teacher!r} gives the text that begins {quote!r} the output {unfit[0]:g}, but a student "
+                f"learns from numbers up to {limit:g} alone; give another teacher or leave the text out."
+            )
+
+
+def fingerprint(model: nn.Module, tokenizer: PreTrainedTokenizerBase, settings: Any = None) -> str:
+    """Returns a hash of a model: modules with their classes and configurations, weights, tokenizer.
+
+    The name of a class of remote code contains a hash of the code.
+
+    Args:
+        model: the model.
+        tokenizer: its tokenizer; the content of its files counts.
+        settings: all else that the outputs depend on, as JSON holds it.
+    """
+    parts: list[bytes | memoryview] = [_as_json([settings, *map(_describe, model.modules())])]
     for name, weight in sorted(model.state_dict().items()):
         parts.append(f"{name} {weight.dtype} {tuple(weight.shape)}".encode())
         parts.append(weight.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
@@ -71,9 +116,22 @@ def digest(*parts: bytes | memoryview) -> str:
     return state.hexdigest()
 
 
+def _describe(module: nn.Module) -> list[Any]:
+    """Returns class and settings of a module, of transformers, of sentence-transformers or of torch."""
+    config = getattr(module, "config", None)
+    values = config.to_dict() if isinstance(config, PreTrainedConfig) else {}
+    settings: dict[str, Any] = getattr(module, "get_config_dict", dict)()
+    content = {name: value for name, value in values.items() if name not in NOT_CONTENT}
+    return [f"{type(module).__module__}.{type(module).__qualname__}", module.extra_repr(), content, settings]
+
+
 def _content(file: Path) -> bytes:
     """Returns the content of a tokenizer's file, without what a call changes."""
     if file.name != "tokenizer.json":
         return file.read_bytes()
     settings = json.loads(file.read_text(encoding="utf-8")) | CHANGES_FROM_CALL_TO_CALL
-    return json.dumps(settings, sort_keys=True).encode()
+    return _as_json(settings)
+
+
+def _as_json(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, default=str).encode()

@@ -21,7 +21,7 @@ from vocabless.saving.error_text import first_line
 from vocabless.saving.permissions import check_readable
 from vocabless.saving.public_names import public_name
 from vocabless.training.checkpoint_tokenizers import SMALLEST_VOCABULARY
-from vocabless.training.distillation.output_cache import cached_outputs, digest, fingerprint
+from vocabless.training.distillation.output_cache import cached_outputs, check_outputs, digest, fingerprint
 
 TEXTS_PER_PART = 20_000  # embedded and written together; a killed run loses at most one part
 TEXTS_PER_CALL = 4096  # sorted by length, then cut into batches
@@ -71,18 +71,25 @@ class SentenceTeacher:
         self.vector_size = int(self._model.encode(["one text"]).shape[1])
 
     def embed(self, texts: Sequence[str]) -> np.ndarray[Any, np.dtype[np.float16]]:
-        """Returns the vectors of texts, (n, vector_size) float16."""
+        """Returns the vectors of texts, (n, vector_size) float16.
+
+        Raises:
+            ValueError: the teacher gives a text NaN or a number that float16 does not hold.
+        """
         vectors = self._model.encode(
             list(texts),
             batch_size=BATCH_SIZE,
             show_progress_bar=False,
             processing_kwargs={"text": {"pad_to_multiple_of": LENGTH_STEP}},
         )
+        check_outputs(vectors, texts, self.name, float(np.finfo(np.float16).max))
         return vectors.astype(np.float16)
 
     def fingerprint(self) -> str:
-        """Returns a hash of all that its vectors depend on: modules, weights, precision and tokenizer."""
-        return fingerprint(self._model, self._model.tokenizer, f"{self._model} {self._model.max_seq_length}")
+        """Returns a hash of all that its vectors depend on: modules, weights, precision, prompts and tokenizer."""
+        model = self._model
+        settings = [model.max_seq_length, model.prompts, model.default_prompt_name, model.truncate_dim]
+        return fingerprint(model, model.tokenizer, settings)
 
 
 def add_vectors(texts: Dataset, teacher: SentenceTeacher) -> Dataset:
@@ -94,6 +101,9 @@ def add_vectors(texts: Dataset, teacher: SentenceTeacher) -> Dataset:
     Args:
         texts: with a column `text`.
         teacher: its vectors are kept as float16.
+
+    Raises:
+        ValueError: see `SentenceTeacher.embed`.
     """
     teacher_key = teacher.fingerprint()
     features = Features({"text": Value("string"), "vector": List(Value("float16"), length=teacher.vector_size)})

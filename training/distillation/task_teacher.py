@@ -26,11 +26,10 @@ from vocabless.training.checkpoint_tokenizers import (
     longest_sequence,
 )
 from vocabless.training.distillation.alignment import first_tokens
-from vocabless.training.distillation.output_cache import cached_outputs, digest, fingerprint
+from vocabless.training.distillation.output_cache import cached_outputs, check_outputs, digest, fingerprint
 from vocabless.training.distillation.teacher_fit import TaughtProblem, check_head, label_order
 
 ROWS_PER_PART = 10_000  # labelled and cached together
-NOT_CONTENT = ("_name_or_path", "transformers_version")  # of a configuration
 Logits = NDArray[np.float32]
 
 
@@ -78,7 +77,7 @@ class TaskTeacher:
         batch_size: int = 64,
         bf16: bool = False,
     ) -> None:
-        self.fingerprint = fingerprint(model, tokenizer, _describe(model))
+        self.fingerprint = fingerprint(model, tokenizer)
         self._model, self._tokenizer = model.eval(), tokenizer
         self._outputs, self._per_word, self._batch_size, self._bf16 = list(outputs), per_word, batch_size, bf16
         self._max_length = longest_sequence(model, tokenizer)
@@ -101,6 +100,9 @@ class TaskTeacher:
         Returns:
             (1, labels) float32 for each text. Per word: (words, labels), the logits of the first token of each word,
             NaN for words without one.
+
+        Raises:
+            ValueError: the teacher gives a text NaN or an infinite number.
         """
         starts = range(0, len(texts), ROWS_PER_PART)
         rows: list[Logits] = []
@@ -138,11 +140,12 @@ class TaskTeacher:
         inputs = {name: values.to(device) for name, values in encoding.items() if name in accepted}
         with torch.autocast(device.type, torch.bfloat16, enabled=self._bf16):
             logits = self._model(**inputs).logits
-        rows = logits.float().cpu().numpy()
+        rows = used = logits.float().cpu().numpy()
         if self._per_word:
-            rows = [
-                word_logits(row, encoding.word_ids(index), len(batch["text"][index])) for index, row in enumerate(rows)
-            ]
+            word_ids = [encoding.word_ids(index) for index in range(len(rows))]
+            used = [row[[word is not None for word in words]] for row, words in zip(rows, word_ids, strict=True)]
+            rows = [word_logits(*each) for each in zip(rows, word_ids, map(len, batch["text"]), strict=True)]
+        check_outputs(used, batch["text"], self._model.name_or_path, float(np.finfo(np.float32).max))
         return {"logits": [row.tobytes() for row in rows]}
 
 
@@ -234,9 +237,3 @@ def _cannot_load(name: str, error: Exception) -> str:
     return (
         f"the teacher {name!r} cannot be loaded ({first_line(error)}); give a folder or Hub id of a fine-tuned model."
     )
-
-
-def _describe(model: PreTrainedModel) -> str:
-    """Returns the class and the configuration of a model, without where it came from."""
-    config = {name: value for name, value in model.config.to_dict().items() if name not in NOT_CONTENT}
-    return f"{type(model).__name__} {json.dumps(config, sort_keys=True, default=str)}"

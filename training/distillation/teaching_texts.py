@@ -11,7 +11,8 @@ from vocabless.training.texts.sentences import sentences
 
 MIN_WORDS = 3  # of a text
 PASSAGE_SENTENCES = 4
-_CLAUSE_END = regex.compile(r"(?<=[,;:()–—])\s+|\s+(?=\()")
+# A match begins where white space begins: from each of its characters on, the search would take quadratic time.
+_CLAUSE_END = regex.compile(r"(?<=[,;:()–—])\s+|(?<!\s)\s+(?=\()")
 # What becomes of each sentence of a document, in turn. A clause costs a teacher little and is as long as a query.
 _TURNS = ("sentence", "clauses", "sentence", "clauses", "sentence", "clauses", "sentence", "passage")
 

@@ -1,5 +1,6 @@
 """A teacher's logits are those of the model, and its cache is used for the same teacher and texts alone."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -116,6 +117,37 @@ def test_another_teacher_text_tokenizer_or_precision_is_computed_anew(save_teach
     tokenizer.save_pretrained(folder)
     load(folder).logits(TEXTS, None, "rows")
     assert len(batches) == 12 and len(list(cache.iterdir())) == 6
+
+
+@pytest.mark.parametrize("changes", [{"num_attention_heads": 4}, {"hidden_act": "relu"}, {"layer_norm_eps": 0.1}])
+def test_equal_weights_with_another_configuration_are_another_teacher(save_teacher, changes) -> None:
+    folder = save_teacher(LABELS)
+    first = load(folder).fingerprint
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | changes))
+    assert load(folder).fingerprint != first
+
+
+def test_damaged_logits_are_named_and_made_again(save_teacher, cache, batches, caplog) -> None:
+    teacher = load(save_teacher(LABELS))
+    first = teacher.logits(TEXTS, None, "rows")
+    [file] = cache.iterdir()
+    file.write_bytes(file.read_bytes().replace(first[0].tobytes(), bytes(first[0].nbytes)))
+    again = teacher.logits(TEXTS, None, "rows")
+    assert all((one == two).all() for one, two in zip(first, again, strict=True))
+    assert len(batches) == 4 and f"{file} are damaged" in caplog.text
+
+
+@pytest.mark.parametrize("per_word", [False, True])
+def test_logits_that_are_no_numbers_name_teacher_and_text(save_teacher, cache, per_word) -> None:
+    folder = save_teacher(LABELS, per_word=per_word)
+    teacher = load(folder, Tagging(LABELS) if per_word else None)
+    teacher._model.classifier.bias.data[1] = float("nan")
+    texts = [text.split() for text in TEXTS] if per_word else TEXTS
+    message = rf"teacher '.*{folder.name}' gives the text that begins 'the fox jumps over .* the output nan"
+    with pytest.raises(ValueError, match=message):
+        teacher.logits(texts, None, "rows")
+    assert not list(cache.iterdir())
 
 
 def test_a_killed_run_keeps_its_finished_parts(save_teacher, cache, batches, monkeypatch) -> None:

@@ -1,5 +1,7 @@
 """Which texts of a corpus a teacher embeds."""
 
+import time
+
 import pytest
 from datasets import Dataset
 
@@ -19,6 +21,15 @@ def test_sentences_clauses_and_passages_take_turns() -> None:
     assert texts[5].startswith("This is sentence 3, and")
     passage = next(text for text in texts if text.count("sentence") == 4)
     assert passage.startswith("This is sentence 8,") and passage.endswith("sentence 11, and more (so it seems) of it.")
+
+
+@pytest.mark.parametrize("space", [" ", "\t", "\u00a0"])
+def test_long_white_space_takes_linear_time(space) -> None:
+    document = f"It rained. We{space * 32_000}stayed{space * 32_000}(at home){space} and she read."
+    start = time.process_time()
+    texts = list(split_document(document))
+    assert time.process_time() - start < 2  # milliseconds; a search from each character takes a minute
+    assert texts == ["It rained.", f"We{space * 32_000}stayed", "(at home)", "and she read."]
 
 
 def test_texts_are_distinct_long_enough_and_as_many_as_asked() -> None:

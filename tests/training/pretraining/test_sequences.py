@@ -1,4 +1,5 @@
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -105,6 +106,24 @@ def test_a_stream_corrupts_like_the_objective_says(codec):
         for a, b in zip(items, again, strict=True)
     )
     assert all(item["labels"][0] == item["labels"][-1] == IGNORED for item in items)
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_replacements_come_from_other_sequences(codec, is_stream):
+    donors = {}
+
+    def corrupt(blocks, targets, donor, mask, rng):
+        donors[blocks.tobytes()] = donor.tobytes()
+        return blocks, np.zeros(len(blocks))
+
+    objective = SimpleNamespace(corrupt=corrupt)
+    if is_stream:
+        assert len(list(stream_of(codec, objective).epoch(0))) == len(TEXTS)
+    else:
+        PretrainingDataset(prepare(DOCUMENTS, codec, 11), codec, objective, seed=3).__getitems__(range(len(TEXTS)))
+    assert len(donors) == len(TEXTS)
+    assert {*donors.values()} <= {*donors} and len({*donors.values()}) > len(TEXTS) / 4
+    assert sum(donor == blocks for blocks, donor in donors.items()) < 5
 
 
 SPACES = ["", " ", "\n", "\u00a0", "\u2028", "\u3000", "\x1c", "\x85", "\u200b", "\ufeff", "\r\n "]
