@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from datasets import ClassLabel, Dataset, load_dataset
-from datasets.exceptions import DatasetGenerationError
 
+from vocabless.training.texts.local_files import FORMATS, load_files
 from vocabless.training.texts.text_format import UTF8, TextFormat
 
-FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv", ".tsv": "csv"}
+TABLES = [suffix for suffix in FORMATS if suffix != ".txt"]
 GLUE_REPOSITORY = "nyu-mll/glue"
 STRING_TYPES = ("string", "large_string")
 SHARD = re.compile(r"-\d+-of-\d+")
@@ -30,20 +30,12 @@ def read_files(files: Sequence[str], text_format: TextFormat = UTF8) -> Dataset:
     """
     for file in files:
         if not Path(file).is_file():
-            raise ValueError(f"the file {file!r} does not exist; give a {', '.join(FORMATS)} file.")
-        if Path(file).suffix not in FORMATS:
-            raise ValueError(f"the file {file!r} has an unknown format; convert it to one of {', '.join(FORMATS)}.")
+            raise ValueError(f"the file {file!r} does not exist; give a {', '.join(TABLES)} file.")
+        if Path(file).suffix not in TABLES:
+            raise ValueError(f"the file {file!r} has an unknown format; convert it to one of {', '.join(TABLES)}.")
         if not Path(file).stat().st_size:
             raise ValueError(f"the file {file!r} is empty; give a file with rows.")
-        text_format.check(file)
-    suffix = Path(files[0]).suffix
-    try:
-        table = load_dataset(FORMATS[suffix], data_files=list(files), split="train", **text_format.options(suffix))
-    except (DatasetGenerationError, ValueError) as error:
-        text_format.explain(files, error)
-        cause = " ".join(str(error.__cause__ or error).split())
-        raise ValueError(f"the file {files[0]!r} cannot be read: {cause}; check that it is complete.") from error
-    return check_rows(table, files[0])
+    return check_rows(load_files(files, f"the file {files[0]!r}", text_format), files[0])
 
 
 def read_hub(name: str, config: str | None, remedy: str) -> dict[str, Dataset]:

@@ -4,17 +4,16 @@ import glob
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import regex
 from datasets import Dataset, IterableDataset, Value, load_dataset
 from datasets.exceptions import DatasetGenerationError, DatasetNotFoundError
 
+from vocabless.training.texts.local_files import FORMATS, load_files
 from vocabless.training.texts.pydocs import read_pydocs
 from vocabless.training.texts.text_format import UTF8, TextFormat
 
 EMBEDDED = "pydocs"  # the corpus that every installation has
-FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv", ".tsv": "csv", ".txt": "text"}
 HUB_ID = regex.compile(r"(?P<path>[\w.-]+/[\w.-]+)(?::(?P<name>[\w.-]+))?(?:@(?P<revision>[\w./-]+))?")
 
 
@@ -84,22 +83,17 @@ def find_files(source: str) -> list[str]:
 
 def _load(source: str, streaming: bool, text_format: TextFormat) -> Dataset | IterableDataset:
     files = find_files(source)
-    options: dict[str, Any]
     if files:
-        suffix = Path(files[0]).suffix
         if not any(os.path.getsize(file) for file in files):
             raise ValueError(f"the corpus {source!r} is empty; give files with text in them.")
-        text_format.check(files[0], may_be_empty=True)
-        options = {"path": FORMATS[suffix], "data_files": files} | text_format.options(suffix)
-        remedy = "check its files"
-    else:
-        options, remedy = HUB_ID.fullmatch(source).groupdict(), "check the id and the network, or give local files"
+        return load_files(files, f"the corpus {source!r}", text_format, streaming, may_be_empty=True)
     try:
-        return load_dataset(**options, split="train", streaming=streaming)
+        return load_dataset(**HUB_ID.fullmatch(source).groupdict(), split="train", streaming=streaming)
     except (DatasetGenerationError, DatasetNotFoundError, ConnectionError, ValueError) as error:
-        text_format.explain(files, error)
         cause = str(error.__cause__ or error).splitlines()[0]
-        raise ValueError(f"the corpus {source!r} cannot be read: {cause}; {remedy}.") from error
+        raise ValueError(
+            f"the corpus {source!r} cannot be read: {cause}; check the id and the network, or give local files."
+        ) from error
 
 
 def _files(source: str, paths: Sequence[str]) -> list[str]:

@@ -1,0 +1,74 @@
+"""Local files: read by their literal names, and read again when their content changed."""
+
+import json
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from vocabless.training.distillation.sentence_measures import read_scored_pairs
+from vocabless.training.finetuning.task_files import read_files
+from vocabless.training.texts.corpora import load_text
+
+SUFFIXES = [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".txt"]
+
+
+def write(file: Path, text: str) -> str:
+    if file.suffix == ".parquet":
+        pq.write_table(pa.table({"text": [text]}), file)
+    elif file.suffix in (".csv", ".tsv"):
+        file.write_text(f"text\n{text}\n")
+    else:
+        file.write_text(text + "\n" if file.suffix == ".txt" else json.dumps({"text": text}) + "\n")
+    return str(file)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("name", ["data[1]", "da*a", "a?", "a::b", "zip://a::b", "$HOME", "~", "file:a", "a b#c%20"])
+def test_a_name_is_no_pattern(name, suffix, tmp_path, empty_cache) -> None:
+    file = tmp_path / f"{name}{suffix}"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write(tmp_path / f"data1{suffix}", "of another file")
+    write(file, "mine")
+    for streaming in (False, True):
+        assert [row["text"] for row in load_text(str(file), streaming=streaming)] == ["mine"]
+    if suffix != ".txt":
+        assert read_files([str(file)])["text"][:] == ["mine"]
+
+
+def test_a_relative_name_is_no_pattern_either(tmp_path, monkeypatch, empty_cache) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "a::b[1].csv", "mine")
+    assert read_files(["a::b[1].csv"])["text"][:] == load_text("a::b[1].csv")["text"][:] == ["mine"]
+
+
+def test_scored_pairs_are_read_by_their_literal_name(tmp_path, empty_cache) -> None:
+    for name, score in (("sts1.csv", 1), ("sts[1].csv", 2)):
+        (tmp_path / name).write_text(f"sentence1,sentence2,score\na,b,{score}\n")
+    assert read_scored_pairs(str(tmp_path / "sts[1].csv")).scores == [2]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_file_that_changed_is_read_again_although_its_time_and_size_are_the_same(
+    suffix, tmp_path, empty_cache
+) -> None:
+    file = tmp_path / f"data{suffix}"
+    write(file, "old words")
+    before = file.stat()
+    assert load_text(str(file))["text"][:] == ["old words"]
+    write(file, "new words")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (file.stat().st_size, file.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert load_text(str(file))["text"][:] == ["new words"]
+    assert [row["text"] for row in load_text(str(file), streaming=True)] == ["new words"]
+    if suffix != ".txt":
+        assert read_files([str(file)])["text"][:] == ["new words"]
+
+
+def test_a_file_that_did_not_change_comes_from_the_cache(tmp_path, empty_cache) -> None:
+    file = write(tmp_path / "data.csv", "words")
+    first = load_text(file)
+    os.utime(file, (0, 0))
+    assert load_text(file).cache_files == first.cache_files
