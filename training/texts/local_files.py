@@ -38,7 +38,8 @@ def load_files(
         may_be_empty: whether a file may have no rows.
 
     Raises:
-        ValueError: a file is damaged or empty, or has another encoding or delimiter.
+        ValueError: a file is damaged or empty, has another encoding or delimiter, names a column twice, or has a row
+            with more fields than its header.
     """
     suffix = Path(files[0]).suffix
     for file in files:

@@ -1,4 +1,4 @@
-"""Local files: read by their literal names, and read again when their content changed."""
+"""Local files: read by their literal names, read again when their content changed, and refused where rows would shift."""
 
 import json
 import os
@@ -72,3 +72,29 @@ def test_a_file_that_did_not_change_comes_from_the_cache(tmp_path, empty_cache) 
     first = load_text(file)
     os.utime(file, (0, 0))
     assert load_text(file).cache_files == first.cache_files
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("text,label\na,b,x\nc,d\n", "line 2 of .*rows.csv' has 3 fields, but the header has 2; put a text"),
+        ("text,label\n\n,,\na,b,x\n", "line 3 of .* has 3 fields"),
+        ('text,label\n"a\nb",c\nd,e,f\n', "line 4 of .* has 3 fields"),
+        ("text,label\n" + "a,b\n" * 10_000 + "c,d,e,f\n", "line 10002 of .* has 4 fields"),
+        (f"text,label\n{'long ' * 40_000},b,c\n", "line 2 of .* has 3 fields"),
+        ("text,label,text\na,b,c\n", "the header of .*rows.csv' has the column 'text' twice; rename one"),
+        ('\ufeff"text, mine",label\na,b,c\n', "line 2 of .* has 3 fields, but the header has 2"),
+    ],
+)
+def test_rows_that_would_shift_and_doubled_columns_are_refused(content, sentence, tmp_path, empty_cache) -> None:
+    (tmp_path / "rows.csv").write_text(content, encoding="utf-8")
+    for read in (load_text, lambda file: read_files([file])):
+        with pytest.raises(ValueError, match=sentence):
+            read(str(tmp_path / "rows.csv"))
+
+
+def test_rows_as_long_as_the_header_are_read(tmp_path, empty_cache) -> None:
+    (tmp_path / "rows.csv").write_text('\n\ntext,label,,\n"a, ""b""",c,,\n\n"d\ne",f,,\n')
+    table = read_files([str(tmp_path / "rows.csv")])
+    assert table["text"][:] == ['a, "b"', "d\ne"]
+    assert table["label"][:] == ["c", "f"]
