@@ -106,7 +106,10 @@ def _files(source: str, paths: Sequence[str]) -> list[str]:
     files: list[str] = []
     for path in paths:
         files += sorted(str(file) for file in Path(path).rglob("*")) if os.path.isdir(path) else [path]
-    readable = [file for file in files if Path(file).suffix in FORMATS]
+    readable = [file for file in files if Path(file).suffix in FORMATS and not os.path.isdir(file)]
+    unreadable = next((file for file in readable if not os.path.isfile(file)), None)
+    if unreadable is not None:  # a pipe would wait for ever for its other end
+        raise ValueError(f"the corpus {source!r} holds {unreadable!r}, a broken link or a pipe; remove it.")
     if not readable:
         problem = f"holds no {', '.join(FORMATS)} file" if paths else "does not exist"
         raise ValueError(

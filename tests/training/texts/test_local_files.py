@@ -10,7 +10,7 @@ import pytest
 
 from vocabless.training.distillation.sentence_measures import read_scored_pairs
 from vocabless.training.finetuning.task_files import read_files
-from vocabless.training.texts.corpora import load_text
+from vocabless.training.texts.corpora import find_files, load_text
 
 SUFFIXES = [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".txt"]
 
@@ -98,3 +98,18 @@ def test_rows_as_long_as_the_header_are_read(tmp_path, empty_cache) -> None:
     table = read_files([str(tmp_path / "rows.csv")])
     assert table["text"][:] == ['a, "b"', "d\ne"]
     assert table["label"][:] == ["c", "f"]
+
+
+def test_pipes_and_broken_links_of_a_corpus_are_named_and_folders_are_entered(tmp_path, empty_cache) -> None:
+    corpus = tmp_path / "corpus"
+    (corpus / "x.txt").mkdir(parents=True)
+    write(corpus / "x.txt" / "mine.txt", "words")
+    assert load_text(str(corpus))["text"][:] == load_text(str(corpus / "*"))["text"][:] == ["words"]
+    (corpus / "broken.txt").symlink_to(tmp_path / "none.txt")
+    for source in (corpus, corpus / "broken.txt"):
+        with pytest.raises(ValueError, match=r"holds '.*broken.txt', a broken link or a pipe; remove it"):
+            find_files(str(source))
+    (corpus / "broken.txt").unlink()
+    os.mkfifo(corpus / "pipe.txt")
+    with pytest.raises(ValueError, match=r"holds '.*pipe.txt', a broken link or a pipe"):
+        find_files(str(corpus))
