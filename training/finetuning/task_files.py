@@ -1,6 +1,7 @@
 """Reads tables of examples: parquet, jsonl, json, csv and tsv files, or data sets on the Hub; checks their columns."""
 # mypy: allow-untyped-calls
 
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,12 +9,11 @@ from typing import Any
 
 from datasets import ClassLabel, Dataset, load_dataset
 
-from vocabless.training.texts.local_files import FORMATS, load_files
+from vocabless.training.texts.local_files import FORMATS, STRING_TYPES, column_type, load_files
 from vocabless.training.texts.text_format import UTF8, TextFormat
 
 TABLES = [suffix for suffix in FORMATS if suffix != ".txt"]
 GLUE_REPOSITORY = "nyu-mll/glue"
-STRING_TYPES = ("string", "large_string")
 SHARD = re.compile(r"-\d+-of-\d+")
 
 
@@ -112,9 +112,9 @@ def read_texts(table: Dataset, where: str, column: str) -> tuple[list[Any], bool
     feature: Any = table.features[column]
     inner = getattr(feature, "feature", None)  # of a column of lists
     is_words = inner is not None and getattr(inner, "dtype", None) in STRING_TYPES
-    if not is_words and (inner is not None or getattr(feature, "dtype", None) not in STRING_TYPES):
-        dtype = getattr(feature, "dtype", feature)
-        raise ValueError(f"the column {column!r} of {where} holds {dtype}, not text; name a column of strings.")
+    kind = column_type(feature)
+    if not is_words and kind not in STRING_TYPES:
+        raise ValueError(f"the column {column!r} of {where} holds {kind}, not text; name a column of strings.")
     texts = table[column][:]
     for row, text in enumerate(texts):
         if text is None or (is_words and None in text):
@@ -128,14 +128,22 @@ def read_labels(table: Dataset, where: str, columns: Sequence[str]) -> list[Any]
     Numbers whose names the column declares (`ClassLabel`) become these names.
 
     Raises:
-        ValueError: a row has no label.
+        ValueError: a row has no label, or one that is no finite number.
     """
     values = [_class_names(table.features[column], table[column][:]) for column in columns]
     labels = values[0] if len(values) == 1 else [list(row) for row in zip(*values, strict=True)]
     for row, label in enumerate(labels):
-        if label in (None, "") or (isinstance(label, list) and None in label):
+        if None in _parts(label) or label == "":
             raise ValueError(f"row {row} of {where} has no label in {columns[0]!r}; fill it or drop the row.")
+        if any(isinstance(part, float) and not math.isfinite(part) for part in _parts(label)):
+            raise ValueError(
+                f"row {row} of {where} has the label {label} in {columns[0]!r}; give a finite number or drop the row."
+            )
     return labels
+
+
+def _parts(label: Any) -> list[Any]:
+    return label if isinstance(label, list) else [label]
 
 
 def _class_names(feature: Any, values: list[Any]) -> list[Any]:

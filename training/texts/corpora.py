@@ -9,7 +9,7 @@ import regex
 from datasets import Dataset, IterableDataset, Value, load_dataset
 from datasets.exceptions import DatasetGenerationError, DatasetNotFoundError
 
-from vocabless.training.texts.local_files import FORMATS, load_files
+from vocabless.training.texts.local_files import FORMATS, STRING_TYPES, column_type, load_files
 from vocabless.training.texts.pydocs import read_pydocs
 from vocabless.training.texts.text_format import UTF8, TextFormat
 
@@ -57,17 +57,15 @@ def _only_text(dataset: Dataset | IterableDataset, source: str, text_column: str
 
 
 def _check_column(dataset: Dataset | IterableDataset, source: str, text_column: str) -> None:
-    # A stream of a file that the library has not read before does not know its columns, but its documents do.
-    columns = dataset.column_names or list(next(iter(dataset), {}))
-    if not columns:  # the library only logs that a file is damaged
+    # A stream does not know the columns of csv, json and txt files, but its documents do.
+    features = dataset.features or Dataset.from_list(list(dataset.take(1))).features
+    if not features:  # the library only logs that a file is damaged
         raise ValueError(f"the corpus {source!r} cannot be read; check that its files are whole.")
-    if text_column not in columns:
-        raise ValueError(f"no column {text_column!r} in {source}; its columns are {', '.join(columns)}.")
-    if dataset.features and dataset.features[text_column].dtype not in ("string", "large_string"):
-        raise ValueError(
-            f"the column {text_column!r} of {source} holds {dataset.features[text_column].dtype}, not text; "
-            "name a column of strings."
-        )
+    if text_column not in features:
+        raise ValueError(f"no column {text_column!r} in {source}; its columns are {', '.join(features)}.")
+    kind = column_type(features[text_column])
+    if kind not in (*STRING_TYPES, "null"):  # the first document of a stream may have no text
+        raise ValueError(f"the column {text_column!r} of {source} holds {kind}, not text; name a column of strings.")
 
 
 def find_files(source: str) -> list[str]:

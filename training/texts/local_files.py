@@ -14,9 +14,11 @@ from datasets.fingerprint import Hasher
 from vocabless.training.texts.text_format import UTF8, TextFormat
 
 FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv", ".tsv": "csv", ".txt": "text"}
+STRING_TYPES = ("string", "large_string")
 LINKS = "vocabless-files"  # folder in the cache of `datasets`
 CHUNK = 1 << 20  # bytes that are read at once
 _STREAMED = ("streamed",)  # key of files whose rows are not cached
+_NESTED = {"Json": "values of several types", "List": "lists", "LargeList": "lists", "dict": "objects"}
 
 
 def load_files(
@@ -59,8 +61,13 @@ def load_files(
         raise ValueError(f"{where} cannot be read: {cause}; check that it is complete.") from error
 
 
+def column_type(feature: Any) -> str:
+    """Returns what a column holds, for checks and messages: a dtype such as `string`, or words for nested values."""
+    return getattr(feature, "dtype", None) or _NESTED.get(type(feature).__name__, str(feature))
+
+
 def _plain_name(file: str) -> str:
-    """Returns an absolute path of a file that `datasets` opens as it is written: no archive `a::b`, no variable `$A`."""
+    """Returns a path that `datasets` opens as it is written, and takes for no archive `a::b` and no variable `$A`."""
     path = os.path.abspath(file)
     if "::" not in path and os.path.expandvars(path) == path:
         return path

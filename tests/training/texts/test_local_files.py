@@ -1,4 +1,4 @@
-"""Local files: read by their literal names, read again when their content changed, and refused where rows would shift."""
+"""Local files: literal names, a cache that follows their content, and what is refused."""
 
 import json
 import os
@@ -113,3 +113,22 @@ def test_pipes_and_broken_links_of_a_corpus_are_named_and_folders_are_entered(tm
     os.mkfifo(corpus / "pipe.txt")
     with pytest.raises(ValueError, match=r"holds '.*pipe.txt', a broken link or a pipe"):
         find_files(str(corpus))
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize(
+    ("texts", "kind"), [([["a"], ["b"]], "lists"), ([{"a": 1}] * 2, "objects"), ([1, 2], "int64"), (["a"], None)]
+)
+def test_a_column_of_another_type_is_named(texts, kind, streaming, tmp_path, empty_cache) -> None:
+    (tmp_path / "mine.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    if kind is None:
+        assert [row["text"] for row in load_text(str(tmp_path / "mine.jsonl"), streaming=streaming)] == texts
+    else:
+        with pytest.raises(ValueError, match=f"the column 'text' of .*mine.jsonl holds {kind}, not text; name a"):
+            load_text(str(tmp_path / "mine.jsonl"), streaming=streaming)
+
+
+def test_a_column_of_several_types_is_named(tmp_path, empty_cache) -> None:
+    (tmp_path / "mine.jsonl").write_text('{"text": "a"}\n{"text": 1}\n')
+    with pytest.raises(ValueError, match=r"the column 'text' of .*mine.jsonl holds values of several types, not text"):
+        load_text(str(tmp_path / "mine.jsonl"))
