@@ -81,4 +81,5 @@ def _plain_name(file: str) -> str:
 
 def _digest(file: str) -> str:
     with open(file, "rb") as stream:
-        return Hasher.hash_bytes(iter(lambda: stream.read(CHUNK), b""))  # type: ignore[arg-type]
+        digest: str = Hasher.hash_bytes(iter(lambda: stream.read(CHUNK), b""))
+    return digest
