@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from datasets import Dataset, load_dataset
+from datasets import Dataset
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
@@ -27,6 +27,7 @@ from sklearn.pipeline import make_pipeline
 from vocabless.saving.public_names import public_name
 from vocabless.saving.run_folder import versions
 from vocabless.training.distillation.sentence_measures import ScoredPairs, read_scored_pairs
+from vocabless.training.finetuning.task_files import read_files
 
 PEER = "TF-IDF"
 REGULARISATIONS = (1.0, 10.0, 100.0)
@@ -64,7 +65,7 @@ def rows(folder: Path, part: str, number: int) -> Dataset:
     file = next(iter(sorted(folder.glob(f"{part}*.parquet"))), None)
     if file is None:
         raise SystemExit(f"benchmarks.features: {folder} holds no {part}*.parquet; give a folder of such sets.")
-    data = load_dataset("parquet", data_files=str(file), split="train").shuffle(seed=0)
+    data = read_files([str(file)]).shuffle(seed=0)
     return data.select(range(min(number, len(data))))
 
 

@@ -352,7 +352,7 @@ GOOD = {"text": ["a b", "c d"] * 4, "label": ["x", "y"] * 4}
         ({"text": ["a", "b"], "label": [[0.5], [0.5]]}, None, [], "labels are strings, integers"),
         ({"text": ["a", "b"], "label": ["x", "x"]}, None, [], "needs at least 2"),
         ({"text": [["a"], ["b"]], "label": [["O", "O"], ["O"]]}, None, [], "row 0 of train has 1 words but 2 tags"),
-        (GOOD, GOOD, ["--task_type", "regression"], "do not fit regression: the label 'x' is not a number"),
+        (GOOD, GOOD, ["--task_type", "regression"], "row 0 of train does not fit regression: the label 'x' is not"),
         (GOOD, GOOD, ["--task_type", "clustering"], "unknown task type.*token_classification"),
         (GOOD, GOOD, ["--cpc_positions"], "--cpc_positions renames lists"),
         (GOOD, GOOD, ["--max_seq_length", "513"], "give 3 to 512"),

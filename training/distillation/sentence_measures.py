@@ -5,12 +5,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from datasets import load_dataset
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from vocabless.training.texts.corpora import FORMATS
-from vocabless.training.texts.text_format import UTF8
+from vocabless.training.texts.local_files import FORMATS, load_files
 from vocabless.training.trainer import EXACT_LOSS
 
 Vectors = NDArray[np.float32]  # (n, size), of length 1
@@ -34,8 +32,7 @@ def read_scored_pairs(file: str) -> ScoredPairs:
     """
     if not Path(file).is_file() or Path(file).suffix not in FORMATS:
         raise ValueError(f"--sts_file {file!r} is no parquet, jsonl or csv file; give one.")
-    suffix = Path(file).suffix
-    pairs = load_dataset(FORMATS[suffix], data_files=file, split="train", **UTF8.options(suffix))
+    pairs = load_files([file], f"--sts_file {file!r}")
     if "score" not in pairs.column_names and "label" in pairs.column_names:
         pairs = pairs.rename_column("label", "score")
     missing = [name for name in PAIR_COLUMNS if name not in pairs.column_names]

@@ -68,7 +68,7 @@ def draw_texts(corpora: Sequence[Dataset], shares: Sequence[float] | None, max_t
         seed: of the order of the documents.
 
     Raises:
-        ValueError: not one share above 0 for each corpus, or a corpus without texts.
+        ValueError: not one share above 0 for each corpus, a share of less than one text, or a corpus without texts.
     """
     if shares is None:
         return teaching_texts(concatenate_datasets(list(corpora)), max_texts, seed)
@@ -77,5 +77,10 @@ def draw_texts(corpora: Sequence[Dataset], shares: Sequence[float] | None, max_t
             f"--mix {' '.join(map(str, shares))} for {len(corpora)} corpora; give one weight above 0 for each."
         )
     numbers = [round(max_texts * share / sum(shares)) for share in shares]
+    if not all(numbers):
+        raise ValueError(
+            f"--mix {' '.join(map(str, shares))} divides --max_texts {max_texts} into {', '.join(map(str, numbers))} "
+            "texts; raise --max_texts or the smallest share until each corpus gives a text."
+        )
     texts = (teaching_texts(corpus, number, seed) for corpus, number in zip(corpora, numbers, strict=True))
     return list(dict.fromkeys(chain.from_iterable(texts)))

@@ -19,7 +19,7 @@ from vocabless.training.finetuning.patents import (
     shorten_codes,
 )
 from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Regression, SingleLabel, Tagging
-from vocabless.training.finetuning.task_files import SHARD, STRING_TYPES, check_rows, find_columns, read_files, read_hub
+from vocabless.training.finetuning.task_files import SHARD, check_rows, find_columns, read_files, read_hub
 from vocabless.training.finetuning.tasks import (
     LABEL_COLUMNS,
     SAMPLING_SEED,
@@ -29,6 +29,7 @@ from vocabless.training.finetuning.tasks import (
     find_text_columns,
     read_examples,
 )
+from vocabless.training.texts.local_files import STRING_TYPES, column_type
 
 SPLITS = ("train", "validation", "test")
 SECOND_VALIDATION = "validation_b"  # of patents
@@ -58,10 +59,11 @@ def load_own_task(arguments: GlueArguments) -> Task:
             f"the train rows have {len(labels)} label ({', '.join(labels)}); "
             f"{problem_class.name} needs at least {problem_class.min_labels}."
         )
-    footnotes = []
     if "validation" not in examples:
         examples["train"], examples["validation"] = _hold_out(examples["train"], tables["train"], arguments)
         footnotes = [f"{name}: evaluated on {len(examples['validation']):,} rows held out of the training data"]
+    else:
+        footnotes = _training_rows_note(name, examples["train"], examples["validation"])
     problem = problem_class(labels, threshold=arguments.threshold)
     _check_known_labels(problem, examples)
     test = {"": examples["test"]} if "test" in examples else {}
@@ -150,7 +152,7 @@ def _infer_problem(table: Dataset, examples: Examples, columns: Columns) -> type
     feature: Any = table.features[names[0]]
     inner = getattr(feature, "feature", None)  # of a column of lists
     is_list = inner is not None
-    dtype = str(getattr(inner if is_list else feature, "dtype", ""))
+    dtype = column_type(inner if is_list else feature)
     is_name = dtype in (*STRING_TYPES, "bool") or dtype.startswith(("int", "uint"))
     if is_list and is_name:
         return Tagging if isinstance(examples.texts[0], list) else MultiLabel
@@ -159,7 +161,7 @@ def _infer_problem(table: Dataset, examples: Examples, columns: Columns) -> type
     if not is_list and dtype.startswith(("float", "decimal")):
         return Regression
     raise ValueError(
-        f"the column {names[0]!r} holds {dtype or feature}{' in lists' if is_list else ''}; "
+        f"the column {names[0]!r} holds {'lists of ' if is_list else ''}{dtype}; "
         "labels are strings, integers or numbers, or lists of strings or integers."
     )
 
@@ -190,14 +192,22 @@ def _parse_labels(examples: Examples, problem_class: type[Problem], split: str, 
                 f"--cpc_positions renames lists of codes, but the task type is {problem_class.name}; leave it out."
             )
         labels = [label_positions(MultiLabel.parse_label(codes)) for codes in labels]
-    try:
-        examples.labels = [problem_class.parse_label(label) for label in labels]
-    except ValueError as error:
-        raise ValueError(
-            f"the {split} rows do not fit {problem_class.name}: {error}; check --task_type and --label_column."
-        ) from error
+    examples.labels = _parsed(labels, problem_class, split)
     if problem_class.per_word:
         _check_one_label_per_word(examples, split)
+
+
+def _parsed(labels: list[Any], problem_class: type[Problem], split: str) -> list[Any]:
+    parsed: list[Any] = []
+    try:
+        for label in labels:
+            parsed.append(problem_class.parse_label(label))
+    except ValueError as error:
+        raise ValueError(
+            f"row {len(parsed)} of {split} does not fit {problem_class.name}: {error}; check --task_type and "
+            "--label_column, or correct the row."
+        ) from error
+    return parsed
 
 
 def _check_one_label_per_word(examples: Examples, split: str) -> None:
@@ -267,10 +277,10 @@ def _hold_out(examples: Examples, table: Dataset, arguments: GlueArguments) -> t
 
     Rows are held out at random; with `--group_column`, whole groups of rows with the same value in this column.
     """
-    groups = list(range(len(examples)))
+    groups: list[Any] = list(range(len(examples)))
     if arguments.group_column is not None:
         (column,) = find_columns(table, "train", [arguments.group_column], (), "--group_column")
-        groups = list(table[column])
+        groups = list(map(repr, table[column]))  # lists are groups, too
     share = arguments.validation_split_percentage / 100
     order = list(dict.fromkeys(groups))
     if not 0 < share <= 0.5 or len(order) < 2:
@@ -285,6 +295,16 @@ def _hold_out(examples: Examples, table: Dataset, arguments: GlueArguments) -> t
         examples.select([row for row, held_out in enumerate(is_held_out) if not held_out]),
         examples.select([row for row, held_out in enumerate(is_held_out) if held_out]),
     )
+
+
+def _training_rows_note(name: str, train: Examples, validation: Examples) -> list[str]:
+    """Returns a footnote if validation texts are among the training texts; else none."""
+    known, texts = (
+        list(zip(map(str, part.texts), part.pairs or [""] * len(part), strict=True)) for part in (train, validation)
+    )
+    number = sum(map(set(known).__contains__, texts))
+    rows = f"{name}: {number:,} of {len(texts):,} validation rows have the texts of training rows"
+    return [f"{rows}, so the score tells less about new texts"] if number else []
 
 
 def _check_known_labels(problem: Problem, examples: Mapping[str, Examples]) -> None:

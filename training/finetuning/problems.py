@@ -4,6 +4,7 @@ To add one, write a subclass of `Problem` and add it to `PROBLEMS`: `--task_type
 """
 # mypy: allow-untyped-calls
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -26,7 +27,7 @@ class SingleLabel(Problem):
     @classmethod
     def parse_label(cls, label: Any) -> str:
         """Returns the label's name."""
-        return _label_name(_not_a_list(label))
+        return _label_name(label)
 
     @classmethod
     def label_names(cls, label: str) -> Sequence[str]:
@@ -71,11 +72,13 @@ class Regression(Problem):
     @classmethod
     def parse_label(cls, label: Any) -> float:
         """Returns the label as a number."""
-        number = _not_a_list(label)
         try:
-            return float(number)
-        except ValueError as error:
+            number = float(label)
+        except (TypeError, ValueError) as error:
             raise ValueError(f"the label {label!r} is not a number") from error
+        if not math.isfinite(number):
+            raise ValueError(f"the label {label!r} is not a finite number")
+        return number
 
     @classmethod
     def label_names(cls, label: float) -> Sequence[str]:
@@ -252,13 +255,9 @@ class Tagging(Problem):
 
 def _label_name(label: Any) -> str:
     """Returns a label as a string; 3.0, as pandas writes integers, is "3"."""
+    if isinstance(label, list | dict):
+        raise ValueError(f"the label {label!r} is a {type(label).__name__}")
     return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
-
-
-def _not_a_list(label: Any) -> Any:
-    if isinstance(label, list):
-        raise ValueError(f"the label {label!r} is a list")
-    return label
 
 
 def _soft_cross_entropy(logits: Tensor, teacher_logits: Tensor, temperature: float) -> Tensor:

@@ -1,19 +1,19 @@
 """Reads tables of examples: parquet, jsonl, json, csv and tsv files, or data sets on the Hub; checks their columns."""
 # mypy: allow-untyped-calls
 
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from datasets import ClassLabel, Dataset, load_dataset
-from datasets.exceptions import DatasetGenerationError
 
+from vocabless.training.texts.local_files import FORMATS, STRING_TYPES, column_type, load_files
 from vocabless.training.texts.text_format import UTF8, TextFormat
 
-FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv", ".tsv": "csv"}
+TABLES = [suffix for suffix in FORMATS if suffix != ".txt"]
 GLUE_REPOSITORY = "nyu-mll/glue"
-STRING_TYPES = ("string", "large_string")
 SHARD = re.compile(r"-\d+-of-\d+")
 
 
@@ -30,20 +30,12 @@ def read_files(files: Sequence[str], text_format: TextFormat = UTF8) -> Dataset:
     """
     for file in files:
         if not Path(file).is_file():
-            raise ValueError(f"the file {file!r} does not exist; give a {', '.join(FORMATS)} file.")
-        if Path(file).suffix not in FORMATS:
-            raise ValueError(f"the file {file!r} has an unknown format; convert it to one of {', '.join(FORMATS)}.")
+            raise ValueError(f"the file {file!r} does not exist; give a {', '.join(TABLES)} file.")
+        if Path(file).suffix not in TABLES:
+            raise ValueError(f"the file {file!r} has an unknown format; convert it to one of {', '.join(TABLES)}.")
         if not Path(file).stat().st_size:
             raise ValueError(f"the file {file!r} is empty; give a file with rows.")
-        text_format.check(file)
-    suffix = Path(files[0]).suffix
-    try:
-        table = load_dataset(FORMATS[suffix], data_files=list(files), split="train", **text_format.options(suffix))
-    except (DatasetGenerationError, ValueError) as error:
-        text_format.explain(files, error)
-        cause = " ".join(str(error.__cause__ or error).split())
-        raise ValueError(f"the file {files[0]!r} cannot be read: {cause}; check that it is complete.") from error
-    return check_rows(table, files[0])
+    return check_rows(load_files(files, f"the file {files[0]!r}", text_format), files[0])
 
 
 def read_hub(name: str, config: str | None, remedy: str) -> dict[str, Dataset]:
@@ -120,9 +112,9 @@ def read_texts(table: Dataset, where: str, column: str) -> tuple[list[Any], bool
     feature: Any = table.features[column]
     inner = getattr(feature, "feature", None)  # of a column of lists
     is_words = inner is not None and getattr(inner, "dtype", None) in STRING_TYPES
-    if not is_words and (inner is not None or getattr(feature, "dtype", None) not in STRING_TYPES):
-        dtype = getattr(feature, "dtype", feature)
-        raise ValueError(f"the column {column!r} of {where} holds {dtype}, not text; name a column of strings.")
+    kind = column_type(feature)
+    if not is_words and kind not in STRING_TYPES:
+        raise ValueError(f"the column {column!r} of {where} holds {kind}, not text; name a column of strings.")
     texts = table[column][:]
     for row, text in enumerate(texts):
         if text is None or (is_words and None in text):
@@ -136,14 +128,22 @@ def read_labels(table: Dataset, where: str, columns: Sequence[str]) -> list[Any]
     Numbers whose names the column declares (`ClassLabel`) become these names.
 
     Raises:
-        ValueError: a row has no label.
+        ValueError: a row has no label, or one that is no finite number.
     """
     values = [_class_names(table.features[column], table[column][:]) for column in columns]
     labels = values[0] if len(values) == 1 else [list(row) for row in zip(*values, strict=True)]
     for row, label in enumerate(labels):
-        if label in (None, "") or (isinstance(label, list) and None in label):
+        if None in _parts(label) or label == "":
             raise ValueError(f"row {row} of {where} has no label in {columns[0]!r}; fill it or drop the row.")
+        if any(isinstance(part, float) and not math.isfinite(part) for part in _parts(label)):
+            raise ValueError(
+                f"row {row} of {where} has the label {label} in {columns[0]!r}; give a finite number or drop the row."
+            )
     return labels
+
+
+def _parts(label: Any) -> list[Any]:
+    return label if isinstance(label, list) else [label]
 
 
 def _class_names(feature: Any, values: list[Any]) -> list[Any]:

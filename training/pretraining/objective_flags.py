@@ -80,7 +80,9 @@ class DistillFlags:
     )
     max_texts: int = field(
         default=400_000,
-        metadata={"help": "distill: texts that the teacher embeds, sentences, clauses and passages; 0 is all."},
+        metadata={
+            "help": "distill: texts that the teacher embeds, sentences, clauses and passages; 0 is all, without --mix."
+        },
     )
     sts_file: str | None = field(
         default=None,

@@ -4,17 +4,16 @@ import glob
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import regex
 from datasets import Dataset, IterableDataset, Value, load_dataset
 from datasets.exceptions import DatasetGenerationError, DatasetNotFoundError
 
+from vocabless.training.texts.local_files import FORMATS, STRING_TYPES, column_type, load_files
 from vocabless.training.texts.pydocs import read_pydocs
 from vocabless.training.texts.text_format import UTF8, TextFormat
 
 EMBEDDED = "pydocs"  # the corpus that every installation has
-FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv", ".tsv": "csv", ".txt": "text"}
 HUB_ID = regex.compile(r"(?P<path>[\w.-]+/[\w.-]+)(?::(?P<name>[\w.-]+))?(?:@(?P<revision>[\w./-]+))?")
 
 
@@ -58,17 +57,15 @@ def _only_text(dataset: Dataset | IterableDataset, source: str, text_column: str
 
 
 def _check_column(dataset: Dataset | IterableDataset, source: str, text_column: str) -> None:
-    # A stream of a file that the library has not read before does not know its columns, but its documents do.
-    columns = dataset.column_names or list(next(iter(dataset), {}))
-    if not columns:  # the library only logs that a file is damaged
+    # A stream does not know the columns of csv, json and txt files, but its documents do.
+    features = dataset.features or Dataset.from_list(list(dataset.take(1))).features
+    if not features:  # the library only logs that a file is damaged
         raise ValueError(f"the corpus {source!r} cannot be read; check that its files are whole.")
-    if text_column not in columns:
-        raise ValueError(f"no column {text_column!r} in {source}; its columns are {', '.join(columns)}.")
-    if dataset.features and dataset.features[text_column].dtype not in ("string", "large_string"):
-        raise ValueError(
-            f"the column {text_column!r} of {source} holds {dataset.features[text_column].dtype}, not text; "
-            "name a column of strings."
-        )
+    if text_column not in features:
+        raise ValueError(f"no column {text_column!r} in {source}; its columns are {', '.join(features)}.")
+    kind = column_type(features[text_column])
+    if kind not in (*STRING_TYPES, "null"):  # the first document of a stream may have no text
+        raise ValueError(f"the column {text_column!r} of {source} holds {kind}, not text; name a column of strings.")
 
 
 def find_files(source: str) -> list[str]:
@@ -84,22 +81,17 @@ def find_files(source: str) -> list[str]:
 
 def _load(source: str, streaming: bool, text_format: TextFormat) -> Dataset | IterableDataset:
     files = find_files(source)
-    options: dict[str, Any]
     if files:
-        suffix = Path(files[0]).suffix
         if not any(os.path.getsize(file) for file in files):
             raise ValueError(f"the corpus {source!r} is empty; give files with text in them.")
-        text_format.check(files[0], may_be_empty=True)
-        options = {"path": FORMATS[suffix], "data_files": files} | text_format.options(suffix)
-        remedy = "check its files"
-    else:
-        options, remedy = HUB_ID.fullmatch(source).groupdict(), "check the id and the network, or give local files"
+        return load_files(files, f"the corpus {source!r}", text_format, streaming, may_be_empty=True)
     try:
-        return load_dataset(**options, split="train", streaming=streaming)
+        return load_dataset(**HUB_ID.fullmatch(source).groupdict(), split="train", streaming=streaming)
     except (DatasetGenerationError, DatasetNotFoundError, ConnectionError, ValueError) as error:
-        text_format.explain(files, error)
         cause = str(error.__cause__ or error).splitlines()[0]
-        raise ValueError(f"the corpus {source!r} cannot be read: {cause}; {remedy}.") from error
+        raise ValueError(
+            f"the corpus {source!r} cannot be read: {cause}; check the id and the network, or give local files."
+        ) from error
 
 
 def _files(source: str, paths: Sequence[str]) -> list[str]:
@@ -112,7 +104,10 @@ def _files(source: str, paths: Sequence[str]) -> list[str]:
     files: list[str] = []
     for path in paths:
         files += sorted(str(file) for file in Path(path).rglob("*")) if os.path.isdir(path) else [path]
-    readable = [file for file in files if Path(file).suffix in FORMATS]
+    readable = [file for file in files if Path(file).suffix in FORMATS and not os.path.isdir(file)]
+    unreadable = next((file for file in readable if not os.path.isfile(file)), None)
+    if unreadable is not None:  # a pipe would wait for ever for its other end
+        raise ValueError(f"the corpus {source!r} holds {unreadable!r}, a broken link or a pipe; remove it.")
     if not readable:
         problem = f"holds no {', '.join(FORMATS)} file" if paths else "does not exist"
         raise ValueError(

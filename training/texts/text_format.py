@@ -1,8 +1,11 @@
 """How the text files of a user are written: their encoding, and the delimiter of csv and tsv files."""
 
 import codecs
+import csv
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ TEXT_FILES = (*DELIMITERS, ".txt", ".jsonl", ".json")
 OTHER_DELIMITERS = (";", "\t", "|", ",")
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 BYTES = 1 << 16  # that are read of a file to check it
+MOST_CHARACTERS = (1 << 31) - 1  # of a field; the csv module of Python refuses texts of 128 KiB by default
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,8 @@ class TextFormat:
         """Looks at the start of a text file.
 
         Raises:
-            ValueError: the file has another encoding, its header has another delimiter, or it is empty.
+            ValueError: the file has another encoding, its header has another delimiter or a name twice, its first row
+                has more fields than the header, or it is empty.
         """
         suffix = Path(file).suffix
         if suffix not in TEXT_FILES:
@@ -68,27 +73,30 @@ class TextFormat:
         lines = [line for line in text.splitlines() if line.strip("\ufeff \t")]
         if suffix in DELIMITERS and lines:
             self._check_delimiter(file, lines[0])
+            with suppress(UnicodeError):  # of a long first row; who reads the file names its line
+                self._check_fields(file, rows=1)  # pandas would take the first fields for names of the rows
         is_header_only = suffix in DELIMITERS and len(lines) == 1 and len(content) < BYTES
         if not may_be_empty and (not lines or is_header_only):
             state = ", with a header and no rows" if lines else ""
             raise ValueError(f"the file {file!r} is empty{state}; give a file with rows.")
 
     def explain(self, files: Iterable[str], error: BaseException) -> None:
-        """Raises a clear error if the text files cannot be decoded; else does nothing.
+        """Raises a clear error if text files cannot be decoded, or rows are longer than the header; else does nothing.
 
         Args:
             files: the files that were read.
             error: what reading them raised.
 
         Raises:
-            ValueError: a file has another encoding.
+            ValueError: a file has another encoding, or a row with more fields than the header.
         """
-        if not isinstance(error.__cause__ or error, UnicodeError):
-            return
+        cause = error.__cause__ or error
         for file in files:
-            if Path(file).suffix in TEXT_FILES:
+            if isinstance(cause, UnicodeError) and Path(file).suffix in TEXT_FILES:
                 with open(file, "rb") as stream:
                     self._check_encoding(file, iter(lambda stream=stream: stream.read(BYTES), b""))  # type: ignore[misc]
+            elif Path(file).suffix in DELIMITERS:
+                self._check_fields(file)
 
     def _delimiter(self, suffix: str) -> str:
         return self.delimiter or DELIMITERS[suffix]
@@ -107,6 +115,24 @@ class TextFormat:
                     f"the file {file!r} is not {self.encoding} (see its line {line}); give its encoding, perhaps "
                     f"--encoding {'utf-16' if start in UTF16_MARKS else likely}, or convert it to UTF-8."
                 ) from error
+
+    def _check_fields(self, file: str, rows: int | None = None) -> None:
+        """Checks the header and the first rows, or all rows, of a csv or tsv file."""
+        encoding = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
+        csv.field_size_limit(MOST_CHARACTERS)
+        with open(file, encoding=encoding, newline="") as stream:
+            reader = csv.reader(stream, delimiter=self._delimiter(Path(file).suffix))
+            records = (record for record in reader if len(record) > 1 or any(map(str.strip, record)))
+            header = next(records, [])
+            twice = next((name for name in header if name and header.count(name) > 1), None)
+            if twice is not None:
+                raise ValueError(f"the header of {file!r} has the column {twice!r} twice; rename one of them.")
+            for record in islice(records, rows):
+                if len(record) > len(header):
+                    raise ValueError(
+                        f"line {reader.line_num} of {file!r} has {len(record)} fields, but the header has "
+                        f"{len(header)}; put a text with delimiters in quotes, or name all columns."
+                    )
 
     def _check_delimiter(self, file: str, header: str) -> None:
         delimiter = self._delimiter(Path(file).suffix)

@@ -52,3 +52,10 @@ def test_shares_divide_the_texts_among_the_corpora() -> None:
     assert len(draw_texts(corpora, None, 0, seed=0)) == 200
     with pytest.raises(ValueError, match="--mix 1 0 for 2 corpora; give one weight above 0 for each"):
         draw_texts(corpora, [1, 0], 10, seed=0)
+
+
+@pytest.mark.parametrize(("shares", "max_texts", "numbers"), [([1, 0.001], 100, "100, 0"), ([3, 1], 0, "0, 0")])
+def test_a_share_of_less_than_one_text_is_refused(shares, max_texts, numbers) -> None:
+    corpora = [corpus(*(f"{name} text number {i}." for i in range(100))) for name in ("first", "second")]
+    with pytest.raises(ValueError, match=rf"divides --max_texts {max_texts} into {numbers} texts; raise --max_texts"):
+        draw_texts(corpora, shares, max_texts, seed=0)

@@ -28,7 +28,12 @@ def test_label_names_are_strings_and_whole_floats_lose_their_fraction():
     ("problem", "label", "sentence"),
     [
         (SingleLabel, ["a"], "is a list"),
-        (Regression, [1.0], "is a list"),
+        (SingleLabel, {"a": 1}, "is a dict"),
+        (MultiLabel, [["a"]], "is a list"),
+        (Regression, [1.0], r"\[1.0\] is not a number"),
+        (Regression, {"a": 1}, "is not a number"),
+        (Regression, "nan", "'nan' is not a finite number"),
+        (Regression, float("inf"), "inf is not a finite number"),
         (Regression, "many", "'many' is not a number"),
         (Tagging, "O", "is not a list of tags"),
     ],
