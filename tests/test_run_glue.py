@@ -1,6 +1,7 @@
 import json
 import random
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import huggingface_hub
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from datasets import Dataset, load_dataset
 from safetensors.torch import load_file
-from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
+from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer, TrainingArguments
 
 import run_glue
 from vocabless import VocablessForSequenceClassification, VocablessForTokenClassification, load_config, load_tokenizer
@@ -125,6 +126,13 @@ def test_a_folder_with_other_arguments_is_not_changed(finished, glue):
         run("--model_name_or_path", MODEL, "--task_name", "rte", "--data_dir", glue, "--output_dir", finished,
             "--learning_rate", "1")  # fmt: skip
     assert (finished / "results.json").read_text() == before
+
+
+def test_another_number_of_processes_is_another_run(finished, glue, monkeypatch):
+    monkeypatch.setattr(TrainingArguments, "world_size", 2)
+    monkeypatch.setattr(TrainingArguments, "main_process_first", lambda *_, **__: nullcontext())
+    with pytest.raises(SystemExit, match=r"differs in world_size \(1 in the folder, 2 now\)"):
+        run("--model_name_or_path", MODEL, "--task_name", "all", "--data_dir", glue, "--output_dir", finished)
 
 
 def test_an_interrupted_run_ends_with_the_same_weights(glue, tmp_path, monkeypatch):
