@@ -52,7 +52,7 @@ class ScriptTrainingArguments(TrainingArguments):
         self.dataloader_pin_memory = self.dataloader_pin_memory and torch.cuda.is_available()
 
     def identity(self) -> dict[str, Any]:
-        """Returns the arguments by name, and the number of processes: with another one, each step has other examples."""
+        """Returns the arguments by name, and the number of processes: with another one, steps have other examples."""
         return {**self.to_sanitized_dict(), "world_size": self.world_size}
 
 
