@@ -42,7 +42,6 @@ from vocabless.training.pretraining.objective import Objective
 from vocabless.training.pretraining.results import collect_results, held_out_table
 from vocabless.training.pretraining.speed import LogTokensPerSecond
 from vocabless.training.pretraining.training_arguments import PretrainingTrainingArguments
-from vocabless.training.texts.corpora import find_files
 from vocabless.training.trainer import ResumableTrainer
 
 
@@ -66,9 +65,6 @@ def pretrain(arguments: PretrainingArguments, objective: Objective, training: Pr
             f"--metric_for_best_model {training.metric_for_best_model} is not measured; "
             f"give one of {', '.join(objective.measures)}."
         )
-    for source in [*(arguments.corpus or []), *(arguments.validation_corpus or [])]:
-        for file in find_files(source)[:1]:
-            arguments.text_format.check(file, may_be_empty=True)
     is_main = training.process_index == 0
     repositories = check_run_upload(training, folder.name) if training.push_to_hub and is_main else []
     training.push_to_hub = False  # the Trainer would push unfinished runs; `upload_run` pushes finished ones

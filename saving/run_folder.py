@@ -2,9 +2,10 @@
 
 import hashlib
 import json
+import math
 import os
 import platform
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -85,10 +86,20 @@ def versions() -> dict[str, str]:
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Writes JSON in one step: a reader never sees a part of the file."""
+    """Writes JSON in one step: a reader never sees a part of the file. NaN and infinity, which JSON lacks, are null."""
     temporary = path.with_suffix(TEMPORARY)
-    temporary.write_text(json.dumps(content, indent=2, sort_keys=True, default=str) + "\n", encoding="utf-8")
+    text = json.dumps(_with_null(content), indent=2, sort_keys=True, default=str, allow_nan=False)
+    temporary.write_text(text + "\n", encoding="utf-8")
     os.replace(temporary, path)
+
+
+def _with_null(value: Any) -> Any:
+    """Returns a value with None for each number that is not finite, as the log of a run may have for a gradient."""
+    if isinstance(value, Mapping):
+        return {name: _with_null(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_with_null(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _is_new(path: Path) -> bool:

@@ -360,7 +360,12 @@ GOOD = {"text": ["a b", "c d"] * 4, "label": ["x", "y"] * 4}
         ({"text": ["a", "b"], "label": [[0.5], [0.5]]}, None, [], "labels are strings, integers"),
         ({"text": ["a", "b"], "label": ["x", "x"]}, None, [], "needs at least 2"),
         ({"text": [["a"], ["b"]], "label": [["O", "O"], ["O"]]}, None, [], "row 0 of train has 1 words but 2 tags"),
-        (GOOD, GOOD, ["--task_type", "regression"], "do not fit regression: the label 'x' is not a number"),
+        (
+            GOOD,
+            GOOD,
+            ["--task_type", "regression"],
+            "row 0 of train does not fit regression: the label 'x' is not a number",
+        ),
         (GOOD, GOOD, ["--task_type", "clustering"], "unknown task type.*token_classification"),
         (GOOD, GOOD, ["--cpc_positions"], "--cpc_positions renames lists"),
         (GOOD, GOOD, ["--max_seq_length", "513"], "give 3 to 512"),
@@ -393,6 +398,24 @@ GOOD = {"text": ["a b", "c d"] * 4, "label": ["x", "y"] * 4}
         (GOOD, GOOD, ["--subword_vocab_size", "0"], "--subword_vocab_size 0 is out of range; give .* at least 6"),
         (GOOD, GOOD, ["--metric_for_best_model", "foo"], "foo is not reported.*; give one of loss, accuracy, macro_f1"),
         (GOOD, GOOD, ["--output_dir", "/proc/run"], "'/proc/run' cannot be written"),
+        (
+            {"text": ["a", "b"], "label": [0.5, float("nan")]},
+            None,
+            [],
+            "row 1 of train does not fit regression: the label nan is not a finite number; mend or drop the row",
+        ),
+        (
+            {"text": ["a", "b"], "label": ["1", "inf"]},
+            None,
+            ["--task_type", "regression"],
+            "row 1 of train does not fit regression: the label 'inf' is not a finite number",
+        ),
+        (
+            {"text": ["a b", "c"] * 4, "label": [0.5, 2.0] * 4},
+            None,
+            ["--learning_rate", "1e30", "--warmup_steps", "0"],
+            "the loss of the evaluation is nan. Try a lower",
+        ),
         (GOOD, {"text": ["a"], "label": [""]}, [], "row 0 of validation has no label"),
         (GOOD, GOOD, ["--learning_rate", "1e30", "--num_train_epochs", "3"], "Try a lower --learning_rate"),
     ],
@@ -443,6 +466,15 @@ def test_a_damaged_record_of_a_finished_run_is_named(finished, glue, tmp_path):
 def test_a_missing_task_is_named(tmp_path, arguments, sentence):
     with pytest.raises(SystemExit, match=sentence):
         run("--model_name_or_path", MODEL, "--output_dir", tmp_path / "run", *arguments)
+
+
+def test_a_score_that_is_no_number_is_named(tmp_path):
+    (tmp_path / "stsb").mkdir()
+    columns = {name: texts(4) for name in GLUE["stsb"].texts}
+    for split in GLUE["stsb"].splits:
+        write(tmp_path, f"stsb/{split}.parquet", {**columns, "label": [0.0, 1.0, float("inf"), 5.0]})
+    with pytest.raises(ValueError, match=r"row 2 of train of stsb .*the label inf is not a finite number"):
+        run_glue.load_tasks(GlueArguments(MODEL, task_name=["stsb"], data_dir=str(tmp_path)))
 
 
 def test_a_missing_file_of_a_task_is_named(glue, tmp_path):

@@ -190,12 +190,7 @@ def _parse_labels(examples: Examples, problem_class: type[Problem], split: str, 
                 f"--cpc_positions renames lists of codes, but the task type is {problem_class.name}; leave it out."
             )
         labels = [label_positions(MultiLabel.parse_label(codes)) for codes in labels]
-    try:
-        examples.labels = [problem_class.parse_label(label) for label in labels]
-    except ValueError as error:
-        raise ValueError(
-            f"the {split} rows do not fit {problem_class.name}: {error}; check --task_type and --label_column."
-        ) from error
+    examples.labels = problem_class.parse_labels(labels, split)
     if problem_class.per_word:
         _check_one_label_per_word(examples, split)
 

@@ -4,6 +4,7 @@ To add one, write a subclass of `Problem` and add it to `PROBLEMS`: `--task_type
 """
 # mypy: allow-untyped-calls
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -71,11 +72,14 @@ class Regression(Problem):
     @classmethod
     def parse_label(cls, label: Any) -> float:
         """Returns the label as a number."""
-        number = _not_a_list(label)
+        label = _not_a_list(label)
         try:
-            return float(number)
+            number = float(label)
         except ValueError as error:
             raise ValueError(f"the label {label!r} is not a number") from error
+        if not math.isfinite(number):
+            raise ValueError(f"the label {label!r} is not a finite number")
+        return number
 
     @classmethod
     def label_names(cls, label: float) -> Sequence[str]:

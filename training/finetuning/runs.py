@@ -1,7 +1,6 @@
 """One fine-tuning run: one task with one seed."""
 # mypy: allow-untyped-calls
 
-import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -38,7 +37,7 @@ from vocabless.training.finetuning.teaching import Teaching, teach
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.finetuning.unlabelled import read_unlabelled
 from vocabless.training.run_checkpoints import remove_all
-from vocabless.training.trainer import ResumableTrainer, TrainingStopped
+from vocabless.training.trainer import ResumableTrainer
 
 Results = dict[str, Any]  # content of a run's results.json
 
@@ -192,22 +191,12 @@ def logits_only(logits: Any, labels: Tensor) -> Tensor:
 
 
 def _evaluate(trainer: ResumableTrainer, validation: dict[str, EncodedExamples]) -> dict[str, float]:
-    """Returns the metrics of all validation splits, with the splits' suffixes.
-
-    Raises:
-        TrainingStopped: the loss is not finite. Training checks the loss before each step, so the weights after the
-            last step are checked only here.
-    """
-    metrics = {
+    """Returns the metrics of all validation splits, with the splits' suffixes."""
+    return {
         f"{name.removeprefix('eval_')}{suffix}": value
         for suffix, encoded in validation.items()
         for name, value in trainer.evaluate(encoded).items()
     }
-    if not math.isfinite(metrics["loss"]):
-        raise TrainingStopped(
-            f"the loss of the evaluation is {metrics['loss']}. Try a lower --learning_rate in another folder."
-        )
-    return metrics
 
 
 def _footnotes(task: Task, validation: dict[str, EncodedExamples]) -> list[str]:
