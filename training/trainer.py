@@ -77,8 +77,9 @@ class ResumableTrainer(Trainer):
             if not is_disk_full(error):
                 raise
             raise TrainingStopped(
-                f"the disk of {folder!r} is full at step {self.state.global_step}; {self._describe_last_checkpoint()} "
-                "Free some space and give the same command again."
+                f"the disk of {folder!r} is full, or a file is larger than `ulimit -f` allows, at step "
+                f"{self.state.global_step}; {self._describe_last_checkpoint()} Free some space or raise the limit, and "
+                "give the same command again."
             ) from None
         if not self.state.global_step:
             raise TrainingStopped("the training data holds not one example; give files with text in them.")

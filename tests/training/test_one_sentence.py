@@ -23,6 +23,8 @@ def ending(error: Exception, cause: Exception | None = None) -> str:
     [
         OSError(errno.ENOSPC, NO_SPACE),
         OSError(errno.EDQUOT, os.strerror(errno.EDQUOT)),
+        OSError(errno.EFBIG, os.strerror(errno.EFBIG)),
+        SafetensorError("Error while serializing: I/O error: File too large (os error 27)"),
         OSError("Not enough disk space. Needed: Unknown size (download: Unknown size"),
         shutil.Error([(f"from/{number}", f"to/{number}", f"[Errno 28] {NO_SPACE}: ...") for number in range(20)]),
         SafetensorError(f"Error while serializing: I/O error: {NO_SPACE} (os error 28)"),
@@ -31,7 +33,7 @@ def ending(error: Exception, cause: Exception | None = None) -> str:
 )
 def test_a_full_disk_is_named_with_the_remedy(error) -> None:
     for message in (ending(error), ending(ValueError("the corpus cannot be read; check its files"), error)):
-        assert message.startswith("command.py: a disk is full; free some space")
+        assert message.startswith("command.py: a disk is full, or a file is larger than `ulimit -f` allows; free some ")
         assert message.endswith("and give the same command again.") and "\n" not in message
 
 
