@@ -46,6 +46,7 @@ def settings_of(tokenizer: VocablessTokenizer) -> dict[str, Any]:
             "coder_options": default_options(CODERS[tokenizer.coder]) | tokenizer.coder_options,
             "block_size": tokenizer.block_size,
             "max_tokens": tokenizer.model_max_length,
+            "truncation_side": tokenizer.truncation_side,
             "mask_token": tokenizer.mask_token,
         },
     )
