@@ -5,6 +5,7 @@ import gzip
 import html
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,15 @@ def fill(manifest: dict[str, Any], weights: str, replaced: dict[str, str], sourc
     template = (BROWSER / "page.html").read_text(encoding="utf-8")
     if source is not None:
         template = template.replace(NO_SOURCE, f"{NO_SOURCE}; connect-src {source}")
+    return substitute(template, parts)
+
+
+def substitute(template: str, parts: Mapping[str, str]) -> str:
+    """Returns a template with each `{{name}}` replaced by its part; what a part holds is never replaced.
+
+    >>> substitute("{{title}} by {{model}}", {"title": "{{model}}", "model": "me"})
+    '{{model}} by me'
+    """
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
 
 

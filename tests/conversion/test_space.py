@@ -54,6 +54,13 @@ def test_a_space_has_the_tag_of_its_task(task, tags, tmp_path) -> None:
     assert front_matter((tmp_path / "README.md").read_text(encoding="utf-8"))["tags"] == ["vocabless", *tags]
 
 
+def test_nothing_in_a_title_is_expanded(tmp_path) -> None:
+    write_readme(tmp_path, "A {{model}}\n# {{title}}", "you/mine", None, "regression")
+    text = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "\n# A {{model}} # {{title}}\n" in text and text.count("(https://huggingface.co/you/mine)") == 1
+    assert "<title>{{weights}} {{model}}</title>" in page.fill({"title": "{{weights}} {{model}}"}, "", {})
+
+
 def refusal(*arguments: object) -> str:
     with pytest.raises(SystemExit) as error:
         main(["space", *map(str, arguments)])
