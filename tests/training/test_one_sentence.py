@@ -1,8 +1,10 @@
 """How a command ends that cannot go on."""
 
 import errno
+import io
 import os
 import shutil
+import sys
 
 import pytest
 from safetensors import SafetensorError
@@ -61,6 +63,15 @@ def test_a_folder_that_may_not_be_written_is_named_with_the_remedy(number) -> No
 def test_a_fault_of_the_program_keeps_its_traceback() -> None:
     with pytest.raises(RuntimeError, match="shapes"), one_sentence("command.py"):
         raise RuntimeError("shapes")
+
+
+def test_what_the_output_cannot_encode_is_printed_as_escapes(monkeypatch) -> None:
+    output = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", output)
+    with one_sentence("command.py"):
+        sys.stdout.write("été ± 1\n")
+        sys.stdout.flush()
+    assert output.buffer.getvalue() == b"\\xe9t\\xe9 \\xb1 1\n"
 
 
 def test_a_mistake_is_one_line() -> None:
