@@ -187,8 +187,9 @@ def loads_without_package(
             "OMP_NUM_THREADS": str(torch.get_num_threads()),
         }
         process: Any = subprocess.run(
-            command, capture_output=True, text=True, env=environment, check=False, timeout=LOAD_TIMEOUT_SECONDS
-        )
+            command, capture_output=True, text=True, errors="replace", env=environment, check=False,
+            timeout=LOAD_TIMEOUT_SECONDS,
+        )  # fmt: skip
     if process.returncode:
         lines = process.stderr.strip().splitlines() or [f"exit status {process.returncode}"]
         raise ValueError(f"{folder} does not load without the package: {lines[-1]}")
