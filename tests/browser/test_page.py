@@ -65,7 +65,7 @@ class Made:
             manifest |= {"takes_pairs": True, "examples": [[TEXT, PAIR]]}
         else:
             manifest |= {"task": name, "examples": [TEXT, f"{EVIL} </script>"]}
-        space_page.write_page(folder, manifest, weights, {})
+        space_page.write_page(folder, manifest, weights)
 
     def address(self, name: str, text: str, pair: str | None = None) -> str:
         second = "" if pair is None else f"&pair={quote(pair)}"
@@ -315,7 +315,7 @@ def test_weights_beside_the_page_are_read_from_a_file_too(made: Made, browser: C
     folder = made.folder / "beside"
     folder.mkdir()
     monkeypatch.setattr(space_page, "MAX_PAGE_BYTES", 1000)
-    space_page.write_page(folder, json.loads(manifest), base64.b64decode(weights), {})
+    space_page.write_page(folder, json.loads(manifest), base64.b64decode(weights))
     assert (folder / "weights.js").is_file()
     show(browser, made.address("beside", TEXT))
     assert close(probabilities(browser), made.logits(made.texts, TEXT).softmax(-1))
