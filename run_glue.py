@@ -27,7 +27,6 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import datasets
-from accelerate import PartialState
 from transformers.utils import logging as transformers_logging
 
 from vocabless.saving.permissions import check_readable
@@ -128,9 +127,6 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
             folders = [run_folder(task, seed, training) for task in tasks for seed in seeds]
             print("Models with their cards:", *folders, sep="\n  ")
             _write_report(report, results, arguments, training)
-    state = PartialState()
-    state.wait_for_everyone()
-    state.destroy_process_group()
 
 
 def _choose_learning_rate(arguments: GlueArguments, training: GlueTrainingArguments) -> None:

@@ -28,6 +28,7 @@ from vocabless.saving.checkpoint import WITHOUT_PACKAGE
 from vocabless.saving.model_card import CARD, REPOSITORY_PLACEHOLDER, write_card
 from vocabless.saving.run_folder import RESULTS, write_json
 from vocabless.saving.uploads import PIN_MESSAGE, upload
+from vocabless.training import run as driver
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROCESS_TIMEOUT_SECONDS = 300  # a process needs a few seconds on an idle machine
@@ -381,7 +382,7 @@ def test_fine_tuned_runs_are_uploaded_each_with_its_figures_and_again_by_the_sam
 def test_a_pre_trained_run_is_uploaded_when_it_is_finished_and_later_where_that_failed(
     texts, hub, unchecked, tmp_path, monkeypatch, capsys
 ) -> None:
-    monkeypatch.setattr(run_pretraining, "loads_without_package", lambda *_: True)
+    monkeypatch.setattr(driver, "loads_without_package", lambda *_: True)
     command = ["--variant", NAME, "--corpus", texts, *QUICK, "--max_steps", "2", "--preprocessing_num_workers", "1"]
     command += ["--output_dir", str(tmp_path / "pre"), "--push_to_hub", "true"]
     with pytest.raises(SystemExit, match="--hub_strategy every_save would upload unfinished runs"):

@@ -138,14 +138,6 @@ class PretrainingArguments:
             "help": "Processes that prepare the corpus.",
         },
     )
-    example: str = field(
-        default="The function returns a new list with the same elements in the reverse order, and the original list is "
-        "not changed.",
-        metadata={
-            "group": "what the model learns",
-            "help": "Sentence that shows at the end of the run what the model learned.",
-        },
-    )
 
     def __post_init__(self) -> None:
         check_limits(vars(self), LIMITS)

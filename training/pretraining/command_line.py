@@ -1,13 +1,9 @@
-"""The command line of `run_pretraining.py`: its arguments, and those that identify a run."""
+"""The command line of `run_pretraining.py`."""
 # mypy: allow-untyped-calls
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any, cast
 
-from vocabless.saving.public_names import public_name
-from vocabless.saving.run_folder import HUB_ARGUMENTS
 from vocabless.training.pretraining.arguments import DEFAULT_VARIANT, FLAGS, PretrainingArguments
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.pretraining.objectives import DEFAULT_OBJECTIVE, OBJECTIVES, choose_objective
@@ -16,12 +12,6 @@ from vocabless.training.pretraining.training_arguments import PretrainingTrainin
 from vocabless.training.script_parser import ScriptParser
 from vocabless.training.texts.ngrams import check_has_features
 from vocabless.variants import Variant
-
-# A run with other values of these is still the same run: they say where it writes and how it reports.
-NOT_IDENTIFYING = (
-    *("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "preprocessing_num_workers", "example"),
-    *HUB_ARGUMENTS,
-)
 
 
 def parse_command_line(
@@ -57,15 +47,3 @@ def parse_command_line(
     if name is None:
         name = objective_of_checkpoint(start) if start is not None else arguments.shape.objective
     return arguments, choose_objective(objectives, name or DEFAULT_OBJECTIVE), training
-
-
-def identifying_arguments(
-    arguments: PretrainingArguments, objective: Objective, training: PretrainingTrainingArguments
-) -> dict[str, Any]:
-    """Returns every argument that makes a run this run and no other, by name; flags of other objectives as defaults."""
-    objectives = [*(row() for row in OBJECTIVES.values()), objective]
-    settings = {name: value for part in (arguments, *objectives) for name, value in asdict(cast(Any, part)).items()}
-    settings |= training.identity()
-    if arguments.model_name_or_path is not None:
-        settings["model_name_or_path"] = public_name(arguments.model_name_or_path)
-    return {name: value for name, value in settings.items() if name not in NOT_IDENTIFYING}

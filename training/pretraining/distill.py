@@ -24,8 +24,9 @@ from vocabless.training.distillation.sentence_student import SentenceStudent, Ve
 from vocabless.training.distillation.sentence_teacher import SentenceTeacher, add_vectors
 from vocabless.training.distillation.taught_texts import TaughtTexts
 from vocabless.training.distillation.teaching_texts import draw_texts, teaching_texts
-from vocabless.training.pretraining.objective import Examples, Objective
+from vocabless.training.pretraining.objective import Objective
 from vocabless.training.pretraining.objective_flags import DistillFlags
+from vocabless.training.task import ExampleSets
 from vocabless.training.texts.misspellings import misspell
 
 if TYPE_CHECKING:  # these files import the table of objectives
@@ -59,14 +60,14 @@ class Distill(DistillFlags, Objective):
         self,
         arguments: PretrainingArguments,
         training: PretrainingTrainingArguments,
-        documents: Documents,
+        data: Documents,
         tokenizer: PreTrainedTokenizerBase,
-    ) -> Examples:
-        """See `Objective.build_examples`."""
+    ) -> ExampleSets:
+        """See `TrainingTask.build_examples`."""
         self._check(arguments)
         pairs = ScoredPairs([], [], []) if self.sts_file is None else read_scored_pairs(self.sts_file)
-        texts = draw_texts(documents.train, arguments.mix, self.max_texts, training.seed)
-        held_out = teaching_texts(documents.held_out, arguments.max_eval_samples, training.seed)
+        texts = draw_texts(data.train, arguments.mix, self.max_texts, training.seed)
+        held_out = teaching_texts(data.held_out, arguments.max_eval_samples, training.seed)
         measures = SentenceMeasures(len(held_out), pairs.scores)
         if training.metric_for_best_model not in (None, *measures.names):
             raise ValueError(
@@ -83,9 +84,9 @@ class Distill(DistillFlags, Objective):
             add_vectors(Dataset.from_dict({"text": part}), teacher)
             for part in (texts, [*held_out, *pairs.first, *pairs.second])
         )
-        return Examples(
+        return ExampleSets(
             TaughtTexts(train, self._misspell if self.misspell_probability else None, training.seed),
-            TaughtTexts(evaluation),
+            {"": TaughtTexts(evaluation)},
             VectorCollator(tokenizer, arguments.max_seq_length),
             measures,
             {
@@ -96,17 +97,19 @@ class Distill(DistillFlags, Objective):
             },
         )
 
-    def data_identity(self) -> dict[str, str]:
-        """Returns what identifies the pairs of `--sts_file`."""
+    def data_identity(self, arguments: PretrainingArguments, training: PretrainingTrainingArguments) -> dict[str, str]:
+        """Returns what identifies the text, and the pairs of `--sts_file`."""
+        identity = super().data_identity(arguments, training)
         if self.sts_file is None:
-            return {}
-        return {"the pairs of --sts_file": rows_identity(zip(*read_scored_pairs(self.sts_file), strict=True))}
+            return identity
+        pairs = zip(*read_scored_pairs(self.sts_file), strict=True)
+        return identity | {"the pairs of --sts_file": rows_identity(pairs)}
 
     def config_options(self, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
         """Returns that heads read the mean of the states: it is what the model learned to use."""
         return {"classifier_pooling": "mean"}
 
-    def learner(self, model: PreTrainedModel, examples: Examples, start: str | None = None) -> nn.Module:
+    def module_to_train(self, model: PreTrainedModel, examples: ExampleSets, start: str | None = None) -> nn.Module:
         """Returns the model with a dense layer into the teacher's space, that of `start` if it has one of this size."""
         student = SentenceStudent(model, examples.facts["vector_size"], self.similarity_weight)
         dense = read_dense(start) if start is not None else {}
@@ -118,21 +121,20 @@ class Distill(DistillFlags, Objective):
 
     def save(
         self,
-        learner: nn.Module,
+        module: nn.Module,
         tokenizer: PreTrainedTokenizerBase,
         folder: str | os.PathLike[str],
         weights: dict[str, Tensor],
-    ) -> PreTrainedModel:
-        """See `Objective.save`. The dense layer is written as a module of sentence-transformers."""
-        assert isinstance(learner, SentenceStudent)
+    ) -> None:
+        """See `TrainingTask.save`. The dense layer is written as a module of sentence-transformers."""
+        assert isinstance(module, SentenceStudent)
         encoder = {
             name.removeprefix(ENCODER_PREFIX): weight
             for name, weight in weights.items()
             if name.startswith(ENCODER_PREFIX)
         }
         extra = partial(write_sentence_modules, weight=weights["dense.weight"], bias=weights["dense.bias"])
-        save_checkpoint(learner.encoder, tokenizer, folder, encoder, extra)
-        return type(learner.encoder).from_pretrained(folder)
+        save_checkpoint(module.encoder, tokenizer, folder, encoder, extra)
 
     def _misspell(self, text: str, rng: np.random.Generator) -> str:
         return misspell(text, self.misspell_probability, rng)

@@ -1,10 +1,12 @@
 """What pre-training starts from: a fresh model or a checkpoint, with the head of the objective, and the tokenizer."""
 # mypy: allow-untyped-calls
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from datasets import concatenate_datasets
@@ -15,11 +17,13 @@ from vocabless.stock_shapes import StockShape, load_shape_config, load_shape_tok
 from vocabless.training.checkpoint_tokenizers import longest_sequence
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.first_weights import attend_to_neighbours
-from vocabless.training.pretraining.objective import Objective
 from vocabless.training.pretraining.starting_weights import load_start
 from vocabless.training.texts.ngrams import with_ngrams
 from vocabless.training.texts.subword import TRAINED_SUBWORD, trained_subword
 from vocabless.variants import SUBWORD_TOKENIZERS, Variant
+
+if TYPE_CHECKING:
+    from vocabless.training.pretraining.objective import Objective
 
 STREAMED_DOCUMENTS = 200_000  # a subword tokenizer is trained on so many documents of a stream
 
