@@ -24,6 +24,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import datasets
@@ -31,7 +32,7 @@ from transformers.utils import logging as transformers_logging
 
 from vocabless.saving.permissions import check_readable
 from vocabless.saving.run_folder import RESULTS, claimed, write_json
-from vocabless.saving.uploads import check_run_upload, upload_run
+from vocabless.saving.uploads import check_run_upload
 from vocabless.training.design_flags import design_text
 from vocabless.training.finetuning.arguments import (
     FLAGS,
@@ -40,20 +41,22 @@ from vocabless.training.finetuning.arguments import (
     reported_arguments,
 )
 from vocabless.training.finetuning.comparison import compare_runs
-from vocabless.training.finetuning.default_hyper_parameters import default_learning_rate
+from vocabless.training.finetuning.default_hyper_parameters import default_learning_rate, default_patience
 from vocabless.training.finetuning.glue import find_glue_tasks
 from vocabless.training.finetuning.glue_tasks import load_glue_task
 from vocabless.training.finetuning.initial_models import check_initial_model, initial_width
-from vocabless.training.finetuning.noise import NOISE_SEED, add_noisy_measures, check_noise
+from vocabless.training.finetuning.noise import NOISE_SEED, check_noise
 from vocabless.training.finetuning.own_tasks import describe_deviations, describe_own_task, load_own_task
 from vocabless.training.finetuning.report import NoisyScores, Report, Scores, read_baseline
-from vocabless.training.finetuning.runs import Results, all_versions, check_best_metric, fine_tune, run_folder
+from vocabless.training.finetuning.runs import FineTuning, all_versions, check_best_metric, run_folder
 from vocabless.training.finetuning.tasks import Task
 from vocabless.training.finetuning.teaching import check_teaching, describe_rows, describe_teacher
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.launched_process import exit_launched_process
 from vocabless.training.one_sentence import one_sentence
+from vocabless.training.run import run as train
 from vocabless.training.script_parser import ScriptParser
+from vocabless.training.task import Results
 
 TABLE = "table.md"
 COMPARISON = "comparison"  # .md and .json, of --compare
@@ -199,33 +202,20 @@ def _run_seeds(
     results = {}
     for seed in seeds:
         folder = run_folder(task, seed, training)
-        is_finished = (folder / RESULTS).is_file()
-        run_results = fine_tune(task, seed, arguments, training)
-        results[str(seed)] = add_noisy_measures(run_results, task, seed, arguments, training)
+        of_run = training.for_run(
+            folder, seed, len(task.train), task.problem.best_metric, arguments.eval_steps_of(task.name)
+        )
+        patience = arguments.early_stopping_patience
+        if patience is None:
+            patience = default_patience(of_run.num_train_epochs)
+        settings = replace(arguments, early_stopping_patience=patience)
+        outcome = train(FineTuning(task), settings, of_run, repositories.get(folder))
+        results[str(seed)] = outcome.results
         if training.process_index == 0:
-            print(_progress(task, seed, results[str(seed)], arguments.noise), flush=True)
-            if is_finished:
-                print(f"Nothing was trained: the run in {folder} is finished, and these are its results.", flush=True)
-            if "floor_note" in results[str(seed)]:
-                print(f"Warning: {results[str(seed)]['floor_note']}.", file=sys.stderr, flush=True)
-        if folder in repositories:
-            print(f"Uploaded to {upload_run(folder, repositories[folder], training)}.", flush=True)
+            print(outcome.text, flush=True)
+            if "floor_note" in outcome.results:
+                print(f"Warning: {outcome.results['floor_note']}.", file=sys.stderr, flush=True)
     return results
-
-
-def _progress(task: Task, seed: int, results: Results, noise: float) -> str:
-    """Returns the line that is printed after a run."""
-    misspelt = {
-        name: f", misspelt {100 * results['noisy']['measures'][name]:.1f}" if noise else ""
-        for name in results["floors"]
-    }
-    metrics = ", ".join(
-        f"{name.replace('_', ' ')} {100 * results['measures'][name]:.1f} "
-        f"(constant {100 * constant:.1f}{misspelt[name]})"
-        for name, constant in results["floors"].items()
-    )
-    time = f"{results['epochs']:.1f} epochs, {results['train']['train_runtime']:.0f} s"
-    return f"{task.title}, seed {seed}: {metrics}; {time}"
 
 
 def _make_report(tasks: list[Task], results: RunResults, baseline: Scores | None, arguments: GlueArguments) -> Report:

@@ -334,7 +334,7 @@ def test_the_evaluation_loss_does_not_depend_on_the_batch_size(tmp_path, size):
             model=model,
             args=GlueTrainingArguments(
                 output_dir=str(tmp_path), per_device_eval_batch_size=batch_size, use_cpu=True, disable_tqdm=True
-            ).for_run(tmp_path, 1, problem.best_metric),
+            ).for_run(tmp_path, 1, len(examples), problem.best_metric),
             eval_dataset=EncodedExamples(examples, problem, tokenizer, 64),
             data_collator=problem.collator(tokenizer),
             compute_metrics=problem.compute_metrics,

@@ -22,6 +22,11 @@ EXACT_LOSS = "exact_loss"  # a metric with this name is reported as the evaluati
 _LOGGER = logging.getLogger(__name__)
 
 
+def logits_only(logits: Any, labels: Tensor) -> Tensor:
+    """Returns the logits. Some models also return hidden states."""
+    return logits if isinstance(logits, Tensor) else logits[0]
+
+
 class TrainingStopped(ValueError):
     """Training cannot go on. The message names the step and the last complete checkpoint, and says what to try."""
 

@@ -119,7 +119,7 @@ def test_the_fine_tuning_of_hashformers_is_that_of_table_5(tmp_path):
     assert (arguments.early_stopping_patience, arguments.seeds, arguments.max_seq_length) == (0, 3, 512)
     assert set(arguments.task_name) == set(EVALUATION_STEPS)
     for task, steps in EVALUATION_STEPS.items():
-        run = training.for_run(tmp_path, 42, "accuracy", arguments.eval_steps_of(task))
+        run = training.for_run(tmp_path, 42, 8, "accuracy", arguments.eval_steps_of(task))
         assert (run.eval_strategy, run.save_strategy, run.eval_steps, run.save_steps) == (
             "steps",
             "steps",
@@ -127,7 +127,7 @@ def test_the_fine_tuning_of_hashformers_is_that_of_table_5(tmp_path):
             steps,
         )
     assert arguments.eval_steps_of("wnli") is None  # not in the paper: once for each epoch
-    assert training.for_run(tmp_path, 42, "accuracy", None).eval_strategy == "epoch"
+    assert training.for_run(tmp_path, 42, 8, "accuracy", None).eval_strategy == "epoch"
 
 
 def test_its_cosine_restarts_four_times_and_the_scripts_own_does_not():

@@ -5,7 +5,9 @@ same misspelt texts. The run itself does not change: a finished run is evaluated
 """
 # mypy: allow-untyped-calls
 
+import copy
 from dataclasses import replace
+from pathlib import Path
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, PrinterCallback
 from transformers.trainer_utils import IntervalStrategy
@@ -17,11 +19,11 @@ from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.card import card_facts
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
 from vocabless.training.finetuning.initial_models import load_initial_model
-from vocabless.training.finetuning.runs import Results, logits_only, run_folder
 from vocabless.training.finetuning.tasks import Examples, Task
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
+from vocabless.training.task import Results
 from vocabless.training.texts.misspellings import misspelt_copy
-from vocabless.training.trainer import ResumableTrainer
+from vocabless.training.trainer import ResumableTrainer, logits_only
 
 NOISE_SEED = 42  # fixed, as the rows that are held out
 
@@ -49,7 +51,7 @@ def misspelt_examples(examples: Examples, probability: float, seed: int) -> Exam
 
 
 def add_noisy_measures(
-    results: Results, task: Task, seed: int, arguments: GlueArguments, training: GlueTrainingArguments
+    results: Results, task: Task, arguments: GlueArguments, training: GlueTrainingArguments, folder: Path
 ) -> Results:
     """Returns the results of a finished run with `noisy`, its measures on misspelt texts.
 
@@ -59,17 +61,16 @@ def add_noisy_measures(
     Args:
         results: content of the run's `results.json`.
         task: its validation examples are misspelt.
-        seed: seed of the run.
         arguments: `noise` is the probability; 0 changes nothing.
-        training: of the command.
+        training: of the run.
+        folder: of the run.
     """
     settings = {"probability": arguments.noise, "seed": NOISE_SEED}
     if arguments.noise == 0 or settings.items() <= results.get("noisy", {}).items():
         return results
-    folder = run_folder(task, seed, training)
     checkpoint = replace(arguments, model_name_or_path=str(folder), tokenizer_name=None, model_revision="main")
     model, tokenizer = load_initial_model(checkpoint, task, folder)
-    trainer = _make_evaluator(task, model, tokenizer, training.for_run(folder, seed, task.problem.best_metric))
+    trainer = _make_evaluator(task, model, tokenizer, copy.copy(training))
     measures = _measure(trainer, task, tokenizer, arguments)
     noisy = settings | {"measures": {name: measures[name] for name in ("loss", *results["floors"])}}
     results = results | {"noisy": noisy}
@@ -102,7 +103,7 @@ def _make_evaluator(
         task: has the metrics.
         model: a fine-tuned model.
         tokenizer: of the model.
-        training: arguments of the run; they are changed.
+        training: a copy of the run's arguments, which is changed.
     """
     training.eval_strategy = IntervalStrategy.NO  # else the Trainer asks for validation data
     training.report_to = []  # dashboards show the training only

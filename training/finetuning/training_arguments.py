@@ -8,6 +8,7 @@ from pathlib import Path
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from vocabless.training.finetuning.arguments import GlueTrainingFlags
+from vocabless.training.finetuning.default_hyper_parameters import default_epochs
 from vocabless.training.script_arguments import ScriptTrainingArguments
 
 
@@ -26,19 +27,21 @@ class GlueTrainingArguments(GlueTrainingFlags, ScriptTrainingArguments):  # type
         self.metric_for_best_model = metric  # the Trainer replaces None by the loss; here None is the task's metric
 
     def for_run(
-        self, folder: Path, seed: int, best_metric: str, eval_steps: int | None = None
+        self, folder: Path, seed: int, rows: int, best_metric: str, eval_steps: int | None = None
     ) -> "GlueTrainingArguments":
         """Returns a copy of the arguments for one run.
 
         Args:
             folder: output folder of the run.
             seed: seed of the run.
+            rows: of the training data, which decide the number of epochs if it is not given.
             best_metric: metric that selects the best epoch, unless `--metric_for_best_model` names another.
             eval_steps: steps between two evaluations; None evaluates as the arguments say.
         """
         training = copy.copy(self)
         training.output_dir, training.seed = str(folder), seed
-        training.push_to_hub = False  # the Trainer would push unfinished runs, see `upload_run`
+        if training.num_train_epochs is None:
+            training.num_train_epochs = default_epochs(rows, training)
         if training.metric_for_best_model is None:
             training.metric_for_best_model, training.greater_is_better = best_metric, True
         if eval_steps is not None:
