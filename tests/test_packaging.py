@@ -286,7 +286,7 @@ def test_the_readme_counts_the_variants() -> None:
 
 
 def record_row(folder: Path) -> list[str]:
-    """Returns the cells of a shipped checkpoint in the tables of docs/choosing.md, from its record and its int8 graph."""
+    """Returns the cells of a shipped checkpoint in docs/choosing.md, from its record and its int8 graph."""
     record = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     megabytes = (folder / "onnx" / "model_int8.onnx").stat().st_size / 1e6
     cells = [f"`{folder.name}`", f"{record['parameters']:,}", f"{megabytes:.2f} MB"]
