@@ -202,13 +202,17 @@ def _run_seeds(
     """Fine-tunes on a task with every seed; prints the metrics and uploads each run."""
     results = {}
     for seed in seeds:
+        folder = run_folder(task, seed, training)
+        is_finished = (folder / RESULTS).is_file()
         run_results = fine_tune(task, seed, arguments, training)
         results[str(seed)] = add_noisy_measures(run_results, task, seed, arguments, training)
         if training.process_index == 0:
             print(_progress(task, seed, results[str(seed)], arguments.noise), flush=True)
+            if is_finished:
+                print(f"Nothing was trained: the run in {folder} is finished, and these are its results.", flush=True)
             if "floor_note" in results[str(seed)]:
                 print(f"Warning: {results[str(seed)]['floor_note']}.", file=sys.stderr, flush=True)
-        if (folder := run_folder(task, seed, training)) in repositories:
+        if folder in repositories:
             print(f"Uploaded to {upload_run(folder, repositories[folder], training)}.", flush=True)
     return results
 

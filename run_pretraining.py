@@ -36,13 +36,12 @@ from vocabless.training.one_sentence import one_sentence
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.card import card_facts
 from vocabless.training.pretraining.command_line import identifying_arguments, parse_command_line
-from vocabless.training.pretraining.documents import load_documents
+from vocabless.training.pretraining.documents import documents_identity, load_documents
 from vocabless.training.pretraining.models import load_model
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.pretraining.results import collect_results, held_out_table
 from vocabless.training.pretraining.speed import LogTokensPerSecond
 from vocabless.training.pretraining.training_arguments import PretrainingTrainingArguments
-from vocabless.training.texts.corpora import find_files
 from vocabless.training.trainer import ResumableTrainer
 
 
@@ -66,18 +65,17 @@ def pretrain(arguments: PretrainingArguments, objective: Objective, training: Pr
             f"--metric_for_best_model {training.metric_for_best_model} is not measured; "
             f"give one of {', '.join(objective.measures)}."
         )
-    for source in [*(arguments.corpus or []), *(arguments.validation_corpus or [])]:
-        for file in find_files(source)[:1]:
-            arguments.text_format.check(file, may_be_empty=True)
     is_main = training.process_index == 0
     repositories = check_run_upload(training, folder.name) if training.push_to_hub and is_main else []
     training.push_to_hub = False  # the Trainer would push unfinished runs; `upload_run` pushes finished ones
-    with claimed(folder, identity) if is_main else nullcontext():
+    data = documents_identity(arguments) | objective.data_identity() if is_main else {}
+    with claimed(folder, identity | data) if is_main else nullcontext():
         results = read_results(folder)
         if results is None:
             _train(arguments, objective, training, identity)
         elif is_main:
-            print(f"The run in {folder} is finished; {RESULTS} there holds its results.\n{held_out_table(results)}")
+            print(f"Nothing was trained: the run in {folder} is finished, and these are its results.")
+            print(held_out_table(results))
         for repository in repositories:
             print(f"Uploaded to {upload_run(folder, repository, training)}.")
 

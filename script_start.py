@@ -22,6 +22,7 @@ def start_script(flags: str, description: str | None) -> None:
     sys.modules["vocabless"] = package
     import_module("vocabless.interrupts").exit_on_interrupt()
     if {"-h", "--help"} & set(sys.argv[1:]):
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         types = import_module(flags).FLAGS
         import_module("vocabless.training.script_parser").ScriptParser(types, types, description).print_help()
         sys.exit()

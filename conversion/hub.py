@@ -24,6 +24,7 @@ from transformers.utils.hub import cached_file
 from vocabless import VocablessModel, VocablessTokenizer, load_config, load_tokenizer
 from vocabless.saving.card_facts import RANDOM_WEIGHTS, UNKNOWN_TRAINING, CardFacts
 from vocabless.saving.checkpoint import load_checkpoint, loads_without_package, save_checkpoint
+from vocabless.saving.error_text import first_line
 from vocabless.saving.model_card import CARD, link_page, write_card
 from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.sentence_modules import SENTENCE_FILES
@@ -113,13 +114,23 @@ def write_repository(source: str, folder: Path, subword: str | None = None) -> N
 
 
 def read_card_facts(folder: Path) -> CardFacts:
-    """Returns what the card says about the training, from the `results.json` of the folder if it has one."""
+    """Returns what the card says about the training, from the `results.json` of the folder if it has one.
+
+    Raises:
+        ValueError: the file is damaged, or holds other types than a run writes.
+    """
     file = folder / RESULTS
-    results = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    if "floors" in results:
-        return finetuning_card.card_facts(results)
-    if "objective" in results:
-        return pretraining_card.card_facts(results)
+    try:
+        results = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        if "floors" in results:
+            return finetuning_card.card_facts(results)
+        if "objective" in results:
+            return pretraining_card.card_facts(results)
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{str(file)!r} is not what a run writes ({type(error).__name__}: {first_line(error)}); repair it, or "
+            "remove it to make a card without the training."
+        ) from error
     return UNKNOWN_TRAINING
 
 

@@ -192,7 +192,13 @@ def loads_without_package(
             "OMP_NUM_THREADS": str(torch.get_num_threads()),
         }
         process: Any = subprocess.run(
-            command, capture_output=True, text=True, env=environment, check=False, timeout=LOAD_TIMEOUT_SECONDS
+            command,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            env=environment,
+            check=False,
+            timeout=LOAD_TIMEOUT_SECONDS,
         )
     if process.returncode:
         lines = process.stderr.strip().splitlines() or [f"exit status {process.returncode}"]

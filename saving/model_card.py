@@ -12,6 +12,7 @@ from typing import Any
 
 from huggingface_hub import ModelCardData, constants
 from jinja2 import Environment, FileSystemLoader
+from markupsafe import Markup
 from transformers import PreTrainedModel
 from transformers.utils import SAFE_WEIGHTS_NAME
 
@@ -47,10 +48,12 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: Car
     elif facts.start and facts.corpus:
         title += ", trained further"
     template = FAMILY_TEMPLATE.format(family=variant.family) if variant else BASE_TEMPLATE
-    environment = Environment(loader=FileSystemLoader(TEMPLATES), trim_blocks=True, keep_trailing_newline=True)
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES), trim_blocks=True, keep_trailing_newline=True, finalize=_in_one_line
+    )
     card = environment.get_template(template).render(
-        vars(facts),
-        card_data=_metadata(model, facts, title).to_yaml(),
+        vars(facts) | {"measures": Markup(facts.measures or "")},
+        card_data=Markup(_metadata(model, facts, title).to_yaml()),
         title=title,
         variant=name,
         source=variant.source if variant else "",
@@ -59,7 +62,7 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: Car
         parameters=model.num_parameters(),
         embedding_parameters=sum(p.numel() for p in model.get_input_embeddings().parameters()),
         megabytes=(folder / SAFE_WEIGHTS_NAME).stat().st_size / 1e6,
-        usage=_usage(model, facts),
+        usage=Markup(_usage(model, facts)),
     )
     (folder / CARD).write_text(card, encoding="utf-8")
 
@@ -112,6 +115,14 @@ def hub_metadata(model: PreTrainedModel, **fields: Any) -> ModelCardData:
         variant = getattr(model.config, "variant", None)
         fields |= {"pipeline_tag": head.pipeline_tag, "tags": ["vocabless", *([variant] if variant else [])]}
     return ModelCardData(library_name="transformers", **{name: value for name, value in fields.items() if value})
+
+
+def _in_one_line(value: Any) -> Any:
+    """Returns what a template puts into the card: only `Markup`, which is made here, may have line breaks.
+
+    A line break in the name of a file would end a heading or an item of a list.
+    """
+    return " ".join(value.splitlines()) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _metadata(model: PreTrainedModel, facts: CardFacts, title: str) -> ModelCardData:

@@ -1,9 +1,11 @@
 """The output folder of a run: `run.json` holds the arguments, `results.json` the results."""
 
+import hashlib
 import json
+import math
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -25,11 +27,11 @@ HUB_ARGUMENTS = (
 def claimed(folder: str | os.PathLike[str], arguments: dict[str, Any]) -> Iterator[None]:
     """Prepares an output folder for a run and keeps other commands out of it within a `with` block.
 
-    Creates a new folder, or accepts one that the same arguments have started or finished.
+    Creates a new folder, or accepts one that the same arguments and data have started or finished.
 
     Args:
         folder: output folder; it is created if it does not exist.
-        arguments: what identifies the run. They are written to `run.json` of a new folder.
+        arguments: what identifies the run, its data as `rows_identity`. They are written to `run.json` of a new folder.
 
     Raises:
         ValueError: the folder cannot be written, is in use, or holds a run with other arguments (they are named), a
@@ -54,6 +56,19 @@ def claimed(folder: str | os.PathLike[str], arguments: dict[str, Any]) -> Iterat
         yield
 
 
+def rows_identity(rows: Iterable[Any]) -> str:
+    """Returns the number of rows and a hash of their contents, in their order.
+
+    >>> rows_identity([["a text", "its label"]]), rows_identity([["a text", "another label"]])
+    ('1 with hash a4e41442cf8c7f1f', '1 with hash 7323f82c0c755232')
+    """
+    state, number = hashlib.blake2b(digest_size=8), 0
+    for row in rows:
+        state.update(json.dumps(row).encode() + b"\n")
+        number += 1
+    return f"{number:,} with hash {state.hexdigest()}"
+
+
 def read_results(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
     """Returns the results of a finished run; None if the run is not finished.
 
@@ -71,18 +86,28 @@ def versions() -> dict[str, str]:
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Writes JSON in one step: a reader never sees a part of the file."""
+    """Writes JSON in one step: a reader never sees a part of the file. NaN and infinity, which JSON lacks, are null."""
     temporary = path.with_suffix(TEMPORARY)
-    temporary.write_text(json.dumps(content, indent=2, sort_keys=True, default=str) + "\n", encoding="utf-8")
+    text = json.dumps(_with_null(content), indent=2, sort_keys=True, default=str, allow_nan=False)
+    temporary.write_text(text + "\n", encoding="utf-8")
     os.replace(temporary, path)
 
 
+def _with_null(value: Any) -> Any:
+    """Returns a value with None for each number that is not finite, as the log of a run may have for a gradient."""
+    if isinstance(value, Mapping):
+        return {name: _with_null(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_with_null(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def _is_new(path: Path) -> bool:
-    """Returns whether a path is free, or a folder with at most what a command writes before it starts to work."""
+    """Returns whether a path is free, or a folder with at most what commands write before they start to work."""
     if path.exists() and not path.is_dir():
         raise ValueError(f"the output folder {str(path)!r} is a file; give another one.")
     own = {ARGUMENTS, LOCK, Path(ARGUMENTS).with_suffix(TEMPORARY).name}
-    return all(each.is_dir() or (each.parent == path and each.name in own) for each in path.rglob("*"))
+    return all(each.is_dir() or each.name in own for each in path.rglob("*"))
 
 
 def _check_same(path: Path, arguments: dict[str, Any]) -> None:
@@ -94,7 +119,7 @@ def _check_same(path: Path, arguments: dict[str, Any]) -> None:
     if differences:
         raise ValueError(
             f"the output folder {str(path)!r} holds another run, which differs in {', '.join(differences)}; "
-            "give another folder, or the same arguments to continue it."
+            "give another --output_dir, or the same arguments and data to continue it."
         )
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import run_glue
 import run_pretraining
+from vocabless.training.trainer import ResumableTrainer
 
 QUICK = ["--num_train_epochs", "1", "--per_device_train_batch_size", "8", "--max_seq_length", "16",
          "--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none"]  # fmt: skip
@@ -40,6 +41,52 @@ def test_a_file_with_semicolons_in_latin_1_becomes_a_model_whose_card_quotes_it(
     assert f"- text: '{example}'\n" in card and f'tokenizer("{example}", ' in card and "id2label" in card
     with pytest.raises(SystemExit, match=r"run_glue.py: the file .* is not utf-8"):
         run_glue.main([*command, *QUICK, *output])
+
+
+def test_a_run_whose_data_changed_is_neither_continued_nor_printed(tmp_path, capsys, monkeypatch):
+    chance = random.Random(0)
+    rows = [(" ".join(chance.choices(WORDS, k=4)), row % 2) for row in range(40)]
+    files = {part: tmp_path / f"{part}.csv" for part in ("train", "validation", "test")}
+
+    def write(part, rows):
+        files[part].write_text("\n".join(["text,label", *(f"{text},{label}" for text, label in rows)]))
+
+    command = ["--model_name_or_path", "hashformer-lsh-proj-tiny", *QUICK, "--num_train_epochs", "2", "--do_predict"]
+    command += [word for part in files for word in (f"--{part}_file", str(files[part]))]
+    command += ["--output_dir", str(tmp_path / "run")]
+
+    def refused(part, changed):
+        write(part, changed)
+        kind = "training" if part == "train" else part
+        old, new = len(rows), len(changed)
+        with pytest.raises(SystemExit, match=rf"differs in {kind} rows \('{old} .*{new} with .*; give another --"):
+            run_glue.main(command)
+        write(part, rows)
+
+    for part in files:
+        write(part, rows)
+    step = ResumableTrainer.training_step
+
+    def interrupted(self, *arguments, **keywords):
+        if self.state.global_step == 7:  # after the checkpoint of the first epoch
+            raise KeyboardInterrupt
+        return step(self, *arguments, **keywords)
+
+    with monkeypatch.context() as patched, pytest.raises(SystemExit):
+        patched.setattr(ResumableTrainer, "training_step", interrupted)
+        run_glue.main(command)
+    flipped = [(text, 1 - label) for text, label in rows]
+    refused("train", flipped)
+    run_glue.main(command)
+    assert "Nothing was trained" not in capsys.readouterr().out
+    refused("train", [*rows, *flipped])
+    refused("validation", flipped)
+    refused("test", rows[:7])
+    run_glue.main(command)
+    (folder,) = (tmp_path / "run").glob("*/seed-42")
+    assert f"\nNothing was trained: the run in {folder} is finished, and these are its results.\n" in (
+        capsys.readouterr().out
+    )
 
 
 def test_a_missing_corpus_is_found_before_the_folder_is_judged(tmp_path):

@@ -1,6 +1,7 @@
 import json
 import random
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import huggingface_hub
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from datasets import Dataset, load_dataset
 from safetensors.torch import load_file
-from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
+from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer, TrainingArguments
 
 import run_glue
 from vocabless import VocablessForSequenceClassification, VocablessForTokenClassification, load_config, load_tokenizer
@@ -125,6 +126,13 @@ def test_a_folder_with_other_arguments_is_not_changed(finished, glue):
         run("--model_name_or_path", MODEL, "--task_name", "rte", "--data_dir", glue, "--output_dir", finished,
             "--learning_rate", "1")  # fmt: skip
     assert (finished / "results.json").read_text() == before
+
+
+def test_another_number_of_processes_is_another_run(finished, glue, monkeypatch):
+    monkeypatch.setattr(TrainingArguments, "world_size", 2)
+    monkeypatch.setattr(TrainingArguments, "main_process_first", lambda *_, **__: nullcontext())
+    with pytest.raises(SystemExit, match=r"differs in world_size \(1 in the folder, 2 now\)"):
+        run("--model_name_or_path", MODEL, "--task_name", "all", "--data_dir", glue, "--output_dir", finished)
 
 
 def test_an_interrupted_run_ends_with_the_same_weights(glue, tmp_path, monkeypatch):
@@ -385,6 +393,24 @@ GOOD = {"text": ["a b", "c d"] * 4, "label": ["x", "y"] * 4}
         (GOOD, GOOD, ["--subword_vocab_size", "0"], "--subword_vocab_size 0 is out of range; give .* at least 6"),
         (GOOD, GOOD, ["--metric_for_best_model", "foo"], "foo is not reported.*; give one of loss, accuracy, macro_f1"),
         (GOOD, GOOD, ["--output_dir", "/proc/run"], "'/proc/run' cannot be written"),
+        (
+            {"text": ["a", "b"], "label": [0.5, float("nan")]},
+            None,
+            [],
+            "row 1 of train has the label nan in 'label'; give a finite number or drop the row",
+        ),
+        (
+            {"text": ["a", "b"], "label": ["1", "inf"]},
+            None,
+            ["--task_type", "regression"],
+            "row 1 of train does not fit regression: the label 'inf' is not a finite number",
+        ),
+        (
+            {"text": ["a b", "c"] * 4, "label": [0.5, 2.0] * 4},
+            None,
+            ["--learning_rate", "1e30", "--warmup_steps", "0"],
+            "the loss of the evaluation is nan. Try a lower",
+        ),
         (GOOD, {"text": ["a"], "label": [""]}, [], "row 0 of validation has no label"),
         (GOOD, GOOD, ["--learning_rate", "1e30", "--num_train_epochs", "3"], "Try a lower --learning_rate"),
     ],
@@ -435,6 +461,15 @@ def test_a_damaged_record_of_a_finished_run_is_named(finished, glue, tmp_path):
 def test_a_missing_task_is_named(tmp_path, arguments, sentence):
     with pytest.raises(SystemExit, match=sentence):
         run("--model_name_or_path", MODEL, "--output_dir", tmp_path / "run", *arguments)
+
+
+def test_a_score_that_is_no_number_is_named(tmp_path):
+    (tmp_path / "stsb").mkdir()
+    columns = {name: texts(4) for name in GLUE["stsb"].texts}
+    for split in GLUE["stsb"].splits:
+        write(tmp_path, f"stsb/{split}.parquet", {**columns, "label": [0.0, 1.0, float("inf"), 5.0]})
+    with pytest.raises(ValueError, match=r"row 2 of train of stsb has the label inf .*; give a finite number or drop"):
+        run_glue.load_tasks(GlueArguments(MODEL, task_name=["stsb"], data_dir=str(tmp_path)))
 
 
 def test_a_missing_file_of_a_task_is_named(glue, tmp_path):

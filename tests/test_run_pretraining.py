@@ -49,7 +49,7 @@ def test_a_run_leaves_a_checkpoint_that_loads_anywhere(corpus, tmp_path, capsys)
     example = ["--example", "An example that shows something else."]  # it may change
     run_pretraining.main([*VARIANT, "--corpus", corpus, "--output_dir", str(folder), *QUICK, *example])
     again = capsys.readouterr().out
-    assert "is finished" in again
+    assert f"Nothing was trained: the run in {folder} is finished, and these are its results." in again
     assert f"{results['after']['eval_loss']:8.4f}" in again
     assert {file: file.read_bytes() for file in before} == before
 
@@ -101,6 +101,31 @@ def test_an_interrupted_run_ends_with_the_same_weights(corpus, tmp_path, monkeyp
     assert not (tmp_path / "broken" / "model.safetensors").exists()
     run_pretraining.main(arguments)
     assert_same_weights(tmp_path / "whole", tmp_path / "broken")
+
+
+@pytest.mark.parametrize("streaming", [[], ["--streaming", "true"]])
+def test_a_run_whose_text_changed_is_neither_continued_nor_printed(corpus, tmp_path, monkeypatch, streaming):
+    files = {part: tmp_path / f"{part}.txt" for part in ("train", "held_out")}
+    text = Path(corpus).read_text()
+    given = ["--corpus", str(files["train"]), "--validation_corpus", str(files["held_out"]), *QUICK, *streaming]
+    command = [*VARIANT, *given, "--output_dir", str(tmp_path / "run")]
+
+    def refused():
+        for part, flag in (("train", "corpus"), ("held_out", "validation_corpus")):
+            files[part].write_text(text + "\nOne more sentence.")
+            with pytest.raises(SystemExit, match=rf"differs in the text of --{flag} .* with hash .*; give another"):
+                run_pretraining.main(command)
+            files[part].write_text(text)
+
+    for file in files.values():
+        file.write_text(text)
+    with monkeypatch.context() as patched, pytest.raises(SystemExit):
+        patched.setattr(run_pretraining, "LogTokensPerSecond", Interrupt)
+        run_pretraining.main(command)
+    refused()
+    run_pretraining.main(command)
+    refused()
+    run_pretraining.main(command)
 
 
 def assert_same_weights(one, other):

@@ -87,6 +87,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         for role, name in zip(ROLES, ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), strict=True):
             kwargs.setdefault(role, name)
         kwargs.pop("added_tokens_decoder", None)  # saved for other tools; here the ids are fixed
+        kwargs.pop("auto_map", None)  # always the code in the same folder, never another repository's
         check_special_tokens(kwargs, [str(kwargs[role]) for role in ROLES])
         super().__init__(  # type: ignore[no-untyped-call]
             splitter=splitter,

@@ -4,6 +4,7 @@ import errno
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 
 from safetensors import SafetensorError
 
@@ -15,9 +16,13 @@ from vocabless.saving.full_disk import full_disk_sentence, is_disk_full
 def one_sentence(command: str) -> Iterator[None]:
     """Ends the command with one sentence if the user made a mistake, a disk or a folder failed, or after Ctrl-C.
 
+    Characters that the output cannot encode are printed as escapes.
+
     Args:
         command: name of the script or module, the first word of the sentence.
     """
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with interruptible():
             yield

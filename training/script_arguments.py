@@ -2,6 +2,7 @@
 # mypy: allow-untyped-calls
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from transformers import TrainingArguments
@@ -49,6 +50,10 @@ class ScriptTrainingArguments(TrainingArguments):
         super().__post_init__()
         self.output_dir = output_dir  # the Trainer replaces None by a folder of its own
         self.dataloader_pin_memory = self.dataloader_pin_memory and torch.cuda.is_available()
+
+    def identity(self) -> dict[str, Any]:
+        """Returns the arguments by name, and the number of processes: with another one, steps have other examples."""
+        return {**self.to_sanitized_dict(), "world_size": self.world_size}
 
 
 def _has_accelerator() -> bool:

@@ -77,8 +77,9 @@ class ResumableTrainer(Trainer):
             if not is_disk_full(error):
                 raise
             raise TrainingStopped(
-                f"the disk of {folder!r} is full at step {self.state.global_step}; {self._describe_last_checkpoint()} "
-                "Free some space and give the same command again."
+                f"the disk of {folder!r} is full, or a file is larger than `ulimit -f` allows, at step "
+                f"{self.state.global_step}; {self._describe_last_checkpoint()} Free some space or raise the limit, and "
+                "give the same command again."
             ) from None
         if not self.state.global_step:
             raise TrainingStopped("the training data holds not one example; give files with text in them.")
@@ -105,11 +106,21 @@ class ResumableTrainer(Trainer):
         return loss
 
     def evaluation_loop(self, *args: Any, **kwargs: Any) -> EvalLoopOutput:
-        """Evaluates, see `Trainer.evaluation_loop`; reports the metric `EXACT_LOSS` as the loss."""
+        """Evaluates, see `Trainer.evaluation_loop`; reports the metric `EXACT_LOSS` as the loss.
+
+        Raises:
+            TrainingStopped: a metric is not finite. Training checks the loss before each step, so the weights after the
+                last step are checked only here.
+        """
         output = super().evaluation_loop(*args, **kwargs)
         metrics = output.metrics or {}
         for name in [name for name in metrics if name.endswith(f"_{EXACT_LOSS}")]:
             metrics[name.replace(EXACT_LOSS, "loss")] = metrics.pop(name)
+        for name, value in reversed(metrics.items()):  # the loss first
+            if not math.isfinite(value):
+                is_trained = self.state.global_step > 0
+                remedy = "Try a lower --learning_rate in another folder" if is_trained else "Begin from other weights"
+                raise TrainingStopped(f"the {name.partition('_')[2]} of the evaluation is {value}. {remedy}.")
         return output
 
     def get_train_dataloader(self) -> DataLoader[Any]:

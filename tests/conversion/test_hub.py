@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import huggingface_hub
@@ -24,13 +25,15 @@ from vocabless.conversion import hub as verb
 from vocabless.conversion.__main__ import main
 from vocabless.saving.card_facts import UNKNOWN_TRAINING
 from vocabless.saving.checkpoint import WITHOUT_PACKAGE
-from vocabless.saving.model_card import CARD, REPOSITORY_PLACEHOLDER
+from vocabless.saving.model_card import CARD, REPOSITORY_PLACEHOLDER, write_card
 from vocabless.saving.run_folder import RESULTS, write_json
 from vocabless.saving.uploads import PIN_MESSAGE, upload
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROCESS_TIMEOUT_SECONDS = 300  # a process needs a few seconds on an idle machine
 NAME = "eelbert-word-uno"
+UNREAD = ("log", "before", "train", "noisy")  # entries of a record that are long, or are read as others are
+MISSING = object()  # stands for an entry that is left out
 TEXT = "A film as bright as a summer morning."
 
 BARE = (
@@ -300,6 +303,45 @@ def test_records_of_another_kind_tell_nothing_about_the_training(tmp_path) -> No
     assert verb.read_card_facts(tmp_path) == UNKNOWN_TRAINING
     write_json(tmp_path / RESULTS, {"arguments": {}, "versions": {}, "cosine": {"after": 0.5}})
     assert verb.read_card_facts(tmp_path) == UNKNOWN_TRAINING
+
+
+def damaged(record: dict) -> Iterator[dict]:
+    """Yields copies of a record in which one entry of it, or of one of its objects, is missing or has another type."""
+    for wrong in (None, "x", [3], MISSING):
+        for name, value in record.items():
+            changes = [wrong] if not isinstance(value, dict) else [wrong, *({**value, key: wrong} for key in value)]
+            for change in changes:
+                change = {k: v for k, v in change.items() if v is not MISSING} if isinstance(change, dict) else change
+                yield {k: v for k, v in {**record, name: change}.items() if v is not MISSING}
+
+
+@pytest.mark.parametrize("name", ["hashgram-nano-sst2", "hashgram-tiny-sentence"])
+def test_a_record_with_other_types_makes_a_card_or_ends_with_one_sentence(name, copy, monkeypatch) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    record = json.loads((ROOT / "checkpoints" / name / RESULTS).read_text(encoding="utf-8"))
+    model, refused = vocabless.VocablessForSequenceClassification.from_pretrained(copy), 0
+    shown: list = []
+    for wrong in damaged({key: value for key, value in record.items() if key not in UNREAD}):
+        write_json(copy / RESULTS, wrong)
+        try:
+            facts = verb.read_card_facts(copy)
+        except ValueError as error:
+            refused += 1
+            assert re.fullmatch(r".*results\.json' is not what a run writes \(.*\); repair it, or .*\.", str(error))
+        else:
+            if facts not in shown:
+                write_card(copy, model, 32, facts)
+                shown.append(facts)
+    assert refused > 50
+
+
+@pytest.mark.parametrize("command", ["hub", "space"])
+@pytest.mark.parametrize("text", ['{"floors": 5}', "[[", "[" * 10**5, "null", '{"floors": {}, "arguments": [1]}'])
+def test_a_damaged_record_ends_a_verb_with_one_sentence(command, text, copy, tmp_path) -> None:
+    (copy / RESULTS).write_text(text)
+    with pytest.raises(SystemExit, match=r"results\.json' is not what a run writes \(") as stopped:
+        main([command, str(copy), str(tmp_path / "target")])
+    assert "\n" not in str(stopped.value)
 
 
 QUICK = ["--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none", "--max_seq_length", "16"]

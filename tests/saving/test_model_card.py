@@ -7,7 +7,7 @@ import pytest
 import torch
 from huggingface_hub import ModelCard
 
-from vocabless.saving.card_facts import RANDOM_WEIGHTS
+from vocabless.saving.card_facts import RANDOM_WEIGHTS, CardFacts
 from vocabless.saving.card_heads import HEADS
 from vocabless.saving.checkpoint import MODEL_CLASSES
 from vocabless.saving.model_card import CARD, REPOSITORY_PLACEHOLDER, card_for_repository, link_page, write_card
@@ -71,6 +71,29 @@ def test_a_variant_that_is_not_in_the_table_is_named_in_its_card(save_model) -> 
     card = ModelCard.load(folder / CARD)
     assert "# my-variant\n\n`my-variant` of the vocabless family." in card.text
     assert card.data.tags == ["vocabless", "my-variant"]
+
+
+def test_a_line_break_in_a_name_ends_no_heading_and_no_item(save_model) -> None:
+    model, folder = save_model("eelbert-word-tiny", "VocablessForSequenceClassification")
+    name = "a\n\n# b\r\u2028| c"
+    facts = CardFacts(
+        kind="fine-tuned", dataset=name, start=name, design=name, teacher=name, teacher_rows=name, epochs=1.0,
+        measures="| m |\n|---|", footnotes=[f"{name}: one"],
+    )  # fmt: skip
+    write_card(folder, model, 32, facts)
+    text = ModelCard.load(folder / CARD).text
+    lines = text.splitlines()
+    shown = "a  # b  | c"
+    assert {f"# {shown} on {shown}", f"- Start: the weights of `{shown}`", f"- {shown}: one."} <= set(lines)
+    assert "| m |\n|---|\n\n- a" in text
+    assert not [line for line in lines if line.startswith(("# b", "| c"))]
+
+
+def test_a_fact_of_another_type_is_named() -> None:
+    for fact in ({"epochs": "3"}, {"datasets": "you/data"}, {"steps": True}, {"kind": "trained"}, {"license": ["mit"]}):
+        with pytest.raises(TypeError, match=f"^{next(iter(fact))} is "):
+            CardFacts(**{"kind": "unknown", **fact})
+    assert CardFacts(kind="unknown", epochs=3, datasets=["you/data"], versions={"torch": "2"}).epochs == 3
 
 
 def test_every_variant_belongs_to_a_family() -> None:

@@ -1,4 +1,5 @@
 import json
+import math
 import os
 import re
 import signal
@@ -44,6 +45,13 @@ def test_a_finished_run_is_accepted_and_no_file_changes_but_the_lock(tmp_path):
         claim(tmp_path, {"seed": 2})
     assert contents(tmp_path) == before
     assert read_results(tmp_path) == {"done": True}
+
+
+def test_numbers_that_json_lacks_are_null(tmp_path):
+    numbers = {"log": [{"grad_norm": math.inf}, {"grad_norm": 0.5}], "pair": (math.nan, 1)}
+    write_json(tmp_path / RESULTS, numbers)
+    read = json.loads((tmp_path / RESULTS).read_text(), parse_constant=pytest.fail)
+    assert read == {"log": [{"grad_norm": None}, {"grad_norm": 0.5}], "pair": [None, 1]}
 
 
 def contents(folder):

@@ -86,7 +86,7 @@ def test_a_full_disk_ends_a_verb_with_one_sentence_and_does_not_block_the_next(c
     monkeypatch.setattr(hub, "loads_without_package", lambda *_: True)
     with monkeypatch.context() as patched:
         patched.setattr(hub.shutil, "copytree", fills_the_disk)
-        with pytest.raises(SystemExit, match=r"a disk is full; free some space .* again\.$"):
+        with pytest.raises(SystemExit, match=r"a disk is full, .*; free some space .* again\.$"):
             main(["hub", str(checkpoint), str(tmp_path / "new")])
     assert list((tmp_path / "new").iterdir()) == []
     main(["hub", str(checkpoint), str(tmp_path / "new")])

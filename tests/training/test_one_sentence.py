@@ -1,8 +1,10 @@
 """How a command ends that cannot go on."""
 
 import errno
+import io
 import os
 import shutil
+import sys
 
 import pytest
 from safetensors import SafetensorError
@@ -23,6 +25,8 @@ def ending(error: Exception, cause: Exception | None = None) -> str:
     [
         OSError(errno.ENOSPC, NO_SPACE),
         OSError(errno.EDQUOT, os.strerror(errno.EDQUOT)),
+        OSError(errno.EFBIG, os.strerror(errno.EFBIG)),
+        SafetensorError("Error while serializing: I/O error: File too large (os error 27)"),
         OSError("Not enough disk space. Needed: Unknown size (download: Unknown size"),
         shutil.Error([(f"from/{number}", f"to/{number}", f"[Errno 28] {NO_SPACE}: ...") for number in range(20)]),
         SafetensorError(f"Error while serializing: I/O error: {NO_SPACE} (os error 28)"),
@@ -31,7 +35,7 @@ def ending(error: Exception, cause: Exception | None = None) -> str:
 )
 def test_a_full_disk_is_named_with_the_remedy(error) -> None:
     for message in (ending(error), ending(ValueError("the corpus cannot be read; check its files"), error)):
-        assert message.startswith("command.py: a disk is full; free some space")
+        assert message.startswith("command.py: a disk is full, or a file is larger than `ulimit -f` allows; free some ")
         assert message.endswith("and give the same command again.") and "\n" not in message
 
 
@@ -59,6 +63,15 @@ def test_a_folder_that_may_not_be_written_is_named_with_the_remedy(number) -> No
 def test_a_fault_of_the_program_keeps_its_traceback() -> None:
     with pytest.raises(RuntimeError, match="shapes"), one_sentence("command.py"):
         raise RuntimeError("shapes")
+
+
+def test_what_the_output_cannot_encode_is_printed_as_escapes(monkeypatch) -> None:
+    output = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", output)
+    with one_sentence("command.py"):
+        sys.stdout.write("été ± 1\n")
+        sys.stdout.flush()
+    assert output.buffer.getvalue() == b"\\xe9t\\xe9 \\xb1 1\n"
 
 
 def test_a_mistake_is_one_line() -> None:

@@ -129,7 +129,7 @@ def test_on_a_full_disk_the_last_good_checkpoint_stays_and_is_named(tmp_path, er
         save(folder)
 
     monkeypatch.setattr(trainer, "_save_optimizer_and_scheduler", fails_at_the_second)
-    with pytest.raises(TrainingStopped, match=r"full at step 4; the last good checkpoint is .*checkpoint-2"):
+    with pytest.raises(TrainingStopped, match=r"full.* at step 4; the last good checkpoint is .*checkpoint-2"):
         trainer.resume()
     again = training_on(tmp_path, range(1, 7))
     again.resume()
@@ -144,6 +144,15 @@ def test_other_errors_are_not_taken_for_a_full_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(trainer, "train", lambda **_: (_ for _ in ()).throw(RuntimeError("shapes")))
     with pytest.raises(RuntimeError, match="shapes"):
         trainer.resume()
+
+
+@pytest.mark.parametrize(("step", "remedy"), [(0, "Begin from other weights"), (6, "Try a lower --learning_rate")])
+def test_an_evaluation_that_is_not_finite_stops_the_run(tmp_path, step, remedy):
+    trainer = training_on(tmp_path, range(1, 7))
+    trainer.compute_metrics = lambda prediction: {"exact_loss": 42.0, "cosine": float("nan")}
+    trainer.state.global_step = step
+    with pytest.raises(TrainingStopped, match=f"the cosine of the evaluation is nan. {remedy}"):
+        trainer.evaluate()
 
 
 def test_an_exact_loss_replaces_the_mean_over_batches(tmp_path):

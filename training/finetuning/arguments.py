@@ -17,7 +17,7 @@ from vocabless.training.limits import COUNT, MIN_VOCABULARY, POSITIVE, SHARE, Li
 from vocabless.training.texts.text_format import TextFormat
 
 if TYPE_CHECKING:
-    from transformers import TrainingArguments
+    from vocabless.training.script_arguments import ScriptTrainingArguments
 
 # Output, logging and the selection of runs: they may change between two commands for the same folder.
 NOT_IDENTIFYING = (
@@ -361,14 +361,14 @@ class GlueTrainingFlags:
     )
 
 
-def identifying_arguments(arguments: GlueArguments, training: "TrainingArguments") -> dict[str, Any]:
+def identifying_arguments(arguments: GlueArguments, training: "ScriptTrainingArguments") -> dict[str, Any]:
     """Returns the arguments that identify the runs of a folder: runs with other values need another folder."""
-    values = asdict(arguments) | training.to_sanitized_dict()
+    values = asdict(arguments) | training.identity()
     left_out = NOT_IDENTIFYING if arguments.teacher else (*NOT_IDENTIFYING, *TEACHING)
     return {name: value for name, value in values.items() if name not in left_out}
 
 
-def reported_arguments(arguments: GlueArguments, training: "TrainingArguments") -> dict[str, Any]:
+def reported_arguments(arguments: GlueArguments, training: "ScriptTrainingArguments") -> dict[str, Any]:
     """Returns the identifying arguments as `results.json` holds them: without the places of files and folders."""
     return public_arguments(identifying_arguments(arguments, training))
 

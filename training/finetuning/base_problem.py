@@ -67,6 +67,28 @@ class Problem(ABC):
         """
 
     @classmethod
+    def parse_labels(cls, labels: Iterable[Any], where: str) -> list[Any]:
+        """Returns the labels of a table, see `parse_label`.
+
+        Args:
+            labels: one for each row.
+            where: name of the table, for the message.
+
+        Raises:
+            ValueError: a label does not fit the problem; the message names its row.
+        """
+        parsed: list[Any] = []
+        for label in labels:
+            try:
+                parsed.append(cls.parse_label(label))
+            except ValueError as error:
+                raise ValueError(
+                    f"row {len(parsed)} of {where} does not fit {cls.name}: {error}; mend or drop the row, or check "
+                    "--task_type and --label_column."
+                ) from error
+        return parsed
+
+    @classmethod
     @abstractmethod
     def label_names(cls, label: Any) -> Sequence[str]:
         """Returns the label names in a parsed label."""

@@ -192,22 +192,9 @@ def _parse_labels(examples: Examples, problem_class: type[Problem], split: str, 
                 f"--cpc_positions renames lists of codes, but the task type is {problem_class.name}; leave it out."
             )
         labels = [label_positions(MultiLabel.parse_label(codes)) for codes in labels]
-    examples.labels = _parsed(labels, problem_class, split)
+    examples.labels = problem_class.parse_labels(labels, split)
     if problem_class.per_word:
         _check_one_label_per_word(examples, split)
-
-
-def _parsed(labels: list[Any], problem_class: type[Problem], split: str) -> list[Any]:
-    parsed: list[Any] = []
-    try:
-        for label in labels:
-            parsed.append(problem_class.parse_label(label))
-    except ValueError as error:
-        raise ValueError(
-            f"row {len(parsed)} of {split} does not fit {problem_class.name}: {error}; check --task_type and "
-            "--label_column, or correct the row."
-        ) from error
-    return parsed
 
 
 def _check_one_label_per_word(examples: Examples, split: str) -> None:

@@ -1,8 +1,8 @@
 """One fine-tuning run: one task with one seed."""
 # mypy: allow-untyped-calls
 
-import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -20,7 +20,7 @@ from transformers import (
 
 from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.saving.model_card import write_card
-from vocabless.saving.run_folder import RESULTS, read_results, versions, write_json
+from vocabless.saving.run_folder import RESULTS, claimed, read_results, rows_identity, versions, write_json
 from vocabless.saving.starting_checkpoints import describe_start
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.checkpoint_tokenizers import longest_sequence
@@ -35,8 +35,9 @@ from vocabless.training.finetuning.predictions import write_predictions
 from vocabless.training.finetuning.tasks import Examples, Task
 from vocabless.training.finetuning.teaching import Teaching, teach
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
+from vocabless.training.finetuning.unlabelled import read_unlabelled
 from vocabless.training.run_checkpoints import remove_all
-from vocabless.training.trainer import ResumableTrainer, TrainingStopped
+from vocabless.training.trainer import ResumableTrainer
 
 Results = dict[str, Any]  # content of a run's results.json
 
@@ -50,16 +51,17 @@ def fine_tune(task: Task, seed: int, arguments: GlueArguments, training: GlueTra
     """Returns the results of a task with a seed. A finished run is read from its folder, any other is run.
 
     Raises:
-        ValueError: the model cannot be loaded, or the sequence length does not fit.
+        ValueError: the model cannot be loaded, the sequence length does not fit, or the run began with other data.
         TrainingStopped: the loss is not finite, or the disk is full.
     """
-    folder = run_folder(task, seed, training)
-    if (results := read_results(folder)) is None:
-        eval_steps = arguments.eval_steps_of(task.name)
-        _run(task, folder, arguments, training.for_run(folder, seed, task.problem.best_metric, eval_steps))
-        results = read_results(folder)
-    if training.process_index == 0:
-        remove_all(folder)
+    folder, is_main = run_folder(task, seed, training), training.process_index == 0
+    with claimed(folder, _data_identity(task, arguments, training)) if is_main else nullcontext():
+        if (results := read_results(folder)) is None:
+            eval_steps = arguments.eval_steps_of(task.name)
+            _run(task, folder, arguments, training.for_run(folder, seed, task.problem.best_metric, eval_steps))
+            results = read_results(folder)
+        if is_main:
+            remove_all(folder)
     assert results is not None
     return results
 
@@ -82,6 +84,18 @@ def check_best_metric(training: GlueTrainingArguments, tasks: Sequence[Task]) ->
 def all_versions() -> dict[str, str]:
     """Returns the versions that a result depends on, with those of the packages that compute the metrics."""
     return versions() | {name: version(name) for name in ("evaluate", "scikit-learn", "scipy")}
+
+
+def _data_identity(task: Task, arguments: GlueArguments, training: GlueTrainingArguments) -> dict[str, str]:
+    """Returns what identifies the data that a run reads, by name: a run with other data needs another folder."""
+    parts = {"training rows": task.train}
+    parts |= {f"validation rows{suffix}": examples for suffix, examples in task.validation.items()}
+    if training.do_predict:
+        parts |= {f"test rows{suffix}": examples for suffix, examples in task.test.items()}
+    if arguments.unlabelled:
+        parts["unlabelled rows"] = read_unlabelled(arguments.unlabelled, task, arguments.text_format)
+    identity = {name: rows_identity(examples.rows()) for name, examples in parts.items()}
+    return identity | {"labels": rows_identity(task.problem.labels)}
 
 
 def _run(task: Task, folder: Path, arguments: GlueArguments, training: GlueTrainingArguments) -> None:
@@ -177,22 +191,12 @@ def logits_only(logits: Any, labels: Tensor) -> Tensor:
 
 
 def _evaluate(trainer: ResumableTrainer, validation: dict[str, EncodedExamples]) -> dict[str, float]:
-    """Returns the metrics of all validation splits, with the splits' suffixes.
-
-    Raises:
-        TrainingStopped: the loss is not finite. Training checks the loss before each step, so the weights after the
-            last step are checked only here.
-    """
-    metrics = {
+    """Returns the metrics of all validation splits, with the splits' suffixes."""
+    return {
         f"{name.removeprefix('eval_')}{suffix}": value
         for suffix, encoded in validation.items()
         for name, value in trainer.evaluate(encoded).items()
     }
-    if not math.isfinite(metrics["loss"]):
-        raise TrainingStopped(
-            f"the loss of the evaluation is {metrics['loss']}. Try a lower --learning_rate in another folder."
-        )
-    return metrics
 
 
 def _footnotes(task: Task, validation: dict[str, EncodedExamples]) -> list[str]:

@@ -2,7 +2,7 @@
 # mypy: allow-untyped-calls
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +50,10 @@ class Examples:
         """Returns all texts, first and second, as strings."""
         texts = [text if isinstance(text, str) else " ".join(text) for text in self.texts]
         return [*texts, *(self.pairs or [])]
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Yields what each example has: text, second text, label."""
+        return zip(*(column for column in (self.texts, self.pairs, self.labels) if column is not None), strict=True)
 
     def sample(self, limit: int | None) -> "Examples":
         """Returns at most `limit` random examples in their original order; None returns all."""

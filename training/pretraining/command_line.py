@@ -65,7 +65,7 @@ def identifying_arguments(
     """Returns every argument that makes a run this run and no other, by name; flags of other objectives as defaults."""
     objectives = [*(row() for row in OBJECTIVES.values()), objective]
     settings = {name: value for part in (arguments, *objectives) for name, value in asdict(cast(Any, part)).items()}
-    settings |= training.to_sanitized_dict() | {"world_size": training.world_size}
+    settings |= training.identity()
     if arguments.model_name_or_path is not None:
         settings["model_name_or_path"] = public_name(arguments.model_name_or_path)
     return {name: value for name, value in settings.items() if name not in NOT_IDENTIFYING}

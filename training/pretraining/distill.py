@@ -17,6 +17,7 @@ from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless import VocablessModel
 from vocabless.saving.checkpoint import save_checkpoint
+from vocabless.saving.run_folder import rows_identity
 from vocabless.saving.sentence_modules import read_dense, write_sentence_modules
 from vocabless.training.distillation.sentence_measures import ScoredPairs, SentenceMeasures, read_scored_pairs
 from vocabless.training.distillation.sentence_student import SentenceStudent, VectorCollator
@@ -94,6 +95,12 @@ class Distill(DistillFlags, Objective):
                 "texts": len(texts),
             },
         )
+
+    def data_identity(self) -> dict[str, str]:
+        """Returns what identifies the pairs of `--sts_file`."""
+        if self.sts_file is None:
+            return {}
+        return {"the pairs of --sts_file": rows_identity(zip(*read_scored_pairs(self.sts_file), strict=True))}
 
     def config_options(self, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
         """Returns that heads read the mean of the states: it is what the model learned to use."""

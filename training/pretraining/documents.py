@@ -1,11 +1,18 @@
 """The text of a pre-training run: which documents are read, and which are held out."""
 
+import os
+import platform
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from datasets import Dataset, concatenate_datasets
 
+from vocabless.saving.run_folder import rows_identity
 from vocabless.training.pretraining.arguments import PretrainingArguments
-from vocabless.training.texts.corpora import EMBEDDED, load_text
+from vocabless.training.texts.corpora import EMBEDDED, find_files, load_text
+from vocabless.training.texts.pydocs import PACKAGES
 
 
 class Documents(NamedTuple):
@@ -26,17 +33,42 @@ def load_documents(arguments: PretrainingArguments, seed: int) -> Documents:
     Raises:
         ValueError: a corpus that cannot be read, or from which nothing can be held out.
     """
-
-    def load(sources: list[str], streaming: bool) -> list[Any]:
-        workers, text_format = arguments.preprocessing_num_workers, arguments.text_format
-        return [load_text(source, arguments.text_column, workers, streaming, text_format) for source in sources]
-
-    corpora = load(arguments.corpus or [EMBEDDED], arguments.streaming)
+    corpora = [_load(source, arguments, arguments.streaming) for source in arguments.corpus or [EMBEDDED]]
     if arguments.validation_corpus is not None:
-        return Documents(corpora, concatenate_datasets(load(arguments.validation_corpus, streaming=False)))
+        held_out = [_load(source, arguments) for source in arguments.validation_corpus]
+        return Documents(corpora, concatenate_datasets(held_out))
     if arguments.streaming:
         raise ValueError("--streaming cannot hold out a part of the corpus; give --validation_corpus.")
     return _hold_out(corpora, arguments.validation_split_percentage / 100, seed)
+
+
+def documents_identity(arguments: PretrainingArguments) -> dict[str, str]:
+    """Returns what identifies the text of each corpus, by name: the number and a hash of its documents.
+
+    Two are not read for this, because it takes too long: of a stream the files with their sizes stand for the text, and
+    of the embedded corpus the packages with their versions.
+
+    Raises:
+        ValueError: a corpus that cannot be read.
+    """
+
+    def rows(source: str, streaming: bool) -> Iterable[Any]:
+        if source == EMBEDDED:
+            return [platform.python_version(), *((name, version(name)) for name in PACKAGES[1:])]
+        if streaming:
+            return [(Path(file).name, os.path.getsize(file)) for file in find_files(source)]
+        return (text for batch in _load(source, arguments).iter(batch_size=1000) for text in batch["text"])
+
+    sources = [("corpus", source, arguments.streaming) for source in arguments.corpus or [EMBEDDED]]
+    sources += [("validation_corpus", source, False) for source in arguments.validation_corpus or []]
+    return {
+        f"the text of --{flag} {source}": rows_identity(rows(source, streaming)) for flag, source, streaming in sources
+    }
+
+
+def _load(source: str, arguments: PretrainingArguments, streaming: bool = False) -> Any:
+    workers, text_format = arguments.preprocessing_num_workers, arguments.text_format
+    return load_text(source, arguments.text_column, workers, streaming, text_format)
 
 
 def _hold_out(corpora: list[Any], share: float, seed: int) -> Documents:

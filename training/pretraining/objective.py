@@ -86,6 +86,10 @@ class Objective(ABC):
             ValueError: the arguments or the text do not fit the objective.
         """
 
+    def data_identity(self) -> dict[str, str]:
+        """Returns what identifies the data that the objective reads besides the text of the run, by name."""
+        return {}
+
     def config_options(self, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
         """Returns the arguments that the objective needs in a variant's configuration."""
         return {}

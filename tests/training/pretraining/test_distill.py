@@ -55,6 +55,9 @@ def test_a_student_of_any_variant_comes_nearer_to_its_teacher(variant, run, tmp_
     card = (folder / "README.md").read_text()
     assert "`small-teacher`" in card and str(tmp_path) not in card and "SentenceTransformer(" in card
     assert "recall_at_10" in capsys.readouterr().out
+    pairs.write_text("sentence1,sentence2,score\nthe fox,the dog,2\n")
+    with pytest.raises(SystemExit, match=r"differs in the pairs of --sts_file .* give another --output_dir"):
+        run("run", "--variant", variant, "--sts_file", str(pairs), "--misspell_probability", "0.1")
 
     encoder = st.SentenceTransformer(str(folder), trust_remote_code=True, device="cpu")
     vectors = encoder.encode(["the quick fox", "a lazy dog"])
