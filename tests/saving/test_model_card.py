@@ -84,7 +84,7 @@ def test_a_line_break_in_a_name_ends_no_heading_and_no_item(save_model) -> None:
     text = ModelCard.load(folder / CARD).text
     lines = text.splitlines()
     shown = "a  # b  | c"
-    assert {f"# {shown} on {shown}", f"- Start: the weights of `{shown}`", f"- {shown}: one."} <= set(lines)
+    assert {f"# eelbert-word-tiny on {shown}", f"- Start: the weights of `{shown}`", f"- {shown}: one."} <= set(lines)
     assert "| m |\n|---|\n\n- a" in text
     assert not [line for line in lines if line.startswith(("# b", "| c"))]
 
