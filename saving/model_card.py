@@ -40,7 +40,7 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: Car
     """
     name = str(getattr(model.config, "variant", None) or "")
     variant = VARIANTS.get(name)  # None: the checkpoint has no variant, or one that this version does not know
-    title = facts.start or name or folder.resolve().name
+    title = facts.base_model or name or facts.start or folder.resolve().name  # a local start says little
     if facts.from_scratch and facts.dataset:
         title += " trained from random weights"
     if facts.dataset:

@@ -49,7 +49,8 @@ def test_a_checkpoint_has_the_code_of_this_version_and_loads_with_it_alone(folde
 @pytest.mark.parametrize("folder", CHECKPOINTS, ids=name_of)
 def test_a_checkpoint_has_a_card_a_record_and_no_path_of_a_machine(folder: Path) -> None:
     assert json.loads((folder / RESULTS).read_text())["arguments"]
-    assert "Teacher" in (folder / CARD).read_text()
+    card = (folder / CARD).read_text()
+    assert "Teacher" in card and {*re.findall("^(?:# |- name: )(.*)$", card, re.M)} == {folder.name}
     assert not (folder / "run.json").exists()
     for file in [*folder.rglob("*.json"), *folder.rglob("*.md")]:
         assert not re.search(r'"(/|~/|[A-Z]:\\)[\w.-]+/', file.read_text(encoding="utf-8")), file
