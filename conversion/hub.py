@@ -25,7 +25,7 @@ from vocabless import VocablessModel, VocablessTokenizer, load_config, load_toke
 from vocabless.saving.card_facts import RANDOM_WEIGHTS, UNKNOWN_TRAINING, CardFacts
 from vocabless.saving.checkpoint import load_checkpoint, loads_without_package, save_checkpoint
 from vocabless.saving.error_text import first_line
-from vocabless.saving.model_card import CARD, link_page, write_card
+from vocabless.saving.model_card import CARD, link_page, renew_code_table, write_card
 from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.sentence_modules import SENTENCE_FILES
 from vocabless.saving.targets import check_target, new_target
@@ -107,7 +107,9 @@ def write_repository(source: str, folder: Path, subword: str | None = None) -> N
         save_checkpoint(model, tokenizer, folder)
         for name in COPIED_FILES:
             _copy(source, name, folder)
-        if not (folder / CARD).is_file():
+        if (folder / CARD).is_file():
+            renew_code_table(folder)
+        else:
             write_card(folder, model, tokenizer.block_size, read_card_facts(folder))
     if not loads_without_package(model, tokenizer, folder):
         raise ValueError(f"the repository of {source!r} gives other numbers without this package; it was not written.")
