@@ -11,7 +11,7 @@ from .blocks import FrontEnd
 from .digest_front_ends import Add, Bucket, Linear, Pool, Projection
 from .elementwise_front_end import Elementwise
 from .hash_embedding_front_end import HashEmbedding
-from .ngram_front_ends import Ngram, Random, RandomNormal
+from .ngram_front_ends import Ngram, RandomNormal
 
 
 @dataclass(frozen=True)
@@ -100,13 +100,6 @@ FRONT_ENDS = {
         num_parameters="0",
         source="EELBERT 3.2",
         examples=((12, {}), (32, {"ngram_sizes": 4, "seed": 1})),
-    ),
-    "random": FrontEndRow(
-        Random,
-        summary="a hash of the whole unit, uniform numbers",
-        num_parameters="0",
-        source="ours, beside EELBERT 5.3",
-        examples=((12, {}), (32, {"seed": 1})),
     ),
     "random_normal": FrontEndRow(
         RandomNormal,
