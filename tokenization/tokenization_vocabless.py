@@ -22,7 +22,7 @@ from .batch_arrays import is_requested, requested_arrays, to_lists, to_tensors
 from .batch_rows import pair_type_ids, plan_rows, row_lengths, write_rows
 from .block_batches import as_blocks, as_columns, depth, refuse_collators
 from .block_cache import BlockCache
-from .block_coders import CLS, MASK, NUM_SPECIAL, PAD, SEP, UNK, Bytes, Integers, special_blocks, widen
+from .block_coders import CLS, MASK, NUM_SPECIAL, PAD, SEP, UNK, Bytes, Integers, special_blocks, unpack
 from .block_encodings import BlockEncodings
 from .components import build_coder, build_splitter, check_special_tokens, read_ngrams, read_subword
 from .padding import Layout, pad_arrays, padded_width
@@ -100,12 +100,12 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         self._subword = self._splitter.tokenizer if isinstance(self._splitter, SubwordSplitter) else None
         self._target = None if target_file is None else read_subword(target_file)
         self._coder = build_coder(coder, self.coder_options, self._ngrams)
-        # Caches of elements, for calls, and one of stored bytes, for corpora, which have no special tokens.
+        # Caches of elements, for calls, and one of packed blocks, for corpora, which have no special tokens.
         self._mask_splitter = MaskSplitter(self._splitter, str(self.mask_token))
         self._cache = self._new_cache(self._mask_splitter)
         self._unmasked_cache = self._new_cache(self._splitter)
-        no_blocks = np.empty((0, self.raw_block_size), dtype=np.uint8)
-        self._raw_cache = BlockCache(self._splitter, self._coder.stored_blocks, no_blocks)
+        no_blocks = np.empty((0, self.packed_block_size), dtype=np.uint8)
+        self._packed_cache = BlockCache(self._splitter, self._coder.packed_blocks, no_blocks)
 
     def _new_cache(self, splitter: Splitter) -> BlockCache:
         return BlockCache(splitter, self._coder.elements, special_blocks(self.block_size), {MASK_UNIT: MASK})
@@ -127,13 +127,13 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
 
     # -- Corpora -----------------------------------------------------------------------------------------------------
 
-    def raw_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
+    def packed_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
         """Returns the units of all texts end to end, as corpora store them, and the number of units of each text.
 
-        A stored unit is K bytes, or K + 1 with its length last where the coder pads: (units, K or K + 1) uint8. There
-        are no special tokens. `widen` returns the elements.
+        A packed unit is K bytes, or K + 1 with its length last where the coder pads: (units, K or K + 1) uint8. There
+        are no special tokens. `unpack` returns the elements.
         """
-        indices, table = self._raw_cache.look_up(texts)
+        indices, table = self._packed_cache.look_up(texts)
         flat = np.fromiter(chain.from_iterable(indices), dtype=np.intp)
         return table.take(flat, axis=0), list(map(len, indices))
 
@@ -142,18 +142,18 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         """Whether a text has the same units as its pieces between white space have together."""
         return self._splitter.splits_at_spaces
 
-    def raw_units(self, units: Sequence[Unit]) -> Bytes:
-        """Returns units as corpora store them, (units, K or K + 1) uint8, see `raw_blocks`."""
-        indices, table = self._raw_cache.look_up_units(units)
+    def packed_units(self, units: Sequence[Unit]) -> Bytes:
+        """Returns units as corpora store them, (units, K or K + 1) uint8, see `packed_blocks`."""
+        indices, table = self._packed_cache.look_up_units(units)
         return table.take(np.array(indices, dtype=np.intp), axis=0)
 
-    def widen(self, raw: Bytes) -> Integers:
-        """Returns the elements, (…, K) int64, of stored blocks."""
-        return widen(raw, self._coder.pads)
+    def unpack(self, packed: Bytes) -> Integers:
+        """Returns the elements, (…, K) int64, of packed blocks."""
+        return unpack(packed, self._coder.pads)
 
     @property
-    def raw_block_size(self) -> int:
-        """Bytes of a stored unit: K, or K + 1 where the coder pads."""
+    def packed_block_size(self) -> int:
+        """Bytes of a packed unit: K, or K + 1 where the coder pads."""
         return self.block_size + self._coder.pads
 
     # -- Text → blocks -----------------------------------------------------------------------------------------------
