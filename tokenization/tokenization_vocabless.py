@@ -25,7 +25,7 @@ from .block_cache import BlockCache
 from .block_coders import CLS, MASK, NUM_SPECIAL, PAD, SEP, UNK, Bytes, Integers, special_blocks, unpack
 from .block_encodings import BlockEncodings
 from .components import build_coder, build_splitter, check_special_tokens, read_ngrams, read_subword
-from .padding import Layout, pad_arrays, padded_width
+from .padding import RowPadding, pad_arrays, padded_width
 from .splitters import BYTE_NAMES, MASK_UNIT, MaskSplitter, Splitter, SubwordSplitter, Unit, to_text
 from .text_batches import as_batch
 from .truncation import Range  # noqa: F401 (transformers 5.0 copies only the files that this file imports)
@@ -212,11 +212,11 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
             self._warn_of_long_rows(lengths, max_length, verbose)
 
         width = padded_width(lengths, padding_strategy, max_length, pad_to_multiple_of)
-        layout = Layout(lengths, width, padding_side or self.padding_side)
-        encodings = BlockEncodings(cache.splitter, samples, rows, names, layout, add_special_tokens)
+        padding = RowPadding(lengths, width, padding_side or self.padding_side)
+        encodings = BlockEncodings(cache.splitter, samples, rows, names, padding, add_special_tokens)
         blocks = table.take(np.array(tokens, dtype=np.intp), axis=0)
         type_ids = pair_type_ids(segments) if pairs else None
-        data = requested_arrays(blocks, type_ids, layout, encodings, self.model_input_names, flags)
+        data = requested_arrays(blocks, type_ids, padding, encodings, self.model_input_names, flags)
         if return_overflowing_tokens:
             data["overflow_to_sample_mapping"] = np.array([sample for sample, _ in rows], dtype=np.int64)
 
@@ -260,7 +260,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         if is_requested("attention_mask", return_attention_mask, self.model_input_names):
             columns.setdefault("attention_mask", [np.ones(length, dtype=np.int64) for length in lengths])
         width = padded_width(lengths, strategy, max_length, pad_to_multiple_of)
-        arrays = pad_arrays(columns, Layout(lengths, width, padding_side or self.padding_side))
+        arrays = pad_arrays(columns, RowPadding(lengths, width, padding_side or self.padding_side))
         if return_tensors is None:
             return BatchEncoding(to_lists(arrays, is_batch))
         tensors = to_tensors(arrays, return_tensors)
