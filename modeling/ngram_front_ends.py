@@ -38,7 +38,7 @@ class UnitHash(UnitFrontEnd):
     def init_weights(self, std: float) -> None:
         init.copy_(self.special_blocks, self._special_blocks())
 
-    def spell_special_tokens(self, blocks: Tensor) -> Tensor:
+    def replace_special_tokens(self, blocks: Tensor) -> Tensor:
         """Returns `blocks` with each special token replaced by the bytes of its name."""
         names = F.embedding(blocks[..., 0].clamp(max=NUM_SPECIAL - 1), self.special_blocks)
         return torch.where(blocks[..., :1] < NUM_SPECIAL, names, blocks)

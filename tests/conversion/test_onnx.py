@@ -179,7 +179,7 @@ def test_hashing_each_distinct_unit_once_changes_no_bit(front_end: UnitHash) -> 
     blocks *= torch.arange(front_end.block_size) < torch.randint(1, 5, (3, 5, 4, 1), generator=generator)
     blocks[0, 0, :, 0] = torch.tensor([2, 3, 0, 4])
     blocks[0, 0, :, 1:] = 0
-    expected = front_end.embed_units(front_end.spell_special_tokens(blocks))
+    expected = front_end.embed_units(front_end.replace_special_tokens(blocks))
     assert torch.equal(onnx_graph.embed_distinct(front_end, blocks), expected)
 
 

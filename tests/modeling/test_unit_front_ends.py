@@ -191,7 +191,7 @@ def test_hashing_each_distinct_unit_once_gives_the_same_bits(name: str) -> None:
         [[byte + NUM_SPECIAL for byte in word] + [0] * (32 - len(word)) for word in (b"a", b"bcd", b"a" * 9)]
     )
     blocks = torch.cat([blocks, blocks, torch.zeros(1, 1, 32, dtype=torch.int64).expand(len(blocks), -1, -1)], dim=1)
-    assert torch.equal(front_end(blocks), front_end.embed_units(front_end.spell_special_tokens(blocks)))
+    assert torch.equal(front_end(blocks), front_end.embed_units(front_end.replace_special_tokens(blocks)))
 
 
 def test_a_typo_changes_ngram_less_than_random_normal() -> None:
