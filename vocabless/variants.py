@@ -18,7 +18,7 @@ class Variant:
     """One row of the table.
 
     Attributes:
-        name: family-coder-frontend[-extra]-size; also the name of its Hub repository.
+        name: short for its family, what tells it from the family's other rows, and its size.
         source: paper and section.
         splitter: of the tokenizer. `wordpiece` and `bpe` are the `subword` splitter over that kind of tokenizer.
         coder: block coder of the tokenizer, and its options.
