@@ -29,7 +29,6 @@ CUSTOM_PIPELINES = {
         ("token-classification", "TokenClassification", "TokenClassification"),
         ("ner", "TokenClassification", "TokenClassification"),
         ("fill-mask", "FillMask", "MaskedLM"),
-        ("question-answering", "QuestionAnswering", "QuestionAnswering"),
     )
 }
 

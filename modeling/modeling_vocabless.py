@@ -26,7 +26,7 @@ from .configuration_vocabless import LIMITS, VocablessConfig, check_limits
 from .front_ends import build_front_end
 from .head_layers import PooledHead, PredictionTransform, token_loss
 from .pretrained_model import VocablessPreTrainedModel
-from .stock_encoders import arguments_of, build_encoder, lengthen, max_tokens, min_tokens
+from .stock_encoders import arguments_of, build_encoder, max_tokens, min_tokens, pad_to_minimum_length
 
 NUM_CORRUPTIONS = 3  # intact, shuffled, replaced
 
@@ -88,8 +88,7 @@ class VocablessModel(VocablessPreTrainedModel):
         tensors = {"inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
         tensors |= {"token_type_ids": token_type_ids, "position_ids": position_ids}
         inputs = {key: value for key, value in tensors.items() if value is not None and key in self.encoder_arguments}
-        if seq_length < self._min_tokens:
-            inputs = lengthen(inputs, self._min_tokens - seq_length)
+        inputs = pad_to_minimum_length(inputs, self._min_tokens)
         for name in ("output_hidden_states", "output_attentions"):  # the default is this config's, not the encoder's
             if kwargs.get(name) is None:
                 kwargs[name] = getattr(self.config, name)

@@ -34,7 +34,7 @@ class BlockCache:
 
     Args:
         splitter: cuts texts into units and normalises them.
-        encode: takes normalised units, returns their entries, (n, width): `coder.elements` or `coder.stored_blocks`.
+        encode: takes normalised units, returns their entries, (n, width): `coder.elements` or `coder.packed_blocks`.
         first_entries: (m, width), the entries at index 0…m−1 of the table; units come after them.
         first_units: units whose entry is one of the first.
 

@@ -22,10 +22,10 @@ from .batch_arrays import is_requested, requested_arrays, to_lists, to_tensors
 from .batch_rows import pair_type_ids, plan_rows, row_lengths, write_rows
 from .block_batches import as_blocks, as_columns, depth, refuse_collators
 from .block_cache import BlockCache
-from .block_coders import CLS, MASK, NUM_SPECIAL, PAD, SEP, UNK, Bytes, Integers, special_blocks, widen
+from .block_coders import CLS, MASK, NUM_SPECIAL, PAD, SEP, UNK, Bytes, Integers, special_blocks, unpack
 from .block_encodings import BlockEncodings
 from .components import build_coder, build_splitter, check_special_tokens, check_types, read_ngrams, read_subword
-from .padding import Layout, pad_arrays, padded_width
+from .padding import RowPadding, pad_arrays, padded_width
 from .splitters import BYTE_NAMES, MASK_UNIT, MaskSplitter, Splitter, SubwordSplitter, Unit, to_text
 from .text_batches import as_batch
 
@@ -96,12 +96,12 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         self._subword = self._splitter.tokenizer if isinstance(self._splitter, SubwordSplitter) else None
         self._target = None if target_file is None else read_subword(target_file)
         self._coder = build_coder(coder, self.coder_options, self._ngrams)
-        # Caches of elements, for calls, and one of stored bytes, for corpora, which have no special tokens.
+        # Caches of elements, for calls, and one of packed blocks, for corpora, which have no special tokens.
         self._mask_splitter = MaskSplitter(self._splitter, str(self.mask_token))
         self._cache = self._new_cache(self._mask_splitter)
         self._unmasked_cache = self._new_cache(self._splitter)
-        no_blocks = np.empty((0, self.raw_block_size), dtype=np.uint8)
-        self._raw_cache = BlockCache(self._splitter, self._coder.stored_blocks, no_blocks)
+        no_blocks = np.empty((0, self.packed_block_size), dtype=np.uint8)
+        self._packed_cache = BlockCache(self._splitter, self._coder.packed_blocks, no_blocks)
 
     def _new_cache(self, splitter: Splitter) -> BlockCache:
         return BlockCache(splitter, self._coder.elements, special_blocks(self.block_size), {MASK_UNIT: MASK})
@@ -123,13 +123,13 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
 
     # -- Corpora -----------------------------------------------------------------------------------------------------
 
-    def raw_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
+    def packed_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
         """Returns the units of all texts end to end, as corpora store them, and the number of units of each text.
 
-        A stored unit is K bytes, or K + 1 with its length last where the coder pads: (units, K or K + 1) uint8. There
-        are no special tokens. `widen` returns the elements.
+        A packed unit is K bytes, or K + 1 with its length last where the coder pads: (units, K or K + 1) uint8. There
+        are no special tokens. `unpack` returns the elements.
         """
-        indices, table = self._raw_cache.look_up(texts)
+        indices, table = self._packed_cache.look_up(texts)
         flat = np.fromiter(chain.from_iterable(indices), dtype=np.intp)
         return table.take(flat, axis=0), list(map(len, indices))
 
@@ -138,18 +138,18 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         """Whether a text has the same units as its pieces between white space have together."""
         return self._splitter.splits_at_spaces
 
-    def raw_units(self, units: Sequence[Unit]) -> Bytes:
-        """Returns units as corpora store them, (units, K or K + 1) uint8, see `raw_blocks`."""
-        indices, table = self._raw_cache.look_up_units(units)
+    def packed_units(self, units: Sequence[Unit]) -> Bytes:
+        """Returns units as corpora store them, (units, K or K + 1) uint8, see `packed_blocks`."""
+        indices, table = self._packed_cache.look_up_units(units)
         return table.take(np.array(indices, dtype=np.intp), axis=0)
 
-    def widen(self, raw: Bytes) -> Integers:
-        """Returns the elements, (…, K) int64, of stored blocks."""
-        return widen(raw, self._coder.pads)
+    def unpack(self, packed: Bytes) -> Integers:
+        """Returns the elements, (…, K) int64, of packed blocks."""
+        return unpack(packed, self._coder.pads)
 
     @property
-    def raw_block_size(self) -> int:
-        """Bytes of a stored unit: K, or K + 1 where the coder pads."""
+    def packed_block_size(self) -> int:
+        """Bytes of a packed unit: K, or K + 1 where the coder pads."""
         return self.block_size + self._coder.pads
 
     # -- Text → blocks -----------------------------------------------------------------------------------------------
@@ -208,11 +208,11 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
             self._warn_of_long_rows(lengths, max_length, verbose)
 
         width = padded_width(lengths, padding_strategy, max_length, pad_to_multiple_of)
-        layout = Layout(lengths, width, padding_side or self.padding_side)
-        encodings = BlockEncodings(cache.splitter, samples, rows, names, layout, add_special_tokens)
+        padding = RowPadding(lengths, width, padding_side or self.padding_side)
+        encodings = BlockEncodings(cache.splitter, samples, rows, names, padding, add_special_tokens)
         blocks = table.take(np.array(tokens, dtype=np.intp), axis=0)
         type_ids = pair_type_ids(segments) if pairs else None
-        data = requested_arrays(blocks, type_ids, layout, encodings, self.model_input_names, flags)
+        data = requested_arrays(blocks, type_ids, padding, encodings, self.model_input_names, flags)
         if return_overflowing_tokens:
             data["overflow_to_sample_mapping"] = np.array([sample for sample, _ in rows], dtype=np.int64)
 
@@ -256,7 +256,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         if is_requested("attention_mask", return_attention_mask, self.model_input_names):
             columns.setdefault("attention_mask", [np.ones(length, dtype=np.int64) for length in lengths])
         width = padded_width(lengths, strategy, max_length, pad_to_multiple_of)
-        arrays = pad_arrays(columns, Layout(lengths, width, padding_side or self.padding_side))
+        arrays = pad_arrays(columns, RowPadding(lengths, width, padding_side or self.padding_side))
         if return_tensors is None:
             return BatchEncoding(to_lists(arrays, is_batch))
         tensors = to_tensors(arrays, return_tensors)

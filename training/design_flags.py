@@ -18,7 +18,7 @@ AXES = {
     "splitter_options": OPTIONS.format("splitter") + EXAMPLES["splitter_options"] + ".",
     "coder": "Block coder: md5, lsh, lsh-index or utf8.",
     "coder_options": OPTIONS.format("coder") + EXAMPLES["coder_options"] + ".",
-    "front_end": "Front end: bucket, pool, add, projection, linear, ngram, random, random_normal, hash_embedding or "
+    "front_end": "Front end: bucket, pool, add, projection, linear, ngram, random_normal, hash_embedding or "
     "elementwise.",
     "front_end_options": OPTIONS.format("front end") + EXAMPLES["front_end_options"] + ".",
     "encoder_options": "JSON object of arguments of the encoder's configuration, such as "

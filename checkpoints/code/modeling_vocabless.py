@@ -14,7 +14,7 @@ import os
 import sys
 import torch
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, initialization as init
@@ -352,14 +352,11 @@ def codewords(bits: Tensor, size: int) -> Tensor:
 class Elementwise(FrontEnd):
     """Concatenates K byte embeddings of width C = D/K, the width of an attention head of the encoder.
 
-    Source: Elementwise 3.2; 5.1 for `pool_ngrams`. `gradient` is not the paper's.
+    Source: Elementwise 3.2; 5.1 for `pool_ngrams`.
 
     Args:
         focus: whether to add the global focus embedding, row p = m·K + n of a table for byte n of token m.
-        gradient: whether to replace each byte embedding by a weighted mean of the n-grams that start at this byte and
-            end in its block. The weights are a softmax over learned scores (Charformer's block scoring).
         max_tokens: M, the maximum sequence length with `focus`.
-        ngram_sizes: longest n-gram of `gradient`, in bytes.
         pool_ngrams: whether to replace each byte embedding by the weighted sum of the K bytes that start at this byte,
             across the borders of blocks. The weights are a softmax over learned scores of the K bytes.
     """
@@ -370,9 +367,7 @@ class Elementwise(FrontEnd):
         embedding_size: int,
         *,
         focus: bool = True,
-        gradient: bool = False,
         max_tokens: int = 128,
-        ngram_sizes: int = 4,
         pool_ngrams: bool = False,
     ) -> None:
         super().__init__(block_size, embedding_size)
@@ -382,25 +377,19 @@ class Elementwise(FrontEnd):
                 f"block_size={block_size} does not divide the embedding width {embedding_size}; "
                 f"give for instance {divisor}."
             )
-        if gradient and pool_ngrams:
-            raise ValueError("elementwise got gradient=True and pool_ngrams=True; give one of them.")
         check_positive("max_tokens", max_tokens, MAX_ROWS // block_size)
         self.max_tokens = max_tokens if focus else None
         self.embeds_by_place = focus or pool_ngrams
-        self.ngram_sizes = check_positive("ngram_sizes", ngram_sizes)
         width = embedding_size // block_size  # C
         self.elements = nn.Embedding(NUM_ELEMENTS, width, padding_idx=0)
         self.focus = nn.Embedding(max_tokens * block_size, width) if focus else None
-        self.pool_ngrams = pool_ngrams
-        self.score = nn.Linear(width, 1) if gradient or pool_ngrams else None
+        self.score = nn.Linear(width, 1) if pool_ngrams else None
 
     def forward(self, blocks: Tensor) -> Tensor:
         seq_length = blocks.shape[1]
         embeddings = self.elements(blocks)  # (B, S, K, C)
-        if self.pool_ngrams:
-            embeddings = self._pool_ngrams(embeddings, blocks)
-        elif self.score is not None:
-            embeddings = self._mix_ngrams(embeddings)
+        if self.score is not None:
+            embeddings = self._pool_ngrams(self.score, embeddings, blocks)
         if self.focus is not None:
             places = torch.arange(seq_length * self.block_size, device=blocks.device)
             embeddings = embeddings + self.focus(places.view(seq_length, self.block_size))
@@ -413,29 +402,15 @@ class Elementwise(FrontEnd):
                 f"encoder has {config.num_attention_heads} attention heads; make num_attention_heads equal block_size."
             )
 
-    def _mix_ngrams(self, embeddings: Tensor) -> Tensor:
-        """Replaces the embedding of byte i by Σ_n softmax_n(score(m_n)) · m_n, m_n the mean of bytes i … i+n−1.
-
-        Bytes after the end of the block count as zeros. (B, S, K, C) → (B, S, K, C).
-        """
-        assert self.score is not None
-        total, means = torch.zeros_like(embeddings), []
-        for n in range(min(self.ngram_sizes, self.block_size)):
-            total = total + F.pad(embeddings[..., n:, :], (0, 0, 0, n))
-            means.append(total / (n + 1))
-        candidates = torch.stack(means, dim=-2)  # (B, S, K, N, C)
-        return (self.score(candidates).softmax(dim=-2) * candidates).sum(dim=-2)
-
-    def _pool_ngrams(self, embeddings: Tensor, blocks: Tensor) -> Tensor:
+    def _pool_ngrams(self, score: nn.Module, embeddings: Tensor, blocks: Tensor) -> Tensor:
         """Replaces the embedding of byte i of a sequence by Σ_j softmax_j(score(e_{i+j})) · e_{i+j}, j = 0 … K−1.
 
         Padding has no weight and stays zero, inside a block and behind the text. (B, S, K, C) → (B, S, K, C).
         """
-        assert self.score is not None
         is_byte = (blocks > 0).flatten(1)  # (B, S·K)
         length, behind = is_byte.shape[1], self.block_size - 1
         letters = embeddings.flatten(1, 2)  # (B, S·K, C)
-        scores = self.score(letters).squeeze(-1)
+        scores = score(letters).squeeze(-1)
         lowest = torch.finfo(scores.dtype).min
         scores = F.pad(scores.masked_fill(~is_byte, lowest), (0, behind), value=lowest)
         letters = F.pad(letters, (0, 0, 0, behind))
@@ -582,13 +557,13 @@ class UnitFrontEnd(FrontEnd):
         """Maps what `hash_units` gave, and units (n, K), to embeddings (n, D)."""
         return hashes.view(-1, self.embedding_size)
 
-    def spell_special_tokens(self, blocks: Tensor) -> Tensor:
+    def replace_special_tokens(self, blocks: Tensor) -> Tensor:
         """Returns what `embed_units` is called with. By default the blocks themselves."""
         return blocks
 
     def forward(self, blocks: Tensor) -> Tensor:
         if torch.compiler.is_compiling() or torch.jit.is_tracing():
-            return self.embed_units(self.spell_special_tokens(blocks))
+            return self.embed_units(self.replace_special_tokens(blocks))
         if blocks.device.type == "cpu":
             units, inverse = distinct_blocks(blocks)
             hashes = self._cache.look_up(units, self._hash_distinct)
@@ -599,7 +574,7 @@ class UnitFrontEnd(FrontEnd):
 
     def _hash_distinct(self, units: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the hashes of distinct blocks, (n, K) int64. Blocks are cut behind the longest unit."""
-        units = self.spell_special_tokens(units)
+        units = self.replace_special_tokens(units)
         longest = int((units.amax(dim=0) > 0).sum()) if len(units) else 1
         return self.hash_units(units[:, : max(longest, 1)])
 
@@ -614,7 +589,35 @@ HASH_BASE = 263  # a prime above all elements: n-grams of up to three bytes neve
 SECOND_HASH_BASE = 269  # another one: two units that share both hashes have the same normal numbers
 
 
-class Ngram(UnitFrontEnd):
+class UnitHash(UnitFrontEnd):
+    """Base class of both front ends. A special token is hashed as the bytes of its name, for instance "[CLS]"."""
+
+    special_blocks: Tensor  # (5, K) int64, the names of the special tokens as blocks of ordinary bytes
+
+    def __init__(self, block_size: int, embedding_size: int, *, seed: int) -> None:
+        super().__init__(block_size, embedding_size)
+        self.seed = seed
+        if max(map(len, SPECIAL_NAMES)) > block_size:
+            raise ValueError(
+                f"ngram and random_normal hash the name [MASK], so block_size={block_size} is too small; "
+                "give at least 6."
+            )
+        self.register_buffer("special_blocks", self._special_blocks(), persistent=False)
+
+    def init_weights(self, std: float) -> None:
+        init.copy_(self.special_blocks, self._special_blocks())
+
+    def replace_special_tokens(self, blocks: Tensor) -> Tensor:
+        """Returns `blocks` with each special token replaced by the bytes of its name."""
+        names = F.embedding(blocks[..., 0].clamp(max=NUM_SPECIAL - 1), self.special_blocks)
+        return torch.where(blocks[..., :1] < NUM_SPECIAL, names, blocks)
+
+    def _special_blocks(self) -> Tensor:
+        names = [[byte + NUM_SPECIAL for byte in name.encode()] for name in SPECIAL_NAMES]
+        return torch.tensor([name + [0] * (self.block_size - len(name)) for name in names])
+
+
+class Ngram(UnitHash):
     """Pooled n-gram hashes.
 
     1. For each n = 1 … N, a polynomial rolling hash maps every n-gram of the unit's bytes to an integer s.
@@ -622,8 +625,7 @@ class Ngram(UnitFrontEnd):
     3. The mean of these vectors over the n-grams is part n of the embedding. It is zero if the unit is shorter than n.
     4. The parts are concatenated. Their widths are in the ratio 1:2:…:N.
 
-    A special token is hashed as the bytes of its name, for instance "[CLS]". Source: EELBERT 3.2. Differs from the
-    paper: n-grams are of bytes, not of characters, which is the same for ASCII.
+    Source: EELBERT 3.2. Differs from the paper: n-grams are of bytes, not of characters, which is the same for ASCII.
 
     Args:
         ngram_sizes: N.
@@ -632,25 +634,18 @@ class Ngram(UnitFrontEnd):
 
     seeds: Tensor  # h, (D,) int64, values 1 to B − 1
     before: Tensor  # (D,) int64, n − 1 for the dimensions of part n
-    special_blocks: Tensor  # (5, K) int64, the names of the special tokens as blocks of ordinary bytes
 
     def __init__(self, block_size: int, embedding_size: int, *, ngram_sizes: int = 3, seed: int = 0) -> None:
-        super().__init__(block_size, embedding_size)
+        super().__init__(block_size, embedding_size, seed=seed)
         self.ngram_sizes = check_positive("ngram_sizes", ngram_sizes, 4096)
-        self.seed = seed
         self.traced_length = self.ngram_sizes
-        if max(map(len, SPECIAL_NAMES)) > block_size:
-            raise ValueError(
-                f"ngram and random hash the name [MASK], so block_size={block_size} is too small; give at least 6."
-            )
         self.register_buffer("seeds", hash_seeds(seed, embedding_size), persistent=False)
         self.register_buffer("before", self._before(), persistent=False)
-        self.register_buffer("special_blocks", self._special_blocks(), persistent=False)
 
     def init_weights(self, std: float) -> None:
+        super().init_weights(std)
         init.copy_(self.seeds, hash_seeds(self.seed, self.embedding_size))
         init.copy_(self.before, self._before())
-        init.copy_(self.special_blocks, self._special_blocks())
 
     @property
     def widths(self) -> list[int]:
@@ -676,34 +671,11 @@ class Ngram(UnitFrontEnd):
         num_ngrams = ((blocks > 0).sum(dim=-1, keepdim=True) - self.before).clamp(min=1)
         return scale_to_unit(torch.cat(sums, dim=-1), num_terms) / num_ngrams
 
-    def spell_special_tokens(self, blocks: Tensor) -> Tensor:
-        """Returns `blocks` with each special token replaced by the bytes of its name."""
-        names = F.embedding(blocks[..., 0].clamp(max=NUM_SPECIAL - 1), self.special_blocks)
-        return torch.where(blocks[..., :1] < NUM_SPECIAL, names, blocks)
-
     def _before(self) -> Tensor:
         return torch.tensor([n for n, width in enumerate(self.widths) for _ in range(width)])
 
-    def _special_blocks(self) -> Tensor:
-        names = [[byte + NUM_SPECIAL for byte in name.encode()] for name in SPECIAL_NAMES]
-        return torch.tensor([name + [0] * (self.block_size - len(name)) for name in names])
 
-
-class Random(Ngram):
-    """One hash of the whole unit, as uniform numbers in [−1, 1]: similar words have unrelated embeddings.
-
-    Not the paper's: `RandomNormal` is the random hash of EELBERT 5.3.
-    """
-
-    def __init__(self, block_size: int, embedding_size: int, *, seed: int = 0) -> None:
-        super().__init__(block_size, embedding_size, ngram_sizes=1, seed=seed)
-        self.traced_length = None
-
-    def embed_units(self, blocks: Tensor) -> Tensor:
-        return scale_to_unit(hash_vectors(hash_units(blocks, HASH_BASE), self.seeds), 1)
-
-
-class RandomNormal(Random):
+class RandomNormal(UnitHash):
     """Frozen normal numbers for each unit, drawn from its hashes: similar words have unrelated embeddings.
 
     The paper draws a row of N(0, 0.02), BERT's default initialisation, for each word of a vocabulary, and freezes it.
@@ -720,6 +692,7 @@ class RandomNormal(Random):
         std: standard deviation of the numbers.
     """
 
+    traced_length = None
     uniform_seeds: Tensor  # a, b and c, (3, 2·⌈D/2⌉) int64, values 1 to B − 1
 
     def __init__(self, block_size: int, embedding_size: int, *, seed: int = 0, std: float = 0.02) -> None:
@@ -938,6 +911,7 @@ class FrontEndRow:
         source: paper and section.
         examples: block size and options of small front ends for the tests. All are tested alone at D = 64 and 192, the
             first also in whole models with D = 32, 4 attention heads and 24 positions.
+        removed_options: options that old checkpoints may name, each with the only value that still loads.
     """
 
     front_end: type[FrontEnd]
@@ -945,6 +919,7 @@ class FrontEndRow:
     num_parameters: str
     source: str
     examples: tuple[tuple[int, dict[str, Any]], ...]
+    removed_options: dict[str, Any] = field(default_factory=dict)
 
     @property
     def default_options(self) -> dict[str, Any]:
@@ -961,6 +936,8 @@ def build_front_end(name: str, block_size: int, embedding_size: int, options: di
     if not isinstance(name, str) or name not in FRONT_ENDS:
         raise ValueError(f"unknown front_end {name!r}; choose one of {', '.join(FRONT_ENDS)}.")
     row = FRONT_ENDS[name]
+    removed = row.removed_options
+    options = {name: value for name, value in options.items() if name not in removed or value != removed[name]}
     unknown = sorted(set(options) - set(row.default_options))
     if unknown:
         legal = ", ".join(row.default_options)
@@ -1014,13 +991,6 @@ FRONT_ENDS = {
         source="EELBERT 3.2",
         examples=((12, {}), (32, {"ngram_sizes": 4, "seed": 1})),
     ),
-    "random": FrontEndRow(
-        Random,
-        summary="a hash of the whole unit, uniform numbers",
-        num_parameters="0",
-        source="ours, beside EELBERT 5.3",
-        examples=((12, {}), (32, {"seed": 1})),
-    ),
     "random_normal": FrontEndRow(
         RandomNormal,
         summary="normal numbers from hashes of the whole unit",
@@ -1038,14 +1008,14 @@ FRONT_ENDS = {
     "elementwise": FrontEndRow(
         Elementwise,
         summary="byte embeddings, concatenated",
-        num_parameters="(261 + focus * max_tokens * K) * D // K + (gradient or pool_ngrams) * (D // K + 1)",
+        num_parameters="(261 + focus * max_tokens * K) * D // K + pool_ngrams * (D // K + 1)",
         source="Elementwise 3.2, 5.1",
         examples=(
             (4, {"max_tokens": 24}),
             (16, {"focus": False}),
-            (8, {"focus": False, "gradient": True}),
             (8, {"focus": False, "pool_ngrams": True}),
         ),
+        removed_options={"gradient": False, "ngram_sizes": 4},
     ),
 }
 
@@ -1105,8 +1075,8 @@ def split_pairs(
 # ---- head_layers.py --------------------------------------------------------------------------------------------------
 # Parts of the heads: layers over the encoder, and the loss over tokens.
 
-class EvenLinear(nn.Linear):
-    """A linear layer that begins with weights from N(0, 1 / inputs), so that its outputs are as large as its inputs."""
+class LecunLinear(nn.Linear):
+    """A linear layer with LeCun's first weights, N(0, 1 / inputs), so that its outputs are as large as its inputs."""
 
     def init_weights(self) -> None:
         """Draws the weights."""
@@ -1118,14 +1088,14 @@ class PooledHead(nn.Module):
 
     `config.classifier_pooling` chooses the vector, see `pool`. With `cls` and `mean`, the head has as many parameters
     as BERT's pooler and classifier together, and as RoBERTa's classification head. The numbers of a mean are small, so
-    its layers are `EvenLinear`: with BERT's first weights, N(0, 0.02²), a narrow model needs hundreds of steps to
+    its layers are `LecunLinear`: with BERT's first weights, N(0, 0.02²), a narrow model needs hundreds of steps to
     enlarge them.
     """
 
     def __init__(self, config: VocablessConfig, num_outputs: int) -> None:
         super().__init__()
         self.pooling, self.block_size = config.classifier_pooling, config.block_size
-        linear = nn.Linear if self.pooling == "cls" else EvenLinear
+        linear = nn.Linear if self.pooling == "cls" else LecunLinear
         num_parts = 4 if self.pooling == "siamese" else 1
         self.dense = linear(num_parts * config.hidden_size, config.hidden_size)
         self.dropout = nn.Dropout(config.head_dropout)
@@ -1248,7 +1218,7 @@ class VocablessPreTrainedModel(PreTrainedModel):
         super()._init_weights(module)
         if isinstance(module, FrontEnd):
             module.init_weights(self.config.initializer_range)
-        elif isinstance(module, EvenLinear):
+        elif isinstance(module, LecunLinear):
             module.init_weights()
 
     def get_input_embeddings(self) -> nn.Module:
@@ -1321,9 +1291,12 @@ def min_tokens(encoder: PreTrainedModel) -> int:
     return getattr(encoder.config, "downsampling_rate", 1)
 
 
-def lengthen(inputs: dict[str, Tensor], missing: int) -> dict[str, Tensor]:
-    """Appends `missing` padding tokens to the encoder's inputs, (B, S) each and `inputs_embeds` (B, S, D)."""
+def pad_to_minimum_length(inputs: dict[str, Tensor], minimum: int) -> dict[str, Tensor]:
+    """Pads the encoder's inputs, (B, S) each and `inputs_embeds` (B, S, D), to at least `minimum` tokens."""
     embeddings = inputs["inputs_embeds"]
+    missing = minimum - embeddings.shape[1]
+    if missing <= 0:
+        return inputs
     mask = {"attention_mask": embeddings.new_ones(embeddings.shape[:2])}
     return {
         name: F.pad(value, (0, 0, 0, missing) if name == "inputs_embeds" else (0, missing))
@@ -1424,8 +1397,7 @@ class VocablessModel(VocablessPreTrainedModel):
         tensors = {"inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
         tensors |= {"token_type_ids": token_type_ids, "position_ids": position_ids}
         inputs = {key: value for key, value in tensors.items() if value is not None and key in self.encoder_arguments}
-        if seq_length < self._min_tokens:
-            inputs = lengthen(inputs, self._min_tokens - seq_length)
+        inputs = pad_to_minimum_length(inputs, self._min_tokens)
         for name in ("output_hidden_states", "output_attentions"):  # the default is this config's, not the encoder's
             if kwargs.get(name) is None:
                 kwargs[name] = getattr(self.config, name)

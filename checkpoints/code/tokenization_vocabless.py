@@ -255,7 +255,7 @@ class SubwordSplitter(Splitter):
         self.tokenizer = tokenizer
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
-        # "[MASK]" in a text is ordinary text: only ids 0–4 mean special tokens.
+        # The names of its own special tokens are ordinary text. `MaskSplitter` takes out the masks before.
         self.tokenizer.encode_special_tokens = True
 
     def units(self, text: str) -> Sequence[Unit]:
@@ -421,12 +421,12 @@ class BlockCoder:
         """
         raise NotImplementedError
 
-    def stored_blocks(self, units: Sequence[Unit]) -> Bytes:
+    def packed_blocks(self, units: Sequence[Unit]) -> Bytes:
         """Returns the blocks of `units` as corpora store them.
 
         They are (n, K) uint8, or (n, K + 1) with the length of `encode` as the last byte where the coder pads.
 
-        >>> Utf8Coder(block_size=3).stored_blocks(["as"]).tolist()
+        >>> Utf8Coder(block_size=3).packed_blocks(["as"]).tolist()
         [[97, 115, 0, 2]]
         """
         blocks, lengths = self.encode(units)
@@ -469,7 +469,7 @@ class Utf8Coder(BlockCoder):
     pads = True
 
     def __init__(self, *, block_size: int = 16) -> None:
-        self.block_size = check_integer("block_size", block_size, 255)  # the length of a stored block is one byte
+        self.block_size = check_integer("block_size", block_size, 255)  # the length of a packed block is one byte
 
     def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
         """See `BlockCoder.encode`."""
@@ -627,20 +627,20 @@ def special_blocks(block_size: int) -> Elements:
     return blocks
 
 
-def widen(raw: Bytes, pads: bool) -> Integers:
-    """Returns the elements of stored blocks, (…, K) int64: byte value b → b + 5, padding → 0.
+def unpack(packed: Bytes, pads: bool) -> Integers:
+    """Returns the elements of packed blocks, (…, K) int64: byte value b → b + 5, padding → 0.
 
     Args:
-        raw: what `BlockCoder.stored_blocks` returns, (…, K) uint8, or (…, K + 1) with the length last if `pads`.
+        packed: what `BlockCoder.packed_blocks` returns, (…, K) uint8, or (…, K + 1) with the length last if `pads`.
         pads: see `BlockCoder`.
 
-    >>> widen(np.array([[97, 115, 0, 2]], dtype=np.uint8), pads=True).tolist()
+    >>> unpack(np.array([[97, 115, 0, 2]], dtype=np.uint8), pads=True).tolist()
     [[102, 120, 0]]
     """
     if not pads:
-        return np.add(raw, NUM_SPECIAL, dtype=np.int64)
-    lengths = raw[..., -1:]
-    return np.where(np.arange(raw.shape[-1] - 1) < lengths, raw[..., :-1].astype(np.int64) + NUM_SPECIAL, PAD)
+        return np.add(packed, NUM_SPECIAL, dtype=np.int64)
+    lengths = packed[..., -1:]
+    return np.where(np.arange(packed.shape[-1] - 1) < lengths, packed[..., :-1].astype(np.int64) + NUM_SPECIAL, PAD)
 
 
 def normal_integers(seed: int, count: int) -> NDArray[np.int32]:
@@ -932,7 +932,7 @@ def padded_width(
     return -(-width // multiple) * multiple if multiple else width
 
 
-class Layout:
+class RowPadding:
     """The lengths of a batch's rows, and where their padding is.
 
     Args:
@@ -940,7 +940,7 @@ class Layout:
         width: the length that rows are padded to, at least the longest; None: rows are not padded.
         side: which side is padded, "right" or "left".
 
-    >>> Layout([1, 2], width=3, side="left").pad_rows(np.array([7, 8, 9]), value=0).tolist()
+    >>> RowPadding([1, 2], width=3, side="left").pad_rows(np.array([7, 8, 9]), value=0).tolist()
     [[0, 0, 7], [0, 8, 9]]
     """
 
@@ -952,7 +952,7 @@ class Layout:
         self._is_full = shortest == self._width
 
     @cached_property
-    def padding(self) -> list[tuple[int, int]]:
+    def counts(self) -> list[tuple[int, int]]:
         """The number of padding positions on the left and on the right of each row."""
         missing = [0 if self._is_ragged else self._width - length for length in self.lengths]
         return [(count, 0) if self._side == "left" else (0, count) for count in missing]
@@ -992,12 +992,12 @@ class Layout:
         return padded
 
 
-def pad_arrays(columns: Mapping[str, Sequence[Any]], layout: Layout) -> dict[str, BatchArray]:
+def pad_arrays(columns: Mapping[str, Sequence[Any]], padding: RowPadding) -> dict[str, BatchArray]:
     """Returns each name's values as arrays, padded if `PAD_VALUES` has the name.
 
     Args:
         columns: name → for each row, its values.
-        layout: has the lengths of the rows of `input_ids`.
+        padding: has the lengths of the rows of `input_ids`.
 
     Raises:
         ValueError: a name that is padded differs from `input_ids` in the lengths of its rows.
@@ -1006,10 +1006,10 @@ def pad_arrays(columns: Mapping[str, Sequence[Any]], layout: Layout) -> dict[str
     for name, column in columns.items():
         rows = [np.asarray(row) for row in column]
         arrays[name] = rows
-        if name in PAD_VALUES and layout.lengths:
-            if [len(row) for row in rows] != layout.lengths:
+        if name in PAD_VALUES and padding.lengths:
+            if [len(row) for row in rows] != padding.lengths:
                 raise ValueError(f"pad got {name} of other lengths than input_ids; give one value for each block.")
-            arrays[name] = layout.pad_rows(np.concatenate(rows), PAD_VALUES[name])
+            arrays[name] = padding.pad_rows(np.concatenate(rows), PAD_VALUES[name])
     return arrays
 
 
@@ -1175,7 +1175,7 @@ class BlockEncodings(Sequence[BlockEncoding]):
         samples: the one or two texts of each sample.
         rows: the sample of each row, and the ranges of its units.
         special_names: the names of the special tokens by id.
-        layout: has the padding of each row.
+        padding: has the padding of each row.
         adds_special_tokens: whether rows have [CLS] and [SEP].
     """
 
@@ -1185,12 +1185,12 @@ class BlockEncodings(Sequence[BlockEncoding]):
         samples: Sequence[Sequence[Any]],
         rows: Sequence[Row],
         special_names: Sequence[str],
-        layout: Layout,
+        padding: RowPadding,
         adds_special_tokens: bool,
     ) -> None:
         self._splitter = splitter
         self._samples = samples
-        self._rows, self._layout = rows, layout
+        self._rows, self._padding = rows, padding
         self._names, self._special = special_names, adds_special_tokens
 
     def __len__(self) -> int:
@@ -1204,7 +1204,7 @@ class BlockEncodings(Sequence[BlockEncoding]):
         sources = [[Source(self._splitter, text) for text in texts] for texts in self._samples]
         return [
             BlockEncoding(sources[sample], ranges, self._names, padding, self._special)
-            for (sample, ranges), padding in zip(self._rows, self._layout.padding, strict=True)
+            for (sample, ranges), padding in zip(self._rows, self._padding.counts, strict=True)
         ]
 
 
@@ -1219,7 +1219,7 @@ def is_requested(name: str, flag: bool | None, model_input_names: Collection[str
 def requested_arrays(
     blocks: Elements,
     type_ids: Integers | None,
-    layout: Layout,
+    padding: RowPadding,
     encodings: Sequence[BlockEncoding],
     model_input_names: Collection[str],
     flags: Mapping[str, Any],
@@ -1229,21 +1229,21 @@ def requested_arrays(
     Args:
         blocks: (tokens, K), the blocks of all rows end to end, special tokens included.
         type_ids: (tokens,), or None if all are 0.
-        layout: pads the rows.
+        padding: pads the rows.
         encodings: the offsets and lengths of the rows.
         model_input_names: the arrays that models take.
         flags: the library's arguments `return_token_type_ids`, `return_attention_mask`, `return_special_tokens_mask`,
             `return_offsets_mapping` and `return_length`; each may be missing.
     """
-    data: dict[str, BatchArray] = {"input_ids": layout.pad_rows(blocks, PAD_VALUES["input_ids"])}
+    data: dict[str, BatchArray] = {"input_ids": padding.pad_rows(blocks, PAD_VALUES["input_ids"])}
     if is_requested("token_type_ids", flags.get("return_token_type_ids"), model_input_names):
         value = PAD_VALUES["token_type_ids"]
-        data["token_type_ids"] = layout.zeros() if type_ids is None else layout.pad_rows(type_ids, value)
+        data["token_type_ids"] = padding.zeros() if type_ids is None else padding.pad_rows(type_ids, value)
     if is_requested("attention_mask", flags.get("return_attention_mask"), model_input_names):
-        data["attention_mask"] = layout.mask()
+        data["attention_mask"] = padding.mask()
     if flags.get("return_special_tokens_mask"):
         is_special = (blocks[:, 0] < NUM_SPECIAL).astype(np.int64)
-        data["special_tokens_mask"] = layout.pad_rows(is_special, PAD_VALUES["special_tokens_mask"])
+        data["special_tokens_mask"] = padding.pad_rows(is_special, PAD_VALUES["special_tokens_mask"])
     if flags.get("return_offsets_mapping"):
         data["offset_mapping"] = [encoding.offsets for encoding in encodings]
     if flags.get("return_length"):
@@ -1403,7 +1403,7 @@ class BlockCache:
 
     Args:
         splitter: cuts texts into units and normalises them.
-        encode: takes normalised units, returns their entries, (n, width): `coder.elements` or `coder.stored_blocks`.
+        encode: takes normalised units, returns their entries, (n, width): `coder.elements` or `coder.packed_blocks`.
         first_entries: (m, width), the entries at index 0…m−1 of the table; units come after them.
         first_units: units whose entry is one of the first.
 
@@ -1849,12 +1849,12 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         self._subword = self._splitter.tokenizer if isinstance(self._splitter, SubwordSplitter) else None
         self._target = None if target_file is None else read_subword(target_file)
         self._coder = build_coder(coder, self.coder_options, self._ngrams)
-        # Caches of elements, for calls, and one of stored bytes, for corpora, which have no special tokens.
+        # Caches of elements, for calls, and one of packed blocks, for corpora, which have no special tokens.
         self._mask_splitter = MaskSplitter(self._splitter, str(self.mask_token))
         self._cache = self._new_cache(self._mask_splitter)
         self._unmasked_cache = self._new_cache(self._splitter)
-        no_blocks = np.empty((0, self.raw_block_size), dtype=np.uint8)
-        self._raw_cache = BlockCache(self._splitter, self._coder.stored_blocks, no_blocks)
+        no_blocks = np.empty((0, self.packed_block_size), dtype=np.uint8)
+        self._packed_cache = BlockCache(self._splitter, self._coder.packed_blocks, no_blocks)
 
     def _new_cache(self, splitter: Splitter) -> BlockCache:
         return BlockCache(splitter, self._coder.elements, special_blocks(self.block_size), {MASK_UNIT: MASK})
@@ -1876,13 +1876,13 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
 
     # -- Corpora -----------------------------------------------------------------------------------------------------
 
-    def raw_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
+    def packed_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
         """Returns the units of all texts end to end, as corpora store them, and the number of units of each text.
 
-        A stored unit is K bytes, or K + 1 with its length last where the coder pads: (units, K or K + 1) uint8. There
-        are no special tokens. `widen` returns the elements.
+        A packed unit is K bytes, or K + 1 with its length last where the coder pads: (units, K or K + 1) uint8. There
+        are no special tokens. `unpack` returns the elements.
         """
-        indices, table = self._raw_cache.look_up(texts)
+        indices, table = self._packed_cache.look_up(texts)
         flat = np.fromiter(chain.from_iterable(indices), dtype=np.intp)
         return table.take(flat, axis=0), list(map(len, indices))
 
@@ -1891,18 +1891,18 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         """Whether a text has the same units as its pieces between white space have together."""
         return self._splitter.splits_at_spaces
 
-    def raw_units(self, units: Sequence[Unit]) -> Bytes:
-        """Returns units as corpora store them, (units, K or K + 1) uint8, see `raw_blocks`."""
-        indices, table = self._raw_cache.look_up_units(units)
+    def packed_units(self, units: Sequence[Unit]) -> Bytes:
+        """Returns units as corpora store them, (units, K or K + 1) uint8, see `packed_blocks`."""
+        indices, table = self._packed_cache.look_up_units(units)
         return table.take(np.array(indices, dtype=np.intp), axis=0)
 
-    def widen(self, raw: Bytes) -> Integers:
-        """Returns the elements, (…, K) int64, of stored blocks."""
-        return widen(raw, self._coder.pads)
+    def unpack(self, packed: Bytes) -> Integers:
+        """Returns the elements, (…, K) int64, of packed blocks."""
+        return unpack(packed, self._coder.pads)
 
     @property
-    def raw_block_size(self) -> int:
-        """Bytes of a stored unit: K, or K + 1 where the coder pads."""
+    def packed_block_size(self) -> int:
+        """Bytes of a packed unit: K, or K + 1 where the coder pads."""
         return self.block_size + self._coder.pads
 
     # -- Text → blocks -----------------------------------------------------------------------------------------------
@@ -1961,11 +1961,11 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
             self._warn_of_long_rows(lengths, max_length, verbose)
 
         width = padded_width(lengths, padding_strategy, max_length, pad_to_multiple_of)
-        layout = Layout(lengths, width, padding_side or self.padding_side)
-        encodings = BlockEncodings(cache.splitter, samples, rows, names, layout, add_special_tokens)
+        padding = RowPadding(lengths, width, padding_side or self.padding_side)
+        encodings = BlockEncodings(cache.splitter, samples, rows, names, padding, add_special_tokens)
         blocks = table.take(np.array(tokens, dtype=np.intp), axis=0)
         type_ids = pair_type_ids(segments) if pairs else None
-        data = requested_arrays(blocks, type_ids, layout, encodings, self.model_input_names, flags)
+        data = requested_arrays(blocks, type_ids, padding, encodings, self.model_input_names, flags)
         if return_overflowing_tokens:
             data["overflow_to_sample_mapping"] = np.array([sample for sample, _ in rows], dtype=np.int64)
 
@@ -2009,7 +2009,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         if is_requested("attention_mask", return_attention_mask, self.model_input_names):
             columns.setdefault("attention_mask", [np.ones(length, dtype=np.int64) for length in lengths])
         width = padded_width(lengths, strategy, max_length, pad_to_multiple_of)
-        arrays = pad_arrays(columns, Layout(lengths, width, padding_side or self.padding_side))
+        arrays = pad_arrays(columns, RowPadding(lengths, width, padding_side or self.padding_side))
         if return_tensors is None:
             return BatchEncoding(to_lists(arrays, is_batch))
         tensors = to_tensors(arrays, return_tensors)

@@ -41,7 +41,7 @@ def blocks_of(tokenizer, texts):
 def without_cache(front_end, blocks):
     """Embeds each block of a batch, also one that comes twice, with a fresh computation of its hashes."""
     units = blocks.flatten(0, -2)
-    hashes = front_end.hash_units(front_end.spell_special_tokens(units))
+    hashes = front_end.hash_units(front_end.replace_special_tokens(units))
     return front_end.embed_hashes(*hashes, units).unflatten(0, blocks.shape[:-1])
 
 

@@ -29,16 +29,16 @@ LIMIT = 4000  # bytes; about ten units
 @pytest.mark.parametrize("splitter", ["word", "bytes"])
 def test_small_caches_keep_their_bound_and_return_the_same(splitter, monkeypatch):
     unbounded = VocablessTokenizer(splitter, "utf8")
-    rows, (raw, lengths) = encode(unbounded), unbounded.raw_blocks(TEXTS)
+    rows, (packed, lengths) = encode(unbounded), unbounded.packed_blocks(TEXTS)
     monkeypatch.setenv("VOCABLESS_CACHED_MIB", str(LIMIT / 2**20))
     tokenizer = VocablessTokenizer(splitter, "utf8")
-    raw_of_text = np.split(raw, np.cumsum(lengths)[:-1])
-    for text, row, blocks in zip(TEXTS, rows, raw_of_text, strict=True):
+    packed_of_text = np.split(packed, np.cumsum(lengths)[:-1])
+    for text, row, blocks in zip(TEXTS, rows, packed_of_text, strict=True):
         assert tokenizer(text)["input_ids"] == row
-        assert np.array_equal(tokenizer.raw_blocks([text])[0], blocks)
-        assert max(tokenizer._cache.num_bytes, tokenizer._raw_cache.num_bytes) <= LIMIT
+        assert np.array_equal(tokenizer.packed_blocks([text])[0], blocks)
+        assert max(tokenizer._cache.num_bytes, tokenizer._packed_cache.num_bytes) <= LIMIT
     assert encode(tokenizer) == rows
-    assert np.array_equal(tokenizer.raw_blocks(TEXTS)[0], raw)
+    assert np.array_equal(tokenizer.packed_blocks(TEXTS)[0], packed)
 
 
 def test_the_bound_holds_for_pieces_too_when_they_have_the_same_few_units(monkeypatch):
@@ -74,10 +74,10 @@ def test_the_bytes_that_it_counts_are_those_that_it_takes():
 @pytest.mark.parametrize("splitter", ["word", "bytes", "characters"])
 def test_a_text_that_is_looked_up_in_slices_has_the_same_blocks(splitter, monkeypatch):
     text = " ".join(TEXTS) + "/".join(TEXTS[:20]).replace(" ", "-") + "ä" * 500
-    raw, _ = VocablessTokenizer(splitter, "utf8").raw_blocks([text])
+    packed, _ = VocablessTokenizer(splitter, "utf8").packed_blocks([text])
     for name, value in (("SLICE", 7), ("LONG", 9), ("MAX_CHARACTERS", 50)):
         monkeypatch.setattr(block_cache, name, value)
-    assert np.array_equal(VocablessTokenizer(splitter, "utf8").raw_blocks([text])[0], raw)
+    assert np.array_equal(VocablessTokenizer(splitter, "utf8").packed_blocks([text])[0], packed)
 
 
 def test_a_long_word_of_one_thread_does_not_stop_another():
@@ -105,11 +105,11 @@ def test_a_long_word_of_one_thread_does_not_stop_another():
 @pytest.mark.parametrize("coder", ["md5", "lsh", "utf8"])
 def test_a_filled_cache_returns_the_same_as_an_empty_one(coder):
     tokenizer = VocablessTokenizer(coder=coder)
-    first, (first_raw, lengths) = encode(tokenizer), tokenizer.raw_blocks(TEXTS)
-    assert len(tokenizer._cache) == len(tokenizer._raw_cache) > 300
+    first, (first_packed, lengths) = encode(tokenizer), tokenizer.packed_blocks(TEXTS)
+    assert len(tokenizer._cache) == len(tokenizer._packed_cache) > 300
     assert encode(tokenizer) == first
-    raw, again = tokenizer.raw_blocks(TEXTS)
-    assert (raw.tolist(), again) == (first_raw.tolist(), lengths)
+    packed, again = tokenizer.packed_blocks(TEXTS)
+    assert (packed.tolist(), again) == (first_packed.tolist(), lengths)
 
 
 def test_a_table_that_a_caller_holds_stays_unchanged_when_the_cache_is_emptied(monkeypatch):
@@ -122,24 +122,24 @@ def test_a_table_that_a_caller_holds_stays_unchanged_when_the_cache_is_emptied(m
     assert [block[0] for block in before] == [byte + 5 for byte in b"abc"]
 
 
-def test_calls_fill_only_the_cache_of_elements_and_corpora_only_the_cache_of_stored_bytes():
+def test_calls_fill_only_the_cache_of_elements_and_corpora_only_the_cache_of_packed_blocks():
     tokenizer = VocablessTokenizer(coder="utf8")
     tokenizer("a b c")
-    assert (len(tokenizer._cache), len(tokenizer._raw_cache)) == (3, 0)
-    tokenizer.raw_blocks(["d"])
-    tokenizer.raw_units(["d", "e"])
-    assert (len(tokenizer._cache), len(tokenizer._raw_cache)) == (3, 2)
+    assert (len(tokenizer._cache), len(tokenizer._packed_cache)) == (3, 0)
+    tokenizer.packed_blocks(["d"])
+    tokenizer.packed_units(["d", "e"])
+    assert (len(tokenizer._cache), len(tokenizer._packed_cache)) == (3, 2)
 
 
 def test_a_pickle_contains_no_cached_blocks():
     tokenizer = VocablessTokenizer()
     fresh = pickle.dumps(tokenizer)
-    ids, (raw, _) = encode(tokenizer), tokenizer.raw_blocks(TEXTS)
+    ids, (packed, _) = encode(tokenizer), tokenizer.packed_blocks(TEXTS)
     assert pickle.dumps(tokenizer) == fresh
     copy = pickle.loads(pickle.dumps(tokenizer))
-    assert len(copy._cache) == len(copy._raw_cache) == 0
+    assert len(copy._cache) == len(copy._packed_cache) == 0
     assert encode(copy) == ids
-    assert np.array_equal(copy.raw_blocks(TEXTS)[0], raw)
+    assert np.array_equal(copy.packed_blocks(TEXTS)[0], packed)
 
 
 def test_threads_that_share_a_cache_get_the_same_blocks(monkeypatch):
@@ -205,7 +205,7 @@ def test_cached_units_change_neither_the_pickle_nor_the_fingerprint():
     tokenizer = load_tokenizer("hashformer-md5-pool-tiny")
     before = pickle.dumps(tokenizer), Hasher.hash(tokenizer)
     tokenizer(["some words"])
-    tokenizer.raw_blocks(["more words"])
+    tokenizer.packed_blocks(["more words"])
     assert (pickle.dumps(tokenizer), Hasher.hash(tokenizer)) == before
 
 
