@@ -31,9 +31,10 @@ from accelerate import PartialState
 from transformers.utils import logging as transformers_logging
 
 from vocabless.saving.permissions import check_readable
-from vocabless.saving.run_folder import RESULTS, claimed, write_json
+from vocabless.saving.run_folder import RESULTS, locked_run_folder, write_json
 from vocabless.saving.uploads import check_run_upload, upload_run
 from vocabless.training.design_flags import design_text
+from vocabless.training.exit_with_message import exit_with_message
 from vocabless.training.finetuning.arguments import (
     FLAGS,
     GlueArguments,
@@ -53,7 +54,6 @@ from vocabless.training.finetuning.tasks import Task
 from vocabless.training.finetuning.teaching import check_teaching, describe_rows, describe_teacher
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.launched_process import exit_launched_process
-from vocabless.training.one_sentence import one_sentence
 from vocabless.training.script_parser import ScriptParser
 
 TABLE = "table.md"
@@ -66,7 +66,7 @@ RunResults = dict[str, dict[str, Results]]  # task → seed → results
 def main(argv: list[str] | None = None) -> None:
     """Runs the script with command-line arguments; a user's mistake ends it with a message of one sentence."""
     parser = ScriptParser((GlueArguments, GlueTrainingArguments), FLAGS, __doc__)
-    with one_sentence("run_glue.py"):
+    with exit_with_message("run_glue.py"):
         arguments, training = parser.parse(argv, OWN_DATA, alone=["compare"])
         if arguments.compare is not None:
             compare(arguments, training.output_dir)
@@ -120,7 +120,7 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     seeds = range(training.seed, training.seed + arguments.seeds)
     repositories = _check_uploads([(task, seed) for task in tasks for seed in seeds], training)
     is_main, identity = training.process_index == 0, identifying_arguments(arguments, training)
-    with claimed(str(training.output_dir), identity) if is_main else nullcontext():
+    with locked_run_folder(str(training.output_dir), identity) if is_main else nullcontext():
         results = {task.name: _run_seeds(task, seeds, repositories, arguments, training) for task in tasks}
         if is_main:
             report = _make_report(tasks, results, baseline, arguments)

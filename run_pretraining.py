@@ -28,11 +28,11 @@ from vocabless import VocablessTokenizer
 from vocabless.saving.checkpoint import loads_without_package
 from vocabless.saving.model_card import write_card
 from vocabless.saving.public_names import public_arguments
-from vocabless.saving.run_folder import RESULTS, claimed, read_results, write_json
+from vocabless.saving.run_folder import RESULTS, locked_run_folder, read_results, write_json
 from vocabless.saving.starting_checkpoints import describe_start
 from vocabless.saving.uploads import check_run_upload, upload_run
+from vocabless.training.exit_with_message import exit_with_message
 from vocabless.training.launched_process import exit_launched_process
-from vocabless.training.one_sentence import one_sentence
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.card import card_facts
 from vocabless.training.pretraining.command_line import identifying_arguments, parse_command_line
@@ -47,7 +47,7 @@ from vocabless.training.trainer import ResumableTrainer
 
 def main(argv: list[str] | None = None) -> None:
     """Runs the script on command-line arguments. A user's mistake ends it with one sentence."""
-    with one_sentence("run_pretraining.py"):
+    with exit_with_message("run_pretraining.py"):
         pretrain(*parse_command_line(argv, __doc__))
 
 
@@ -69,7 +69,7 @@ def pretrain(arguments: PretrainingArguments, objective: Objective, training: Pr
     repositories = check_run_upload(training, folder.name) if training.push_to_hub and is_main else []
     training.push_to_hub = False  # the Trainer would push unfinished runs; `upload_run` pushes finished ones
     data = documents_identity(arguments) | objective.data_identity() if is_main else {}
-    with claimed(folder, identity | data) if is_main else nullcontext():
+    with locked_run_folder(folder, identity | data) if is_main else nullcontext():
         results = read_results(folder)
         if results is None:
             _train(arguments, objective, training, identity)

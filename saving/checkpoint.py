@@ -23,7 +23,7 @@ from vocabless.saving.card_heads import HEADS
 from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_tensor_names, read_config_and_tensors
 from vocabless.saving.error_text import first_line
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.variants import FORMER_ROWS, VARIANTS
+from vocabless.variants import VARIANTS
 
 MODEL_CLASSES = tuple(path.split(".")[1] for name, path in AUTO_MAP.items() if name != "AutoConfig")
 UNFINISHED = ".writing-"  # begins the names of temporary folders
@@ -156,9 +156,7 @@ def _check_tokenizer(source: str, config: Any, tokenizer: VocablessTokenizer) ->
     if variant is None:
         return
     splitter, coder = "subword" if variant.reads_subwords else variant.splitter, variant.coder[0]
-    former = VARIANTS.get(FORMER_ROWS.get(variant.name, ""), variant)
-    is_former = (tokenizer.splitter, tokenizer.coder) == (former.splitter, former.coder[0])
-    if (tokenizer.splitter, tokenizer.coder) != (splitter, coder) and not is_former:
+    if (tokenizer.splitter, tokenizer.coder) != (splitter, coder):
         raise ValueError(
             f"the tokenizer of {source!r} writes {tokenizer.coder} blocks of {tokenizer.splitter} units, but "
             f"{variant.name} reads {coder} blocks of {splitter} units; save the model's own tokenizer there, or remove "

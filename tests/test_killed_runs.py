@@ -79,7 +79,9 @@ def finish(script, arguments, folder):
 def outcome(folder):
     """File → content, without times. The table of GLUE holds none."""
     files = {str(file.relative_to(folder)): file for file in folder.rglob("*") if file.is_file()}
-    kept = {name: file for name, file in files.items() if "checkpoint-" not in name and file.name != ".lock"}
+    kept = {
+        name: file for name, file in files.items() if "checkpoint-" not in name and not file.name.startswith(".lock")
+    }
     return {
         name: without_times(json.loads(file.read_text())) if file.suffix == ".json" else file.read_bytes()
         for name, file in kept.items()

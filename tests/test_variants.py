@@ -22,9 +22,8 @@ from vocabless import (
     load_tokenizer,
 )
 from vocabless.encoder_shapes import SIZES
-from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.stock_shapes import load_shape_config, load_shape_tokenizer
-from vocabless.variants import FORMER_ROWS, VARIANTS
+from vocabless.variants import VARIANTS
 
 TEXT = ["The quick brown fox, at 25 °C, jumps over the lazy dog.", "", "naïve Ünïcode 日本語 😀 \x00 " + "x" * 50]
 
@@ -277,21 +276,6 @@ def test_elementwise_is_ablated_as_in_table_5_and_without_tokens_as_in_table_4()
     assert (row.splitter, row.block_size, row.max_length) == ("bytes", 8, 128)  # N = 8, tokenization-free
     assert gradient.front_end.score is not None and gradient.front_end.focus is None
     assert "position_embeddings.weight" not in " ".join(gradient.state_dict())
-
-
-@pytest.mark.parametrize("name", ["ewe-bert-tiny", "ewe-bert-nofocus-base"])
-def test_a_checkpoint_of_a_row_before_it_was_the_papers_still_loads(name: str, shrink, tmp_path) -> None:
-    former = VARIANTS[FORMER_ROWS[name]]
-    model = VocablessModel(shrink(load_config(former.name, variant=name)))
-    model.save_pretrained(tmp_path)
-    load_tokenizer(former.name).save_pretrained(tmp_path)
-    again, tokenizer = load_checkpoint(str(tmp_path))
-    inputs = tokenizer(TEXT[:1], return_tensors="pt")
-    with torch.no_grad():
-        assert torch.equal(again(**inputs)[0], model.eval()(**inputs)[0])
-    load_tokenizer(former.name, splitter="characters", splitter_options={}).save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match=r"of characters units, but ewe-bert-"):
-        load_checkpoint(str(tmp_path))
 
 
 def test_the_originals_of_elementwise_are_stock_shapes() -> None:

@@ -9,7 +9,6 @@ no text can spell one of the other four.
 import json
 import os
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -129,9 +128,8 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         A packed unit is K bytes, or K + 1 with its length last where the coder pads: (units, K or K + 1) uint8. There
         are no special tokens. `unpack` returns the elements.
         """
-        indices, table = self._packed_cache.look_up(texts)
-        flat = np.fromiter(chain.from_iterable(indices), dtype=np.intp)
-        return table.take(flat, axis=0), list(map(len, indices))
+        blocks = self._packed_cache.look_up(texts)
+        return self._packed_cache.as_array(blocks), [len(each) // self.packed_block_size for each in blocks]
 
     @property
     def splits_at_spaces(self) -> bool:
@@ -140,8 +138,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
 
     def packed_units(self, units: Sequence[Unit]) -> Bytes:
         """Returns units as corpora store them, (units, K or K + 1) uint8, see `packed_blocks`."""
-        indices, table = self._packed_cache.look_up_units(units)
-        return table.take(np.array(indices, dtype=np.intp), axis=0)
+        return self._packed_cache.as_array(self._packed_cache.look_up_units(units))
 
     def unpack(self, packed: Bytes) -> Integers:
         """Returns the elements, (…, K) int64, of packed blocks."""
@@ -196,13 +193,16 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
             self._mask_splitter = MaskSplitter(self._splitter, names[MASK])
             self._cache = self._new_cache(self._mask_splitter)
         cache = self._unmasked_cache if splits_masks else self._cache
-        samples, units, table = cache.look_up_samples(texts, pairs, is_split_into_words)
+        samples, units = cache.look_up_samples(texts, pairs, is_split_into_words)
+        num_units = [[len(blocks) // cache.block_bytes for blocks in sample] for sample in units]
 
         max_units = None
         if truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE and max_length is not None:
             max_units = max_length - (self.num_special_tokens_to_add(is_pair) if add_special_tokens else 0)
-        rows = plan_rows(units, max_units, truncation_strategy, stride, self.truncation_side, return_overflowing_tokens)
-        tokens, segments = write_rows(units, rows, add_special_tokens)
+        rows = plan_rows(
+            num_units, max_units, truncation_strategy, stride, self.truncation_side, return_overflowing_tokens
+        )
+        parts, segments = write_rows(units, rows, cache.block_bytes, cache.special if add_special_tokens else None)
         lengths = row_lengths(segments, is_pair)
         if max_units is None:
             self._warn_of_long_rows(lengths, max_length, verbose)
@@ -210,9 +210,8 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         width = padded_width(lengths, padding_strategy, max_length, pad_to_multiple_of)
         padding = RowPadding(lengths, width, padding_side or self.padding_side)
         encodings = BlockEncodings(cache.splitter, samples, rows, names, padding, add_special_tokens)
-        blocks = table.take(np.array(tokens, dtype=np.intp), axis=0)
         type_ids = pair_type_ids(segments) if pairs else None
-        data = requested_arrays(blocks, type_ids, padding, encodings, self.model_input_names, flags)
+        data = requested_arrays(cache.as_array(parts), type_ids, padding, encodings, self.model_input_names, flags)
         if return_overflowing_tokens:
             data["overflow_to_sample_mapping"] = np.array([sample for sample, _ in rows], dtype=np.int64)
 
@@ -303,8 +302,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         names = self._special_names
         if tokens in names:
             return names.index(tokens)
-        (index,), table = self._cache.look_up_units([tokens])
-        return table[index].tolist()
+        return self._cache.as_array(self._cache.look_up_units([tokens]))[0].tolist()
 
     def convert_ids_to_tokens(self, ids: Any, skip_special_tokens: bool = False) -> Any:
         """Returns the name of an element, see `get_vocab`, or the unit of a block; a list for a list."""

@@ -2,7 +2,6 @@
 # mypy: allow-untyped-calls
 
 import copy
-import logging
 import math
 import time
 from pathlib import Path
@@ -19,7 +18,6 @@ from vocabless.training import run_checkpoints
 from vocabless.training.length_groups import LengthGroups
 
 EXACT_LOSS = "exact_loss"  # a metric with this name is reported as the evaluation loss
-_LOGGER = logging.getLogger(__name__)
 
 
 class TrainingStopped(ValueError):
@@ -60,17 +58,18 @@ class ResumableTrainer(Trainer):
         self.add_callback(_ContinueExactly())
 
     def resume(self) -> dict[str, float]:
-        """Trains, from the last whole checkpoint of the output folder if there is one; returns the metrics of training.
+        """Trains, from the last complete checkpoint of the output folder if there is one; returns the metrics.
 
         Raises:
             TrainingStopped: the loss is not finite, the disk is full, or there is not one example.
         """
         folder = str(self.args.output_dir)
-        checkpoint = self._find_checkpoint(folder)
+        with self.accelerator.main_process_first():  # it removes damaged checkpoints
+            checkpoint = run_checkpoints.find_last(folder)
         self.args.eval_on_start = self.args.eval_on_start and checkpoint is None
         start = time.time()
         try:
-            metrics = self.train(resume_from_checkpoint=checkpoint).metrics
+            metrics = self.train(resume_from_checkpoint=checkpoint and str(checkpoint)).metrics
         except _IsTrained:
             metrics = self._end_training(start)
         except (OSError, RuntimeError, SafetensorError) as error:
@@ -153,27 +152,11 @@ class ResumableTrainer(Trainer):
     def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
         """Saves a checkpoint and marks it, then removes old ones."""
         checkpoint = Path(str(self.args.output_dir)) / f"checkpoint-{self.state.global_step}"
-        if self.is_world_process_zero():
-            run_checkpoints.begin(checkpoint)
-        self.accelerator.wait_for_everyone()
         super()._save_checkpoint(*args, **kwargs)
         self.accelerator.wait_for_everyone()
         if self.is_world_process_zero():
             run_checkpoints.complete(checkpoint)
             run_checkpoints.remove_old(checkpoint.parent, self._save_total_limit, self.state.best_global_step)
-
-    def _find_checkpoint(self, folder: str) -> str | None:
-        """Returns the checkpoint to continue from, or None. Removes the incomplete and the damaged ones."""
-        found = run_checkpoints.find_last(folder)
-        self.accelerator.wait_for_everyone()
-        if self.is_world_process_zero():
-            run_checkpoints.remove_incomplete(folder)
-            goes_on = f"continues from {found.checkpoint.name}" if found.checkpoint else "starts again"
-            for checkpoint, problem in found.damaged.items():
-                _LOGGER.warning("%s is damaged (%s); it is removed, and training %s.", checkpoint, problem, goes_on)
-                run_checkpoints.remove(checkpoint)
-        self.accelerator.wait_for_everyone()
-        return str(found.checkpoint) if found.checkpoint else None
 
     def _end_training(self, start: float) -> dict[str, float]:
         """Does what the Trainer does after the last step; returns the metrics of training."""
@@ -187,8 +170,8 @@ class ResumableTrainer(Trainer):
         return metrics
 
     def _describe_last_checkpoint(self) -> str:
-        checkpoint = run_checkpoints.find_last(str(self.args.output_dir)).checkpoint
-        return f"the last good checkpoint is {str(checkpoint)!r}." if checkpoint else "there is no checkpoint yet."
+        last = run_checkpoints.list_complete(str(self.args.output_dir))[-1:]
+        return f"the last good checkpoint is {str(last[0])!r}." if last else "there is no checkpoint yet."
 
 
 def _attend_by_matrix_products(model: Any) -> None:

@@ -184,9 +184,6 @@ _ROWS = (
 
 VARIANTS: dict[str, Variant] = {variant.name: variant for variant in _ROWS}
 
-# Names that once stood for the second row: a checkpoint that bears the first name may be of either.
-FORMER_ROWS = {name.replace("-word", ""): name for name in VARIANTS if name.startswith("ewe-") and "-word-" in name}
-
 
 def list_variants() -> list[str]:
     """Returns the names of all variants, in the order of the table."""

@@ -23,7 +23,6 @@ from functools import cached_property
 from itertools import accumulate, chain, groupby, islice
 from numpy.typing import NDArray
 from pathlib import Path
-from threading import Lock
 from tokenizers import AddedToken, Tokenizer
 from transformers.tokenization_utils_base import BatchEncoding, PreTrainedTokenizerBase, TruncationStrategy
 from transformers.utils.generic import PaddingStrategy
@@ -836,16 +835,21 @@ def _kept_range(length: int, count: int, side: str) -> Range:
 # The rows of a batch: which units of which sample each row holds, and the tokens that are written for it.
 
 Row = tuple[int, Sequence[Range]]  # (index of its sample, the range of units of each of its sequences)
-Samples = Sequence[Sequence[Sequence[int]]]  # for each sample, the table indices of the units of its 1 or 2 sequences
+Samples = Sequence[Sequence[bytes]]  # for each sample, the blocks of its 1 or 2 sequences, end to end
 
 
 def plan_rows(
-    samples: Samples, max_units: int | None, strategy: TruncationStrategy, stride: int, side: str, overflow: bool
+    num_units: Sequence[Sequence[int]],
+    max_units: int | None,
+    strategy: TruncationStrategy,
+    stride: int,
+    side: str,
+    overflow: bool,
 ) -> list[Row]:
     """Returns the rows of a batch: one for each sample, or several for a long sample if `overflow`.
 
     Args:
-        samples: see `Samples`.
+        num_units: of the sequences of each sample.
         max_units: units that fit a row; None: any number.
         strategy: which sequence is cut.
         stride: number of units that neighbouring rows of a sample share.
@@ -853,8 +857,7 @@ def plan_rows(
         overflow: whether the units that were cut off follow in further rows.
     """
     rows: list[Row] = []
-    for sample, sequences in enumerate(samples):
-        lengths = list(map(len, sequences))
+    for sample, lengths in enumerate(num_units):
         if max_units is None or sum(lengths) <= max_units:
             rows.append((sample, [(0, length) for length in lengths]))
         else:
@@ -863,27 +866,36 @@ def plan_rows(
     return rows
 
 
-def write_rows(samples: Samples, rows: Sequence[Row], adds_special_tokens: bool) -> tuple[list[int], list[int]]:
-    """Returns the tokens of all rows end to end, as table indices, and the number of tokens of each sequence.
+def write_rows(
+    samples: Samples, rows: Sequence[Row], block_bytes: int, special: Sequence[bytes] | None
+) -> tuple[list[bytes], list[int]]:
+    """Returns the blocks of all rows end to end, in parts, and the number of tokens of each sequence.
 
-    A special token belongs to the sequence before it, [CLS] to the first. The table index of a special token is its id.
+    A special token belongs to the sequence before it, [CLS] to the first.
 
-    >>> write_rows([[[7, 8], [9]]], [(0, [(0, 2), (0, 1)])], adds_special_tokens=True)
-    ([2, 7, 8, 3, 9, 3], [4, 2])
+    Args:
+        samples: see `Samples`.
+        rows: see `Row`.
+        block_bytes: size of a block.
+        special: the blocks of the special tokens by id; None writes none.
+
+    >>> write_rows([[b"ab", b"c"]], [(0, [(0, 2), (0, 1)])], 1, [b"P", b"U", b"C", b"S"])
+    ([b'C', b'ab', b'S', b'c', b'S'], [4, 2])
     """
-    tokens: list[int] = []
+    parts: list[bytes] = []
     segments = []
     for sample, ranges in rows:
-        before = len(tokens)
-        if adds_special_tokens:
-            tokens.append(CLS)
+        num_special = 0
+        if special:
+            parts.append(special[CLS])
+            num_special = 2  # of the first sequence
         for sequence, (start, stop) in zip(samples[sample], ranges, strict=True):
-            tokens += sequence[start:stop]
-            if adds_special_tokens:
-                tokens.append(SEP)
-            segments.append(len(tokens) - before)
-            before = len(tokens)
-    return tokens, segments
+            parts.append(sequence[start * block_bytes : stop * block_bytes])
+            if special:
+                parts.append(special[SEP])
+            segments.append(stop - start + num_special)
+            num_special = bool(special)
+    return parts, segments
 
 
 def row_lengths(segments: list[int], is_pair: bool) -> list[int]:
@@ -1379,33 +1391,25 @@ def depth(value: Any) -> int:
 
 
 # ---- block_cache.py --------------------------------------------------------------------------------------------------
-# `BlockCache`: units → their blocks, with the blocks of units seen before kept in one table.
+# `BlockCache`: texts and units → their blocks; those of units seen before come from a dictionary.
 
 Table = NDArray[np.unsignedinteger[Any]]
-ENTRY_BYTES = 160  # of a key and its value in a dictionary, beside the characters of the key
-SLICE = 512  # pieces or units of a long text that are looked up at once
-LONG = 128  # characters of a piece or unit that is split or encoded alone
-MAX_CHARACTERS = SLICE * LONG  # of texts that are looked up at once
-
-# One lock for all caches. A fork waits until no thread is changing a cache, so the child gets complete tables and a
-# free lock. A thread holds the lock for at most MAX_CHARACTERS; what is longer is split and encoded before.
-_LOCK = Lock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
+ENTRY_BYTES = 80  # of a key and its blocks in a dictionary, beside their contents
+CHUNK = 4096  # units that are encoded at once
 
 
 class BlockCache:
-    """Keeps what the coder wrote for each unit seen so far, as entries of one table; never saved or pickled.
+    """The blocks of the units, and of the pieces of text between white space, that were seen before.
 
-    It also keeps the indices of the units of each piece of text between white space, so that a piece seen before costs
-    one look-up in a dictionary. A cache that takes more than its limit after a call is emptied. The environment
-    variable `VOCABLESS_CACHED_MIB` sets the limit, by default 64 MiB.
+    It is never saved, and a copy is empty. After a call in which it has grown beyond its limit, the cache is emptied.
+    The environment variable `VOCABLESS_CACHED_MIB` sets this limit, by default 64 MiB. Threads may share it: no call
+    changes or removes an entry that another one reads.
 
     Args:
         splitter: cuts texts into units and normalises them.
-        encode: takes normalised units, returns their entries, (n, width): `coder.elements` or `coder.packed_blocks`.
-        first_entries: (m, width), the entries at index 0…m−1 of the table; units come after them.
-        first_units: units whose entry is one of the first.
+        encode: takes normalised units, returns their blocks, (n, width): `coder.elements` or `coder.packed_blocks`.
+        special: (m, width), the blocks of special tokens, of the same type.
+        special_units: units whose block is one of these → its index there.
 
     Raises:
         ValueError: `VOCABLESS_CACHED_MIB` is no number.
@@ -1415,75 +1419,94 @@ class BlockCache:
         self,
         splitter: Splitter,
         encode: Callable[[Sequence[Unit]], Table],
-        first_entries: Table,
-        first_units: Mapping[Unit, int] | None = None,
+        special: Table,
+        special_units: dict[Unit, int] | None = None,
     ) -> None:
-        self.splitter, self._encode = splitter, encode
-        self._first_entries, self._first_units = first_entries, dict(first_units or {})
+        self._arguments = splitter, encode, special, special_units
+        self.splitter, self._encode, self._dtype = splitter, encode, special.dtype
+        self.block_bytes = special.shape[1] * special.itemsize
+        self.special = [block.tobytes() for block in special]
+        self._special_units = {unit: self.special[index] for unit, index in (special_units or {}).items()}
         self._max_bytes = _max_bytes()
         self._clear()
 
     def __len__(self) -> int:
-        return len(self._entries.of_unit) - len(self._first_units)
+        return len(self._units) - len(self._special_units)
 
-    def __getstate__(self) -> tuple[Any, ...]:
-        return self.splitter, self._encode, self._first_entries, self._first_units
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BlockCache, self._arguments
 
-    def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.__init__(*state)
-
-    @property
-    def num_bytes(self) -> int:
-        """The memory that it takes, nearly."""
-        return self._entries.num_bytes
-
-    def look_up(self, texts: Sequence[str]) -> tuple[list[list[int]], Table]:
-        """Returns the indices of each text's units in a table, and the table, (entries, width)."""
-        entries = self._entries  # the same for the whole call: another thread may empty the cache meanwhile
+    def look_up(self, texts: Sequence[str]) -> list[bytes]:
+        """Returns the blocks of each text's units, end to end; `as_array` reads them."""
         if not self.splitter.splits_at_spaces:
-            indices = [entries.look_up_units(units) for units in self.splitter.units_of_batch(texts)]
-        elif sum(map(len, texts)) <= MAX_CHARACTERS:
-            find = entries.of_piece.__getitem__
-            with _LOCK:
-                indices = [list(chain.from_iterable(map(find, text.split()))) for text in texts]
-                entries.encode_new()
-        else:
-            indices = [entries.look_up_pieces(text.split()) for text in texts]
-        return indices, self._table_of(entries)
+            return self._look_up_all(self.splitter.units_of_batch(texts))
+        pieces = self._pieces  # a cache that is emptied gets other dictionaries
+        try:
+            return [b"".join(map(pieces.__getitem__, text.split())) for text in texts]
+        except KeyError:
+            new = [*{*chain.from_iterable(map(str.split, texts))}.difference(pieces)]
+        blocks = self._look_up_all(list(map(self.splitter.units, new)))
+        pieces.update(zip(new, blocks, strict=True))
+        own = (len(block) for block in blocks if len(block) > self.block_bytes)  # a single block is that of its unit
+        self.num_bytes += sum(own) + 2 * sum(map(len, new)) + ENTRY_BYTES * len(new)
+        found = [b"".join(map(pieces.__getitem__, text.split())) for text in texts]
+        self._limit()
+        return found
 
-    def look_up_words(self, texts: Sequence[Sequence[str]]) -> tuple[list[list[int]], Table]:
+    def look_up_words(self, texts: Sequence[Sequence[str]]) -> list[bytes]:
         """Returns the same as `look_up`, for texts that are given as lists of words."""
-        of_words, table = self.look_up([word for words in texts for word in words])
-        next_words = iter(of_words)
-        return [list(chain.from_iterable(islice(next_words, len(words)))) for words in texts], table
+        return _join(self.look_up([*chain.from_iterable(texts)]), texts)
 
-    def look_up_units(self, units: Sequence[Unit]) -> tuple[list[int], Table]:
-        """Returns the indices of `units` in a table, and the table, (entries, width)."""
-        entries = self._entries
-        return entries.look_up_units(units), self._table_of(entries)
+    def look_up_units(self, units: Sequence[Unit]) -> list[bytes]:
+        """Returns the block of each unit."""
+        known = self._units
+        try:
+            return list(map(known.__getitem__, units))
+        except KeyError:
+            new = [*dict.fromkeys(unit for unit in units if unit not in known)]
+        for start in range(0, len(new), CHUNK):
+            chunk = new[start : start + CHUNK]
+            blocks = self._encode(self.splitter.normalize_all(chunk)).tobytes()
+            size = self.block_bytes
+            known.update((unit, blocks[place * size : (place + 1) * size]) for place, unit in enumerate(chunk))
+        self.num_bytes += 2 * sum(map(len, new)) + (ENTRY_BYTES + self.block_bytes) * len(new)
+        found = list(map(known.__getitem__, units))
+        self._limit()
+        return found
 
     def look_up_samples(
         self, texts: list[Any], pairs: list[Any] | None, is_split_into_words: bool
-    ) -> tuple[list[tuple[Any, ...]], list[tuple[list[int], ...]], Table]:
-        """Returns the one or two texts of each sample, the indices of their units, and the table."""
+    ) -> tuple[list[tuple[Any, ...]], list[tuple[bytes, ...]]]:
+        """Returns the one or two texts of each sample, and the blocks of each of these texts, end to end."""
         sequences = texts if pairs is None else texts + pairs
-        units, table = self.look_up_words(sequences) if is_split_into_words else self.look_up(sequences)
+        blocks = self.look_up_words(sequences) if is_split_into_words else self.look_up(sequences)
         if pairs is None:
-            return list(zip(texts)), list(zip(units)), table
-        return list(zip(texts, pairs, strict=True)), list(zip(units, units[len(texts) :], strict=False)), table
+            return list(zip(texts)), list(zip(blocks))
+        return list(zip(texts, pairs, strict=True)), list(zip(blocks, blocks[len(texts) :], strict=False))
 
-    def _table_of(self, entries: "_Entries") -> Table:
-        """Returns the table. If the cache is too large now, empties it.
+    def as_array(self, blocks: Iterable[bytes]) -> Table:
+        """Returns blocks, in any number of parts, as an array (blocks, width)."""
+        width = self.block_bytes // self._dtype.itemsize
+        return np.frombuffer(bytearray().join(blocks), self._dtype).reshape(-1, width)
 
-        Emptying makes new entries, so callers keep the complete old table.
-        """
-        table = entries.table
-        if entries.num_bytes > self._max_bytes:
+    def _look_up_all(self, units: Sequence[Sequence[Unit]]) -> list[bytes]:
+        """Returns the blocks of each list of units, end to end."""
+        return _join(self.look_up_units([*chain.from_iterable(units)]), units)
+
+    def _limit(self) -> None:
+        if self.num_bytes > self._max_bytes:
             self._clear()
-        return table
 
     def _clear(self) -> None:
-        self._entries = _Entries(self.splitter, self._encode, self._first_entries, self._first_units)
+        self.num_bytes = 0
+        self._units: dict[Unit, bytes] = dict(self._special_units)
+        self._pieces: dict[str, bytes] = {}
+
+
+def _join(blocks: list[bytes], groups: Sequence[Sequence[Any]]) -> list[bytes]:
+    """Returns the blocks of each group end to end, from the blocks of all members."""
+    rest = iter(blocks)
+    return [b"".join(islice(rest, len(group))) for group in groups]
 
 
 def _max_bytes() -> int:
@@ -1495,117 +1518,6 @@ def _max_bytes() -> int:
     if not 0 <= mib < math.inf:
         raise ValueError(f"VOCABLESS_CACHED_MIB is {text!r}; give a number of MiB from 0 up, or unset it for 64.")
     return int(mib * 2**20)
-
-
-class _Entries:
-    """A table, and the index of each unit and of each piece's units in it. Entries are only ever added.
-
-    Every change that is interrupted, by Ctrl-C for instance, leaves at most an entry that is not used.
-    """
-
-    def __init__(
-        self,
-        splitter: Splitter,
-        encode: Callable[[Sequence[Unit]], Table],
-        first_entries: Table,
-        first_units: Mapping[Unit, int],
-    ) -> None:
-        self._splitter, self._encode = splitter, encode
-        self.table, self._num_first = first_entries, len(first_entries)
-        self._num_encoded = self._unit_bytes = 0
-        self.of_unit = _UnitIndex(first_units, self._num_first)
-        self.of_piece = _PieceIndices(splitter, self.of_unit)
-
-    @property
-    def num_bytes(self) -> int:
-        """The memory that the table and the dictionaries take, nearly."""
-        num_keys = len(self.of_unit) + len(self.of_piece)
-        return self.table.nbytes + self._unit_bytes + self.of_piece.num_bytes + ENTRY_BYTES * num_keys
-
-    def look_up_pieces(self, pieces: Sequence[str]) -> list[int]:
-        """Returns the indices of the units of pieces, end to end."""
-        for piece in pieces:
-            if len(piece) > LONG and piece not in self.of_piece:
-                indices = self.look_up_units(self._splitter.units(piece))
-                with _LOCK:
-                    self.of_piece.add(piece, indices)
-        found: list[int] = []
-        for start in range(0, len(pieces), SLICE):
-            with _LOCK:
-                found += chain.from_iterable(map(self.of_piece.__getitem__, pieces[start : start + SLICE]))
-                self.encode_new()
-        return found
-
-    def look_up_units(self, units: Sequence[Unit]) -> list[int]:
-        """Returns the indices of units."""
-        for unit in units:
-            if len(unit) > LONG and unit not in self.of_unit:
-                entry = self._encode([self._splitter.normalize(unit)])
-                with _LOCK:
-                    self.encode_new()
-                    if unit not in self.of_unit:  # another thread may have added it
-                        self.of_unit[unit]
-                        self.encode_new(entry)
-        found: list[int] = []
-        for start in range(0, len(units), SLICE):
-            with _LOCK:
-                found += map(self.of_unit.__getitem__, units[start : start + SLICE])
-                self.encode_new()
-        return found
-
-    def encode_new(self, blocks: Table | None = None) -> None:
-        """Writes the entries of the units that are new. The caller holds the lock.
-
-        Args:
-            blocks: their entries if they are known, (n, width).
-        """
-        order = self.of_unit.order
-        new = order[self._num_encoded :]
-        if not new:
-            return
-        if blocks is None:
-            blocks = self._encode(self._splitter.normalize_all(new))
-        end = self._num_first + len(order)
-        if len(self.table) < end:
-            grown = np.empty((2 * end, blocks.shape[1]), dtype=blocks.dtype)
-            grown[: len(self.table)] = self.table
-            self.table = grown
-        self.table[end - len(new) : end] = blocks
-        self._unit_bytes += 4 * sum(map(len, new))
-        self._num_encoded = len(order)
-
-
-class _UnitIndex(dict[Unit, int]):
-    """Unit → its index in the table. A unit not seen before gets the next index and goes to the end of `order`."""
-
-    def __init__(self, first_units: Mapping[Unit, int], num_first: int) -> None:
-        super().__init__(first_units)
-        self.order: list[Unit] = []
-        self._last = num_first - 1
-
-    def __missing__(self, unit: Unit) -> int:
-        order = self.order
-        order.append(unit)
-        index = self[unit] = self._last + len(order)
-        return index
-
-
-class _PieceIndices(dict[str, tuple[int, ...]]):
-    """A piece of text without white space → the indices of its units."""
-
-    def __init__(self, splitter: Splitter, of_unit: _UnitIndex) -> None:
-        super().__init__()
-        self.num_bytes = 0  # of the characters and the indices
-        self._units, self._index = splitter.units, of_unit.__getitem__
-
-    def __missing__(self, piece: str) -> tuple[int, ...]:
-        return self.add(piece, map(self._index, self._units(piece)))
-
-    def add(self, piece: str, indices: Iterable[int]) -> tuple[int, ...]:
-        """Keeps the indices of a piece; returns them."""
-        kept = self[piece] = tuple(indices)
-        self.num_bytes += 4 * len(piece) + 8 * len(kept)
-        return kept
 
 
 # ---- components.py ---------------------------------------------------------------------------------------------------
@@ -1882,9 +1794,8 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         A packed unit is K bytes, or K + 1 with its length last where the coder pads: (units, K or K + 1) uint8. There
         are no special tokens. `unpack` returns the elements.
         """
-        indices, table = self._packed_cache.look_up(texts)
-        flat = np.fromiter(chain.from_iterable(indices), dtype=np.intp)
-        return table.take(flat, axis=0), list(map(len, indices))
+        blocks = self._packed_cache.look_up(texts)
+        return self._packed_cache.as_array(blocks), [len(each) // self.packed_block_size for each in blocks]
 
     @property
     def splits_at_spaces(self) -> bool:
@@ -1893,8 +1804,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
 
     def packed_units(self, units: Sequence[Unit]) -> Bytes:
         """Returns units as corpora store them, (units, K or K + 1) uint8, see `packed_blocks`."""
-        indices, table = self._packed_cache.look_up_units(units)
-        return table.take(np.array(indices, dtype=np.intp), axis=0)
+        return self._packed_cache.as_array(self._packed_cache.look_up_units(units))
 
     def unpack(self, packed: Bytes) -> Integers:
         """Returns the elements, (…, K) int64, of packed blocks."""
@@ -1949,13 +1859,16 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
             self._mask_splitter = MaskSplitter(self._splitter, names[MASK])
             self._cache = self._new_cache(self._mask_splitter)
         cache = self._unmasked_cache if splits_masks else self._cache
-        samples, units, table = cache.look_up_samples(texts, pairs, is_split_into_words)
+        samples, units = cache.look_up_samples(texts, pairs, is_split_into_words)
+        num_units = [[len(blocks) // cache.block_bytes for blocks in sample] for sample in units]
 
         max_units = None
         if truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE and max_length is not None:
             max_units = max_length - (self.num_special_tokens_to_add(is_pair) if add_special_tokens else 0)
-        rows = plan_rows(units, max_units, truncation_strategy, stride, self.truncation_side, return_overflowing_tokens)
-        tokens, segments = write_rows(units, rows, add_special_tokens)
+        rows = plan_rows(
+            num_units, max_units, truncation_strategy, stride, self.truncation_side, return_overflowing_tokens
+        )
+        parts, segments = write_rows(units, rows, cache.block_bytes, cache.special if add_special_tokens else None)
         lengths = row_lengths(segments, is_pair)
         if max_units is None:
             self._warn_of_long_rows(lengths, max_length, verbose)
@@ -1963,9 +1876,8 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         width = padded_width(lengths, padding_strategy, max_length, pad_to_multiple_of)
         padding = RowPadding(lengths, width, padding_side or self.padding_side)
         encodings = BlockEncodings(cache.splitter, samples, rows, names, padding, add_special_tokens)
-        blocks = table.take(np.array(tokens, dtype=np.intp), axis=0)
         type_ids = pair_type_ids(segments) if pairs else None
-        data = requested_arrays(blocks, type_ids, padding, encodings, self.model_input_names, flags)
+        data = requested_arrays(cache.as_array(parts), type_ids, padding, encodings, self.model_input_names, flags)
         if return_overflowing_tokens:
             data["overflow_to_sample_mapping"] = np.array([sample for sample, _ in rows], dtype=np.int64)
 
@@ -2056,8 +1968,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         names = self._special_names
         if tokens in names:
             return names.index(tokens)
-        (index,), table = self._cache.look_up_units([tokens])
-        return table[index].tolist()
+        return self._cache.as_array(self._cache.look_up_units([tokens]))[0].tolist()
 
     def convert_ids_to_tokens(self, ids: Any, skip_special_tokens: bool = False) -> Any:
         """Returns the name of an element, see `get_vocab`, or the unit of a block; a list for a list."""

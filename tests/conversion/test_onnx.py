@@ -244,6 +244,8 @@ def test_a_full_target_another_model_and_missing_files_are_refused(checkpoint_of
     (source / "config.json").write_text(json.dumps(config))
     (source / "tokenizer_config.json").unlink()
     assert "tokenizer_config.json" in refusal(source, target)
+    load_tokenizer("hashformer-md5-proj-tiny", splitter="characters", splitter_options={}).save_pretrained(source)
+    assert "md5 blocks of characters units, but hashformer-md5-proj-tiny reads md5" in refusal(source, target)
     load_tokenizer("hashformer-lsh-emb1k-base").save_pretrained(source)
     assert "writes blocks of 2 elements" in refusal(source, target)
     (source / "model.safetensors").unlink()

@@ -20,7 +20,7 @@ from transformers import (
 
 from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.saving.model_card import write_card
-from vocabless.saving.run_folder import RESULTS, claimed, read_results, rows_identity, versions, write_json
+from vocabless.saving.run_folder import RESULTS, locked_run_folder, read_results, rows_identity, versions, write_json
 from vocabless.saving.starting_checkpoints import describe_start
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.checkpoint_tokenizers import longest_sequence
@@ -55,7 +55,7 @@ def fine_tune(task: Task, seed: int, arguments: GlueArguments, training: GlueTra
         TrainingStopped: the loss is not finite, or the disk is full.
     """
     folder, is_main = run_folder(task, seed, training), training.process_index == 0
-    with claimed(folder, _data_identity(task, arguments, training)) if is_main else nullcontext():
+    with locked_run_folder(folder, _data_identity(task, arguments, training)) if is_main else nullcontext():
         if (results := read_results(folder)) is None:
             eval_steps = arguments.eval_steps_of(task.name)
             _run(task, folder, arguments, training.for_run(folder, seed, task.problem.best_metric, eval_steps))

@@ -9,13 +9,13 @@ import sys
 import pytest
 from safetensors import SafetensorError
 
-from vocabless.training.one_sentence import one_sentence
+from vocabless.training.exit_with_message import exit_with_message
 
 NO_SPACE = os.strerror(errno.ENOSPC)
 
 
 def ending(error: Exception, cause: Exception | None = None) -> str:
-    with pytest.raises(SystemExit) as stopped, one_sentence("command.py"):
+    with pytest.raises(SystemExit) as stopped, exit_with_message("command.py"):
         raise error from cause
     return str(stopped.value.code)
 
@@ -41,12 +41,16 @@ def test_a_full_disk_is_named_with_the_remedy(error) -> None:
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
 def test_a_write_to_a_full_device_ends_with_the_sentence() -> None:
-    with pytest.raises(SystemExit, match="a disk is full"), one_sentence("command.py"), open("/dev/full", "w") as file:
+    with (
+        pytest.raises(SystemExit, match="a disk is full"),
+        exit_with_message("command.py"),
+        open("/dev/full", "w") as file,
+    ):
         file.write("weights")
 
 
 def test_a_sentence_that_names_the_full_disk_itself_stays() -> None:
-    with pytest.raises(SystemExit, match=r"^command.py: runs/a is full at step 4.$"), one_sentence("command.py"):
+    with pytest.raises(SystemExit, match=r"^command.py: runs/a is full at step 4.$"), exit_with_message("command.py"):
         try:
             raise OSError(errno.ENOSPC, NO_SPACE)
         except OSError:
@@ -61,14 +65,14 @@ def test_a_folder_that_may_not_be_written_is_named_with_the_remedy(number) -> No
 
 
 def test_a_fault_of_the_program_keeps_its_traceback() -> None:
-    with pytest.raises(RuntimeError, match="shapes"), one_sentence("command.py"):
+    with pytest.raises(RuntimeError, match="shapes"), exit_with_message("command.py"):
         raise RuntimeError("shapes")
 
 
 def test_what_the_output_cannot_encode_is_printed_as_escapes(monkeypatch) -> None:
     output = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", output)
-    with one_sentence("command.py"):
+    with exit_with_message("command.py"):
         sys.stdout.write("été ± 1\n")
         sys.stdout.flush()
     assert output.buffer.getvalue() == b"\\xe9t\\xe9 \\xb1 1\n"

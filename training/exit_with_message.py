@@ -13,7 +13,7 @@ from vocabless.saving.full_disk import full_disk_sentence, is_disk_full
 
 
 @contextmanager
-def one_sentence(command: str) -> Iterator[None]:
+def exit_with_message(command: str) -> Iterator[None]:
     """Ends the command with one sentence if the user made a mistake, a disk or a folder failed, or after Ctrl-C.
 
     Characters that the output cannot encode are printed as escapes.
