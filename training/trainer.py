@@ -34,7 +34,8 @@ class ResumableTrainer(Trainer):
     - A run that continues ends with the weights, the log and the measures of a run that was never interrupted. So each
       checkpoint comes with a log line, and holds the patience of early stopping.
     - An iterable training set is not split among the processes: it must give each process its own samples.
-    - A training set with `lengths`, one for each example, is read in batches of examples of nearly the same length.
+    - A training set with `lengths`, one for each example, is read in batches of examples of nearly the same length, and
+      so is any other if the sampling strategy is "group_by_length".
     - If `compute_metrics` returns `EXACT_LOSS`, an evaluation reports it as the loss. The Trainer's own value is a mean
       over batches, which depends on the batch size.
     - To evaluate before training, use `eval_on_start`. After a call of `evaluate`, Accelerate takes the model as
@@ -137,9 +138,13 @@ class ResumableTrainer(Trainer):
         )
 
     def _get_train_sampler(self, *args: Any, **kwargs: Any) -> Any:
-        if not hasattr(self.train_dataset, "lengths"):
-            return super()._get_train_sampler(*args, **kwargs)
-        return LengthGroups(self.train_dataset, self._train_batch_size, self.args.seed)
+        lengths = getattr(self.train_dataset, "lengths", None)
+        if lengths is None:
+            if self.args.train_sampling_strategy != "group_by_length":
+                return super()._get_train_sampler(*args, **kwargs)
+            # The order of the library's sampler depends on where a run was continued.
+            lengths = [len(example["input_ids"]) for example in self.train_dataset]
+        return LengthGroups(self.train_dataset, lengths, self._train_batch_size, self.args.seed)
 
     def full_state_dict(self) -> dict[str, Tensor]:
         """Returns all weights under the model's own parameter names, without the prefixes of any wrapper.
