@@ -1,12 +1,10 @@
 """Measures pages of the verb `space` in headless Chromium: sizes, time to the first label, latencies.
 
     python -m benchmarks.browser
-    python -m benchmarks.browser --onnxruntime node_modules/onnxruntime-web/dist
     python -m benchmarks.browser --models checkpoints/hashgram-tiny-sst2 --texts sentences.txt
 
-Each model is a checkpoint, or a variant, which gets random weights. With --onnxruntime, each model is measured with
-onnxruntime-web too. With --texts, the labels and probabilities of the page are compared with those of torch, in 32-bit
-and in 8-bit weights.
+Each model is a checkpoint, or a variant, which gets random weights. With --texts, the labels and probabilities of the
+page are compared with those of torch, in 32-bit and in 8-bit weights.
 
 - The size is that of all files that a browser loads; gzipped, as a server sends them.
 - The first label is the time from opening the page, whose address holds a sentence, to its label.
@@ -42,7 +40,6 @@ from vocabless.variants import VARIANTS
 MODELS = ("hashgram-uno", "hashgram-tiny", "hashformer-lsh-proj-tiny")
 # It has 20 words.
 SENTENCE = "The old cinema near the river shows a quiet film about two friends who mend broken clocks in the winter"
-ENTRIES = {"builtin": "classifier.js", "onnxruntime": "onnxruntime_classifier.js"}
 RECORD_FIRST_LABEL = """
 new MutationObserver(() => {
   if (document.documentElement?.dataset.label !== undefined) globalThis.firstLabel ??= performance.now();
@@ -93,28 +90,24 @@ def checkpoint_of(name: str, folder: Path) -> str:
     return str(folder)
 
 
-def make_page(checkpoint: str, folder: Path, runtime: str, dist: str | None, *more: str) -> None:
+def make_page(checkpoint: str, folder: Path, *options: str) -> None:
     """Writes the page, and modules.html, in which `classifier` can be called."""
-    chosen = ["--runtime", runtime, "--onnxruntime", str(dist)] if runtime == "onnxruntime" else []
     with contextlib.redirect_stdout(None):
-        convert(["space", checkpoint, str(folder), *chosen, *more])
+        convert(["space", checkpoint, str(folder), *options])
     text = (folder / "index.html").read_text(encoding="utf-8")
     manifest = json.loads(re.search(r'id="manifest">(.*?)</script>', text, re.S)[1])  # type: ignore[index]
     weights = re.search(r'id="weights">(.*?)</script>', text, re.S)[1].strip()  # type: ignore[index]
     if not weights:
         weights = (folder / "weights.js").read_text(encoding="ascii").split('"')[1]
     (folder / "weights.bin").write_bytes(base64.b64decode(weights))
-    if "onnxruntime" in manifest:
-        manifest["onnxruntime"] = "./" + manifest["onnxruntime"]
     (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-    script = join_modules(BROWSER, ENTRIES[runtime])
-    start = f"""
-    const load = async () => {{
+    script = join_modules(BROWSER, "classifier.js")
+    start = """
+    const load = async () => {
       const manifest = await (await fetch("manifest.json")).json();
-      if (manifest.onnxruntime) manifest.onnxruntime = new URL(manifest.onnxruntime, location.href).href;
       const weights = await (await fetch("weights.bin")).arrayBuffer();
-      globalThis.classifier = await modules["{ENTRIES[runtime]}"].loadClassifier(manifest, weights);
-    }};
+      globalThis.classifier = await modules["classifier.js"].loadClassifier(manifest, weights);
+    };
     """
     page = f'<!doctype html><meta charset="utf-8"><script>{script}{start}</script>'
     (folder / "modules.html").write_text(page, encoding="utf-8")
@@ -122,7 +115,7 @@ def make_page(checkpoint: str, folder: Path, runtime: str, dist: str | None, *mo
 
 def sizes(folder: Path) -> tuple[int, int]:
     """Returns the bytes of the files that a browser loads, as they are and gzipped."""
-    files = [folder / "index.html", folder / "weights.js", *folder.glob("onnxruntime/*")]
+    files = [folder / "index.html", folder / "weights.js"]
     contents = [file.read_bytes() for file in files if file.is_file()]
     return sum(map(len, contents)), sum(len(gzip.compress(content, 9)) for content in contents)
 
@@ -163,7 +156,6 @@ def main(argv: list[str] | None = None) -> None:
         prog="python -m benchmarks.browser", description=__doc__, formatter_class=as_written
     )
     parser.add_argument("--models", nargs="+", default=MODELS, help="checkpoints or variants; default: %(default)s")
-    parser.add_argument("--onnxruntime", metavar="DIST", help="folder `dist` of the npm package onnxruntime-web")
     parser.add_argument("--rounds", type=int, default=9, help="times that a page is opened; default %(default)s")
     parser.add_argument("--texts", help="file with a text in each line, for the comparison with torch")
     arguments = parser.parse_args(argv)
@@ -171,28 +163,25 @@ def main(argv: list[str] | None = None) -> None:
     if program is None:
         parser.error("there is no Chromium; install it, or set CHROMIUM to its path.")
     texts: list[Any] = Path(arguments.texts).read_text(encoding="utf-8").splitlines() if arguments.texts else []
-    runtimes = ["builtin", *(["onnxruntime"] if arguments.onnxruntime else [])]
-    print("| model | runtime | size | gzipped | first label, ms | sentence, ms | word map, ms |")
-    print("|---|---|--:|--:|--:|--:|--:|")
+    print("| model | size | gzipped | first label, ms | sentence, ms | word map, ms |")
+    print("|---|--:|--:|--:|--:|--:|")
     notes = []
     with tempfile.TemporaryDirectory() as temporary, Chromium(program) as tab:
         tab.call("Page.addScriptToEvaluateOnNewDocument", source=RECORD_FIRST_LABEL)
         for name in arguments.models:
             root = Path(temporary) / Path(name).name
             checkpoint = checkpoint_of(name, root / "checkpoint")
-            for runtime in runtimes:
-                page = root / runtime
-                make_page(checkpoint, page, runtime, arguments.onnxruntime)
-                with served(page) as address:
-                    cells = [f"{size / 1e3:.0f} kB" for size in sizes(page)]
-                    cells += [f"{milliseconds:.1f}" for milliseconds in measure(tab, address, arguments.rounds)]
-                    print(f"| {Path(name).name} | {runtime} | {' | '.join(cells)} |", flush=True)
-                    if texts:
-                        notes.append(f"{name}, {runtime}, 8-bit: {compare(tab, address, checkpoint, texts)}.")
+            make_page(checkpoint, root / "int8")
+            with served(root / "int8") as address:
+                cells = [f"{size / 1e3:.0f} kB" for size in sizes(root / "int8")]
+                cells += [f"{milliseconds:.1f}" for milliseconds in measure(tab, address, arguments.rounds)]
+                print(f"| {Path(name).name} | {' | '.join(cells)} |", flush=True)
+                if texts:
+                    notes.append(f"{name}, 8-bit: {compare(tab, address, checkpoint, texts)}.")
             if texts:
-                make_page(checkpoint, root / "fp32", "builtin", None, "--fp32")
+                make_page(checkpoint, root / "fp32", "--fp32")
                 with served(root / "fp32") as address:
-                    notes.append(f"{name}, builtin, 32-bit: {compare(tab, address, checkpoint, texts)}.")
+                    notes.append(f"{name}, 32-bit: {compare(tab, address, checkpoint, texts)}.")
     print("\n".join(["", *notes]))
 
 

@@ -1,6 +1,7 @@
 /** The answer for a whole text: the verdict in one line, and a bar for each label. */
 
 import { likeliest } from "./pulls.js";
+import { shortened } from "./word_drawing.js";
 
 const MOST_BARS = 8; // of a model with more labels, the likeliest are shown
 
@@ -51,7 +52,7 @@ const VERDICTS = {
     const odd = answer.probabilities.map((classes) => 1 - classes[0]);
     const most = odd.indexOf(Math.max(...odd));
     if (!(odd[most] >= 0.5)) return ["Every word belongs", ""];
-    return [`“${answer.units[most].text}”`, `does not belong: ${percent(odd[most])}`];
+    return [`“${shortened(answer.units[most].text)}”`, `does not belong: ${percent(odd[most])}`];
   },
 };
 

@@ -1,4 +1,4 @@
-/** A classifier over any runtime: texts → rows of blocks → logits → predictions. */
+/** A classifier: texts → rows of blocks → logits → predictions. */
 
 import { TASKS } from "./predictions.js";
 import { Tokenizer } from "./tokenizer.js";

@@ -1,7 +1,7 @@
 /** Words with an answer of their own: tags, and words that do not belong. */
 
 import { percent } from "./answers.js";
-import { drawWords, explainOnTouch, legendItem } from "./word_drawing.js";
+import { drawWords, explainOnTouch, legendItem, shortened } from "./word_drawing.js";
 
 const COLOURS = 8; // in page.css; further kinds of tags begin again with the first
 const OUTSIDE = "O"; // the label of words without a tag
@@ -37,8 +37,7 @@ export function drawMarkedWords(place, detail, manifest, input, answer) {
   drawWords(place, input, answer.units, (index) => {
     const button = document.createElement("button");
     button.type = "button";
-    const unit = answer.units[index];
-    button.textContent = (unit.part ? input.pair : input.text).slice(unit.start, unit.end);
+    button.textContent = shortened(answer.units[index].text);
     const probabilities = answer.probabilities[index];
     if (manifest.task === "tags") markTag(button, answer.label[index], answer.label[index + 1], kinds);
     else markOdd(button, probabilities);

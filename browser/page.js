@@ -31,7 +31,6 @@ const element = (id) => document.getElementById(id);
 async function startPage() {
   const size = new Blob([document.documentElement.outerHTML]).size;
   const manifest = JSON.parse(element("manifest").textContent);
-  if (manifest.onnxruntime) manifest.onnxruntime = new URL(manifest.onnxruntime, document.baseURI).href; // for a worker
   const state = { manifest, chosen: null, answer: null, without: [], isDone: false };
   drawFrame(manifest);
   element("figure-size").textContent = sizeText(size);

@@ -1,6 +1,7 @@
 /** Draws the words of a text as buttons that the arrow keys reach, with the text between them as it was written. */
 
 const MOST_WORDS = 600; // drawn; no page needs more, and a browser draws these at once
+const MOST_CHARACTERS = 300; // drawn of a word or of the rest; a browser needs n² steps for n marks on a letter
 
 /**
  * @param {HTMLElement} place
@@ -17,7 +18,7 @@ export function drawWords(place, input, units, draw) {
       paragraph.append(text.slice(position, unit.start), draw(index));
       position = unit.end;
     });
-    if (text.slice(position).trim()) paragraph.append(unread(text.slice(position, position + 300)));
+    if (text.slice(position).trim()) paragraph.append(unread(text.slice(position)));
     return paragraph;
   });
   const focused = [...place.querySelectorAll("button")].indexOf(document.activeElement);
@@ -31,8 +32,13 @@ export function drawWords(place, input, units, draw) {
 function unread(text) {
   const rest = document.createElement("span");
   rest.className = "unread";
-  rest.textContent = text.length < 300 ? text : `${text}…`;
+  rest.textContent = shortened(text);
   return rest;
+}
+
+/** Returns a word, or the rest of a text, as the page shows it. */
+export function shortened(text) {
+  return text.length <= MOST_CHARACTERS ? text : `${text.slice(0, MOST_CHARACTERS)}…`;
 }
 
 /** Makes one stop of the Tab key of all words in `place`; the arrow keys move between them. */

@@ -2,7 +2,7 @@
 
 import { numberText, percent } from "./answers.js";
 import { pullsOf } from "./pulls.js";
-import { drawWords, explainOnTouch, legendItem } from "./word_drawing.js";
+import { drawWords, explainOnTouch, legendItem, shortened } from "./word_drawing.js";
 
 const FULL_SHADE = 1; // logits; a text whose words all pull less is shaded lightly
 const FAINT = 0.08; // share of the strongest pull below which a word stays blank
@@ -33,7 +33,7 @@ export function drawWordMap(place, detail, { manifest, input, answer, without, i
   drawWords(place, input, answer.units, (index) => {
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = wordOf(input, answer.units[index]);
+    button.textContent = shortened(answer.units[index].text);
     const pull = pulls[index];
     button.className = "unit";
     if (!pull) return button;
@@ -54,10 +54,6 @@ function waysOf(task, label) {
   return task === "regression" ? ["up", "down"] : [`towards ${label}`, `away from ${label}`];
 }
 
-function wordOf(input, unit) {
-  return (unit.part ? input.pair : input.text).slice(unit.start, unit.end);
-}
-
 function sentenceOf(manifest, answer, target, word, pull) {
   if (manifest.task === "regression") {
     return `Without “${word}”: ${numberText(pull.without)} (with it ${numberText(answer.logits[0])}).`;
@@ -72,8 +68,8 @@ function summaryOf(units, pulls, [towards, away]) {
   if (pulls.length === 0) return "\u00a0";
   if (pulls.length < units.length) return `The text is long: the map covers its first ${pulls.length} words.`;
   const flips = units.filter((_, index) => pulls[index].flips);
-  if (flips.length === 1) return `Leaving out “${flips[0].text}” changes the label.`;
+  if (flips.length === 1) return `Leaving out “${shortened(flips[0].text)}” changes the label.`;
   if (flips.length > 1) return `Leaving out any one of the ${flips.length} outlined words changes the label.`;
   const strongest = pulls.reduce((best, pull, index) => (Math.abs(pull.strength) > Math.abs(pulls[best].strength) ? index : best), 0);
-  return `“${units[strongest].text}” pulls most: ${pulls[strongest].strength > 0 ? towards : away}.`;
+  return `“${shortened(units[strongest].text)}” pulls most: ${pulls[strongest].strength > 0 ? towards : away}.`;
 }

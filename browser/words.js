@@ -21,6 +21,8 @@ const CONTINUES = String.raw`\p{M}\u200c\u200d`;
 const RUNS = new RegExp(
   `[${WORD}][${WORD}${CONTINUES}]*|[^${WORD}${SPACE}](?:[^${WORD}${SPACE}]|[${CONTINUES}])*`, "gu");
 const NOT_SPACE = new RegExp(`[^${SPACE}]+`, "gu");
+const LONG_RUN_OF_MARKS = /\p{M}{30,}/gu; // longer than in any natural text: Unicode's Stream-Safe Text Format (UAX 15)
+const [LOWEST_MARK, HIGHEST_MARK] = ["\u0334", "\u0345"]; // by their combining class
 
 /**
  * Returns a function that cuts a text into units.
@@ -39,8 +41,39 @@ export function makeSplitter(name, options) {
  * @returns {string}
  */
 export function normalizeUnit(text, lowercase) {
-  const composed = text.normalize("NFC");
-  return lowercase ? composed.toLowerCase().normalize("NFC") : composed;
+  const composed = compose(text);
+  return lowercase ? compose(composed.toLowerCase()) : composed;
+}
+
+/**
+ * Returns the canonical composition (NFC) of a text in linear time.
+ *
+ * Browsers sort a run of n marks in up to n² steps. So a long run is sorted here first, by the same rule.
+ */
+function compose(text) {
+  return text.replace(LONG_RUN_OF_MARKS, inCanonicalOrder).normalize("NFC");
+}
+
+/** Returns marks decomposed, with those between two marks of class 0 sorted by their combining class. */
+function inCanonicalOrder(marks) {
+  const decomposed = Array.from(marks, (mark) => Array.from(mark.normalize("NFD"))).flat();
+  const distinct = Array.from(new Set(decomposed));
+  const moving = distinct.filter((mark) => isBehind(mark, LOWEST_MARK) || isBehind(HIGHEST_MARK, mark));
+  moving.sort((first, second) => isBehind(first, second) - isBehind(second, first));
+  const ranks = new Map(); // mark → rank of its class; JavaScript has no table of the classes
+  let rank = 0;
+  moving.forEach((mark, index) => ranks.set(mark, index && isBehind(mark, moving[index - 1]) ? ++rank : rank));
+  const runs = [[]];
+  for (const mark of decomposed) {
+    if (ranks.has(mark)) runs.at(-1).push(mark);
+    else runs.push([mark], []);
+  }
+  return runs.map((run) => run.sort((first, second) => ranks.get(first) - ranks.get(second)).join("")).join("");
+}
+
+/** Returns whether the combining class of a mark is above that of another, so that normalising swaps them. */
+function isBehind(mark, other) {
+  return (mark + other).normalize("NFD") !== mark + other;
 }
 
 /**

@@ -24,7 +24,8 @@ from transformers.utils.hub import cached_file
 from vocabless import VocablessModel, VocablessTokenizer, load_config, load_tokenizer
 from vocabless.saving.card_facts import RANDOM_WEIGHTS, UNKNOWN_TRAINING, CardFacts
 from vocabless.saving.checkpoint import load_checkpoint, loads_without_package, save_checkpoint
-from vocabless.saving.model_card import CARD, link_page, write_card
+from vocabless.saving.error_text import first_line
+from vocabless.saving.model_card import CARD, link_page, renew_code_table, write_card
 from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.sentence_modules import SENTENCE_FILES
 from vocabless.saving.targets import check_target, new_target
@@ -106,20 +107,32 @@ def write_repository(source: str, folder: Path, subword: str | None = None) -> N
         save_checkpoint(model, tokenizer, folder)
         for name in COPIED_FILES:
             _copy(source, name, folder)
-        if not (folder / CARD).is_file():
+        if (folder / CARD).is_file():
+            renew_code_table(folder)
+        else:
             write_card(folder, model, tokenizer.block_size, read_card_facts(folder))
     if not loads_without_package(model, tokenizer, folder):
         raise ValueError(f"the repository of {source!r} gives other numbers without this package; it was not written.")
 
 
 def read_card_facts(folder: Path) -> CardFacts:
-    """Returns what the card says about the training, from the `results.json` of the folder if it has one."""
+    """Returns what the card says about the training, from the `results.json` of the folder if it has one.
+
+    Raises:
+        ValueError: the file is damaged, or holds other types than a run writes.
+    """
     file = folder / RESULTS
-    results = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    if "floors" in results:
-        return finetuning_card.card_facts(results)
-    if "objective" in results:
-        return pretraining_card.card_facts(results)
+    try:
+        results = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        if "floors" in results:
+            return finetuning_card.card_facts(results)
+        if "objective" in results:
+            return pretraining_card.card_facts(results)
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{str(file)!r} is not what a run writes ({type(error).__name__}: {first_line(error)}); repair it, or "
+            "remove it to make a card without the training."
+        ) from error
     return UNKNOWN_TRAINING
 
 

@@ -26,9 +26,8 @@ from vocabless.conversion.onnx import check_packages, difference_table, reads_to
 from vocabless.conversion.onnx_export.graph import export, session_of
 from vocabless.conversion.onnx_export.parity import differences, probes
 from vocabless.conversion.onnx_export.settings import inference_settings
-from vocabless.conversion.space_export.graph_json import check_operators, to_json
+from vocabless.conversion.space_export.graph_json import check_operators, onnx_bytes, to_json
 from vocabless.conversion.space_export.manifest import CORRUPTIONS, examples_of, task_of, tokenizer_settings
-from vocabless.conversion.space_export.onnxruntime_web import MODULES, install, onnx_bytes
 from vocabless.conversion.space_export.page import size_report, write_page
 from vocabless.conversion.space_export.readme import write_readme
 from vocabless.saving.card_facts import CardFacts
@@ -58,19 +57,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--fp32", action="store_true", help="32-bit weights, four times as large")
     parser.add_argument(
-        "--runtime",
-        choices=("builtin", "onnxruntime"),
-        default="builtin",
-        help="what computes in the page: our own interpreter, or onnxruntime-web, which is faster for large models but "
-        "needs several MB more and a web server; default %(default)s",
-    )
-    parser.add_argument(
-        "--onnxruntime",
-        metavar="DIST",
-        help="with --runtime onnxruntime: the folder `dist` of the npm package onnxruntime-web, which is copied beside "
-        "the page, or its https address",
-    )
-    parser.add_argument(
         "--model_id", help="Hub id of the model, for the link to its card; default: SOURCE, if it is one"
     )
     parser.add_argument("--push", action="store_true", help="make the Space on the Hub; no folder is written")
@@ -86,11 +72,6 @@ def run(arguments: argparse.Namespace) -> str:
             cannot show or run; TARGET is not empty; there is no token or no network.
     """
     check_packages("space")
-    if (arguments.runtime == "onnxruntime") != (arguments.onnxruntime is not None):
-        raise ValueError(
-            "--runtime onnxruntime and --onnxruntime belong together; give both, the second with the folder `dist` of "
-            "the npm package onnxruntime-web or its https address, or neither."
-        )
     target = arguments.target
     if arguments.push:
         repo_id = check_upload(target, replace=arguments.exist_ok, repo_type="space")
@@ -124,13 +105,9 @@ def write_space(arguments: argparse.Namespace, folder: Path) -> str:
     manifest["title"] = arguments.title or Path(source).resolve().name
     manifest["model_card"] = f"{constants.ENDPOINT}/{model_id}" if model_id else None
     proto = export(model.float(), reads_token_types(model, tokenizer))
-    if arguments.runtime == "onnxruntime":
-        manifest["onnxruntime"], connected = install(arguments.onnxruntime, folder)
-        write_page(folder, manifest, onnx_bytes(proto, int8=not arguments.fp32), MODULES, connected)
-    else:
-        check_operators(proto)
-        manifest["graph"], weights = to_json(proto, int8=not arguments.fp32)
-        write_page(folder, manifest, weights, replaced={})
+    check_operators(proto)
+    manifest["graph"], weights = to_json(proto, int8=not arguments.fp32)
+    write_page(folder, manifest, weights)
     write_readme(folder, manifest["title"], model_id, facts.license, manifest["task"])
     sizes = size_report(folder)
     return sizes if arguments.fp32 else f"{int8_report(model, tokenizer, proto)}\n\n{sizes}"

@@ -1,7 +1,6 @@
 """The table of front ends, which turn blocks of K elements into embeddings of width D.
 
-To add a front end, write its class in a file of its own, add a row to `FRONT_ENDS`, and import the file in
-`modeling_vocabless.py`, so that it is copied with a checkpoint. The tests run over all rows.
+To add a front end, write its class in a file of its own and add a row to `FRONT_ENDS`. The tests run over all rows.
 """
 
 from typing import Any

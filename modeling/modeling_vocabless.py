@@ -23,18 +23,10 @@ from transformers.utils.generic import can_return_tuple
 
 from .blocks import check_blocks
 from .configuration_vocabless import LIMITS, VocablessConfig, check_limits
-from .digest_front_ends import DigestFrontEnd  # noqa: F401 (transformers 5.0 copies only files imported here)
-from .elementwise_front_end import Elementwise  # noqa: F401
 from .front_ends import build_front_end
-from .hash_embedding_front_end import HashEmbedding  # noqa: F401
 from .head_layers import PooledHead, PredictionTransform, token_loss
-from .ngram_front_ends import Ngram  # noqa: F401
-from .pipelines_vocabless import VocablessFillMaskPipeline  # noqa: F401 (named in config.json)
 from .pretrained_model import VocablessPreTrainedModel
 from .stock_encoders import arguments_of, build_encoder, max_tokens, min_tokens, pad_to_minimum_length
-from .text_pairs import split_pairs  # noqa: F401
-from .unit_cache import UnitCache  # noqa: F401
-from .unit_front_end import UnitFrontEnd  # noqa: F401
 
 NUM_CORRUPTIONS = 3  # intact, shuffled, replaced
 

@@ -1,6 +1,6 @@
 """Pipelines for tasks whose stock pipeline expects one id per token.
 
-This file is copied with a checkpoint. The configuration names the classes, so `pipeline(task, model=…,
+A checkpoint has this file if its head needs it. The configuration names the classes, so `pipeline(task, model=…,
 trust_remote_code=True)` finds them. They take and return the same as the stock pipelines.
 """
 # mypy: allow-untyped-calls, no-warn-return-any, disable-error-code=override

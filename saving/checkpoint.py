@@ -19,6 +19,7 @@ from transformers.utils.hub import cached_file
 
 import vocabless
 from vocabless.modeling.configuration_vocabless import AUTO_MAP, VocablessConfig
+from vocabless.saving.card_heads import HEADS
 from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_tensor_names, read_config_and_tensors
 from vocabless.saving.error_text import first_line
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
@@ -182,7 +183,8 @@ def loads_without_package(
     model = type(model).from_pretrained(folder).eval()
     with torch.no_grad():
         expected = model(**tokenizer(EXAMPLE_TEXT, return_tensors="pt"))[0].double().tolist()
-    command = [sys.executable, "-I", "-c", _PRINT_OUTPUT, os.path.abspath(folder), str(model._auto_class), EXAMPLE_TEXT]
+    auto_class = HEADS[type(model).__name__].auto_class
+    command = [sys.executable, "-I", "-c", _PRINT_OUTPUT, os.path.abspath(folder), auto_class, EXAMPLE_TEXT]
     with tempfile.TemporaryDirectory() as modules:
         environment = {
             **os.environ,
@@ -192,7 +194,13 @@ def loads_without_package(
             "OMP_NUM_THREADS": str(torch.get_num_threads()),
         }
         process: Any = subprocess.run(
-            command, capture_output=True, text=True, env=environment, check=False, timeout=LOAD_TIMEOUT_SECONDS
+            command,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            env=environment,
+            check=False,
+            timeout=LOAD_TIMEOUT_SECONDS,
         )
     if process.returncode:
         lines = process.stderr.strip().splitlines() or [f"exit status {process.returncode}"]

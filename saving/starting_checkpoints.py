@@ -28,5 +28,5 @@ def _license_of(start: str) -> str | None:
         card = ModelCard.load(Path(str(cached_file(start, CARD))))
     except (OSError, ValueError):
         return None
-    license_id: str | None = card.data.get("license")
-    return license_id
+    license_id = card.data.get("license")
+    return license_id if isinstance(license_id, str) else None  # a card can name several

@@ -2,6 +2,12 @@
 
 import json
 import math
+import os
+import subprocess
+import sys
+import time
+import unicodedata
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vocabless import VocablessTokenizer
-from vocabless.onnx_classifier import CODERS, SPLITTERS, Blocks, OnnxClassifier, main
+from vocabless.onnx_classifier import CODERS, SPLITTERS, Blocks, OnnxClassifier, compose, main
 from vocabless.tokenization import block_coders, splitters
 
+PACKAGE = Path(splitters.__file__).parent.parent
 MAX_TOKENS = 24
 TEXTS = st.text(st.characters(exclude_categories=["Cn"]), max_size=60) | st.lists(
     st.sampled_from(["[MASK]", *" aAé_1!.\u0301\u0308\u200d\u200b\u0939\u093f👩'\x1c\u3000İßK\ud800"]), max_size=60
@@ -43,9 +50,12 @@ def described(splitter, splitter_options, coder, coder_options, block_size):
     }
 
 
-def compare(text, splitter, splitter_options, coder, coder_options, folder, ngrams=None):
-    tokenizer = VocablessTokenizer(splitter, coder, splitter_options, coder_options, ngrams_file=ngrams)
-    blocks = Blocks(described(splitter, splitter_options, coder, coder_options, tokenizer.block_size), folder)
+def compare(text, splitter, splitter_options, coder, coder_options, folder, ngrams=None, side="right"):
+    tokenizer = VocablessTokenizer(
+        splitter, coder, splitter_options, coder_options, ngrams_file=ngrams, truncation_side=side
+    )
+    description = described(splitter, splitter_options, coder, coder_options, tokenizer.block_size)
+    blocks = Blocks(description | {"truncation_side": side}, folder)
 
     @settings(max_examples=40, deadline=None)
     @given(st.lists(text, min_size=1, max_size=3))
@@ -62,6 +72,41 @@ def compare(text, splitter, splitter_options, coder, coder_options, folder, ngra
 @pytest.mark.parametrize(("splitter", "splitter_options", "coder", "coder_options"), PAIRS)
 def test_the_blocks_are_the_tokenizers(splitter, splitter_options, coder, coder_options, tmp_path):
     compare(TEXTS, splitter, splitter_options, coder, coder_options, tmp_path)
+
+
+def test_long_texts_are_cut_at_the_left_where_the_tokenizer_does_so(tmp_path):
+    words = st.lists(st.sampled_from(["a", "b", "c", "[MASK]"]), max_size=40).map(" ".join)
+    compare(words, "word", {}, "utf8", {}, tmp_path, side="left")
+
+
+def test_settings_that_name_no_side_cut_at_the_right(tmp_path):
+    description = described("word", {}, "utf8", {}, 16)
+    text = " ".join(map(str, range(99)))
+    right, left = (Blocks(description | side, tmp_path)([text]) for side in ({}, {"truncation_side": "left"}))
+    np.testing.assert_array_equal(right, Blocks(description | {"truncation_side": "right"}, tmp_path)([text]))
+    assert not np.array_equal(right, left)
+
+
+def test_a_string_is_one_text(tmp_path):
+    blocks = Blocks(described("word", {}, "utf8", {}, 16), tmp_path)
+    np.testing.assert_array_equal(blocks("two words"), blocks(["two words"]))
+
+
+MARKS = ["\u0301", "\u0316", "\u0344", "\u0f73", "\u034f", "\u0327", "\u0e38", "é", "a", "\u1100", "\u1161", "\u0903"]
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(MARKS), min_size=20, max_size=150).map("".join))
+def test_composition_is_that_of_unicode(text):
+    assert compose(text) == unicodedata.normalize("NFC", text)
+
+
+@pytest.mark.parametrize("splitter", SPLITTERS)
+def test_many_marks_take_linear_time(splitter, tmp_path):
+    blocks = Blocks(described(splitter, {"lowercase": splitter != "bytes"}, "utf8", {}, 16), tmp_path)
+    start = time.process_time()
+    blocks(["a" + "\u0301\u0316" * 80_000])
+    assert time.process_time() - start < 4  # 15 s and more if each mark is moved past all others
 
 
 @pytest.mark.parametrize("coder", ["lsh", "lsh-index"])
@@ -92,8 +137,10 @@ def test_what_it_does_not_know_is_refused(change, sentence, tmp_path):
 def test_another_head_and_missing_files_are_refused(tmp_path):
     with pytest.raises(SystemExit, match="one text or more"):
         main([str(tmp_path)])
-    with pytest.raises(SystemExit, match=r"model\.onnx' does not exist"):
+    with pytest.raises(SystemExit, match=r"holds no model\.onnx and no model_int8\.onnx; give the folder or a file"):
         main([str(tmp_path), "text"])
+    with pytest.raises(SystemExit, match=r"other\.onnx' does not exist; give the folder or a file"):
+        main([str(tmp_path / "other.onnx"), "text"])
     (tmp_path / "model.onnx").touch()
     with pytest.raises(SystemExit, match="two for each pair"):
         main(["--pairs", str(tmp_path), "text"])
@@ -118,3 +165,13 @@ def test_probabilities(logits, is_multi_label, expected, monkeypatch):
     classifier.labels, classifier.is_multi_label = list(expected), is_multi_label
     monkeypatch.setattr(classifier, "logits", lambda texts: np.array([logits] * len(texts), np.float32))
     assert classifier(["x", "y"]) == [pytest.approx(expected)] * 2
+
+
+def test_a_label_that_the_terminal_cannot_write_is_escaped():
+    code = "import onnx_classifier as c; c.OnnxClassifier = lambda path: lambda texts: [{'été': 1.0}]"
+    code += "; c.main(['folder', 'text'])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False,
+        cwd=PACKAGE, env=os.environ | {"PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert (done.stdout, done.returncode) == ("\\xe9t\\xe9 {'\\xe9t\\xe9': 1.0}\n", 0), done.stderr

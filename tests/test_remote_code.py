@@ -14,13 +14,16 @@ from safetensors.torch import load_file, save_file
 
 import vocabless
 from vocabless import list_variants, load_config, load_tokenizer
+from vocabless.joined_code import CONFIGURATION, MODELING, PIPELINES, TOKENIZATION, joined, write_code
 from vocabless.modeling.configuration_vocabless import AUTO_MAP
 from vocabless.saving.checkpoint import WITHOUT_PACKAGE
 from vocabless.variants import VARIANTS
 
+ROOT = Path(__file__).resolve().parent.parent
 TEXT = ["The quick brown fox, at 25 °C.", "naïve 日本語 😀"]
 HEADS = {auto: path.split(".")[1] for auto, path in AUTO_MAP.items() if auto != "AutoConfig"}
 HEAD_VARIANT = "eelbert-tiny"
+HEADS_WITH_PIPELINES = ("VocablessForTokenClassification", "VocablessForMaskedLM", "VocablessForQuestionAnswering")
 
 # Runs in its own process. argv[1] is a JSON file with a list of jobs: the folder, the Auto class, the result file.
 BARE = (
@@ -49,6 +52,7 @@ for job in json.loads(Path(sys.argv[1]).read_text()):
     save_file({name: value.detach().clone() for name, value in tensors.items()}, job["result"])
     if job.get("again"):
         model.save_pretrained(job["again"])
+        model.base_model.save_pretrained(job["again"] + "_base")
         tokenizer.save_pretrained(job["again"])
 assert not any(name.split(".")[0] == "vocabless" for name in sys.modules)
 """
@@ -157,6 +161,8 @@ def test_every_head_loads_without_the_package_and_again_after_saving_there(check
         assert_equal(tensors, job["result"])
     for job in jobs:
         assert json.loads(Path(job["again"], "config.json").read_text())["auto_map"] == AUTO_MAP
+        assert code_of(job["again"]) == code_of(job["folder"])
+        assert code_of(job["again"] + "_base").items() >= {(MODELING, code_of(job["folder"])[MODELING])}
 
 
 def test_a_checkpoint_of_one_head_loads_with_every_other_head(checkpoint_of, tmp_path) -> None:
@@ -176,19 +182,56 @@ def test_a_checkpoint_of_one_head_loads_with_every_other_head(checkpoint_of, tmp
         assert [name for name, value in tensors.items() if not torch.equal(actual[name], value)] == []
 
 
+def code_of(folder: str | Path) -> dict[str, str]:
+    return {file.name: file.read_text(encoding="utf-8") for file in Path(folder).glob("*.py")}
+
+
 def test_a_folder_holds_only_json_weights_and_code(checkpoint_of) -> None:
     for name in ("eelbert-tiny", "hashformer-lsh-proj-tiny", "ewe-bert-tiny"):
         folder, _ = checkpoint_of(name)
         assert {path.suffix for path in folder.rglob("*") if path.is_file()} == {".json", ".safetensors", ".py"}
-        config = json.loads((folder / "config.json").read_text())
-        assert config["auto_map"] == AUTO_MAP
-        for path in (*AUTO_MAP.values(), "tokenization_vocabless.VocablessTokenizer"):
-            assert (folder / f"{path.split('.')[0]}.py").exists()
+        assert json.loads((folder / "config.json").read_text())["auto_map"] == AUTO_MAP
+
+
+@pytest.mark.parametrize("auto", HEADS)
+def test_a_checkpoint_has_three_files_of_code_and_those_of_its_pipelines(auto: str, checkpoint_of) -> None:
+    folder, _ = checkpoint_of(HEAD_VARIANT, auto)
+    has_pipelines = HEADS[auto] in HEADS_WITH_PIPELINES
+    names = {CONFIGURATION, MODELING, TOKENIZATION} | ({PIPELINES} if has_pipelines else set())
+    assert code_of(folder) == {name: joined(name, has_pipelines and name == MODELING) for name in names}
+    assert bool(json.loads((folder / "config.json").read_text())["custom_pipelines"]) == has_pipelines
 
 
 def test_a_configuration_saved_alone_carries_its_code(tmp_path) -> None:
     load_config("eelbert-tiny").save_pretrained(tmp_path)
-    assert (tmp_path / "configuration_vocabless.py").exists()
+    assert code_of(tmp_path).keys() == {CONFIGURATION, MODELING, PIPELINES}  # any head may follow
+
+
+def test_saving_over_a_folder_of_a_former_version_removes_its_files_and_no_others(checkpoint_of, tmp_path) -> None:
+    folder, tensors = checkpoint_of("hashformer-md5-proj-tiny")
+    for name, room in ((MODELING, "modeling"), (TOKENIZATION, "tokenization")):
+        files = [file for file in (ROOT / room).glob("*.py") if file.stem != "__init__"]
+        for file in files:
+            (folder / file.name).write_bytes(file.read_bytes())
+        with (folder / name).open("a") as code:  # it imported every file of its room
+            code.writelines(f"from .{file.stem} import __doc__\n" for file in files if file.name != name)
+            code.write(f'"""\nfrom .{tmp_path}/outside import x\n"""\n')
+    (folder / "mine.py").touch()
+    (tmp_path / "outside.py").touch()
+    model = vocabless.VocablessModel.from_pretrained(folder)
+    tokenizer = vocabless.VocablessTokenizer.from_pretrained(folder)
+    assert torch.equal(tensors["inputs.input_ids"], tokenizer(TEXT, padding=True, return_tensors="pt")["input_ids"])
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    assert code_of(folder).keys() == {CONFIGURATION, MODELING, TOKENIZATION, "mine.py"}
+    assert (tmp_path / "outside.py").exists()
+
+
+def test_code_is_written_in_place_of_a_link_and_not_through_it(tmp_path) -> None:
+    (tmp_path / "shared.py").write_text("# shared")
+    (tmp_path / MODELING).symlink_to("shared.py")
+    write_code(tmp_path, [MODELING])
+    assert (tmp_path / "shared.py").read_text() == "# shared" and not (tmp_path / MODELING).is_symlink()
 
 
 @pytest.mark.parametrize("damage", ["missing", "truncated", "empty", "without a tensor", "of another shape"])

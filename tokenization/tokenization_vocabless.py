@@ -24,11 +24,10 @@ from .block_batches import as_blocks, as_columns, depth, refuse_collators
 from .block_cache import BlockCache
 from .block_coders import CLS, MASK, NUM_SPECIAL, PAD, SEP, UNK, Bytes, Integers, special_blocks, unpack
 from .block_encodings import BlockEncodings
-from .components import build_coder, build_splitter, check_special_tokens, read_ngrams, read_subword
+from .components import build_coder, build_splitter, check_special_tokens, check_types, read_ngrams, read_subword
 from .padding import RowPadding, pad_arrays, padded_width
 from .splitters import BYTE_NAMES, MASK_UNIT, MaskSplitter, Splitter, SubwordSplitter, Unit, to_text
 from .text_batches import as_batch
-from .truncation import Range  # noqa: F401 (transformers 5.0 copies only the files that this file imports)
 
 __all__ = ["CLS", "MASK", "PAD", "ROLES", "SEP", "UNK", "VocablessTokenizer"]
 
@@ -77,16 +76,13 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         target_file: str | os.PathLike[str] | None = None,
         **kwargs: Any,
     ) -> None:
-        for name, value in (("splitter_options", splitter_options), ("coder_options", coder_options)):
-            if not isinstance(value or {}, dict):
-                raise ValueError(f"{name} is {value!r}; give a dict of keyword arguments.")
-        if not isinstance(kwargs.get("model_max_length", 0), (int, float, type(None))):
-            raise ValueError(f"model_max_length is {kwargs['model_max_length']!r}; give a number of tokens.")
+        check_types(splitter_options, coder_options, kwargs.get("model_max_length"))
         self.splitter, self.coder = splitter, coder
         self.splitter_options, self.coder_options = dict(splitter_options or {}), dict(coder_options or {})
         for role, name in zip(ROLES, ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), strict=True):
             kwargs.setdefault(role, name)
         kwargs.pop("added_tokens_decoder", None)  # saved for other tools; here the ids are fixed
+        kwargs.pop("auto_map", None)  # always the code in the same folder, never another repository's
         check_special_tokens(kwargs, [str(kwargs[role]) for role in ROLES])
         super().__init__(  # type: ignore[no-untyped-call]
             splitter=splitter,

@@ -13,9 +13,11 @@ import hmac
 import json
 import sys
 from collections.abc import Callable, Sequence
+from io import TextIOWrapper
+from itertools import groupby
 from pathlib import Path
 from typing import Any
-from unicodedata import category, normalize
+from unicodedata import category, combining, normalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +28,15 @@ CLS, SEP, MASK, NUM_SPECIAL = 2, 3, 4, 5  # byte value b is element b + 5; 0 is 
 ARCHITECTURE = "VocablessForSequenceClassification"
 MASK_UNIT = b"\xff"  # the unit of a mask token; no UTF-8 text holds this byte
 MAX_NGRAM = 4
+MAX_MARKS = 30  # in a run, in any natural text: the limit of Unicode's Stream-Safe Text Format (UAX 15)
+MODEL_FILES = ("model.onnx", "model_int8.onnx")  # of a folder, the first that it holds is read
 
 
 class OnnxClassifier:
     """A classifier in the folder that `python -m vocabless.conversion onnx` has written.
 
     Args:
-        path: the folder, or one of its .onnx files; of a folder model.onnx is read.
+        path: the folder, or one of its .onnx files; of a folder model.onnx is read, or else model_int8.onnx.
 
     Raises:
         ValueError: the model is no text classifier, or its tokenizer is one that this file does not know.
@@ -42,9 +46,11 @@ class OnnxClassifier:
     def __init__(self, path: str | Path) -> None:
         import onnxruntime
 
-        file = Path(path) / "model.onnx" if Path(path).is_dir() else Path(path)
-        if not file.is_file():
-            raise ValueError(f"{str(file)!r} does not exist; give the folder or a file of an exported model.")
+        files = [Path(path) / name for name in MODEL_FILES] if Path(path).is_dir() else [Path(path)]
+        file = next(filter(Path.is_file, files), None)
+        if file is None:
+            problem = f"holds no {' and no '.join(MODEL_FILES)}" if Path(path).is_dir() else "does not exist"
+            raise ValueError(f"{str(path)!r} {problem}; give the folder or a file of an exported model.")
         settings = json.loads(file.with_name("inference.json").read_text(encoding="utf-8"))
         if settings["architecture"] != ARCHITECTURE:
             raise ValueError(f"{str(file)!r} is a {settings['architecture']}; give a {ARCHITECTURE}.")
@@ -53,13 +59,16 @@ class OnnxClassifier:
         self.blocks = Blocks(settings, file.parent)
         self._session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
 
-    def logits(self, texts: Sequence[Text]) -> NDArray[np.float32]:
-        """Returns the logits of all texts, (B, labels)."""
+    def logits(self, texts: str | Sequence[Text]) -> NDArray[np.float32]:
+        """Returns the logits of all texts, (B, labels); a string is one text."""
         logits: NDArray[np.float32] = self._session.run(None, {"input_ids": self.blocks(texts)})[0]
         return logits
 
-    def __call__(self, texts: Sequence[Text]) -> list[dict[str, float]]:
-        """Returns label → probability for each text or pair of texts; for a regression, label → number."""
+    def __call__(self, texts: str | Sequence[Text]) -> list[dict[str, float]]:
+        """Returns label → probability for each text or pair of texts; for a regression, label → number.
+
+        A string is one text, and the list that is returned has one element.
+        """
         values = self.logits(texts).astype(np.float64)
         if self.is_multi_label:
             values = 1 / (1 + np.exp(-values))
@@ -88,10 +97,11 @@ class Blocks:
         self._code: Callable[[Unit], list[int]] = _make("coder", CODERS, settings, coder_options)
         self._mask: str | None = settings.get("mask_token")
         self._block_size, self._max_tokens = int(settings["block_size"]), int(settings["max_tokens"])
+        self._cuts_left = settings.get("truncation_side") == "left"
 
-    def __call__(self, texts: Sequence[Text]) -> NDArray[np.int64]:
+    def __call__(self, texts: str | Sequence[Text]) -> NDArray[np.int64]:
         """Returns [CLS], then the units of each text and [SEP], padded with 0, (B, S, K)."""
-        rows = [self._parts(text) for text in texts]
+        rows = [self._parts(text) for text in ([texts] if isinstance(texts, str) else texts)]
         units = {unit for row in rows for part in row for unit in part} - {MASK_UNIT}
         code = {unit: self._code(unit) for unit in units} | {MASK_UNIT: [MASK], None: [SEP]}
         lines = [[unit for part in row for unit in (*part, None)] for row in rows]
@@ -108,14 +118,15 @@ class Blocks:
         if not 1 <= len(parts) <= 2:
             raise ValueError(f"a pair has {len(parts)} texts; give a string, or two strings.")
         limit = self._max_tokens - 1 - len(parts)
-        if len(parts) == 1:
-            return [parts[0][:limit]]
         if sum(map(len, parts)) <= limit:
             return parts
-        shorter = min(*map(len, parts), limit // 2)
-        is_first_longer = len(parts[0]) > len(parts[1])
-        kept = (limit - shorter, shorter) if is_first_longer else (shorter, limit - shorter)
-        return [units[:length] for units, length in zip(parts, kept, strict=True)]
+        kept = [limit]
+        if len(parts) == 2:
+            shorter = min(*map(len, parts), limit // 2)
+            is_first_longer = len(parts[0]) > len(parts[1])
+            kept = [limit - shorter, shorter] if is_first_longer else [shorter, limit - shorter]
+        starts = [(len(units) - length) * self._cuts_left for units, length in zip(parts, kept, strict=True)]
+        return [units[start : start + length] for units, start, length in zip(parts, starts, kept, strict=True)]
 
     def _units(self, text: str) -> list[Unit]:
         """Returns the units of a text; a mask token is a unit, and cuts the text."""
@@ -125,16 +136,16 @@ class Blocks:
 
 def words(text: str) -> list[str]:
     """Returns the runs of letters, digits, marks and `_`, and the runs of other characters except spaces."""
-    runs, kind = [], "space"
-    for character in text:
+    runs, kind, start = [], "space", 0
+    for at, character in enumerate(text + " "):  # the space ends the last run
         group = category(character)[0]
         if kind == "space" or (group != "M" and character not in "\u200c\u200d"):  # marks and joiners continue a run
             previous, kind = kind, "word" if group in "LNM" or character == "_" else "other"
             kind = "space" if _is_space(character) else kind
-            runs += [""] if kind != previous else []
-        if kind != "space":
-            runs[-1] += character
-    return [run for run in runs if run]
+            if kind != previous:
+                runs += [text[start:at]] if previous != "space" else []
+                start = at
+    return runs
 
 
 def words_at_spaces(text: str) -> list[str]:
@@ -244,10 +255,22 @@ def _is_space(character: str) -> bool:
     return character.isspace() or character in "\u200b\ufeff"
 
 
+def compose(text: str) -> str:
+    """Returns the canonical composition (NFC) of a text in linear time.
+
+    `unicodedata` sorts a run of n marks in up to n² steps. So the marks of a long text are sorted here first.
+    """
+    if len(text) > MAX_MARKS and not text.isascii():
+        decomposed = "".join(normalize("NFD", character) for character in text)
+        runs = groupby(decomposed, key=lambda character: combining(character) == 0)
+        text = "".join(character for _, run in runs for character in sorted(run, key=combining))
+    return normalize("NFC", text)
+
+
 def _normalized(units: Sequence[str], lowercase: bool) -> list[Unit]:
     """Returns the units that are not empty in NFC, and in lower case if asked to."""
-    composed = [normalize("NFC", unit) for unit in units if unit]
-    return [normalize("NFC", unit.lower()) for unit in composed] if lowercase else [*composed]
+    composed = [compose(unit) for unit in units if unit]
+    return [compose(unit.lower()) for unit in composed] if lowercase else [*composed]
 
 
 def _to_bytes(unit: Unit) -> bytes:
@@ -307,6 +330,8 @@ def main(argv: list[str] | None = None) -> None:
         classify = OnnxClassifier(path)
     except (ValueError, OSError) as error:
         sys.exit(f"{error}")
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a label can have characters that the terminal lacks
     for text in texts:
         (probabilities,) = classify([text])
         best = max(probabilities, key=probabilities.__getitem__)

@@ -24,6 +24,7 @@ def inference_settings(model: PreTrainedModel, tokenizer: VocablessTokenizer) ->
         "outputs": output_names(model),
         "block_size": tokenizer.block_size,
         "max_tokens": min(tokenizer.model_max_length, cast(VocablessModel, model.base_model).max_tokens),
+        "truncation_side": tokenizer.truncation_side,
         "splitter": tokenizer.splitter,
         "splitter_options": default_options(SPLITTERS[tokenizer.splitter]) | tokenizer.splitter_options,
         "coder": tokenizer.coder,

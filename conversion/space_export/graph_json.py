@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vocabless.conversion.space_export.weights import MIN_INT8_NUMBERS, Weights
+from vocabless.conversion.space_export.weights import MIN_INT8_NUMBERS, Weights, quantize
 
 Proto = Any  # onnx.ModelProto; onnx is an optional requirement, so the functions that use it import it
 BROWSER = Path(__file__).resolve().parent.parent.parent / "browser"
@@ -47,7 +47,7 @@ def check_operators(proto: Proto) -> None:
     missing = sorted({node.op_type for node in proto.graph.node} - operators())
     if missing:
         raise ValueError(
-            f"the page has no operator {', '.join(missing)}, which the model's graph needs; give --runtime onnxruntime."
+            f"the page has no operator {', '.join(missing)}, which the model's graph needs; use the verb onnx."
         )
     for node in proto.graph.node:
         for name, value in _attributes(node).items():
@@ -55,7 +55,7 @@ def check_operators(proto: Proto) -> None:
             if value != supported:
                 raise ValueError(
                     f"the page has the operator {node.op_type} only with {name}={supported!r}, but the model's graph "
-                    f"has {value!r}; give --runtime onnxruntime."
+                    f"has {value!r}; use the verb onnx."
                 )
 
 
@@ -97,6 +97,31 @@ def to_json(proto: Proto, int8: bool) -> tuple[dict[str, Any], bytes]:
 
 
 Node = tuple[str, list[str], list[str], dict[str, Any]]  # operator, inputs, outputs, attributes
+
+
+def onnx_bytes(proto: Proto, int8: bool) -> bytes:
+    """Returns the model as an ONNX file, to compare a page with.
+
+    Args:
+        proto: the graph.
+        int8: whether large matrices are stored as int8 and multiplied by their factors when they are read.
+    """
+    from onnx import ModelProto, helper, numpy_helper
+
+    copy = ModelProto()
+    copy.CopyFrom(proto)
+    axes = int8_axes(proto) if int8 else {}
+    for tensor in list(copy.graph.initializer):
+        if tensor.name not in axes:
+            continue
+        name, axis = tensor.name, axes[tensor.name]
+        numbers, factors = quantize(numpy_helper.to_array(tensor), axis)
+        copy.graph.initializer.remove(tensor)
+        inputs = [f"{name}/int8", f"{name}/factors"]
+        copy.graph.initializer.append(numpy_helper.from_array(numbers, inputs[0]))
+        copy.graph.initializer.append(numpy_helper.from_array(factors, inputs[1]))
+        copy.graph.node.insert(0, helper.make_node("DequantizeLinear", inputs, [name], axis=axis))
+    return copy.SerializeToString()
 
 
 def _fused_nodes(proto: Proto) -> list[Node]:
@@ -158,7 +183,7 @@ def _type(name: str) -> str:
     """
     if name not in TYPES:
         raise ValueError(
-            f"the page has no numbers of the type {name}, which the model's graph needs; give --runtime onnxruntime."
+            f"the page has no numbers of the type {name}, which the model's graph needs; use the verb onnx."
         )
     return TYPES[name]
 

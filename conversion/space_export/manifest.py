@@ -78,8 +78,8 @@ def tokenizer_settings(tokenizer: VocablessTokenizer, settings: dict[str, Any]) 
             f"the page cannot cut texts into {tokenizer.splitter} units; give a checkpoint whose tokenizer has one of "
             f"the splitters {', '.join(SPLITTERS)}."
         )
-    names = ("splitter", "splitter_options", "coder", "coder_options", "block_size", "max_tokens", "mask_token")
-    chosen = {name: settings[name] for name in names} | {"truncation_side": tokenizer.truncation_side}
+    names = ("splitter", "splitter_options", "coder", "coder_options", "block_size", "max_tokens", "truncation_side")
+    chosen = {name: settings[name] for name in (*names, "mask_token")}
     with tempfile.TemporaryDirectory() as folder:
         for file in tokenizer.save_vocabulary(folder):
             if file.endswith(NGRAMS):

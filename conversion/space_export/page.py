@@ -5,6 +5,7 @@ import gzip
 import html
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +16,15 @@ PAGE, WEIGHTS_SCRIPT = "index.html", "weights.js"
 MAX_PAGE_BYTES = 5_000_000  # of one file; a larger page has its weights beside it
 MAX_WEIGHT_BYTES = 30_000_000
 ENTRY = "page.js"
-NO_SOURCE = "default-src 'none'"  # of the Content-Security-Policy
 
 
-def write_page(
-    folder: Path, manifest: dict[str, Any], weights: bytes, replaced: dict[str, str], source: str | None = None
-) -> None:
+def write_page(folder: Path, manifest: dict[str, Any], weights: bytes) -> None:
     """Writes index.html, and weights.js if the page would be too large with its weights.
 
     Args:
         folder: an existing folder.
         manifest: what `browser/classifier.js` calls `Manifest`.
         weights: the binary of the weights.
-        replaced: see `join_modules`.
-        source: what the page may connect to, as its Content-Security-Policy names it; None: nothing.
 
     Raises:
         ValueError: the weights are too large for a page.
@@ -39,34 +35,38 @@ def write_page(
             "everyone who opens it downloads them; give a smaller model, or int8 weights instead of --fp32."
         )
     encoded = base64.b64encode(weights).decode("ascii")
-    text = fill(manifest, encoded, replaced, source)
+    text = fill(manifest, encoded)
     if len(text.encode("utf-8")) > MAX_PAGE_BYTES:
         script = f'globalThis.vocablessWeights = "{encoded}";\n'
         (folder / WEIGHTS_SCRIPT).write_text(script, encoding="ascii")
-        text = fill(manifest, "", replaced, source)
+        text = fill(manifest, "")
     (folder / PAGE).write_text(text, encoding="utf-8")
 
 
-def fill(manifest: dict[str, Any], weights: str, replaced: dict[str, str], source: str | None = None) -> str:
+def fill(manifest: dict[str, Any], weights: str) -> str:
     """Returns the text of the page.
 
     Args:
         manifest: see `write_page`. Its title is also the title of the page.
         weights: base64, or "" if they lie beside the page.
-        replaced: see `join_modules`.
-        source: see `write_page`.
     """
     style = BROWSER / "page.css"
     parts = {
         "title": html.escape(manifest["title"]),
         "style": style.read_text(encoding="utf-8").strip() if style.is_file() else "",
-        "script": join_modules(BROWSER, ENTRY, replaced),
+        "script": join_modules(BROWSER, ENTRY),
         "manifest": json_for_html(manifest),
         "weights": weights,
     }
-    template = (BROWSER / "page.html").read_text(encoding="utf-8")
-    if source is not None:
-        template = template.replace(NO_SOURCE, f"{NO_SOURCE}; connect-src {source}")
+    return substitute((BROWSER / "page.html").read_text(encoding="utf-8"), parts)
+
+
+def substitute(template: str, parts: Mapping[str, str]) -> str:
+    """Returns a template with each `{{name}}` replaced by its part; what a part holds is never replaced.
+
+    >>> substitute("{{title}} by {{model}}", {"title": "{{model}}", "model": "me"})
+    '{{model}} by me'
+    """
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from huggingface_hub import SpaceCardData
 
 from vocabless.conversion.space_export.graph_json import BROWSER
-from vocabless.conversion.space_export.page import PAGE
+from vocabless.conversion.space_export.page import PAGE, substitute
 
 TEMPLATE = "space_readme.md"
 EMOJI, COLOURS = "🔤", ("blue", "green")
@@ -36,5 +36,6 @@ def write_readme(folder: Path, title: str, model_id: str | None, license_name: s
         models=[model_id] if model_id else None,
     )
     origin = f"[{model_id}](https://huggingface.co/{model_id})" if model_id else "a vocabless model"
-    text = (BROWSER / TEMPLATE).read_text(encoding="utf-8").replace("{{title}}", title).replace("{{model}}", origin)
+    parts = {"title": " ".join(title.splitlines()), "model": origin}  # a heading has one line
+    text = substitute((BROWSER / TEMPLATE).read_text(encoding="utf-8"), parts)
     (folder / "README.md").write_text(f"---\n{data.to_yaml()}\n---\n\n{text}", encoding="utf-8")

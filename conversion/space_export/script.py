@@ -9,7 +9,7 @@ ANY_MODULE_WORD = re.compile(r"^(?:import|export)\b.*$", re.M)
 UNSAFE = re.compile(r"</script|<!--", re.I)  # would end the script element of the page, or change how it is read
 
 
-def join_modules(folder: Path, entry: str, replaced: dict[str, str] | None = None) -> str:
+def join_modules(folder: Path, entry: str) -> str:
     """Returns a script that runs `entry` and all modules that it imports, each once and after those that it imports.
 
     The modules may import names, `import { a, b as c } from "./file.js";`, and export functions, classes and constants
@@ -18,7 +18,6 @@ def join_modules(folder: Path, entry: str, replaced: dict[str, str] | None = Non
     Args:
         folder: holds the modules.
         entry: name of the first module.
-        replaced: name of a module → name of the module that is imported instead.
 
     Raises:
         ValueError: a module has an import or an export of another form, or text that HTML would misread.
@@ -31,22 +30,22 @@ def join_modules(folder: Path, entry: str, replaced: dict[str, str] | None = Non
         text = (folder / name).read_text(encoding="utf-8")
         modules[name] = ""  # its place is taken by the next line, after the modules that it imports
         for imported in IMPORT.finditer(text):
-            add((replaced or {}).get(imported[2], imported[2]))
+            add(imported[2])
         del modules[name]
-        modules[name] = _as_function(name, text, replaced or {})
+        modules[name] = _as_function(name, text)
 
     add(entry)
     return "const modules = {};\n\n" + "\n".join(modules.values())
 
 
-def _as_function(name: str, text: str, replaced: dict[str, str]) -> str:
+def _as_function(name: str, text: str) -> str:
     """Returns the text of a module as a call that puts its exports into `modules`."""
     exports = EXPORT.findall(text)
     body = EXPORT.sub("", text)
 
     def imported(match: re.Match[str]) -> str:
         names = ", ".join(part.strip().replace(" as ", ": ") for part in match[1].split(",") if part.strip())
-        return f'const {{ {names} }} = modules["{replaced.get(match[2], match[2])}"];'
+        return f'const {{ {names} }} = modules["{match[2]}"];'
 
     body = IMPORT.sub(imported, body)
     other = ANY_MODULE_WORD.search(body) or UNSAFE.search(body)

@@ -1,5 +1,7 @@
 """Words and blocks in the browser are those of Python."""
 
+import random
+import unicodedata
 from typing import Any
 
 import pytest
@@ -46,6 +48,7 @@ def settings_of(tokenizer: VocablessTokenizer) -> dict[str, Any]:
             "coder_options": default_options(CODERS[tokenizer.coder]) | tokenizer.coder_options,
             "block_size": tokenizer.block_size,
             "max_tokens": tokenizer.model_max_length,
+            "truncation_side": tokenizer.truncation_side,
             "mask_token": tokenizer.mask_token,
         },
     )
@@ -80,6 +83,30 @@ def test_the_ngrams_of_a_file_have_the_features_of_python(call, tmp_path) -> Non
     texts = TEXTS[:100]
     results = call(READ, settings_of(tokenizer), [[text] for text in texts], False)
     assert [result["blocks"] for result in results] == list(map(joined, tokenizer(texts)["input_ids"]))
+
+
+def test_long_runs_of_marks_are_composed_as_in_python(call) -> None:
+    marks = [chr(code) for code in range(0x20000) if unicodedata.category(chr(code))[0] == "M"]
+    generator = random.Random(0)
+    texts = ["a" + "".join(generator.choices(marks, k=length)) + "é" for length in range(25, 325)]
+    texts += ["".join(generator.choices(["\u0301", "\u0316", "\u0344", "\u034f", "a"], k=200)) for _ in range(100)]
+    found = call('(texts) => texts.map((text) => modules["words.js"].normalizeUnit(text, false))', texts)
+    assert found == [unicodedata.normalize("NFC", text) for text in texts]
+
+
+@pytest.mark.parametrize("splitter", ["word", "whitespace", "characters", "bytes"])
+def test_many_marks_take_linear_time(splitter: str, call) -> None:
+    tokenizer = VocablessTokenizer(splitter, "utf8", {} if splitter == "bytes" else {"lowercase": True})
+    milliseconds = call(
+        """(settings, text) => {
+          const tokenizer = new modules["tokenizer.js"].Tokenizer(settings);
+          const start = performance.now();
+          tokenizer.blocksOf([tokenizer.unitsOf(text).units], false);
+          return performance.now() - start;
+        }""",
+        settings_of(tokenizer), "a" + "\u0301\u0316" * 80_000,
+    )  # fmt: skip
+    assert milliseconds < 4000  # 10 s and more if each mark is moved past all others
 
 
 @pytest.mark.parametrize("side", ["right", "left"])

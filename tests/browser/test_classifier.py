@@ -20,8 +20,7 @@ pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
 from vocabless.conversion.onnx import reads_token_types  # noqa: E402
 from vocabless.conversion.onnx_export.graph import export, session_of  # noqa: E402
 from vocabless.conversion.space import make_manifest  # noqa: E402
-from vocabless.conversion.space_export.graph_json import check_operators, to_json  # noqa: E402
-from vocabless.conversion.space_export.onnxruntime_web import onnx_bytes  # noqa: E402
+from vocabless.conversion.space_export.graph_json import check_operators, onnx_bytes, to_json  # noqa: E402
 
 TEXTS = [
     "The film is a quiet wonder, and its last scene stays with you.",

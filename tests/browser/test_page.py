@@ -65,7 +65,7 @@ class Made:
             manifest |= {"takes_pairs": True, "examples": [[TEXT, PAIR]]}
         else:
             manifest |= {"task": name, "examples": [TEXT, f"{EVIL} </script>"]}
-        space_page.write_page(folder, manifest, weights, {})
+        space_page.write_page(folder, manifest, weights)
 
     def address(self, name: str, text: str, pair: str | None = None) -> str:
         second = "" if pair is None else f"&pair={quote(pair)}"
@@ -228,6 +228,18 @@ def test_a_text_of_20_000_words_does_not_stop_the_page(made: Made, browser: Chro
     assert close(probabilities(browser), made.logits(made.texts, "short").softmax(-1))
 
 
+@pytest.mark.parametrize("task", ["single_label", "tags", "odd_word"])
+def test_a_long_word_is_shown_by_its_beginning(made: Made, browser: Chromium, task: str) -> None:
+    show(browser, made.address(task, f"{'ab' * 5000} cat"))
+    map_is_done(browser)
+    assert browser.evaluate("document.querySelector('#map').textContent") == f"{'ab' * 150}… cat"
+    for place in ("#map button", "#detail", "#verdict"):
+        said = browser.evaluate(
+            f"(({{ ariaLabel, textContent }}) => ariaLabel ?? textContent)(document.querySelector('{place}'))"
+        )
+        assert len(said) < 500
+
+
 def test_the_keyboard_reaches_the_words_and_a_screen_reader_hears_the_label(made: Made, browser: Chromium) -> None:
     show(browser, made.address("single_label", TEXT))
     map_is_done(browser)
@@ -303,7 +315,7 @@ def test_weights_beside_the_page_are_read_from_a_file_too(made: Made, browser: C
     folder = made.folder / "beside"
     folder.mkdir()
     monkeypatch.setattr(space_page, "MAX_PAGE_BYTES", 1000)
-    space_page.write_page(folder, json.loads(manifest), base64.b64decode(weights), {})
+    space_page.write_page(folder, json.loads(manifest), base64.b64decode(weights))
     assert (folder / "weights.js").is_file()
     show(browser, made.address("beside", TEXT))
     assert close(probabilities(browser), made.logits(made.texts, TEXT).softmax(-1))

@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 import huggingface_hub
@@ -22,6 +23,7 @@ import vocabless
 from vocabless import load_config, load_tokenizer
 from vocabless.conversion import hub as verb
 from vocabless.conversion.__main__ import main
+from vocabless.joined_code import CONFIGURATION, MODELING, PIPELINES, TOKENIZATION
 from vocabless.saving.card_facts import UNKNOWN_TRAINING
 from vocabless.saving.checkpoint import WITHOUT_PACKAGE
 from vocabless.saving.model_card import CARD, REPOSITORY_PLACEHOLDER
@@ -124,7 +126,11 @@ def test_pushed_by_the_readme_loaded_by_its_id_fine_tuned_pushed_again_and_loade
         pushed, theirs = stand_in.repositories["you/my-classifier"], stand_in.repositories["you/theirs"]
     assert sha == theirs.head and len(theirs.commits) == 3  # created, model, tokenizer
     code = {name for name in pushed.files if name.endswith(".py")}
-    assert code == {name for name in theirs.files if name.endswith(".py")} and len(code) > 15
+    assert code == {name for name in theirs.files if name.endswith(".py")} and code == {
+        CONFIGURATION,
+        MODELING,
+        TOKENIZATION,
+    }
     assert REPOSITORY_PLACEHOLDER.encode() not in pushed.files[CARD] and b'"you/my-classifier"' in pushed.files[CARD]
     assert first != tuned == again
     offline = bare(OFFLINE.format(sha=sha), tmp_path, {**environment, "HF_HUB_OFFLINE": "1"})
@@ -146,6 +152,28 @@ def test_a_folder_gets_the_whole_repository_bit_for_bit_and_keeps_its_card(copy,
     assert (tmp_path / "target" / CARD).read_text() == (copy / CARD).read_text()
     ours, theirs = load_file(copy / "model.safetensors"), load_file(tmp_path / "target" / "model.safetensors")
     assert ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_a_kept_card_gets_the_digests_of_the_code(copy, tmp_path, unchecked) -> None:
+    (copy / CARD).write_text(
+        "---\nlicense: mit\n---\n\n# Mine\n\n| code | SHA-256 |\n|---|---|\n| `old.py` | `0` |\n\nEnd.\n"
+    )
+    main(["hub", str(copy), str(tmp_path / "target")])
+    card = (tmp_path / "target" / CARD).read_text()
+    digests = re.findall(r"^\| `(\w+\.py)` \| `(\w+)` \|$", card, re.M)
+    names = sorted((CONFIGURATION, MODELING, TOKENIZATION))
+    assert digests == [(name, sha256((tmp_path / "target" / name).read_bytes()).hexdigest()) for name in names]
+    assert card.startswith("---\nlicense: mit\n---\n\n# Mine\n") and card.endswith(" |\n\nEnd.\n")
+
+
+def test_what_the_library_uploads_while_it_saves_is_the_joined_code(hub, tmp_path) -> None:
+    model = vocabless.VocablessForTokenClassification(load_config(NAME))
+    for name, saved in (("model", model), ("config", model.config), ("tokenizer", load_tokenizer(NAME))):
+        saved.save_pretrained(str(tmp_path / name), push_to_hub=True, repo_id=f"you/{name}")
+        saved.push_to_hub(f"you/{name}-again")
+        own = {TOKENIZATION} if name == "tokenizer" else {CONFIGURATION, MODELING, PIPELINES}
+        for repo_id in (f"you/{name}", f"you/{name}-again"):
+            assert {file for file in hub.repositories[repo_id].files if file.endswith(".py")} == own
 
 
 def test_half_precision_stays_half(copy, tmp_path, unchecked) -> None:
@@ -300,6 +328,15 @@ def test_records_of_another_kind_tell_nothing_about_the_training(tmp_path) -> No
     assert verb.read_card_facts(tmp_path) == UNKNOWN_TRAINING
     write_json(tmp_path / RESULTS, {"arguments": {}, "versions": {}, "cosine": {"after": 0.5}})
     assert verb.read_card_facts(tmp_path) == UNKNOWN_TRAINING
+
+
+@pytest.mark.parametrize("command", ["hub", "space"])
+@pytest.mark.parametrize("text", ['{"floors": 5}', "[[", "[" * 10**5, "null", '{"floors": {}, "arguments": [1]}'])
+def test_a_damaged_record_ends_a_verb_with_one_sentence(command, text, copy, tmp_path) -> None:
+    (copy / RESULTS).write_text(text)
+    with pytest.raises(SystemExit, match=r"results\.json' is not what a run writes \(") as stopped:
+        main([command, str(copy), str(tmp_path / "target")])
+    assert "\n" not in str(stopped.value)
 
 
 QUICK = ["--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none", "--max_seq_length", "16"]

@@ -3,6 +3,8 @@
 import re
 import subprocess
 import sys
+from io import BytesIO, TextIOWrapper
+from types import SimpleNamespace
 
 import pytest
 
@@ -43,3 +45,13 @@ def test_a_verb_imports_no_other() -> None:
     code += "print(sorted(name for name in sys.modules if name.startswith('vocabless.conversion.')))"
     done = subprocess.run([sys.executable, "-c", code.format("hash-init")], capture_output=True, text=True, check=True)
     assert "hash_init" in done.stdout and "distillation" not in done.stdout and "hashformer" not in done.stdout
+
+
+def test_a_report_that_the_terminal_cannot_write_is_escaped(monkeypatch) -> None:
+    verb = SimpleNamespace(__doc__="", add_arguments=lambda parser: parser.add_argument("source"))
+    verb.run = lambda arguments: setattr(arguments, "target", "là") or "| été | 1×16 |"
+    monkeypatch.setattr("vocabless.conversion.__main__._load", lambda name: verb)
+    monkeypatch.setattr("sys.stdout", TextIOWrapper(BytesIO(), encoding="ascii"))
+    main(["hub", "source"])
+    sys.stdout.seek(0)
+    assert sys.stdout.read() == "| \\xe9t\\xe9 | 1\\xd716 |\nThe repository is l\\xe0.\n"

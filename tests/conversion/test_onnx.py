@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,8 +18,10 @@ from vocabless.conversion import onnx as verb
 from vocabless.conversion.__main__ import main
 from vocabless.conversion.onnx_export import graph as onnx_graph
 from vocabless.conversion.onnx_export import parity as onnx_parity
+from vocabless.conversion.onnx_export.settings import inference_settings
 from vocabless.modeling.blocks import attention_mask_of, token_type_ids_of
 from vocabless.modeling.ngram_front_ends import Ngram, RandomNormal, UnitHash
+from vocabless.onnx_classifier import OnnxClassifier
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.variants import VARIANTS
 
@@ -202,6 +205,22 @@ def test_the_example_needs_neither_torch_nor_transformers(name: str, exported, c
             logits = model(**tokenizer(text, truncation=True, return_tensors="pt")).logits[0]
         assert list(probabilities) == ["LABEL_0", "LABEL_1"]
         assert list(probabilities.values()) == pytest.approx(logits.softmax(dim=-1).tolist(), abs=1e-4)
+
+
+def test_a_folder_with_the_8_bit_file_alone_is_classified_with_it(exported, tmp_path) -> None:
+    _, _, target, _ = exported
+    for name in ("model_int8.onnx", "inference.json"):
+        shutil.copy(target / name, tmp_path)
+    eight_bits = OnnxClassifier(target / "model_int8.onnx")(TEXTS)
+    assert OnnxClassifier(tmp_path)(TEXTS) == eight_bits != OnnxClassifier(target)(TEXTS)
+    assert OnnxClassifier(tmp_path)(TEXTS[0]) == OnnxClassifier(tmp_path)(TEXTS[:1])
+
+
+def test_the_settings_name_the_side_at_which_the_tokenizer_cuts(exported) -> None:
+    model, _, target, _ = exported
+    assert json.loads((target / "inference.json").read_text())["truncation_side"] == "right"
+    tokenizer = load_tokenizer("eelbert-word-uno", truncation_side="left")
+    assert inference_settings(model, tokenizer)["truncation_side"] == "left"
 
 
 def refusal(*arguments: object) -> str:

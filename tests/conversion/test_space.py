@@ -14,7 +14,7 @@ from huggingface_hub import constants
 import vocabless
 from vocabless import load_config, load_tokenizer
 from vocabless.conversion.__main__ import main
-from vocabless.conversion.space_export import graph_json, onnxruntime_web, page
+from vocabless.conversion.space_export import graph_json, page
 from vocabless.conversion.space_export.page import json_for_html
 from vocabless.conversion.space_export.readme import write_readme
 from vocabless.conversion.space_export.script import join_modules
@@ -52,6 +52,13 @@ def front_matter(text: str) -> dict:
 def test_a_space_has_the_tag_of_its_task(task, tags, tmp_path) -> None:
     write_readme(tmp_path, "Title", None, None, task)
     assert front_matter((tmp_path / "README.md").read_text(encoding="utf-8"))["tags"] == ["vocabless", *tags]
+
+
+def test_nothing_in_a_title_is_expanded(tmp_path) -> None:
+    write_readme(tmp_path, "A {{model}}\n# {{title}}", "you/mine", None, "regression")
+    text = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "\n# A {{model}} # {{title}}\n" in text and text.count("(https://huggingface.co/you/mine)") == 1
+    assert "<title>{{weights}} {{model}}</title>" in page.fill({"title": "{{weights}} {{model}}"}, "")
 
 
 def refusal(*arguments: object) -> str:
@@ -136,25 +143,6 @@ def test_a_space_is_made_on_the_hub_and_left_alone_without_exist_ok(checkpoint, 
     assert not os.path.exists("my-page")
 
 
-def test_onnxruntime_web_is_copied_beside_the_page_and_the_page_may_read_it_alone(checkpoint, tmp_path) -> None:
-    dist = tmp_path / "dist"
-    dist.mkdir()
-    options = ["--runtime", "onnxruntime", "--onnxruntime"]
-    assert "belong together" in refusal(checkpoint, tmp_path / "page", "--runtime", "onnxruntime")
-    assert f"holds no {onnxruntime_web.FILES[0]}" in refusal(checkpoint, tmp_path / "page", *options, dist)
-    for name in onnxruntime_web.FILES:
-        (dist / name).write_text(name)
-    main(["space", str(checkpoint), str(tmp_path / "page"), *options, str(dist)])
-    text = (tmp_path / "page" / "index.html").read_text(encoding="utf-8")
-    assert "default-src 'none'; connect-src 'self';" in text and 'modules["onnxruntime_classifier.js"]' in text
-    assert manifest_of(text)["onnxruntime"] == "onnxruntime/" and "graph" not in manifest_of(text)
-    assert {file.name for file in (tmp_path / "page" / "onnxruntime").iterdir()} == set(onnxruntime_web.FILES)
-    assert onnxruntime_web.install("https://cdn.example/v1/dist", tmp_path) == (
-        "https://cdn.example/v1/dist/",
-        "https://cdn.example",
-    )
-
-
 # ---- the script ------------------------------------------------------------------------------------------------------
 
 
@@ -164,12 +152,10 @@ def test_modules_are_joined_in_the_order_of_their_imports_and_their_names_stay_a
     )
     (tmp_path / "b.js").write_text('import { z } from "./c.js";\nconst own = 1;\nexport const x = own + z;\n')
     (tmp_path / "c.js").write_text("export const z = 1;\nexport async function f() {}\n")
-    (tmp_path / "d.js").write_text("export const z = 2;\n")
     script = join_modules(tmp_path, "a.js")
     assert re.findall(r'^modules\["(\w)', script, re.M) == ["c", "b", "a"]
     assert 'const { x: y } = modules["b.js"];' in script and "return { z, f };" in script
     assert "export" not in script and "import" not in script
-    assert re.findall(r'^modules\["(\w)', join_modules(tmp_path, "a.js", {"c.js": "d.js"}), re.M) == ["d", "b", "a"]
 
 
 @pytest.mark.parametrize("line", ["export default 1;", 'import "./b.js";', 'const a = "</SCRIPT>";', "// <!-- no"])

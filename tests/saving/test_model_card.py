@@ -1,19 +1,27 @@
 """Model cards: the example runs, the Hub can read the metadata, and each family has its paper."""
 
+import json
 import re
+from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 import torch
-from huggingface_hub import ModelCard
+from huggingface_hub import ModelCard, constants
 
-from vocabless.saving.card_facts import RANDOM_WEIGHTS
+from vocabless.conversion.hub import read_card_facts
+from vocabless.joined_code import FOLDERS
+from vocabless.saving.card_facts import RANDOM_WEIGHTS, CardFacts
 from vocabless.saving.card_heads import HEADS
 from vocabless.saving.checkpoint import MODEL_CLASSES
 from vocabless.saving.model_card import CARD, REPOSITORY_PLACEHOLDER, card_for_repository, link_page, write_card
+from vocabless.saving.run_folder import RESULTS
 from vocabless.variants import VARIANTS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+UNREAD = ("log", "before", "train", "noisy")  # entries of a record that are long, or are read as others are
+MISSING = object()  # stands for an entry that is left out
 # The Hub's tasks for text, as its documentation lists them.
 TASKS = {
     *("text-classification", "token-classification", "question-answering", "fill-mask", "feature-extraction"),
@@ -38,6 +46,15 @@ def test_the_example_of_a_card_runs_and_its_metadata_is_the_hubs(head: str, save
     assert type(names["model"]).__name__ == head and names["outputs"][0].isfinite().all()
 
 
+def test_a_card_says_what_the_code_does_and_gives_the_digest_of_each_file(save_model) -> None:
+    model, folder = save_model("eelbert-word-tiny", "VocablessForTokenClassification")
+    write_card(folder, model, 32)
+    card = (folder / CARD).read_text(encoding="utf-8")
+    assert "uses no network, and no files but those of the model" in card
+    digests = dict(re.findall(r"^\| `(\w+\.py)` \| `(\w{64})` \|$", card, re.M))
+    assert digests == {name: sha256((folder / name).read_bytes()).hexdigest() for name in FOLDERS}
+
+
 def test_every_head_has_a_row() -> None:
     assert set(HEADS) == set(MODEL_CLASSES)
 
@@ -58,7 +75,8 @@ def test_a_family_has_a_card_with_its_paper(name: str, template: str, save_model
     text = (folder / CARD).read_text(encoding="utf-8")
     assert not re.search(r"\{%|%\}|\{\{ |\n\n\n", text)
     (entry,) = re.findall(r"```bibtex\n(.*?)\n```", text, re.S)
-    assert entry in (ROOT / "README.md").read_text(encoding="utf-8")
+    (title,) = re.findall(r"\n +title +=(.*),", entry)
+    assert re.sub(r"[ {}]", "", title) in re.sub(r"\s", "", (ROOT / "docs" / "papers.md").read_text(encoding="utf-8"))
     assert "random weights" in text and f"{model.num_parameters():,} parameters" in text
     assert f"writes each unit as a block of {model.config.block_size} bytes." in text
     assert ModelCard.load(folder / CARD).data.license == "apache-2.0"
@@ -70,6 +88,59 @@ def test_a_variant_that_is_not_in_the_table_is_named_in_its_card(save_model) -> 
     card = ModelCard.load(folder / CARD)
     assert "# my-variant\n\n`my-variant` of the vocabless family." in card.text
     assert card.data.tags == ["vocabless", "my-variant"]
+
+
+def test_a_line_break_in_a_name_ends_no_heading_and_no_item(save_model) -> None:
+    model, folder = save_model("eelbert-word-tiny", "VocablessForSequenceClassification")
+    name = "a\n\n# b\r\u2028| c"
+    facts = CardFacts(
+        kind="fine-tuned", dataset=name, start=name, design=name, teacher=name, teacher_rows=name, epochs=1.0,
+        measures="| m |\n|---|", footnotes=[f"{name}: one"],
+    )  # fmt: skip
+    write_card(folder, model, 32, facts)
+    text = ModelCard.load(folder / CARD).text
+    lines = text.splitlines()
+    shown = "a  # b  | c"
+    assert {f"# eelbert-word-tiny on {shown}", f"- Start: the weights of `{shown}`", f"- {shown}: one."} <= set(lines)
+    assert "| m |\n|---|\n\n- a" in text
+    assert not [line for line in lines if re.match(r"(# b|\| c)\b", line)]
+
+
+def test_a_fact_of_another_type_is_named() -> None:
+    for fact in ({"epochs": "3"}, {"datasets": "you/data"}, {"steps": True}, {"kind": "trained"}, {"license": ["mit"]}):
+        with pytest.raises(TypeError, match=f"^{next(iter(fact))} is "):
+            CardFacts(**{"kind": "unknown", **fact})
+    assert CardFacts(kind="unknown", epochs=3, datasets=["you/data"], versions={"torch": "2"}).epochs == 3
+
+
+def damaged(record: dict) -> Iterator[dict]:
+    """Yields copies of a record in which one entry of it, or of one of its objects, is missing or has another type."""
+    for wrong in (None, "x", [3], MISSING):
+        for name, value in record.items():
+            changes = [wrong] if not isinstance(value, dict) else [wrong, *({**value, key: wrong} for key in value)]
+            for change in changes:
+                change = {k: v for k, v in change.items() if v is not MISSING} if isinstance(change, dict) else change
+                yield {k: v for k, v in {**record, name: change}.items() if v is not MISSING}
+
+
+@pytest.mark.parametrize("name", ["hashgram-nano-sst2", "hashgram-tiny-sentence"])
+def test_a_record_with_other_types_makes_a_card_or_is_refused_with_one_sentence(name, save_model, monkeypatch) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    model, folder = save_model("eelbert-word-tiny", "VocablessForSequenceClassification")
+    record = json.loads((ROOT / "checkpoints" / name / RESULTS).read_text(encoding="utf-8"))
+    refused, shown = 0, []
+    for wrong in damaged({key: value for key, value in record.items() if key not in UNREAD}):
+        (folder / RESULTS).write_text(json.dumps(wrong), encoding="utf-8")
+        try:
+            facts = read_card_facts(folder)
+        except ValueError as error:
+            refused += 1
+            assert re.fullmatch(r".*results\.json' is not what a run writes \(.*\); repair it, or .*\.", str(error))
+        else:
+            if facts not in shown:
+                write_card(folder, model, 32, facts)
+                shown.append(facts)
+    assert refused > 50
 
 
 def test_every_variant_belongs_to_a_family() -> None:

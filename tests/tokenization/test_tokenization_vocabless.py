@@ -291,3 +291,13 @@ def test_a_value_of_a_wrong_type_is_one_sentence(options, sentence):
     with pytest.raises(ValueError, match=sentence) as caught:
         VocablessTokenizer(**options)
     assert "\n" not in str(caught.value) and "; " in str(caught.value)
+
+
+def test_code_that_a_file_names_is_not_kept(tmp_path):
+    VocablessTokenizer().save_pretrained(tmp_path)
+    file = tmp_path / "tokenizer_config.json"
+    for auto_map in (3, {"AutoTokenizer": ["owner/repository--other.Tokenizer", None]}):
+        file.write_text(json.dumps({**json.loads(file.read_text()), "auto_map": auto_map}))
+        VocablessTokenizer.from_pretrained(tmp_path).save_pretrained(tmp_path / "again")
+        saved = json.loads((tmp_path / "again" / "tokenizer_config.json").read_text())
+        assert saved["auto_map"]["AutoTokenizer"][0] == "tokenization_vocabless.VocablessTokenizer"

@@ -69,7 +69,8 @@ def test_what_the_output_cannot_encode_is_printed_as_escapes(monkeypatch) -> Non
     output = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", output)
     with one_sentence("command.py"):
-        print("été ± 1", flush=True)
+        sys.stdout.write("été ± 1\n")
+        sys.stdout.flush()
     assert output.buffer.getvalue() == b"\\xe9t\\xe9 \\xb1 1\n"
 
 

@@ -46,12 +46,13 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
         is_pair=bool(glue_task and len(glue_task.texts) > 1) or arguments["text_pair_column"] is not None,
         example=results.get("example", ()),
         threshold=arguments.get("threshold"),
-        epochs=results["epochs"],
+        epochs=float(results["epochs"]),
         keeps_best=arguments["load_best_model_at_end"],
         batch_size=arguments["per_device_train_batch_size"],
         teacher=describe_teacher(teacher) if teacher else None,
         teacher_rows=describe_rows(teacher) if teacher else None,
         measures=_table(results),
+        footnotes=[*results["footnotes"], *([results["floor_note"]] if "floor_note" in results else [])],
         eval_results=[
             _eval_result(measure, results["measures"][measure], dataset, glue_task, arguments)
             for measure in results["floors"]
@@ -77,7 +78,7 @@ def card_example(examples: Examples) -> list[str]:
 
 
 def _table(results: Mapping[str, Any]) -> str:
-    """Returns a Markdown table of the measures beside the constant baselines, with the footnotes of the run.
+    """Returns a Markdown table of the measures beside the constant baselines.
 
     A run with a teacher has one more column, and a run that was also evaluated on misspelt texts has two.
     """
@@ -101,9 +102,7 @@ def _table(results: Mapping[str, Any]) -> str:
     for measure in results["floors"]:
         scores = [f"{100 * column[measure]:.1f}" for column in columns.values()]
         lines.append(f"| {measure.replace('_', ' ')} | {' | '.join(scores)} |")
-    notes = [*results["footnotes"], *([results["floor_note"]] if "floor_note" in results else [])]
-    footnotes = [f"- {note}." for note in notes]
-    return "\n".join([*lines, "", *footnotes] if footnotes else lines)
+    return "\n".join(lines)
 
 
 def _eval_result(

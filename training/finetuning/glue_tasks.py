@@ -36,9 +36,6 @@ def load_glue_task(row: GlueTask, data_dir: str | None) -> Task:
         for split, table in tables.items()
     }
     problem_class = PROBLEMS["single_label_classification" if row.labels else "regression"]
-    for split, part in examples.items():
-        if part.labels is not None:
-            part.labels = problem_class.parse_labels(part.labels, f"{split} of {row.name}")
     return Task(
         name=row.name,
         title=row.title,

@@ -29,8 +29,8 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
         datasets=[HUB_ID.fullmatch(corpus)["path"] for corpus in corpora if _is_on_hub(corpus)],
         objective=OBJECTIVES[results["objective"]].card_text,
         corpus=", ".join(corpus if _is_on_hub(corpus) else Path(corpus).name for corpus in corpora),
-        steps=results.get("steps", arguments["max_steps"]),  # runs of earlier versions do not record their steps
-        tokens=results["tokens_seen"],
+        steps=int(results.get("steps", arguments["max_steps"])),  # runs of earlier versions do not record their steps
+        tokens=int(results["tokens_seen"]),
         measures=_table(results),
         teacher=teacher.get("teacher"),
         teacher_license=teacher.get("teacher_license"),

@@ -37,7 +37,7 @@ def test_a_number_of_several_columns_is_checked_too(tmp_path, empty_cache) -> No
 @pytest.mark.parametrize(
     ("labels", "task_type", "sentence"),
     [
-        (["1", "2", "nan", "3"], "regression", "row 2 of train .* the label 'nan' is not a finite number; check"),
+        (["1", "2", "nan", "3"], "regression", "row 2 of train .* the label 'nan' is not a finite number; mend"),
         ([{"a": 1}] * 4, "regression", "row 0 of train .* is not a number"),
         ([{"a": 1}] * 4, "single_label_classification", "row 0 of train .* is a dict"),
         ([{"a": 1}] * 4, None, "the column 'label' holds objects; labels are"),
