@@ -20,7 +20,7 @@ from vocabless.variants import SUBWORD_TOKENIZERS, Component, Options, Variant
 # The `subword` splitter is chosen by the kind of its tokenizer.
 SPLITTER_NAMES = (*(name for name in SPLITTERS if name != "subword"), *SUBWORD_TOKENIZERS)
 STOCK_AXES = ("size", "encoder_options")  # what a stock shape has
-FILES = ("ngrams", "tokenizer")  # options of coders and splitters that are read from files
+FILES = ("ngrams",)  # options of coders that are read from files
 
 
 def redesign(shape: Variant | StockShape, design: Mapping[str, Any]) -> Variant | StockShape:
@@ -53,8 +53,7 @@ def redesign(shape: Variant | StockShape, design: Mapping[str, Any]) -> Variant 
     else:
         changes |= _tokens(shape, design)
         changes["front_end"] = _component("front_end", shape.front_end, design)
-        defaults = FRONT_ENDS[changes["front_end"][0]].default_options
-        _check_options("front_end_options", design, defaults)
+        _check_options("front_end_options", design, default_options(FRONT_ENDS[changes["front_end"][0]]))
     return replace(shape, name=f"{shape.name} with {describe_design(design)}", **changes)
 
 
@@ -84,13 +83,14 @@ def _component(axis: str, own: Component, design: Mapping[str, Any]) -> Componen
 
 
 def default_options(component: type) -> Options:
-    """Returns the options of a coder or splitter with their defaults, without those that are read from files.
+    """Returns the options of a coder, splitter or front end with their defaults, without those read from files.
 
     >>> default_options(CODERS["lsh"])
     {'num_bits': 128, 'num_features': 50000, 'seed': 42}
     """
-    parameters = list(inspect.signature(component).parameters.values())
-    return {parameter.name: parameter.default for parameter in parameters if parameter.name not in FILES}
+    parameters = inspect.signature(component).parameters.values()
+    options = [parameter for parameter in parameters if parameter.kind == parameter.KEYWORD_ONLY]
+    return {parameter.name: parameter.default for parameter in options if parameter.name not in FILES}
 
 
 def _check_options(axis: str, design: Mapping[str, Any], defaults: Options) -> None:

@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 from front_end_blocks import (
+    EXAMPLES,
     SPECIALS,
     build,
     digests,
@@ -12,18 +13,31 @@ from front_end_blocks import (
     units,
 )
 
+from vocabless.designs import default_options
 from vocabless.modeling.blocks import NUM_ELEMENTS, NUM_SPECIAL, to_bytes
 from vocabless.modeling.front_ends import FRONT_ENDS, build_front_end
 
 WIDTH = 64
-EXAMPLES = [
+# Front end → number of parameters, a Python expression of K, D, `ceil` and the names of the options.
+NUM_PARAMETERS = {
+    "bucket": "(num_buckets + 5) * D",
+    "pool": "(2**codeword_bits + ceil(num_bits / codeword_bits) + 6) * D",
+    "add": "(2 * num_bits + 6) * D",
+    "projection": "(num_bits + 6) * D",
+    "linear": "num_bits * D",
+    "ngram": "0",
+    "random_normal": "0",
+    "hash_embedding": "(num_rows + 7) * D + (mlp_size > 0) * (2 * D * mlp_size + mlp_size + D)",
+    "elementwise": "(261 + focus * max_tokens * K) * D // K + pool_ngrams * (D // K + 1)",
+}
+PARAMETERS = [
     pytest.param(name, block_size, options, id="-".join([name, *(f"{key}={options[key]}" for key in options)]))
-    for name, row in FRONT_ENDS.items()
-    for block_size, options in row.examples
+    for name in FRONT_ENDS
+    for block_size, options in EXAMPLES[name]
 ]
-TRAINABLE = [example for example in EXAMPLES if FRONT_ENDS[example.values[0]].num_parameters != "0"]
+TRAINABLE = [one for one in PARAMETERS if NUM_PARAMETERS[one.values[0]] != "0"]
 
-all_examples = pytest.mark.parametrize(("name", "block_size", "options"), EXAMPLES)
+all_examples = pytest.mark.parametrize(("name", "block_size", "options"), PARAMETERS)
 
 
 def example_blocks(block_size: int) -> torch.Tensor:
@@ -33,12 +47,11 @@ def example_blocks(block_size: int) -> torch.Tensor:
 
 @all_examples
 def test_the_number_of_parameters_is_the_formula_of_the_row(name: str, block_size: int, options: dict) -> None:
-    row = FRONT_ENDS[name]
     for width in (WIDTH, 3 * WIDTH):
-        values = {"K": block_size, "D": width, "ceil": math.ceil, **row.default_options, **options}
+        values = {"K": block_size, "D": width, "ceil": math.ceil, **default_options(FRONT_ENDS[name]), **options}
         front_end = build_front_end(name, block_size, width, options)
         got = sum(parameter.numel() for parameter in front_end.parameters())
-        assert got == eval(row.num_parameters, values)
+        assert got == eval(NUM_PARAMETERS[name], values)
 
 
 @all_examples

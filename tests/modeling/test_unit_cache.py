@@ -27,7 +27,7 @@ def tokenizer():
     return load_tokenizer("eelbert-word-tiny")
 
 
-@pytest.fixture(params=[name for name, row in FRONT_ENDS.items() if issubclass(row.front_end, UnitFrontEnd)])
+@pytest.fixture(params=[name for name, kind in FRONT_ENDS.items() if issubclass(kind, UnitFrontEnd)])
 def front_end(request):
     front_end = build_front_end(request.param, 32, 24, {})
     with torch.no_grad():
