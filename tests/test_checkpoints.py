@@ -2,11 +2,13 @@
 
 import json
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from test_remote_code import HEADS, assert_equal, bare_process, outputs_of
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from vocabless.saving.checkpoint import load_checkpoint, loads_without_package
@@ -27,6 +29,12 @@ SENTENCES = {
 }
 
 
+@pytest.fixture(scope="module")
+def run_bare(tmp_path_factory) -> Iterator[Callable[[list[dict]], None]]:
+    with bare_process(tmp_path_factory.mktemp("bare")) as run:
+        yield run
+
+
 def name_of(folder: Path) -> str:
     return folder.name
 
@@ -38,12 +46,21 @@ def test_all_checkpoints_together_are_small() -> None:
 
 
 @pytest.mark.parametrize("folder", CHECKPOINTS, ids=name_of)
-def test_a_checkpoint_has_the_code_of_this_version_and_loads_with_it_alone(folder: Path) -> None:
+def test_a_checkpoint_has_the_code_of_this_version(folder: Path) -> None:
     for file in folder.glob("*.py"):
         sources = [ROOT / room / file.name for room in ("modeling", "tokenization")]
         assert file.read_bytes() in [source.read_bytes() for source in sources if source.is_file()], file.name
+
+
+@pytest.mark.parametrize("folder", CHECKPOINTS, ids=name_of)
+def test_a_checkpoint_loads_with_its_code_alone(folder: Path, run_bare, tmp_path) -> None:
     model, tokenizer = load_checkpoint(str(folder))
-    assert loads_without_package(model, tokenizer, folder)
+    name, result = type(model).__name__, str(tmp_path / "result.safetensors")
+    (auto,) = [auto for auto, head in HEADS.items() if head == name]
+    run_bare([{"folder": str(folder), "auto": auto, "name": name, "text": [*SENTENCES], "result": result}])
+    assert_equal(outputs_of(model, dict(tokenizer([*SENTENCES], padding=True, return_tensors="pt")), auto), result)
+    if folder == CHECKPOINTS[0]:
+        assert loads_without_package(model, tokenizer, folder)
 
 
 @pytest.mark.parametrize("folder", CHECKPOINTS, ids=name_of)
