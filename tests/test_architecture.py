@@ -222,7 +222,7 @@ print(vocabless.VocablessModel.__module__)
 """
 
 
-@pytest.mark.parametrize("place", ["checkout", "elsewhere"])
+@pytest.mark.parametrize("place", ["checkout", pytest.param("elsewhere", marks=pytest.mark.slow)])
 def test_there_is_one_set_of_classes_from_wherever_it_is_imported(place: str, tmp_path) -> None:
     package = Path(vocabless.__file__).resolve().parent.parent
     prelude = "" if place == "checkout" else f"import sys; sys.path.append({str(package)!r})\n"

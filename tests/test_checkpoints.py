@@ -4,11 +4,13 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from test_remote_code import HEADS, assert_equal, bare_process, outputs_of
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from vocabless.joined_code import joined
@@ -30,6 +32,12 @@ SENTENCES = {
     "one of the best movies of the year": 1,
     "the plot makes no sense and the acting is terrible": 0,
 }
+
+
+@pytest.fixture(scope="module")
+def run_bare(tmp_path_factory) -> Iterator[Callable[[list[dict]], None]]:
+    with bare_process(tmp_path_factory.mktemp("bare")) as run:
+        yield run
 
 
 def name_of(folder: Path) -> str:
@@ -56,9 +64,14 @@ def test_a_checkpoint_has_links_to_the_copy_and_its_digests(folder: Path) -> Non
 
 
 @pytest.mark.parametrize("folder", CHECKPOINTS, ids=name_of)
-def test_a_checkpoint_loads_with_its_code_alone(folder: Path) -> None:
+def test_a_checkpoint_loads_with_its_code_alone(folder: Path, run_bare, tmp_path) -> None:
     model, tokenizer = load_checkpoint(str(folder))
-    assert loads_without_package(model, tokenizer, folder)
+    name, result = type(model).__name__, str(tmp_path / "result.safetensors")
+    (auto,) = [auto for auto, head in HEADS.items() if head == name]
+    run_bare([{"folder": str(folder), "auto": auto, "name": name, "text": [*SENTENCES], "result": result}])
+    assert_equal(outputs_of(model, dict(tokenizer([*SENTENCES], padding=True, return_tensors="pt")), auto), result)
+    if folder == CHECKPOINTS[0]:
+        assert loads_without_package(model, tokenizer, folder)
 
 
 @pytest.mark.parametrize("folder", CHECKPOINTS, ids=name_of)

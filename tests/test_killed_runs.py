@@ -4,6 +4,7 @@
 second time between its last checkpoint and its end.
 """
 
+import gc
 import json
 import multiprocessing
 import os
@@ -54,6 +55,7 @@ def commands(tmp_path_factory):
 
 def run(script, arguments, folder):
     sys.stdout = open(os.devnull, "w")
+    gc.freeze()  # what the server has imported: each end of a training collects garbage
     run_pretraining.loads_without_package = lambda *_: True  # it takes seconds
     SCRIPTS[script].main([*arguments, "--output_dir", str(folder)])
 

@@ -5,12 +5,15 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from test_variants import QUICK
 
 import vocabless
 from vocabless import list_variants, load_config, load_tokenizer
@@ -25,7 +28,7 @@ HEADS = {auto: path.split(".")[1] for auto, path in AUTO_MAP.items() if auto != 
 HEAD_VARIANT = "eelbert-tiny"
 HEADS_WITH_PIPELINES = ("VocablessForTokenClassification", "VocablessForMaskedLM", "VocablessForQuestionAnswering")
 
-# Runs in its own process. argv[1] is a JSON file with a list of jobs: the folder, the Auto class, the result file.
+# Runs in its own process. A line of its input is a JSON list of jobs: the folder, the Auto class, the result file.
 BARE = (
     WITHOUT_PACKAGE
     + r"""
@@ -33,7 +36,11 @@ from pathlib import Path
 import torch, transformers
 from safetensors.torch import save_file
 transformers.utils.logging.disable_progress_bar()
-for job in json.loads(Path(sys.argv[1]).read_text()):
+for job in (job for line in sys.stdin for job in (*json.loads(line), None)):
+    if job is None:
+        assert not any(name.split(".")[0] == "vocabless" for name in sys.modules)
+        print("done", flush=True)
+        continue
     folder = job["folder"]
     config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=True)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
@@ -54,7 +61,6 @@ for job in json.loads(Path(sys.argv[1]).read_text()):
         model.save_pretrained(job["again"])
         model.base_model.save_pretrained(job["again"] + "_base")
         tokenizer.save_pretrained(job["again"])
-assert not any(name.split(".")[0] == "vocabless" for name in sys.modules)
 """
 )
 
@@ -68,15 +74,28 @@ def outputs_of(model: torch.nn.Module, inputs: dict, auto: str) -> dict[str, tor
     return {name: value.detach().clone() for name, value in tensors.items()}
 
 
-def run_bare(jobs: list[dict], folder: Path) -> subprocess.CompletedProcess:
-    (folder / "jobs.json").write_text(json.dumps(jobs))
+@contextmanager
+def bare_process(folder: Path) -> Iterator[Callable[[list[dict]], None]]:
+    """Gives a function that does jobs in one process without the package; it imports torch and transformers once."""
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_MODULES_CACHE": str(folder / "modules")}
     environment |= {"HF_HOME": str(folder / "home"), "PYTHONDONTWRITEBYTECODE": "1"}
     environment.pop("PYTHONPATH", None)
-    return subprocess.run(
-        [sys.executable, "-I", "-c", BARE, str(folder / "jobs.json")],
-        cwd=folder, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    command, log = [sys.executable, "-I", "-c", BARE], folder / "stderr.txt"
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": log.open("w"), "text": True}
+    with streams["stderr"], subprocess.Popen(command, cwd=folder, env=environment, **streams) as process:
+
+        def run(jobs: list[dict]) -> None:
+            process.stdin.write(json.dumps(jobs) + "\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "done\n", log.read_text()[-3000:]
+
+        yield run
+
+
+@pytest.fixture(scope="module")
+def run_bare(tmp_path_factory) -> Iterator[Callable[[list[dict]], None]]:
+    with bare_process(tmp_path_factory.mktemp("bare")) as run:
+        yield run
 
 
 def assert_equal(expected: dict[str, torch.Tensor], file: str, tolerance: float = 0.0) -> None:
@@ -114,49 +133,46 @@ def checkpoint_of(shrink, subwords, tmp_path_factory):
     return make
 
 
-def test_every_variant_loads_without_the_package_bit_for_bit(checkpoint_of, tmp_path) -> None:
+@pytest.mark.parametrize("names", [QUICK, list_variants()], ids=["quick", "all"])
+@pytest.mark.quick("quick")
+def test_variants_load_without_the_package_bit_for_bit(names: list[str], checkpoint_of, run_bare, tmp_path) -> None:
     jobs, expected = [], []
-    for index, name in enumerate(list_variants()):
+    for index, name in enumerate(names):
         folder, tensors = checkpoint_of(name)
         expected.append(tensors)
         result = str(tmp_path / f"{index}.safetensors")
         jobs.append(
             {"folder": str(folder), "auto": "AutoModel", "name": "VocablessModel", "text": TEXT, "result": result}
         )
-    done = run_bare(jobs, tmp_path)
-    assert done.returncode == 0, done.stderr[-3000:]
-    for name, tensors, job in zip(list_variants(), expected, jobs, strict=True):
+    run_bare(jobs)
+    for name, tensors, job in zip(names, expected, jobs, strict=True):
         # Convolutions round differently for tensors at other memory alignments.
         assert_equal(tensors, job["result"], 1e-5 if VARIANTS[name].encoder == "canine" else 0.0)
 
 
-def test_a_learned_table_and_the_mean_state_load_without_the_package(checkpoint_of, tmp_path) -> None:
+def test_a_learned_table_and_the_mean_state_load_without_the_package(checkpoint_of, run_bare, tmp_path) -> None:
     auto = "AutoModelForSequenceClassification"
     options = {"front_end": "hash_embedding", "front_end_options": {"num_rows": 50, "mlp_size": 8}}
     folder, tensors = checkpoint_of("eelbert-word-tiny", auto, **options, classifier_pooling="mean")
     result = str(tmp_path / "result.safetensors")
     job = {"folder": str(folder), "auto": auto, "name": HEADS[auto], "text": TEXT, "result": result}
-    done = run_bare([job], tmp_path)
-    assert done.returncode == 0, done.stderr[-3000:]
+    run_bare([job])
     assert_equal(tensors, result)
 
 
-def test_every_head_loads_without_the_package_and_again_after_saving_there(checkpoint_of, tmp_path) -> None:
+def test_every_head_loads_without_the_package_and_again_after_saving_there(checkpoint_of, run_bare, tmp_path) -> None:
     jobs, expected = [], []
     for auto, name in HEADS.items():
         folder, tensors = checkpoint_of(HEAD_VARIANT, auto)
         expected.append(tensors)
         jobs.append({"folder": str(folder), "auto": auto, "name": name, "text": TEXT})
         jobs[-1] |= {"result": str(tmp_path / f"{auto}.safetensors"), "again": str(tmp_path / f"again_{auto}")}
-    done = run_bare(jobs, tmp_path)
-    assert done.returncode == 0, done.stderr[-3000:]
+    run_bare(jobs)
     for tensors, job in zip(expected, jobs, strict=True):
         assert_equal(tensors, job["result"])
 
-    (tmp_path / "second").mkdir()
     again = [{**job, "folder": job["again"], "again": None, "result": job["result"] + ".again"} for job in jobs]
-    done = run_bare(again, tmp_path / "second")
-    assert done.returncode == 0, done.stderr[-3000:]
+    run_bare(again)
     for tensors, job in zip(expected, again, strict=True):
         assert_equal(tensors, job["result"])
     for job in jobs:
@@ -165,7 +181,7 @@ def test_every_head_loads_without_the_package_and_again_after_saving_there(check
         assert code_of(job["again"] + "_base").items() >= {(MODELING, code_of(job["folder"])[MODELING])}
 
 
-def test_a_checkpoint_of_one_head_loads_with_every_other_head(checkpoint_of, tmp_path) -> None:
+def test_a_checkpoint_of_one_head_loads_with_every_other_head(checkpoint_of, run_bare, tmp_path) -> None:
     jobs, expected = [], []
     for saved in ("AutoModelForPreTraining", "AutoModel"):
         folder, tensors = checkpoint_of(HEAD_VARIANT, saved)
@@ -174,8 +190,7 @@ def test_a_checkpoint_of_one_head_loads_with_every_other_head(checkpoint_of, tmp
             result = str(tmp_path / f"{saved}_{auto}.safetensors")
             jobs.append({"folder": str(folder), "auto": auto, "name": name, "text": TEXT, "result": result})
             expected.append({key: value for key, value in body.items() if key.startswith(("encoder.", "front_end."))})
-    done = run_bare(jobs, tmp_path)
-    assert done.returncode == 0, done.stderr[-3000:]
+    run_bare(jobs)
     for tensors, job in zip(expected, jobs, strict=True):
         actual = {name.removeprefix("vocabless."): value for name, value in load_file(job["result"]).items()}
         assert len(tensors) > 10

@@ -161,6 +161,7 @@ def test_an_interrupted_run_ends_with_the_same_weights(glue, tmp_path, monkeypat
     assert results(files[0].parent)["measures"]["accuracy"] == max(log)
 
 
+@pytest.mark.slow
 def test_a_compiled_model_leaves_a_checkpoint_that_loads(glue, tmp_path):
     run("--model_name_or_path", MODEL, "--task_name", "rte", "--data_dir", glue, "--output_dir", tmp_path,
         "--torch_compile", "true", "--torch_compile_backend", "eager")  # fmt: skip

@@ -29,6 +29,7 @@ def corpus(tmp_path_factory):
     return str(file)
 
 
+@pytest.mark.loads_without_package
 def test_a_run_leaves_a_checkpoint_that_loads_anywhere(corpus, tmp_path, capsys):
     folder = tmp_path / "run"
     run_pretraining.main([*VARIANT, "--corpus", corpus, "--output_dir", str(folder), *QUICK])

@@ -27,6 +27,18 @@ from vocabless.variants import VARIANTS
 
 TEXT = ["The quick brown fox, at 25 °C, jumps over the lazy dog.", "", "naïve Ünïcode 日本語 😀 \x00 " + "x" * 50]
 
+
+def with_every_part() -> list[str]:
+    """The first variants of the table that together have every front end, encoder, splitter and coder."""
+    names, seen = [], set()
+    for name, row in VARIANTS.items():
+        parts = {(*row.front_end[1], row.front_end[0]), row.encoder, row.splitter, row.coder[0]}
+        names += [name] if parts - seen else []
+        seen |= parts
+    return names
+
+
+QUICK = with_every_part()
 EXPECTED_NAMES = """
 hashformer-{md5,lsh}-{emb50k,emb1k}-base
 hashformer-{md5,lsh}-{pool,add,proj}-{base,small,mini,tiny}
@@ -101,6 +113,7 @@ def test_a_name_says_what_a_variant_is() -> None:
 
 
 @pytest.mark.parametrize("name", list_variants())
+@pytest.mark.quick(*QUICK)
 def test_a_variant_builds_trains_saves_and_loads(name: str, shrink, tokenizer_of, tmp_path) -> None:
     config = shrink(load_config(name, num_labels=3))
     tokenizer = tokenizer_of(name)
@@ -128,6 +141,7 @@ def test_a_variant_builds_trains_saves_and_loads(name: str, shrink, tokenizer_of
 
 
 @pytest.mark.parametrize("name", list_variants())
+@pytest.mark.quick(*QUICK)
 def test_a_text_of_the_greatest_length_fits_and_a_longer_one_does_not(name: str, shrink, tokenizer_of) -> None:
     config, tokenizer = shrink(load_config(name)), tokenizer_of(name)
     model = VocablessModel(config).eval()

@@ -105,6 +105,7 @@ def outputs(folder: Path, blocks: np.ndarray, file: str = "model.onnx") -> list[
     ("pooling", "options"),
     [("mean", {}), ("mean", {"num_rows": 97, "min_ngram": 1, "max_ngram": 3, "mlp_size": 16}), ("siamese", {})],
 )
+@pytest.mark.quick("mean-options1")
 def test_a_learned_table_and_means_of_states_are_exported(pooling: str, options: dict, shrink, tmp_path) -> None:
     torch.manual_seed(2)
     config = load_config(
@@ -120,6 +121,7 @@ def test_a_learned_table_and_means_of_states_are_exported(pooling: str, options:
 
 
 @pytest.mark.parametrize("name", EXPORTS)
+@pytest.mark.quick("hashformer-lsh-pool-mini", "hashformer-md5-emb1k-base", "ewe-bert-tiny")
 def test_every_front_end_and_head_gives_the_models_outputs_at_any_batch_and_length(
     name: str, checkpoint_of, tmp_path
 ) -> None:
@@ -188,6 +190,7 @@ def test_hashing_each_distinct_unit_once_changes_no_bit(front_end: UnitHash) -> 
 
 @pytest.mark.skipif(not EXAMPLE.exists(), reason="no checkout")
 @pytest.mark.parametrize("name", ["eelbert-word-uno", "hashformer-lsh-proj-tiny", "hashformer-md5-emb1k-base"])
+@pytest.mark.quick("eelbert-word-uno")
 def test_the_example_needs_neither_torch_nor_transformers(name: str, exported, checkpoint_of, tmp_path) -> None:
     model, tokenizer, target, _ = exported
     if name != "eelbert-word-uno":
@@ -254,6 +257,7 @@ def test_a_full_target_another_model_and_missing_files_are_refused(checkpoint_of
 
 
 @pytest.mark.parametrize(("kind", "pad"), [("modernbert", 0), ("mpnet", 1)])  # attention windows; own layers
+@pytest.mark.quick("modernbert-0")
 def test_an_encoder_keeps_its_attention_implementation(kind, pad) -> None:
     shape = {"model_type": kind, "num_hidden_layers": 2, "local_attention": 8, "global_attn_every_n_layers": 2}
     shape |= {f"{name}_token_id": None for name in ("bos", "eos", "cls", "sep")} | {"pad_token_id": pad}

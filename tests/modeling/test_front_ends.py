@@ -131,6 +131,7 @@ def test_initialising_fills_what_a_checkpoint_does_not_hold(name: str, block_siz
 
 
 @all_examples
+@pytest.mark.quick(*{example.values[0]: example.id for example in reversed(EXAMPLES)}.values())  # one of each name
 def test_the_compiled_front_end_agrees(name: str, block_size: int, options: dict) -> None:
     front_end = build(name, block_size, WIDTH, **options)
     torch._dynamo.reset()

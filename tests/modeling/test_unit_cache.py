@@ -1,10 +1,7 @@
 """The cache of hashes never changes a result, whatever happens to the weights."""
 
 import copy
-import os
 import pickle
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -93,17 +90,11 @@ def test_embeddings_cached_in_inference_mode_can_be_used_in_training(tokenizer):
 
 
 @pytest.mark.parametrize(("mib", "kept"), [("0", False), ("0.5", True)])
-def test_the_environment_variable_limits_it(mib, kept):
-    code = (
-        "from vocabless import VocablessModel, load_config, load_tokenizer;"
-        "model, tokenizer = VocablessModel(load_config('eelbert-word-uno')), load_tokenizer('eelbert-word-uno');"
-        "model(**tokenizer('some words', return_tensors='pt')); print(len(model.front_end._cache))"
-    )
-    environment = {**os.environ, "VOCABLESS_CACHED_MIB": mib}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, check=True, text=True, env=environment, timeout=120
-    )
-    assert (int(done.stdout) > 0) == kept
+def test_the_environment_variable_limits_it(mib, kept, tokenizer, monkeypatch):
+    monkeypatch.setenv("VOCABLESS_CACHED_MIB", mib)
+    model = VocablessModel(load_config("eelbert-word-tiny"))
+    model(blocks_of(tokenizer, BATCHES[0]))
+    assert (len(model.front_end._cache) > 0) == kept
 
 
 def test_a_limit_that_is_no_number_is_named(monkeypatch):
