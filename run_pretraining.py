@@ -14,7 +14,7 @@ folder holds weights, code, tokenizer, README.md, run.json (arguments, versions)
 from script_start import start_script
 
 if __name__ == "__main__":
-    start_script("vocabless.training.pretraining.arguments", __doc__)
+    start_script()
 
 import logging
 from pathlib import Path
@@ -24,10 +24,12 @@ import datasets
 from vocabless.saving.uploads import check_run_upload
 from vocabless.training.launched_process import exit_launched_process
 from vocabless.training.one_sentence import one_sentence
-from vocabless.training.pretraining.arguments import PretrainingArguments
-from vocabless.training.pretraining.command_line import parse_command_line
+from vocabless.training.pretraining.arguments import (
+    PretrainingArguments,
+    PretrainingTrainingArguments,
+    parse_command_line,
+)
 from vocabless.training.pretraining.objective import Objective
-from vocabless.training.pretraining.training_arguments import PretrainingTrainingArguments
 from vocabless.training.run import run
 
 

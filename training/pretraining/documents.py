@@ -1,18 +1,22 @@
 """The text of a pre-training run: which documents are read, and which are held out."""
 
+from __future__ import annotations
+
 import os
 import platform
 from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datasets import Dataset, concatenate_datasets
 
 from vocabless.saving.run_folder import rows_identity
-from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.texts.corpora import EMBEDDED, find_files, load_text
 from vocabless.training.texts.pydocs import PACKAGES
+
+if TYPE_CHECKING:  # that file imports the table of objectives
+    from vocabless.training.pretraining.arguments import PretrainingArguments
 
 
 class Documents(NamedTuple):
