@@ -30,7 +30,7 @@ from vocabless.training.pretraining.arguments import (
     parse_command_line,
 )
 from vocabless.training.pretraining.objective import Objective
-from vocabless.training.run import run
+from vocabless.training.run import dry_run, run
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -53,13 +53,15 @@ def pretrain(arguments: PretrainingArguments, objective: Objective, training: Pr
             f"give one of {', '.join(objective.measures)}."
         )
     is_main, folder = training.process_index == 0, Path(str(training.output_dir))
-    repository = None
-    if training.push_to_hub and is_main:
-        (repository,) = check_run_upload(training, folder.name)
-    outcome = run(objective, arguments, training, repository)
+    if arguments.dry_run:
+        outcome, last = dry_run(objective, arguments, training), "It works; nothing was kept."
+    else:
+        is_uploaded = training.push_to_hub and is_main
+        repository = check_run_upload(training, folder.name)[0] if is_uploaded else None
+        outcome = run(objective, arguments, training, repository)
+        last = f'Use it: AutoModel.from_pretrained("{folder}", trust_remote_code=True)'
     if is_main:
-        print(outcome.text)
-        print(f'Use it: AutoModel.from_pretrained("{folder}", trust_remote_code=True)')
+        print(outcome.text, last, sep="\n")
 
 
 if __name__ == "__main__":

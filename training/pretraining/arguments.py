@@ -112,9 +112,19 @@ class PretrainingArguments(ModelArguments):
             "help": "Start fresh BERT, RoBERTa and ELECTRA encoders with attention to the neighbouring tokens.",
         },
     )
+    dry_run: bool = field(
+        default=False,
+        metadata={
+            "group": "training",
+            "help": "Prove that it works, in seconds: few texts, one step, a checkpoint that is checked and removed.",
+        },
+    )
     dropout: float = field(
         default=0.0,
-        metadata={"help": "Dropout during pre-training, 0–1; the checkpoint keeps the encoder's own setting."},
+        metadata={
+            "group": "model",
+            "help": "Dropout during pre-training, 0–1; the checkpoint keeps the encoder's own setting.",
+        },
     )
     preprocessing_num_workers: int = field(
         default_factory=lambda: min(8, os.cpu_count() or 1),

@@ -19,6 +19,9 @@ if TYPE_CHECKING:  # that file imports the table of objectives
     from vocabless.training.pretraining.arguments import PretrainingArguments
 
 
+DRY_RUN_DOCUMENTS = 50  # of each corpus
+
+
 class Documents(NamedTuple):
     """The documents of a run.
 
@@ -72,6 +75,10 @@ def documents_identity(arguments: PretrainingArguments) -> dict[str, str]:
 
 def _load(source: str, arguments: PretrainingArguments, streaming: bool = False) -> Any:
     workers, text_format = arguments.preprocessing_num_workers, arguments.text_format
+    if arguments.dry_run:
+        documents = load_text(source, arguments.text_column, workers, True, text_format)
+        few = Dataset.from_list(list(documents.take(DRY_RUN_DOCUMENTS)))
+        return few.to_iterable_dataset() if streaming else few
     return load_text(source, arguments.text_column, workers, streaming, text_format)
 
 

@@ -80,7 +80,7 @@ class Objective(TrainingTask):
 
     def data_identity(self, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> dict[str, str]:
         """Returns what identifies each corpus."""
-        return documents_identity(arguments)
+        return {} if arguments.dry_run else documents_identity(arguments)
 
     def read_data(self, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> Documents:
         """Returns the text."""
