@@ -18,7 +18,7 @@ If they are not given, the learning rate goes by the width of the encoder, and a
 from script_start import start_script
 
 if __name__ == "__main__":
-    start_script("vocabless.training.finetuning.arguments", __doc__)
+    start_script()
 
 import logging
 import sys
@@ -27,16 +27,14 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import datasets
-from accelerate import PartialState
 from transformers.utils import logging as transformers_logging
 
+from vocabless.overrides import describe_overrides
 from vocabless.saving.permissions import check_readable
 from vocabless.saving.run_folder import RESULTS, locked_run_folder, write_json
 from vocabless.saving.uploads import check_run_upload, upload_run
-from vocabless.training.design_flags import design_text
 from vocabless.training.exit_with_message import exit_with_message
 from vocabless.training.finetuning.arguments import (
-    FLAGS,
     GlueArguments,
     identifying_arguments,
     reported_arguments,
@@ -65,7 +63,7 @@ RunResults = dict[str, dict[str, Results]]  # task → seed → results
 
 def main(argv: list[str] | None = None) -> None:
     """Runs the script with command-line arguments; a user's mistake ends it with a message of one sentence."""
-    parser = ScriptParser((GlueArguments, GlueTrainingArguments), FLAGS, __doc__)
+    parser = ScriptParser((GlueArguments, GlueTrainingArguments), __doc__)
     with exit_with_message("run_glue.py"):
         arguments, training = parser.parse(argv, OWN_DATA, alone=["compare"])
         if arguments.compare is not None:
@@ -128,9 +126,6 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
             folders = [run_folder(task, seed, training) for task in tasks for seed in seeds]
             print("Models with their cards:", *folders, sep="\n  ")
             _write_report(report, results, arguments, training)
-    state = PartialState()
-    state.wait_for_everyone()
-    state.destroy_process_group()
 
 
 def _choose_learning_rate(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
@@ -249,7 +244,7 @@ def _make_report(tasks: list[Task], results: RunResults, baseline: Scores | None
     teachers = {task: next(iter(runs.values())).get("teacher") for task, runs in results.items()}
     titles = {task.name: task.title for task in tasks}
     name = arguments.model_name_or_path
-    start = (design_text(name, vars(arguments)) or name) + (
+    start = (describe_overrides(name, arguments.overrides) or name) + (
         " from random weights" if all_runs[0]["from_scratch"] else ""
     )
     return Report(

@@ -31,7 +31,7 @@ from vocabless.saving.sentence_modules import SENTENCE_FILES
 from vocabless.saving.targets import check_target, new_target
 from vocabless.saving.uploads import ONNX_FILES, check_upload, upload
 from vocabless.training.finetuning import card as finetuning_card
-from vocabless.training.pretraining import card as pretraining_card
+from vocabless.training.pretraining.objectives import OBJECTIVES
 from vocabless.variants import VARIANTS
 
 COPIED_FILES = (CARD, RESULTS, *SENTENCE_FILES, *ONNX_FILES)
@@ -127,7 +127,7 @@ def read_card_facts(folder: Path) -> CardFacts:
         if "floors" in results:
             return finetuning_card.card_facts(results)
         if "objective" in results:
-            return pretraining_card.card_facts(results)
+            return OBJECTIVES[results["objective"]]().card_facts(results)
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise ValueError(
             f"{str(file)!r} is not what a run writes ({type(error).__name__}: {first_line(error)}); repair it, or "

@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer
 
 import run_pretraining
+from vocabless.training.pretraining import objective
 from vocabless.training.pretraining.speed import LogTokensPerSecond
 
 ROOT = Path(__file__).parent.parent
@@ -39,7 +40,6 @@ def test_a_run_leaves_a_checkpoint_that_loads_anywhere(corpus, tmp_path, capsys)
     assert set(results["after"]) >= {"eval_majority", "eval_accuracy_intact", "eval_accuracy_replaced"}
     assert all(line["tokens_per_second"] > 0 for line in results["log"] if "loss" in line)
     printed = capsys.readouterr().out
-    assert "strongest suspicions" in printed
     assert "bit-equal" in printed
     card = (folder / "README.md").read_text()
     assert "hashformer-lsh-proj-tiny" in card and "library_name: transformers" in card
@@ -49,8 +49,9 @@ def test_a_run_leaves_a_checkpoint_that_loads_anywhere(corpus, tmp_path, capsys)
     before = {
         file: file.read_bytes() for file in folder.iterdir() if file.is_file() and not file.name.startswith(".lock")
     }
-    example = ["--example", "An example that shows something else."]  # it may change
-    run_pretraining.main([*VARIANT, "--corpus", corpus, "--output_dir", str(folder), *QUICK, *example])
+    run_pretraining.main(
+        [*VARIANT, "--corpus", corpus, "--output_dir", str(folder), *QUICK, "--preprocessing_num_workers", "2"]
+    )
     again = capsys.readouterr().out
     assert f"Nothing was trained: the run in {folder} is finished, and these are its results." in again
     assert f"{results['after']['eval_loss']:8.4f}" in again
@@ -96,7 +97,7 @@ def test_an_interrupted_run_ends_with_the_same_weights(corpus, tmp_path, monkeyp
     run_pretraining.main([*VARIANT, *given, "--output_dir", str(tmp_path / "whole")])
     arguments = [*VARIANT, *given, "--output_dir", str(tmp_path / "broken")]
     with monkeypatch.context() as patched:
-        patched.setattr(run_pretraining, "LogTokensPerSecond", Interrupt)
+        patched.setattr(objective, "LogTokensPerSecond", Interrupt)
         with pytest.raises(SystemExit) as interrupted:
             run_pretraining.main(arguments)
         assert interrupted.value.code == 130
@@ -123,7 +124,7 @@ def test_a_run_whose_text_changed_is_neither_continued_nor_printed(corpus, tmp_p
     for file in files.values():
         file.write_text(text)
     with monkeypatch.context() as patched, pytest.raises(SystemExit):
-        patched.setattr(run_pretraining, "LogTokensPerSecond", Interrupt)
+        patched.setattr(objective, "LogTokensPerSecond", Interrupt)
         run_pretraining.main(command)
     refused()
     run_pretraining.main(command)
@@ -207,10 +208,10 @@ def test_an_evaluation_loss_does_not_depend_on_the_batch_size(corpus, tmp_path):
     assert max(losses) - min(losses) < 1e-5
 
 
-@pytest.mark.parametrize(("name", "objective"), [("bert-tiny", "mlm"), ("roberta-tiny", "shuffle-random")])
-def test_stock_shapes_train_by_the_same_script(corpus, tmp_path, name, objective):
+@pytest.mark.parametrize(("name", "learned"), [("bert-tiny", "mlm"), ("roberta-tiny", "shuffle-random")])
+def test_stock_shapes_train_by_the_same_script(corpus, tmp_path, name, learned):
     folder = tmp_path / "run"
-    given = ["--variant", name, "--objective", objective, "--subword", "train", "--subword_vocab_size", "300"]
+    given = ["--variant", name, "--objective", learned, "--subword", "train", "--subword_vocab_size", "300"]
     run_pretraining.main([*VARIANT, "--corpus", corpus, *given, "--output_dir", str(folder), *QUICK])
     results = results_of(folder)
     assert results["after"]["eval_loss"] < results["before"]["eval_loss"]
@@ -289,21 +290,12 @@ def test_a_folder_of_another_run_is_left_alone(corpus, tmp_path):
         run_pretraining.main([*VARIANT, "--corpus", corpus, "--output_dir", str(tmp_path), *QUICK])
 
 
-@pytest.mark.parametrize("example", ["", "one", "word " * 3000])
-def test_any_example_ends_with_results(corpus, tmp_path, example):
-    """With a first held-out row that has no text."""
+def test_a_held_out_row_without_text_is_left_out(corpus, tmp_path):
     held_out = tmp_path / "held_out.jsonl"
     held_out.write_text('{"text": null}\n{"text": "The seven small cats sleep near the old walls."}\n')
-    given = ["--corpus", corpus, "--validation_corpus", str(held_out), *QUICK, "--example", example]
+    given = ["--corpus", corpus, "--validation_corpus", str(held_out), *QUICK]
     run_pretraining.main([*VARIANT, *given, "--output_dir", str(tmp_path / "run")])
     assert results_of(tmp_path / "run")["loads_without_package_bit_equal"]
-
-
-def test_subwords_that_are_shuffled_are_shown(corpus, tmp_path, capsys):
-    given = ["--variant", "eelbert-tiny", "--subword", "train", "--subword_vocab_size", "60"]
-    given += ["--objective", "shuffle-random", "--example", "the quick brown unforeseeable lazydogs"]
-    run_pretraining.main([*given, "--corpus", corpus, "--output_dir", str(tmp_path / "run"), *QUICK])
-    assert "strongest suspicions" in capsys.readouterr().out
 
 
 def test_a_stream_without_text_is_an_error(corpus, tmp_path):

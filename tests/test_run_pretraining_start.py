@@ -13,6 +13,7 @@ from vocabless import VocablessForSequenceClassification, load_config, load_toke
 from vocabless.conversion.__main__ import main as convert
 from vocabless.conversion.hash_init import embed
 from vocabless.saving.checkpoint import load_checkpoint, save_checkpoint
+from vocabless.training.pretraining import objective
 from vocabless.training.pretraining.masked_lm import MaskedLM
 from vocabless.training.pretraining.shuffle_random import ShuffleRandom
 from vocabless.training.pretraining.speed import LogTokensPerSecond
@@ -81,7 +82,7 @@ def test_a_checkpoint_is_trained_further_and_an_interrupted_run_resumes(
     assert results["after"]["eval_loss"] != results["before"]["eval_loss"]
 
     with monkeypatch.context() as patched:
-        patched.setattr(run_pretraining, "LogTokensPerSecond", Interrupt)
+        patched.setattr(objective, "LogTokensPerSecond", Interrupt)
         with pytest.raises(SystemExit, match="130"):
             run_pretraining.main([*given, "--output_dir", str(tmp_path / "broken")])
     run_pretraining.main([*given, "--output_dir", str(tmp_path / "broken")])
@@ -181,8 +182,8 @@ def test_a_mistake_ends_with_one_sentence(flags, sentence, first, corpora, tmp_p
 
 def test_a_recipes_variant_gives_way_to_a_checkpoint(first, monkeypatch) -> None:
     start = first("hashformer-lsh-proj-tiny")
-    arguments, objective, training = run_pretraining.parse_command_line(
+    arguments, chosen, training = run_pretraining.parse_command_line(
         ["--recipe", "hashformer", "--model_name_or_path", str(start)], None
     )
-    assert arguments.variant is None and isinstance(objective, ShuffleRandom)
+    assert arguments.variant is None and isinstance(chosen, ShuffleRandom)
     assert training.learning_rate == 5e-5 and training.output_dir == f"runs/{start.name}-continued"

@@ -94,7 +94,7 @@ def test_a_line_break_in_a_name_ends_no_heading_and_no_item(save_model) -> None:
     model, folder = save_model("eelbert-word-tiny", "VocablessForSequenceClassification")
     name = "a\n\n# b\r\u2028| c"
     facts = CardFacts(
-        kind="fine-tuned", dataset=name, start=name, design=name, teacher=name, teacher_rows=name, epochs=1.0,
+        kind="fine-tuned", dataset=name, start=name, overrides=name, teacher=name, teacher_rows=name, epochs=1.0,
         measures="| m |\n|---|", footnotes=[f"{name}: one"],
     )  # fmt: skip
     write_card(folder, model, 32, facts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -24,31 +24,67 @@ from vocabless.training.distillation.sentence_student import SentenceStudent, Ve
 from vocabless.training.distillation.sentence_teacher import SentenceTeacher, add_vectors
 from vocabless.training.distillation.taught_texts import TaughtTexts
 from vocabless.training.distillation.teaching_texts import draw_texts, teaching_texts
-from vocabless.training.pretraining.objective import Examples, Objective
-from vocabless.training.pretraining.objective_flags import DistillFlags
+from vocabless.training.pretraining.objective import Objective
+from vocabless.training.task import ExampleSets
 from vocabless.training.texts.misspellings import misspell
 
 if TYPE_CHECKING:  # these files import the table of objectives
-    from vocabless.training.pretraining.arguments import PretrainingArguments
+    from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
     from vocabless.training.pretraining.documents import Documents
-    from vocabless.training.pretraining.training_arguments import PretrainingTrainingArguments
 
 ENCODER_PREFIX = "encoder."  # of the encoder's weights in a `SentenceStudent`
 EMBEDDED_TEACHER = Path(__file__).resolve().parents[2] / "checkpoints" / "hashgram-tiny-sentence"  # in a clone
 
 
 @dataclass(frozen=True)
-class Distill(DistillFlags, Objective):
+class Distill(Objective):
     """Gives each text the direction of the teacher's vector, see `SentenceStudent`.
 
     The teacher embeds sentences, clauses and passages of the corpus once. The checkpoint is a sentence-transformers
     folder, too. Its vectors can be compared with the teacher's.
     """
 
+    name: ClassVar[str] = "distill"
+    help: ClassVar[str] = "learn the sentence vectors of --teacher"
     card_text: ClassVar[str] = "learning the sentence vectors of a teacher"
     measures: ClassVar[tuple[str, ...]] = ("loss", "cosine", "recall_at_10", "spearman", "teacher_spearman")
     model_class: ClassVar[type[PreTrainedModel]] = VocablessModel
     stock_model_class: ClassVar[Any] = AutoModel
+
+    teacher: str | None = field(
+        default=None,
+        metadata={
+            "group": "objective distill",
+            "help": "distill: a sentence-transformers model or an encoder, a folder or a Hub id. None is "
+            "hashgram-tiny-sentence, which is in this repository.",
+        },
+    )
+    teacher_trust_remote_code: bool = field(
+        default=False, metadata={"help": "distill: run the code that the teacher's folder or repository contains."}
+    )
+    teacher_bf16: bool = field(
+        default=False,
+        metadata={
+            "help": "distill: compute the teacher's vectors in bfloat16, twice as fast on a CPU with AVX512-BF16."
+        },
+    )
+    max_texts: int = field(
+        default=400_000,
+        metadata={
+            "help": "distill: texts that the teacher embeds, sentences, clauses and passages; 0 is all, without --mix."
+        },
+    )
+    sts_file: str | None = field(
+        default=None,
+        metadata={"help": "distill: file with the columns sentence1, sentence2 and score, to measure Spearman's rho."},
+    )
+    misspell_probability: float = field(
+        default=0.0,
+        metadata={"help": "distill: share of words that the student reads misspelt, 0–1; the teacher reads the text."},
+    )
+    similarity_weight: float = field(
+        default=5.0, metadata={"help": "distill: weight of the similarities within a batch in the loss."}
+    )
 
     @property
     def is_implied(self) -> bool:
@@ -59,14 +95,14 @@ class Distill(DistillFlags, Objective):
         self,
         arguments: PretrainingArguments,
         training: PretrainingTrainingArguments,
-        documents: Documents,
+        data: Documents,
         tokenizer: PreTrainedTokenizerBase,
-    ) -> Examples:
-        """See `Objective.build_examples`."""
+    ) -> ExampleSets:
+        """See `TrainingTask.build_examples`."""
         self._check(arguments)
         pairs = ScoredPairs([], [], []) if self.sts_file is None else read_scored_pairs(self.sts_file)
-        texts = draw_texts(documents.train, arguments.mix, self.max_texts, training.seed)
-        held_out = teaching_texts(documents.held_out, arguments.max_eval_samples, training.seed)
+        texts = draw_texts(data.train, arguments.mix, self.max_texts, training.seed)
+        held_out = teaching_texts(data.held_out, arguments.max_eval_samples, training.seed)
         measures = SentenceMeasures(len(held_out), pairs.scores)
         if training.metric_for_best_model not in (None, *measures.names):
             raise ValueError(
@@ -83,9 +119,9 @@ class Distill(DistillFlags, Objective):
             add_vectors(Dataset.from_dict({"text": part}), teacher)
             for part in (texts, [*held_out, *pairs.first, *pairs.second])
         )
-        return Examples(
+        return ExampleSets(
             TaughtTexts(train, self._misspell if self.misspell_probability else None, training.seed),
-            TaughtTexts(evaluation),
+            {"": TaughtTexts(evaluation)},
             VectorCollator(tokenizer, arguments.max_seq_length),
             measures,
             {
@@ -96,17 +132,19 @@ class Distill(DistillFlags, Objective):
             },
         )
 
-    def data_identity(self) -> dict[str, str]:
-        """Returns what identifies the pairs of `--sts_file`."""
+    def data_identity(self, arguments: PretrainingArguments, training: PretrainingTrainingArguments) -> dict[str, str]:
+        """Returns what identifies the text, and the pairs of `--sts_file`."""
+        identity = super().data_identity(arguments, training)
         if self.sts_file is None:
-            return {}
-        return {"the pairs of --sts_file": rows_identity(zip(*read_scored_pairs(self.sts_file), strict=True))}
+            return identity
+        pairs = zip(*read_scored_pairs(self.sts_file), strict=True)
+        return identity | {"the pairs of --sts_file": rows_identity(pairs)}
 
     def config_options(self, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
         """Returns that heads read the mean of the states: it is what the model learned to use."""
         return {"classifier_pooling": "mean"}
 
-    def learner(self, model: PreTrainedModel, examples: Examples, start: str | None = None) -> nn.Module:
+    def module_to_train(self, model: PreTrainedModel, examples: ExampleSets, start: str | None = None) -> nn.Module:
         """Returns the model with a dense layer into the teacher's space, that of `start` if it has one of this size."""
         student = SentenceStudent(model, examples.facts["vector_size"], self.similarity_weight)
         dense = read_dense(start) if start is not None else {}
@@ -118,21 +156,20 @@ class Distill(DistillFlags, Objective):
 
     def save(
         self,
-        learner: nn.Module,
+        module: nn.Module,
         tokenizer: PreTrainedTokenizerBase,
         folder: str | os.PathLike[str],
         weights: dict[str, Tensor],
-    ) -> PreTrainedModel:
-        """See `Objective.save`. The dense layer is written as a module of sentence-transformers."""
-        assert isinstance(learner, SentenceStudent)
+    ) -> None:
+        """See `TrainingTask.save`. The dense layer is written as a module of sentence-transformers."""
+        assert isinstance(module, SentenceStudent)
         encoder = {
             name.removeprefix(ENCODER_PREFIX): weight
             for name, weight in weights.items()
             if name.startswith(ENCODER_PREFIX)
         }
         extra = partial(write_sentence_modules, weight=weights["dense.weight"], bias=weights["dense.bias"])
-        save_checkpoint(learner.encoder, tokenizer, folder, encoder, extra)
-        return type(learner.encoder).from_pretrained(folder)
+        save_checkpoint(module.encoder, tokenizer, folder, encoder, extra)
 
     def _misspell(self, text: str, rng: np.random.Generator) -> str:
         return misspell(text, self.misspell_probability, rng)

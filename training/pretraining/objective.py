@@ -1,44 +1,41 @@
-"""Base class of the pre-training objectives: what a model learns, from which examples, and what is saved."""
+"""Base class of the pre-training objectives: what a model learns from text, and what is said about it."""
 # mypy: allow-untyped-calls
 
 from __future__ import annotations
 
+import math
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from vocabless.saving.checkpoint import save_checkpoint
-from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+from vocabless.overrides import describe_overrides
+from vocabless.saving.card_facts import OWN_LICENSE, CardFacts, run_facts
+from vocabless.saving.public_names import public_name
+from vocabless.saving.run_folder import HUB_ARGUMENTS
+from vocabless.saving.starting_checkpoints import describe_start
+from vocabless.training.pretraining.documents import Documents, documents_identity, load_documents
+from vocabless.training.pretraining.models import load_model
+from vocabless.training.pretraining.speed import LogTokensPerSecond
+from vocabless.training.script_arguments import ScriptTrainingArguments
+from vocabless.training.task import Results, Trained, TrainingTask
+from vocabless.training.texts.corpora import EMBEDDED, HUB_ID
+from vocabless.training.trainer import ResumableTrainer
 
-if TYPE_CHECKING:  # these files import the table of objectives
+if TYPE_CHECKING:
     from vocabless.training.pretraining.arguments import PretrainingArguments
-    from vocabless.training.pretraining.documents import Documents
-    from vocabless.training.pretraining.training_arguments import PretrainingTrainingArguments
+
+# A run with other values of these is still the same run: they say where it writes and how it reports.
+NOT_IDENTIFYING = (
+    *("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "preprocessing_num_workers"),
+    *HUB_ARGUMENTS,
+)
 
 
-class Examples(NamedTuple):
-    """The examples of a run.
-
-    Attributes:
-        train: data set to train on.
-        held_out: data set to evaluate.
-        collator: makes a batch of examples.
-        compute_metrics: measures of an evaluation, for `Trainer(compute_metrics=…)`.
-        facts: what results.json says about the examples.
-    """
-
-    train: Any
-    held_out: Any
-    collator: Callable[[list[Any]], dict[str, Any]]
-    compute_metrics: Callable[[Any], dict[str, float]]
-    facts: Mapping[str, Any] = {}
-
-
-class Objective(ABC):
+class Objective(TrainingTask):
     """Says what a model learns.
 
     A subclass is a dataclass. Its fields are flags of `run_pretraining.py`, so the command line constructs it.
@@ -66,30 +63,6 @@ class Objective(ABC):
         """Whether its flags say that it is wanted, without `--objective`."""
         return False
 
-    @abstractmethod
-    def build_examples(
-        self,
-        arguments: PretrainingArguments,
-        training: PretrainingTrainingArguments,
-        documents: Documents,
-        tokenizer: PreTrainedTokenizerBase,
-    ) -> Examples:
-        """Returns the examples to train on and those to evaluate.
-
-        Args:
-            arguments: of the run.
-            training: the Trainer's arguments.
-            documents: the text.
-            tokenizer: the model's tokenizer.
-
-        Raises:
-            ValueError: the arguments or the text do not fit the objective.
-        """
-
-    def data_identity(self) -> dict[str, str]:
-        """Returns what identifies the data that the objective reads besides the text of the run, by name."""
-        return {}
-
     def config_options(self, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
         """Returns the arguments that the objective needs in a variant's configuration."""
         return {}
@@ -98,49 +71,95 @@ class Objective(ABC):
         """Returns the arguments that the objective needs in a stock shape's configuration."""
         return {}
 
-    def learner(self, model: PreTrainedModel, examples: Examples, start: str | None = None) -> nn.Module:
-        """Returns the module that the Trainer trains: the model, or a module that holds it.
+    def identity(self, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> dict[str, Any]:
+        """See `TrainingTask.identity`. Flags of other objectives do not count."""
+        settings = arguments.identity() | asdict(cast(Any, self)) | training.identity() | {"objective": self.name}
+        if arguments.model_name_or_path is not None:
+            settings["model_name_or_path"] = public_name(arguments.model_name_or_path)
+        return {name: value for name, value in settings.items() if name not in NOT_IDENTIFYING}
 
-        Args:
-            model: the model.
-            examples: of the run.
-            start: the checkpoint that the run begins from; None with fresh weights.
-        """
-        return model
+    def data_identity(self, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> dict[str, str]:
+        """Returns what identifies each corpus."""
+        return {} if arguments.dry_run else documents_identity(arguments)
 
-    def reduce_outputs(self, outputs: Any, labels: Tensor) -> Any:
-        """Returns what `compute_metrics` needs of a model's outputs on a batch, so that no more is kept."""
-        return outputs
+    def read_data(self, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> Documents:
+        """Returns the text."""
+        return load_documents(arguments, training.seed)
 
-    def save(
-        self,
-        learner: nn.Module,
-        tokenizer: PreTrainedTokenizerBase,
-        folder: str | os.PathLike[str],
-        weights: dict[str, Tensor],
-    ) -> PreTrainedModel:
-        """Writes the checkpoint; returns its model, read back.
+    def load_model(
+        self, arguments: PretrainingArguments, data: Documents, folder: Path
+    ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+        """See `TrainingTask.load_model`."""
+        return load_model(arguments, self, data.train, folder)
 
-        Args:
-            learner: what `learner` returned.
-            tokenizer: the model's tokenizer.
-            folder: of the run.
-            weights: all weights of the learner.
-        """
-        assert isinstance(learner, PreTrainedModel)
-        save_checkpoint(learner, tokenizer, folder, weights)
-        return type(learner).from_pretrained(folder)
+    def make_trainer(self, arguments: PretrainingArguments, **options: Any) -> ResumableTrainer:
+        """Returns a Trainer that logs the speed."""
+        return ResumableTrainer(callbacks=[LogTokensPerSecond()], **options)
 
-    def demonstrate(
-        self, model: PreTrainedModel, tokenizer: VocablessTokenizer, sentence: str, text: str, seed: int
-    ) -> str:
-        """Returns a text that shows what the model learned, for the end of a run; "" if there is nothing to show.
+    def results(self, trained: Trained, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> Results:
+        """Returns the measures before and after training, and facts on the start and the examples."""
+        state = trained.trainer.state
+        results = {
+            "objective": self.name,
+            "before": next((line for line in state.log_history if "eval_loss" in line), {}),
+            "after": trained.measures,
+            "steps": state.global_step,
+            "tokens_seen": state.num_input_tokens_seen,
+            "examples": trained.examples.facts,
+        }
+        if arguments.model_name_or_path is not None:
+            results["start"] = describe_start(arguments.model_name_or_path, from_scratch=False)
+        return results
 
-        Args:
-            model: the trained model.
-            tokenizer: its tokenizer.
-            sentence: value of `--example`.
-            text: a held-out text.
-            seed: source of all randomness.
-        """
-        return ""
+    def summary(self, results: Results, arguments: PretrainingArguments) -> str:
+        """Returns the held-out measures before and after training, as a table."""
+        lines = [f"{measure:20} {before:8.4f} {after:8.4f}" for measure, before, after in self._compare(results)]
+        return "\n".join(["", f"{'held out':20} {'before':>8} {'after':>8}", *lines, ""])
+
+    def card_facts(self, results: Results) -> CardFacts:
+        """See `TrainingTask.card_facts`."""
+        arguments = results["arguments"]
+        corpora = arguments["corpus"] or [EMBEDDED]
+        teacher = results.get("examples", {})  # of `distill`
+        return CardFacts(
+            kind="pre-trained",
+            **run_facts(results),
+            license=_license(results),
+            start=arguments.get("model_name_or_path"),
+            overrides=describe_overrides(str(arguments.get("variant")), arguments.get("overrides")),
+            base_model=results.get("start", {}).get("base_model"),
+            language="en" if corpora == [EMBEDDED] else None,
+            datasets=[HUB_ID.fullmatch(corpus)["path"] for corpus in corpora if _is_on_hub(corpus)],
+            objective=self.card_text,
+            corpus=", ".join(corpus if _is_on_hub(corpus) else Path(corpus).name for corpus in corpora),
+            steps=int(results.get("steps", arguments["max_steps"])),  # some older runs lack their steps
+            tokens=int(results["tokens_seen"]),
+            measures=self._table(results),
+            teacher=teacher.get("teacher"),
+            teacher_license=teacher.get("teacher_license"),
+            is_sentence_model=bool(teacher),
+        )
+
+    def _table(self, results: Results) -> str:
+        """Returns a Markdown table of the measures before and after training."""
+        lines = ["| measure on held-out text | before | after |", "|---|--:|--:|"]
+        for measure, before, after in self._compare(results):
+            lines.append(f"| {measure.replace('_', ' ')} | {before:.4f} | {after:.4f} |")
+        return "\n".join(lines)
+
+    def _compare(self, results: Results) -> list[tuple[str, float, float]]:
+        """Returns (measure, before, after) for each measure of the last evaluation; NaN where the first lacks it."""
+        before, after = results["before"], results["after"]
+        keys = {measure: f"eval_{measure}" for measure in self.measures}
+        return [(measure, before.get(key, math.nan), after[key]) for measure, key in keys.items() if key in after]
+
+
+def _license(results: Mapping[str, Any]) -> str | None:
+    """Returns the license of the weights: that of the teacher and of the checkpoint begun from, if they agree."""
+    sources = [(results.get("examples"), "teacher_license"), (results.get("start"), "license")]
+    licenses = {facts.get(key) for facts, key in sources if facts} or {OWN_LICENSE}
+    return licenses.pop() if len(licenses) == 1 else None
+
+
+def _is_on_hub(corpus: str) -> bool:
+    return HUB_ID.fullmatch(corpus) is not None and not os.path.exists(corpus)

@@ -1,9 +1,11 @@
 """Pre-training that begins from a checkpoint, of this family or a stock one, in place of fresh weights."""
 # mypy: allow-untyped-calls
 
+from __future__ import annotations
+
 import copy
 import os
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
@@ -15,8 +17,10 @@ from vocabless.saving.permissions import check_readable
 from vocabless.saving.stock_models import load_stock_model, load_stock_tokenizer
 from vocabless.stock_shapes import STOCK_SHAPES
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.pretraining.objective import Objective
 from vocabless.variants import VARIANTS
+
+if TYPE_CHECKING:
+    from vocabless.training.pretraining.objective import Objective
 
 STOCK_OBJECTIVE = "mlm"
 

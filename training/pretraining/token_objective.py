@@ -1,4 +1,4 @@
-"""Base class of the objectives that corrupt sequences and predict a class for each token."""
+"""Base class of the objectives that corrupt sequences and predict a class for some of their tokens."""
 # mypy: allow-untyped-calls
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from transformers import DataCollatorForTokenClassification, PreTrainedTokenizer
 
 from vocabless.tokenization.block_coders import Integers
 from vocabless.training.pretraining.codecs import build_codec
-from vocabless.training.pretraining.objective import Examples, Objective
+from vocabless.training.pretraining.objective import Objective
 from vocabless.training.pretraining.packing import mix, part_of_process, prepare
 from vocabless.training.pretraining.sequences import IGNORED, PretrainingDataset, PretrainingStream
+from vocabless.training.task import ExampleSets
 from vocabless.training.trainer import EXACT_LOSS
 
 if TYPE_CHECKING:  # these files import the table of objectives
-    from vocabless.training.pretraining.arguments import PretrainingArguments
+    from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
     from vocabless.training.pretraining.documents import Documents
-    from vocabless.training.pretraining.training_arguments import PretrainingTrainingArguments
 
 
 class TokenObjective(Objective):
-    """Corrupts sequences, and says which class of each token the model learns to predict."""
+    """Corrupts sequences, and says for which tokens the model learns to predict which class."""
 
     measures: ClassVar[tuple[str, ...]] = ("loss", "accuracy")
 
@@ -59,19 +59,19 @@ class TokenObjective(Objective):
         self,
         arguments: PretrainingArguments,
         training: PretrainingTrainingArguments,
-        documents: Documents,
+        data: Documents,
         tokenizer: PreTrainedTokenizerBase,
-    ) -> Examples:
-        """See `Objective.build_examples`."""
+    ) -> ExampleSets:
+        """See `TrainingTask.build_examples`."""
         if arguments.streaming and training.max_steps <= 0:
             raise ValueError(f"--max_steps is {training.max_steps}, but a stream has no end; give at least 1.")
         codec = build_codec(tokenizer, self.needs_targets)
         seed, rank, workers = training.seed, training.process_index, arguments.preprocessing_num_workers
-        parts = documents.train
+        parts = data.train
         if arguments.streaming:
             parts = [part_of_process(corpus, seed, rank, training.world_size) for corpus in parts]
         mixed = mix([prepare(part, codec, arguments.max_seq_length, workers) for part in parts], arguments.mix, seed)
-        held_out = prepare(documents.held_out, codec, arguments.max_seq_length, workers)
+        held_out = prepare(data.held_out, codec, arguments.max_seq_length, workers)
         if 0 < arguments.max_eval_samples < len(held_out):
             held_out = held_out.select(range(arguments.max_eval_samples))
         train: PretrainingDataset | PretrainingStream
@@ -79,9 +79,9 @@ class TokenObjective(Objective):
             train = PretrainingStream(mixed, codec, self, seed, arguments.shuffle_buffer_size, rank)
         else:
             train = PretrainingDataset(mixed, codec, self, seed)
-        return Examples(
+        return ExampleSets(
             train,
-            PretrainingDataset(held_out, codec, self, seed + 1),
+            {"": PretrainingDataset(held_out, codec, self, seed + 1)},
             DataCollatorForTokenClassification(tokenizer),
             self.compute_metrics,
         )

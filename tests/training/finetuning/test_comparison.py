@@ -8,7 +8,7 @@ from transformers import AutoModel, CanineConfig, CanineModel
 
 import run_glue
 from vocabless import VocablessModel, load_config
-from vocabless.designs import redesign
+from vocabless.overrides import with_overrides
 from vocabless.stock_shapes import find_shape, load_shape_config
 from vocabless.training.finetuning import comparison
 from vocabless.training.finetuning.comparison import (
@@ -124,7 +124,7 @@ def test_finished_runs_become_one_table_in_markdown_and_json(runs, tmp_path, cap
     bert, pool = content["rows"]
     assert content["baseline"] == bert["name"] == "bert-uno" and bert["prr"] == 1.0 and pool["speed_up"] == 4.0
     with torch.device("meta"):
-        model = VocablessModel(load_config(redesign(find_shape("hashformer-md5-pool-base"), {"size": "uno"})))
+        model = VocablessModel(load_config(with_overrides(find_shape("hashformer-md5-pool-base"), {"size": "uno"})))
     assert pool["embedding_parameters"] == embedding_parameters(model)
     parameters = json.loads((runs / "bert-uno" / "rows" / "seed-42" / "results.json").read_text())["parameters"]
     assert bert["parameters"] == parameters and pool["pcr_all"] == 1 - pool["parameters"] / parameters

@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 import run_pretraining
 from vocabless import VocablessForSequenceClassification
 from vocabless.training.pretraining import distill
-from vocabless.training.pretraining.command_line import parse_command_line
+from vocabless.training.pretraining.arguments import parse_command_line
 from vocabless.training.pretraining.distill import Distill
 
 st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")

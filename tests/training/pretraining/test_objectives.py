@@ -8,9 +8,8 @@ from transformers import DataCollatorForTokenClassification, EvalPrediction
 
 from vocabless import load_tokenizer
 from vocabless.tokenization.tokenization_vocabless import CLS, MASK, SEP
-from vocabless.training.pretraining.arguments import PretrainingArguments
+from vocabless.training.pretraining.arguments import PretrainingArguments, parse_command_line
 from vocabless.training.pretraining.codecs import BlockCodec, build_codec, special_block
-from vocabless.training.pretraining.command_line import identifying_arguments, parse_command_line
 from vocabless.training.pretraining.masked_lm import MaskedLM
 from vocabless.training.pretraining.models import load_model
 from vocabless.training.pretraining.objectives import OBJECTIVES
@@ -234,9 +233,17 @@ def test_an_unknown_objective_is_refused_and_the_rows_are_listed():
 def test_a_run_is_the_same_run_whatever_folder_it_writes_to():
     command = ["--objective", "shuffle-random", "--shuffle_probability", "0.3", "--use_cpu", "true"]
     identities = [
-        identifying_arguments(*parse_command_line([*command, *more], None))
-        for more in ([], ["--output_dir", "elsewhere"], ["--replace_probability", "0.3"])
+        objective.identity(arguments, training)
+        for arguments, objective, training in (
+            parse_command_line([*command, *more], None)
+            for more in (
+                [],
+                ["--output_dir", "elsewhere"],
+                ["--replace_probability", "0.3"],
+                ["--mlm_probability", "0.3"],
+            )
+        )
     ]
-    assert identities[0] == identities[1]
-    assert identities[0]["shuffle_probability"] == 0.3 and identities[0]["mlm_probability"] == 0.15
+    assert identities[0] == identities[1] == identities[3]  # the last flag belongs to another objective
+    assert identities[0]["shuffle_probability"] == 0.3 and identities[0]["objective"] == "shuffle-random"
     assert {name for name in identities[0] if identities[0][name] != identities[2][name]} == {"replace_probability"}

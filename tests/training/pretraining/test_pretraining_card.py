@@ -3,7 +3,7 @@
 from huggingface_hub import ModelCard
 
 from vocabless.saving.model_card import CARD, write_card
-from vocabless.training.pretraining.card import card_facts
+from vocabless.training.pretraining.shuffle_random import ShuffleRandom
 
 VERSIONS = {"transformers": "5.23.0", "torch": "2.13.0"}
 
@@ -15,7 +15,7 @@ def test_a_pre_trained_model_names_corpus_and_measures(save_model, tmp_path) -> 
     results = {"objective": "shuffle-random", "arguments": arguments, "tokens_seen": 1_234_567, "versions": VERSIONS}
     results |= {"steps": 2000}  # a run of some epochs
     results |= {"before": {"eval_loss": 1.25}, "after": {"eval_loss": 0.5}}
-    write_card(folder, model, 16, card_facts(results))
+    write_card(folder, model, 16, ShuffleRandom().card_facts(results))
     card = ModelCard.load(folder / CARD)
     assert card.data.datasets == ["wikimedia/wikipedia"] and "language" not in card.data.to_dict()
     assert "wikimedia/wikipedia:20231101.en, mine.txt" in card.text and str(tmp_path) not in card.text

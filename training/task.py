@@ -1,0 +1,161 @@
+"""Base class of what a run trains: the pre-training objectives, and fine-tuning on a task."""
+# mypy: allow-untyped-calls
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from torch import Tensor, nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from vocabless.saving.card_facts import CardFacts
+from vocabless.saving.checkpoint import save_checkpoint
+from vocabless.training.script_arguments import ScriptTrainingArguments
+from vocabless.training.trainer import ResumableTrainer
+
+Results = dict[str, Any]  # content of results.json
+
+
+class ExampleSets(NamedTuple):
+    """The examples of a run.
+
+    Attributes:
+        train: data set to train on.
+        evaluated: suffix of the measures' names → data set to evaluate; that under "" is evaluated during training.
+        collator: makes a batch of examples.
+        compute_metrics: measures of an evaluation, for `Trainer(compute_metrics=…)`.
+        facts: what results.json says about the examples.
+    """
+
+    train: Any
+    evaluated: Mapping[str, Any]
+    collator: Callable[[list[Any]], dict[str, Any]]
+    compute_metrics: Callable[[Any], dict[str, float]]
+    facts: Mapping[str, Any] = {}
+
+
+class Trained(NamedTuple):
+    """A run after training.
+
+    Attributes:
+        model: the trained model.
+        tokenizer: its tokenizer.
+        examples: of the run.
+        trainer: its state has the log and the number of steps.
+        train_metrics: what training returned.
+        measures: of the evaluation after training, as `eval_<measure><suffix>`, and what `predict` returned.
+    """
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    examples: ExampleSets
+    trainer: ResumableTrainer
+    train_metrics: dict[str, float]
+    measures: dict[str, float]
+
+
+class TrainingTask(ABC):
+    """Says what a run trains. `vocabless.training.run.run` calls the methods, in the order in which they stand here.
+
+    `arguments` are those of the script, `training` the Trainer's.
+
+    Class attributes:
+        checks_standalone: whether the checkpoint is loaded in a process without this package before the run ends.
+        keeps_checkpoints: whether the checkpoints of the run stay when it is finished.
+    """
+
+    checks_standalone: ClassVar[bool] = True
+    keeps_checkpoints: ClassVar[bool] = True
+
+    @abstractmethod
+    def identity(self, arguments: Any, training: ScriptTrainingArguments) -> dict[str, Any]:
+        """Returns every argument that makes a run this run and no other, by name."""
+
+    def data_identity(self, arguments: Any, training: ScriptTrainingArguments) -> dict[str, str]:
+        """Returns what identifies the data of a run, by name."""
+        return {}
+
+    def read_data(self, arguments: Any, training: ScriptTrainingArguments) -> Any:
+        """Returns the data of a run, for the next two methods."""
+        return None
+
+    @abstractmethod
+    def load_model(self, arguments: Any, data: Any, folder: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+        """Returns the model with its head, and the tokenizer.
+
+        Args:
+            arguments: of the script.
+            data: see `read_data`.
+            folder: of the run. What is trained on the data, such as a subword tokenizer, is kept there.
+        """
+
+    @abstractmethod
+    def build_examples(
+        self, arguments: Any, training: ScriptTrainingArguments, data: Any, tokenizer: PreTrainedTokenizerBase
+    ) -> ExampleSets:
+        """Returns the examples to train on and those to evaluate."""
+
+    def module_to_train(self, model: PreTrainedModel, examples: ExampleSets, start: str | None = None) -> nn.Module:
+        """Returns the module that the Trainer trains: the model, or a module that holds it.
+
+        Args:
+            model: see `load_model`.
+            examples: see `build_examples`.
+            start: the checkpoint that the run begins from; None with fresh weights.
+        """
+        return model
+
+    def make_trainer(self, arguments: Any, **options: Any) -> ResumableTrainer:
+        """Returns the Trainer.
+
+        Args:
+            arguments: of the script.
+            options: `model`, `args`, data sets, `data_collator`, `compute_metrics`, `preprocess_logits_for_metrics`.
+        """
+        return ResumableTrainer(**options)
+
+    def reduce_outputs(self, outputs: Any, labels: Tensor) -> Any:
+        """Returns what `compute_metrics` needs of a model's outputs on a batch, so that no more is kept."""
+        return outputs
+
+    def predict(
+        self, arguments: Any, trainer: ResumableTrainer, tokenizer: PreTrainedTokenizerBase, folder: Path
+    ) -> dict[str, float]:
+        """Writes predictions of the trained model, if any are asked for; returns more measures."""
+        return {}
+
+    def save(
+        self,
+        module: nn.Module,
+        tokenizer: PreTrainedTokenizerBase,
+        folder: str | os.PathLike[str],
+        weights: dict[str, Tensor],
+    ) -> None:
+        """Writes the checkpoint.
+
+        Args:
+            module: what `module_to_train` returned.
+            tokenizer: the model's tokenizer.
+            folder: of the run.
+            weights: all weights of the module.
+        """
+        assert isinstance(module, PreTrainedModel)
+        save_checkpoint(module, tokenizer, folder, weights)
+
+    @abstractmethod
+    def results(self, trained: Trained, arguments: Any, training: ScriptTrainingArguments) -> Results:
+        """Returns what results.json says besides the log, the arguments and the versions."""
+
+    @abstractmethod
+    def card_facts(self, results: Results) -> CardFacts:
+        """Returns what the model card says."""
+
+    def complete(self, results: Results, arguments: Any, training: ScriptTrainingArguments, folder: Path) -> Results:
+        """Returns the results of a finished run with what this command measures and an earlier one did not."""
+        return results
+
+    @abstractmethod
+    def summary(self, results: Results, arguments: Any) -> str:
+        """Returns the text that a script prints at the end of a run."""
