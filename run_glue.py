@@ -18,7 +18,7 @@ If they are not given, the learning rate goes by the width of the encoder, and a
 from script_start import start_script
 
 if __name__ == "__main__":
-    start_script("vocabless.training.finetuning.arguments", __doc__)
+    start_script()
 
 import logging
 import sys
@@ -30,12 +30,12 @@ from pathlib import Path
 import datasets
 from transformers.utils import logging as transformers_logging
 
+from vocabless.overrides import describe_overrides
 from vocabless.saving.permissions import check_readable
-from vocabless.saving.run_folder import RESULTS, claimed, write_json
+from vocabless.saving.run_folder import RESULTS, locked_run_folder, write_json
 from vocabless.saving.uploads import check_run_upload
-from vocabless.training.design_flags import design_text
+from vocabless.training.exit_with_message import exit_with_message
 from vocabless.training.finetuning.arguments import (
-    FLAGS,
     GlueArguments,
     identifying_arguments,
     reported_arguments,
@@ -53,7 +53,6 @@ from vocabless.training.finetuning.tasks import Task
 from vocabless.training.finetuning.teaching import check_teaching, describe_rows, describe_teacher
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.launched_process import exit_launched_process
-from vocabless.training.one_sentence import one_sentence
 from vocabless.training.run import run as train
 from vocabless.training.script_parser import ScriptParser
 from vocabless.training.task import Results
@@ -67,8 +66,8 @@ RunResults = dict[str, dict[str, Results]]  # task → seed → results
 
 def main(argv: list[str] | None = None) -> None:
     """Runs the script with command-line arguments; a user's mistake ends it with a message of one sentence."""
-    parser = ScriptParser((GlueArguments, GlueTrainingArguments), FLAGS, __doc__)
-    with one_sentence("run_glue.py"):
+    parser = ScriptParser((GlueArguments, GlueTrainingArguments), __doc__)
+    with exit_with_message("run_glue.py"):
         arguments, training = parser.parse(argv, OWN_DATA, alone=["compare"])
         if arguments.compare is not None:
             compare(arguments, training.output_dir)
@@ -122,7 +121,7 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     seeds = range(training.seed, training.seed + arguments.seeds)
     repositories = _check_uploads([(task, seed) for task in tasks for seed in seeds], training)
     is_main, identity = training.process_index == 0, identifying_arguments(arguments, training)
-    with claimed(str(training.output_dir), identity) if is_main else nullcontext():
+    with locked_run_folder(str(training.output_dir), identity) if is_main else nullcontext():
         results = {task.name: _run_seeds(task, seeds, repositories, arguments, training) for task in tasks}
         if is_main:
             report = _make_report(tasks, results, baseline, arguments)
@@ -235,7 +234,7 @@ def _make_report(tasks: list[Task], results: RunResults, baseline: Scores | None
     teachers = {task: next(iter(runs.values())).get("teacher") for task, runs in results.items()}
     titles = {task.name: task.title for task in tasks}
     name = arguments.model_name_or_path
-    start = (design_text(name, vars(arguments)) or name) + (
+    start = (describe_overrides(name, arguments.overrides) or name) + (
         " from random weights" if all_runs[0]["from_scratch"] else ""
     )
     return Report(

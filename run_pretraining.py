@@ -1,6 +1,6 @@
 """Pre-trains a variant from fresh weights, or a checkpoint further, and writes a checkpoint folder that loads anywhere.
 
-    python run_pretraining.py                                  # embedded corpus and teacher, about three minutes
+    python run_pretraining.py                                  # embedded corpus and teacher, a few minutes
     python run_pretraining.py --variant hashgram-tiny --recipe distill --teacher ID_OR_FOLDER --corpus "texts/*.parquet"
     python run_pretraining.py --variant eelbert-word-tiny --corpus "texts/*.parquet" --output_dir runs/words
     python run_pretraining.py --variant eelbert-tiny --subword train --corpus texts/ --max_steps 5000 --bf16
@@ -14,7 +14,7 @@ folder holds weights, code, tokenizer, README.md, run.json (arguments, versions)
 from script_start import start_script
 
 if __name__ == "__main__":
-    start_script("vocabless.training.pretraining.arguments", __doc__)
+    start_script()
 
 import logging
 from pathlib import Path
@@ -22,18 +22,20 @@ from pathlib import Path
 import datasets
 
 from vocabless.saving.uploads import check_run_upload
+from vocabless.training.exit_with_message import exit_with_message
 from vocabless.training.launched_process import exit_launched_process
-from vocabless.training.one_sentence import one_sentence
-from vocabless.training.pretraining.arguments import PretrainingArguments
-from vocabless.training.pretraining.command_line import parse_command_line
+from vocabless.training.pretraining.arguments import (
+    PretrainingArguments,
+    PretrainingTrainingArguments,
+    parse_command_line,
+)
 from vocabless.training.pretraining.objective import Objective
-from vocabless.training.pretraining.training_arguments import PretrainingTrainingArguments
-from vocabless.training.run import run
+from vocabless.training.run import dry_run, run
 
 
 def main(argv: list[str] | None = None) -> None:
     """Runs the script on command-line arguments. A user's mistake ends it with one sentence."""
-    with one_sentence("run_pretraining.py"):
+    with exit_with_message("run_pretraining.py"):
         pretrain(*parse_command_line(argv, __doc__))
 
 
@@ -51,13 +53,15 @@ def pretrain(arguments: PretrainingArguments, objective: Objective, training: Pr
             f"give one of {', '.join(objective.measures)}."
         )
     is_main, folder = training.process_index == 0, Path(str(training.output_dir))
-    repository = None
-    if training.push_to_hub and is_main:
-        (repository,) = check_run_upload(training, folder.name)
-    outcome = run(objective, arguments, training, repository)
+    if arguments.dry_run:
+        outcome, last = dry_run(objective, arguments, training), "It works; nothing was kept."
+    else:
+        is_uploaded = training.push_to_hub and is_main
+        repository = check_run_upload(training, folder.name)[0] if is_uploaded else None
+        outcome = run(objective, arguments, training, repository)
+        last = f'Use it: AutoModel.from_pretrained("{folder}", trust_remote_code=True)'
     if is_main:
-        print(outcome.text)
-        print(f'Use it: AutoModel.from_pretrained("{folder}", trust_remote_code=True)')
+        print(outcome.text, last, sep="\n")
 
 
 if __name__ == "__main__":

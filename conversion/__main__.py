@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vocabless.saving.permissions import check_readable
-from vocabless.training.one_sentence import one_sentence
+from vocabless.training.exit_with_message import exit_with_message
 
 PROGRAM = "python -m vocabless.conversion"
 
@@ -81,7 +81,7 @@ VERBS = {
 def main(argv: list[str] | None = None) -> None:
     """Runs the command on its arguments; a user's mistake ends it with one sentence."""
     argv = sys.argv[1:] if argv is None else argv
-    with one_sentence(PROGRAM):
+    with exit_with_message(PROGRAM):
         parser, module = _parser(argv)
         arguments = parser.parse_args(argv)
         check_readable(arguments.source)

@@ -11,6 +11,7 @@ needs one attention head for each byte, so its block size becomes the number of 
 """
 # mypy: allow-untyped-calls
 
+import tempfile
 from argparse import ArgumentParser, Namespace
 from dataclasses import dataclass
 from typing import Any
@@ -24,11 +25,17 @@ from vocabless.saving.public_names import public_arguments, public_name
 from vocabless.saving.run_folder import RESULTS, versions
 from vocabless.saving.stock_models import load_stock_config, load_stock_model, load_stock_tokenizer
 from vocabless.saving.targets import check_target, write_converted
-from vocabless.training.distillation.word_states import Agreement, DistillationSettings, distill
+from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
+from vocabless.training.pretraining.word_states import WordStates
+from vocabless.training.run import train
 from vocabless.variants import find_variant
 
 LEARNING_RATE_OF_FRONT_END = 5e-3
 LEARNING_RATE_OF_ENCODER = 5e-4  # of the whole model, with --train_encoder
+AGREEMENT = (
+    "Mean cosine with the original's states over {words:,} held-out words: {before:.3f} before and {after:.3f} after "
+    "{steps:,} steps. The mean state of the original alone has {floor:.3f}."
+)
 UNTRAINED = "The front end is untrained: train the model before you use it, or convert again with `--distill`."
 
 
@@ -86,14 +93,15 @@ def run(arguments: Namespace) -> str:
     model = build(load_stock_config(arguments.source), arguments.variant, arguments.seed)
     original, unused = load_stock_model(arguments.source, AutoModel)
     converted = copy_encoder(model, original, arguments.source, arguments.variant)
-    agreement = None if arguments.distill is None else _distill(arguments, converted, original)
+    cosine = None if arguments.distill is None else _distill(arguments, converted, original)
     dropped = ", ".join([*converted.dropped, *unused]) or "none"
-    report = [f"{converted.num_kept} tensors kept, dropped: {dropped}.", str(agreement) if agreement else UNTRAINED]
+    training = AGREEMENT.format(**cosine) if cosine else UNTRAINED
+    report = [f"{converted.num_kept} tensors kept, dropped: {dropped}.", training]
     source = public_name(arguments.source)
     description = f"The encoder of `{source}` with the tokenizer and the front end of `{arguments.variant}`."
     results: dict[str, Any] = {"arguments": public_arguments(vars(arguments)), "versions": versions()}
-    if agreement:
-        results["cosine"] = agreement.as_json()
+    if cosine:
+        results["cosine"] = cosine
     records = {RESULTS: results}
     write_converted(folder, converted.model, converted.tokenizer, arguments.source, [description, *report], records)
     return "\n".join(report)
@@ -166,16 +174,48 @@ def _load_tokenizer(model: VocablessModel, source: str, variant_name: str) -> Vo
     return load_tokenizer(variant_name, subword=source if variant.reads_subwords else None, **settings)
 
 
-def _distill(arguments: Namespace, converted: Converted, original: PreTrainedModel) -> Agreement:
-    settings = DistillationSettings(
-        text=arguments.distill,
-        text_column=arguments.text_column,
-        train_encoder=arguments.train_encoder,
-        max_steps=arguments.max_steps,
-        learning_rate=arguments.learning_rate,
-        batch_size=arguments.per_device_train_batch_size,
-        max_seq_length=arguments.max_seq_length,
-        seed=arguments.seed,
+def _distill(arguments: Namespace, converted: Converted, original: PreTrainedModel) -> dict[str, float]:
+    """Trains the converted model; returns its mean cosines with the original's states on held-out text, see the page.
+
+    Raises:
+        ValueError: the model has nothing to train, the text is too short, or an argument is out of range.
+    """
+    task = WordStates(
+        converted.model,
+        converted.tokenizer,
+        original,
+        load_stock_tokenizer(arguments.source),
+        arguments.train_encoder,
     )
-    original_tokenizer = load_stock_tokenizer(arguments.source)
-    return distill(converted.model, converted.tokenizer, original, original_tokenizer, settings)
+    text = PretrainingArguments(
+        corpus=[arguments.distill],
+        text_column=arguments.text_column,
+        validation_split_percentage=5,
+        max_seq_length=arguments.max_seq_length,
+        max_eval_samples=128,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        training = PretrainingTrainingArguments(
+            folder,
+            max_steps=arguments.max_steps,
+            learning_rate=arguments.learning_rate,
+            per_device_train_batch_size=arguments.per_device_train_batch_size,
+            per_device_eval_batch_size=arguments.per_device_train_batch_size,
+            warmup_steps=arguments.max_steps // 20,
+            weight_decay=0,
+            logging_steps=max(1, arguments.max_steps // 20),
+            seed=arguments.seed,
+            save_strategy="no",
+            report_to=[],
+        )
+        training.include_num_input_tokens_seen = "no"
+        trained = train(task, text, training)
+    converted.model.requires_grad_(True).eval().cpu()
+    before, after = task.results(trained, text, training)["before"], trained.measures
+    return {
+        "before": before["eval_cosine"],
+        "after": after["eval_cosine"],
+        "floor": after["eval_mean_state_baseline"],
+        "words": int(after["eval_words"]),
+        "steps": arguments.max_steps,
+    }

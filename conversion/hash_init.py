@@ -23,7 +23,7 @@ from vocabless.modeling.ngram_front_ends import Ngram
 from vocabless.saving.public_names import public_name
 from vocabless.saving.stock_models import load_stock_config, load_stock_model, load_stock_tokenizer
 from vocabless.saving.targets import check_target, write_converted
-from vocabless.tokenization.block_coders import Utf8Coder, widen
+from vocabless.tokenization.block_coders import Utf8Coder, unpack
 from vocabless.variants import find_variant
 
 BLOCK_SIZE = find_variant("eelbert-base").block_size
@@ -89,7 +89,7 @@ def embed(tokens: list[str], width: int, seed: int = 0) -> Tensor:
     for start in range(0, len(tokens), TOKENS_AT_A_TIME):
         blocks, lengths = coder.encode(tokens[start : start + TOKENS_AT_A_TIME])
         is_byte = torch.arange(BLOCK_SIZE) < torch.from_numpy(lengths)[:, None]
-        elements = torch.from_numpy(widen(blocks, pads=False)) * is_byte  # 0 behind the end of the token
+        elements = torch.from_numpy(unpack(blocks, pads=False)) * is_byte  # 0 behind the end of the token
         embeddings.append(front_end.embed_units(elements))
     return torch.cat(embeddings)
 

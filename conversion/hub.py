@@ -25,13 +25,13 @@ from vocabless import VocablessModel, VocablessTokenizer, load_config, load_toke
 from vocabless.saving.card_facts import RANDOM_WEIGHTS, UNKNOWN_TRAINING, CardFacts
 from vocabless.saving.checkpoint import load_checkpoint, loads_without_package, save_checkpoint
 from vocabless.saving.error_text import first_line
-from vocabless.saving.model_card import CARD, link_page, write_card
+from vocabless.saving.model_card import CARD, link_page, renew_code_table, write_card
 from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.sentence_modules import SENTENCE_FILES
 from vocabless.saving.targets import check_target, new_target
 from vocabless.saving.uploads import ONNX_FILES, check_upload, upload
 from vocabless.training.finetuning import card as finetuning_card
-from vocabless.training.pretraining import card as pretraining_card
+from vocabless.training.pretraining.objectives import OBJECTIVES
 from vocabless.variants import VARIANTS
 
 COPIED_FILES = (CARD, RESULTS, *SENTENCE_FILES, *ONNX_FILES)
@@ -107,7 +107,9 @@ def write_repository(source: str, folder: Path, subword: str | None = None) -> N
         save_checkpoint(model, tokenizer, folder)
         for name in COPIED_FILES:
             _copy(source, name, folder)
-        if not (folder / CARD).is_file():
+        if (folder / CARD).is_file():
+            renew_code_table(folder)
+        else:
             write_card(folder, model, tokenizer.block_size, read_card_facts(folder))
     if not loads_without_package(model, tokenizer, folder):
         raise ValueError(f"the repository of {source!r} gives other numbers without this package; it was not written.")
@@ -125,7 +127,7 @@ def read_card_facts(folder: Path) -> CardFacts:
         if "floors" in results:
             return finetuning_card.card_facts(results)
         if "objective" in results:
-            return pretraining_card.card_facts(results)
+            return OBJECTIVES[results["objective"]]().card_facts(results)
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise ValueError(
             f"{str(file)!r} is not what a run writes ({type(error).__name__}: {first_line(error)}); repair it, or "

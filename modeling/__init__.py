@@ -1,1 +1,1 @@
-"""Models: configuration, front ends, encoder and heads. These files travel with every checkpoint."""
+"""Models: configuration, front ends, encoder and heads. Every checkpoint gets these files, joined."""

@@ -29,7 +29,6 @@ CUSTOM_PIPELINES = {
         ("token-classification", "TokenClassification", "TokenClassification"),
         ("ner", "TokenClassification", "TokenClassification"),
         ("fill-mask", "FillMask", "MaskedLM"),
-        ("question-answering", "QuestionAnswering", "QuestionAnswering"),
     )
 }
 
@@ -121,7 +120,7 @@ class VocablessConfig(PreTrainedConfig):
         self.target_vocab_size = target_vocab_size
         self.sparse_prediction = sparse_prediction
         kwargs["auto_map"] = dict(AUTO_MAP)  # always the code in the same folder, never another repository's
-        kwargs["custom_pipelines"] = _custom_pipelines(kwargs.get("architectures") or [])
+        kwargs["custom_pipelines"] = pipelines_of(kwargs.get("architectures") or [])
         kwargs.setdefault("pad_token_id", 0)
         super().__init__(**kwargs)
 
@@ -214,7 +213,7 @@ def check_limits(sizes: Mapping[str, Any]) -> None:
             raise ValueError(f"{name} is {value!r}; give an integer from {low} to {high}.")
 
 
-def _custom_pipelines(architectures: list[str]) -> dict[str, Any]:
+def pipelines_of(architectures: list[str]) -> dict[str, Any]:
     """Returns the pipelines of the head of a checkpoint, or all if the head is not known.
 
     With pipelines of other heads, `pipeline(model=…)` could not find the task by itself.

@@ -13,14 +13,11 @@ from .blocks import MAX_ROWS, NUM_ELEMENTS, FrontEnd, check_positive
 class Elementwise(FrontEnd):
     """Concatenates K byte embeddings of width C = D/K, the width of an attention head of the encoder.
 
-    Source: Elementwise 3.2; 5.1 for `pool_ngrams`. `gradient` is not the paper's.
+    Source: Elementwise 3.2; 5.1 for `pool_ngrams`.
 
     Args:
         focus: whether to add the global focus embedding, row p = m·K + n of a table for byte n of token m.
-        gradient: whether to replace each byte embedding by a weighted mean of the n-grams that start at this byte and
-            end in its block. The weights are a softmax over learned scores (Charformer's block scoring).
         max_tokens: M, the maximum sequence length with `focus`.
-        ngram_sizes: longest n-gram of `gradient`, in bytes.
         pool_ngrams: whether to replace each byte embedding by the weighted sum of the K bytes that start at this byte,
             across the borders of blocks. The weights are a softmax over learned scores of the K bytes.
     """
@@ -31,9 +28,7 @@ class Elementwise(FrontEnd):
         embedding_size: int,
         *,
         focus: bool = True,
-        gradient: bool = False,
         max_tokens: int = 128,
-        ngram_sizes: int = 4,
         pool_ngrams: bool = False,
     ) -> None:
         super().__init__(block_size, embedding_size)
@@ -43,25 +38,19 @@ class Elementwise(FrontEnd):
                 f"block_size={block_size} does not divide the embedding width {embedding_size}; "
                 f"give for instance {divisor}."
             )
-        if gradient and pool_ngrams:
-            raise ValueError("elementwise got gradient=True and pool_ngrams=True; give one of them.")
         check_positive("max_tokens", max_tokens, MAX_ROWS // block_size)
         self.max_tokens = max_tokens if focus else None
         self.embeds_by_place = focus or pool_ngrams
-        self.ngram_sizes = check_positive("ngram_sizes", ngram_sizes)
         width = embedding_size // block_size  # C
         self.elements = nn.Embedding(NUM_ELEMENTS, width, padding_idx=0)
         self.focus = nn.Embedding(max_tokens * block_size, width) if focus else None
-        self.pool_ngrams = pool_ngrams
-        self.score = nn.Linear(width, 1) if gradient or pool_ngrams else None
+        self.score = nn.Linear(width, 1) if pool_ngrams else None
 
     def forward(self, blocks: Tensor) -> Tensor:
         seq_length = blocks.shape[1]
         embeddings = self.elements(blocks)  # (B, S, K, C)
-        if self.pool_ngrams:
-            embeddings = self._pool_ngrams(embeddings, blocks)
-        elif self.score is not None:
-            embeddings = self._mix_ngrams(embeddings)
+        if self.score is not None:
+            embeddings = self._pool_ngrams(self.score, embeddings, blocks)
         if self.focus is not None:
             places = torch.arange(seq_length * self.block_size, device=blocks.device)
             embeddings = embeddings + self.focus(places.view(seq_length, self.block_size))
@@ -74,29 +63,15 @@ class Elementwise(FrontEnd):
                 f"encoder has {config.num_attention_heads} attention heads; make num_attention_heads equal block_size."
             )
 
-    def _mix_ngrams(self, embeddings: Tensor) -> Tensor:
-        """Replaces the embedding of byte i by Σ_n softmax_n(score(m_n)) · m_n, m_n the mean of bytes i … i+n−1.
-
-        Bytes after the end of the block count as zeros. (B, S, K, C) → (B, S, K, C).
-        """
-        assert self.score is not None
-        total, means = torch.zeros_like(embeddings), []
-        for n in range(min(self.ngram_sizes, self.block_size)):
-            total = total + F.pad(embeddings[..., n:, :], (0, 0, 0, n))
-            means.append(total / (n + 1))
-        candidates = torch.stack(means, dim=-2)  # (B, S, K, N, C)
-        return (self.score(candidates).softmax(dim=-2) * candidates).sum(dim=-2)
-
-    def _pool_ngrams(self, embeddings: Tensor, blocks: Tensor) -> Tensor:
+    def _pool_ngrams(self, score: nn.Module, embeddings: Tensor, blocks: Tensor) -> Tensor:
         """Replaces the embedding of byte i of a sequence by Σ_j softmax_j(score(e_{i+j})) · e_{i+j}, j = 0 … K−1.
 
         Padding has no weight and stays zero, inside a block and behind the text. (B, S, K, C) → (B, S, K, C).
         """
-        assert self.score is not None
         is_byte = (blocks > 0).flatten(1)  # (B, S·K)
         length, behind = is_byte.shape[1], self.block_size - 1
         letters = embeddings.flatten(1, 2)  # (B, S·K, C)
-        scores = self.score(letters).squeeze(-1)
+        scores = score(letters).squeeze(-1)
         lowest = torch.finfo(scores.dtype).min
         scores = F.pad(scores.masked_fill(~is_byte, lowest), (0, behind), value=lowest)
         letters = F.pad(letters, (0, 0, 0, behind))

@@ -11,8 +11,8 @@ from .configuration_vocabless import VocablessConfig
 from .text_pairs import split_pairs
 
 
-class EvenLinear(nn.Linear):
-    """A linear layer that begins with weights from N(0, 1 / inputs), so that its outputs are as large as its inputs."""
+class LecunLinear(nn.Linear):
+    """A linear layer with LeCun's first weights, N(0, 1 / inputs), so that its outputs are as large as its inputs."""
 
     def init_weights(self) -> None:
         """Draws the weights."""
@@ -24,14 +24,14 @@ class PooledHead(nn.Module):
 
     `config.classifier_pooling` chooses the vector, see `pool`. With `cls` and `mean`, the head has as many parameters
     as BERT's pooler and classifier together, and as RoBERTa's classification head. The numbers of a mean are small, so
-    its layers are `EvenLinear`: with BERT's first weights, N(0, 0.02²), a narrow model needs hundreds of steps to
+    its layers are `LecunLinear`: with BERT's first weights, N(0, 0.02²), a narrow model needs hundreds of steps to
     enlarge them.
     """
 
     def __init__(self, config: VocablessConfig, num_outputs: int) -> None:
         super().__init__()
         self.pooling, self.block_size = config.classifier_pooling, config.block_size
-        linear = nn.Linear if self.pooling == "cls" else EvenLinear
+        linear = nn.Linear if self.pooling == "cls" else LecunLinear
         num_parts = 4 if self.pooling == "siamese" else 1
         self.dense = linear(num_parts * config.hidden_size, config.hidden_size)
         self.dropout = nn.Dropout(config.head_dropout)

@@ -23,18 +23,10 @@ from transformers.utils.generic import can_return_tuple
 
 from .blocks import check_blocks
 from .configuration_vocabless import LIMITS, VocablessConfig, check_limits
-from .digest_front_ends import DigestFrontEnd  # noqa: F401 (transformers 5.0 copies only files imported here)
-from .elementwise_front_end import Elementwise  # noqa: F401
 from .front_ends import build_front_end
-from .hash_embedding_front_end import HashEmbedding  # noqa: F401
 from .head_layers import PooledHead, PredictionTransform, token_loss
-from .ngram_front_ends import Ngram  # noqa: F401
-from .pipelines_vocabless import VocablessFillMaskPipeline  # noqa: F401 (named in config.json)
 from .pretrained_model import VocablessPreTrainedModel
-from .stock_encoders import arguments_of, build_encoder, lengthen, max_tokens, min_tokens
-from .text_pairs import split_pairs  # noqa: F401
-from .unit_cache import UnitCache  # noqa: F401
-from .unit_front_end import UnitFrontEnd  # noqa: F401
+from .stock_encoders import arguments_of, build_encoder, max_tokens, min_tokens, pad_to_minimum_length
 
 NUM_CORRUPTIONS = 3  # intact, shuffled, replaced
 
@@ -96,8 +88,7 @@ class VocablessModel(VocablessPreTrainedModel):
         tensors = {"inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
         tensors |= {"token_type_ids": token_type_ids, "position_ids": position_ids}
         inputs = {key: value for key, value in tensors.items() if value is not None and key in self.encoder_arguments}
-        if seq_length < self._min_tokens:
-            inputs = lengthen(inputs, self._min_tokens - seq_length)
+        inputs = pad_to_minimum_length(inputs, self._min_tokens)
         for name in ("output_hidden_states", "output_attentions"):  # the default is this config's, not the encoder's
             if kwargs.get(name) is None:
                 kwargs[name] = getattr(self.config, name)

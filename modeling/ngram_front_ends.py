@@ -20,7 +20,35 @@ HASH_BASE = 263  # a prime above all elements: n-grams of up to three bytes neve
 SECOND_HASH_BASE = 269  # another one: two units that share both hashes have the same normal numbers
 
 
-class Ngram(UnitFrontEnd):
+class UnitHash(UnitFrontEnd):
+    """Base class of both front ends. A special token is hashed as the bytes of its name, for instance "[CLS]"."""
+
+    special_blocks: Tensor  # (5, K) int64, the names of the special tokens as blocks of ordinary bytes
+
+    def __init__(self, block_size: int, embedding_size: int, *, seed: int) -> None:
+        super().__init__(block_size, embedding_size)
+        self.seed = seed
+        if max(map(len, SPECIAL_NAMES)) > block_size:
+            raise ValueError(
+                f"ngram and random_normal hash the name [MASK], so block_size={block_size} is too small; "
+                "give at least 6."
+            )
+        self.register_buffer("special_blocks", self._special_blocks(), persistent=False)
+
+    def init_weights(self, std: float) -> None:
+        init.copy_(self.special_blocks, self._special_blocks())
+
+    def replace_special_tokens(self, blocks: Tensor) -> Tensor:
+        """Returns `blocks` with each special token replaced by the bytes of its name."""
+        names = F.embedding(blocks[..., 0].clamp(max=NUM_SPECIAL - 1), self.special_blocks)
+        return torch.where(blocks[..., :1] < NUM_SPECIAL, names, blocks)
+
+    def _special_blocks(self) -> Tensor:
+        names = [[byte + NUM_SPECIAL for byte in name.encode()] for name in SPECIAL_NAMES]
+        return torch.tensor([name + [0] * (self.block_size - len(name)) for name in names])
+
+
+class Ngram(UnitHash):
     """Pooled n-gram hashes.
 
     1. For each n = 1 … N, a polynomial rolling hash maps every n-gram of the unit's bytes to an integer s.
@@ -28,8 +56,7 @@ class Ngram(UnitFrontEnd):
     3. The mean of these vectors over the n-grams is part n of the embedding. It is zero if the unit is shorter than n.
     4. The parts are concatenated. Their widths are in the ratio 1:2:…:N.
 
-    A special token is hashed as the bytes of its name, for instance "[CLS]". Source: EELBERT 3.2. Differs from the
-    paper: n-grams are of bytes, not of characters, which is the same for ASCII.
+    Source: EELBERT 3.2. Differs from the paper: n-grams are of bytes, not of characters, which is the same for ASCII.
 
     Args:
         ngram_sizes: N.
@@ -38,25 +65,18 @@ class Ngram(UnitFrontEnd):
 
     seeds: Tensor  # h, (D,) int64, values 1 to B − 1
     before: Tensor  # (D,) int64, n − 1 for the dimensions of part n
-    special_blocks: Tensor  # (5, K) int64, the names of the special tokens as blocks of ordinary bytes
 
     def __init__(self, block_size: int, embedding_size: int, *, ngram_sizes: int = 3, seed: int = 0) -> None:
-        super().__init__(block_size, embedding_size)
+        super().__init__(block_size, embedding_size, seed=seed)
         self.ngram_sizes = check_positive("ngram_sizes", ngram_sizes, 4096)
-        self.seed = seed
         self.traced_length = self.ngram_sizes
-        if max(map(len, SPECIAL_NAMES)) > block_size:
-            raise ValueError(
-                f"ngram and random hash the name [MASK], so block_size={block_size} is too small; give at least 6."
-            )
         self.register_buffer("seeds", hash_seeds(seed, embedding_size), persistent=False)
         self.register_buffer("before", self._before(), persistent=False)
-        self.register_buffer("special_blocks", self._special_blocks(), persistent=False)
 
     def init_weights(self, std: float) -> None:
+        super().init_weights(std)
         init.copy_(self.seeds, hash_seeds(self.seed, self.embedding_size))
         init.copy_(self.before, self._before())
-        init.copy_(self.special_blocks, self._special_blocks())
 
     @property
     def widths(self) -> list[int]:
@@ -82,34 +102,11 @@ class Ngram(UnitFrontEnd):
         num_ngrams = ((blocks > 0).sum(dim=-1, keepdim=True) - self.before).clamp(min=1)
         return scale_to_unit(torch.cat(sums, dim=-1), num_terms) / num_ngrams
 
-    def spell_special_tokens(self, blocks: Tensor) -> Tensor:
-        """Returns `blocks` with each special token replaced by the bytes of its name."""
-        names = F.embedding(blocks[..., 0].clamp(max=NUM_SPECIAL - 1), self.special_blocks)
-        return torch.where(blocks[..., :1] < NUM_SPECIAL, names, blocks)
-
     def _before(self) -> Tensor:
         return torch.tensor([n for n, width in enumerate(self.widths) for _ in range(width)])
 
-    def _special_blocks(self) -> Tensor:
-        names = [[byte + NUM_SPECIAL for byte in name.encode()] for name in SPECIAL_NAMES]
-        return torch.tensor([name + [0] * (self.block_size - len(name)) for name in names])
 
-
-class Random(Ngram):
-    """One hash of the whole unit, as uniform numbers in [−1, 1]: similar words have unrelated embeddings.
-
-    Not the paper's: `RandomNormal` is the random hash of EELBERT 5.3.
-    """
-
-    def __init__(self, block_size: int, embedding_size: int, *, seed: int = 0) -> None:
-        super().__init__(block_size, embedding_size, ngram_sizes=1, seed=seed)
-        self.traced_length = None
-
-    def embed_units(self, blocks: Tensor) -> Tensor:
-        return scale_to_unit(hash_vectors(hash_units(blocks, HASH_BASE), self.seeds), 1)
-
-
-class RandomNormal(Random):
+class RandomNormal(UnitHash):
     """Frozen normal numbers for each unit, drawn from its hashes: similar words have unrelated embeddings.
 
     The paper draws a row of N(0, 0.02), BERT's default initialisation, for each word of a vocabulary, and freezes it.
@@ -126,6 +123,7 @@ class RandomNormal(Random):
         std: standard deviation of the numbers.
     """
 
+    traced_length = None
     uniform_seeds: Tensor  # a, b and c, (3, 2·⌈D/2⌉) int64, values 1 to B − 1
 
     def __init__(self, block_size: int, embedding_size: int, *, seed: int = 0, std: float = 0.02) -> None:

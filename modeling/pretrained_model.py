@@ -9,7 +9,7 @@ from transformers.utils import logging
 
 from .blocks import FrontEnd
 from .configuration_vocabless import VocablessConfig
-from .head_layers import EvenLinear
+from .head_layers import LecunLinear
 
 logger = logging.get_logger(__name__)
 
@@ -40,7 +40,7 @@ class VocablessPreTrainedModel(PreTrainedModel):
         super()._init_weights(module)
         if isinstance(module, FrontEnd):
             module.init_weights(self.config.initializer_range)
-        elif isinstance(module, EvenLinear):
+        elif isinstance(module, LecunLinear):
             module.init_weights()
 
     def get_input_embeddings(self) -> nn.Module:

@@ -66,9 +66,12 @@ def min_tokens(encoder: PreTrainedModel) -> int:
     return getattr(encoder.config, "downsampling_rate", 1)
 
 
-def lengthen(inputs: dict[str, Tensor], missing: int) -> dict[str, Tensor]:
-    """Appends `missing` padding tokens to the encoder's inputs, (B, S) each and `inputs_embeds` (B, S, D)."""
+def pad_to_minimum_length(inputs: dict[str, Tensor], minimum: int) -> dict[str, Tensor]:
+    """Pads the encoder's inputs, (B, S) each and `inputs_embeds` (B, S, D), to at least `minimum` tokens."""
     embeddings = inputs["inputs_embeds"]
+    missing = minimum - embeddings.shape[1]
+    if missing <= 0:
+        return inputs
     mask = {"attention_mask": embeddings.new_ones(embeddings.shape[:2])}
     return {
         name: F.pad(value, (0, 0, 0, missing) if name == "inputs_embeds" else (0, missing))

@@ -48,13 +48,13 @@ class UnitFrontEnd(FrontEnd):
         """Maps what `hash_units` gave, and units (n, K), to embeddings (n, D)."""
         return hashes.view(-1, self.embedding_size)
 
-    def spell_special_tokens(self, blocks: Tensor) -> Tensor:
+    def replace_special_tokens(self, blocks: Tensor) -> Tensor:
         """Returns what `embed_units` is called with. By default the blocks themselves."""
         return blocks
 
     def forward(self, blocks: Tensor) -> Tensor:
         if torch.compiler.is_compiling() or torch.jit.is_tracing():  # type: ignore[attr-defined]
-            return self.embed_units(self.spell_special_tokens(blocks))
+            return self.embed_units(self.replace_special_tokens(blocks))
         if blocks.device.type == "cpu":
             units, inverse = distinct_blocks(blocks)
             hashes = self._cache.look_up(units, self._hash_distinct)
@@ -65,6 +65,6 @@ class UnitFrontEnd(FrontEnd):
 
     def _hash_distinct(self, units: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the hashes of distinct blocks, (n, K) int64. Blocks are cut behind the longest unit."""
-        units = self.spell_special_tokens(units)
+        units = self.replace_special_tokens(units)
         longest = int((units.amax(dim=0) > 0).sum()) if len(units) else 1
         return self.hash_units(units[:, : max(longest, 1)])

@@ -47,7 +47,7 @@ class CardFacts:
         footnotes: remarks on the results, without a full stop.
         teacher: name or description of the model whose outputs were learned; None without one.
         dataset: fine-tuned: name of the task.
-        design: the variant and those of its axes that the run changed; "" if it changed none.
+        overrides: the variant and what the run changed of it; "" if it changed nothing.
         start: the variant, Hub id or folder name of the starting model; pre-trained: None with fresh weights.
         from_scratch: fine-tuned: whether the starting weights were random.
         base_model: Hub id of the starting checkpoint.
@@ -78,7 +78,7 @@ class CardFacts:
     measures: str | None = None
     footnotes: Sequence[str] = ()
     teacher: str | None = None
-    design: str = ""
+    overrides: str = ""
 
     dataset: str | None = None
     start: str | None = None

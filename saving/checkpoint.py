@@ -19,10 +19,11 @@ from transformers.utils.hub import cached_file
 
 import vocabless
 from vocabless.modeling.configuration_vocabless import AUTO_MAP, VocablessConfig
+from vocabless.saving.card_heads import HEADS
 from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_tensor_names, read_config_and_tensors
 from vocabless.saving.error_text import first_line
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.variants import FORMER_ROWS, VARIANTS
+from vocabless.variants import VARIANTS
 
 MODEL_CLASSES = tuple(path.split(".")[1] for name, path in AUTO_MAP.items() if name != "AutoConfig")
 UNFINISHED = ".writing-"  # begins the names of temporary folders
@@ -155,9 +156,7 @@ def _check_tokenizer(source: str, config: Any, tokenizer: VocablessTokenizer) ->
     if variant is None:
         return
     splitter, coder = "subword" if variant.reads_subwords else variant.splitter, variant.coder[0]
-    former = VARIANTS.get(FORMER_ROWS.get(variant.name, ""), variant)
-    is_former = (tokenizer.splitter, tokenizer.coder) == (former.splitter, former.coder[0])
-    if (tokenizer.splitter, tokenizer.coder) != (splitter, coder) and not is_former:
+    if (tokenizer.splitter, tokenizer.coder) != (splitter, coder):
         raise ValueError(
             f"the tokenizer of {source!r} writes {tokenizer.coder} blocks of {tokenizer.splitter} units, but "
             f"{variant.name} reads {coder} blocks of {splitter} units; save the model's own tokenizer there, or remove "
@@ -182,7 +181,8 @@ def loads_without_package(
     model = type(model).from_pretrained(folder).eval()
     with torch.no_grad():
         expected = model(**tokenizer(EXAMPLE_TEXT, return_tensors="pt"))[0].double().tolist()
-    command = [sys.executable, "-I", "-c", _PRINT_OUTPUT, os.path.abspath(folder), str(model._auto_class), EXAMPLE_TEXT]
+    auto_class = HEADS[type(model).__name__].auto_class
+    command = [sys.executable, "-I", "-c", _PRINT_OUTPUT, os.path.abspath(folder), auto_class, EXAMPLE_TEXT]
     with tempfile.TemporaryDirectory() as modules:
         environment = {
             **os.environ,

@@ -7,6 +7,7 @@ The card is made from the variant's row, the model and the results of its run. T
 
 import json
 import re
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from markupsafe import Markup
 from transformers import PreTrainedModel
 from transformers.utils import SAFE_WEIGHTS_NAME
 
+from vocabless.joined_code import FOLDERS
 from vocabless.saving.card_facts import UNKNOWN_TRAINING, CardFacts
 from vocabless.saving.card_heads import HEADS, PAIR_EXAMPLE
 from vocabless.variants import VARIANTS
@@ -25,6 +27,7 @@ REPOSITORY_PLACEHOLDER = "FOLDER_OR_REPOSITORY"  # stands in a card's example un
 TEMPLATES = Path(__file__).parent.parent / "model_cards"
 BASE_TEMPLATE = "checkpoint.md"
 FAMILY_TEMPLATE = "{family}.md"
+CODE_TABLE = re.compile(r"^\| code \| SHA-256 \|\n(?:\|.*\n?)*", re.M)
 HEADER_AND_TITLE = re.compile(r"\A(?:---\n.*?\n---\n)?\s*(?:# [^\n]*\n)?", re.S)
 PAGE_LINK = "\n**Try it in the browser: [{space}]({address})**, one page that holds the model and sends nothing.\n"
 
@@ -40,7 +43,7 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: Car
     """
     name = str(getattr(model.config, "variant", None) or "")
     variant = VARIANTS.get(name)  # None: the checkpoint has no variant, or one that this version does not know
-    title = facts.start or name or folder.resolve().name
+    title = facts.base_model or name or facts.start or folder.resolve().name  # a local start says little
     if facts.from_scratch and facts.dataset:
         title += " trained from random weights"
     if facts.dataset:
@@ -62,6 +65,7 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: Car
         parameters=model.num_parameters(),
         embedding_parameters=sum(p.numel() for p in model.get_input_embeddings().parameters()),
         megabytes=(folder / SAFE_WEIGHTS_NAME).stat().st_size / 1e6,
+        code=Markup(_code_table(folder)),
         usage=Markup(_usage(model, facts)),
     )
     (folder / CARD).write_text(card, encoding="utf-8")
@@ -103,6 +107,13 @@ def link_page(card: Path, space_id: str) -> None:
         card.write_text(text[: end.end()] + link + text[end.end() :], encoding="utf-8")
 
 
+def renew_code_table(folder: Path) -> None:
+    """Writes the SHA-256 of each file of code into the card of a folder, if the card has a table of them."""
+    card = folder / CARD
+    text = card.read_text(encoding="utf-8")
+    card.write_text(CODE_TABLE.sub(lambda _: _code_table(folder) + "\n", text), encoding="utf-8")
+
+
 def hub_metadata(model: PreTrainedModel, **fields: Any) -> ModelCardData:
     """Returns the metadata of a card, its YAML header.
 
@@ -123,6 +134,13 @@ def _in_one_line(value: Any) -> Any:
     A line break in the name of a file would end a heading or an item of a list.
     """
     return " ".join(value.splitlines()) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _code_table(folder: Path) -> str:
+    rows = [(name, sha256((folder / name).read_bytes())) for name in sorted(FOLDERS) if (folder / name).is_file()]
+    return "\n".join(
+        ["| code | SHA-256 |", "|---|---|", *(f"| `{name}` | `{code.hexdigest()}` |" for name, code in rows)]
+    )
 
 
 def _metadata(model: PreTrainedModel, facts: CardFacts, title: str) -> ModelCardData:

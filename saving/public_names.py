@@ -31,6 +31,8 @@ def public_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
 def _without_place(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_without_place(item) for item in value]
+    if isinstance(value, dict):
+        return public_arguments(value)
     return public_name(value) if isinstance(value, str) and _is_path(value) else value
 
 

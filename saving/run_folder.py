@@ -5,16 +5,20 @@ import json
 import math
 import os
 import platform
+import socket
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from vocabless.saving.run_lock import LOCK, locked
+from filelock import FileLock, Timeout
 
 ARGUMENTS = "run.json"
 RESULTS = "results.json"
+LOCK = ".lock"
+HOLDER = ".lock-holder"  # text: who works in the folder, or did last
 TEMPORARY = ".tmp"  # suffix of a file that is being written
 # The Trainer's upload arguments. They may change between two commands for the same run.
 HUB_ARGUMENTS = (
@@ -24,10 +28,11 @@ HUB_ARGUMENTS = (
 
 
 @contextmanager
-def claimed(folder: str | os.PathLike[str], arguments: dict[str, Any]) -> Iterator[None]:
+def locked_run_folder(folder: str | os.PathLike[str], arguments: dict[str, Any]) -> Iterator[None]:
     """Prepares an output folder for a run and keeps other commands out of it within a `with` block.
 
-    Creates a new folder, or accepts one that the same arguments and data have started or finished.
+    Creates a new folder, or accepts one that the same arguments and data have started or finished. The lock ends with
+    the process, also if it is killed; the file stays. Processes that this one starts do not hold it.
 
     Args:
         folder: output folder; it is created if it does not exist.
@@ -40,14 +45,24 @@ def claimed(folder: str | os.PathLike[str], arguments: dict[str, Any]) -> Iterat
     path = Path(folder)
     if not _is_new(path) and not (path / ARGUMENTS).is_file():
         raise ValueError(f"the output folder {str(path)!r} holds other files; give an empty or a new one.")
+    holder = path / HOLDER
     try:
         path.mkdir(parents=True, exist_ok=True)
-        (path / LOCK).touch()
+        held = FileLock(path / LOCK, blocking=False).acquire()
+    except Timeout as error:
+        raise ValueError(
+            f"another command works in the output folder {str(path)!r}: "
+            f"{holder.read_text(encoding='utf-8') if holder.is_file() else 'a process that has just started'}; "
+            "wait until it ends, stop it, or give another folder."
+        ) from error
     except OSError as error:
         raise ValueError(
             f"the output folder {str(path)!r} cannot be written ({error.strerror}); give another one."
         ) from error
-    with locked(path):
+    with held:
+        holder.write_text(
+            f"process {os.getpid()} on {socket.gethostname()}, started {time.strftime('%Y-%m-%d %H:%M:%S')}", "utf-8"
+        )
         # A command that fails early leaves only run.json. No work is lost if another command replaces it.
         if _is_new(path):
             write_json(path / ARGUMENTS, {"arguments": arguments, "versions": versions()})
@@ -106,7 +121,7 @@ def _is_new(path: Path) -> bool:
     """Returns whether a path is free, or a folder with at most what commands write before they start to work."""
     if path.exists() and not path.is_dir():
         raise ValueError(f"the output folder {str(path)!r} is a file; give another one.")
-    own = {ARGUMENTS, LOCK, Path(ARGUMENTS).with_suffix(TEMPORARY).name}
+    own = {ARGUMENTS, LOCK, HOLDER, Path(ARGUMENTS).with_suffix(TEMPORARY).name}
     return all(each.is_dir() or each.name in own for each in path.rglob("*"))
 
 

@@ -1,9 +1,13 @@
 """Small variants, subword tokenizers trained on the spot, and quiet runs."""
 
 import copy
+import gc
 import os
+import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -18,6 +22,18 @@ import vocabless
 from vocabless import VocablessConfig, load_config, load_tokenizer
 
 CORPUS = ["the quick brown fox jumps over the lazy dog"] * 5
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    quick = item.get_closest_marker("quick")
+    if quick and item.callspec.id not in quick.args:
+        item.add_marker("slow")
+
+
+def pytest_collection_finish() -> None:
+    """Takes what is imported by now out of garbage collection. Each end of a training collects, which took 0.6 s."""
+    gc.collect()
+    gc.freeze()
 
 
 def shrink_config(config: VocablessConfig) -> VocablessConfig:
@@ -67,6 +83,21 @@ def save_model(shrink: Callable[[VocablessConfig], VocablessConfig], tmp_path: P
         return model, folder
 
     return save
+
+
+@cache
+def users_of_loads_without_package() -> list[ModuleType]:
+    modules = [module for name, module in sys.modules.items() if name.startswith(("run_", "vocabless."))]
+    users = [module for module in modules if "loads_without_package" in vars(module)]
+    return [module for module in users if module.__name__ != "vocabless.saving.checkpoint"]
+
+
+@pytest.fixture(autouse=True)
+def loads_at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replaces `loads_without_package` where it is used: it starts a process of some seconds for each checkpoint."""
+    if not request.node.get_closest_marker("loads_without_package"):
+        for module in users_of_loads_without_package():
+            monkeypatch.setattr(module, "loads_without_package", lambda *_: True)
 
 
 @pytest.fixture(autouse=True, scope="session")

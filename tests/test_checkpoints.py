@@ -1,22 +1,29 @@
 """The trained weights that ship: they load, they are small, and their code is that of this version."""
 
+import hashlib
 import json
+import os
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from test_remote_code import HEADS, assert_equal, bare_process, outputs_of
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
+from vocabless.joined_code import joined
 from vocabless.saving.checkpoint import load_checkpoint, loads_without_package
 from vocabless.saving.model_card import CARD
 from vocabless.saving.run_folder import RESULTS
+from vocabless.saving.shipped_code import CODE, LINKED, SHIPPED
 
 ROOT = Path(__file__).resolve().parent.parent
 CHECKPOINTS = sorted(file.parent for file in ROOT.glob("checkpoints/*/config.json"))
 CLASSIFIERS = [folder for folder in CHECKPOINTS if folder.name.endswith("-sst2")]
 MOST_MEGABYTES = 40
+RENEW = "run `python -m vocabless.saving.shipped_code` in the root of the repository"
 pytestmark = pytest.mark.skipif(not CHECKPOINTS, reason="this archive has no trained weights; clone the repository")
 INT8_MEGABYTES = {"hashgram-nano": 0.5, "hashgram-uno": 1.25, "hashgram-tiny": 2.5}
 SENTENCES = {
@@ -27,29 +34,51 @@ SENTENCES = {
 }
 
 
+@pytest.fixture(scope="module")
+def run_bare(tmp_path_factory) -> Iterator[Callable[[list[dict]], None]]:
+    with bare_process(tmp_path_factory.mktemp("bare")) as run:
+        yield run
+
+
 def name_of(folder: Path) -> str:
     return folder.name
 
 
 def test_all_checkpoints_together_are_small() -> None:
-    files = [file for file in (ROOT / "checkpoints").rglob("*") if file.is_file()]
+    files = [file for file in (ROOT / "checkpoints").rglob("*") if file.is_file() and not file.is_symlink()]
     assert len(CHECKPOINTS) >= 4
     assert sum(file.stat().st_size for file in files) <= MOST_MEGABYTES * 1e6
 
 
+@pytest.mark.parametrize("name", LINKED)
+def test_the_one_copy_of_the_code_is_that_of_this_version(name: str) -> None:
+    assert (ROOT / SHIPPED / CODE / name).read_text(encoding="utf-8") == joined(name), RENEW
+
+
 @pytest.mark.parametrize("folder", CHECKPOINTS, ids=name_of)
-def test_a_checkpoint_has_the_code_of_this_version_and_loads_with_it_alone(folder: Path) -> None:
-    for file in folder.glob("*.py"):
-        sources = [ROOT / room / file.name for room in ("modeling", "tokenization")]
-        assert file.read_bytes() in [source.read_bytes() for source in sources if source.is_file()], file.name
+def test_a_checkpoint_has_links_to_the_copy_and_its_digests(folder: Path) -> None:
+    links = {file.name: os.readlink(file) for file in folder.glob("*.py")}
+    assert links == {name: f"../{CODE}/{name}" for name in LINKED}, RENEW
+    digests = re.findall(r"^\| `(\w+\.py)` \| `(\w{64})` \|$", (folder / CARD).read_text(encoding="utf-8"), re.M)
+    assert digests == [(name, hashlib.sha256((folder / name).read_bytes()).hexdigest()) for name in LINKED], RENEW
+
+
+@pytest.mark.parametrize("folder", CHECKPOINTS, ids=name_of)
+def test_a_checkpoint_loads_with_its_code_alone(folder: Path, run_bare, tmp_path) -> None:
     model, tokenizer = load_checkpoint(str(folder))
-    assert loads_without_package(model, tokenizer, folder)
+    name, result = type(model).__name__, str(tmp_path / "result.safetensors")
+    (auto,) = [auto for auto, head in HEADS.items() if head == name]
+    run_bare([{"folder": str(folder), "auto": auto, "name": name, "text": [*SENTENCES], "result": result}])
+    assert_equal(outputs_of(model, dict(tokenizer([*SENTENCES], padding=True, return_tensors="pt")), auto), result)
+    if folder == CHECKPOINTS[0]:
+        assert loads_without_package(model, tokenizer, folder)
 
 
 @pytest.mark.parametrize("folder", CHECKPOINTS, ids=name_of)
 def test_a_checkpoint_has_a_card_a_record_and_no_path_of_a_machine(folder: Path) -> None:
     assert json.loads((folder / RESULTS).read_text())["arguments"]
-    assert "Teacher" in (folder / CARD).read_text()
+    card = (folder / CARD).read_text()
+    assert "Teacher" in card and {*re.findall("^(?:# |- name: )(.*)$", card, re.M)} == {folder.name}
     assert not (folder / "run.json").exists()
     for file in [*folder.rglob("*.json"), *folder.rglob("*.md")]:
         assert not re.search(r'"(/|~/|[A-Z]:\\)[\w.-]+/', file.read_text(encoding="utf-8")), file

@@ -1,11 +1,13 @@
 """What an installation contains, and whether the pages are true: links, files, commands, flags, tables."""
 
 import importlib.util
+import json
 import os
 import re
+import runpy
 import shlex
+import shutil
 import subprocess
-import sys
 from importlib.metadata import metadata
 from pathlib import Path
 
@@ -85,7 +87,8 @@ def test_the_source_distribution_holds_what_the_wheel_and_the_tests_need() -> No
     wheel = dict(archive_files("wheel"))
     assert set(wheel) <= set(files)
     assert all(files[name].samefile(wheel[name]) for name in wheel)
-    assert {*PAGES, "constraints.txt", ".ci/run"} <= {*files, "README.md"}  # hatchling itself adds the README
+    others = {"constraints.txt", ".ci/run", ".github/workflows/ci.yml"}
+    assert {*PAGES, *others} <= {*files, "README.md"}  # hatchling itself adds the README
     tests = {file.relative_to(ROOT).as_posix() for file in (ROOT / "tests").rglob("*.py")}
     assert tests | {file.name for file in ROOT.glob("*.py")} <= set(files)
     assert not [name for name in files if "__pycache__" in name or name.startswith("runs/")]
@@ -110,88 +113,38 @@ def test_the_quick_start_is_two_commands_of_one_line_each() -> None:
             assert all((ROOT / word).exists() for word in words if word.endswith((".py", ".txt"))), part
 
 
-def test_contributing_begins_with_set_up_test_lint_and_types() -> None:
-    set_up, test, lint, types = code_blocks("CONTRIBUTING.md", "bash")[0].splitlines()
-    assert set_up.startswith('python3 -m venv .venv && .venv/bin/pip install -c constraints.txt -e ".[dev]"')
-    assert test.startswith(".venv/bin/python -m pytest")
-    assert lint.startswith(".venv/bin/ruff check . && .venv/bin/ruff format --check .")
-    assert types.startswith(".venv/bin/mypy")
+def ci_commands() -> list[str]:
+    return [line for line in read(".ci/run").splitlines() if line.startswith(("python3 ", ".venv/bin/"))]
 
 
-STUB = '#!/bin/sh\nline="${0##*/} $*"\necho "ran $line"\ncase "$line" in "$FAILS"*) exit 3;; esac\n'
-CI_STEPS = (
-    "python3 -m venv .venv",
-    "pip install -c constraints.txt -e .[test]",
-    "python -m pytest -n 2",
-    "python3 -m venv .venv",
-    "pip install -c constraints.txt -e .[dev]",
-    "ruff check .",
-    "ruff format --check .",
-    "mypy",
-)
+def test_ci_runs_the_commands_of_the_pages_and_then_the_slow_tests() -> None:
+    *_, test = re.findall(r"^python3 -m venv .*$", read("README.md"), re.M)
+    contributing = [line.partition("  #")[0] for line in code_blocks("CONTRIBUTING.md", "bash")[0].splitlines()]
+    pages = [command.strip() for line in (test, *contributing) for command in line.split(" && ")]
+    assert list(dict.fromkeys(pages)) == ci_commands()[:-1]
+    assert ci_commands()[-1] == ".venv/bin/python -m pytest -n 2 -m slow"
+    assert read(".github/workflows/ci.yml").rstrip().endswith("- run: .ci/run")
 
 
-def ci_steps(folder: Path, fails: str = "none", **pages: str) -> tuple[int, list[str]]:
-    """Runs a copy of `.ci/run` where every program only prints its own command line.
-
-    Args:
-        folder: where the copy is written.
-        fails: how the command lines begin that exit with status 3.
-        pages: `README` and `CONTRIBUTING`: texts in place of the pages' own.
-
-    Returns:
-        The exit status, and the command lines in order.
-    """
-    (folder / ".ci").mkdir()
-    (folder / ".ci" / "run").write_text(read(".ci/run"), encoding="utf-8")
-    for page in ("README", "CONTRIBUTING"):
-        (folder / f"{page}.md").write_text(pages.get(page, read(f"{page}.md")), encoding="utf-8")
-    # `.ci/run` installs Chromium where it is missing; here it is never missing.
-    programs = [
-        *(folder / "bin" / n for n in ("python3", "chromium")),
-        *(folder / ".venv" / "bin" / n for n in ("pip", "python", "ruff", "mypy")),
-    ]
-    for program in programs:
-        program.parent.mkdir(parents=True, exist_ok=True)
-        program.write_text(STUB)
-        program.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}", "FAILS": fails}
+@pytest.mark.skipif(os.name == "nt", reason="a shell script")
+@pytest.mark.parametrize("fails", ["python", "mypy", "nothing"])
+def test_ci_stops_at_a_command_that_fails(fails: str, tmp_path) -> None:
+    """In a copy of `.ci/run` where every program only prints its command line, and one of them fails."""
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci")
+    for program in ("python3", "chromium", *(f".venv/bin/{name}" for name in ("pip", "python", "ruff", "mypy"))):
+        file = tmp_path / program
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f'#!/bin/sh\necho {program} "$@"\ntest {file.name} != {fails}\n')
+        file.chmod(0o755)
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
-        ["bash", str(folder / ".ci" / "run")], capture_output=True, text=True, check=False, env=environment
+        [tmp_path / ".ci" / "run"], stdout=subprocess.PIPE, text=True, check=False, env={**os.environ, "PATH": path}
     )
-    lines = done.stdout.splitlines()
-    return done.returncode, [line.removeprefix("ran ").strip() for line in lines if line.startswith("ran ")]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="a shell script")
-def test_ci_runs_the_readmes_test_command_then_the_checks_of_contributing(tmp_path) -> None:
-    assert ci_steps(tmp_path) == (0, list(CI_STEPS))
-    assert os.access(ROOT / ".ci" / "run", os.X_OK)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="a shell script")
-def test_ci_reads_its_commands_from_the_pages(tmp_path) -> None:
-    edited = {
-        "README": read("README.md").replace("-m pytest", "-m pytest --edited"),
-        "CONTRIBUTING": read("CONTRIBUTING.md").replace("/mypy", "/mypy --edited").replace("-m pytest", "-m pytest -x"),
-    }
-    expected = [step.replace("-m pytest", "-m pytest --edited").replace("mypy", "mypy --edited") for step in CI_STEPS]
-    assert ci_steps(tmp_path, **edited) == (0, expected)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="a shell script")
-@pytest.mark.parametrize("step", sorted({*CI_STEPS}))
-def test_ci_stops_at_a_step_that_fails(step: str, tmp_path) -> None:
-    status, steps = ci_steps(tmp_path, fails=step)
-    assert status != 0
-    assert steps == list(CI_STEPS[: CI_STEPS.index(step) + 1])
-
-
-@pytest.mark.skipif(os.name == "nt", reason="a shell script")
-@pytest.mark.parametrize("page", ["README", "CONTRIBUTING"])
-def test_ci_fails_before_any_step_if_a_page_names_no_command(page: str, tmp_path) -> None:
-    status, steps = ci_steps(tmp_path, **{page: "No command."})
-    assert status != 0 and steps == []
+    expected = [command.replace('"', "") for command in ci_commands()]
+    failed = next((i for i, command in enumerate(expected) if f"/{fails}" in command.split()[0]), None)
+    assert (done.returncode == 0) == (failed is None)
+    assert done.stdout.splitlines() == (expected if failed is None else expected[: failed + 1])
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -260,15 +213,8 @@ def test_pages_that_guide_through_the_code_name_files(page: str) -> None:
     assert re.search(rf"[`(](?:{'|'.join(TOP_FOLDERS)})/[\w/]+\.py\b", read(page))
 
 
-def test_the_readmes_map_names_files_that_exist_and_every_folder() -> None:
-    (tree,) = [block for block in code_blocks("README.md", "text") if block.startswith("modeling/")]
-    folder, paths = "", set()
-    for line in tree.splitlines():
-        name = line.split()[0]
-        folder = folder if line.startswith(" ") else name
-        paths.add(folder + name if line.startswith(" ") else name)
-    assert [path for path in paths if not (ROOT / path).exists()] == []
-    assert {f"{name}/" for name in TOP_FOLDERS} <= paths
+def test_contributing_says_what_every_folder_holds() -> None:
+    assert [name for name in TOP_FOLDERS if f"`{name}/`" not in read("CONTRIBUTING.md")] == []
 
 
 def test_contributings_map_has_the_rooms_in_the_order_that_the_tests_hold() -> None:
@@ -279,31 +225,39 @@ def test_contributings_map_has_the_rooms_in_the_order_that_the_tests_hold() -> N
     assert rooms == [{room for room in level if room} for level in ROOMS]
 
 
-def test_the_page_of_variants_is_what_its_command_prints() -> None:
-    printed = subprocess.run(
-        [sys.executable, "-m", "vocabless.variants_table"], cwd=ROOT, capture_output=True, check=True
-    ).stdout.decode("utf-8")
+def test_the_page_of_variants_is_what_its_command_prints(capsys) -> None:
+    runpy.run_module("vocabless.variants_table", run_name="__main__")
+    printed = capsys.readouterr().out
     assert printed == read("docs/variants.md")
     assert len(table_rows(printed)) == 1 + len(vocabless.list_variants())
 
 
-def test_the_readmes_table_of_variants_has_the_figures_of_the_page() -> None:
-    sizes = {name: (base, size) for name, _, base, _, _, size, _ in table_rows(read("docs/variants.md"))}
-    section = read("README.md").partition("## Variants")[2].partition("\n## ")[0]
-    assert f"There are {len(vocabless.list_variants())} variants" in section
-    _, *rows = table_rows(section)
-    assert len(rows) >= 8
-    for name, _, parameters, megabytes, _ in rows:
-        assert (parameters, f"{megabytes} MB") == sizes[name]
+def test_the_readme_counts_the_variants() -> None:
+    assert f"There are {len(vocabless.list_variants())} variants" in read("README.md")
 
 
-def test_the_page_of_choices_has_the_figures_of_the_pages_that_it_links() -> None:
+def record_row(folder: Path) -> list[str]:
+    """Returns the cells of a shipped checkpoint in docs/choosing.md, from its record and its int8 graph."""
+    record = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    megabytes = (folder / "onnx" / "model_int8.onnx").stat().st_size / 1e6
+    cells = [f"`{folder.name}`", f"{record['parameters']:,}", f"{megabytes:.2f} MB"]
+    if "measures" in record:
+        scores = [record["measures"], record["noisy"]["measures"], record["teacher"]["measures"]]
+        return [*cells, *(f"{100 * score['accuracy']:.1f}" for score in scores)]
+    after = record["after"]
+    shares = [f"{after[name]:.3f}".lstrip("0") for name in ("eval_cosine", "eval_recall_at_10")]
+    return [*cells, *shares, *(f"{100 * after[name]:.1f}" for name in ("eval_spearman", "eval_teacher_spearman"))]
+
+
+@pytest.mark.skipif(not (ROOT / "checkpoints").is_dir(), reason="this archive has no trained weights")
+def test_the_page_of_choices_has_the_figures_of_the_shipped_records_and_no_others() -> None:
     page = read("docs/choosing.md")
-    links = {target.partition("#")[0] for target in re.findall(r"\]\(([^)]+)\)", page)}
-    linked = "\n".join((ROOT / "docs" / link).read_text(encoding="utf-8") for link in links)
-    figures = re.findall(r"(?<![\w.,])\d+(?:,\d{3})+|(?<![\w.])\d*\.\d+", page)
-    assert len(figures) > 50
-    assert [figure for figure in figures if figure not in linked] == []
+    folders = {f"`{file.parent.name}`": file.parent for file in ROOT.glob("checkpoints/*/results.json")}
+    rows = [row for row in table_rows(page) if row[0] in folders]
+    assert sorted(rows) == sorted(record_row(folder) for folder in folders.values())
+    text = "\n".join(line for line in page.splitlines() if not line.startswith("| `"))
+    text = re.sub(r"`[^`]*`|\]\([^)]*\)", "", text)  # names and links are no figures
+    assert re.findall(r"(?<![\w@-])[.\d]*\d", text) == []
 
 
 @pytest.mark.parametrize("folder", ["modeling", "tokenization", "training"])

@@ -25,7 +25,6 @@ HEADS = {
     "token-classification": "VocablessForTokenClassification",
     "ner": "VocablessForTokenClassification",
     "fill-mask": "VocablessForMaskedLM",
-    "question-answering": "VocablessForQuestionAnswering",
 }
 LABELS = {
     "VocablessForSequenceClassification": ["contradiction", "Entailment", "neutral"],
@@ -94,19 +93,6 @@ def predict_labels(pipe, labels: list[int]) -> None:
     """Makes the model predict these labels for the tokens of a text."""
     scores = torch.nn.functional.one_hot(torch.tensor([[0, *labels, 0]]), 3).float() * 9
     pipe.model.forward = lambda **inputs: {"logits": scores}
-
-
-def predict_answer(pipe, first: int, last: int, window: int = 0) -> None:
-    """Makes the model predict that the answer is tokens `first` to `last` of one of the windows."""
-    calls = iter(range(99))
-
-    def forward(input_ids, **inputs):
-        start, end = torch.zeros(2, *input_ids.shape[:2])
-        if next(calls) == window:
-            start[:, first], end[:, last] = 30, 30
-        return {"start_logits": start, "end_logits": end}
-
-    pipe.model.forward = forward
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -237,71 +223,6 @@ def test_a_text_that_cannot_be_filled_is_refused(pipe_of) -> None:
         pipe("a [MASK]")
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_an_answer_consists_of_whole_words_of_the_context(name: str, pipe_of) -> None:
-    pipe = pipe_of(name, "question-answering")
-    answer = pipe(question="who?", context=TEXT)
-    assert answer["answer"] == TEXT[answer["start"] : answer["end"]]
-    tokens = pipe.tokenizer("who?", TEXT).tokens()
-    predict_answer(pipe, tokens.index("[SEP]") + 1, tokens.index("[SEP]") + 2)
-    answer = pipe({"question": "who?", "context": TEXT})
-    assert (answer["answer"], answer["start"], answer["end"]) == ("Zoë  met", 0, 8)
-    assert answer["score"] == pytest.approx(1)
-
-
-def test_answers_are_found_in_every_window_of_every_batch(pipe_of) -> None:
-    pipe = pipe_of("eelbert-word-tiny", "question-answering")
-    context = " ".join(f"w{number}" for number in range(300))
-    first = pipe.tokenizer("who?", context, truncation="only_second", max_length=40, stride=10)
-    shift = len(first.tokens()) - first.tokens().index("w0") - 1 - 10  # units that a window is ahead of the one before
-    predict_answer(pipe, 5, 5, window=3)
-    expected = f"w{3 * shift + 5 - first.tokens().index('w0')}"
-    assert pipe(question="who?", context=context, max_seq_len=40, doc_stride=10)["answer"] == expected
-
-    pipe = pipe_of("eelbert-word-tiny", "question-answering")
-    one, other = pipe(question=["who?", "what is it?"], context=[context, "a dog"], top_k=3, batch_size=4)
-    assert [round(a["score"], 6) for a in other] == [
-        round(a["score"], 6) for a in pipe(question="what is it?", context="a dog", top_k=3)
-    ]
-    assert len(one) == 3 and all(answer["answer"] == context[answer["start"] : answer["end"]] for answer in one)
-
-
-def test_an_answer_ends_after_its_start_and_is_at_most_max_answer_len_long(pipe_of) -> None:
-    pipe = pipe_of("eelbert-word-tiny", "question-answering")
-    context = "one two three four five six"
-    one = pipe.tokenizer("who?", context).tokens().index("one")
-    for first, last in ((one + 4, one + 1), (one + 1, one + 4)):
-        predict_answer(pipe, first, last)
-        assert len(pipe(question="who?", context=context, max_answer_len=2)["answer"].split()) in (1, 2)
-
-
-def test_an_empty_answer_needs_handle_impossible_answer(pipe_of) -> None:
-    pipe = pipe_of("eelbert-word-tiny", "question-answering")
-    predict_answer(pipe, 0, 0)  # [CLS]
-    assert pipe(question="who?", context="a dog", handle_impossible_answer=True)["answer"] == ""
-    predict_answer(pipe, 0, 0)
-    assert pipe(question="who?", context="a dog")["answer"] != ""
-
-
-def test_empty_texts_and_unequal_lists_are_refused(pipe_of) -> None:
-    pipe = pipe_of("eelbert-word-tiny", "question-answering")
-    for wrong in ({"question": "who?", "context": ""}, {"question": "", "context": "a"}):
-        with pytest.raises(ValueError, match=r"the (context|question) is ''; give a text that is not empty"):
-            pipe(wrong)
-    with pytest.raises(
-        ValueError, match="there are 1 questions and 2 contexts; give one context, or one for each question"
-    ):
-        pipe(question=["who?"], context=["a", "b"])
-
-
-def test_an_answer_starts_inside_a_word_only_without_align_to_words(pipe_of) -> None:
-    pipe = pipe_of("eelbert-tiny", "question-answering")
-    place = pipe.tokenizer("who", "the foxes").tokens().index("fox")
-    for align, answer in ((True, "foxes"), (False, "fox")):
-        predict_answer(pipe, place, place)
-        assert pipe(question="who", context="the foxes", align_to_words=align)["answer"] == answer
-
-
 def test_every_task_works_without_the_package(folder_of, pipe_of, tmp_path) -> None:
     calls = []
     for name in ("eelbert-word-tiny", "eelbert-tiny"):
@@ -312,7 +233,6 @@ def test_every_task_works_without_the_package(folder_of, pipe_of, tmp_path) -> N
             ("token-classification", TEXT, {"ignore_labels": []}),
             ("ner", TEXT, {"aggregation_strategy": "first", "ignore_labels": []}),
             ("fill-mask", "the [MASK] fox", {}),
-            ("question-answering", {"question": "who?", "context": TEXT}, {}),
         ):
             calls.append((name, task, inputs, options))
     (tmp_path / "calls.json").write_text(
@@ -362,7 +282,7 @@ def test_the_examples_of_the_documentation_run(
     (tmp_path / "runs").mkdir()
     for run, task in (
         ("classifier", "text-classification"), ("nli", "zero-shot-classification"), ("encoder", "feature-extraction"),
-        ("tagger", "ner"), ("masked", "fill-mask"), ("reader", "question-answering"),
+        ("tagger", "ner"), ("masked", "fill-mask"),
     ):  # fmt: skip
         (tmp_path / "runs" / run).symlink_to(folder_of("eelbert-word-tiny", task))
     monkeypatch.chdir(tmp_path)

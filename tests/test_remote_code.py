@@ -5,24 +5,30 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from test_variants import QUICK
 
 import vocabless
 from vocabless import list_variants, load_config, load_tokenizer
+from vocabless.joined_code import CONFIGURATION, MODELING, PIPELINES, TOKENIZATION, joined, write_code
 from vocabless.modeling.configuration_vocabless import AUTO_MAP
 from vocabless.saving.checkpoint import WITHOUT_PACKAGE
 from vocabless.variants import VARIANTS
 
+ROOT = Path(__file__).resolve().parent.parent
 TEXT = ["The quick brown fox, at 25 °C.", "naïve 日本語 😀"]
 HEADS = {auto: path.split(".")[1] for auto, path in AUTO_MAP.items() if auto != "AutoConfig"}
 HEAD_VARIANT = "eelbert-tiny"
+HEADS_WITH_PIPELINES = ("VocablessForTokenClassification", "VocablessForMaskedLM", "VocablessForQuestionAnswering")
 
-# Runs in its own process. argv[1] is a JSON file with a list of jobs: the folder, the Auto class, the result file.
+# Runs in its own process. A line of its input is a JSON list of jobs: the folder, the Auto class, the result file.
 BARE = (
     WITHOUT_PACKAGE
     + r"""
@@ -30,7 +36,11 @@ from pathlib import Path
 import torch, transformers
 from safetensors.torch import save_file
 transformers.utils.logging.disable_progress_bar()
-for job in json.loads(Path(sys.argv[1]).read_text()):
+for job in (job for line in sys.stdin for job in (*json.loads(line), None)):
+    if job is None:
+        assert not any(name.split(".")[0] == "vocabless" for name in sys.modules)
+        print("done", flush=True)
+        continue
     folder = job["folder"]
     config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=True)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
@@ -49,8 +59,8 @@ for job in json.loads(Path(sys.argv[1]).read_text()):
     save_file({name: value.detach().clone() for name, value in tensors.items()}, job["result"])
     if job.get("again"):
         model.save_pretrained(job["again"])
+        model.base_model.save_pretrained(job["again"] + "_base")
         tokenizer.save_pretrained(job["again"])
-assert not any(name.split(".")[0] == "vocabless" for name in sys.modules)
 """
 )
 
@@ -64,15 +74,28 @@ def outputs_of(model: torch.nn.Module, inputs: dict, auto: str) -> dict[str, tor
     return {name: value.detach().clone() for name, value in tensors.items()}
 
 
-def run_bare(jobs: list[dict], folder: Path) -> subprocess.CompletedProcess:
-    (folder / "jobs.json").write_text(json.dumps(jobs))
+@contextmanager
+def bare_process(folder: Path) -> Iterator[Callable[[list[dict]], None]]:
+    """Gives a function that does jobs in one process without the package; it imports torch and transformers once."""
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_MODULES_CACHE": str(folder / "modules")}
     environment |= {"HF_HOME": str(folder / "home"), "PYTHONDONTWRITEBYTECODE": "1"}
     environment.pop("PYTHONPATH", None)
-    return subprocess.run(
-        [sys.executable, "-I", "-c", BARE, str(folder / "jobs.json")],
-        cwd=folder, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    command, log = [sys.executable, "-I", "-c", BARE], folder / "stderr.txt"
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": log.open("w"), "text": True}
+    with streams["stderr"], subprocess.Popen(command, cwd=folder, env=environment, **streams) as process:
+
+        def run(jobs: list[dict]) -> None:
+            process.stdin.write(json.dumps(jobs) + "\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "done\n", log.read_text()[-3000:]
+
+        yield run
+
+
+@pytest.fixture(scope="module")
+def run_bare(tmp_path_factory) -> Iterator[Callable[[list[dict]], None]]:
+    with bare_process(tmp_path_factory.mktemp("bare")) as run:
+        yield run
 
 
 def assert_equal(expected: dict[str, torch.Tensor], file: str, tolerance: float = 0.0) -> None:
@@ -110,56 +133,55 @@ def checkpoint_of(shrink, subwords, tmp_path_factory):
     return make
 
 
-def test_every_variant_loads_without_the_package_bit_for_bit(checkpoint_of, tmp_path) -> None:
+@pytest.mark.parametrize("names", [QUICK, list_variants()], ids=["quick", "all"])
+@pytest.mark.quick("quick")
+def test_variants_load_without_the_package_bit_for_bit(names: list[str], checkpoint_of, run_bare, tmp_path) -> None:
     jobs, expected = [], []
-    for index, name in enumerate(list_variants()):
+    for index, name in enumerate(names):
         folder, tensors = checkpoint_of(name)
         expected.append(tensors)
         result = str(tmp_path / f"{index}.safetensors")
         jobs.append(
             {"folder": str(folder), "auto": "AutoModel", "name": "VocablessModel", "text": TEXT, "result": result}
         )
-    done = run_bare(jobs, tmp_path)
-    assert done.returncode == 0, done.stderr[-3000:]
-    for name, tensors, job in zip(list_variants(), expected, jobs, strict=True):
+    run_bare(jobs)
+    for name, tensors, job in zip(names, expected, jobs, strict=True):
         # Convolutions round differently for tensors at other memory alignments.
         assert_equal(tensors, job["result"], 1e-5 if VARIANTS[name].encoder == "canine" else 0.0)
 
 
-def test_a_learned_table_and_the_mean_state_load_without_the_package(checkpoint_of, tmp_path) -> None:
+def test_a_learned_table_and_the_mean_state_load_without_the_package(checkpoint_of, run_bare, tmp_path) -> None:
     auto = "AutoModelForSequenceClassification"
     options = {"front_end": "hash_embedding", "front_end_options": {"num_rows": 50, "mlp_size": 8}}
     folder, tensors = checkpoint_of("eelbert-word-tiny", auto, **options, classifier_pooling="mean")
     result = str(tmp_path / "result.safetensors")
     job = {"folder": str(folder), "auto": auto, "name": HEADS[auto], "text": TEXT, "result": result}
-    done = run_bare([job], tmp_path)
-    assert done.returncode == 0, done.stderr[-3000:]
+    run_bare([job])
     assert_equal(tensors, result)
 
 
-def test_every_head_loads_without_the_package_and_again_after_saving_there(checkpoint_of, tmp_path) -> None:
+def test_every_head_loads_without_the_package_and_again_after_saving_there(checkpoint_of, run_bare, tmp_path) -> None:
     jobs, expected = [], []
     for auto, name in HEADS.items():
         folder, tensors = checkpoint_of(HEAD_VARIANT, auto)
         expected.append(tensors)
         jobs.append({"folder": str(folder), "auto": auto, "name": name, "text": TEXT})
         jobs[-1] |= {"result": str(tmp_path / f"{auto}.safetensors"), "again": str(tmp_path / f"again_{auto}")}
-    done = run_bare(jobs, tmp_path)
-    assert done.returncode == 0, done.stderr[-3000:]
+    run_bare(jobs)
     for tensors, job in zip(expected, jobs, strict=True):
         assert_equal(tensors, job["result"])
 
-    (tmp_path / "second").mkdir()
     again = [{**job, "folder": job["again"], "again": None, "result": job["result"] + ".again"} for job in jobs]
-    done = run_bare(again, tmp_path / "second")
-    assert done.returncode == 0, done.stderr[-3000:]
+    run_bare(again)
     for tensors, job in zip(expected, again, strict=True):
         assert_equal(tensors, job["result"])
     for job in jobs:
         assert json.loads(Path(job["again"], "config.json").read_text())["auto_map"] == AUTO_MAP
+        assert code_of(job["again"]) == code_of(job["folder"])
+        assert code_of(job["again"] + "_base").items() >= {(MODELING, code_of(job["folder"])[MODELING])}
 
 
-def test_a_checkpoint_of_one_head_loads_with_every_other_head(checkpoint_of, tmp_path) -> None:
+def test_a_checkpoint_of_one_head_loads_with_every_other_head(checkpoint_of, run_bare, tmp_path) -> None:
     jobs, expected = [], []
     for saved in ("AutoModelForPreTraining", "AutoModel"):
         folder, tensors = checkpoint_of(HEAD_VARIANT, saved)
@@ -168,27 +190,63 @@ def test_a_checkpoint_of_one_head_loads_with_every_other_head(checkpoint_of, tmp
             result = str(tmp_path / f"{saved}_{auto}.safetensors")
             jobs.append({"folder": str(folder), "auto": auto, "name": name, "text": TEXT, "result": result})
             expected.append({key: value for key, value in body.items() if key.startswith(("encoder.", "front_end."))})
-    done = run_bare(jobs, tmp_path)
-    assert done.returncode == 0, done.stderr[-3000:]
+    run_bare(jobs)
     for tensors, job in zip(expected, jobs, strict=True):
         actual = {name.removeprefix("vocabless."): value for name, value in load_file(job["result"]).items()}
         assert len(tensors) > 10
         assert [name for name, value in tensors.items() if not torch.equal(actual[name], value)] == []
 
 
+def code_of(folder: str | Path) -> dict[str, str]:
+    return {file.name: file.read_text(encoding="utf-8") for file in Path(folder).glob("*.py")}
+
+
 def test_a_folder_holds_only_json_weights_and_code(checkpoint_of) -> None:
     for name in ("eelbert-tiny", "hashformer-lsh-proj-tiny", "ewe-bert-tiny"):
         folder, _ = checkpoint_of(name)
         assert {path.suffix for path in folder.rglob("*") if path.is_file()} == {".json", ".safetensors", ".py"}
-        config = json.loads((folder / "config.json").read_text())
-        assert config["auto_map"] == AUTO_MAP
-        for path in (*AUTO_MAP.values(), "tokenization_vocabless.VocablessTokenizer"):
-            assert (folder / f"{path.split('.')[0]}.py").exists()
+        assert json.loads((folder / "config.json").read_text())["auto_map"] == AUTO_MAP
+
+
+@pytest.mark.parametrize("auto", HEADS)
+def test_a_checkpoint_has_three_files_of_code_and_those_of_its_pipelines(auto: str, checkpoint_of) -> None:
+    folder, _ = checkpoint_of(HEAD_VARIANT, auto)
+    has_pipelines = HEADS[auto] in HEADS_WITH_PIPELINES
+    names = {CONFIGURATION, MODELING, TOKENIZATION} | ({PIPELINES} if has_pipelines else set())
+    assert code_of(folder) == {name: joined(name, has_pipelines and name == MODELING) for name in names}
+    assert bool(json.loads((folder / "config.json").read_text())["custom_pipelines"]) == has_pipelines
 
 
 def test_a_configuration_saved_alone_carries_its_code(tmp_path) -> None:
     load_config("eelbert-tiny").save_pretrained(tmp_path)
-    assert (tmp_path / "configuration_vocabless.py").exists()
+    assert code_of(tmp_path).keys() == {CONFIGURATION, MODELING, PIPELINES}  # any head may follow
+
+
+def test_saving_over_a_folder_of_a_former_version_removes_its_files_and_no_others(checkpoint_of, tmp_path) -> None:
+    folder, tensors = checkpoint_of("hashformer-md5-proj-tiny")
+    for name, room in ((MODELING, "modeling"), (TOKENIZATION, "tokenization")):
+        files = [file for file in (ROOT / room).glob("*.py") if file.stem != "__init__"]
+        for file in files:
+            (folder / file.name).write_bytes(file.read_bytes())
+        with (folder / name).open("a") as code:  # it imported every file of its room
+            code.writelines(f"from .{file.stem} import __doc__\n" for file in files if file.name != name)
+            code.write(f'"""\nfrom .{tmp_path}/outside import x\n"""\n')
+    (folder / "mine.py").touch()
+    (tmp_path / "outside.py").touch()
+    model = vocabless.VocablessModel.from_pretrained(folder)
+    tokenizer = vocabless.VocablessTokenizer.from_pretrained(folder)
+    assert torch.equal(tensors["inputs.input_ids"], tokenizer(TEXT, padding=True, return_tensors="pt")["input_ids"])
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    assert code_of(folder).keys() == {CONFIGURATION, MODELING, TOKENIZATION, "mine.py"}
+    assert (tmp_path / "outside.py").exists()
+
+
+def test_code_is_written_in_place_of_a_link_and_not_through_it(tmp_path) -> None:
+    (tmp_path / "shared.py").write_text("# shared")
+    (tmp_path / MODELING).symlink_to("shared.py")
+    write_code(tmp_path, [MODELING])
+    assert (tmp_path / "shared.py").read_text() == "# shared" and not (tmp_path / MODELING).is_symlink()
 
 
 @pytest.mark.parametrize("damage", ["missing", "truncated", "empty", "without a tensor", "of another shape"])

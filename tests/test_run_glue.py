@@ -161,6 +161,7 @@ def test_an_interrupted_run_ends_with_the_same_weights(glue, tmp_path, monkeypat
     assert results(files[0].parent)["measures"]["accuracy"] == max(log)
 
 
+@pytest.mark.slow
 def test_a_compiled_model_leaves_a_checkpoint_that_loads(glue, tmp_path):
     run("--model_name_or_path", MODEL, "--task_name", "rte", "--data_dir", glue, "--output_dir", tmp_path,
         "--torch_compile", "true", "--torch_compile_backend", "eager")  # fmt: skip
@@ -431,7 +432,8 @@ def test_a_mistake_ends_with_one_sentence(tmp_path, monkeypatch, train, validati
 def test_words_for_nothing_are_texts_and_labels(tmp_path, kind):
     words = ["NA", "None", "null", "nan", "N/A", "NULL", "x"]
     file = write(tmp_path, f"words.{kind}", {"text": words * 2, "label": words * 2})
-    task = run_glue.load_tasks(GlueArguments(MODEL, train_file=str(file), validation_file=str(file)))[0]
+    arguments = GlueArguments(model_name_or_path=MODEL, train_file=str(file), validation_file=str(file))
+    task = run_glue.load_tasks(arguments)[0]
     assert task.train.texts == words * 2 == task.train.labels
     assert load_text(str(file))["text"][:] == words * 2
 
@@ -440,7 +442,7 @@ def test_words_for_nothing_are_texts_and_labels(tmp_path, kind):
 def test_an_empty_cell_is_missing(tmp_path, row):
     (tmp_path / "rows.csv").write_text(f"text,label\nb,y\n{row}\n")
     with pytest.raises(ValueError, match=r"row 1 .* holds no text|row 1 of train has no label"):
-        run_glue.load_tasks(GlueArguments(MODEL, train_file=str(tmp_path / "rows.csv")))
+        run_glue.load_tasks(GlueArguments(model_name_or_path=MODEL, train_file=str(tmp_path / "rows.csv")))
 
 
 def test_a_damaged_record_of_a_finished_run_is_named(finished, glue, tmp_path):
@@ -469,7 +471,7 @@ def test_a_score_that_is_no_number_is_named(tmp_path):
     for split in GLUE["stsb"].splits:
         write(tmp_path, f"stsb/{split}.parquet", {**columns, "label": [0.0, 1.0, float("inf"), 5.0]})
     with pytest.raises(ValueError, match=r"row 2 of train of stsb has the label inf .*; give a finite number or drop"):
-        run_glue.load_tasks(GlueArguments(MODEL, task_name=["stsb"], data_dir=str(tmp_path)))
+        run_glue.load_tasks(GlueArguments(model_name_or_path=MODEL, task_name=["stsb"], data_dir=str(tmp_path)))
 
 
 def test_a_missing_file_of_a_task_is_named(glue, tmp_path):

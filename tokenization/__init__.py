@@ -1,1 +1,1 @@
-"""Tokenization: splitters, block coders and the tokenizer. These files are copied into every checkpoint."""
+"""Tokenization: splitters, block coders and the tokenizer. Every checkpoint gets these files, joined."""

@@ -10,7 +10,7 @@ from transformers.tokenization_utils_base import BatchEncoding
 
 from .block_coders import NUM_SPECIAL, Elements, Integers
 from .block_encodings import BlockEncoding
-from .padding import PAD_VALUES, BatchArray, Layout
+from .padding import PAD_VALUES, BatchArray, RowPadding
 
 
 def is_requested(name: str, flag: bool | None, model_input_names: Collection[str]) -> bool:
@@ -21,7 +21,7 @@ def is_requested(name: str, flag: bool | None, model_input_names: Collection[str
 def requested_arrays(
     blocks: Elements,
     type_ids: Integers | None,
-    layout: Layout,
+    padding: RowPadding,
     encodings: Sequence[BlockEncoding],
     model_input_names: Collection[str],
     flags: Mapping[str, Any],
@@ -31,21 +31,21 @@ def requested_arrays(
     Args:
         blocks: (tokens, K), the blocks of all rows end to end, special tokens included.
         type_ids: (tokens,), or None if all are 0.
-        layout: pads the rows.
+        padding: pads the rows.
         encodings: the offsets and lengths of the rows.
         model_input_names: the arrays that models take.
         flags: the library's arguments `return_token_type_ids`, `return_attention_mask`, `return_special_tokens_mask`,
             `return_offsets_mapping` and `return_length`; each may be missing.
     """
-    data: dict[str, BatchArray] = {"input_ids": layout.pad_rows(blocks, PAD_VALUES["input_ids"])}
+    data: dict[str, BatchArray] = {"input_ids": padding.pad_rows(blocks, PAD_VALUES["input_ids"])}
     if is_requested("token_type_ids", flags.get("return_token_type_ids"), model_input_names):
         value = PAD_VALUES["token_type_ids"]
-        data["token_type_ids"] = layout.zeros() if type_ids is None else layout.pad_rows(type_ids, value)
+        data["token_type_ids"] = padding.zeros() if type_ids is None else padding.pad_rows(type_ids, value)
     if is_requested("attention_mask", flags.get("return_attention_mask"), model_input_names):
-        data["attention_mask"] = layout.mask()
+        data["attention_mask"] = padding.mask()
     if flags.get("return_special_tokens_mask"):
         is_special = (blocks[:, 0] < NUM_SPECIAL).astype(np.int64)
-        data["special_tokens_mask"] = layout.pad_rows(is_special, PAD_VALUES["special_tokens_mask"])
+        data["special_tokens_mask"] = padding.pad_rows(is_special, PAD_VALUES["special_tokens_mask"])
     if flags.get("return_offsets_mapping"):
         data["offset_mapping"] = [encoding.offsets for encoding in encodings]
     if flags.get("return_length"):

@@ -9,16 +9,21 @@ from .block_coders import CLS, SEP, Integers
 from .truncation import Range, truncated_ranges
 
 Row = tuple[int, Sequence[Range]]  # (index of its sample, the range of units of each of its sequences)
-Samples = Sequence[Sequence[Sequence[int]]]  # for each sample, the table indices of the units of its 1 or 2 sequences
+Samples = Sequence[Sequence[bytes]]  # for each sample, the blocks of its 1 or 2 sequences, end to end
 
 
 def plan_rows(
-    samples: Samples, max_units: int | None, strategy: TruncationStrategy, stride: int, side: str, overflow: bool
+    num_units: Sequence[Sequence[int]],
+    max_units: int | None,
+    strategy: TruncationStrategy,
+    stride: int,
+    side: str,
+    overflow: bool,
 ) -> list[Row]:
     """Returns the rows of a batch: one for each sample, or several for a long sample if `overflow`.
 
     Args:
-        samples: see `Samples`.
+        num_units: of the sequences of each sample.
         max_units: units that fit a row; None: any number.
         strategy: which sequence is cut.
         stride: number of units that neighbouring rows of a sample share.
@@ -26,8 +31,7 @@ def plan_rows(
         overflow: whether the units that were cut off follow in further rows.
     """
     rows: list[Row] = []
-    for sample, sequences in enumerate(samples):
-        lengths = list(map(len, sequences))
+    for sample, lengths in enumerate(num_units):
         if max_units is None or sum(lengths) <= max_units:
             rows.append((sample, [(0, length) for length in lengths]))
         else:
@@ -36,27 +40,36 @@ def plan_rows(
     return rows
 
 
-def write_rows(samples: Samples, rows: Sequence[Row], adds_special_tokens: bool) -> tuple[list[int], list[int]]:
-    """Returns the tokens of all rows end to end, as table indices, and the number of tokens of each sequence.
+def write_rows(
+    samples: Samples, rows: Sequence[Row], block_bytes: int, special: Sequence[bytes] | None
+) -> tuple[list[bytes], list[int]]:
+    """Returns the blocks of all rows end to end, in parts, and the number of tokens of each sequence.
 
-    A special token belongs to the sequence before it, [CLS] to the first. The table index of a special token is its id.
+    A special token belongs to the sequence before it, [CLS] to the first.
 
-    >>> write_rows([[[7, 8], [9]]], [(0, [(0, 2), (0, 1)])], adds_special_tokens=True)
-    ([2, 7, 8, 3, 9, 3], [4, 2])
+    Args:
+        samples: see `Samples`.
+        rows: see `Row`.
+        block_bytes: size of a block.
+        special: the blocks of the special tokens by id; None writes none.
+
+    >>> write_rows([[b"ab", b"c"]], [(0, [(0, 2), (0, 1)])], 1, [b"P", b"U", b"C", b"S"])
+    ([b'C', b'ab', b'S', b'c', b'S'], [4, 2])
     """
-    tokens: list[int] = []
+    parts: list[bytes] = []
     segments = []
     for sample, ranges in rows:
-        before = len(tokens)
-        if adds_special_tokens:
-            tokens.append(CLS)
+        num_special = 0
+        if special:
+            parts.append(special[CLS])
+            num_special = 2  # of the first sequence
         for sequence, (start, stop) in zip(samples[sample], ranges, strict=True):
-            tokens += sequence[start:stop]
-            if adds_special_tokens:
-                tokens.append(SEP)
-            segments.append(len(tokens) - before)
-            before = len(tokens)
-    return tokens, segments
+            parts.append(sequence[start * block_bytes : stop * block_bytes])
+            if special:
+                parts.append(special[SEP])
+            segments.append(stop - start + num_special)
+            num_special = bool(special)
+    return parts, segments
 
 
 def row_lengths(segments: list[int], is_pair: bool) -> list[int]:

@@ -61,12 +61,12 @@ class BlockCoder:
         """
         raise NotImplementedError
 
-    def stored_blocks(self, units: Sequence[Unit]) -> Bytes:
+    def packed_blocks(self, units: Sequence[Unit]) -> Bytes:
         """Returns the blocks of `units` as corpora store them.
 
         They are (n, K) uint8, or (n, K + 1) with the length of `encode` as the last byte where the coder pads.
 
-        >>> Utf8Coder(block_size=3).stored_blocks(["as"]).tolist()
+        >>> Utf8Coder(block_size=3).packed_blocks(["as"]).tolist()
         [[97, 115, 0, 2]]
         """
         blocks, lengths = self.encode(units)
@@ -109,7 +109,7 @@ class Utf8Coder(BlockCoder):
     pads = True
 
     def __init__(self, *, block_size: int = 16) -> None:
-        self.block_size = check_integer("block_size", block_size, 255)  # the length of a stored block is one byte
+        self.block_size = check_integer("block_size", block_size, 255)  # the length of a packed block is one byte
 
     def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
         """See `BlockCoder.encode`."""
@@ -267,20 +267,20 @@ def special_blocks(block_size: int) -> Elements:
     return blocks
 
 
-def widen(raw: Bytes, pads: bool) -> Integers:
-    """Returns the elements of stored blocks, (…, K) int64: byte value b → b + 5, padding → 0.
+def unpack(packed: Bytes, pads: bool) -> Integers:
+    """Returns the elements of packed blocks, (…, K) int64: byte value b → b + 5, padding → 0.
 
     Args:
-        raw: what `BlockCoder.stored_blocks` returns, (…, K) uint8, or (…, K + 1) with the length last if `pads`.
+        packed: what `BlockCoder.packed_blocks` returns, (…, K) uint8, or (…, K + 1) with the length last if `pads`.
         pads: see `BlockCoder`.
 
-    >>> widen(np.array([[97, 115, 0, 2]], dtype=np.uint8), pads=True).tolist()
+    >>> unpack(np.array([[97, 115, 0, 2]], dtype=np.uint8), pads=True).tolist()
     [[102, 120, 0]]
     """
     if not pads:
-        return np.add(raw, NUM_SPECIAL, dtype=np.int64)
-    lengths = raw[..., -1:]
-    return np.where(np.arange(raw.shape[-1] - 1) < lengths, raw[..., :-1].astype(np.int64) + NUM_SPECIAL, PAD)
+        return np.add(packed, NUM_SPECIAL, dtype=np.int64)
+    lengths = packed[..., -1:]
+    return np.where(np.arange(packed.shape[-1] - 1) < lengths, packed[..., :-1].astype(np.int64) + NUM_SPECIAL, PAD)
 
 
 def normal_integers(seed: int, count: int) -> NDArray[np.int32]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from .batch_rows import Row
 from .block_coders import CLS, PAD, SEP
-from .padding import Layout
+from .padding import RowPadding
 from .splitters import MASK_UNIT, Span, Splitter, Unit
 from .truncation import Range
 
@@ -170,7 +170,7 @@ class BlockEncodings(Sequence[BlockEncoding]):
         samples: the one or two texts of each sample.
         rows: the sample of each row, and the ranges of its units.
         special_names: the names of the special tokens by id.
-        layout: has the padding of each row.
+        padding: has the padding of each row.
         adds_special_tokens: whether rows have [CLS] and [SEP].
     """
 
@@ -180,12 +180,12 @@ class BlockEncodings(Sequence[BlockEncoding]):
         samples: Sequence[Sequence[Any]],
         rows: Sequence[Row],
         special_names: Sequence[str],
-        layout: Layout,
+        padding: RowPadding,
         adds_special_tokens: bool,
     ) -> None:
         self._splitter = splitter
         self._samples = samples
-        self._rows, self._layout = rows, layout
+        self._rows, self._padding = rows, padding
         self._names, self._special = special_names, adds_special_tokens
 
     def __len__(self) -> int:
@@ -199,5 +199,5 @@ class BlockEncodings(Sequence[BlockEncoding]):
         sources = [[Source(self._splitter, text) for text in texts] for texts in self._samples]
         return [
             BlockEncoding(sources[sample], ranges, self._names, padding, self._special)
-            for (sample, ranges), padding in zip(self._rows, self._layout.padding, strict=True)
+            for (sample, ranges), padding in zip(self._rows, self._padding.counts, strict=True)
         ]

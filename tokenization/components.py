@@ -50,6 +50,19 @@ def read_ngrams(file: File) -> list[str] | None:
     return ngrams
 
 
+def check_types(splitter_options: Any, coder_options: Any, model_max_length: Any) -> None:
+    """Checks arguments of a tokenizer that may come from another person's file.
+
+    Raises:
+        ValueError: options are no dict, or the length is no number; None is the default of each.
+    """
+    for name, value in (("splitter_options", splitter_options), ("coder_options", coder_options)):
+        if not isinstance(value or {}, dict):
+            raise ValueError(f"{name} is {value!r}; give a dict of keyword arguments.")
+    if not isinstance(model_max_length, (int, float, type(None))):
+        raise ValueError(f"model_max_length is {model_max_length!r}; give a number of tokens.")
+
+
 def check_special_tokens(tokens: Mapping[str, Any], names: Sequence[str]) -> None:
     """Checks that no token would be new, because a new one would need an id.
 

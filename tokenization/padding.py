@@ -27,7 +27,7 @@ def padded_width(
     return -(-width // multiple) * multiple if multiple else width
 
 
-class Layout:
+class RowPadding:
     """The lengths of a batch's rows, and where their padding is.
 
     Args:
@@ -35,7 +35,7 @@ class Layout:
         width: the length that rows are padded to, at least the longest; None: rows are not padded.
         side: which side is padded, "right" or "left".
 
-    >>> Layout([1, 2], width=3, side="left").pad_rows(np.array([7, 8, 9]), value=0).tolist()
+    >>> RowPadding([1, 2], width=3, side="left").pad_rows(np.array([7, 8, 9]), value=0).tolist()
     [[0, 0, 7], [0, 8, 9]]
     """
 
@@ -47,7 +47,7 @@ class Layout:
         self._is_full = shortest == self._width
 
     @cached_property
-    def padding(self) -> list[tuple[int, int]]:
+    def counts(self) -> list[tuple[int, int]]:
         """The number of padding positions on the left and on the right of each row."""
         missing = [0 if self._is_ragged else self._width - length for length in self.lengths]
         return [(count, 0) if self._side == "left" else (0, count) for count in missing]
@@ -87,12 +87,12 @@ class Layout:
         return padded
 
 
-def pad_arrays(columns: Mapping[str, Sequence[Any]], layout: Layout) -> dict[str, BatchArray]:
+def pad_arrays(columns: Mapping[str, Sequence[Any]], padding: RowPadding) -> dict[str, BatchArray]:
     """Returns each name's values as arrays, padded if `PAD_VALUES` has the name.
 
     Args:
         columns: name → for each row, its values.
-        layout: has the lengths of the rows of `input_ids`.
+        padding: has the lengths of the rows of `input_ids`.
 
     Raises:
         ValueError: a name that is padded differs from `input_ids` in the lengths of its rows.
@@ -101,8 +101,8 @@ def pad_arrays(columns: Mapping[str, Sequence[Any]], layout: Layout) -> dict[str
     for name, column in columns.items():
         rows = [np.asarray(row) for row in column]
         arrays[name] = rows
-        if name in PAD_VALUES and layout.lengths:
-            if [len(row) for row in rows] != layout.lengths:
+        if name in PAD_VALUES and padding.lengths:
+            if [len(row) for row in rows] != padding.lengths:
                 raise ValueError(f"pad got {name} of other lengths than input_ids; give one value for each block.")
-            arrays[name] = layout.pad_rows(np.concatenate(rows), PAD_VALUES[name])
+            arrays[name] = padding.pad_rows(np.concatenate(rows), PAD_VALUES[name])
     return arrays

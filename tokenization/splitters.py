@@ -232,7 +232,7 @@ class SubwordSplitter(Splitter):
         self.tokenizer = tokenizer
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
-        # "[MASK]" in a text is ordinary text: only ids 0–4 mean special tokens.
+        # The names of its own special tokens are ordinary text. `MaskSplitter` takes out the masks before.
         self.tokenizer.encode_special_tokens = True
 
     def units(self, text: str) -> Sequence[Unit]:

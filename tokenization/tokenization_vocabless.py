@@ -9,7 +9,6 @@ no text can spell one of the other four.
 import json
 import os
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,13 +21,12 @@ from .batch_arrays import is_requested, requested_arrays, to_lists, to_tensors
 from .batch_rows import pair_type_ids, plan_rows, row_lengths, write_rows
 from .block_batches import as_blocks, as_columns, depth, refuse_collators
 from .block_cache import BlockCache
-from .block_coders import CLS, MASK, NUM_SPECIAL, PAD, SEP, UNK, Bytes, Integers, special_blocks, widen
+from .block_coders import CLS, MASK, NUM_SPECIAL, PAD, SEP, UNK, Bytes, Integers, special_blocks, unpack
 from .block_encodings import BlockEncodings
-from .components import build_coder, build_splitter, check_special_tokens, read_ngrams, read_subword
-from .padding import Layout, pad_arrays, padded_width
+from .components import build_coder, build_splitter, check_special_tokens, check_types, read_ngrams, read_subword
+from .padding import RowPadding, pad_arrays, padded_width
 from .splitters import BYTE_NAMES, MASK_UNIT, MaskSplitter, Splitter, SubwordSplitter, Unit, to_text
 from .text_batches import as_batch
-from .truncation import Range  # noqa: F401 (transformers 5.0 copies only the files that this file imports)
 
 __all__ = ["CLS", "MASK", "PAD", "ROLES", "SEP", "UNK", "VocablessTokenizer"]
 
@@ -77,11 +75,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         target_file: str | os.PathLike[str] | None = None,
         **kwargs: Any,
     ) -> None:
-        for name, value in (("splitter_options", splitter_options), ("coder_options", coder_options)):
-            if not isinstance(value or {}, dict):
-                raise ValueError(f"{name} is {value!r}; give a dict of keyword arguments.")
-        if not isinstance(kwargs.get("model_max_length", 0), (int, float, type(None))):
-            raise ValueError(f"model_max_length is {kwargs['model_max_length']!r}; give a number of tokens.")
+        check_types(splitter_options, coder_options, kwargs.get("model_max_length"))
         self.splitter, self.coder = splitter, coder
         self.splitter_options, self.coder_options = dict(splitter_options or {}), dict(coder_options or {})
         for role, name in zip(ROLES, ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), strict=True):
@@ -101,12 +95,12 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         self._subword = self._splitter.tokenizer if isinstance(self._splitter, SubwordSplitter) else None
         self._target = None if target_file is None else read_subword(target_file)
         self._coder = build_coder(coder, self.coder_options, self._ngrams)
-        # Caches of elements, for calls, and one of stored bytes, for corpora, which have no special tokens.
+        # Caches of elements, for calls, and one of packed blocks, for corpora, which have no special tokens.
         self._mask_splitter = MaskSplitter(self._splitter, str(self.mask_token))
         self._cache = self._new_cache(self._mask_splitter)
         self._unmasked_cache = self._new_cache(self._splitter)
-        no_blocks = np.empty((0, self.raw_block_size), dtype=np.uint8)
-        self._raw_cache = BlockCache(self._splitter, self._coder.stored_blocks, no_blocks)
+        no_blocks = np.empty((0, self.packed_block_size), dtype=np.uint8)
+        self._packed_cache = BlockCache(self._splitter, self._coder.packed_blocks, no_blocks)
 
     def _new_cache(self, splitter: Splitter) -> BlockCache:
         return BlockCache(splitter, self._coder.elements, special_blocks(self.block_size), {MASK_UNIT: MASK})
@@ -128,33 +122,31 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
 
     # -- Corpora -----------------------------------------------------------------------------------------------------
 
-    def raw_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
+    def packed_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
         """Returns the units of all texts end to end, as corpora store them, and the number of units of each text.
 
-        A stored unit is K bytes, or K + 1 with its length last where the coder pads: (units, K or K + 1) uint8. There
-        are no special tokens. `widen` returns the elements.
+        A packed unit is K bytes, or K + 1 with its length last where the coder pads: (units, K or K + 1) uint8. There
+        are no special tokens. `unpack` returns the elements.
         """
-        indices, table = self._raw_cache.look_up(texts)
-        flat = np.fromiter(chain.from_iterable(indices), dtype=np.intp)
-        return table.take(flat, axis=0), list(map(len, indices))
+        blocks = self._packed_cache.look_up(texts)
+        return self._packed_cache.as_array(blocks), [len(each) // self.packed_block_size for each in blocks]
 
     @property
     def splits_at_spaces(self) -> bool:
         """Whether a text has the same units as its pieces between white space have together."""
         return self._splitter.splits_at_spaces
 
-    def raw_units(self, units: Sequence[Unit]) -> Bytes:
-        """Returns units as corpora store them, (units, K or K + 1) uint8, see `raw_blocks`."""
-        indices, table = self._raw_cache.look_up_units(units)
-        return table.take(np.array(indices, dtype=np.intp), axis=0)
+    def packed_units(self, units: Sequence[Unit]) -> Bytes:
+        """Returns units as corpora store them, (units, K or K + 1) uint8, see `packed_blocks`."""
+        return self._packed_cache.as_array(self._packed_cache.look_up_units(units))
 
-    def widen(self, raw: Bytes) -> Integers:
-        """Returns the elements, (…, K) int64, of stored blocks."""
-        return widen(raw, self._coder.pads)
+    def unpack(self, packed: Bytes) -> Integers:
+        """Returns the elements, (…, K) int64, of packed blocks."""
+        return unpack(packed, self._coder.pads)
 
     @property
-    def raw_block_size(self) -> int:
-        """Bytes of a stored unit: K, or K + 1 where the coder pads."""
+    def packed_block_size(self) -> int:
+        """Bytes of a packed unit: K, or K + 1 where the coder pads."""
         return self.block_size + self._coder.pads
 
     # -- Text → blocks -----------------------------------------------------------------------------------------------
@@ -201,23 +193,25 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
             self._mask_splitter = MaskSplitter(self._splitter, names[MASK])
             self._cache = self._new_cache(self._mask_splitter)
         cache = self._unmasked_cache if splits_masks else self._cache
-        samples, units, table = cache.look_up_samples(texts, pairs, is_split_into_words)
+        samples, units = cache.look_up_samples(texts, pairs, is_split_into_words)
+        num_units = [[len(blocks) // cache.block_bytes for blocks in sample] for sample in units]
 
         max_units = None
         if truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE and max_length is not None:
             max_units = max_length - (self.num_special_tokens_to_add(is_pair) if add_special_tokens else 0)
-        rows = plan_rows(units, max_units, truncation_strategy, stride, self.truncation_side, return_overflowing_tokens)
-        tokens, segments = write_rows(units, rows, add_special_tokens)
+        rows = plan_rows(
+            num_units, max_units, truncation_strategy, stride, self.truncation_side, return_overflowing_tokens
+        )
+        parts, segments = write_rows(units, rows, cache.block_bytes, cache.special if add_special_tokens else None)
         lengths = row_lengths(segments, is_pair)
         if max_units is None:
             self._warn_of_long_rows(lengths, max_length, verbose)
 
         width = padded_width(lengths, padding_strategy, max_length, pad_to_multiple_of)
-        layout = Layout(lengths, width, padding_side or self.padding_side)
-        encodings = BlockEncodings(cache.splitter, samples, rows, names, layout, add_special_tokens)
-        blocks = table.take(np.array(tokens, dtype=np.intp), axis=0)
+        padding = RowPadding(lengths, width, padding_side or self.padding_side)
+        encodings = BlockEncodings(cache.splitter, samples, rows, names, padding, add_special_tokens)
         type_ids = pair_type_ids(segments) if pairs else None
-        data = requested_arrays(blocks, type_ids, layout, encodings, self.model_input_names, flags)
+        data = requested_arrays(cache.as_array(parts), type_ids, padding, encodings, self.model_input_names, flags)
         if return_overflowing_tokens:
             data["overflow_to_sample_mapping"] = np.array([sample for sample, _ in rows], dtype=np.int64)
 
@@ -261,7 +255,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         if is_requested("attention_mask", return_attention_mask, self.model_input_names):
             columns.setdefault("attention_mask", [np.ones(length, dtype=np.int64) for length in lengths])
         width = padded_width(lengths, strategy, max_length, pad_to_multiple_of)
-        arrays = pad_arrays(columns, Layout(lengths, width, padding_side or self.padding_side))
+        arrays = pad_arrays(columns, RowPadding(lengths, width, padding_side or self.padding_side))
         if return_tensors is None:
             return BatchEncoding(to_lists(arrays, is_batch))
         tensors = to_tensors(arrays, return_tensors)
@@ -308,8 +302,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         names = self._special_names
         if tokens in names:
             return names.index(tokens)
-        (index,), table = self._cache.look_up_units([tokens])
-        return table[index].tolist()
+        return self._cache.as_array(self._cache.look_up_units([tokens]))[0].tolist()
 
     def convert_ids_to_tokens(self, ids: Any, skip_special_tokens: bool = False) -> Any:
         """Returns the name of an element, see `get_vocab`, or the unit of a block; a list for a list."""

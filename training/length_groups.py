@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from torch.utils.data import Sampler
 
 BATCHES_PER_POOL = 100  # examples of so many batches are sorted by length together
@@ -15,15 +16,16 @@ class LengthGroups(Sampler[int]):
     The order depends on the seed and the epoch alone.
 
     Args:
-        examples: with `lengths`, one for each example in any unit. If they have `set_epoch`, they learn the epoch: with
-            several processes, Accelerate tells it to the sampler alone.
+        examples: if they have `set_epoch`, they learn the epoch: with several processes, Accelerate tells it to the
+            sampler alone.
+        lengths: one for each example, in any unit.
         batch_size: examples of a batch.
         seed: source of all randomness, with the epoch.
     """
 
-    def __init__(self, examples: Any, batch_size: int, seed: int) -> None:
+    def __init__(self, examples: Any, lengths: ArrayLike, batch_size: int, seed: int) -> None:
         self._examples = examples
-        self._lengths = np.asarray(examples.lengths)
+        self._lengths = np.asarray(lengths)
         self._batch_size = batch_size
         self._seed = seed
         self._epoch = 0

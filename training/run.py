@@ -1,22 +1,25 @@
-"""A run of a script, from its claimed folder to the checkpoint in it."""
+"""A run of a script, from its locked folder to the checkpoint in it; and a trial of it that leaves nothing."""
 # mypy: allow-untyped-calls
 
+import tempfile
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import datasets
+from accelerate.utils import broadcast_object_list
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
+from transformers.trainer_utils import SaveStrategy
 
 from vocabless.saving.checkpoint import loads_without_package
 from vocabless.saving.model_card import write_card
 from vocabless.saving.public_names import public_arguments
-from vocabless.saving.run_folder import RESULTS, claimed, read_results, versions, write_json
+from vocabless.saving.run_folder import RESULTS, locked_run_folder, read_results, versions, write_json
 from vocabless.saving.uploads import upload_run
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.run_checkpoints import remove_all
 from vocabless.training.script_arguments import ScriptTrainingArguments
 from vocabless.training.task import Results, Trained, TrainingTask
-from vocabless.training.trainer import ResumableTrainer
 
 
 class Outcome(NamedTuple):
@@ -51,11 +54,11 @@ def run(
     training.push_to_hub = False  # the Trainer would push unfinished runs; `upload_run` pushes finished ones
     identity = task.identity(arguments, training)
     data = task.data_identity(arguments, training) if is_main else {}
-    with claimed(folder, identity | data) if is_main else nullcontext():
+    with locked_run_folder(folder, identity | data) if is_main else nullcontext():
         if (results := read_results(folder)) is not None:
             first = f"Nothing was trained: the run in {folder} is finished, and these are its results."
         else:
-            _train(task, arguments, training, identity)
+            _train_and_save(task, arguments, training, identity)
             results = read_results(folder)
             first = ""
         assert results is not None
@@ -70,8 +73,26 @@ def run(
     return Outcome(results, "\n".join(filter(None, [first, task.summary(results, arguments), last.strip()])))
 
 
-def _train(task: TrainingTask, arguments: Any, training: ScriptTrainingArguments, identity: dict[str, Any]) -> None:
-    """Trains, from the last checkpoint if there is one; writes the model, its card and the results."""
+def dry_run(task: TrainingTask, arguments: Any, training: ScriptTrainingArguments) -> Outcome:
+    """Builds all that a run needs, trains one step and writes the checkpoint into a temporary folder, which it removes.
+
+    Raises:
+        ValueError: see `run`.
+    """
+    cache = datasets.config.HF_DATASETS_CACHE
+    with tempfile.TemporaryDirectory() as name:
+        (name,) = broadcast_object_list([name])  # all processes work in the folder of the first
+        datasets.config.HF_DATASETS_CACHE = Path(name) / "cache"
+        training.output_dir, training.max_steps, training.report_to = str(Path(name) / "run"), 1, []
+        training.save_strategy, training.load_best_model_at_end = SaveStrategy.NO, False
+        try:
+            return run(task, arguments, training)
+        finally:
+            datasets.config.HF_DATASETS_CACHE = cache
+
+
+def train(task: TrainingTask, arguments: Any, training: ScriptTrainingArguments) -> Trained:
+    """Trains, from the last checkpoint in `training.output_dir` if there is one; writes nothing else there."""
     folder = Path(str(training.output_dir))
     folder.mkdir(parents=True, exist_ok=True)
     with training.main_process_first(desc="preparing the data"):
@@ -79,10 +100,9 @@ def _train(task: TrainingTask, arguments: Any, training: ScriptTrainingArguments
         set_seed(training.seed)
         model, tokenizer = task.load_model(arguments, data, folder)
         examples = task.build_examples(arguments, training, data, tokenizer)
-    module = task.module_to_train(model, examples, arguments.model_name_or_path)
     trainer = task.make_trainer(
         arguments,
-        model=module,
+        model=task.module_to_train(model, examples, arguments.model_name_or_path),
         args=training,
         train_dataset=examples.train,
         eval_dataset=examples.evaluated[""],
@@ -97,31 +117,33 @@ def _train(task: TrainingTask, arguments: Any, training: ScriptTrainingArguments
         for name, value in trainer.evaluate(data_set).items()
     }
     measures |= task.predict(arguments, trainer, tokenizer, folder)
+    return Trained(model, tokenizer, examples, trainer, train_metrics, measures)
+
+
+def _train_and_save(
+    task: TrainingTask, arguments: Any, training: ScriptTrainingArguments, identity: dict[str, Any]
+) -> None:
+    """Trains; writes the model, its card and the results."""
+    trained = train(task, arguments, training)
+    folder, trainer = Path(str(training.output_dir)), trained.trainer
+    model, tokenizer = trained.model, trained.tokenizer
     weights = trainer.full_state_dict()
     if trainer.is_world_process_zero():
-        task.save(module, tokenizer, folder, weights)
-        results = _common_results(model, trainer, train_metrics, identity)
-        trained = Trained(model, examples, trainer, train_metrics, measures)
-        results |= task.results(trained, arguments, training)
+        task.save(trainer.model, tokenizer, folder, weights)
+        results = {
+            "train": trained.train_metrics,
+            "log": trainer.state.log_history,
+            "parameters": model.num_parameters(),
+            "arguments": public_arguments(identity),
+            "versions": versions(),
+            **task.results(trained, arguments, training),
+        }
         if isinstance(tokenizer, VocablessTokenizer):
             write_card(folder, model, tokenizer.block_size, task.card_facts(results))
             if task.checks_standalone:
                 results["loads_without_package_bit_equal"] = _check_standalone(model, tokenizer, folder)
         write_json(folder / RESULTS, results)
     trainer.accelerator.wait_for_everyone()
-
-
-def _common_results(
-    model: PreTrainedModel, trainer: ResumableTrainer, train_metrics: dict[str, float], identity: dict[str, Any]
-) -> Results:
-    """Returns what results.json says of every run."""
-    return {
-        "train": train_metrics,
-        "log": trainer.state.log_history,
-        "parameters": model.num_parameters(),
-        "arguments": public_arguments(identity),
-        "versions": versions(),
-    }
 
 
 def _check_standalone(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> bool:

@@ -1,14 +1,16 @@
-"""What both scripts change in the Trainer's arguments."""
+"""The arguments that both scripts have."""
 # mypy: allow-untyped-calls
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
 from transformers import TrainingArguments
 from transformers.trainer_utils import HubStrategy
 
+from vocabless.overrides import parse_overrides
 from vocabless.training.limits import COUNT, POSITIVE, Limit, check_limits
+from vocabless.training.texts.text_format import TextFormat
 
 LIMITS = {
     "gradient_accumulation_steps": COUNT,
@@ -25,6 +27,63 @@ LIMITS = {
     "save_steps": POSITIVE,
     "save_total_limit": COUNT,
 }
+
+
+@dataclass
+class ModelArguments:
+    """Overrides of the model, and the format of text files."""
+
+    set: list[str] | None = field(
+        default=None,
+        metadata={
+            "group": "model",
+            "help": "Change a variant, for ablations: size=tiny, splitter=…, coder=lsh, front_end=…, ngrams=train, and "
+            "options such as coder_options.num_bits=256 or encoder_options.num_hidden_layers=3. Options are added to "
+            "the variant's own if its splitter, coder or front end stays. ngrams are those that have a feature, for "
+            "the coders lsh and lsh-index: a JSON list, most frequent first, or train for the 50 000 most frequent "
+            "ones of the training text (HashFormers, 3.3). Stock shapes have size and encoder_options.",
+            "action": "extend",
+        },
+    )
+    encoding: str = field(
+        default="utf-8",
+        metadata={
+            "group": "text",
+            "help": "Encoding of csv, tsv, jsonl, json and txt files, such as latin-1.",
+        },
+    )
+    delimiter: str | None = field(
+        default=None,
+        metadata={"help": "Delimiter of csv and tsv files, such as ';' or tab. None is a comma, in tsv a tab."},
+    )
+
+    def __post_init__(self) -> None:
+        parse_overrides(self.set or ())
+
+    @property
+    def overrides(self) -> dict[str, Any]:
+        """What `--set` gives, see `parse_overrides`."""
+        return parse_overrides(self.set or ())
+
+    @property
+    def ngrams(self) -> str | None:
+        """The n-grams that have a feature: a file, `train`, or None for all."""
+        return self.overrides.get("ngrams")
+
+    @property
+    def text_format(self) -> TextFormat:
+        """The format of local text files.
+
+        Raises:
+            ValueError: see `TextFormat`.
+        """
+        return TextFormat(self.encoding, self.delimiter)
+
+    def identity(self) -> dict[str, Any]:
+        """Returns all arguments by name, those of `--set` as `overrides`."""
+        arguments = asdict(self) | {"overrides": self.overrides}
+        del arguments["set"]
+        return arguments
 
 
 @dataclass

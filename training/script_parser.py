@@ -1,7 +1,8 @@
 """The command line of the scripts: dataclasses become flags, recipes become defaults, and `--help` has groups.
 
 A field's metadata may name the `group` of its flag. A field without it is in the group of the field before it, so a new
-field needs no other change. This file imports no torch: `script_start.py` uses it.
+field needs no other change. `--help` shows these flags, and `--help-all` those of the Trainer, too: fields of its
+arguments without a `group`.
 """
 # mypy: allow-untyped-calls
 
@@ -15,13 +16,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-from transformers import HfArgumentParser
+from transformers import HfArgumentParser, TrainingArguments
 
 from vocabless.training.recipes import list_recipes, read_recipe
 
 FIRST_GROUP = "flags"  # of fields before the first one that names a group
 TRAINER_GROUP = "flags of the transformers Trainer"
-EPILOG = "The other flags are those of the transformers Trainer, such as --seed, --bf16 and --push_to_hub: --help-all."
+EPILOG = (
+    "The other flags are those of the transformers Trainer, such as --per_device_train_batch_size, --seed, --bf16 and "
+    "--push_to_hub: --help-all."
+)
 METAVARS: dict[Any, str] = {int: "N", float: "X"}  # of a flag's values, by type; other types are a VALUE
 
 
@@ -30,16 +34,16 @@ class ScriptParser(HfArgumentParser):
 
     Args:
         types: the dataclasses to make.
-        own: the dataclasses, or base classes of them, whose fields `--help` shows; the other flags need `--help-all`.
         description: first part of the help, printed as it is written.
     """
 
-    def __init__(self, types: Iterable[Any], own: Iterable[Any], description: str | None = None) -> None:
-        self._titles = _group_titles(own)
+    def __init__(self, types: Iterable[Any], description: str | None = None) -> None:
+        types = list(types)
+        self._titles = _group_titles(types)
         self._sections: dict[str, Any] = {}
         self._shows_all = False
         super().__init__(
-            list(types),
+            types,
             usage="%(prog)s --FLAG VALUE --FLAG VALUE …",
             description=description,
             epilog=EPILOG,
@@ -182,12 +186,14 @@ def _spellings(action: Action) -> list[str]:
     return [name for name in names if "-" not in name[2:] or f"--{name[2:].replace('-', '_')}" not in names]
 
 
-def _group_titles(own: Iterable[Any]) -> dict[str, str]:
+def _group_titles(types: Iterable[Any]) -> dict[str, str]:
     """Returns field → title of its group, in the order of the fields. A later field of the same name is the same."""
     titles: dict[str, str] = {}
-    for type_ in own:
+    for type_ in types:
         title = FIRST_GROUP
         for field in dataclasses.fields(type_):
+            if issubclass(type_, TrainingArguments) and "group" not in field.metadata:
+                continue
             title = field.metadata.get("group", title)
             if field.init:
                 titles.setdefault(field.name, title)

@@ -41,6 +41,7 @@ class Trained(NamedTuple):
 
     Attributes:
         model: the trained model.
+        tokenizer: its tokenizer.
         examples: of the run.
         trainer: its state has the log and the number of steps.
         train_metrics: what training returned.
@@ -48,6 +49,7 @@ class Trained(NamedTuple):
     """
 
     model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
     examples: ExampleSets
     trainer: ResumableTrainer
     train_metrics: dict[str, float]

@@ -2,7 +2,6 @@
 # mypy: allow-untyped-calls
 
 import copy
-import logging
 import math
 import time
 from pathlib import Path
@@ -19,7 +18,6 @@ from vocabless.training import run_checkpoints
 from vocabless.training.length_groups import LengthGroups
 
 EXACT_LOSS = "exact_loss"  # a metric with this name is reported as the evaluation loss
-_LOGGER = logging.getLogger(__name__)
 
 
 def logits_only(logits: Any, labels: Tensor) -> Tensor:
@@ -41,7 +39,8 @@ class ResumableTrainer(Trainer):
     - A run that continues ends with the weights, the log and the measures of a run that was never interrupted. So each
       checkpoint comes with a log line, and holds the patience of early stopping.
     - An iterable training set is not split among the processes: it must give each process its own samples.
-    - A training set with `lengths`, one for each example, is read in batches of examples of nearly the same length.
+    - A training set with `lengths`, one for each example, is read in batches of examples of nearly the same length, and
+      so is any other if the sampling strategy is "group_by_length".
     - If `compute_metrics` returns `EXACT_LOSS`, an evaluation reports it as the loss. The Trainer's own value is a mean
       over batches, which depends on the batch size.
     - To evaluate before training, use `eval_on_start`. After a call of `evaluate`, Accelerate takes the model as
@@ -65,17 +64,18 @@ class ResumableTrainer(Trainer):
         self.add_callback(_ContinueExactly())
 
     def resume(self) -> dict[str, float]:
-        """Trains, from the last whole checkpoint of the output folder if there is one; returns the metrics of training.
+        """Trains, from the last complete checkpoint of the output folder if there is one; returns the metrics.
 
         Raises:
             TrainingStopped: the loss is not finite, the disk is full, or there is not one example.
         """
         folder = str(self.args.output_dir)
-        checkpoint = self._find_checkpoint(folder)
+        with self.accelerator.main_process_first():  # it removes damaged checkpoints
+            checkpoint = run_checkpoints.find_last(folder)
         self.args.eval_on_start = self.args.eval_on_start and checkpoint is None
         start = time.time()
         try:
-            metrics = self.train(resume_from_checkpoint=checkpoint).metrics
+            metrics = self.train(resume_from_checkpoint=checkpoint and str(checkpoint)).metrics
         except _IsTrained:
             metrics = self._end_training(start)
         except (OSError, RuntimeError, SafetensorError) as error:
@@ -143,9 +143,13 @@ class ResumableTrainer(Trainer):
         )
 
     def _get_train_sampler(self, *args: Any, **kwargs: Any) -> Any:
-        if not hasattr(self.train_dataset, "lengths"):
-            return super()._get_train_sampler(*args, **kwargs)
-        return LengthGroups(self.train_dataset, self._train_batch_size, self.args.seed)
+        lengths = getattr(self.train_dataset, "lengths", None)
+        if lengths is None:
+            if self.args.train_sampling_strategy != "group_by_length":
+                return super()._get_train_sampler(*args, **kwargs)
+            # The order of the library's sampler depends on where a run was continued.
+            lengths = [len(example["input_ids"]) for example in self.train_dataset]
+        return LengthGroups(self.train_dataset, lengths, self._train_batch_size, self.args.seed)
 
     def full_state_dict(self) -> dict[str, Tensor]:
         """Returns all weights under the model's own parameter names, without the prefixes of any wrapper.
@@ -158,27 +162,11 @@ class ResumableTrainer(Trainer):
     def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
         """Saves a checkpoint and marks it, then removes old ones."""
         checkpoint = Path(str(self.args.output_dir)) / f"checkpoint-{self.state.global_step}"
-        if self.is_world_process_zero():
-            run_checkpoints.begin(checkpoint)
-        self.accelerator.wait_for_everyone()
         super()._save_checkpoint(*args, **kwargs)
         self.accelerator.wait_for_everyone()
         if self.is_world_process_zero():
             run_checkpoints.complete(checkpoint)
             run_checkpoints.remove_old(checkpoint.parent, self._save_total_limit, self.state.best_global_step)
-
-    def _find_checkpoint(self, folder: str) -> str | None:
-        """Returns the checkpoint to continue from, or None. Removes the incomplete and the damaged ones."""
-        found = run_checkpoints.find_last(folder)
-        self.accelerator.wait_for_everyone()
-        if self.is_world_process_zero():
-            run_checkpoints.remove_incomplete(folder)
-            goes_on = f"continues from {found.checkpoint.name}" if found.checkpoint else "starts again"
-            for checkpoint, problem in found.damaged.items():
-                _LOGGER.warning("%s is damaged (%s); it is removed, and training %s.", checkpoint, problem, goes_on)
-                run_checkpoints.remove(checkpoint)
-        self.accelerator.wait_for_everyone()
-        return str(found.checkpoint) if found.checkpoint else None
 
     def _end_training(self, start: float) -> dict[str, float]:
         """Does what the Trainer does after the last step; returns the metrics of training."""
@@ -192,8 +180,8 @@ class ResumableTrainer(Trainer):
         return metrics
 
     def _describe_last_checkpoint(self) -> str:
-        checkpoint = run_checkpoints.find_last(str(self.args.output_dir)).checkpoint
-        return f"the last good checkpoint is {str(checkpoint)!r}." if checkpoint else "there is no checkpoint yet."
+        last = run_checkpoints.list_complete(str(self.args.output_dir))[-1:]
+        return f"the last good checkpoint is {str(last[0])!r}." if last else "there is no checkpoint yet."
 
 
 def _attend_by_matrix_products(model: Any) -> None:

@@ -23,6 +23,7 @@ from transformers import (
     AutoTokenizer,
 )
 
+from vocabless.joined_code import save_with_code
 from vocabless.loading import load_config, load_tokenizer
 from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.modeling.modeling_vocabless import (
@@ -66,3 +67,4 @@ for _auto_class, _model in (
     (AutoModelForMultipleChoice, VocablessForMultipleChoice),
 ):
     _auto_class.register(VocablessConfig, _model)
+save_with_code()

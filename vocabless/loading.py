@@ -21,7 +21,7 @@ def load_config(name: str | Variant, **kwargs: Any) -> VocablessConfig:
     """Returns the configuration of a variant.
 
     Args:
-        name: see `list_variants`; or a row, such as `designs.redesign` returns.
+        name: see `list_variants`; or a row, such as `overrides.with_overrides` returns.
         kwargs: other arguments of `VocablessConfig` or of the encoder's configuration, for instance `num_labels=3` or
             `hidden_dropout_prob=0.3`; they replace the variant's.
 

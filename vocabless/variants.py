@@ -18,7 +18,7 @@ class Variant:
     """One row of the table.
 
     Attributes:
-        name: family-coder-frontend[-extra]-size; also the name of its Hub repository.
+        name: short for its family, what tells it from the family's other rows, and its size.
         source: paper and section.
         splitter: of the tokenizer. `wordpiece` and `bpe` are the `subword` splitter over that kind of tokenizer.
         coder: block coder of the tokenizer, and its options.
@@ -95,7 +95,6 @@ FOCUS: Component = ("elementwise", {"max_tokens": 128})
 FOCUS_512: Component = ("elementwise", {"max_tokens": 512})  # CANINE downsamples 512 units to M = 128
 NO_FOCUS: Component = ("elementwise", {"focus": False, "max_tokens": 128})
 GRADIENT: Component = ("elementwise", {"focus": False, "pool_ngrams": True, "max_tokens": 128})
-MIX: Component = ("elementwise", {"focus": False, "gradient": True, "max_tokens": 128})
 
 # One attention head for each byte of a block.
 HEADS_8: Options = {"num_attention_heads": 8}
@@ -175,8 +174,6 @@ _ROWS = (
               encoder="albert", encoder_options={**HEADS_16, "embedding_size": 768}),
     _ewe_word("ewe-canine-word-base", "ours, 128 units before the downsampling", "word", UTF8_16, FOCUS, "base",
               encoder="canine", encoder_options={**HEADS_16, "num_hash_buckets": 128}),
-    _ewe_word("ewe-bert-word-gradient-base", "ours, Charformer's mix inside a word", "word", UTF8_8, MIX, "base",
-              encoder_options=HEADS_8),
     _ewe_word("ewe-bert-word-nofocus-base", "ours, without the global focus alone", "word", UTF8_16, NO_FOCUS, "base"),
     _hashgram("hashgram-nano", "ours", "word", UTF8_32, ("hash_embedding", {"num_rows": 5632}), "nano"),
     _hashgram("hashgram-uno", "ours", "word", UTF8_32, ("hash_embedding", {"num_rows": 7168}), "uno"),
@@ -186,9 +183,6 @@ _ROWS = (
 # fmt: on
 
 VARIANTS: dict[str, Variant] = {variant.name: variant for variant in _ROWS}
-
-# Names that once stood for the second row: a checkpoint that bears the first name may be of either.
-FORMER_ROWS = {name.replace("-word", ""): name for name in VARIANTS if name.startswith("ewe-") and "-word-" in name}
 
 
 def list_variants() -> list[str]:

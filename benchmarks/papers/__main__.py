@@ -19,8 +19,8 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from benchmarks.measure import parser_with_texts, prepare_threads
 from benchmarks.papers import counts, eelbert, elementwise, hashformers, ratios, speeds
 from benchmarks.papers.rows import Tables
+from vocabless.training.exit_with_message import exit_with_message
 from vocabless.training.finetuning.patents import CPC_LEVELS
-from vocabless.training.one_sentence import one_sentence
 
 PROGRAM = "python -m benchmarks.papers"
 SCORES: Tables = {**hashformers.TABLES, **eelbert.TABLES, **elementwise.TABLES}
@@ -31,7 +31,7 @@ def main(argv: list[str] | None = None) -> None:
     """Prints one table; a user's mistake ends it with one sentence."""
     argv = list(sys.argv[1:] if argv is None else argv)
     table = argv[0] if argv else ""
-    with one_sentence(PROGRAM):
+    with exit_with_message(PROGRAM):
         if table == ratios.NAME:
             ratios.main(argv[1:])
         elif table in MEASURED:

@@ -14,7 +14,7 @@ import run_pretraining
 from benchmarks.papers.figures import render
 from benchmarks.papers.rows import PaperRow, PaperTable
 from vocabless.conversion.__main__ import main as convert
-from vocabless.designs import redesign
+from vocabless.overrides import with_overrides
 from vocabless.saving.run_folder import read_results
 from vocabless.stock_shapes import StockShape, find_shape, load_shape_config, load_shape_tokenizer
 from vocabless.training.texts.subword import TRAINED_SUBWORD
@@ -65,7 +65,8 @@ def _pretrain(table: PaperTable, row: PaperRow, arguments: Namespace) -> Path | 
     command = ["--objective", row.objective, "--output_dir", str(folder), *QUIET]
     if arguments.max_steps is None:
         recipe = "hashformer-mlm" if table.recipe == "hashformer" and row.objective == "mlm" else table.recipe
-        command += ["--recipe", recipe, *(["--ngrams", "train"] if "-lsh-" in row.model else [])]  # HashFormers, 3.3
+        command += ["--recipe", recipe]
+        command += ["--set", "ngrams=train"] if "-lsh-" in row.model else []  # HashFormers, 3.3
     else:
         command += ["--max_steps", str(arguments.max_steps)]
     command += ["--corpus", *arguments.corpus] if arguments.corpus else []
@@ -86,7 +87,7 @@ def _hashed_table(table: PaperTable, row: PaperRow, arguments: Namespace) -> Pat
     fresh = Path(arguments.output_dir) / "fresh" / _slug(table, row, arguments)
     hashed = fresh.with_name(f"{fresh.name}-hashed")
     if not hashed.is_dir():
-        shape = redesign(find_shape(row.model), {"size": arguments.size} if arguments.size else {})
+        shape = with_overrides(find_shape(row.model), {"size": arguments.size} if arguments.size else {})
         assert isinstance(shape, StockShape)
         tokenizer = load_shape_tokenizer(shape, vocabulary)
         config = load_shape_config(shape, len(tokenizer), pad_token_id=tokenizer.pad_token_id)
@@ -102,7 +103,7 @@ def _has_vocabulary(row: PaperRow) -> bool:
 
 
 def _size(table: PaperTable, arguments: Namespace) -> list[str]:
-    return ["--size", arguments.size] if arguments.size and table.size else []
+    return ["--set", f"size={arguments.size}"] if arguments.size and table.size else []
 
 
 def _slug(table: PaperTable, row: PaperRow, arguments: Namespace) -> str:

@@ -18,7 +18,7 @@ import torch
 
 from benchmarks.peers import Side, ours, read, sentences_of, stock, vocabulary
 from benchmarks.training import training_step
-from vocabless.designs import redesign
+from vocabless.overrides import with_overrides
 from vocabless.stock_shapes import StockShape, find_shape
 from vocabless.training.finetuning.report import markdown_table
 
@@ -164,7 +164,7 @@ def _in_turns(
 
 
 def _side(model: str, size: str | None, subword: str) -> Side:
-    shape = redesign(find_shape(model), {"size": size} if size else {})
+    shape = with_overrides(find_shape(model), {"size": size} if size else {})
     if isinstance(shape, StockShape):
         return stock(shape, None if shape.subwords is None else subword)
     return ours(shape, subword if shape.reads_subwords else None)

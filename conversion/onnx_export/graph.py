@@ -126,7 +126,7 @@ def embed_distinct(front_end: UnitFrontEnd, blocks: Tensor) -> Tensor:
         front_end: a front end that embeds each unit alone.
         blocks: (…, K) int64.
     """
-    units, inverse = front_end.spell_special_tokens(blocks).flatten(0, -2).unique(dim=0, return_inverse=True)
+    units, inverse = front_end.replace_special_tokens(blocks).flatten(0, -2).unique(dim=0, return_inverse=True)
     min_length, block_size = front_end.traced_length, front_end.block_size
     if min_length is not None and min_length <= block_size:
         longest = (units.amax(dim=0) > 0).sum().clamp(min=min_length).item()

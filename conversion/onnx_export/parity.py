@@ -89,7 +89,7 @@ def random_inputs(shape: tuple[int, int], tokenizer: VocablessTokenizer, generat
     """
     block_size, (batch, length) = tokenizer.block_size, shape
     blocks = torch.randint(NUM_SPECIAL, NUM_ELEMENTS, (*shape, block_size), generator=generator)
-    has_padded_blocks = tokenizer.raw_block_size > block_size
+    has_padded_blocks = tokenizer.packed_block_size > block_size
     if has_padded_blocks:
         num_bytes = torch.randint(1, block_size + 1, (*shape, 1), generator=generator)
         blocks *= torch.arange(block_size) < num_bytes

@@ -6,8 +6,8 @@ from typing import Any, cast
 from transformers import PreTrainedModel
 
 from vocabless.conversion.onnx_export.graph import INPUT, output_names
-from vocabless.designs import default_options
 from vocabless.modeling.modeling_vocabless import VocablessModel
+from vocabless.overrides import default_options
 from vocabless.tokenization.block_coders import CODERS
 from vocabless.tokenization.splitters import SPLITTERS
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer

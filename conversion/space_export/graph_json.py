@@ -127,8 +127,8 @@ def onnx_bytes(proto: Proto, int8: bool) -> bytes:
 def _fused_nodes(proto: Proto) -> list[Node]:
     """Returns the nodes, with Mul → Add → Mod by constants as one MulAddMod.
 
-    The front ends `ngram` and `random` multiply two integers below 2³⁰ so. The product is exact in 64-bit integers, but
-    not in the numbers of JavaScript.
+    The front end `ngram` multiplies two integers below 2³⁰ so. The product is exact in 64-bit integers, but not in
+    the numbers of JavaScript.
     """
     constants = {tensor.name for tensor in proto.graph.initializer}
     uses = Counter(name for node in proto.graph.node for name in node.input)

@@ -10,7 +10,7 @@ from strings import random_strings
 
 from vocabless import VocablessTokenizer
 from vocabless.conversion.space_export.manifest import tokenizer_settings
-from vocabless.designs import default_options
+from vocabless.overrides import default_options
 from vocabless.tokenization.block_coders import CODERS
 from vocabless.tokenization.splitters import SPLITTERS, MaskSplitter
 

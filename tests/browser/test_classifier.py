@@ -45,7 +45,7 @@ EXPORTS: dict[str, tuple[str, dict[str, Any]]] = {
     "proformer": (CLASSIFIER, {"num_labels": 2}),
     "ewe-bert-gradient-base": (TAGGER, {"num_labels": 2}),
 }
-QUICK = ("hashgram-nano", "hashgram-uno", "hashformer-lsh-proj-tiny", "hashformer-md5-pool-tiny")
+QUICK = ("hashgram-nano", "hashgram-uno", "hashformer-lsh-proj-tiny")
 PAIRS = ("hashgram-uno", "ewe-bert-tiny", "proformer")  # siamese, with token types, and without
 LOAD = """async (manifest, weights) => {
   globalThis.classifier = await modules["classifier.js"].loadClassifier(manifest, weights);
@@ -93,9 +93,8 @@ def without_special(logits: np.ndarray, encoding: Any) -> np.ndarray:
     return logits if logits.ndim == 1 else logits[encoding["input_ids"][0, :, 0].numpy() >= 5]
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in EXPORTS]
-)
+@pytest.mark.parametrize("name", EXPORTS)
+@pytest.mark.quick(*QUICK)
 def test_logits_in_fp32_are_those_of_the_model_and_labels_are_the_same(name: str, exported, call) -> None:
     model, tokenizer, manifest, proto = exported(name)
     graph, weights = to_json(proto, int8=False)
@@ -127,7 +126,8 @@ def check_predictions(manifest: dict[str, Any], logits: np.ndarray, result: dict
         assert result["label"] == (labels[best] if logits.ndim == 1 else [labels[index] for index in best])
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", [*QUICK, "hashformer-md5-pool-tiny"])
+@pytest.mark.quick(*QUICK)
 def test_int8_weights_give_the_outputs_of_the_same_weights_in_onnxruntime(name: str, exported, call, tmp_path) -> None:
     _, tokenizer, manifest, proto = exported(name)
     graph, weights = to_json(proto, int8=True)
@@ -143,7 +143,8 @@ def test_int8_weights_give_the_outputs_of_the_same_weights_in_onnxruntime(name: 
         assert np.abs(np.array(result["logits"]) - expected[0]).max() <= 1e-5
 
 
-@pytest.mark.parametrize("name", ["hashgram-nano", "ewe-bert-tiny"])
+@pytest.mark.parametrize("name", ["hashgram-nano", "hashgram-uno", "ewe-bert-tiny"])
+@pytest.mark.quick(*QUICK)
 def test_each_unit_is_left_out_once(name: str, exported, call) -> None:
     _, _, manifest, proto = exported(name)
     graph, weights = to_json(proto, int8=False)

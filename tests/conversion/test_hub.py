@@ -6,12 +6,13 @@ import re
 import shlex
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 import huggingface_hub
 import pytest
 import torch
-from hub_stand_in import TOKEN, Answer, HubStandIn, Repository
+from hub_stand_in import TOKEN, Answer, Repository
 from huggingface_hub import ModelCard, constants
 from safetensors.torch import load_file
 from transformers import pipeline
@@ -22,12 +23,12 @@ import vocabless
 from vocabless import load_config, load_tokenizer
 from vocabless.conversion import hub as verb
 from vocabless.conversion.__main__ import main
+from vocabless.joined_code import CONFIGURATION, MODELING, PIPELINES, TOKENIZATION
 from vocabless.saving.card_facts import UNKNOWN_TRAINING
 from vocabless.saving.checkpoint import WITHOUT_PACKAGE
 from vocabless.saving.model_card import CARD, REPOSITORY_PLACEHOLDER
 from vocabless.saving.run_folder import RESULTS, write_json
 from vocabless.saving.uploads import PIN_MESSAGE, upload
-from vocabless.training import run as driver
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROCESS_TIMEOUT_SECONDS = 300  # a process needs a few seconds on an idle machine
@@ -106,39 +107,33 @@ def test_the_readmes_session_is_short() -> None:
     assert len([line for line in (readme("bash") + readme("python")).splitlines() if line.strip()]) < 10
 
 
-def test_pushed_by_the_readme_loaded_by_its_id_fine_tuned_pushed_again_and_loaded_offline(checkpoint, tmp_path) -> None:
+def test_pushed_by_the_readme_loaded_by_its_id_fine_tuned_pushed_again_and_loaded_offline(
+    checkpoint, hub, tmp_path, monkeypatch, capsys
+) -> None:
     (line,) = [line for line in readme("bash").splitlines() if "vocabless.conversion" in line]
-    command = [word.replace("python", sys.executable) if word == "python" else word for word in shlex.split(line)]
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "my-classifier").symlink_to(checkpoint)
-    with HubStandIn() as stand_in:
-        environment = stand_in.environment(tmp_path / "home")
-        done = subprocess.run(
-            command, cwd=tmp_path, capture_output=True, text=True, timeout=PROCESS_TIMEOUT_SECONDS, check=False,
-            env={**os.environ, **environment, "PYTHONPATH": str(ROOT)},
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr[-3000:]
-        assert "The repository is you/my-classifier." in done.stdout
-        (commit,) = re.findall(r"at the revision (\w{40})\n", done.stdout)
-        example = readme("python").replace("COMMIT", commit)
-        first, tuned, again, sha = bare(example + ANOTHER_USER, tmp_path, environment)
-        pushed, theirs = stand_in.repositories["you/my-classifier"], stand_in.repositories["you/theirs"]
+    monkeypatch.chdir(tmp_path)
+    main(shlex.split(line.partition("-m vocabless.conversion ")[2]))
+    printed = capsys.readouterr().out
+    assert "The repository is you/my-classifier." in printed
+    (commit,) = re.findall(r"at the revision (\w{40})\n", printed)
+    first, tuned, again, sha = bare(readme("python").replace("COMMIT", commit) + ANOTHER_USER, tmp_path, {})
+    pushed, theirs = hub.repositories["you/my-classifier"], hub.repositories["you/theirs"]
     assert sha == theirs.head and len(theirs.commits) == 3  # created, model, tokenizer
     code = {name for name in pushed.files if name.endswith(".py")}
-    assert code == {name for name in theirs.files if name.endswith(".py")} and len(code) > 15
+    assert code == {name for name in theirs.files if name.endswith(".py")} and code == {
+        CONFIGURATION,
+        MODELING,
+        TOKENIZATION,
+    }
     assert REPOSITORY_PLACEHOLDER.encode() not in pushed.files[CARD] and b'"you/my-classifier"' in pushed.files[CARD]
     assert first != tuned == again
-    offline = bare(OFFLINE.format(sha=sha), tmp_path, {**environment, "HF_HUB_OFFLINE": "1"})
+    offline = bare(OFFLINE.format(sha=sha), tmp_path, {"HF_HUB_OFFLINE": "1"})
     assert offline == [first, tuned]
 
 
-@pytest.fixture
-def unchecked(monkeypatch):
-    """Skips the check that the repository loads without the package."""
-    monkeypatch.setattr(verb, "loads_without_package", lambda *_: True)
-
-
-def test_a_folder_gets_the_whole_repository_bit_for_bit_and_keeps_its_card(copy, tmp_path, unchecked) -> None:
+def test_a_folder_gets_the_whole_repository_bit_for_bit_and_keeps_its_card(copy, tmp_path) -> None:
     (copy / CARD).write_text("---\nlicense: mit\n---\n\n# Mine\n")
     (copy / "training_args.bin").write_bytes(b"pickle")
     main(["hub", str(copy), str(tmp_path / "target")])
@@ -149,13 +144,35 @@ def test_a_folder_gets_the_whole_repository_bit_for_bit_and_keeps_its_card(copy,
     assert ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
-def test_half_precision_stays_half(copy, tmp_path, unchecked) -> None:
+def test_a_kept_card_gets_the_digests_of_the_code(copy, tmp_path) -> None:
+    (copy / CARD).write_text(
+        "---\nlicense: mit\n---\n\n# Mine\n\n| code | SHA-256 |\n|---|---|\n| `old.py` | `0` |\n\nEnd.\n"
+    )
+    main(["hub", str(copy), str(tmp_path / "target")])
+    card = (tmp_path / "target" / CARD).read_text()
+    digests = re.findall(r"^\| `(\w+\.py)` \| `(\w+)` \|$", card, re.M)
+    names = sorted((CONFIGURATION, MODELING, TOKENIZATION))
+    assert digests == [(name, sha256((tmp_path / "target" / name).read_bytes()).hexdigest()) for name in names]
+    assert card.startswith("---\nlicense: mit\n---\n\n# Mine\n") and card.endswith(" |\n\nEnd.\n")
+
+
+def test_what_the_library_uploads_while_it_saves_is_the_joined_code(hub, tmp_path) -> None:
+    model = vocabless.VocablessForTokenClassification(load_config(NAME))
+    for name, saved in (("model", model), ("config", model.config), ("tokenizer", load_tokenizer(NAME))):
+        saved.save_pretrained(str(tmp_path / name), push_to_hub=True, repo_id=f"you/{name}")
+        saved.push_to_hub(f"you/{name}-again")
+        own = {TOKENIZATION} if name == "tokenizer" else {CONFIGURATION, MODELING, PIPELINES}
+        for repo_id in (f"you/{name}", f"you/{name}-again"):
+            assert {file for file in hub.repositories[repo_id].files if file.endswith(".py")} == own
+
+
+def test_half_precision_stays_half(copy, tmp_path) -> None:
     vocabless.VocablessForSequenceClassification.from_pretrained(copy).bfloat16().save_pretrained(copy)
     main(["hub", str(copy), str(tmp_path / "target")])
     assert {t.dtype for t in load_file(tmp_path / "target" / "model.safetensors").values()} == {torch.bfloat16}
 
 
-def test_a_variant_is_published_with_random_weights(hub, unchecked) -> None:
+def test_a_variant_is_published_with_random_weights(hub) -> None:
     main(["hub", "ewe-bert-tiny", "fresh", "--push", "--commit_message", "Begin", "--space", "you/page"])
     repository = hub.repositories["you/fresh"]
     assert repository.messages == ["Begin", PIN_MESSAGE]
@@ -163,7 +180,7 @@ def test_a_variant_is_published_with_random_weights(hub, unchecked) -> None:
     assert "random weights" in card.text and f"[you/page]({constants.ENDPOINT}/spaces/you/page)" in card.text
 
 
-def test_the_examples_of_a_card_load_the_commit_that_holds_the_model(copy, hub, unchecked) -> None:
+def test_the_examples_of_a_card_load_the_commit_that_holds_the_model(copy, hub) -> None:
     for push in (["mine"], ["mine", "--exist_ok"]):
         main(["hub", str(copy), *push, "--push"])
         repository = hub.repositories["you/mine"]
@@ -176,7 +193,7 @@ def test_the_examples_of_a_card_load_the_commit_that_holds_the_model(copy, hub, 
         assert b"revision=" not in repository.commits[model][CARD]
 
 
-def test_the_message_names_the_command_that_repeats_a_second_commit(copy, hub, unchecked, monkeypatch) -> None:
+def test_the_message_names_the_command_that_repeats_a_second_commit(copy, hub, monkeypatch) -> None:
     def fail_the_second_commit(method: str, path: str, *request) -> Answer:
         is_second = "/commit/" in path and hub.repositories["you/mine"].messages
         return (500, {}, {}) if is_second else answer(method, path, *request)
@@ -189,13 +206,13 @@ def test_the_message_names_the_command_that_repeats_a_second_commit(copy, hub, u
     assert hub.repositories["you/mine"].messages[-1] == PIN_MESSAGE
 
 
-def test_a_card_of_the_user_is_not_committed_twice(copy, hub, unchecked) -> None:
+def test_a_card_of_the_user_is_not_committed_twice(copy, hub) -> None:
     (copy / CARD).write_text("---\nlicense: mit\n---\n\n# Mine\n")
     main(["hub", str(copy), "mine", "--push"])
     assert hub.repositories["you/mine"].messages == ["Add the model"]
 
 
-def test_a_pipeline_without_a_task_finds_it_by_the_card(copy, hub, unchecked) -> None:
+def test_a_pipeline_without_a_task_finds_it_by_the_card(copy, hub) -> None:
     main(["hub", str(copy), "mine", "--push"])
     classify = pipeline(model="you/mine", trust_remote_code=True)
     assert classify.task == "text-classification"
@@ -223,7 +240,7 @@ def refusal(*arguments: object) -> str:
     return stopped.value.code
 
 
-def test_a_repository_with_files_is_left_alone_without_exist_ok(copy, hub, unchecked) -> None:
+def test_a_repository_with_files_is_left_alone_without_exist_ok(copy, hub) -> None:
     taken = hub.repositories.setdefault("you/taken", Repository())
     main(["hub", str(copy), "you/taken", "--push"])  # it was empty
     before = taken.head
@@ -245,9 +262,7 @@ def test_a_repository_with_files_is_left_alone_without_exist_ok(copy, hub, unche
         ("mine", "", "no valid token for uploads to 'mine'"),
     ],
 )
-def test_an_impossible_upload_ends_with_one_sentence(
-    target, token, sentence, checkpoint, hub, unchecked, monkeypatch
-) -> None:
+def test_an_impossible_upload_ends_with_one_sentence(target, token, sentence, checkpoint, hub, monkeypatch) -> None:
     monkeypatch.setenv("HF_TOKEN", token)
     if not token:
         monkeypatch.setattr(huggingface_hub.hf_api, "get_token", lambda: None)
@@ -262,7 +277,7 @@ def test_without_a_network_nothing_is_lost(checkpoint, hub, monkeypatch) -> None
     assert "check the network and HF_HUB_OFFLINE" in refusal(checkpoint, "mine", "--push")
 
 
-def test_the_message_gives_the_reason_when_the_hub_rejects_files(copy, hub, unchecked, monkeypatch) -> None:
+def test_the_message_gives_the_reason_when_the_hub_rejects_files(copy, hub, monkeypatch) -> None:
     (copy / CARD).write_text("---\nlicense: [\n---\n\n# Mine\n")
     message = refusal(copy, "mine", "--push")
     assert "Invalid metadata in README.md. - the metadata is no mapping); correct them" in message
@@ -347,9 +362,8 @@ def test_fine_tuned_runs_are_uploaded_each_with_its_figures_and_again_by_the_sam
 
 
 def test_a_pre_trained_run_is_uploaded_when_it_is_finished_and_later_where_that_failed(
-    texts, hub, unchecked, tmp_path, monkeypatch, capsys
+    texts, hub, tmp_path, monkeypatch, capsys
 ) -> None:
-    monkeypatch.setattr(driver, "loads_without_package", lambda *_: True)
     command = ["--variant", NAME, "--corpus", texts, *QUICK, "--max_steps", "2", "--preprocessing_num_workers", "1"]
     command += ["--output_dir", str(tmp_path / "pre"), "--push_to_hub", "true"]
     with pytest.raises(SystemExit, match="--hub_strategy every_save would upload unfinished runs"):

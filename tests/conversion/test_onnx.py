@@ -20,7 +20,7 @@ from vocabless.conversion.onnx_export import graph as onnx_graph
 from vocabless.conversion.onnx_export import parity as onnx_parity
 from vocabless.conversion.onnx_export.settings import inference_settings
 from vocabless.modeling.blocks import attention_mask_of, token_type_ids_of
-from vocabless.modeling.ngram_front_ends import Ngram, Random, RandomNormal
+from vocabless.modeling.ngram_front_ends import Ngram, RandomNormal, UnitHash
 from vocabless.onnx_classifier import OnnxClassifier
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.variants import VARIANTS
@@ -105,6 +105,7 @@ def outputs(folder: Path, blocks: np.ndarray, file: str = "model.onnx") -> list[
     ("pooling", "options"),
     [("mean", {}), ("mean", {"num_rows": 97, "min_ngram": 1, "max_ngram": 3, "mlp_size": 16}), ("siamese", {})],
 )
+@pytest.mark.quick("mean-options1")
 def test_a_learned_table_and_means_of_states_are_exported(pooling: str, options: dict, shrink, tmp_path) -> None:
     torch.manual_seed(2)
     config = load_config(
@@ -120,6 +121,7 @@ def test_a_learned_table_and_means_of_states_are_exported(pooling: str, options:
 
 
 @pytest.mark.parametrize("name", EXPORTS)
+@pytest.mark.quick("hashformer-lsh-pool-mini", "hashformer-md5-emb1k-base", "ewe-bert-tiny")
 def test_every_front_end_and_head_gives_the_models_outputs_at_any_batch_and_length(
     name: str, checkpoint_of, tmp_path
 ) -> None:
@@ -175,21 +177,20 @@ def test_the_files_of_uno_are_small(exported) -> None:
     assert sizes["model_int8.onnx"] + sizes["inference.json"] <= 450_000
 
 
-@pytest.mark.parametrize(
-    "front_end", [Ngram(12, 31), Ngram(6, 31, ngram_sizes=7), Random(12, 31), RandomNormal(12, 31)]
-)
-def test_hashing_each_distinct_unit_once_changes_no_bit(front_end: Ngram) -> None:
+@pytest.mark.parametrize("front_end", [Ngram(12, 31), Ngram(6, 31, ngram_sizes=7), RandomNormal(12, 31)])
+def test_hashing_each_distinct_unit_once_changes_no_bit(front_end: UnitHash) -> None:
     generator = torch.Generator().manual_seed(0)
     blocks = torch.randint(5, 8, (3, 5, 4, front_end.block_size), generator=generator)
     blocks *= torch.arange(front_end.block_size) < torch.randint(1, 5, (3, 5, 4, 1), generator=generator)
     blocks[0, 0, :, 0] = torch.tensor([2, 3, 0, 4])
     blocks[0, 0, :, 1:] = 0
-    expected = front_end.embed_units(front_end.spell_special_tokens(blocks))
+    expected = front_end.embed_units(front_end.replace_special_tokens(blocks))
     assert torch.equal(onnx_graph.embed_distinct(front_end, blocks), expected)
 
 
 @pytest.mark.skipif(not EXAMPLE.exists(), reason="no checkout")
 @pytest.mark.parametrize("name", ["eelbert-word-uno", "hashformer-lsh-proj-tiny", "hashformer-md5-emb1k-base"])
+@pytest.mark.quick("eelbert-word-uno")
 def test_the_example_needs_neither_torch_nor_transformers(name: str, exported, checkpoint_of, tmp_path) -> None:
     model, tokenizer, target, _ = exported
     if name != "eelbert-word-uno":
@@ -246,6 +247,8 @@ def test_a_full_target_another_model_and_missing_files_are_refused(checkpoint_of
     (source / "config.json").write_text(json.dumps(config))
     (source / "tokenizer_config.json").unlink()
     assert "tokenizer_config.json" in refusal(source, target)
+    load_tokenizer("hashformer-md5-proj-tiny", splitter="characters", splitter_options={}).save_pretrained(source)
+    assert "md5 blocks of characters units, but hashformer-md5-proj-tiny reads md5" in refusal(source, target)
     load_tokenizer("hashformer-lsh-emb1k-base").save_pretrained(source)
     assert "writes blocks of 2 elements" in refusal(source, target)
     (source / "model.safetensors").unlink()
@@ -254,6 +257,7 @@ def test_a_full_target_another_model_and_missing_files_are_refused(checkpoint_of
 
 
 @pytest.mark.parametrize(("kind", "pad"), [("modernbert", 0), ("mpnet", 1)])  # attention windows; own layers
+@pytest.mark.quick("modernbert-0")
 def test_an_encoder_keeps_its_attention_implementation(kind, pad) -> None:
     shape = {"model_type": kind, "num_hidden_layers": 2, "local_attention": 8, "global_attn_every_n_layers": 2}
     shape |= {f"{name}_token_id": None for name in ("bos", "eos", "cls", "sep")} | {"pad_token_id": pad}

@@ -1,19 +1,25 @@
 """The verb space: what it writes, what it refuses, and the Space on a stand-in for the Hub."""
 
+import copy
 import json
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 import yaml
 from hub_stand_in import HubStandIn
 from huggingface_hub import constants
+from transformers import PreTrainedModel
 
 import vocabless
 from vocabless import load_config, load_tokenizer
+from vocabless.conversion import space
 from vocabless.conversion.__main__ import main
+from vocabless.conversion.onnx_export.graph import export
 from vocabless.conversion.space_export import graph_json, page
 from vocabless.conversion.space_export.page import json_for_html
 from vocabless.conversion.space_export.readme import write_readme
@@ -35,6 +41,22 @@ def checkpoint(shrink, tmp_path_factory) -> Path:
     vocabless.VocablessForSequenceClassification(shrink(config)).save_pretrained(folder)
     load_tokenizer("ewe-bert-tiny").save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(autouse=True, scope="module")
+def exported_once() -> Iterator[None]:
+    """Exports each folder once: an export takes three seconds, and five commands make a page of `checkpoint`."""
+    protos = {}
+
+    def export_once(model: PreTrainedModel, has_pairs: bool) -> Any:
+        key = (model.name_or_path, has_pairs)
+        if key not in protos:
+            protos[key] = export(model, has_pairs)
+        return copy.deepcopy(protos[key])
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(space, "export", export_once)
+        yield
 
 
 def manifest_of(text: str) -> dict:

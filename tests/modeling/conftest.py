@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from front_end_blocks import EXAMPLES
 
 from vocabless.modeling.configuration_vocabless import VocablessConfig
-from vocabless.modeling.front_ends import FRONT_ENDS
 
 SHAPE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
 NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}  # outputs are the same in training mode
@@ -32,7 +32,7 @@ ENCODERS = {
 
 def make_config(encoder: str = "bert", front_end: str = "ngram", **kwargs: object) -> VocablessConfig:
     """The first example of the front end with a small encoder; an unknown front end gets blocks of 12 elements."""
-    block_size, options = FRONT_ENDS[front_end].examples[0] if front_end in FRONT_ENDS else (12, {})
+    block_size, options = EXAMPLES.get(front_end, [(12, {})])[0]
     settings = {
         "front_end": front_end,
         "front_end_options": options,

@@ -13,6 +13,23 @@ SPECIALS = range(NUM_SPECIAL)
 Block = list[int]
 
 
+# Front end → block sizes and options of small ones. All are tested alone at D = 64 and 192, the first also in whole
+# models with D = 32, 4 attention heads and 24 positions.
+EXAMPLES: dict[str, list[tuple[int, dict]]] = {
+    "bucket": [(16, {"num_buckets": 97})],
+    "pool": [(16, {}), (5, {"num_bits": 37, "codeword_bits": 7})],
+    "add": [(16, {})],
+    "projection": [(16, {})],
+    "linear": [(53, {})],
+    "ngram": [(12, {}), (32, {"ngram_sizes": 4, "seed": 1})],
+    "random_normal": [(12, {}), (32, {"seed": 1, "std": 0.5})],
+    "hash_embedding": [
+        (12, {"num_rows": 97}), (8, {"num_rows": 50, "max_ngram": 3, "num_word_hashes": 1, "mlp_size": 7}),
+    ],
+    "elementwise": [(4, {"max_tokens": 24}), (16, {"focus": False}), (8, {"focus": False, "pool_ngrams": True})],
+}  # fmt: skip
+
+
 def build(name: str, block_size: int, width: int, **options: object) -> FrontEnd:
     """A front end with random weights everywhere, also where weights are usually zero at first."""
     front_end = build_front_end(name, block_size, width, options)

@@ -145,7 +145,8 @@ def test_a_value_of_a_wrong_type_in_a_file_is_one_sentence(name, value):
 
 @pytest.mark.parametrize(("head", "tasks"), [
     ("VocablessForSequenceClassification", set()), ("VocablessForMaskedLM", {"fill-mask"}),
-    ("VocablessForTokenClassification", {"token-classification", "ner"}),
+    ("VocablessForTokenClassification", {"token-classification", "ner"}), ("VocablessForQuestionAnswering", set()),
 ])  # fmt: skip
-def test_a_checkpoint_names_the_pipelines_of_its_head(head, tasks):
-    assert {*VocablessConfig(architectures=[head]).custom_pipelines} == tasks
+def test_a_checkpoint_names_the_pipelines_of_its_head_whatever_its_file_names(head, tasks):
+    file = {"architectures": [head], "custom_pipelines": {"question-answering": {"impl": "pipelines_vocabless.Old"}}}
+    assert {*VocablessConfig.from_dict(file).custom_pipelines} == tasks

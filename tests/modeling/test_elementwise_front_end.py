@@ -4,14 +4,7 @@ import math
 
 import pytest
 import torch
-from front_end_blocks import (
-    Block,
-    assert_equals_oracle,
-    build,
-    specials_and,
-    tensor,
-    units,
-)
+from front_end_blocks import build, specials_and, tensor, units
 
 from vocabless.modeling.front_ends import build_front_end
 
@@ -31,30 +24,6 @@ def test_elementwise_concatenates_byte_embeddings(block_size: int, width: int, f
             focus_row = focus_table[position * block_size + n] if focus_table else [0.0] * part
             expected += [a + b for a, b in zip(table[element], focus_row, strict=True)]
         assert vector == pytest.approx(expected, abs=1e-6)
-
-
-@pytest.mark.parametrize("ngram_sizes", [1, 4, 20])
-def test_gradient_mixes_each_byte_with_the_ngrams_that_start_at_it(ngram_sizes: int) -> None:
-    block_size, part = 8, 3
-    front_end = build("elementwise", block_size, 24, focus=False, gradient=True, ngram_sizes=ngram_sizes)
-    table, weight = front_end.elements.weight.tolist(), front_end.score.weight[0].tolist()
-    bias = front_end.score.bias.item()
-
-    def oracle(block: Block) -> list[float]:
-        letters = [table[element] for element in block] + [[0.0] * part] * block_size
-        vector = []
-        for i in range(block_size):
-            means = [
-                [sum(letter[c] for letter in letters[i : i + n]) / n for c in range(part)]
-                for n in range(1, min(ngram_sizes, block_size) + 1)
-            ]
-            scores = [math.exp(sum(w * x for w, x in zip(weight, mean, strict=True)) + bias) for mean in means]
-            vector += [
-                sum(s * mean[c] for s, mean in zip(scores, means, strict=True)) / sum(scores) for c in range(part)
-            ]
-        return vector
-
-    assert_equals_oracle(front_end, specials_and(units(block_size, 400)), oracle)
 
 
 def test_pooling_sums_the_bytes_of_each_ngram_by_the_softmax_of_their_scores() -> None:
@@ -83,6 +52,14 @@ def test_pooling_does_not_read_the_padding_behind_a_text() -> None:
     padded = torch.cat([blocks, torch.zeros(1, 3, 8, dtype=torch.int64)], dim=1)
     assert torch.allclose(front_end(padded)[:, :5], front_end(blocks), atol=1e-6)
     assert front_end(padded)[:, 5:].abs().sum() == 0
+
+
+def test_a_removed_option_loads_with_its_former_default_alone() -> None:
+    former = {"focus": False, "gradient": False, "ngram_sizes": 4}
+    assert list(build("elementwise", 8, 24, **former).state_dict()) == ["elements.weight"]
+    for name, value in (("gradient", True), ("ngram_sizes", 3)):
+        with pytest.raises(ValueError, match=rf"no option '{name}'; its options are focus, max_tokens, pool_ngrams"):
+            build_front_end("elementwise", 8, 24, {**former, name: value})
 
 
 def test_padding_inside_a_block_has_no_embedding_and_no_gradient() -> None:

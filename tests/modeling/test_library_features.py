@@ -122,6 +122,7 @@ def test_padding_does_not_change_the_other_tokens(front_end: str, config_of, blo
     ("encoder", "front_end"),
     [("roberta", "projection"), ("bert", "ngram"), ("bert", "elementwise")],
 )
+@pytest.mark.quick("roberta-projection")
 def test_the_compiled_model_agrees(encoder: str, front_end: str, config_of, blocks_of) -> None:
     model = VocablessForSequenceClassification(config_of(encoder, front_end)).eval()
     torch._dynamo.reset()
@@ -135,6 +136,7 @@ def test_the_compiled_model_agrees(encoder: str, front_end: str, config_of, bloc
 
 
 @pytest.mark.parametrize("front_end", FRONT_ENDS)
+@pytest.mark.quick("pool", "ngram", "hash_embedding", "elementwise")
 def test_the_exported_model_agrees_at_every_batch_and_length(front_end: str, config_of, blocks_of) -> None:
     model = VocablessForSequenceClassification(config_of("bert", front_end)).eval()
     batch, seq = torch.export.Dim("batch", max=64), torch.export.Dim("seq", min=2, max=model.vocabless.max_tokens)

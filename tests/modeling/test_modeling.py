@@ -182,15 +182,6 @@ def test_every_front_end_trains(front_end: str, config_of, blocks_of) -> None:
     assert losses[-1] < 0.1 * losses[0]
 
 
-def test_the_map_of_auto_classes_names_existing_classes() -> None:
-    for auto_class, path in AUTO_MAP.items():
-        module, name = path.split(".")
-        if module == "modeling_vocabless":
-            assert getattr(modeling_vocabless, name)._auto_class == auto_class
-        else:
-            assert (path, VocablessConfig._auto_class) == ("configuration_vocabless.VocablessConfig", auto_class)
-
-
 # ---- gradient accumulation -----------------------------------------------------------------------------------------
 
 

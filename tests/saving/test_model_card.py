@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import torch
 from huggingface_hub import ModelCard, constants
 
 from vocabless.conversion.hub import read_card_facts
+from vocabless.joined_code import FOLDERS
 from vocabless.saving.card_facts import RANDOM_WEIGHTS, CardFacts
 from vocabless.saving.card_heads import HEADS
 from vocabless.saving.checkpoint import MODEL_CLASSES
@@ -44,6 +46,15 @@ def test_the_example_of_a_card_runs_and_its_metadata_is_the_hubs(head: str, save
     assert type(names["model"]).__name__ == head and names["outputs"][0].isfinite().all()
 
 
+def test_a_card_says_what_the_code_does_and_gives_the_digest_of_each_file(save_model) -> None:
+    model, folder = save_model("eelbert-word-tiny", "VocablessForTokenClassification")
+    write_card(folder, model, 32)
+    card = (folder / CARD).read_text(encoding="utf-8")
+    assert "uses no network, and no files but those of the model" in card
+    digests = dict(re.findall(r"^\| `(\w+\.py)` \| `(\w{64})` \|$", card, re.M))
+    assert digests == {name: sha256((folder / name).read_bytes()).hexdigest() for name in FOLDERS}
+
+
 def test_every_head_has_a_row() -> None:
     assert set(HEADS) == set(MODEL_CLASSES)
 
@@ -64,7 +75,8 @@ def test_a_family_has_a_card_with_its_paper(name: str, template: str, save_model
     text = (folder / CARD).read_text(encoding="utf-8")
     assert not re.search(r"\{%|%\}|\{\{ |\n\n\n", text)
     (entry,) = re.findall(r"```bibtex\n(.*?)\n```", text, re.S)
-    assert entry in (ROOT / "README.md").read_text(encoding="utf-8")
+    (title,) = re.findall(r"\n +title +=(.*),", entry)
+    assert re.sub(r"[ {}]", "", title) in re.sub(r"\s", "", (ROOT / "docs" / "papers.md").read_text(encoding="utf-8"))
     assert "random weights" in text and f"{model.num_parameters():,} parameters" in text
     assert f"writes each unit as a block of {model.config.block_size} bytes." in text
     assert ModelCard.load(folder / CARD).data.license == "apache-2.0"
@@ -82,16 +94,16 @@ def test_a_line_break_in_a_name_ends_no_heading_and_no_item(save_model) -> None:
     model, folder = save_model("eelbert-word-tiny", "VocablessForSequenceClassification")
     name = "a\n\n# b\r\u2028| c"
     facts = CardFacts(
-        kind="fine-tuned", dataset=name, start=name, design=name, teacher=name, teacher_rows=name, epochs=1.0,
+        kind="fine-tuned", dataset=name, start=name, overrides=name, teacher=name, teacher_rows=name, epochs=1.0,
         measures="| m |\n|---|", footnotes=[f"{name}: one"],
     )  # fmt: skip
     write_card(folder, model, 32, facts)
     text = ModelCard.load(folder / CARD).text
     lines = text.splitlines()
     shown = "a  # b  | c"
-    assert {f"# {shown} on {shown}", f"- Start: the weights of `{shown}`", f"- {shown}: one."} <= set(lines)
+    assert {f"# eelbert-word-tiny on {shown}", f"- Start: the weights of `{shown}`", f"- {shown}: one."} <= set(lines)
     assert "| m |\n|---|\n\n- a" in text
-    assert not [line for line in lines if line.startswith(("# b", "| c"))]
+    assert not [line for line in lines if re.match(r"(# b|\| c)\b", line)]
 
 
 def test_a_fact_of_another_type_is_named() -> None:

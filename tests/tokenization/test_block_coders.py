@@ -19,7 +19,7 @@ from vocabless.tokenization.block_coders import (
     Utf8Coder,
     normal_integers,
     splitmix64,
-    widen,
+    unpack,
 )
 from vocabless.tokenization.splitters import to_bytes
 
@@ -68,12 +68,12 @@ def slow_lsh(unit, num_bits, num_features, ngrams=None):
     return int(bits.ljust(8 * size, "0"), 2).to_bytes(size, "big")
 
 
-def narrow(elements, pads):
-    """Returns the stored form of elements, computed from the elements alone."""
-    raw = (np.maximum(elements, 5) - 5).astype(np.uint8)
+def pack(elements, pads):
+    """Returns the packed form of elements, computed from the elements alone."""
+    packed = (np.maximum(elements, 5) - 5).astype(np.uint8)
     if not pads:
-        return raw
-    return np.concatenate([raw, np.count_nonzero(elements, axis=-1, keepdims=True).astype(np.uint8)], axis=-1)
+        return packed
+    return np.concatenate([packed, np.count_nonzero(elements, axis=-1, keepdims=True).astype(np.uint8)], axis=-1)
 
 
 def blocks(coder, units):
@@ -262,7 +262,7 @@ def test_a_misspelt_word_shares_more_bits_than_another_word():
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(UNITS, min_size=1, max_size=6), st.integers(1, 16))
-def test_stored_blocks_and_elements_are_two_forms_of_the_same_blocks(units, size):
+def test_packed_blocks_and_elements_are_two_forms_of_the_same_blocks(units, size):
     units = [*units, b"\0", "a\0", "", "x" * 20]
     for coder in (Utf8Coder(block_size=size), Md5Coder(), LshCoder(num_bits=20)):
         written, lengths = coder.encode(units)
@@ -270,10 +270,10 @@ def test_stored_blocks_and_elements_are_two_forms_of_the_same_blocks(units, size
             [byte + 5 for byte in block[:length]] + [0] * (len(block) - length)
             for block, length in zip(written.tolist(), lengths.tolist(), strict=True)
         ]
-        stored, elements = coder.stored_blocks(units), coder.elements(units)
-        assert (stored.dtype, elements.dtype) == (np.uint8, np.uint16)
-        assert elements.tolist() == widen(stored, coder.pads).tolist() == expected
-        assert np.array_equal(stored, narrow(elements, coder.pads))
+        packed, elements = coder.packed_blocks(units), coder.elements(units)
+        assert (packed.dtype, elements.dtype) == (np.uint8, np.uint16)
+        assert elements.tolist() == unpack(packed, coder.pads).tolist() == expected
+        assert np.array_equal(packed, pack(elements, coder.pads))
 
 
 @pytest.mark.parametrize("coder", ["utf8", "md5", "lsh"])
@@ -282,20 +282,20 @@ def test_corpora_get_the_same_bytes_as_by_way_of_the_elements(coder):
     units = ["".join(rng.choices("abcdefé文\0 ", k=rng.randint(0, 25))) for _ in range(3000)]
     units += [*WORDS, "", "\0", "\0" * 16, "\0" * 17, "a\0", "a\0\0", "x" * 15, "x" * 16, "x" * 17, "é" * 8 + "x"]
     tokenizer = VocablessTokenizer("whitespace", coder)
-    by_elements = narrow(CODERS[coder]().elements(tokenizer.unit_splitter.normalize_all(units)), coder == "utf8")
+    by_elements = pack(CODERS[coder]().elements(tokenizer.unit_splitter.normalize_all(units)), coder == "utf8")
     for _ in range(2):  # new units, then cached ones
-        raw = tokenizer.raw_units(units)
-        assert raw.dtype == np.uint8
-        assert np.array_equal(raw, by_elements)
+        packed = tokenizer.packed_units(units)
+        assert packed.dtype == np.uint8
+        assert np.array_equal(packed, by_elements)
     texts = [" ".join(units[i : i + 50]) for i in range(0, len(units), 50)]
     elements, counts = [], []
     for text in texts:
         rows = tokenizer(text, add_special_tokens=False)["input_ids"]
         elements += rows
         counts.append(len(rows))
-    raw, lengths = tokenizer.raw_blocks(texts)
+    packed, lengths = tokenizer.packed_blocks(texts)
     assert lengths == counts
-    assert np.array_equal(raw, narrow(np.array(elements), coder == "utf8"))
+    assert np.array_equal(packed, pack(np.array(elements), coder == "utf8"))
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_a_mask_can_be_text():
 
 def test_corpora_hold_no_mask_tokens():
     tokenizer = VocablessTokenizer(coder="utf8")
-    assert tokenizer.raw_blocks(["[MASK]"])[1] == [3]
+    assert tokenizer.packed_blocks(["[MASK]"])[1] == [3]
 
 
 @pytest.mark.parametrize("name", ["<mask>", "<my mask>"])

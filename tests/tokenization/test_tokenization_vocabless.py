@@ -161,15 +161,15 @@ def test_the_special_tokens_mask_marks_special_tokens_and_padding():
 
 
 @pytest.mark.parametrize("coder", ["md5", "utf8"])
-def test_stored_blocks_widen_to_the_ids_of_ordinary_tokens(coder):
+def test_packed_blocks_unpack_to_the_ids_of_ordinary_tokens(coder):
     tokenizer, texts = VocablessTokenizer(coder=coder), ["a \x00 naïve", "", "x" * 40]
-    raw, lengths = tokenizer.raw_blocks(texts)
-    assert raw.dtype == np.uint8
-    assert raw.shape == (sum(lengths), tokenizer.raw_block_size)
+    packed, lengths = tokenizer.packed_blocks(texts)
+    assert packed.dtype == np.uint8
+    assert packed.shape == (sum(lengths), tokenizer.packed_block_size)
     ids = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
-    assert tokenizer.widen(raw).tolist() == [block for blocks in ids for block in blocks]
+    assert tokenizer.unpack(packed).tolist() == [block for blocks in ids for block in blocks]
     assert lengths == [len(blocks) for blocks in ids]
-    assert tokenizer.raw_blocks([])[0].shape == (0, tokenizer.raw_block_size)
+    assert tokenizer.packed_blocks([])[0].shape == (0, tokenizer.packed_block_size)
 
 
 SAVED = [

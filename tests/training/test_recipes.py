@@ -7,9 +7,9 @@ import torch
 from transformers import TrainingArguments, get_scheduler
 
 import run_glue
-from vocabless.training.finetuning.arguments import FLAGS, GlueArguments
+from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
-from vocabless.training.pretraining.command_line import parse_command_line
+from vocabless.training.pretraining.arguments import parse_command_line
 from vocabless.training.pretraining.masked_lm import MaskedLM
 from vocabless.training.pretraining.shuffle_random import ShuffleRandom
 from vocabless.training.recipes import FOLDER, list_recipes, read_recipe
@@ -26,7 +26,7 @@ class Data:
 
 
 def parse(*argv):
-    return ScriptParser((Data, TrainingArguments), (Data,)).parse(list(argv))
+    return ScriptParser((Data, TrainingArguments)).parse(list(argv))
 
 
 def test_a_recipe_gives_defaults_and_flags_override_it(tmp_path):
@@ -55,7 +55,7 @@ def test_the_recipes_of_the_package_are_read_by_name():
 
 @pytest.mark.parametrize(("name", "rate"), [("proformer", 3e-4), ("elementwise-patents", 2e-5)])
 def test_the_recipes_for_fine_tuning_set_flags_of_its_script(name, rate):
-    parser = ScriptParser((GlueArguments, GlueTrainingArguments), FLAGS)
+    parser = ScriptParser((GlueArguments, GlueTrainingArguments))
     _, training = parser.parse(["--model_name_or_path", "bert-tiny", "--recipe", name])
     assert training.learning_rate == rate and training.lr_scheduler_type == "linear"
 
@@ -102,7 +102,7 @@ def test_a_corpus_on_the_command_line_is_the_only_one():
 
 
 def fine_tuning(*argv):
-    return ScriptParser((GlueArguments, GlueTrainingArguments), FLAGS).parse(list(argv), run_glue.OWN_DATA)
+    return ScriptParser((GlueArguments, GlueTrainingArguments)).parse(list(argv), run_glue.OWN_DATA)
 
 
 # HashFormers, Table 5.

@@ -1,4 +1,5 @@
 import errno
+import os
 
 import numpy as np
 import pytest
@@ -11,19 +12,17 @@ from vocabless.training import run_checkpoints
 from vocabless.training.trainer import TrainingStopped
 
 
-def test_an_incomplete_checkpoint_is_removed_and_training_resumes_from_the_last_complete_one(tmp_path):
+def test_training_resumes_from_the_last_complete_checkpoint(tmp_path):
     uninterrupted = training_on(tmp_path / "uninterrupted", range(1, 7))
     uninterrupted.resume()
-    first = training_on(tmp_path / "killed", range(1, 7))
-    first.resume()
-    run_checkpoints.begin(tmp_path / "killed" / "checkpoint-6")  # killed while these checkpoints were being written
-    run_checkpoints.begin(tmp_path / "killed" / "checkpoint-8")
-    (tmp_path / "killed" / "checkpoint-8" / "trainer_state.json").write_text("{")
+    training_on(tmp_path / "killed", range(1, 7)).resume()
+    (tmp_path / "killed" / "checkpoint-6" / run_checkpoints.COMPLETE).unlink()  # killed while this one was written
+    os.truncate(tmp_path / "killed" / "checkpoint-6" / "trainer_state.json", 9)
     second = training_on(tmp_path / "killed", range(1, 7))
     second.resume()
     assert second.state.global_step == 6
-    assert not (tmp_path / "killed" / "checkpoint-8").exists()
     assert torch.equal(second.model.weight, uninterrupted.model.weight)
+    assert run_checkpoints.find_last(tmp_path / "killed").name == "checkpoint-6"
 
 
 @pytest.mark.parametrize("steps", [6, 9])  # at the end of an epoch and inside one

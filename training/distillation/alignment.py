@@ -32,7 +32,10 @@ class Aligner:
         self._max_lengths = (max_words, max_subwords)
 
     def __call__(self, texts: Sequence[str]) -> dict[str, Any]:
-        """Returns `words` and `subwords`, the inputs of the two models, and `weights`, see `alignment_weights`."""
+        """Returns `words` and `subwords`, the inputs of the two models, and the alignment.
+
+        It is `weights`, see `alignment_weights`, and `labels`, (B, S) int64: 1 for words that have a subword, else 0.
+        """
         words, subwords = (
             tokenizer(
                 list(texts),
@@ -45,7 +48,9 @@ class Aligner:
             for tokenizer, max_length in zip(self._tokenizers, self._max_lengths, strict=True)
         )
         offsets = [torch.as_tensor(encoding.pop("offset_mapping")) for encoding in (words, subwords)]
-        return {"words": dict(words), "subwords": dict(subwords), "weights": alignment_weights(*offsets)}
+        weights = alignment_weights(*offsets)
+        labels = (weights.sum(dim=-1) > 0).long()
+        return {"words": dict(words), "subwords": dict(subwords), "weights": weights, "labels": labels}
 
 
 def first_tokens(word_ids: Sequence[int | None]) -> dict[int, int]:

@@ -1,23 +1,15 @@
-"""The arguments of `run_glue.py`.
-
-This file imports neither torch nor the Trainer, so that `--help` is quick.
-"""
+"""The arguments of `run_glue.py`."""
 # mypy: allow-untyped-calls
 
 import json
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 from vocabless.saving.public_names import public_arguments
 from vocabless.saving.run_folder import HUB_ARGUMENTS
-from vocabless.training.design_flags import NGRAMS_HELP, axis_flag, read_design
-from vocabless.training.finetuning.default_hyper_parameters import EPOCHS, MIN_STEPS
 from vocabless.training.finetuning.patents import CPC_LEVELS
 from vocabless.training.limits import COUNT, MIN_VOCABULARY, POSITIVE, SHARE, Limit, check_limits
-from vocabless.training.texts.text_format import TextFormat
-
-if TYPE_CHECKING:
-    from vocabless.training.script_arguments import ScriptTrainingArguments
+from vocabless.training.script_arguments import ModelArguments, ScriptTrainingArguments
 
 # Output, logging and the selection of runs: they may change between two commands for the same folder.
 NOT_IDENTIFYING = (
@@ -40,15 +32,16 @@ TEACHING = ("teacher", "teacher_revision", "unlabelled", "augment", "gold_weight
 
 
 @dataclass
-class GlueArguments:
+class GlueArguments(ModelArguments):
     """The model, the data, and the figures that are reported."""
 
     model_name_or_path: str = field(
+        kw_only=True,
         metadata={
             "group": "model",
             "help": "With random weights: a variant (vocabless.list_variants()) or a stock shape such as bert-tiny. "
             "With trained weights: a folder or Hub id of any checkpoint.",
-        }
+        },
     )
     tokenizer_name: str | None = field(
         default=None,
@@ -62,15 +55,6 @@ class GlueArguments:
     )
     model_revision: str = field(default="main", metadata={"help": "Branch, tag or commit of a model on the Hub."})
     trust_remote_code: bool = field(default=False, metadata={"help": "Whether to run code that a checkpoint contains."})
-    size: str | None = axis_flag("size")
-    splitter: str | None = axis_flag("splitter")
-    splitter_options: str | None = axis_flag("splitter_options")
-    coder: str | None = axis_flag("coder")
-    coder_options: str | None = axis_flag("coder_options")
-    front_end: str | None = axis_flag("front_end")
-    front_end_options: str | None = axis_flag("front_end_options")
-    encoder_options: str | None = axis_flag("encoder_options")
-    ngrams: str | None = field(default=None, metadata={"help": NGRAMS_HELP})
     classifier_pooling: str | None = field(
         default=None,
         metadata={
@@ -112,14 +96,6 @@ class GlueArguments:
     test_years: str | None = field(
         default=None,
         metadata={"help": "--patents: years of the evaluated patents, in two halves by date. None is 2015."},
-    )
-    encoding: str = field(
-        default="utf-8",
-        metadata={"help": "Encoding of your csv, tsv, jsonl, json and txt files, such as latin-1."},
-    )
-    delimiter: str | None = field(
-        default=None,
-        metadata={"help": "Delimiter of your csv and tsv files, such as ';' or tab. None is a comma, in tsv a tab."},
     )
     dataset_name: str | None = field(default=None, metadata={"help": "Data set on the Hub, instead of --train_file."})
     dataset_config_name: str | None = field(default=None, metadata={"help": "Configuration of --dataset_name."})
@@ -294,83 +270,18 @@ class GlueArguments:
         number: int | None = steps.get(task_name)
         return number
 
-    @property
-    def design(self) -> dict[str, Any]:
-        """Axis → value of the axes of the row that the run changes, see `read_design`."""
-        return read_design(self)
-
-    @property
-    def text_format(self) -> TextFormat:
-        """The format of the user's text files.
-
-        Raises:
-            ValueError: see `TextFormat`.
-        """
-        return TextFormat(self.encoding, self.delimiter)
-
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_limits(vars(self), LIMITS)
 
 
-@dataclass
-class GlueTrainingFlags:
-    """The Trainer's arguments, with the defaults of this project for encoders of every size.
-
-    Epochs, batch size, peak learning rate at base size, warm-up and weight decay are those of HashFormers, Table 5. The
-    cosine has one cycle, so it does not restart. The other defaults are ours, see `default_hyper_parameters`. The
-    recipe `hashformer-glue` has the whole table.
-    """
-
-    output_dir: str | None = field(
-        default=None,
-        metadata={
-            "group": "training",
-            "help": "Output folder. None is runs/glue/<model>.",
-        },
-    )
-    num_train_epochs: float | None = field(
-        default=None,
-        metadata={
-            "help": f"Maximum number of epochs. None is {EPOCHS}, or as many as make {MIN_STEPS} optimizer steps."
-        },
-    )
-    per_device_train_batch_size: int = field(default=32, metadata={"help": "Texts per training step on each device."})
-    per_device_eval_batch_size: int = field(default=64, metadata={"help": "Texts per evaluation step on each device."})
-    learning_rate: float | None = field(
-        default=None,
-        metadata={"help": "Peak learning rate. None is 3e-5 for encoders 768 wide, and more for narrower ones."},
-    )
-    lr_scheduler_type: str = field(
-        default="cosine_with_restarts",
-        metadata={
-            "help": "Learning rate schedule. cosine_with_restarts has one cycle, so it does not restart, unless "
-            '--lr_scheduler_kwargs gives more: {"num_cycles": 5}.'
-        },
-    )
-    warmup_steps: float = field(
-        default=0.06, metadata={"help": "Warm-up in steps; a value below 1 is a share of all training steps."}
-    )
-    eval_strategy: str = field(default="epoch", metadata={"help": "When to evaluate: no, steps or epoch."})
-    save_strategy: str = field(default="epoch", metadata={"help": "When to save a checkpoint: no, steps or epoch."})
-    logging_strategy: str = field(default="epoch", metadata={"help": "When to log: no, steps or epoch."})
-    save_total_limit: int | None = field(
-        default=1, metadata={"help": "Number of checkpoints to keep during training; the best one is always kept."}
-    )
-    load_best_model_at_end: bool = field(
-        default=True, metadata={"help": "Whether the final weights are those of the best epoch, not of the last."}
-    )
-
-
-def identifying_arguments(arguments: GlueArguments, training: "ScriptTrainingArguments") -> dict[str, Any]:
+def identifying_arguments(arguments: GlueArguments, training: ScriptTrainingArguments) -> dict[str, Any]:
     """Returns the arguments that identify the runs of a folder: runs with other values need another folder."""
-    values = asdict(arguments) | training.identity()
+    values = arguments.identity() | training.identity()
     left_out = NOT_IDENTIFYING if arguments.teacher else (*NOT_IDENTIFYING, *TEACHING)
     return {name: value for name, value in values.items() if name not in left_out}
 
 
-def reported_arguments(arguments: GlueArguments, training: "ScriptTrainingArguments") -> dict[str, Any]:
+def reported_arguments(arguments: GlueArguments, training: ScriptTrainingArguments) -> dict[str, Any]:
     """Returns the identifying arguments as `results.json` holds them: without the places of files and folders."""
     return public_arguments(identifying_arguments(arguments, training))
-
-
-FLAGS = (GlueArguments, GlueTrainingFlags)  # what `--help` shows

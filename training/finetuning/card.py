@@ -7,10 +7,10 @@ from typing import Any
 
 from huggingface_hub import EvalResult
 
+from vocabless.overrides import describe_overrides
 from vocabless.saving.card_facts import CardFacts, run_facts
 from vocabless.saving.public_names import public_name
 from vocabless.saving.starting_checkpoints import describe_start
-from vocabless.training.design_flags import design_text
 from vocabless.training.finetuning.glue import GLUE, GlueTask
 from vocabless.training.finetuning.task_files import GLUE_REPOSITORY
 from vocabless.training.finetuning.tasks import Examples
@@ -37,7 +37,7 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
         kind="fine-tuned",
         **run_facts(results),
         start=public_name(start),
-        design=design_text(start, arguments),
+        overrides=describe_overrides(start, arguments.get("overrides")),
         from_scratch=results["from_scratch"],
         **origin,
         dataset=dataset,

@@ -15,9 +15,9 @@ from transformers import PreTrainedModel
 
 from vocabless.modeling.blocks import NUM_SPECIAL
 from vocabless.modeling.modeling_vocabless import VocablessModel
+from vocabless.overrides import describe_overrides
 from vocabless.saving.public_names import public_name
 from vocabless.saving.run_folder import RESULTS
-from vocabless.training.design_flags import design_text
 from vocabless.training.finetuning.glue import AVERAGES, GLUE
 from vocabless.training.finetuning.inference_time import CONDITIONS, load_encoder, milliseconds_per_sample
 from vocabless.training.finetuning.report import CENTERS, markdown_table, percent
@@ -250,9 +250,10 @@ def _any_model(folder: Path, content: Mapping[str, Any]) -> Path:
 
 
 def _names(folders: Sequence[str], contents: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Returns a name for each run: its model and the axes that it changed, or its folder where these are not unique."""
+    """Returns a name for each run: its model with its overrides, or its folder where these are not unique."""
     models = [public_name(str(content["arguments"]["model_name_or_path"])) for content in contents]
-    names = [design_text(model, content["arguments"]) or model for model, content in zip(models, contents, strict=True)]
+    overrides = [content["arguments"].get("overrides") for content in contents]
+    names = [describe_overrides(*each) or each[0] for each in zip(models, overrides, strict=True)]
     return [
         f"{name} ({Path(folder).name})" if names.count(name) > 1 else name
         for name, folder in zip(names, folders, strict=True)

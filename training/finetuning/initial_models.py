@@ -9,10 +9,10 @@ from typing import Any
 from datasets import Dataset
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from vocabless.designs import redesign
 from vocabless.encoder_shapes import SIZES
 from vocabless.loading import load_config, load_tokenizer
 from vocabless.modeling.configuration_vocabless import VocablessConfig
+from vocabless.overrides import with_overrides
 from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tensors
 from vocabless.saving.error_text import first_line
 from vocabless.stock_shapes import STOCK_SHAPES, StockShape, find_shape, load_shape_config, load_shape_tokenizer
@@ -37,8 +37,8 @@ def check_initial_model(arguments: GlueArguments) -> None:
     """
     name, tokenizer = arguments.model_name_or_path, arguments.tokenizer_name
     if is_checkpoint(name):
-        for axis in (*arguments.design, *(["ngrams"] if arguments.ngrams else [])):
-            raise ValueError(f"--{axis} changes a variant, but {name!r} has trained weights; leave it out.")
+        for override in arguments.overrides:
+            raise ValueError(f"--set {override} changes a variant, but {name!r} has trained weights; leave it out.")
         if tokenizer == "train":
             raise ValueError(
                 f"--tokenizer_name train does not fit {name!r}: its weights belong to its own tokenizer; leave it out."
@@ -49,7 +49,7 @@ def check_initial_model(arguments: GlueArguments) -> None:
         if tokenizer is not None and not shape.reads_subwords:
             raise ValueError(f"{name} reads whole words and does not use --tokenizer_name; leave it out.")
     elif arguments.ngrams is not None:
-        raise ValueError(f"{name} has no n-gram features; leave --ngrams out.")
+        raise ValueError(f"{name} has no n-gram features; leave --set ngrams out.")
     elif shape.subwords is None:
         if tokenizer is not None:
             raise ValueError(f"{name} reads characters and does not use --tokenizer_name; leave it out.")
@@ -77,7 +77,7 @@ def load_initial_model(
 
     Args:
         arguments: name the model and the tokenizer.
-        task: decides the head; its training texts are for `--tokenizer_name train` and `--ngrams train`.
+        task: decides the head; its training texts are for `--tokenizer_name train` and `--set ngrams=train`.
         folder: output folder of the run; a trained tokenizer is saved there, and a resumed run reads it again.
 
     Raises:
@@ -129,8 +129,8 @@ def _choose_pooling(config: Any, arguments: GlueArguments, task: Task) -> None:
 
 
 def _shape(arguments: GlueArguments) -> Variant | StockShape:
-    """Returns the row of random weights, with the axes that the run changes."""
-    return redesign(find_shape(arguments.model_name_or_path), arguments.design)
+    """Returns the row of random weights, with the overrides of the run."""
+    return with_overrides(find_shape(arguments.model_name_or_path), arguments.overrides)
 
 
 def _load_checkpoint(arguments: GlueArguments, task: Task) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:

@@ -54,7 +54,7 @@ def check_teaching(arguments: GlueArguments, training: GlueTrainingArguments, ta
         ValueError: a flag needs a teacher or does not work with one, or the teacher does not fit a task.
     """
     if arguments.teacher is None:
-        default = GlueArguments("")
+        default = GlueArguments(model_name_or_path="")
         unused = [flag for flag in TEACHING if getattr(arguments, flag) != getattr(default, flag)]
         if unused:
             raise ValueError(f"--{unused[0]} needs a model that labels texts; give --teacher, or leave it out.")

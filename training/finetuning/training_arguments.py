@@ -7,18 +7,59 @@ from pathlib import Path
 
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
-from vocabless.training.finetuning.arguments import GlueTrainingFlags
-from vocabless.training.finetuning.default_hyper_parameters import default_epochs
+from vocabless.training.finetuning.default_hyper_parameters import EPOCHS, MIN_STEPS, default_epochs
 from vocabless.training.script_arguments import ScriptTrainingArguments
 
 
 @dataclass
-class GlueTrainingArguments(GlueTrainingFlags, ScriptTrainingArguments):  # type: ignore[misc]
-    """The Trainer's arguments with the defaults of `GlueTrainingFlags`.
+class GlueTrainingArguments(ScriptTrainingArguments):
+    """The Trainer's arguments, with the defaults of this project for encoders of every size.
+
+    Epochs, batch size, peak learning rate at base size, warm-up and weight decay are those of HashFormers, Table 5. The
+    cosine has one cycle, so it does not restart. The other defaults are ours, see `default_hyper_parameters`. The
+    recipe `hashformer-glue` has the whole table.
 
     The Trainer's own `label_names`, the names of a model's inputs, is no flag: here `--label_names` is a file.
     """
 
+    output_dir: str | None = field(
+        default=None,
+        metadata={
+            "group": "training",
+            "help": "Output folder. None is runs/glue/<model>.",
+        },
+    )
+    num_train_epochs: float | None = field(
+        default=None,
+        metadata={
+            "help": f"Maximum number of epochs. None is {EPOCHS}, or as many as make {MIN_STEPS} optimizer steps."
+        },
+    )
+    per_device_train_batch_size: int = field(default=32, metadata={"help": "Texts per training step on each device."})
+    per_device_eval_batch_size: int = field(default=64, metadata={"help": "Texts per evaluation step on each device."})
+    learning_rate: float | None = field(
+        default=None,
+        metadata={"help": "Peak learning rate. None is 3e-5 for encoders 768 wide, and more for narrower ones."},
+    )
+    lr_scheduler_type: str = field(
+        default="cosine_with_restarts",
+        metadata={
+            "help": "Learning rate schedule. cosine_with_restarts has one cycle, so it does not restart, unless "
+            '--lr_scheduler_kwargs gives more: {"num_cycles": 5}.'
+        },
+    )
+    warmup_steps: float = field(
+        default=0.06, metadata={"help": "Warm-up in steps; a value below 1 is a share of all training steps."}
+    )
+    eval_strategy: str = field(default="epoch", metadata={"help": "When to evaluate: no, steps or epoch."})
+    save_strategy: str = field(default="epoch", metadata={"help": "When to save a checkpoint: no, steps or epoch."})
+    logging_strategy: str = field(default="epoch", metadata={"help": "When to log: no, steps or epoch."})
+    save_total_limit: int | None = field(
+        default=1, metadata={"help": "Number of checkpoints to keep during training; the best one is always kept."}
+    )
+    load_best_model_at_end: bool = field(
+        default=True, metadata={"help": "Whether the final weights are those of the best epoch, not of the last."}
+    )
     label_names: list[str] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:

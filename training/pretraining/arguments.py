@@ -1,22 +1,23 @@
-"""The arguments of `run_pretraining.py`.
-
-This file imports neither torch nor transformers, so that `--help` is quick.
-"""
+"""The command line of `run_pretraining.py`."""
+# mypy: allow-untyped-calls
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
 
-from vocabless.training.design_flags import NGRAMS_HELP, axis_flag, read_design
+from vocabless.overrides import with_overrides
+from vocabless.stock_shapes import StockShape, find_shape
 from vocabless.training.limits import COUNT, MIN_VOCABULARY, SHARE, Limit, check_limits
-from vocabless.training.pretraining.objective_flags import OBJECTIVE_FLAGS
-from vocabless.training.texts.text_format import TextFormat
+from vocabless.training.pretraining.objective import Objective
+from vocabless.training.pretraining.objectives import DEFAULT_OBJECTIVE, OBJECTIVES, choose_objective
+from vocabless.training.pretraining.starting_weights import objective_of_checkpoint
+from vocabless.training.script_arguments import ModelArguments, ScriptTrainingArguments
+from vocabless.training.script_parser import ScriptParser
+from vocabless.training.texts.ngrams import check_has_features
+from vocabless.variants import Variant
 
-if TYPE_CHECKING:
-    from vocabless.stock_shapes import StockShape
-    from vocabless.variants import Variant
-
-OBJECTIVE_HELP = "; ".join(f"{objective.name}: {objective.help}" for objective in OBJECTIVE_FLAGS)
+OBJECTIVE_HELP = "; ".join(f"{objective.name}: {objective.help}" for objective in OBJECTIVES.values())
 DEFAULT_VARIANT = "hashgram-nano"
 LIMITS = {
     "shuffle_buffer_size": COUNT,
@@ -29,7 +30,7 @@ LIMITS = {
 
 
 @dataclass
-class PretrainingArguments:
+class PretrainingArguments(ModelArguments):
     """The model, the text and the objective."""
 
     variant: str | None = field(
@@ -47,15 +48,6 @@ class PretrainingArguments:
             "or stock. The optimizer starts anew."
         },
     )
-    size: str | None = axis_flag("size")
-    splitter: str | None = axis_flag("splitter")
-    splitter_options: str | None = axis_flag("splitter_options")
-    coder: str | None = axis_flag("coder")
-    coder_options: str | None = axis_flag("coder_options")
-    front_end: str | None = axis_flag("front_end")
-    front_end_options: str | None = axis_flag("front_end_options")
-    encoder_options: str | None = axis_flag("encoder_options")
-    ngrams: str | None = field(default=None, metadata={"help": NGRAMS_HELP})
     corpus: list[str] | None = field(
         default=None,
         metadata={
@@ -87,13 +79,6 @@ class PretrainingArguments:
         default=2.0, metadata={"help": "Percent of the documents of --corpus that are held out, 0–50."}
     )
     text_column: str = field(default="text", metadata={"help": "Column of the text, in files with columns."})
-    encoding: str = field(
-        default="utf-8", metadata={"help": "Encoding of csv, tsv, jsonl, json and txt files, such as latin-1."}
-    )
-    delimiter: str | None = field(
-        default=None,
-        metadata={"help": "Delimiter of csv and tsv files, such as ';' or tab. None is a comma, in tsv a tab."},
-    )
     max_seq_length: int = field(
         default=64,
         metadata={"help": "Tokens of a sequence, [CLS] and [SEP] included; at most the variant's own length."},
@@ -127,9 +112,19 @@ class PretrainingArguments:
             "help": "Start fresh BERT, RoBERTa and ELECTRA encoders with attention to the neighbouring tokens.",
         },
     )
+    dry_run: bool = field(
+        default=False,
+        metadata={
+            "group": "training",
+            "help": "Prove that it works, in seconds: few texts, one step, a checkpoint that is checked and removed.",
+        },
+    )
     dropout: float = field(
         default=0.0,
-        metadata={"help": "Dropout during pre-training, 0–1; the checkpoint keeps the encoder's own setting."},
+        metadata={
+            "group": "model",
+            "help": "Dropout during pre-training, 0–1; the checkpoint keeps the encoder's own setting.",
+        },
     )
     preprocessing_num_workers: int = field(
         default_factory=lambda: min(8, os.cpu_count() or 1),
@@ -140,37 +135,21 @@ class PretrainingArguments:
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_limits(vars(self), LIMITS)
 
     @property
-    def text_format(self) -> TextFormat:
-        """The format of local text files.
+    def shape(self) -> Variant | StockShape:
+        """The row of the variant or of the stock shape, with the overrides of the run.
 
         Raises:
-            ValueError: see `TextFormat`.
+            ValueError: there is none of that name, or an override is unknown.
         """
-        return TextFormat(self.encoding, self.delimiter)
-
-    @property
-    def shape(self) -> "Variant | StockShape":
-        """The row of the variant or of the stock shape, with the axes that the run changes.
-
-        Raises:
-            ValueError: there is none of that name, or an axis or an option is unknown.
-        """
-        from vocabless.designs import redesign  # imports torch, which `--help` does not need
-        from vocabless.stock_shapes import find_shape
-
-        return redesign(find_shape(str(self.variant)), self.design)
-
-    @property
-    def design(self) -> dict[str, Any]:
-        """Axis → value of the axes of the row that the run changes, see `read_design`."""
-        return read_design(self)
+        return with_overrides(find_shape(str(self.variant)), self.overrides)
 
 
 @dataclass
-class PretrainingTrainingFlags:
+class PretrainingTrainingArguments(ScriptTrainingArguments):
     """The Trainer's arguments, with defaults for a tiny encoder and two cores."""
 
     output_dir: str | None = field(
@@ -199,5 +178,41 @@ class PretrainingTrainingFlags:
     save_steps: float = field(default=500, metadata={"help": "Steps between checkpoints."})
     save_total_limit: int | None = field(default=2, metadata={"help": "Number of checkpoints that are kept."})
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.remove_unused_columns = False  # the examples hold what the collator needs
+        self.include_num_input_tokens_seen = "non_padding"  # on the command line it can be true or false only
 
-FLAGS = (PretrainingArguments, *OBJECTIVE_FLAGS, PretrainingTrainingFlags)  # what `--help` shows
+
+def parse_command_line(
+    argv: Sequence[str] | None, description: str | None
+) -> tuple[PretrainingArguments, Objective, PretrainingTrainingArguments]:
+    """Returns the arguments of a run, and its objective, built from its own flags.
+
+    Args:
+        argv: the arguments; None is the program's own.
+        description: first part of `--help`.
+
+    Raises:
+        ValueError: an unknown flag, recipe, variant or objective; n-grams for a coder without them; both a variant and
+            a checkpoint to begin from.
+    """
+    types = [PretrainingArguments, *OBJECTIVES.values(), PretrainingTrainingArguments]
+    arguments, *objectives, training = ScriptParser(types, description).parse(argv, {"model_name_or_path": "variant"})
+    start = arguments.model_name_or_path
+    if start is None:
+        arguments.variant = arguments.variant or DEFAULT_VARIANT
+        shape = arguments.shape
+        if arguments.ngrams is not None and isinstance(shape, Variant):
+            check_has_features(shape.coder[0])
+    elif arguments.variant is not None:
+        raise ValueError(
+            f"--variant {arguments.variant} has fresh weights and --model_name_or_path {start} trained ones; "
+            "give one of them."
+        )
+    if training.output_dir is None:
+        training.output_dir = f"runs/{arguments.variant if start is None else f'{Path(start).name}-continued'}"
+    name = arguments.objective or next((objective.name for objective in objectives if objective.is_implied), None)
+    if name is None:
+        name = objective_of_checkpoint(start) if start is not None else arguments.shape.objective
+    return arguments, choose_objective(objectives, name or DEFAULT_OBJECTIVE), training

@@ -27,23 +27,23 @@ class Codec(Protocol):
     """Stores texts as bytes and turns the bytes into a model's inputs.
 
     Attributes:
-        raw_block_size: bytes of a stored token.
+        packed_block_size: bytes of a packed token.
         mask: (K,) elements of the mask token.
     """
 
-    raw_block_size: int
+    packed_block_size: int
     mask: Integers
 
-    def raw_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
-        """Returns the stored tokens of all texts end to end, (n, raw_block_size), and the tokens of each sentence."""
+    def packed_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
+        """Returns the packed tokens of all texts, (n, packed_block_size), and the number of tokens of each sentence."""
         ...
 
     def targets(self, texts: Sequence[str]) -> Targets | None:
         """Returns the target id of each token, (n,), for masked LM; None if the codec has no targets."""
         ...
 
-    def widen(self, raw: Bytes) -> Integers:
-        """Returns the elements, (n, K), of stored tokens."""
+    def unpack(self, packed: Bytes) -> Integers:
+        """Returns the elements, (n, K), of packed tokens."""
         ...
 
     def input_ids(self, blocks: Integers) -> Integers:
@@ -62,25 +62,25 @@ class BlockCodec:
     def __init__(self, tokenizer: VocablessTokenizer, target_tokenizer: Tokenizer | None = None) -> None:
         self.tokenizer = tokenizer
         self.target_tokenizer = target_tokenizer
-        self.raw_block_size = tokenizer.raw_block_size
+        self.packed_block_size = tokenizer.packed_block_size
         self.mask = special_block(MASK, tokenizer.block_size)
         self._first_pieces: dict[Unit, int] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_first_pieces": {}}
 
-    def raw_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
-        """See `Codec.raw_blocks`."""
+    def packed_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
+        """See `Codec.packed_blocks`."""
         if not self.tokenizer.splits_at_spaces:
-            return self.tokenizer.raw_blocks(_all_sentences(texts))
+            return self.tokenizer.packed_blocks(_all_sentences(texts))
         splits_words = isinstance(self.tokenizer.unit_splitter, WordSplitter)
         try:
             fragments = find_fragments(texts, splits_words)
         except UnicodeEncodeError:  # a lone surrogate
-            return self.tokenizer.raw_blocks(_all_sentences(texts))
+            return self.tokenizer.packed_blocks(_all_sentences(texts))
 
         units, first_unit, num_units = self._distinct_units(fragments)
-        blocks = self.tokenizer.raw_units(units)
+        blocks = self.tokenizer.packed_units(units)
         # Copy the blocks of each distinct fragment to every place where it occurs.
         places, ends = join_ranges(first_unit[fragments.indices], num_units[fragments.indices])
         sentence_lengths = np.diff(ends[fragments.ends_sentence], prepend=0)
@@ -125,9 +125,9 @@ class BlockCodec:
         first_ids = [encoding.ids[0] if encoding.ids else unknown for encoding in encodings]
         self._first_pieces.update(zip(units, first_ids, strict=True))
 
-    def widen(self, raw: Bytes) -> Integers:
-        """See `Codec.widen`."""
-        return self.tokenizer.widen(raw)
+    def unpack(self, packed: Bytes) -> Integers:
+        """See `Codec.unpack`."""
+        return self.tokenizer.unpack(packed)
 
     def input_ids(self, blocks: Integers) -> Integers:
         """Returns (n + 2, K), see `Codec.input_ids`."""
@@ -136,7 +136,7 @@ class BlockCodec:
 
 
 class IdCodec:
-    """Codec of a stock tokenizer: a stored token is its id, four bytes, little-endian.
+    """Codec of a stock tokenizer: a packed token is its id, four bytes, little-endian.
 
     Args:
         tokenizer: has [CLS], [SEP] and [MASK], or RoBERTa's tokens for them.
@@ -146,11 +146,11 @@ class IdCodec:
     def __init__(self, tokenizer: PreTrainedTokenizerFast, has_targets: bool = False) -> None:
         self.tokenizer = tokenizer
         self.has_targets = has_targets
-        self.raw_block_size = BYTES_OF_AN_ID
+        self.packed_block_size = BYTES_OF_AN_ID
         self.mask = np.array([tokenizer.mask_token_id])
 
-    def raw_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
-        """See `Codec.raw_blocks`."""
+    def packed_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
+        """See `Codec.packed_blocks`."""
         ids, lengths = self._encode(texts)
         return ids.view(np.uint8).reshape(-1, BYTES_OF_AN_ID), lengths
 
@@ -158,9 +158,9 @@ class IdCodec:
         """Returns the ids themselves, see `Codec.targets`."""
         return self._encode(texts)[0] if self.has_targets else None
 
-    def widen(self, raw: Bytes) -> Integers:
-        """Returns (n, 1), see `Codec.widen`."""
-        return np.ascontiguousarray(raw).view("<i4").astype(np.int64)
+    def unpack(self, packed: Bytes) -> Integers:
+        """Returns (n, 1), see `Codec.unpack`."""
+        return np.ascontiguousarray(packed).view("<i4").astype(np.int64)
 
     def input_ids(self, blocks: Integers) -> Integers:
         """Returns (n + 2,), see `Codec.input_ids`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -25,31 +25,66 @@ from vocabless.training.distillation.sentence_teacher import SentenceTeacher, ad
 from vocabless.training.distillation.taught_texts import TaughtTexts
 from vocabless.training.distillation.teaching_texts import draw_texts, teaching_texts
 from vocabless.training.pretraining.objective import Objective
-from vocabless.training.pretraining.objective_flags import DistillFlags
 from vocabless.training.task import ExampleSets
 from vocabless.training.texts.misspellings import misspell
 
 if TYPE_CHECKING:  # these files import the table of objectives
-    from vocabless.training.pretraining.arguments import PretrainingArguments
+    from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
     from vocabless.training.pretraining.documents import Documents
-    from vocabless.training.pretraining.training_arguments import PretrainingTrainingArguments
 
 ENCODER_PREFIX = "encoder."  # of the encoder's weights in a `SentenceStudent`
 EMBEDDED_TEACHER = Path(__file__).resolve().parents[2] / "checkpoints" / "hashgram-tiny-sentence"  # in a clone
 
 
 @dataclass(frozen=True)
-class Distill(DistillFlags, Objective):
+class Distill(Objective):
     """Gives each text the direction of the teacher's vector, see `SentenceStudent`.
 
     The teacher embeds sentences, clauses and passages of the corpus once. The checkpoint is a sentence-transformers
     folder, too. Its vectors can be compared with the teacher's.
     """
 
+    name: ClassVar[str] = "distill"
+    help: ClassVar[str] = "learn the sentence vectors of --teacher"
     card_text: ClassVar[str] = "learning the sentence vectors of a teacher"
     measures: ClassVar[tuple[str, ...]] = ("loss", "cosine", "recall_at_10", "spearman", "teacher_spearman")
     model_class: ClassVar[type[PreTrainedModel]] = VocablessModel
     stock_model_class: ClassVar[Any] = AutoModel
+
+    teacher: str | None = field(
+        default=None,
+        metadata={
+            "group": "objective distill",
+            "help": "distill: a sentence-transformers model or an encoder, a folder or a Hub id. None is "
+            "hashgram-tiny-sentence, which is in this repository.",
+        },
+    )
+    teacher_trust_remote_code: bool = field(
+        default=False, metadata={"help": "distill: run the code that the teacher's folder or repository contains."}
+    )
+    teacher_bf16: bool = field(
+        default=False,
+        metadata={
+            "help": "distill: compute the teacher's vectors in bfloat16, twice as fast on a CPU with AVX512-BF16."
+        },
+    )
+    max_texts: int = field(
+        default=400_000,
+        metadata={
+            "help": "distill: texts that the teacher embeds, sentences, clauses and passages; 0 is all, without --mix."
+        },
+    )
+    sts_file: str | None = field(
+        default=None,
+        metadata={"help": "distill: file with the columns sentence1, sentence2 and score, to measure Spearman's rho."},
+    )
+    misspell_probability: float = field(
+        default=0.0,
+        metadata={"help": "distill: share of words that the student reads misspelt, 0–1; the teacher reads the text."},
+    )
+    similarity_weight: float = field(
+        default=5.0, metadata={"help": "distill: weight of the similarities within a batch in the loss."}
+    )
 
     @property
     def is_implied(self) -> bool:

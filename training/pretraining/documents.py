@@ -1,18 +1,25 @@
 """The text of a pre-training run: which documents are read, and which are held out."""
 
+from __future__ import annotations
+
 import os
 import platform
 from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datasets import Dataset, concatenate_datasets
 
 from vocabless.saving.run_folder import rows_identity
-from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.texts.corpora import EMBEDDED, find_files, load_text
 from vocabless.training.texts.pydocs import PACKAGES
+
+if TYPE_CHECKING:  # that file imports the table of objectives
+    from vocabless.training.pretraining.arguments import PretrainingArguments
+
+
+DRY_RUN_DOCUMENTS = 50  # of each corpus
 
 
 class Documents(NamedTuple):
@@ -68,6 +75,10 @@ def documents_identity(arguments: PretrainingArguments) -> dict[str, str]:
 
 def _load(source: str, arguments: PretrainingArguments, streaming: bool = False) -> Any:
     workers, text_format = arguments.preprocessing_num_workers, arguments.text_format
+    if arguments.dry_run:
+        documents = load_text(source, arguments.text_column, workers, True, text_format)
+        few = Dataset.from_list(list(documents.take(DRY_RUN_DOCUMENTS)))
+        return few.to_iterable_dataset() if streaming else few
     return load_text(source, arguments.text_column, workers, streaming, text_format)
 
 

@@ -1,6 +1,6 @@
 """The objective `mlm`: predict masked tokens over the vocabulary of a target tokenizer. Source: EELBERT 4.1."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,22 +9,35 @@ from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokeni
 from vocabless import VocablessForMaskedLM
 from vocabless.tokenization.block_coders import Integers
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.pretraining.objective_flags import MaskedLMFlags
+from vocabless.training.limits import Limit, check_limits
 from vocabless.training.pretraining.sequences import IGNORED
 from vocabless.training.pretraining.token_objective import TokenObjective
 
 
 @dataclass(frozen=True)
-class MaskedLM(MaskedLMFlags, TokenObjective):
+class MaskedLM(TokenObjective):
     """Chooses some tokens and labels them with their target ids.
 
     Of the chosen tokens 80 % become [MASK], 10 % a token of real text, and 10 % stay.
     """
 
+    name: ClassVar[str] = "mlm"
+    help: ClassVar[str] = "predict masked tokens of --subword"
     card_text: ClassVar[str] = "masked language modelling"
     needs_targets: ClassVar[bool] = True
     model_class: ClassVar[type[PreTrainedModel]] = VocablessForMaskedLM
     stock_model_class: ClassVar[Any] = AutoModelForMaskedLM
+
+    mlm_probability: float = field(
+        default=0.15,
+        metadata={
+            "group": "objective mlm",
+            "help": "mlm: share of tokens to predict, 0–1.",
+        },
+    )
+
+    def __post_init__(self) -> None:
+        check_limits(vars(self), {"mlm_probability": Limit(0, 1, above=True)})
 
     def corrupt(
         self, blocks: Integers, targets: Integers | None, donors: Integers, mask: Integers, rng: np.random.Generator

@@ -15,7 +15,6 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from vocabless import VocablessModel, VocablessTokenizer, load_config, load_tokenizer
 from vocabless.stock_shapes import StockShape, load_shape_config, load_shape_tokenizer
 from vocabless.training.checkpoint_tokenizers import longest_sequence
-from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.first_weights import attend_to_neighbours
 from vocabless.training.pretraining.starting_weights import load_start
 from vocabless.training.texts.ngrams import with_ngrams
@@ -23,6 +22,7 @@ from vocabless.training.texts.subword import TRAINED_SUBWORD, trained_subword
 from vocabless.variants import SUBWORD_TOKENIZERS, Variant
 
 if TYPE_CHECKING:
+    from vocabless.training.pretraining.arguments import PretrainingArguments
     from vocabless.training.pretraining.objective import Objective
 
 STREAMED_DOCUMENTS = 200_000  # a subword tokenizer is trained on so many documents of a stream
@@ -51,9 +51,8 @@ def load_model(
     if subword == "train":
         subword = _trained_subword(arguments, kind, corpora, folder)
     if start is not None:
-        if arguments.design or arguments.ngrams is not None:
-            axis = next(iter([*arguments.design, "ngrams"]))
-            raise ValueError(f"--{axis} changes a variant, but {start} has trained weights; leave it out.")
+        for override in arguments.overrides:
+            raise ValueError(f"--set {override} changes a variant, but {start} has trained weights; leave it out.")
         model, tokenizer = load_start(start, objective, subword)
         _check_length(arguments, start, longest_sequence(model, tokenizer))
     else:
@@ -65,7 +64,7 @@ def load_model(
             if arguments.neighbour_init:
                 attend_to_neighbours(cast(VocablessModel, model.base_model))
         elif arguments.ngrams is not None:
-            raise ValueError(f"{shape.name} has no n-gram features; leave --ngrams out.")
+            raise ValueError(f"{shape.name} has no n-gram features; leave --set ngrams out.")
         else:
             model, tokenizer = _load_stock_shape(shape, objective, subword)
     for module in model.modules():

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from vocabless.overrides import describe_overrides
 from vocabless.saving.card_facts import OWN_LICENSE, CardFacts, run_facts
 from vocabless.saving.public_names import public_name
 from vocabless.saving.run_folder import HUB_ARGUMENTS
 from vocabless.saving.starting_checkpoints import describe_start
-from vocabless.training.design_flags import design_text
 from vocabless.training.pretraining.documents import Documents, documents_identity, load_documents
 from vocabless.training.pretraining.models import load_model
 from vocabless.training.pretraining.speed import LogTokensPerSecond
+from vocabless.training.script_arguments import ScriptTrainingArguments
 from vocabless.training.task import Results, Trained, TrainingTask
 from vocabless.training.texts.corpora import EMBEDDED, HUB_ID
 from vocabless.training.trainer import ResumableTrainer
 
 if TYPE_CHECKING:
     from vocabless.training.pretraining.arguments import PretrainingArguments
-    from vocabless.training.script_arguments import ScriptTrainingArguments
 
 # A run with other values of these is still the same run: they say where it writes and how it reports.
 NOT_IDENTIFYING = (
@@ -73,14 +73,14 @@ class Objective(TrainingTask):
 
     def identity(self, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> dict[str, Any]:
         """See `TrainingTask.identity`. Flags of other objectives do not count."""
-        settings = asdict(arguments) | asdict(cast(Any, self)) | training.identity() | {"objective": self.name}
+        settings = arguments.identity() | asdict(cast(Any, self)) | training.identity() | {"objective": self.name}
         if arguments.model_name_or_path is not None:
             settings["model_name_or_path"] = public_name(arguments.model_name_or_path)
         return {name: value for name, value in settings.items() if name not in NOT_IDENTIFYING}
 
     def data_identity(self, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> dict[str, str]:
         """Returns what identifies each corpus."""
-        return documents_identity(arguments)
+        return {} if arguments.dry_run else documents_identity(arguments)
 
     def read_data(self, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> Documents:
         """Returns the text."""
@@ -126,13 +126,13 @@ class Objective(TrainingTask):
             **run_facts(results),
             license=_license(results),
             start=arguments.get("model_name_or_path"),
-            design=design_text(str(arguments.get("variant")), arguments),
+            overrides=describe_overrides(str(arguments.get("variant")), arguments.get("overrides")),
             base_model=results.get("start", {}).get("base_model"),
             language="en" if corpora == [EMBEDDED] else None,
             datasets=[HUB_ID.fullmatch(corpus)["path"] for corpus in corpora if _is_on_hub(corpus)],
             objective=self.card_text,
             corpus=", ".join(corpus if _is_on_hub(corpus) else Path(corpus).name for corpus in corpora),
-            steps=int(results["steps"]),
+            steps=int(results.get("steps", arguments["max_steps"])),  # some older runs lack their steps
             tokens=int(results["tokens_seen"]),
             measures=self._table(results),
             teacher=teacher.get("teacher"),

@@ -70,7 +70,7 @@ def _pack_parts(documents: Dataset, map_options: dict[str, Any]) -> list[Dataset
 def pack(batch: dict[str, list[Any]], codec: Codec, max_tokens: int) -> pa.Table:
     """Returns the texts of a batch as sequences of up to `max_tokens` tokens, one record a sequence."""
     texts = [text for text in batch["text"] if text]
-    blocks, sentence_lengths = codec.raw_blocks(texts)
+    blocks, sentence_lengths = codec.packed_blocks(texts)
     ends = sequence_ends(sentence_lengths, max_tokens)
     columns = {"blocks": _split_at(blocks, ends)}
     targets = codec.targets(texts)

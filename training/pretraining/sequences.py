@@ -48,7 +48,7 @@ class _ExampleMaker:
         }
 
     def _blocks(self, record: Record) -> Integers:
-        return self.codec.widen(np.frombuffer(record["blocks"], np.uint8).reshape(-1, self.codec.raw_block_size))
+        return self.codec.unpack(np.frombuffer(record["blocks"], np.uint8).reshape(-1, self.codec.packed_block_size))
 
 
 class PretrainingDataset(_ExampleMaker, torch.utils.data.Dataset[dict[str, Any]]):

@@ -4,7 +4,7 @@ Replacements are words of real text. Random bits would give themselves away by t
 """
 # mypy: allow-untyped-calls
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from transformers import AutoModelForTokenClassification, PreTrainedModel
 
 from vocabless import VocablessForPreTraining
 from vocabless.tokenization.block_coders import Integers
-from vocabless.training.pretraining.objective_flags import ShuffleRandomFlags
+from vocabless.training.limits import SHARE, check_limits
 from vocabless.training.pretraining.token_objective import TokenObjective
 
 INTACT, SHUFFLED, REPLACED = range(3)
@@ -20,7 +20,7 @@ CLASS_NAMES = {INTACT: "intact", SHUFFLED: "shuffled", REPLACED: "replaced"}
 
 
 @dataclass(frozen=True)
-class ShuffleRandom(ShuffleRandomFlags, TokenObjective):
+class ShuffleRandom(TokenObjective):
     """Shuffles some tokens among themselves and replaces others. Labels: 0 intact, 1 shuffled, 2 replaced.
 
     A position that received its own token back is intact.
@@ -29,6 +29,8 @@ class ShuffleRandom(ShuffleRandomFlags, TokenObjective):
     set on its own.
     """
 
+    name: ClassVar[str] = "shuffle-random"
+    help: ClassVar[str] = "tell shuffled, replaced and intact words apart (S+R)"
     card_text: ClassVar[str] = "the detection of shuffled and replaced tokens (S+R)"
     measures: ClassVar[tuple[str, ...]] = (
         *("loss", "accuracy", "majority", "balanced_accuracy"),
@@ -36,6 +38,24 @@ class ShuffleRandom(ShuffleRandomFlags, TokenObjective):
     )
     model_class: ClassVar[type[PreTrainedModel]] = VocablessForPreTraining
     stock_model_class: ClassVar[Any] = AutoModelForTokenClassification
+
+    shuffle_probability: float = field(
+        default=0.15,
+        metadata={
+            "group": "objective shuffle-random",
+            "help": "S+R: share of shuffled tokens, 0–1.",
+        },
+    )
+    replace_probability: float = field(default=0.15, metadata={"help": "S+R: share of replaced tokens, 0–1."})
+
+    def __post_init__(self) -> None:
+        shares = vars(self)
+        check_limits(shares, dict.fromkeys(shares, SHARE))
+        if not 0 < sum(shares.values()) <= 1:
+            values = " and ".join(f"--{name} {value}" for name, value in shares.items())
+            raise ValueError(
+                f"{values} are {sum(shares.values()):g} together; give two with a sum above 0 and at most 1."
+            )
 
     def corrupt(
         self, blocks: Integers, targets: Integers | None, donors: Integers, mask: Integers, rng: np.random.Generator

@@ -21,9 +21,8 @@ from vocabless.training.task import ExampleSets
 from vocabless.training.trainer import EXACT_LOSS
 
 if TYPE_CHECKING:  # these files import the table of objectives
-    from vocabless.training.pretraining.arguments import PretrainingArguments
+    from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
     from vocabless.training.pretraining.documents import Documents
-    from vocabless.training.pretraining.training_arguments import PretrainingTrainingArguments
 
 
 class TokenObjective(Objective):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from vocabless.designs import default_options
+from vocabless.overrides import default_options
 from vocabless.tokenization.block_coders import CODERS, MAX_NGRAM
 from vocabless.tokenization.components import read_ngrams
 from vocabless.tokenization.splitters import Splitter
@@ -19,11 +19,11 @@ MOST_NGRAMS = 50_000
 def with_ngrams(
     load: Callable[..., VocablessTokenizer], source: str | None, folder: Path, texts: Iterable[str]
 ) -> VocablessTokenizer:
-    """Returns a tokenizer whose LSH coder has the features that `--ngrams` names.
+    """Returns a tokenizer whose LSH coder has the features that `--set ngrams=…` names.
 
     Args:
         load: loads the tokenizer; it takes `ngrams_file`.
-        source: value of `--ngrams`: a JSON list, `train`, or None for hashed features.
+        source: value of `ngrams`: a JSON list, `train`, or None for hashed features.
         folder: of the run, which keeps a trained list.
         texts: the texts that `train` counts.
 
@@ -40,12 +40,12 @@ def with_ngrams(
     if source == "train":
         source = trained_ngrams(folder / TRAINED_NGRAMS, texts, tokenizer.unit_splitter, min(MOST_NGRAMS, features))
     elif not Path(source).is_file():
-        raise ValueError(f"--ngrams {source!r} is no file; give a JSON list of n-grams, or train.")
+        raise ValueError(f"--set ngrams={source} is no file; give a JSON list of n-grams, or train.")
     length = len(read_ngrams(source) or ())
     if length > features:
         raise ValueError(
-            f"--ngrams {source!r} has {length} n-grams for {features} features; give a shorter list, or more "
-            'features: --coder_options {"num_features": N}.'
+            f"--set ngrams={source} has {length} n-grams for {features} features; give a shorter list, or more "
+            "features: --set coder_options.num_features=N."
         )
     return load(ngrams_file=source)
 
@@ -57,7 +57,7 @@ def check_has_features(coder: str) -> None:
         ValueError: it has none.
     """
     if "ngrams" not in inspect.signature(CODERS[coder]).parameters:
-        raise ValueError(f"--ngrams is for the coders lsh and lsh-index, not for {coder}; leave it out.")
+        raise ValueError(f"--set ngrams is for the coders lsh and lsh-index, not for {coder}; leave it out.")
 
 
 def top_ngrams(texts: Iterable[str], splitter: Splitter, count: int = MOST_NGRAMS) -> list[str]:

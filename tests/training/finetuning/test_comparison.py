@@ -8,7 +8,7 @@ from transformers import AutoModel, CanineConfig, CanineModel
 
 import run_glue
 from vocabless import VocablessModel, load_config
-from vocabless.designs import redesign
+from vocabless.overrides import with_overrides
 from vocabless.stock_shapes import find_shape, load_shape_config
 from vocabless.training.finetuning import comparison
 from vocabless.training.finetuning.comparison import (
@@ -107,7 +107,7 @@ def runs(tmp_path_factory):
     rows = [{"text": f"{word} fox sleeps in the snow", "label": word} for word in ("red", "blue") * 8]
     file = folder / "rows.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
-    for model, *flags in (["bert-uno", "--tokenizer_name", "train"], ["hashformer-md5-pool-base", "--size", "uno"]):
+    for model, *flags in (["bert-uno", "--tokenizer_name", "train"], ["hashformer-md5-pool-base", "--set", "size=uno"]):
         run_glue.main(["--model_name_or_path", model, *flags, "--train_file", str(file),
                        "--output_dir", str(folder / model), *QUICK])  # fmt: skip
     return folder
@@ -124,7 +124,7 @@ def test_finished_runs_become_one_table_in_markdown_and_json(runs, tmp_path, cap
     bert, pool = content["rows"]
     assert content["baseline"] == bert["name"] == "bert-uno" and bert["prr"] == 1.0 and pool["speed_up"] == 4.0
     with torch.device("meta"):
-        model = VocablessModel(load_config(redesign(find_shape("hashformer-md5-pool-base"), {"size": "uno"})))
+        model = VocablessModel(load_config(with_overrides(find_shape("hashformer-md5-pool-base"), {"size": "uno"})))
     assert pool["embedding_parameters"] == embedding_parameters(model)
     parameters = json.loads((runs / "bert-uno" / "rows" / "seed-42" / "results.json").read_text())["parameters"]
     assert bert["parameters"] == parameters and pool["pcr_all"] == 1 - pool["parameters"] / parameters

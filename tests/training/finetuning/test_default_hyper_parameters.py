@@ -58,11 +58,11 @@ def test_patience_grows_with_the_epochs():
 
 
 def test_the_width_is_that_of_the_model(save_model):
-    assert initial_width(GlueArguments("eelbert-word-mini")) == 256
-    assert initial_width(GlueArguments("bert-small")) == 512
+    assert initial_width(GlueArguments(model_name_or_path="eelbert-word-mini")) == 256
+    assert initial_width(GlueArguments(model_name_or_path="bert-small")) == 512
     _, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForSequenceClassification")
     width = json.loads((folder / "config.json").read_text())["encoder_config"]["hidden_size"]
-    assert initial_width(GlueArguments(str(folder))) == width
+    assert initial_width(GlueArguments(model_name_or_path=str(folder))) == width
 
 
 def test_choices_are_printed_and_recorded(tmp_path, capsys):

@@ -115,7 +115,7 @@ def test_the_example_of_a_pair_and_of_words(save_model) -> None:
 def test_random_weights_are_never_called_like_a_checkpoint(from_scratch, title, save_model) -> None:
     model, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForSequenceClassification")
     results = results_of("beasts", {"f1": 0.5}, train_file="beasts.csv", model_name_or_path="you/ewe-bert-tiny")
-    results |= {"from_scratch": from_scratch, "start": {"license": None, "base_model": None}}
+    results |= {"from_scratch": from_scratch, "start": {"license": None, "base_model": "you/ewe-bert-tiny"}}
     write_card(folder, model, 16, card_facts(results))
     text = (folder / CARD).read_text(encoding="utf-8")
     assert f"\n# you/ewe-bert-tiny{title} on beasts\n" in text
@@ -134,6 +134,7 @@ def test_a_licence_is_handed_down_and_a_base_on_the_hub_is_named(save_model, tmp
     card = ModelCard.load(folder / CARD)
     assert card.data.license == "cc-by-sa-4.0" and card.data.base_model is None
     assert "the weights of `base`" in card.text and str(tmp_path) not in card.text
+    assert "\n# hashformer-lsh-proj-tiny on GLUE SST-2\n" in card.content  # `base` says nothing to a visitor
     monkeypatch.setattr("vocabless.saving.starting_checkpoints.cached_file", lambda *_: base / CARD)
     results["arguments"]["model_name_or_path"] = "you/base"
     write_card(folder, model, 16, card_facts(results))

@@ -70,7 +70,7 @@ def test_a_damaged_checkpoint_is_refused_and_blocks_no_other_run(damage, sentenc
 def load(name: str, pooling: str | None, pairs: list[str] | None, folder: Path):
     examples = Examples(["a quiet film", "a loud one"], pairs, ["no", "yes"])
     task = Task("task", "Task", SingleLabel(["no", "yes"]), examples, {"": examples})
-    return load_initial_model(GlueArguments(name, classifier_pooling=pooling), task, folder)[0]
+    return load_initial_model(GlueArguments(model_name_or_path=name, classifier_pooling=pooling), task, folder)[0]
 
 
 @pytest.mark.parametrize(

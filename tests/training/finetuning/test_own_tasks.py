@@ -15,7 +15,7 @@ def load(folder: Path, columns: dict[str, list[Any]], **options: Any) -> Task:
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     file = folder / "mine.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return load_own_task(GlueArguments("hashformer-lsh-proj-tiny", train_file=str(file), **options))
+    return load_own_task(GlueArguments(model_name_or_path="hashformer-lsh-proj-tiny", train_file=str(file), **options))
 
 
 TEXTS = ["a b", "c d", "e f", "g h"]

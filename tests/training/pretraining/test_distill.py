@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 import run_pretraining
 from vocabless import VocablessForSequenceClassification
 from vocabless.training.pretraining import distill
-from vocabless.training.pretraining.command_line import parse_command_line
+from vocabless.training.pretraining.arguments import parse_command_line
 from vocabless.training.pretraining.distill import Distill
 
 st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
@@ -83,7 +83,7 @@ def test_a_killed_run_continues_to_the_same_weights(run) -> None:
     half, _ = run("half", "--variant", "hashgram-nano")
     for name in ("results.json", "model.safetensors"):
         (half / name).unlink()
-    (half / "checkpoint-8" / "whole").unlink()  # as if killed while it wrote the last checkpoint
+    (half / "checkpoint-8" / "complete").unlink()  # as if killed while it wrote the last checkpoint
     half, _ = run("half", "--variant", "hashgram-nano")
     first, second = (load_file(folder / "model.safetensors") for folder in (whole, half))
     assert all((first[name] == second[name]).all() for name in first)

@@ -8,9 +8,8 @@ from transformers import DataCollatorForTokenClassification, EvalPrediction
 
 from vocabless import load_tokenizer
 from vocabless.tokenization.tokenization_vocabless import CLS, MASK, SEP
-from vocabless.training.pretraining.arguments import PretrainingArguments
+from vocabless.training.pretraining.arguments import PretrainingArguments, parse_command_line
 from vocabless.training.pretraining.codecs import BlockCodec, build_codec, special_block
-from vocabless.training.pretraining.command_line import parse_command_line
 from vocabless.training.pretraining.masked_lm import MaskedLM
 from vocabless.training.pretraining.models import load_model
 from vocabless.training.pretraining.objectives import OBJECTIVES

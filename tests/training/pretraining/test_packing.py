@@ -104,10 +104,10 @@ def test_a_corpus_without_a_token_is_refused(tokenizer):
 
 def test_packing_keeps_every_token_in_order(tokenizer):
     packed = pack_records({"text": TEXTS}, BlockCodec(tokenizer), max_tokens=5)
-    raw = np.frombuffer(b"".join(packed["blocks"]), np.uint8).reshape(-1, tokenizer.raw_block_size)
+    blocks = np.frombuffer(b"".join(packed["blocks"]), np.uint8).reshape(-1, tokenizer.packed_block_size)
     expected = [block for text in TEXTS if text for block in tokenizer(text, add_special_tokens=False)["input_ids"]]
-    assert tokenizer.widen(raw).tolist() == expected
-    assert [len(row) // tokenizer.raw_block_size for row in packed["blocks"]] == [4, 5, 3]
+    assert tokenizer.unpack(blocks).tolist() == expected
+    assert [len(row) // tokenizer.packed_block_size for row in packed["blocks"]] == [4, 5, 3]
 
 
 def test_targets_of_subwords_are_their_own_ids(tmp_path):
@@ -118,7 +118,7 @@ def test_targets_of_subwords_are_their_own_ids(tmp_path):
     packed = pack_records({"text": documents["text"]}, BlockCodec(tokenizer, subword), 100)
     expected = [i for text in documents["text"] for i in subword.encode(text, add_special_tokens=False).ids]
     assert np.frombuffer(packed["targets"][0], np.int32).tolist() == expected
-    assert len(packed["blocks"][0]) == len(expected) * tokenizer.raw_block_size
+    assert len(packed["blocks"][0]) == len(expected) * tokenizer.packed_block_size
 
 
 def test_targets_of_words_are_their_first_pieces(tokenizer):
@@ -144,8 +144,8 @@ def test_sentences_are_the_text_and_have_its_tokens(name):
     assert len(parts) == 11
     assert sentences("") == []
     if name != "ewe-bert-bytes-base":  # its blocks span what lies between sentences
-        apart, lengths = tokenizer.raw_blocks(parts)
-        assert (apart == tokenizer.raw_blocks([text])[0]).all()
+        apart, lengths = tokenizer.packed_blocks(parts)
+        assert (apart == tokenizer.packed_blocks([text])[0]).all()
         assert lengths == [len(tokenizer.tokenize(part)) for part in parts]
 
 
@@ -171,12 +171,12 @@ class Stumbling(BlockCodec):
         super().__init__(tokenizer)
         self.folder = folder
 
-    def raw_blocks(self, texts):
+    def packed_blocks(self, texts):
         if (self.folder / "stumble").exists() and any("number 25" in text for text in texts):
             raise KeyboardInterrupt
         with open(self.folder / "log", "a") as log:
             log.write(f"{len(texts)}\n")
-        return super().raw_blocks(texts)
+        return super().packed_blocks(texts)
 
 
 def test_a_killed_preparation_goes_on_with_what_is_cached(tokenizer, tmp_path, monkeypatch):
@@ -188,8 +188,8 @@ def test_a_killed_preparation_goes_on_with_what_is_cached(tokenizer, tmp_path, m
         prepare(load_text(str(tmp_path / "text.txt")), codec, 8)
     (tmp_path / "stumble").unlink()
     sequences = prepare(load_text(str(tmp_path / "text.txt")), codec, 8)
-    raw = np.frombuffer(b"".join(sequences["blocks"]), np.uint8).reshape(-1, tokenizer.raw_block_size)
-    assert len(raw) == 35 * 4
+    blocks = np.frombuffer(b"".join(sequences["blocks"]), np.uint8).reshape(-1, tokenizer.packed_block_size)
+    assert len(blocks) == 35 * 4
     assert [int(line) for line in (tmp_path / "log").read_text().split()] == [10, 10, 10, 5]
 
 

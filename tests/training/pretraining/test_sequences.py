@@ -146,21 +146,21 @@ TOKENIZERS |= {
 @example(texts=["He said (no.) “Yes.” 3.14\n\nDone", "end.\u00a0same end", "nothing"])
 def test_what_is_stored_is_what_the_tokenizer_says(name, texts):
     tokenizer = TOKENIZERS.get(name) or TOKENIZERS.setdefault(name, load_tokenizer(name))
-    raw, lengths = BlockCodec(tokenizer).raw_blocks(texts)
-    expected, of_each = tokenizer.raw_blocks([sentence for text in texts for sentence in sentences(text)])
-    assert raw.dtype == expected.dtype
-    assert raw.shape == expected.shape
-    assert (raw == expected).all()
+    packed, lengths = BlockCodec(tokenizer).packed_blocks(texts)
+    expected, of_each = tokenizer.packed_blocks([sentence for text in texts for sentence in sentences(text)])
+    assert packed.dtype == expected.dtype
+    assert packed.shape == expected.shape
+    assert (packed == expected).all()
     assert [length for length in lengths if length] == [length for length in of_each if length]
 
 
 @pytest.mark.parametrize("with_targets", [False, True])
 def test_a_stock_tokenizer_stores_its_ids_and_gets_them_back(subword, with_targets):
     codec = IdCodec(subword, with_targets)
-    raw, lengths = codec.raw_blocks(TEXTS[:3])
+    packed, lengths = codec.packed_blocks(TEXTS[:3])
     expected = [subword(text)["input_ids"] for text in TEXTS[:3]]
-    apart = np.split(raw, np.cumsum(lengths)[:-1])
-    assert [codec.input_ids(codec.widen(blocks)).tolist() for blocks in apart] == expected
+    apart = np.split(packed, np.cumsum(lengths)[:-1])
+    assert [codec.input_ids(codec.unpack(blocks)).tolist() for blocks in apart] == expected
     targets = codec.targets(TEXTS[:3])
     assert (targets is not None) == with_targets
     if with_targets:

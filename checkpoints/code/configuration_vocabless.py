@@ -1,0 +1,286 @@
+# Generated from files of modeling/ in the package vocabless. Do not edit.
+
+"""`VocablessConfig`: the front end that embeds the blocks, and the Hugging Face encoder that reads the embeddings.
+"""
+
+import copy
+import math
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from huggingface_hub.errors import StrictDataclassError
+from transformers import AutoConfig, PreTrainedConfig
+from typing import Any
+
+
+# ---- configuration_vocabless.py --------------------------------------------------------------------------------------
+
+# All heads are listed, so that a checkpoint saved with one head also loads with another.
+AUTO_MAP = {
+    "AutoConfig": "configuration_vocabless.VocablessConfig",
+    "AutoModel": "modeling_vocabless.VocablessModel",
+    "AutoModelForPreTraining": "modeling_vocabless.VocablessForPreTraining",
+    "AutoModelForMaskedLM": "modeling_vocabless.VocablessForMaskedLM",
+    "AutoModelForSequenceClassification": "modeling_vocabless.VocablessForSequenceClassification",
+    "AutoModelForTokenClassification": "modeling_vocabless.VocablessForTokenClassification",
+    "AutoModelForQuestionAnswering": "modeling_vocabless.VocablessForQuestionAnswering",
+    "AutoModelForMultipleChoice": "modeling_vocabless.VocablessForMultipleChoice",
+}
+
+# Tasks whose stock pipelines do not work with blocks. `ner` is the stock alias of token-classification.
+CUSTOM_PIPELINES = {
+    task: {"impl": f"pipelines_vocabless.Vocabless{name}Pipeline", "pt": [f"AutoModelFor{model}"]}
+    for task, name, model in (
+        ("token-classification", "TokenClassification", "TokenClassification"),
+        ("ner", "TokenClassification", "TokenClassification"),
+        ("fill-mask", "FillMask", "MaskedLM"),
+    )
+}
+
+POOLINGS = ("cls", "mean", "siamese")  # of `classifier_pooling`
+
+# Legal sizes, checked before anything of such a size is built: a checkpoint may be another person's.
+LIMITS = {
+    "block_size": (1, 4096),
+    "target_vocab_size": (1, 1 << 24),
+    "num_labels": (1, 1 << 20),
+    "num_hidden_layers": (0, 1024),
+    "num_attention_heads": (1, 1024),
+    "hidden_size": (1, 1 << 16),
+    "embedding_size": (1, 1 << 16),
+    "intermediate_size": (1, 1 << 20),
+    "max_position_embeddings": (0, 1 << 24),
+    "type_vocab_size": (0, 1 << 16),
+}
+
+# Names in a file that would choose code of another repository: its classes, or its attention or expert kernels.
+FOREIGN_CODE = {
+    *("auto_map", "trust_remote_code", "custom_pipelines"),
+    *("attn_implementation", "_attn_implementation", "_attn_implementation_internal"),
+    *("experts_implementation", "_experts_implementation", "_experts_implementation_internal"),
+}
+
+# What the library raises, beside ValueError, for a value of a wrong type.
+TYPE_ERRORS = (TypeError, AttributeError, IndexError, KeyError, StrictDataclassError)
+
+
+class VocablessConfig(PreTrainedConfig):
+    """Configuration of all vocabless models.
+
+    Args:
+        front_end: name of the front end, a key of `front_ends.FRONT_ENDS`.
+        front_end_options: keyword arguments of the front end, for instance `{"num_bits": 128}`.
+        block_size: K, elements in a block; the same as the tokenizer's.
+        encoder_config: configuration of an encoder that accepts `inputs_embeds`, or the same as a dict with
+            `model_type`. The model drops this encoder's word embeddings. None is BERT with its default settings.
+        position_embeddings: False drops the encoder's table of absolute positions.
+        classifier_dropout: dropout probability of the heads; None uses the encoder's.
+        target_vocab_size: outputs of the masked-LM head, the size of the target tokenizer's vocabulary.
+        sparse_prediction: whether the masked-LM head computes logits at labelled positions only, if it gets labels.
+        classifier_pooling: what the heads for whole texts read: `cls`, the state of the first token; `mean`, the mean
+            of all tokens' states; or `siamese`, for pairs: the encoder reads the two texts apart, and the head
+            compares their means, see `PooledHead.pool`.
+        kwargs: arguments of `PreTrainedConfig`, for instance `num_labels`. What only the encoder's configuration has,
+            for instance `hidden_dropout_prob`, goes there.
+
+    Raises:
+        ValueError: a size is not in `LIMITS`, `front_end_options` is not a dict, `classifier_dropout` is no
+            probability, `classifier_pooling` is unknown, or `encoder_config` has no `model_type`, is one of this family
+            or has a value of a wrong type.
+    """
+
+    model_type = "vocabless"
+    _auto_class = "AutoConfig"
+    sub_configs = {"encoder_config": AutoConfig}
+
+    def __init__(
+        self,
+        front_end: str = "ngram",
+        front_end_options: dict[str, Any] | None = None,
+        block_size: int = 32,
+        encoder_config: PreTrainedConfig | dict[str, Any] | None = None,
+        position_embeddings: bool = True,
+        classifier_dropout: float | None = None,
+        target_vocab_size: int = 30_522,
+        sparse_prediction: bool = False,
+        classifier_pooling: str = "cls",
+        **kwargs: Any,
+    ) -> None:
+        check_limits({**kwargs, "block_size": block_size, "target_vocab_size": target_vocab_size})
+        if not isinstance(front_end_options or {}, dict):
+            raise ValueError(f"front_end_options is {front_end_options!r}; give a dict of keyword arguments.")
+        if classifier_dropout is not None and not 0 <= _number(classifier_dropout) <= 1:
+            raise ValueError(f"classifier_dropout is {classifier_dropout!r}; give a number from 0 to 1, or None.")
+        if classifier_pooling not in POOLINGS:
+            raise ValueError(f"classifier_pooling is {classifier_pooling!r}; give one of {', '.join(POOLINGS)}.")
+        self.front_end = front_end
+        self.front_end_options = dict(front_end_options or {})
+        self.block_size = block_size
+        self.encoder_config = _encoder_config(encoder_config)
+        for name in self.names_of_encoder(kwargs):
+            setattr(self.encoder_config, name, kwargs.pop(name))
+        self.position_embeddings = position_embeddings
+        self.classifier_pooling = classifier_pooling
+        self.classifier_dropout = classifier_dropout
+        self.target_vocab_size = target_vocab_size
+        self.sparse_prediction = sparse_prediction
+        kwargs["auto_map"] = dict(AUTO_MAP)  # always the code in the same folder, never another repository's
+        kwargs["custom_pipelines"] = pipelines_of(kwargs.get("architectures") or [])
+        kwargs.setdefault("pad_token_id", 0)
+        super().__init__(**kwargs)
+
+    @classmethod
+    def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
+        """Builds a configuration. Of `kwargs`, what only the encoder's configuration has goes there.
+
+        The library's method ignores such arguments, or hands them to the model, which does not know them. Of
+        `config_dict`, names that would choose code of another repository are dropped.
+
+        Raises:
+            ValueError: a value has a wrong type or size.
+        """
+        config_dict = _without_foreign_code(config_dict)
+        try:
+            config = super().from_dict(dict(config_dict))
+            own = config.names_of_encoder(kwargs)
+            built = super().from_dict(config_dict, **{name: kwargs[name] for name in kwargs if name not in own})
+        except TYPE_ERRORS as error:
+            reason = " ".join(str(error).split())
+            raise ValueError(
+                f"the configuration has a value of a wrong type ({reason}); correct config.json."
+            ) from error
+        config = built[0] if isinstance(built, tuple) else built
+        for name in own:
+            setattr(config.encoder_config, name, kwargs[name])
+        return built
+
+    def names_of_encoder(self, names: Iterable[str]) -> list[str]:
+        """Returns those of `names` that only the encoder's configuration has."""
+        has = self.encoder_config
+        return [name for name in names if hasattr(has, name) and name not in SHARED_NAMES]
+
+    def check_names(self, names: Iterable[str]) -> None:
+        """Raises ValueError for a name that neither this configuration nor its encoder's has."""
+        encoder = self.encoder_config
+        legal = {*self.to_dict(), *encoder.to_dict(), *SHARED_NAMES}
+        for name in names:
+            if name not in legal and not hasattr(self, name) and not hasattr(encoder, name):
+                near = get_close_matches(name, legal, cutoff=0.5)
+                raise ValueError(
+                    f"{name!r} is an argument of neither VocablessConfig nor its encoder's {encoder.model_type} "
+                    f"configuration; {'near names are ' + ', '.join(near) if near else 'see their documentation'}."
+                )
+
+    @property
+    def hidden_size(self) -> int:
+        """Width of the encoder's output."""
+        return self.encoder_config.hidden_size
+
+    @property
+    def embedding_size(self) -> int:
+        """D, width of the front end's output: the encoder's word-embedding width."""
+        return getattr(self.encoder_config, "embedding_size", self.encoder_config.hidden_size)
+
+    @property
+    def num_hidden_layers(self) -> int:
+        """Number of encoder layers."""
+        return self.encoder_config.num_hidden_layers
+
+    @property
+    def num_attention_heads(self) -> int:
+        """Number of attention heads in each encoder layer."""
+        return self.encoder_config.num_attention_heads
+
+    @property
+    def max_position_embeddings(self) -> int:
+        """`max_position_embeddings` of the encoder; for the longest sequence see `VocablessModel.max_tokens`."""
+        return self.encoder_config.max_position_embeddings
+
+    @property
+    def initializer_range(self) -> float:
+        """Standard deviation of new weights."""
+        return getattr(self.encoder_config, "initializer_range", 0.02)
+
+    @property
+    def head_dropout(self) -> float:
+        """Dropout probability of the heads."""
+        encoder = self.encoder_config
+        names = ("classifier_dropout", "classifier_dropout_prob", "hidden_dropout_prob", "dropout", "embedding_dropout")
+        values = [self.classifier_dropout] + [getattr(encoder, name, None) for name in names]
+        return next((value for value in values if value is not None), 0.0)
+
+
+def check_limits(sizes: Mapping[str, Any]) -> None:
+    """Raises ValueError if one of these settings, by name, is not in its range of `LIMITS`; None is no size."""
+    for name, (low, high) in LIMITS.items():
+        value = sizes.get(name)
+        if value is not None and (type(value) is not int or not low <= value <= high):
+            raise ValueError(f"{name} is {value!r}; give an integer from {low} to {high}.")
+
+
+def pipelines_of(architectures: list[str]) -> dict[str, Any]:
+    """Returns the pipelines of the head of a checkpoint, or all if the head is not known.
+
+    With pipelines of other heads, `pipeline(model=…)` could not find the task by itself.
+    """
+    heads = [name.replace("Vocabless", "AutoModel", 1) for name in architectures]
+    rows = copy.deepcopy(CUSTOM_PIPELINES)
+    return {task: row for task, row in rows.items() if not heads or row["pt"][0] in heads}
+
+
+# Names that every configuration has. They are settings of the whole model.
+SHARED_NAMES = {*vars(PreTrainedConfig()), *dir(PreTrainedConfig), "attn_implementation", "torch_dtype", "pad_token_id"}
+
+
+def _encoder_config(encoder: PreTrainedConfig | dict[str, Any] | None) -> PreTrainedConfig:
+    """Returns a copy of the encoder's configuration, with a vocabulary as small as possible."""
+    encoder = copy.deepcopy(_stock_config({"model_type": "bert"} if encoder is None else encoder))
+    encoder.name_or_path = ""  # it may be a path of this machine, which checkpoints must not tell
+    for name in FOREIGN_CODE & vars(encoder).keys():
+        if not name.startswith("_"):
+            delattr(encoder, name)
+    if hasattr(encoder, "vocab_size"):
+        # The word table is built and then removed, so keep it small: up to the padding row. Ids beyond it must go.
+        encoder.vocab_size = (getattr(encoder, "pad_token_id", 0) or 0) + 1
+        for name in ("bos_token_id", "cls_token_id", "eos_token_id", "sep_token_id"):
+            if hasattr(encoder, name):
+                setattr(encoder, name, None)
+    return encoder
+
+
+def _stock_config(encoder: PreTrainedConfig | dict[str, Any]) -> PreTrainedConfig:
+    """Returns the configuration that a dict describes, or a configuration as it is.
+
+    Raises:
+        ValueError: it is neither, or of this family, or the dict has no `model_type`, or a wrong size or type.
+    """
+    if isinstance(encoder, dict):
+        check_limits(encoder)
+        if "model_type" not in encoder:
+            raise ValueError(
+                f"encoder_config has the keys {sorted(encoder)} but no model_type; add one, for instance 'bert'."
+            )
+        try:
+            encoder = AutoConfig.for_model(**encoder)
+        except TYPE_ERRORS as error:
+            raise _wrong_type("encoder_config", error) from error
+    if not isinstance(encoder, PreTrainedConfig):
+        raise ValueError(f"encoder_config is {encoder!r}; give a configuration, or a dict with model_type.")
+    if encoder.model_type == VocablessConfig.model_type:
+        raise ValueError("encoder_config is a model of this family; give a stock encoder, for instance 'bert'.")
+    return encoder
+
+
+def _wrong_type(where: str, error: Exception) -> ValueError:
+    return ValueError(f"{where} has a value of a wrong type ({' '.join(str(error).split())}); correct config.json.")
+
+
+def _number(value: Any) -> float:
+    """Returns a number as it is, and NaN, which lies in no range, for anything else."""
+    return value if isinstance(value, (int, float)) else math.nan
+
+
+def _without_foreign_code(value: Any) -> Any:
+    """Returns a copy of a JSON object without the names in `FOREIGN_CODE`, in objects inside it, too."""
+    if not isinstance(value, dict):
+        return value
+    return {name: _without_foreign_code(item) for name, item in value.items() if name not in FOREIGN_CODE}

@@ -1,0 +1,1615 @@
+# Generated from files of modeling/ in the package vocabless. Do not edit.
+
+"""The models: a Hugging Face encoder with a front end in place of its word embeddings, and heads for the usual tasks.
+
+`VocablessModel` builds the stock encoder, removes its word table and passes embeddings to it as `inputs_embeds`. The
+heads work with every encoder. They have as many parameters as the stock heads, to agree with published counts.
+"""
+
+import hashlib
+import inspect
+import math
+import numpy as np
+import os
+import sys
+import torch
+from collections.abc import Callable
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, initialization as init
+from transformers.modeling_outputs import (
+    BaseModelOutput,
+    MaskedLMOutput,
+    MultipleChoiceModelOutput,
+    QuestionAnsweringModelOutput,
+    SequenceClassifierOutput,
+    TokenClassifierOutput,
+)
+from transformers.utils import logging
+from transformers.utils.generic import can_return_tuple
+from typing import Any, cast
+from .configuration_vocabless import LIMITS, TYPE_ERRORS, VocablessConfig, check_limits
+
+
+# ---- blocks.py -------------------------------------------------------------------------------------------------------
+# Blocks as the models read them, and the base class of the front ends.
+#
+# A token is a block of K elements. An element is a byte value + 5, or the id of a special token, 0–4. A special token is
+# the block [id, 0, …, 0]. A unit shorter than K bytes is padded with zeros; a block of zeros alone is a padding token.
+
+NUM_SPECIAL = 5
+SPECIAL_NAMES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+SEP = SPECIAL_NAMES.index("[SEP]")
+NUM_ELEMENTS = NUM_SPECIAL + 256
+MAX_ROWS = 1 << 24  # of a table of a front end
+
+
+class FrontEnd(nn.Module):
+    """Base class of the front ends: `forward` maps blocks (B, S, K) int64, values 0–260, to embeddings (B, S, D).
+
+    The options of a front end are the keyword-only arguments of its `__init__`.
+
+    Args:
+        block_size: K.
+        embedding_size: D.
+    """
+
+    max_tokens: int | None = None  # maximum sequence length; None is no limit
+    embeds_by_place = False  # whether the embedding of a token depends on its place or on its neighbours
+
+    def __init__(self, block_size: int, embedding_size: int) -> None:
+        super().__init__()
+        self.block_size = block_size
+        self.embedding_size = embedding_size
+
+    def init_weights(self, std: float) -> None:
+        """Initialises the parameters and buffers of this module itself, not those of its submodules.
+
+        A model that is loaded is first built without values, so this must also fill each buffer that is not saved.
+
+        Args:
+            std: standard deviation of random weights.
+        """
+
+    def check_encoder(self, config: PreTrainedConfig) -> None:
+        """Raises ValueError if the encoder of this configuration does not fit the front end. By default all fit."""
+
+
+def to_bytes(blocks: Tensor) -> Tensor:
+    """Maps elements 0–260 to byte values 0–255; special tokens and padding become 0."""
+    return (blocks - NUM_SPECIAL).clamp(min=0)
+
+
+def attention_mask_of(blocks: Tensor) -> Tensor:
+    """Returns True for tokens and False for padding, (…, S) bool. Only padding blocks begin with 0.
+
+    >>> attention_mask_of(torch.tensor([[[2, 0], [102, 120], [3, 0], [0, 0]]])).tolist()
+    [[True, True, True, False]]
+    """
+    return blocks[..., 0] > 0
+
+
+def token_type_ids_of(blocks: Tensor) -> Tensor:
+    """Returns 1 for the tokens behind the first [SEP], which are those of the second text, else 0; (…, S) int64.
+
+    >>> token_type_ids_of(torch.tensor([[[2, 0], [102, 120], [3, 0], [102, 0], [3, 0], [0, 0]]])).tolist()
+    [[0, 0, 0, 1, 1, 0]]
+    """
+    is_sep = (blocks[..., 0] == SEP).long()
+    is_behind_sep = is_sep.cumsum(dim=-1) > is_sep  # more [SEP]s up to here than this token itself
+    return (is_behind_sep & attention_mask_of(blocks)).long()
+
+
+def check_blocks(blocks: Tensor, block_size: int) -> None:
+    """Checks that `blocks` is an integer tensor (batch, seq, block_size) with values 0–260.
+
+    Values are checked on the CPU only: on an accelerator the check would make the CPU wait for it.
+
+    Raises:
+        ValueError: wrong rank, K or dtype, no token, or a value out of range.
+    """
+    if blocks.ndim != 3 or blocks.shape[-1] != block_size:
+        raise ValueError(
+            f"input_ids has shape {tuple(blocks.shape)}; blocks have shape (batch, seq, {block_size}): "
+            "use the tokenizer that was saved with this model."
+        )
+    if blocks.is_floating_point():
+        raise ValueError(
+            f"input_ids is {blocks.dtype}; blocks are integers 0–{NUM_ELEMENTS - 1}, pass embeddings as inputs_embeds."
+        )
+    if blocks.device.type == "cpu" and not torch.compiler.is_compiling():
+        if not blocks.numel():
+            raise ValueError(f"input_ids has shape {tuple(blocks.shape)} and holds no token; give at least one text.")
+        low, high = (int(value) for value in blocks.aminmax())
+        if low < 0 or high >= NUM_ELEMENTS:
+            raise ValueError(
+                f"input_ids contains {low if low < 0 else high}; elements of a block are 0–{NUM_ELEMENTS - 1}: "
+                "use the tokenizer that was saved with this model."
+            )
+
+
+def check_positive(name: str, value: int, limit: int = MAX_ROWS) -> int:
+    """Returns `value`, the front-end option called `name`.
+
+    Raises:
+        ValueError: it is not an integer from 1 to `limit`.
+    """
+    if type(value) is not int or not 1 <= value <= limit:
+        raise ValueError(f"the front end got {name}={value!r}; give an integer from 1 to {limit}.")
+    return value
+
+
+# ---- digest_front_ends.py --------------------------------------------------------------------------------------------
+# Front ends that read a block as a digest: one integer of 8·K bits, or T bits, the most significant bit first.
+#
+# Source: HashFormers 3.2–3.5; ProFormer (Sankar et al., 2021) for `Linear`.
+
+MAX_CODEWORD_BITS = 24  # the codebook has 2 to this power rows
+
+
+class Bucket(FrontEnd):
+    """Looks up row v mod N of a table, where v is the block as a big-endian integer.
+
+    The table has five more rows, one for each special token. Source: HashFormers 3.1; 3.2 for MD5, 3.3 for LSH.
+
+    Args:
+        num_buckets: N.
+    """
+
+    def __init__(self, block_size: int, embedding_size: int, *, num_buckets: int = 50_260) -> None:
+        super().__init__(block_size, embedding_size)
+        self.num_buckets = check_positive("num_buckets", num_buckets)
+        self.embeddings = nn.Embedding(NUM_SPECIAL + num_buckets, embedding_size)
+
+    def forward(self, blocks: Tensor) -> Tensor:
+        first = blocks[..., 0]
+        data = to_bytes(blocks)
+        bucket = data[..., 0] % self.num_buckets
+        for position in range(1, self.block_size):  # Horner's rule: every step fits into 64 bits
+            bucket = (bucket * 256 + data[..., position]) % self.num_buckets
+        return self.embeddings(torch.where(first < NUM_SPECIAL, first, bucket + NUM_SPECIAL))
+
+
+class BitFrontEnd(FrontEnd):
+    """Base class of the front ends that read T bits.
+
+    Args:
+        num_bits: T, from 8K − 7 to 8K.
+    """
+
+    bits_of_bytes: Tensor  # (256, 8) uint8, most significant bit first; a lookup takes a tenth of the time of shifts
+
+    def __init__(self, block_size: int, embedding_size: int, *, num_bits: int) -> None:
+        super().__init__(block_size, embedding_size)
+        if -(-check_positive("num_bits", num_bits) // 8) != block_size:
+            raise ValueError(
+                f"num_bits={num_bits} does not fit blocks of {block_size} bytes; "
+                f"give {8 * block_size - 7} to {8 * block_size} bits, or block_size={-(-num_bits // 8)}."
+            )
+        self.num_bits = num_bits
+        self.register_buffer("bits_of_bytes", self._bits_of_bytes(), persistent=False)
+
+    def init_weights(self, std: float) -> None:
+        init.copy_(self.bits_of_bytes, self._bits_of_bytes())
+
+    def unpack_bits(self, data: Tensor) -> Tensor:
+        """Maps bytes (…, K) int64, values 0–255, to their first T bits, (…, T) uint8."""
+        return F.embedding(data, self.bits_of_bytes).flatten(start_dim=-2)[..., : self.num_bits]
+
+    def _bits_of_bytes(self) -> Tensor:
+        return torch.tensor([[byte >> place & 1 for place in range(7, -1, -1)] for byte in range(256)]).to(torch.uint8)
+
+
+class DigestFrontEnd(BitFrontEnd):
+    """Base class of the front ends of HashFormers 3.4: a function of the bits plus a learned row for the kind of token.
+
+    `token_kinds` has one row for each special token, which is the token's whole embedding, and a sixth row that is
+    added to every ordinary token. The authors' code has this sixth row too, so Table 2 of HashFormers counts one row
+    more than equations (13)–(15).
+    """
+
+    def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 128) -> None:
+        super().__init__(block_size, embedding_size, num_bits=num_bits)
+        self.token_kinds = nn.Embedding(NUM_SPECIAL + 1, embedding_size)
+
+    def forward(self, blocks: Tensor) -> Tensor:
+        kind = blocks[..., 0].clamp(max=NUM_SPECIAL)
+        embeddings = self.embed_bits(self.unpack_bits(to_bytes(blocks)))
+        return self.token_kinds(kind) + embeddings * (kind == NUM_SPECIAL).unsqueeze(-1)
+
+    def embed_bits(self, bits: Tensor) -> Tensor:
+        """Maps bits, (B, S, T) uint8 in {0, 1}, to (B, S, D)."""
+        raise NotImplementedError
+
+
+class Pool(DigestFrontEnd):
+    """Looks up codewords c_j of k bits in a codebook B and sums them with learned weights: Σ_j B[c_j] ⊙ softmax(W)_j.
+
+    If k does not divide T, the last codeword is shorter: 8 bits for T = 128 and k = 10. Source: HashFormers 3.4, Pool.
+
+    Args:
+        num_bits: T.
+        codeword_bits: k.
+    """
+
+    def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 128, codeword_bits: int = 10) -> None:
+        super().__init__(block_size, embedding_size, num_bits=num_bits)
+        self.codeword_bits = check_positive("codeword_bits", codeword_bits, MAX_CODEWORD_BITS)
+        self.codebook = nn.Embedding(2**codeword_bits, embedding_size)
+        self.weights = nn.Parameter(torch.zeros(-(-num_bits // codeword_bits), embedding_size))
+
+    def init_weights(self, std: float) -> None:
+        super().init_weights(std)
+        init.zeros_(self.weights)  # equal weights for all codewords
+
+    def embed_bits(self, bits: Tensor) -> Tensor:
+        words = codewords(bits, self.codeword_bits).unbind(dim=-1)
+        embeddings = self.token_kinds.weight.new_zeros(())
+        for word, weight in zip(words, self.weights.softmax(dim=0).unbind(dim=0), strict=True):
+            # A loop avoids a tensor (B, S, J, D), which would be written to memory and read again.
+            embeddings = torch.addcmul(embeddings, self.codebook(word), weight)
+        return embeddings
+
+
+class Add(DigestFrontEnd):
+    """Sums one of two learned vectors for each bit: Σ_j B^j[τ_j] / √T, computed as one matrix product.
+
+    Source: HashFormers 3.4, Add.
+    """
+
+    def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 128) -> None:
+        super().__init__(block_size, embedding_size, num_bits=num_bits)
+        self.bit_vectors = nn.Parameter(torch.empty(num_bits, 2, embedding_size))
+
+    def init_weights(self, std: float) -> None:
+        super().init_weights(std)
+        init.normal_(self.bit_vectors, std=std)
+
+    def embed_bits(self, bits: Tensor) -> Tensor:
+        zero, one = self.bit_vectors.unbind(dim=1)
+        return (zero.sum(dim=0) + bits.to(zero.dtype) @ (one - zero)) / self.num_bits**0.5
+
+
+class Projection(DigestFrontEnd):
+    """Correlates the bits with D learned vectors: e_j = Pearson(τ, w_j). If all bits are equal, e is 0, not NaN.
+
+    Source: HashFormers 3.4, Proj.
+    """
+
+    def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 128) -> None:
+        super().__init__(block_size, embedding_size, num_bits=num_bits)
+        self.weight = nn.Parameter(torch.empty(embedding_size, num_bits))
+
+    def init_weights(self, std: float) -> None:
+        super().init_weights(std)
+        init.normal_(self.weight, std=std)
+
+    def embed_bits(self, bits: Tensor) -> Tensor:
+        centred = self.weight - self.weight.mean(dim=1, keepdim=True)
+        bits = bits.float()
+        ones = bits.sum(dim=-1, keepdim=True)  # in float32: bfloat16 would round the count
+        deviation = (ones * (self.num_bits - ones) / self.num_bits).sqrt()  # ‖τ − mean(τ)‖
+        # w is centred, so subtracting the mean of τ would not change the products.
+        products = F.linear(bits.to(centred.dtype), F.normalize(centred, dim=1))
+        return torch.where(deviation > 0, products / deviation.clamp(min=0.5), 0)
+
+
+class Linear(BitFrontEnd):
+    """Multiplies the bits by a learned matrix: e = W τ. The bits of a special token are a fixed hash of its name.
+
+    Source: ProFormer (Sankar et al., 2021), which multiplies 420 LSH bits by one trained matrix.
+
+    Args:
+        num_bits: T.
+    """
+
+    special_bytes: Tensor  # (5, K) int64, values 0–255
+
+    def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 420) -> None:
+        super().__init__(block_size, embedding_size, num_bits=num_bits)
+        self.weight = nn.Parameter(torch.empty(embedding_size, num_bits))
+        self.register_buffer("special_bytes", self._special_bytes(), persistent=False)
+
+    def init_weights(self, std: float) -> None:
+        super().init_weights(std)
+        init.normal_(self.weight, std=std)
+        init.copy_(self.special_bytes, self._special_bytes())
+
+    def forward(self, blocks: Tensor) -> Tensor:
+        first = blocks[..., :1]
+        data = torch.where(
+            first < NUM_SPECIAL,
+            self.special_bytes[blocks[..., 0].clamp(max=NUM_SPECIAL - 1)],
+            to_bytes(blocks),
+        )
+        return F.linear(self.unpack_bits(data).to(self.weight.dtype), self.weight)
+
+    def _special_bytes(self) -> Tensor:
+        digests = [hashlib.shake_128(name.encode()).digest(self.block_size) for name in SPECIAL_NAMES]
+        return torch.tensor([list(digest) for digest in digests])
+
+
+def codewords(bits: Tensor, size: int) -> Tensor:
+    """Groups bits (…, T) into words of `size` bits and returns them as integers, (…, ⌈T/size⌉) int64.
+
+    The last word may have fewer bits. Source and example: HashFormers 3.4.
+
+    >>> codewords(torch.tensor([1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1]), 4).tolist()
+    [10, 4, 1]
+    """
+    values = 2 ** torch.arange(size - 1, -1, -1, device=bits.device)
+    whole = bits.shape[-1] // size * size
+    words = (bits[..., :whole].unflatten(-1, (-1, size)) * values).sum(dim=-1)
+    rest = bits[..., whole:]
+    last = (rest * values[size - rest.shape[-1] :]).sum(dim=-1, keepdim=True)
+    return torch.cat([words, last], dim=-1) if rest.shape[-1] else words
+
+
+# ---- elementwise_front_end.py ----------------------------------------------------------------------------------------
+# The front end that concatenates byte embeddings. Source: Elementwise 3.2, 5.1.
+
+class Elementwise(FrontEnd):
+    """Concatenates K byte embeddings of width C = D/K, the width of an attention head of the encoder.
+
+    Source: Elementwise 3.2; 5.1 for `pool_ngrams`.
+
+    Args:
+        focus: whether to add the global focus embedding, row p = m·K + n of a table for byte n of token m.
+        max_tokens: M, the maximum sequence length with `focus`.
+        pool_ngrams: whether to replace each byte embedding by the weighted sum of the K bytes that start at this byte,
+            across the borders of blocks. The weights are a softmax over learned scores of the K bytes.
+    """
+
+    def __init__(
+        self,
+        block_size: int,
+        embedding_size: int,
+        *,
+        focus: bool = True,
+        max_tokens: int = 128,
+        pool_ngrams: bool = False,
+    ) -> None:
+        super().__init__(block_size, embedding_size)
+        if embedding_size % block_size:
+            divisor = max(k for k in range(1, block_size) if embedding_size % k == 0)
+            raise ValueError(
+                f"block_size={block_size} does not divide the embedding width {embedding_size}; "
+                f"give for instance {divisor}."
+            )
+        check_positive("max_tokens", max_tokens, MAX_ROWS // block_size)
+        self.max_tokens = max_tokens if focus else None
+        self.embeds_by_place = focus or pool_ngrams
+        width = embedding_size // block_size  # C
+        self.elements = nn.Embedding(NUM_ELEMENTS, width, padding_idx=0)
+        self.focus = nn.Embedding(max_tokens * block_size, width) if focus else None
+        self.score = nn.Linear(width, 1) if pool_ngrams else None
+
+    def forward(self, blocks: Tensor) -> Tensor:
+        seq_length = blocks.shape[1]
+        embeddings = self.elements(blocks)  # (B, S, K, C)
+        if self.score is not None:
+            embeddings = self._pool_ngrams(self.score, embeddings, blocks)
+        if self.focus is not None:
+            places = torch.arange(seq_length * self.block_size, device=blocks.device)
+            embeddings = embeddings + self.focus(places.view(seq_length, self.block_size))
+        return embeddings.flatten(start_dim=-2)
+
+    def check_encoder(self, config: PreTrainedConfig) -> None:
+        if config.num_attention_heads != self.block_size:
+            raise ValueError(
+                f"elementwise needs one attention head for each of the {self.block_size} elements of a block, but the "
+                f"encoder has {config.num_attention_heads} attention heads; make num_attention_heads equal block_size."
+            )
+
+    def _pool_ngrams(self, score: nn.Module, embeddings: Tensor, blocks: Tensor) -> Tensor:
+        """Replaces the embedding of byte i of a sequence by Σ_j softmax_j(score(e_{i+j})) · e_{i+j}, j = 0 … K−1.
+
+        Padding has no weight and stays zero, inside a block and behind the text. (B, S, K, C) → (B, S, K, C).
+        """
+        is_byte = (blocks > 0).flatten(1)  # (B, S·K)
+        length, behind = is_byte.shape[1], self.block_size - 1
+        letters = embeddings.flatten(1, 2)  # (B, S·K, C)
+        scores = score(letters).squeeze(-1)
+        lowest = torch.finfo(scores.dtype).min
+        scores = F.pad(scores.masked_fill(~is_byte, lowest), (0, behind), value=lowest)
+        letters = F.pad(letters, (0, 0, 0, behind))
+        ngrams = torch.stack([letters[:, j : j + length] for j in range(self.block_size)], dim=-2)  # (B, S·K, K, C)
+        weights = torch.stack([scores[:, j : j + length] for j in range(self.block_size)], dim=-1).softmax(dim=-1)
+        return ((weights * is_byte.unsqueeze(-1)).unsqueeze(-1) * ngrams).sum(dim=-2).view(embeddings.shape)
+
+
+# ---- unit_cache.py ---------------------------------------------------------------------------------------------------
+# `UnitCache`: remembers the hashes of units, which depend on the unit alone and on no weight.
+
+ENTRY_BYTES = 200  # of a key and its hashes in a dictionary, beside their contents
+
+Hashes = tuple[Tensor, Tensor]
+
+
+class UnitCache:
+    """Hashes of the units seen so far, on the CPU. It is never saved, and a copy or pickle of it is empty.
+
+    After a call in which it has grown beyond its limit, the cache is emptied. The environment variable
+    `VOCABLESS_CACHED_MIB` sets this limit, by default 64 MiB; with 0 nothing is kept between calls. Threads may share
+    it: no call changes or removes an entry that another one reads.
+
+    Args:
+        dtype: type of the hashes.
+
+    Raises:
+        ValueError: `VOCABLESS_CACHED_MIB` is no number.
+    """
+
+    def __init__(self, dtype: type[np.generic]) -> None:
+        self._dtype = np.dtype(dtype)
+        self.max_bytes = _max_bytes()
+        self.num_bytes = 0
+        self._hashes: dict[bytes, bytes] = {}
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return UnitCache, (self._dtype.type,)
+
+    def look_up(self, units: Tensor, hash_units: Callable[[Tensor], Hashes]) -> Hashes:
+        """Returns what `hash_units` gives for these units, and calls it for the new ones alone.
+
+        Args:
+            units: (n, K) int64 on the CPU, values 0–260, all distinct.
+            hash_units: maps m units, (m, K), to their hashes one after the other in one dimension, of the cache's
+                type, and to the number of hashes of each unit, (m,) int64.
+
+        Returns:
+            The hashes, and their number for each unit, (n,) int64.
+        """
+        keys = _keys(units)
+        hashes = self._hashes  # emptying the cache replaces this dictionary and does not change it
+        new = [index for index, key in enumerate(keys) if key not in hashes]
+        if new:
+            values, counts = hash_units(units[new])
+            data, ends = values.numpy().tobytes(), (counts.cumsum(0) * self._dtype.itemsize).tolist()
+            spans = zip(new, [0, *ends], ends, strict=False)
+            hashes.update((keys[index], data[start:end]) for index, start, end in spans)
+            self.num_bytes += len(data) + len(new) * (len(keys[0]) + ENTRY_BYTES)
+        if self.num_bytes > self.max_bytes:
+            self.num_bytes, self._hashes = 0, {}
+        found = [hashes[key] for key in keys]
+        joined = np.frombuffer(bytearray().join(found), self._dtype)
+        sizes = np.fromiter(map(len, found), np.int64, len(found))
+        return torch.from_numpy(joined), torch.from_numpy(sizes // self._dtype.itemsize)
+
+
+def distinct_blocks(blocks: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns the distinct ones of blocks, in the order in which they come first, and where each block stands there.
+
+    The same as `torch.unique(dim=0)` up to the order, and ten times as fast.
+
+    Args:
+        blocks: (…, K) int64 on the CPU, values 0–260.
+
+    Returns:
+        (n, K) int64 and (…) int64.
+    """
+    keys = _keys(blocks)
+    places: dict[bytes, int] = {}
+    indices = np.fromiter((places.setdefault(key, len(places)) for key in keys), np.int64, len(keys))
+    elements = np.frombuffer(b"".join(places), np.int16).reshape(-1, blocks.shape[-1])
+    return torch.from_numpy(elements.astype(np.int64)), torch.from_numpy(indices).unflatten(0, blocks.shape[:-1])
+
+
+def _keys(blocks: Tensor) -> list[bytes]:
+    """Returns the elements of each block, (…, K) int64, as bytes."""
+    elements = np.ascontiguousarray(blocks.numpy().astype(np.int16))
+    return elements.view(f"V{2 * elements.shape[-1]}").ravel().tolist()
+
+
+def _max_bytes() -> int:
+    text = os.environ.get("VOCABLESS_CACHED_MIB", "64")
+    try:
+        mib = float(text)
+    except ValueError:
+        mib = math.nan
+    if not 0 <= mib < math.inf:
+        raise ValueError(f"VOCABLESS_CACHED_MIB is {text!r}; give a number of MiB from 0 up, or unset it for 64.")
+    return int(mib * 2**20)
+
+
+# ---- unit_front_end.py -----------------------------------------------------------------------------------------------
+# Base class of the front ends that embed each distinct block once: their embedding depends on the block alone.
+
+class UnitFrontEnd(FrontEnd):
+    """Embeds each distinct block of a batch once, in two steps: its hashes, and what the weights make of them.
+
+    On the CPU, hashes are kept from call to call. Results of weights are never kept, because weights may change in ways
+    that nobody can see from here: by a fused optimizer, an adapter, a hook.
+    """
+
+    hash_dtype: type[np.generic] = np.float32
+    # In an exported graph, blocks are cut behind the longest unit, to no fewer elements than this. None: not cut, since
+    # the operations of `embed_units` depend on the length.
+    traced_length: int | None = 1
+
+    def __init__(self, block_size: int, embedding_size: int) -> None:
+        super().__init__(block_size, embedding_size)
+        self._cache = UnitCache(self.hash_dtype)
+
+    def embed_units(self, blocks: Tensor) -> Tensor:
+        """Maps blocks, (…, k) int64 with k ≤ K and all zeros behind the longest unit, to embeddings (…, D).
+
+        No shape depends on the values of the blocks, as a compiled graph needs it.
+        """
+        raise NotImplementedError
+
+    def hash_units(self, units: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns what the embeddings need of units, (n, k) int64, and weights do not change.
+
+        By default these are the embeddings, of a front end without parameters.
+
+        Returns:
+            The hashes of all units, one after the other, (H,) of `hash_dtype`; and their number for each unit, (n,).
+        """
+        embeddings = self.embed_units(units)
+        return embeddings.flatten(), torch.full(units.shape[:1], self.embedding_size)
+
+    def embed_hashes(self, hashes: Tensor, counts: Tensor, units: Tensor) -> Tensor:
+        """Maps what `hash_units` gave, and units (n, K), to embeddings (n, D)."""
+        return hashes.view(-1, self.embedding_size)
+
+    def replace_special_tokens(self, blocks: Tensor) -> Tensor:
+        """Returns what `embed_units` is called with. By default the blocks themselves."""
+        return blocks
+
+    def forward(self, blocks: Tensor) -> Tensor:
+        if torch.compiler.is_compiling() or torch.jit.is_tracing():
+            return self.embed_units(self.replace_special_tokens(blocks))
+        if blocks.device.type == "cpu":
+            units, inverse = distinct_blocks(blocks)
+            hashes = self._cache.look_up(units, self._hash_distinct)
+        else:
+            units, inverse = blocks.flatten(0, -2).unique(dim=0, return_inverse=True)
+            hashes = self._hash_distinct(units)
+        return self.embed_hashes(*hashes, units)[inverse.view(blocks.shape[:-1])]
+
+    def _hash_distinct(self, units: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the hashes of distinct blocks, (n, K) int64. Blocks are cut behind the longest unit."""
+        units = self.replace_special_tokens(units)
+        longest = int((units.amax(dim=0) > 0).sum()) if len(units) else 1
+        return self.hash_units(units[:, : max(longest, 1)])
+
+
+# ---- ngram_front_ends.py ---------------------------------------------------------------------------------------------
+# Front ends that compute an embedding as a hash of the unit's bytes, without parameters.
+#
+# Hashes are computed by integer arithmetic on tensors, so the model can be exported. Source: EELBERT 3.2 and 5.3.
+
+MODULUS = 10**9 + 7  # B of EELBERT 3.2
+HASH_BASE = 263  # a prime above all elements: n-grams of up to three bytes never share a hash
+SECOND_HASH_BASE = 269  # another one: two units that share both hashes have the same normal numbers
+
+
+class UnitHash(UnitFrontEnd):
+    """Base class of both front ends. A special token is hashed as the bytes of its name, for instance "[CLS]"."""
+
+    special_blocks: Tensor  # (5, K) int64, the names of the special tokens as blocks of ordinary bytes
+
+    def __init__(self, block_size: int, embedding_size: int, *, seed: int) -> None:
+        super().__init__(block_size, embedding_size)
+        self.seed = seed
+        if max(map(len, SPECIAL_NAMES)) > block_size:
+            raise ValueError(
+                f"ngram and random_normal hash the name [MASK], so block_size={block_size} is too small; "
+                "give at least 6."
+            )
+        self.register_buffer("special_blocks", self._special_blocks(), persistent=False)
+
+    def init_weights(self, std: float) -> None:
+        init.copy_(self.special_blocks, self._special_blocks())
+
+    def replace_special_tokens(self, blocks: Tensor) -> Tensor:
+        """Returns `blocks` with each special token replaced by the bytes of its name."""
+        names = F.embedding(blocks[..., 0].clamp(max=NUM_SPECIAL - 1), self.special_blocks)
+        return torch.where(blocks[..., :1] < NUM_SPECIAL, names, blocks)
+
+    def _special_blocks(self) -> Tensor:
+        names = [[byte + NUM_SPECIAL for byte in name.encode()] for name in SPECIAL_NAMES]
+        return torch.tensor([name + [0] * (self.block_size - len(name)) for name in names])
+
+
+class Ngram(UnitHash):
+    """Pooled n-gram hashes.
+
+    1. For each n = 1 … N, a polynomial rolling hash maps every n-gram of the unit's bytes to an integer s.
+    2. s times the seeds h, modulo B and scaled, is a vector in [−1, 1].
+    3. The mean of these vectors over the n-grams is part n of the embedding. It is zero if the unit is shorter than n.
+    4. The parts are concatenated. Their widths are in the ratio 1:2:…:N.
+
+    Source: EELBERT 3.2. Differs from the paper: n-grams are of bytes, not of characters, which is the same for ASCII.
+
+    Args:
+        ngram_sizes: N.
+        seed: seed of the generator that h comes from.
+    """
+
+    seeds: Tensor  # h, (D,) int64, values 1 to B − 1
+    before: Tensor  # (D,) int64, n − 1 for the dimensions of part n
+
+    def __init__(self, block_size: int, embedding_size: int, *, ngram_sizes: int = 3, seed: int = 0) -> None:
+        super().__init__(block_size, embedding_size, seed=seed)
+        self.ngram_sizes = check_positive("ngram_sizes", ngram_sizes, 4096)
+        self.traced_length = self.ngram_sizes
+        self.register_buffer("seeds", hash_seeds(seed, embedding_size), persistent=False)
+        self.register_buffer("before", self._before(), persistent=False)
+
+    def init_weights(self, std: float) -> None:
+        super().init_weights(std)
+        init.copy_(self.seeds, hash_seeds(self.seed, self.embedding_size))
+        init.copy_(self.before, self._before())
+
+    @property
+    def widths(self) -> list[int]:
+        """Widths of the N parts; part N also gets the remainder of the division."""
+        total = self.ngram_sizes * (self.ngram_sizes + 1) // 2
+        widths = [self.embedding_size * n // total for n in range(1, self.ngram_sizes + 1)]
+        return [*widths[:-1], self.embedding_size - sum(widths[:-1])]
+
+    def embed_units(self, blocks: Tensor) -> Tensor:
+        """Maps blocks without special tokens, (…, K) int64, to (…, D) float32."""
+        # hashes[i] is the hash of the n-gram that starts at position i, last[i] its last element. Both are 0 if the
+        # n-gram reaches beyond the end of the unit.
+        hashes = last = blocks
+        sums = []
+        for n, seeds in enumerate(self.seeds.split(self.widths), start=1):
+            if n > 1:  # Horner's rule: from the hashes for n − 1 to those for n
+                last = last[..., 1:]
+                hashes = torch.where(last > 0, hashes[..., :-1] * HASH_BASE + last, 0)
+            if HASH_BASE**n > MODULUS:
+                hashes = hashes % MODULUS
+            sums.append(hash_vectors(hashes, seeds).sum(dim=-2))
+        num_terms = (blocks.shape[-1] - self.before).clamp(min=0)  # in each sum, n-grams beyond the unit included
+        num_ngrams = ((blocks > 0).sum(dim=-1, keepdim=True) - self.before).clamp(min=1)
+        return scale_to_unit(torch.cat(sums, dim=-1), num_terms) / num_ngrams
+
+    def _before(self) -> Tensor:
+        return torch.tensor([n for n, width in enumerate(self.widths) for _ in range(width)])
+
+
+class RandomNormal(UnitHash):
+    """Frozen normal numbers for each unit, drawn from its hashes: similar words have unrelated embeddings.
+
+    The paper draws a row of N(0, 0.02), BERT's default initialisation, for each word of a vocabulary, and freezes it.
+    Here the numbers come from two hashes s and t of the whole unit, so no row is stored:
+
+    1. x_i = (s·a_i + t·b_i + c_i)³ mod B are uniform, for seeds a, b and c. The cube is one-to-one, and without it the
+       numbers of similar words would lie on a lattice.
+    2. The Box–Muller transform makes two normal numbers of two uniform ones.
+
+    Source: EELBERT 5.3, Table 3.
+
+    Args:
+        seed: seed of the generator that a, b and c come from.
+        std: standard deviation of the numbers.
+    """
+
+    traced_length = None
+    uniform_seeds: Tensor  # a, b and c, (3, 2·⌈D/2⌉) int64, values 1 to B − 1
+
+    def __init__(self, block_size: int, embedding_size: int, *, seed: int = 0, std: float = 0.02) -> None:
+        super().__init__(block_size, embedding_size, seed=seed)
+        if not std > 0:
+            raise ValueError(f"random_normal got std={std!r}; give a number above 0.")
+        self.std = std
+        self.register_buffer("uniform_seeds", self._uniform_seeds(), persistent=False)
+
+    def init_weights(self, std: float) -> None:
+        super().init_weights(std)
+        init.copy_(self.uniform_seeds, self._uniform_seeds())
+
+    def embed_units(self, blocks: Tensor) -> Tensor:
+        first, second = (hash_units(blocks, base).unsqueeze(-1) for base in (HASH_BASE, SECOND_HASH_BASE))
+        a, b, c = self.uniform_seeds
+        sums = (first * a % MODULUS + second * b % MODULUS + c) % MODULUS
+        numbers = sums * sums % MODULUS * sums % MODULUS
+        radii, angles = ((numbers + 1).to(torch.float32) / MODULUS).chunk(2, dim=-1)  # above 0, at most 1
+        radii, angles = self.std * (-2 * radii.log()).sqrt(), 2 * math.pi * angles
+        return torch.cat([radii * angles.cos(), radii * angles.sin()], dim=-1)[..., : self.embedding_size]
+
+    def _uniform_seeds(self) -> Tensor:
+        return hash_seeds(self.seed, 6 * ((self.embedding_size + 1) // 2)).view(3, -1)
+
+
+def hash_units(blocks: Tensor, base: int) -> Tensor:
+    """Returns a polynomial hash of the elements of each unit: (…, K) int64 → (…) int64, values 0 to B − 1."""
+    hashes = blocks[..., 0]
+    for position in range(1, blocks.shape[-1]):
+        longer = (hashes * base + blocks[..., position]) % MODULUS
+        hashes = torch.where(blocks[..., position] > 0, longer, hashes)
+    return hashes
+
+
+def hash_vectors(hashes: Tensor, seeds: Tensor) -> Tensor:
+    """Multiplies hashes by the seeds: the vectors P of EELBERT 3.2, step 3, before the division by B/2, plus ⌊B/2⌋.
+
+    The paper computes P = s ⊗ h, P %= B, P −= (P > B/2)·B. B is odd, so P + ⌊B/2⌋ is (s ⊗ h + ⌊B/2⌋) mod B.
+    `scale_to_unit` subtracts ⌊B/2⌋ again.
+
+    Args:
+        hashes: s, (…) int64, values 0 to B − 1; 0 gives P = 0.
+        seeds: h, (D,) int64, values 1 to B − 1.
+
+    Returns:
+        P + ⌊B/2⌋, (…, D) int64, values 0 to B − 1.
+    """
+    return (hashes.unsqueeze(-1) * seeds + MODULUS // 2) % MODULUS
+
+
+def scale_to_unit(sums: Tensor, num_terms: Tensor | int) -> Tensor:
+    """Returns Σ P / (B/2), float32, from sums of `num_terms` results of `hash_vectors`. One term is in [−1, 1]."""
+    return (sums - num_terms * (MODULUS // 2)).to(torch.float32) / (MODULUS / 2)
+
+
+def hash_seeds(seed: int, count: int) -> Tensor:
+    """Returns h, (count,) int64, values 1 to B − 1: the SplitMix64 stream of `seed`."""
+    mask = (1 << 64) - 1
+    values = []
+    for index in range(1, count + 1):
+        z = (seed + index * 0x9E3779B97F4A7C15) & mask
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+        values.append((z ^ (z >> 31)) % (MODULUS - 1) + 1)
+    return torch.tensor(values, dtype=torch.int64)
+
+
+# ---- hash_embedding_front_end.py -------------------------------------------------------------------------------------
+# The front end with a learned table of hashed n-grams and words.
+#
+# Sources: fastText (Bojanowski et al., 2017) for n-grams with word borders; hash embeddings (Svenstrup et al., 2017) and
+# spaCy's HashEmbed for several hashes of a word in one table. The combination is ours.
+
+BEGIN, END = 1, 2  # elements that mark the borders of a unit; no unit contains them
+MAX_WORD_HASHES = 1024
+
+
+class HashEmbedding(UnitFrontEnd):
+    """Sum of table rows, found by hashes of the unit's n-grams and of the whole unit.
+
+    1. The unit gets a mark before and a mark behind its bytes.
+    2. Each n-gram of n = `min_ngram` … `max_ngram` elements is hashed to one row of the table, and the whole unit to
+       `num_word_hashes` rows.
+    3. The rows are added and divided by the square root of their number. Layer norm follows.
+    4. With `mlp_size`, a two-layer MLP of that width is added to the result (a residual connection).
+
+    A special token has a row of its own in place of 1–3's sum. Unlike units may share rows: what they share less often
+    tells them apart.
+
+    The hash of elements e_1 … e_n is (Σ c_i·e_i mod P) mod `num_rows`, P = 10⁹ + 7, with fixed random c_i: multilinear
+    hashing. All intermediate results stay below 2⁵³.
+
+    Args:
+        num_rows: rows of the table.
+        min_ngram: length of the shortest n-grams, in bytes; a border mark counts as one.
+        max_ngram: length of the longest n-grams.
+        num_word_hashes: rows that the whole unit is hashed to.
+        mlp_size: width of the MLP; 0 leaves it out.
+        seed: seed of the generator that the c_i come from.
+    """
+
+    ngram_factors: Tensor  # c_i of the n-grams, (max_ngram,) int64
+    word_factors: Tensor  # c_i of the whole unit, (num_word_hashes, K + 2) int64
+    hash_dtype = np.int32
+
+    def __init__(
+        self,
+        block_size: int,
+        embedding_size: int,
+        *,
+        num_rows: int = 8192,
+        min_ngram: int = 2,
+        max_ngram: int = 5,
+        num_word_hashes: int = 3,
+        mlp_size: int = 0,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(block_size, embedding_size)
+        self.num_rows = check_positive("num_rows", num_rows)
+        self.min_ngram = check_positive("min_ngram", min_ngram)
+        self.max_ngram = check_positive("max_ngram", max_ngram)
+        self.num_word_hashes = check_positive("num_word_hashes", num_word_hashes, MAX_WORD_HASHES)
+        self.seed = seed
+        self.traced_length = max_ngram
+        if not min_ngram <= max_ngram <= block_size:
+            raise ValueError(
+                f"the front end got min_ngram={min_ngram} and max_ngram={max_ngram}; give min_ngram ≤ max_ngram ≤ "
+                f"block_size = {block_size}."
+            )
+        if mlp_size != 0:
+            check_positive("mlp_size", mlp_size)
+        self.table = nn.Embedding(num_rows, embedding_size)
+        self.special = nn.Embedding(NUM_SPECIAL, embedding_size)
+        self.norm = nn.LayerNorm(embedding_size)
+        self.mlp = (
+            nn.Sequential(nn.Linear(embedding_size, mlp_size), nn.GELU(), nn.Linear(mlp_size, embedding_size))
+            if mlp_size
+            else None
+        )
+        factors = self._factors()
+        self.register_buffer("ngram_factors", factors[0], persistent=False)
+        self.register_buffer("word_factors", factors[1], persistent=False)
+
+    def init_weights(self, std: float) -> None:
+        for buffer, factors in zip((self.ngram_factors, self.word_factors), self._factors(), strict=True):
+            init.copy_(buffer, factors)
+
+    def embed_units(self, blocks: Tensor) -> Tensor:
+        rows, is_row = self.rows_of(blocks)
+        sums = (self.table(rows) * is_row.unsqueeze(-1).to(self.table.weight.dtype)).sum(dim=-2)
+        return self._normalise(sums, is_row.sum(dim=-1), blocks)
+
+    def hash_units(self, units: Tensor) -> tuple[Tensor, Tensor]:
+        rows, is_row = self.rows_of(units)
+        return rows[is_row].int(), is_row.sum(dim=-1)
+
+    def embed_hashes(self, hashes: Tensor, counts: Tensor, units: Tensor) -> Tensor:
+        starts = counts.cumsum(0) - counts
+        places = torch.arange(len(hashes), device=hashes.device)
+        sums = F.embedding_bag(places, self.table(hashes), starts, mode="sum")
+        return self._normalise(sums, counts, units)
+
+    def _normalise(self, sums: Tensor, counts: Tensor, blocks: Tensor) -> Tensor:
+        """Maps sums of rows, (…, D), their numbers, (…), and the blocks, (…, k), to embeddings, (…, D)."""
+        first = blocks[..., 0]
+        is_special = (first < NUM_SPECIAL).unsqueeze(-1)
+        means = sums / counts.unsqueeze(-1).sqrt().to(sums.dtype)
+        embeddings = self.norm(torch.where(is_special, self.special(first.clamp(max=NUM_SPECIAL - 1)), means))
+        return embeddings if self.mlp is None else embeddings + self.mlp(embeddings)
+
+    def rows_of(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the table rows of blocks (…, k), and which of them count: both (…, R), int64 and bool.
+
+        Rows of n-grams that reach beyond the end of the unit do not count.
+        """
+        elements = self._with_borders(blocks)
+        hashes, rows, is_row = torch.zeros_like(elements), [], []
+        for n in range(1, self.max_ngram + 1):
+            last = elements[..., n - 1 :]  # the last element of the n-gram that starts at each position
+            hashes = hashes[..., : last.shape[-1]] + self.ngram_factors[n - 1] * last
+            if n >= self.min_ngram:
+                rows.append(hashes % MODULUS % self.num_rows)
+                is_row.append(last > 0)
+        words = (elements.unsqueeze(-2) * self.word_factors[:, : elements.shape[-1]]).sum(dim=-1)
+        rows.append(words % MODULUS % self.num_rows)
+        is_row.append(torch.ones_like(words, dtype=torch.bool))
+        return torch.cat(rows, dim=-1), torch.cat(is_row, dim=-1)
+
+    def _with_borders(self, blocks: Tensor) -> Tensor:
+        """Returns blocks (…, k) with the marks around each unit, (…, k + 2)."""
+        elements = F.pad(blocks, (1, 1))
+        places = torch.arange(elements.shape[-1], device=blocks.device)
+        end = (blocks > 0).sum(dim=-1, keepdim=True) + 1
+        return torch.where(places == 0, BEGIN, torch.where(places == end, END, elements))
+
+    def _factors(self) -> tuple[Tensor, Tensor]:
+        length = self.block_size + 2
+        factors = hash_seeds(self.seed, self.max_ngram + self.num_word_hashes * length)
+        return factors[: self.max_ngram], factors[self.max_ngram :].view(self.num_word_hashes, length)
+
+
+# ---- front_ends.py ---------------------------------------------------------------------------------------------------
+# The table of front ends, which turn blocks of K elements into embeddings of width D.
+#
+# To add a front end, write its class in a file of its own and add a row to `FRONT_ENDS`. The tests run over all rows.
+
+def build_front_end(name: str, block_size: int, embedding_size: int, options: dict[str, Any]) -> FrontEnd:
+    """Returns the front end `name`, with random weights.
+
+    Raises:
+        ValueError: the name or an option is unknown, or the options do not fit K and D.
+    """
+    if not isinstance(name, str) or name not in FRONT_ENDS:
+        raise ValueError(f"unknown front_end {name!r}; choose one of {', '.join(FRONT_ENDS)}.")
+    front_end, removed = FRONT_ENDS[name], REMOVED_OPTIONS.get(name, {})
+    options = {key: value for key, value in options.items() if key not in removed or value != removed[key]}
+    legal = front_end.__init__.__kwdefaults__ or {}
+    unknown = sorted(set(options) - set(legal))
+    if unknown:
+        raise ValueError(f"front_end {name!r} has no option {unknown[0]!r}; its options are {', '.join(legal)}.")
+    try:
+        return front_end(block_size, embedding_size, **options)
+    except (TypeError, AttributeError, ArithmeticError) as error:
+        raise ValueError(f"front_end {name!r} got {options} ({error}); give numbers as in its class.") from error
+
+
+FRONT_ENDS: dict[str, type[FrontEnd]] = {
+    "bucket": Bucket,
+    "pool": Pool,
+    "add": Add,
+    "projection": Projection,
+    "linear": Linear,
+    "ngram": Ngram,
+    "random_normal": RandomNormal,
+    "hash_embedding": HashEmbedding,
+    "elementwise": Elementwise,
+}
+
+# Options that old checkpoints may name, each with the only value that still loads.
+REMOVED_OPTIONS = {"elementwise": {"gradient": False, "ngram_sizes": 4}}
+
+
+# ---- text_pairs.py ---------------------------------------------------------------------------------------------------
+# Pairs of texts whose two texts the encoder reads apart.
+
+Inputs = tuple[Tensor | None, Tensor | None, Tensor | None, Tensor | None, Tensor | None]
+
+
+def split_pairs(
+    input_ids: Tensor | None,
+    attention_mask: Tensor | None,
+    token_type_ids: Tensor | None,
+    position_ids: Tensor | None,
+    inputs_embeds: Tensor | None,
+) -> Inputs:
+    """Makes two sequences of each pair, [CLS] a [SEP] b [SEP]: [CLS] a [SEP] and [CLS] b [SEP].
+
+    A single text is a pair whose second sequence is [CLS] alone.
+
+    Args:
+        input_ids: blocks, (B, S, K); or None.
+        attention_mask: (B, S), 0 for padding; None if there is no padding.
+        token_type_ids: (B, S), 1 for the second text, else 0. None looks for the first [SEP] of the blocks.
+        position_ids: not used, because the tokens of each sequence are numbered anew.
+        inputs_embeds: (B, S, D), in place of `input_ids`.
+
+    Returns:
+        The same five, without token types and positions: all first sequences and then all second ones, (2B, T, …). T is
+        the longest sequence, or S in a compiled graph.
+
+    Raises:
+        ValueError: the texts cannot be told apart.
+    """
+    inputs = inputs_embeds if input_ids is None else input_ids
+    if token_type_ids is None and input_ids is not None:
+        token_type_ids = token_type_ids_of(input_ids)
+    if inputs is None or token_type_ids is None:
+        raise ValueError("a siamese model splits pairs; give input_ids, or inputs_embeds with token_type_ids.")
+    is_token = torch.ones_like(token_type_ids) if attention_mask is None else (attention_mask > 0).long()
+    is_second = (token_type_ids > 0).long() * is_token
+    last = inputs.shape[1] - 1
+    positions = torch.arange(last + 1, device=inputs.device)
+    first_token = (is_token.cumsum(dim=1) == 0).sum(dim=1, keepdim=True)  # [CLS], behind padding on the left
+    start = (is_second.cumsum(dim=1) == 0).sum(dim=1, keepdim=True)
+    source = torch.where(positions == 0, first_token, start + positions - 1).clamp(max=last)
+    seconds = inputs.gather(1, source.unsqueeze(-1).expand_as(inputs))
+    is_in_second = (positions <= is_second.sum(dim=1, keepdim=True)).long()
+    sequences, mask = torch.cat([inputs, seconds]), torch.cat([is_token - is_second, is_in_second])
+    if not torch.compiler.is_compiling():  # a graph cannot have a width that depends on values
+        width = int(mask.any(dim=0).nonzero().max()) + 1
+        sequences, mask = sequences[:, :width], mask[:, :width]
+    return (None, mask, None, None, sequences) if input_ids is None else (sequences, mask, None, None, None)
+
+
+# ---- head_layers.py --------------------------------------------------------------------------------------------------
+# Parts of the heads: layers over the encoder, and the loss over tokens.
+
+class LecunLinear(nn.Linear):
+    """A linear layer with LeCun's first weights, N(0, 1 / inputs), so that its outputs are as large as its inputs."""
+
+    def init_weights(self) -> None:
+        """Draws the weights."""
+        init.normal_(self.weight, std=self.in_features**-0.5)
+
+
+class PooledHead(nn.Module):
+    """Dense layer, tanh, dropout and output layer on one vector for the whole text: (B, S, D) → (B, outputs).
+
+    `config.classifier_pooling` chooses the vector, see `pool`. With `cls` and `mean`, the head has as many parameters
+    as BERT's pooler and classifier together, and as RoBERTa's classification head. The numbers of a mean are small, so
+    its layers are `LecunLinear`: with BERT's first weights, N(0, 0.02²), a narrow model needs hundreds of steps to
+    enlarge them.
+    """
+
+    def __init__(self, config: VocablessConfig, num_outputs: int) -> None:
+        super().__init__()
+        self.pooling, self.block_size = config.classifier_pooling, config.block_size
+        linear = nn.Linear if self.pooling == "cls" else LecunLinear
+        num_parts = 4 if self.pooling == "siamese" else 1
+        self.dense = linear(num_parts * config.hidden_size, config.hidden_size)
+        self.dropout = nn.Dropout(config.head_dropout)
+        self.out_proj = linear(config.hidden_size, num_outputs)
+
+    def sequences(self, front_end: nn.Module, *inputs: Tensor | None) -> tuple[Tensor | None, ...]:
+        """Returns the first five arguments of `VocablessModel.forward` as the encoder shall read them.
+
+        They are `inputs`, but with `siamese` the sequences that `split_pairs` makes of them.
+
+        Raises:
+            ValueError: `inputs_embeds` come from a front end that embeds a token by its place, which it has lost in the
+                second sequence; see also `split_pairs` and `check_blocks`.
+        """
+        if self.pooling != "siamese":
+            return inputs
+        if inputs[0] is not None:
+            check_blocks(inputs[0], self.block_size)
+        elif getattr(front_end, "embeds_by_place", False):
+            raise ValueError(
+                "a siamese model reads the second text from place 0, but inputs_embeds of this front end hold the "
+                "places of the whole pair; give input_ids."
+            )
+        return split_pairs(*inputs)
+
+    def forward(self, hidden_states: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """Maps hidden states (B, S, D) to outputs (B, num_outputs).
+
+        Args:
+            hidden_states: (B, S, D); with `siamese` (2B, S, D), the first texts and then the second ones.
+            attention_mask: (B, S) or (2B, S), 0 for padding, which a mean leaves out; None if there is no padding.
+        """
+        pooled = self.pool(hidden_states, attention_mask)
+        return self.out_proj(self.dropout(torch.tanh(self.dense(pooled))))
+
+    def pool(self, hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
+        """Returns the vector that the layers read. The arguments are those of `forward`.
+
+        Returns:
+            `cls`: the state of the first token, (B, D). `mean`: the mean of the states, (B, D). `siamese`: the means u
+            and v of the two texts as [u, v, |u − v|, u ∗ v], (B, 4D) (InferSent, Conneau et al. 2017, section 3.1;
+            Sentence-BERT, Reimers & Gurevych 2019).
+        """
+        if self.pooling == "cls":
+            return hidden_states[:, 0]
+        mean = mean_state(hidden_states, attention_mask)
+        if self.pooling == "mean":
+            return mean
+        first, second = mean.unflatten(0, (2, -1))
+        return torch.cat([first, second, (first - second).abs(), first * second], dim=-1)
+
+
+def mean_state(hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
+    """Returns the mean of the tokens' states, (B, D), special tokens included and padding left out.
+
+    >>> mean_state(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([[1, 1, 0]])).tolist()
+    [[2.0]]
+    """
+    if attention_mask is None:
+        return hidden_states.mean(dim=1)
+    weights = attention_mask.to(hidden_states.dtype).unsqueeze(-1)
+    return (hidden_states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
+
+
+class PredictionTransform(nn.Sequential):
+    """Dense layer, GELU and layer norm, as before BERT's output layer: (…, hidden size) → (…, embedding size)."""
+
+    def __init__(self, config: VocablessConfig) -> None:
+        encoder, size = config.encoder_config, config.embedding_size
+        eps = getattr(encoder, "layer_norm_eps", getattr(encoder, "norm_eps", 1e-12))
+        super().__init__(nn.Linear(config.hidden_size, size), nn.GELU(), nn.LayerNorm(size, eps=eps))
+
+
+def token_loss(logits: Tensor, labels: Tensor | None, num_items_in_batch: Tensor | int | None) -> Tensor | None:
+    """Returns the mean cross-entropy over the labelled tokens, 0 if no token has a label, None without labels.
+
+    Args:
+        logits: (…, classes) floating point.
+        labels: (…) integers, −100 for tokens without a label; or None.
+        num_items_in_batch: number of labels in all micro-batches of a step. The sum is divided by it in place of the
+            number of labels here, so the losses of the micro-batches add up to the mean of the step.
+    """
+    if labels is None:
+        return None
+    logits, labels = logits.flatten(0, -2).float(), labels.flatten()
+    total = F.cross_entropy(logits, labels, ignore_index=-100, reduction="sum")
+    count = (labels != -100).sum().clamp(min=1) if num_items_in_batch is None else num_items_in_batch
+    return total / count
+
+
+# ---- pretrained_model.py ---------------------------------------------------------------------------------------------
+# Base class of all models: configuration, initialisation, and a front end in place of the word table.
+
+logger = logging.get_logger(__name__)
+
+
+class VocablessPreTrainedModel(PreTrainedModel):
+    """Base class of all models. `base_model` is the `VocablessModel`, which has the front end."""
+
+    config_class = VocablessConfig
+    base_model_prefix = "vocabless"
+    main_input_name = "input_ids"
+    supports_gradient_checkpointing = True
+    _supports_sdpa = True
+    _supports_flash_attn = True
+    _supports_flex_attn = True
+    _supports_attention_backend = True
+    _can_compile_fullgraph = True
+
+    def __new__(cls, config: VocablessConfig | None = None, **kwargs: Any) -> "VocablessPreTrainedModel":
+        """Refuses what `from_pretrained` was given and nothing takes, before `__init__` raises a TypeError.
+
+        A copy or a pickle is made without a configuration.
+        """
+        if config is not None:
+            config.check_names(kwargs)
+        return super().__new__(cls)
+
+    def _init_weights(self, module: nn.Module) -> None:
+        super()._init_weights(module)
+        if isinstance(module, FrontEnd):
+            module.init_weights(self.config.initializer_range)
+        elif isinstance(module, LecunLinear):
+            module.init_weights()
+
+    def get_input_embeddings(self) -> nn.Module:
+        """Returns the front end, which takes the place of the word table."""
+        return cast(FrontEnd, self.base_model.front_end)
+
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        """Replaces the front end."""
+        self.base_model.front_end = value
+
+    def resize_token_embeddings(self, *args: Any, **kwargs: Any) -> nn.Module:
+        """Does nothing, because there is no word table to resize. Returns the front end."""
+        logger.warning_once("A vocabless model has no word table; resize_token_embeddings changes nothing.")
+        return self.get_input_embeddings()
+
+
+# ---- stock_encoders.py -----------------------------------------------------------------------------------------------
+# Stock Hugging Face encoders without word table and pooler, as the body of a vocabless model.
+#
+# They read `inputs_embeds`, and their outputs are the same as the stock encoder's, bit for bit. CANINE's outputs depend
+# on the padding: it reads windows of four positions, masked or not, and drops the last window.
+
+def build_encoder(config: VocablessConfig) -> PreTrainedModel:
+    """Returns the encoder of `config.encoder_config` without its word table and pooler.
+
+    Raises:
+        ValueError: the configuration has a value of a wrong type, the model is an encoder-decoder or does not accept
+            `inputs_embeds`, or `position_embeddings` is False and it has no table of positions.
+    """
+    kind = config.encoder_config.model_type
+    encoder = None
+    if not config.encoder_config.is_encoder_decoder:
+        try:  # never code that the configuration names
+            encoder = AutoModel.from_config(config.encoder_config, trust_remote_code=False)
+        except (*TYPE_ERRORS, ArithmeticError, AssertionError) as error:
+            raise ValueError(f"encoder_config describes no {kind!r} model ({error!r}); correct config.json.") from error
+    if encoder is None or "inputs_embeds" not in arguments_of(encoder):
+        raise ValueError(
+            f"the model type {kind!r} is not an encoder that accepts inputs_embeds; choose for instance "
+            "roberta, bert, albert, canine, modernbert, electra or distilbert."
+        )
+    _remove_word_table(encoder)
+    if getattr(encoder, "pooler", None) is not None:
+        encoder.pooler = None
+    if not config.position_embeddings:
+        module, name = _find_position_table(encoder)
+        if module is None:
+            raise ValueError(f"the encoder {kind!r} has no table of positions to drop; set position_embeddings=True.")
+        setattr(module, name, _NoPositions())
+    return encoder
+
+
+def arguments_of(encoder: PreTrainedModel) -> frozenset[str]:
+    """Returns the argument names of the encoder's `forward`."""
+    return frozenset(inspect.signature(encoder.forward).parameters)
+
+
+def max_tokens(encoder: PreTrainedModel) -> int:
+    """Returns the longest sequence that has positions. RoBERTa and models like it count from padding_idx + 1."""
+    limits = [getattr(encoder.config, "max_position_embeddings", 0)]
+    module, name = _find_position_table(encoder)
+    if module is not None:
+        table = getattr(module, name)
+        limits.append(table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1))
+    return min((limit for limit in limits if limit > 0), default=sys.maxsize)
+
+
+def min_tokens(encoder: PreTrainedModel) -> int:
+    """Returns the shortest sequence that the encoder reads: for CANINE its downsampling rate, for others 1."""
+    return getattr(encoder.config, "downsampling_rate", 1)
+
+
+def pad_to_minimum_length(inputs: dict[str, Tensor], minimum: int) -> dict[str, Tensor]:
+    """Pads the encoder's inputs, (B, S) each and `inputs_embeds` (B, S, D), to at least `minimum` tokens."""
+    embeddings = inputs["inputs_embeds"]
+    missing = minimum - embeddings.shape[1]
+    if missing <= 0:
+        return inputs
+    mask = {"attention_mask": embeddings.new_ones(embeddings.shape[:2])}
+    return {
+        name: F.pad(value, (0, 0, 0, missing) if name == "inputs_embeds" else (0, missing))
+        for name, value in {**mask, **inputs}.items()
+    }
+
+
+class _NoPositions(nn.Module):
+    """Replaces an encoder's table of positions and returns 0."""
+
+    def forward(self, position_ids: Tensor) -> Tensor:
+        return torch.zeros((), device=position_ids.device)
+
+
+class _NoWordTable(nn.Module):
+    """Replaces an encoder's word table. ModernBERT of transformers 5.0 initialises the `weight` of its table."""
+
+    weight = torch.empty(0)
+
+
+def _remove_word_table(encoder: PreTrainedModel) -> None:
+    canine = getattr(encoder, "char_embeddings", None)
+    if canine is None:
+        encoder.set_input_embeddings(_NoWordTable())
+    else:  # CANINE has eight hash tables, which `set_input_embeddings` does not reach
+        for name in [name for name, _ in canine.named_children() if name.startswith("HashBucketCodepointEmbedder")]:
+            delattr(canine, name)
+
+
+def _find_position_table(encoder: PreTrainedModel) -> tuple[nn.Module | None, str]:
+    """Returns the module that has the encoder's table of positions, or None, and the table's attribute name."""
+    for part, name in (("embeddings", "position_embeddings"), ("char_embeddings", "char_position_embeddings")):
+        module = getattr(encoder, part, None)
+        if isinstance(getattr(module, name, None), nn.Embedding):
+            return module, name
+    return None, ""
+
+
+# ---- modeling_vocabless.py -------------------------------------------------------------------------------------------
+
+NUM_CORRUPTIONS = 3  # intact, shuffled, replaced
+
+
+class VocablessModel(VocablessPreTrainedModel):
+    """Front end and encoder: blocks (B, S, K) → hidden states (B, S, hidden_size).
+
+    Raises:
+        ValueError: a size is not in `LIMITS`, the front end does not fit K, D or the encoder, or the encoder does not
+            accept `inputs_embeds`.
+    """
+
+    _auto_class = "AutoModel"
+
+    def __init__(self, config: VocablessConfig) -> None:
+        super().__init__(config)
+        check_limits({name: getattr(config.encoder_config, name, None) for name in LIMITS})
+        self.front_end = build_front_end(
+            config.front_end, config.block_size, config.embedding_size, config.front_end_options
+        )
+        self.front_end.check_encoder(config.encoder_config)
+        self.encoder = build_encoder(config)
+        self.max_tokens = min(max_tokens(self.encoder), self.front_end.max_tokens or sys.maxsize)
+        self._min_tokens = min_tokens(self.encoder)
+        self.encoder_arguments = arguments_of(self.encoder)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        **kwargs: Any,
+    ) -> BaseModelOutput:
+        """Encodes blocks.
+
+        Args:
+            input_ids: blocks, (B, S, K) integers, values 0–260.
+            attention_mask: (B, S), 1 for tokens, 0 for padding; None if there is no padding.
+            token_type_ids: (B, S), 0 for the first text of a pair, 1 for the second. Ignored if the encoder has no
+                token types.
+            position_ids: (B, S); None numbers the tokens in order.
+            inputs_embeds: (B, S, D) floating point, in place of `input_ids`.
+            kwargs: further arguments of the encoder, for instance `output_hidden_states`.
+
+        Returns:
+            `last_hidden_state` (B, S, hidden_size), and `hidden_states` and `attentions` if `kwargs` or the
+            configuration request them.
+
+        Raises:
+            ValueError: not exactly one of `input_ids` and `inputs_embeds` is given, the rank or K is wrong, or the
+                sequence is too long. On the CPU also: values are out of range.
+        """
+        inputs_embeds = self._embed(input_ids, inputs_embeds)
+        seq_length = inputs_embeds.shape[1]
+        tensors = {"inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
+        tensors |= {"token_type_ids": token_type_ids, "position_ids": position_ids}
+        inputs = {key: value for key, value in tensors.items() if value is not None and key in self.encoder_arguments}
+        inputs = pad_to_minimum_length(inputs, self._min_tokens)
+        for name in ("output_hidden_states", "output_attentions"):  # the default is this config's, not the encoder's
+            if kwargs.get(name) is None:
+                kwargs[name] = getattr(self.config, name)
+        outputs = self.encoder(**inputs, **{**kwargs, "return_dict": True})
+        return BaseModelOutput(
+            last_hidden_state=outputs.last_hidden_state[:, :seq_length],
+            hidden_states=outputs.get("hidden_states"),
+            attentions=outputs.get("attentions"),
+        )
+
+    def _embed(self, input_ids: Tensor | None, inputs_embeds: Tensor | None) -> Tensor:
+        """Checks the one input that is given, and returns `inputs_embeds` or the embeddings of `input_ids`."""
+        if input_ids is not None and inputs_embeds is None:
+            check_blocks(input_ids, self.config.block_size)
+            self._check_length(input_ids)
+            return self.front_end(input_ids.long()).to(self.dtype)
+        if inputs_embeds is not None and input_ids is None:
+            self._check_length(inputs_embeds)
+            return inputs_embeds
+        raise ValueError("give either input_ids, blocks of shape (batch, seq, K), or inputs_embeds, not both.")
+
+    def _check_length(self, inputs: Tensor) -> None:
+        seq_length = inputs.shape[1]
+        if seq_length > self.max_tokens:
+            raise ValueError(
+                f"a sequence has {seq_length} tokens but the model has {self.max_tokens} positions; "
+                f"call the tokenizer with truncation=True, max_length={self.max_tokens}."
+            )
+
+
+class VocablessForSequenceClassification(VocablessPreTrainedModel):
+    """Classification or regression of a text or a pair of texts, see `PooledHead`."""
+
+    _auto_class = "AutoModelForSequenceClassification"
+    accepts_loss_kwargs = False  # the loss is a mean over texts; gradient accumulation averages these means
+
+    def __init__(self, config: VocablessConfig) -> None:
+        super().__init__(config)
+        self.num_labels = cast(int, config.num_labels)
+        self.vocabless = VocablessModel(config)
+        self.classifier = PooledHead(config, self.num_labels)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        **kwargs: Any,
+    ) -> SequenceClassifierOutput:
+        """Computes class logits. The other arguments are those of `VocablessModel.forward`.
+
+        Args:
+            labels: (B,) integers for single-label classification, (B, num_labels) floats 0 or 1 for multi-label
+                classification, (B,) floats for regression; or None.
+
+        Returns:
+            `logits` (B, num_labels), and `loss` if there are labels.
+        """
+        arguments = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
+        inputs = self.classifier.sequences(self.get_input_embeddings(), *arguments)
+        outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
+        logits = self.classifier(outputs.last_hidden_state, inputs[1])
+        loss = None if labels is None else self.loss_function(labels, logits, self.config)
+        return SequenceClassifierOutput(
+            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
+        )
+
+
+class VocablessForMultipleChoice(VocablessPreTrainedModel):
+    """Choice of one out of several texts or pairs of texts, each scored by a `PooledHead`."""
+
+    _auto_class = "AutoModelForMultipleChoice"
+    accepts_loss_kwargs = False
+
+    def __init__(self, config: VocablessConfig) -> None:
+        super().__init__(config)
+        self.vocabless = VocablessModel(config)
+        self.classifier = PooledHead(config, 1)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        **kwargs: Any,
+    ) -> MultipleChoiceModelOutput:
+        """Scores choices. The arguments are those of `VocablessModel.forward` with one more axis, (B, choices, S, …).
+
+        Args:
+            labels: (B,) integers, the index of the correct choice; or None.
+
+        Returns:
+            `logits` (B, choices), and `loss` if there are labels.
+
+        Raises:
+            ValueError: the input does not have four axes.
+        """
+        blocks = inputs_embeds if input_ids is None else input_ids
+        if blocks is None or blocks.ndim != 4:
+            shape = None if blocks is None else tuple(blocks.shape)
+            raise ValueError(f"the input has shape {shape}; multiple choice needs (batch, choices, seq, K).")
+        arguments = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
+        rows = (None if value is None else value.flatten(0, 1) for value in arguments)
+        inputs = self.classifier.sequences(self.get_input_embeddings(), *rows)
+        outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
+        logits = self.classifier(outputs.last_hidden_state, inputs[1]).view(-1, blocks.shape[1])
+        loss = None if labels is None else F.cross_entropy(logits.float(), labels)
+        return MultipleChoiceModelOutput(
+            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
+        )
+
+
+class _TokenClassificationBase(VocablessPreTrainedModel):
+    """Base class of the two token classifiers. A subclass defines `score`."""
+
+    vocabless: "VocablessModel"
+
+    def score(self, hidden_states: Tensor) -> Tensor:
+        """Maps hidden states (B, S, hidden_size) to logits (B, S, num_labels)."""
+        raise NotImplementedError
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        num_items_in_batch: Tensor | None = None,
+        **kwargs: Any,
+    ) -> TokenClassifierOutput:
+        """Classifies tokens. The other arguments are those of `VocablessModel.forward`.
+
+        Args:
+            labels: (B, S) integers, −100 for tokens without a label; or None.
+            num_items_in_batch: number of labels in all micro-batches of a step, see `token_loss`.
+
+        Returns:
+            `logits` (B, S, num_labels), and `loss` if there are labels.
+        """
+        inputs = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
+        outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
+        logits = self.score(outputs.last_hidden_state)
+        loss = token_loss(logits, labels, num_items_in_batch)
+        return TokenClassifierOutput(
+            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
+        )
+
+
+class VocablessForTokenClassification(_TokenClassificationBase):
+    """Classification of each token."""
+
+    _auto_class = "AutoModelForTokenClassification"
+
+    def __init__(self, config: VocablessConfig) -> None:
+        super().__init__(config)
+        self.num_labels = cast(int, config.num_labels)
+        self.vocabless = VocablessModel(config)
+        self.dropout = nn.Dropout(config.head_dropout)
+        self.classifier = nn.Linear(config.hidden_size, self.num_labels)
+        self.post_init()
+
+    def score(self, hidden_states: Tensor) -> Tensor:
+        """Maps hidden states (B, S, hidden_size) to logits (B, S, num_labels)."""
+        return self.classifier(self.dropout(hidden_states))
+
+
+class VocablessForPreTraining(_TokenClassificationBase):
+    """Classifies tokens as intact (0), shuffled (1) or replaced (2). Source: HashFormers 3.6, S+R."""
+
+    _auto_class = "AutoModelForPreTraining"
+
+    def __init__(self, config: VocablessConfig) -> None:
+        super().__init__(config)
+        self.vocabless = VocablessModel(config)
+        self.dense = nn.Linear(config.hidden_size, NUM_CORRUPTIONS)
+        self.post_init()
+
+    def score(self, hidden_states: Tensor) -> Tensor:
+        """Maps hidden states (B, S, hidden_size) to logits (B, S, 3)."""
+        return self.dense(hidden_states)
+
+
+class VocablessForMaskedLM(VocablessPreTrainedModel):
+    """Prediction of masked tokens, over the vocabulary of a target tokenizer. Source: EELBERT 4.1.
+
+    The output layer is not tied to an input table, because there is none. Only training needs this layer: it is dropped
+    when the checkpoint is loaded with another head.
+    """
+
+    _auto_class = "AutoModelForMaskedLM"
+
+    def __init__(self, config: VocablessConfig) -> None:
+        super().__init__(config)
+        self.vocabless = VocablessModel(config)
+        self.transform = PredictionTransform(config)
+        self.decoder: nn.Module = nn.Linear(config.embedding_size, config.target_vocab_size)
+        self.post_init()
+
+    def get_output_embeddings(self) -> nn.Module:
+        """Returns the output layer."""
+        return self.decoder
+
+    def set_output_embeddings(self, value: nn.Module) -> None:
+        """Replaces the output layer."""
+        self.decoder = value
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        num_items_in_batch: Tensor | None = None,
+        **kwargs: Any,
+    ) -> MaskedLMOutput:
+        """Predicts target tokens. The other arguments are those of `VocablessModel.forward`.
+
+        Args:
+            labels: (B, S) ids of the target vocabulary, −100 for tokens without a label; or None.
+            num_items_in_batch: number of labels in all micro-batches of a step, see `token_loss`.
+
+        Returns:
+            `logits` (B, S, target_vocab_size), or (labelled tokens, target_vocab_size) if there are labels and
+            `config.sparse_prediction` is set; `loss` if there are labels.
+        """
+        inputs = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
+        outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
+        hidden = outputs.last_hidden_state
+        if labels is not None and self.config.sparse_prediction:
+            labelled = labels != -100
+            hidden, labels = hidden[labelled], labels[labelled]
+        logits = self.decoder(self.transform(hidden))
+        loss = token_loss(logits, labels, num_items_in_batch)
+        return MaskedLMOutput(
+            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
+        )
+
+
+class VocablessForQuestionAnswering(VocablessPreTrainedModel):
+    """Prediction of the first and the last token of an answer in a context."""
+
+    _auto_class = "AutoModelForQuestionAnswering"
+    accepts_loss_kwargs = False
+
+    def __init__(self, config: VocablessConfig) -> None:
+        super().__init__(config)
+        self.vocabless = VocablessModel(config)
+        self.qa_outputs = nn.Linear(config.hidden_size, 2)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        start_positions: Tensor | None = None,
+        end_positions: Tensor | None = None,
+        **kwargs: Any,
+    ) -> QuestionAnsweringModelOutput:
+        """Scores tokens as the ends of the answer. The other arguments are those of `VocablessModel.forward`.
+
+        Args:
+            start_positions: (B,) integers, the first token of the answer; S or more is ignored in the loss.
+            end_positions: (B,) integers, the last token of the answer; S or more is ignored in the loss.
+
+        Returns:
+            `start_logits` and `end_logits` (B, S), and `loss` if both positions are given.
+        """
+        inputs = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
+        outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
+        start_logits, end_logits = self.qa_outputs(outputs.last_hidden_state).unbind(dim=-1)
+        loss = None
+        if start_positions is not None and end_positions is not None:
+            loss = self.loss_function(start_logits, end_logits, start_positions, end_positions)
+        return QuestionAnsweringModelOutput(
+            loss=loss,
+            start_logits=start_logits.contiguous(),
+            end_logits=end_logits.contiguous(),
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
+        )

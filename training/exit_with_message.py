@@ -1,0 +1,47 @@
+"""How a command ends that cannot go on: with one sentence and no traceback."""
+
+import errno
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
+
+from safetensors import SafetensorError
+
+from vocabless.interrupts import INTERRUPTED, LINE, interruptible
+from vocabless.saving.full_disk import full_disk_sentence, is_disk_full
+
+
+@contextmanager
+def exit_with_message(command: str) -> Iterator[None]:
+    """Ends the command with one sentence if the user made a mistake, a disk or a folder failed, or after Ctrl-C.
+
+    Characters that the output cannot encode are printed as escapes.
+
+    Args:
+        command: name of the script or module, the first word of the sentence.
+    """
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        with interruptible():
+            yield
+    except KeyboardInterrupt:
+        sys.stderr.write(f"\n{command}: {LINE}\n")
+        raise SystemExit(INTERRUPTED) from None
+    except (ValueError, OSError, RuntimeError, SafetensorError) as error:
+        if is_disk_full(error):
+            sys.exit(f"{command}: {full_disk_sentence()}")
+        if not isinstance(error, ValueError | OSError):
+            raise
+        sys.exit(f"{command}: {_permission_sentence(error) or ' '.join(str(error).split())}")
+
+
+def _permission_sentence(error: ValueError | OSError) -> str | None:
+    """Returns what to say if a file or folder may not be read or written, else None."""
+    if not isinstance(error, OSError) or error.errno not in (errno.EACCES, errno.EROFS):
+        return None
+    return (
+        f"{error.filename!r} cannot be read or written ({error.strerror}); change its permissions, or give another "
+        "folder: for the output on the command line, for caches by HF_HOME."
+    )

@@ -1,0 +1,143 @@
+"""The code of a checkpoint: the files of `modeling/` and `tokenization/`, joined into three or four files.
+
+transformers downloads each file of a checkpoint's code on its own and prints four lines about it, so a checkpoint has
+few: those that `config.json` and `tokenizer_config.json` name. They are written when a model, a configuration or a
+tokenizer of this package is saved. In a process without this package, transformers itself copies the joined files.
+"""
+
+import ast
+import os
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedConfig
+from transformers.dynamic_module_utils import get_relative_imports
+from transformers.utils import CONFIG_NAME
+
+from vocabless.modeling import modeling_vocabless
+from vocabless.modeling.configuration_vocabless import AUTO_MAP, CUSTOM_PIPELINES, VocablessConfig, pipelines_of
+from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+
+CONFIGURATION, MODELING, PIPELINES, TOKENIZATION = (
+    f"{kind}_vocabless.py" for kind in ("configuration", "modeling", "pipelines", "tokenization")
+)
+FOLDERS = {CONFIGURATION: "modeling", MODELING: "modeling", PIPELINES: "modeling", TOKENIZATION: "tokenization"}
+HEADER = "# Generated from files of {folder}/ in the package vocabless. Do not edit.\n"
+LINE_LENGTH = 120
+_FOR_CHECKERS = re.compile(r"^# (?:mypy|ruff): .*\n|  # (?:noqa: \w+|type: ignore\[[\w, -]+\])", re.M)
+_Import = ast.Import | ast.ImportFrom
+
+
+@cache
+def joined(name: str, with_pipelines: bool = False) -> str:
+    """Returns the text of one file of a checkpoint.
+
+    It holds the files that it imports, each behind those that it imports itself, under a mark with its name. Imports of
+    another file of a checkpoint stay imports.
+
+    Args:
+        name: the file, a key of `FOLDERS`.
+        with_pipelines: whether the models import the pipelines: transformers copies only what they import.
+    """
+    entry = Path(__file__).parent / FOLDERS[name] / name
+    modules: dict[Path, ast.Module] = {}
+    _add(entry, modules)
+    imports = [node for tree in modules.values() for node in tree.body if isinstance(node, _Import)]
+    if with_pipelines and name == MODELING:
+        classes = sorted({str(row["impl"]).partition(".")[2] for row in CUSTOM_PIPELINES.values()})
+        imports.append(ast.ImportFrom(Path(PIPELINES).stem, [ast.alias(each) for each in classes], level=1))
+    lines = [
+        HEADER.format(folder=FOLDERS[name]),
+        f'"""{ast.get_docstring(modules[entry])}\n"""\n',
+        *_import_lines(imports),
+    ]
+    for file, tree in modules.items():
+        lines += ["", "", f"# ---- {file.name} ".ljust(LINE_LENGTH, "-")]
+        if file != entry:
+            lines += [f"# {line}".rstrip() for line in str(ast.get_docstring(tree)).splitlines()]
+        lines += ["", _statements(file, tree)]
+    return "\n".join(lines) + "\n"
+
+
+def write_code(folder: Path, names: Sequence[str]) -> None:
+    """Writes files of code into the folder of a checkpoint.
+
+    A version that did not join them had more files there. Those that a replaced file imports are removed.
+
+    Args:
+        folder: an existing folder. A link in it is replaced, not what it leads to.
+        names: the files, keys of `FOLDERS`.
+    """
+    for name in names:
+        file = folder / name
+        for module in get_relative_imports(file) if file.is_file() else ():
+            if module.isidentifier() and f"{module}.py" not in FOLDERS:
+                (folder / f"{module}.py").unlink(missing_ok=True)
+        file.unlink(missing_ok=True)
+        file.write_text(joined(name, with_pipelines=PIPELINES in names), encoding="utf-8", newline="\n")
+
+
+def save_with_code() -> None:
+    """Makes the classes of this package write the joined code wherever transformers saves them."""
+    save_vocabulary = VocablessTokenizer.save_vocabulary
+
+    # `save_pretrained` calls both before it uploads what is new in the folder.
+    def to_json_file(self: VocablessConfig, json_file_path: str | os.PathLike[str], use_diff: bool = True) -> None:
+        file = Path(json_file_path)
+        if file.name == CONFIG_NAME:
+            self.custom_pipelines = pipelines_of(self.architectures or [])
+            (file.parent / PIPELINES).unlink(missing_ok=True)
+            write_code(file.parent, [CONFIGURATION, MODELING, *([PIPELINES] if self.custom_pipelines else [])])
+        PreTrainedConfig.to_json_file(self, file, use_diff)
+
+    def save_tokenizer(self: VocablessTokenizer, save_directory: str, *args: Any, **kwargs: Any) -> tuple[str, ...]:
+        write_code(Path(save_directory), [TOKENIZATION])
+        return save_vocabulary(self, save_directory, *args, **kwargs)
+
+    VocablessConfig.to_json_file = to_json_file  # type: ignore[method-assign, assignment]
+    VocablessTokenizer.save_vocabulary = save_tokenizer  # type: ignore[method-assign]
+    tokenizer_map = {"AutoTokenizer": [f"{Path(TOKENIZATION).stem}.VocablessTokenizer", None]}
+    VocablessTokenizer._auto_map = tokenizer_map  # type: ignore[attr-defined]
+    models = [getattr(modeling_vocabless, path.partition(".")[2]) for path in AUTO_MAP.values()]
+    for saved in (VocablessConfig, VocablessTokenizer, *models):
+        saved._auto_class = None  # with a name there, transformers copies the files that are not joined
+
+
+def _add(file: Path, modules: dict[Path, ast.Module]) -> None:
+    """Adds a file to the files to join, behind those that it imports."""
+    if file in modules:
+        return
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.level and f"{node.module}.py" not in FOLDERS:
+            _add(file.with_name(f"{node.module}.py"), modules)
+    modules[file] = tree
+
+
+def _import_lines(imports: Iterable[_Import]) -> list[str]:
+    """Returns the imports of other files than the joined ones: one statement for each module, relative ones last."""
+    modules = {ast.unparse(node) for node in imports if isinstance(node, ast.Import)}
+    names: dict[str, set[str]] = {}
+    for node in imports:
+        if isinstance(node, ast.ImportFrom) and (not node.level or f"{node.module}.py" in FOLDERS):
+            names.setdefault("." * node.level + str(node.module), set()).update(map(ast.unparse, node.names))
+    lines = sorted(modules)
+    for module in sorted(names, key=lambda module: (module.startswith("."), module)):
+        own = sorted(names[module])
+        line = f"from {module} import {', '.join(own)}"
+        if len(line) > LINE_LENGTH:
+            line = "\n    ".join([f"from {module} import (", *(f"{name}," for name in own)]) + "\n)"
+        lines.append(line)
+    return lines
+
+
+def _statements(file: Path, tree: ast.Module) -> str:
+    """Returns the lines of a file without its docstring, its imports and the comments for ruff and mypy."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    for node in reversed(tree.body):
+        if isinstance(node, _Import) or node is tree.body[0]:
+            del lines[node.lineno - 1 : node.end_lineno]
+    return _FOR_CHECKERS.sub("", "\n".join(lines)).strip("\n")
