@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from transformers import PreTrainedConfig
+from transformers import PreTrainedConfig, PreTrainedTokenizerBase
 from transformers.dynamic_module_utils import get_relative_imports
 from transformers.utils import CONFIG_NAME
 
@@ -82,7 +82,6 @@ def write_code(folder: Path, names: Sequence[str]) -> None:
 
 def save_with_code() -> None:
     """Makes the classes of this package write the joined code wherever transformers saves them."""
-    save_vocabulary = VocablessTokenizer.save_vocabulary
 
     # `save_pretrained` calls both before it uploads what is new in the folder.
     def to_json_file(self: VocablessConfig, json_file_path: str | os.PathLike[str], use_diff: bool = True) -> None:
@@ -95,10 +94,10 @@ def save_with_code() -> None:
 
     def save_tokenizer(self: VocablessTokenizer, save_directory: str, *args: Any, **kwargs: Any) -> tuple[str, ...]:
         write_code(Path(save_directory), [TOKENIZATION])
-        return save_vocabulary(self, save_directory, *args, **kwargs)
+        return PreTrainedTokenizerBase._save_pretrained(self, save_directory, *args, **kwargs)
 
     VocablessConfig.to_json_file = to_json_file  # type: ignore[method-assign, assignment]
-    VocablessTokenizer.save_vocabulary = save_tokenizer  # type: ignore[method-assign]
+    VocablessTokenizer._save_pretrained = save_tokenizer  # type: ignore[method-assign, assignment]
     tokenizer_map = {"AutoTokenizer": [f"{Path(TOKENIZATION).stem}.VocablessTokenizer", None]}
     VocablessTokenizer._auto_map = tokenizer_map  # type: ignore[attr-defined]
     models = [getattr(modeling_vocabless, path.partition(".")[2]) for path in AUTO_MAP.values()]
