@@ -28,7 +28,7 @@ from vocabless.training.pretraining.objective import Objective
 from vocabless.training.task import ExampleSets
 from vocabless.training.texts.misspellings import misspell
 
-if TYPE_CHECKING:  # these files import the table of objectives
+if TYPE_CHECKING:  # arguments.py imports the table of objectives
     from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
     from vocabless.training.pretraining.documents import Documents
 

@@ -20,7 +20,7 @@ from vocabless.training.pretraining.sequences import IGNORED, PretrainingDataset
 from vocabless.training.task import ExampleSets
 from vocabless.training.trainer import EXACT_LOSS
 
-if TYPE_CHECKING:  # these files import the table of objectives
+if TYPE_CHECKING:  # arguments.py imports the table of objectives
     from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
     from vocabless.training.pretraining.documents import Documents
 

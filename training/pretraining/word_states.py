@@ -28,7 +28,7 @@ from vocabless.training.task import ExampleSets
 from vocabless.training.texts.sentences import sentences
 from vocabless.training.trainer import ResumableTrainer
 
-if TYPE_CHECKING:  # these files import the table of objectives
+if TYPE_CHECKING:  # arguments.py imports the table of objectives
     from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
     from vocabless.training.pretraining.documents import Documents
 

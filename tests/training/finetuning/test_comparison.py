@@ -107,7 +107,7 @@ def runs(tmp_path_factory):
     rows = [{"text": f"{word} fox sleeps in the snow", "label": word} for word in ("red", "blue") * 8]
     file = folder / "rows.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
-    for model, *flags in (["bert-uno", "--tokenizer_name", "train"], ["hashformer-md5-pool-base", "--size", "uno"]):
+    for model, *flags in (["bert-uno", "--tokenizer_name", "train"], ["hashformer-md5-pool-base", "--set", "size=uno"]):
         run_glue.main(["--model_name_or_path", model, *flags, "--train_file", str(file),
                        "--output_dir", str(folder / model), *QUICK])  # fmt: skip
     return folder
