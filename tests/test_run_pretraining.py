@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer
 
 import run_pretraining
+from vocabless.training import run as driver
 from vocabless.training.pretraining import objective
 from vocabless.training.pretraining.speed import LogTokensPerSecond
 
@@ -288,6 +289,17 @@ def test_a_folder_of_another_run_is_left_alone(corpus, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(SystemExit, match="holds other files"):
         run_pretraining.main([*VARIANT, "--corpus", corpus, "--output_dir", str(tmp_path), *QUICK])
+
+
+@pytest.mark.parametrize("streaming", [[], ["--streaming", "true"]])
+def test_a_dry_run_checks_a_checkpoint_and_leaves_nothing(corpus, tmp_path, monkeypatch, capsys, streaming):
+    checked = []
+    monkeypatch.setattr(driver, "loads_without_package", lambda *given: checked.append(given[2]) or True)
+    monkeypatch.chdir(tmp_path)
+    given = ["--corpus", corpus, "--validation_corpus", corpus, *QUICK, *streaming]
+    run_pretraining.main([*VARIANT, "--dry_run", *given, "--output_dir", str(tmp_path / "run")])
+    assert capsys.readouterr().out.endswith("It works; nothing was kept.\n")
+    assert len(checked) == 1 and not checked[0].exists() and not list(tmp_path.iterdir())
 
 
 def test_a_held_out_row_without_text_is_left_out(corpus, tmp_path):

@@ -4,10 +4,11 @@
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import datasets
 from accelerate.utils import broadcast_object_list
+from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 from transformers.trainer_utils import SaveStrategy
 
@@ -129,7 +130,7 @@ def _train_and_save(
     model, tokenizer = trained.model, trained.tokenizer
     weights = trainer.full_state_dict()
     if trainer.is_world_process_zero():
-        task.save(trainer.model, tokenizer, folder, weights)
+        task.save(cast(nn.Module, trainer.model), tokenizer, folder, weights)
         results = {
             "train": trained.train_metrics,
             "log": trainer.state.log_history,

@@ -29,7 +29,7 @@ class GlueTrainingArguments(ScriptTrainingArguments):
             "help": "Output folder. None is runs/glue/<model>.",
         },
     )
-    num_train_epochs: float | None = field(
+    num_train_epochs: float | None = field(  # type: ignore[assignment]
         default=None,
         metadata={
             "help": f"Maximum number of epochs. None is {EPOCHS}, or as many as make {MIN_STEPS} optimizer steps."
@@ -37,7 +37,7 @@ class GlueTrainingArguments(ScriptTrainingArguments):
     )
     per_device_train_batch_size: int = field(default=32, metadata={"help": "Texts per training step on each device."})
     per_device_eval_batch_size: int = field(default=64, metadata={"help": "Texts per evaluation step on each device."})
-    learning_rate: float | None = field(
+    learning_rate: float | None = field(  # type: ignore[assignment]
         default=None,
         metadata={"help": "Peak learning rate. None is 3e-5 for encoders 768 wide, and more for narrower ones."},
     )

@@ -25,11 +25,12 @@ from vocabless.training.distillation.sentence_teacher import SentenceTeacher, ad
 from vocabless.training.distillation.taught_texts import TaughtTexts
 from vocabless.training.distillation.teaching_texts import draw_texts, teaching_texts
 from vocabless.training.pretraining.objective import Objective
+from vocabless.training.script_arguments import ScriptTrainingArguments
 from vocabless.training.task import ExampleSets
 from vocabless.training.texts.misspellings import misspell
 
-if TYPE_CHECKING:  # these files import the table of objectives
-    from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
+if TYPE_CHECKING:  # arguments.py imports the table of objectives
+    from vocabless.training.pretraining.arguments import PretrainingArguments
     from vocabless.training.pretraining.documents import Documents
 
 ENCODER_PREFIX = "encoder."  # of the encoder's weights in a `SentenceStudent`
@@ -94,7 +95,7 @@ class Distill(Objective):
     def build_examples(
         self,
         arguments: PretrainingArguments,
-        training: PretrainingTrainingArguments,
+        training: ScriptTrainingArguments,
         data: Documents,
         tokenizer: PreTrainedTokenizerBase,
     ) -> ExampleSets:
@@ -132,7 +133,7 @@ class Distill(Objective):
             },
         )
 
-    def data_identity(self, arguments: PretrainingArguments, training: PretrainingTrainingArguments) -> dict[str, str]:
+    def data_identity(self, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> dict[str, str]:
         """Returns what identifies the text, and the pairs of `--sts_file`."""
         identity = super().data_identity(arguments, training)
         if self.sts_file is None:

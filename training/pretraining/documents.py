@@ -13,9 +13,9 @@ from datasets import Dataset, concatenate_datasets
 
 from vocabless.saving.run_folder import rows_identity
 from vocabless.training.texts.corpora import EMBEDDED, find_files, load_text
-from vocabless.training.texts.pydocs import PACKAGES
+from vocabless.training.texts.pydocs import PACKAGES, read_pydocs
 
-if TYPE_CHECKING:  # that file imports the table of objectives
+if TYPE_CHECKING:  # arguments.py imports the table of objectives
     from vocabless.training.pretraining.arguments import PretrainingArguments
 
 
@@ -76,8 +76,11 @@ def documents_identity(arguments: PretrainingArguments) -> dict[str, str]:
 def _load(source: str, arguments: PretrainingArguments, streaming: bool = False) -> Any:
     workers, text_format = arguments.preprocessing_num_workers, arguments.text_format
     if arguments.dry_run:
-        documents = load_text(source, arguments.text_column, workers, True, text_format)
-        few = Dataset.from_list(list(documents.take(DRY_RUN_DOCUMENTS)))
+        if source == EMBEDDED:  # without the packages' source files
+            rows = [{"text": text} for _, text in read_pydocs(1, packages=())[:DRY_RUN_DOCUMENTS]]
+        else:
+            rows = list(load_text(source, arguments.text_column, 1, True, text_format).take(DRY_RUN_DOCUMENTS))
+        few = Dataset.from_list(rows)
         return few.to_iterable_dataset() if streaming else few
     return load_text(source, arguments.text_column, workers, streaming, text_format)
 

@@ -21,7 +21,7 @@ from vocabless.training.texts.ngrams import with_ngrams
 from vocabless.training.texts.subword import TRAINED_SUBWORD, trained_subword
 from vocabless.variants import SUBWORD_TOKENIZERS, Variant
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # arguments.py imports the table of objectives
     from vocabless.training.pretraining.arguments import PretrainingArguments
     from vocabless.training.pretraining.objective import Objective
 

@@ -25,7 +25,7 @@ from vocabless.training.task import Results, Trained, TrainingTask
 from vocabless.training.texts.corpora import EMBEDDED, HUB_ID
 from vocabless.training.trainer import ResumableTrainer
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # arguments.py imports the table of objectives
     from vocabless.training.pretraining.arguments import PretrainingArguments
 
 # A run with other values of these is still the same run: they say where it writes and how it reports.

@@ -17,11 +17,12 @@ from vocabless.training.pretraining.codecs import build_codec
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.pretraining.packing import mix, part_of_process, prepare
 from vocabless.training.pretraining.sequences import IGNORED, PretrainingDataset, PretrainingStream
+from vocabless.training.script_arguments import ScriptTrainingArguments
 from vocabless.training.task import ExampleSets
 from vocabless.training.trainer import EXACT_LOSS
 
-if TYPE_CHECKING:  # these files import the table of objectives
-    from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
+if TYPE_CHECKING:  # arguments.py imports the table of objectives
+    from vocabless.training.pretraining.arguments import PretrainingArguments
     from vocabless.training.pretraining.documents import Documents
 
 
@@ -58,7 +59,7 @@ class TokenObjective(Objective):
     def build_examples(
         self,
         arguments: PretrainingArguments,
-        training: PretrainingTrainingArguments,
+        training: ScriptTrainingArguments,
         data: Documents,
         tokenizer: PreTrainedTokenizerBase,
     ) -> ExampleSets:

@@ -24,12 +24,13 @@ from vocabless import VocablessModel, VocablessTokenizer
 from vocabless.modeling.stock_encoders import max_tokens
 from vocabless.training.distillation.alignment import Aligner
 from vocabless.training.pretraining.objective import Objective
+from vocabless.training.script_arguments import ScriptTrainingArguments
 from vocabless.training.task import ExampleSets
 from vocabless.training.texts.sentences import sentences
 from vocabless.training.trainer import ResumableTrainer
 
-if TYPE_CHECKING:  # these files import the table of objectives
-    from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
+if TYPE_CHECKING:  # arguments.py imports the table of objectives
+    from vocabless.training.pretraining.arguments import PretrainingArguments
     from vocabless.training.pretraining.documents import Documents
 
 SPECIAL_PER_TEXT = 2  # [CLS] and [SEP]
@@ -83,7 +84,7 @@ class WordStates(Objective):
     def build_examples(
         self,
         arguments: PretrainingArguments,
-        training: PretrainingTrainingArguments,
+        training: ScriptTrainingArguments,
         data: Documents,
         tokenizer: PreTrainedTokenizerBase,
     ) -> ExampleSets:

@@ -9,7 +9,7 @@ import hashlib
 import inspect
 import signal
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,15 +24,16 @@ MIN_LETTERS = 0.75  # share of letters and spaces in a paragraph
 _NOT_SOURCE = ("test", "tests", "testing", "_vendor", "site-packages", "idlelib", "lib2to3", "pydoc_data", "_inductor")
 
 
-def read_pydocs(workers: int = 2) -> list[tuple[str, str]]:
+def read_pydocs(workers: int = 2, packages: Sequence[str] = PACKAGES) -> list[tuple[str, str]]:
     """Returns (package, document) for every docstring with prose in it; the same list on every call.
 
     A document holds the prose paragraphs of one docstring, joined by newlines. No paragraph occurs twice.
 
     Args:
         workers: processes that read source files.
+        packages: their docstrings are read; the topics of the language reference always are.
     """
-    files = [(package, file) for package in PACKAGES for file in _source_files(package)]
+    files = [(package, file) for package in packages for file in _source_files(package)]
     seen: set[bytes] = set()
     documents = []
     # Ctrl-C is for this process, which ends the others.
