@@ -30,7 +30,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker("slow")
 
 
-def pytest_collection_finish() -> None:
+@pytest.fixture(autouse=True, scope="module")
+def frozen() -> None:
     """Takes what is imported by now out of garbage collection. Each end of a training collects, which took 0.6 s."""
     gc.collect()
     gc.freeze()
