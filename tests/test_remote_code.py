@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TEXT = ["The quick brown fox, at 25 °C.", "naïve 日本語 😀"]
 HEADS = {auto: path.split(".")[1] for auto, path in AUTO_MAP.items() if auto != "AutoConfig"}
 HEAD_VARIANT = "eelbert-tiny"
-HEADS_WITH_PIPELINES = ("VocablessForTokenClassification", "VocablessForMaskedLM", "VocablessForQuestionAnswering")
+HEADS_WITH_PIPELINES = ("VocablessForTokenClassification", "VocablessForMaskedLM")
 
 # Runs in its own process. A line of its input is a JSON list of jobs: the folder, the Auto class, the result file.
 BARE = (

@@ -13,7 +13,7 @@ from front_end_blocks import (
     units,
 )
 
-from vocabless.designs import default_options
+from vocabless.overrides import default_options
 from vocabless.modeling.blocks import NUM_ELEMENTS, NUM_SPECIAL, to_bytes
 from vocabless.modeling.front_ends import FRONT_ENDS, build_front_end
 

@@ -1,4 +1,3 @@
-from vocabless.training.texts import pydocs
 from vocabless.training.texts.pydocs import _docstrings, _source_files, prose_paragraphs, read_pydocs
 
 
@@ -25,9 +24,8 @@ def test_an_absent_package_is_passed_over():
     assert _source_files("no_such_package_anywhere") == []
 
 
-def test_the_corpus_is_the_same_on_every_call_and_repeats_no_paragraph(monkeypatch):
-    monkeypatch.setattr(pydocs, "PACKAGES", ("accelerate", "evaluate"))
-    first, second = read_pydocs(workers=1), read_pydocs(workers=2)
+def test_the_corpus_is_the_same_on_every_call_and_repeats_no_paragraph():
+    first, second = (read_pydocs(workers, packages=("accelerate", "evaluate")) for workers in (1, 2))
     assert first == second
     paragraphs = [paragraph for _, document in first for paragraph in document.split("\n")]
     assert len(paragraphs) == len(set(paragraphs)) > 500
