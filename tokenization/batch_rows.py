@@ -13,7 +13,7 @@ Samples = Sequence[Sequence[bytes]]  # for each sample, the blocks of its 1 or 2
 
 
 def plan_rows(
-    num_units: Sequence[Sequence[int]],
+    num_units: Sequence[list[int]],
     max_units: int | None,
     strategy: TruncationStrategy,
     stride: int,

@@ -75,7 +75,7 @@ class ResumableTrainer(Trainer):
         self.args.eval_on_start = self.args.eval_on_start and checkpoint is None
         start = time.time()
         try:
-            metrics = self.train(resume_from_checkpoint=checkpoint and str(checkpoint)).metrics
+            metrics = self.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None).metrics
         except _IsTrained:
             metrics = self._end_training(start)
         except (OSError, RuntimeError, SafetensorError) as error:
@@ -143,13 +143,14 @@ class ResumableTrainer(Trainer):
         )
 
     def _get_train_sampler(self, *args: Any, **kwargs: Any) -> Any:
-        lengths = getattr(self.train_dataset, "lengths", None)
+        examples: Any = self.train_dataset
+        lengths = getattr(examples, "lengths", None)
         if lengths is None:
             if self.args.train_sampling_strategy != "group_by_length":
                 return super()._get_train_sampler(*args, **kwargs)
             # The order of the library's sampler depends on where a run was continued.
-            lengths = [len(example["input_ids"]) for example in self.train_dataset]
-        return LengthGroups(self.train_dataset, lengths, self._train_batch_size, self.args.seed)
+            lengths = [len(example["input_ids"]) for example in examples]
+        return LengthGroups(examples, lengths, self._train_batch_size, self.args.seed)
 
     def full_state_dict(self) -> dict[str, Tensor]:
         """Returns all weights under the model's own parameter names, without the prefixes of any wrapper.
