@@ -839,7 +839,7 @@ Samples = Sequence[Sequence[bytes]]  # for each sample, the blocks of its 1 or 2
 
 
 def plan_rows(
-    num_units: Sequence[Sequence[int]],
+    num_units: Sequence[list[int]],
     max_units: int | None,
     strategy: TruncationStrategy,
     stride: int,
@@ -1860,14 +1860,12 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
             self._cache = self._new_cache(self._mask_splitter)
         cache = self._unmasked_cache if splits_masks else self._cache
         samples, units = cache.look_up_samples(texts, pairs, is_split_into_words)
-        num_units = [[len(blocks) // cache.block_bytes for blocks in sample] for sample in units]
+        sizes = [[len(blocks) // cache.block_bytes for blocks in sample] for sample in units]
 
         max_units = None
         if truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE and max_length is not None:
             max_units = max_length - (self.num_special_tokens_to_add(is_pair) if add_special_tokens else 0)
-        rows = plan_rows(
-            num_units, max_units, truncation_strategy, stride, self.truncation_side, return_overflowing_tokens
-        )
+        rows = plan_rows(sizes, max_units, truncation_strategy, stride, self.truncation_side, return_overflowing_tokens)
         parts, segments = write_rows(units, rows, cache.block_bytes, cache.special if add_special_tokens else None)
         lengths = row_lengths(segments, is_pair)
         if max_units is None:

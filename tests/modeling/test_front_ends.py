@@ -13,9 +13,9 @@ from front_end_blocks import (
     units,
 )
 
-from vocabless.overrides import default_options
 from vocabless.modeling.blocks import NUM_ELEMENTS, NUM_SPECIAL, to_bytes
 from vocabless.modeling.front_ends import FRONT_ENDS, build_front_end
+from vocabless.overrides import default_options
 
 WIDTH = 64
 # Front end → number of parameters, a Python expression of K, D, `ceil` and the names of the options.
@@ -131,7 +131,7 @@ def test_initialising_fills_what_a_checkpoint_does_not_hold(name: str, block_siz
 
 
 @all_examples
-@pytest.mark.quick(*{example.values[0]: example.id for example in reversed(EXAMPLES)}.values())  # one of each name
+@pytest.mark.quick(*{example.values[0]: example.id for example in reversed(PARAMETERS)}.values())  # one of each
 def test_the_compiled_front_end_agrees(name: str, block_size: int, options: dict) -> None:
     front_end = build(name, block_size, WIDTH, **options)
     torch._dynamo.reset()
