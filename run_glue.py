@@ -68,7 +68,7 @@ def main(argv: list[str] | None = None) -> None:
     """Runs the script with command-line arguments; a user's mistake ends it with a message of one sentence."""
     parser = ScriptParser((GlueArguments, GlueTrainingArguments), __doc__)
     with exit_with_message("run_glue.py"):
-        arguments, training = parser.parse(argv, OWN_DATA, alone=["compare"])
+        arguments, training = parser.parse(argv, OWN_DATA, standalone_flags=["compare"])
         if arguments.compare is not None:
             compare(arguments, training.output_dir)
             return

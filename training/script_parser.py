@@ -66,7 +66,7 @@ class ScriptParser(HfArgumentParser):
         self,
         argv: Sequence[str] | None = None,
         replaces: Mapping[str, str] | None = None,
-        alone: Sequence[str] = (),
+        standalone_flags: Sequence[str] = (),
     ) -> tuple[Any, ...]:
         """Returns the dataclasses, filled from the command line and from the recipe that `--recipe` names.
 
@@ -76,14 +76,14 @@ class ScriptParser(HfArgumentParser):
             argv: arguments without the program's name. None reads `sys.argv`.
             replaces: flag of the command line → flag of the recipe that it takes the place of, for instance
                 `train_file` → `task_name`.
-            alone: flags with which no other flag is required; those that are not given are None.
+            standalone_flags: flags with which no other flag is required; those that are not given are None.
 
         Raises:
             ValueError: a flag, the recipe or one of its keys is unknown (similar flags are named), or the recipe is not
                 a mapping.
         """
         argv = list(sys.argv[1:] if argv is None else argv)
-        if any(argument.partition("=")[0] == f"--{flag}" for flag in alone for argument in argv):
+        if any(argument.partition("=")[0] == f"--{flag}" for flag in standalone_flags for argument in argv):
             for action in self._actions:
                 action.required = False
         recipe = _name_of_recipe(argv)

@@ -95,8 +95,8 @@ class FineTuning(TrainingTask):
             encode(self.task.train)
             if data is None
             else ConcatDataset(
-                DistilledExamples(encode(lesson.examples), lesson.logits, problem, lesson.examples.labels is not None)
-                for lesson in data.lessons
+                DistilledExamples(encode(part.examples), part.logits, problem, part.examples.labels is not None)
+                for part in data.examples
             )
         )
         facts = {} if data is None else {"teacher": data.facts}
