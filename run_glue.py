@@ -68,7 +68,7 @@ def main(argv: list[str] | None = None) -> None:
     """Runs the script with command-line arguments; a user's mistake ends it with a message of one sentence."""
     parser = ScriptParser((GlueArguments, GlueTrainingArguments), __doc__)
     with exit_with_message("run_glue.py"):
-        arguments, training = parser.parse(argv, OWN_DATA, alone=["compare"])
+        arguments, training = parser.parse(argv, OWN_DATA, standalone_flags=["compare"])
         if arguments.compare is not None:
             compare(arguments, training.output_dir)
             return
@@ -212,8 +212,8 @@ def _run_seeds(
         results[str(seed)] = outcome.results
         if training.process_index == 0:
             print(outcome.text, flush=True)
-            if "floor_note" in outcome.results:
-                print(f"Warning: {outcome.results['floor_note']}.", file=sys.stderr, flush=True)
+            if "constant_baseline_note" in outcome.results:
+                print(f"Warning: {outcome.results['constant_baseline_note']}.", file=sys.stderr, flush=True)
     return results
 
 
@@ -246,7 +246,7 @@ def _make_report(tasks: list[Task], results: RunResults, baseline: Scores | None
         heading=f"{start}, {all_runs[0]['parameters']:,} parameters; seeds: {seeds}",
         footnotes=[note for task in tasks for note in task.footnotes]
         + [note for run in all_runs for note in run["footnotes"]]
-        + [run["floor_note"] for run in all_runs if "floor_note" in run]
+        + [run["constant_baseline_note"] for run in all_runs if "constant_baseline_note" in run]
         + [
             f"{titles[task]}: learned from {describe_teacher(facts)}, which labelled {describe_rows(facts)}"
             for task, facts in teachers.items()

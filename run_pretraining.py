@@ -41,7 +41,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def pretrain(arguments: PretrainingArguments, objective: Objective, training: PretrainingTrainingArguments) -> None:
-    """Pre-trains a model, from the claimed folder to the checkpoint in it; prints the results of a finished run.
+    """Pre-trains a model, from the locked folder to the checkpoint in it; prints the results of a finished run.
 
     Raises:
         ValueError: a user's mistake, or training that cannot continue.

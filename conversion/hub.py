@@ -124,7 +124,7 @@ def read_card_facts(folder: Path) -> CardFacts:
     file = folder / RESULTS
     try:
         results = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-        if "floors" in results:
+        if "constant_baselines" in results:
             return finetuning_card.card_facts(results)
         if "objective" in results:
             return OBJECTIVES[results["objective"]]().card_facts(results)

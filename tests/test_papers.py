@@ -67,7 +67,7 @@ def test_our_figures_stand_in_the_unit_of_the_printed_ones():
     results = {
         "summary": {"sst2": {"accuracy": {"center": 0.5}}},
         "averages": {"EELBERT small": {"center": 0.25}},
-        "floors": {"sst2": {"accuracy": 0.4}},
+        "constant_baselines": {"sst2": {"accuracy": 0.4}},
     }
     compared = {"average": 0.75, "parameters": 2_500_000, "embedding_parameters": 1500, "prr_by_task": {"sst2": 0.9},
                 "pcr_all": 0.125, "milliseconds_per_sample": 4.0}  # fmt: skip
@@ -79,7 +79,7 @@ def test_our_figures_stand_in_the_unit_of_the_printed_ones():
     }  # fmt: skip
     assert {column: our_figure(*column, results, compared) for column in cells} == cells
     assert our_figure("RTE", "rte.accuracy", results, compared) is None
-    assert our_figure("SST", "sst2.accuracy", results, compared, floors=True) == 40.0
+    assert our_figure("SST", "sst2.accuracy", results, compared, constant_baseline=True) == 40.0
 
 
 @pytest.fixture(scope="module")

@@ -48,13 +48,17 @@ class ModelArguments:
     encoding: str = field(
         default="utf-8",
         metadata={
+            "is_rare": True,
             "group": "text",
             "help": "Encoding of csv, tsv, jsonl, json and txt files, such as latin-1.",
         },
     )
     delimiter: str | None = field(
         default=None,
-        metadata={"help": "Delimiter of csv and tsv files, such as ';' or tab. None is a comma, in tsv a tab."},
+        metadata={
+            "is_rare": True,
+            "help": "Delimiter of csv and tsv files, such as ';' or tab. None is a comma, in tsv a tab.",
+        },
     )
 
     def __post_init__(self) -> None:

@@ -1,8 +1,8 @@
 """The command line of the scripts: dataclasses become flags, recipes become defaults, and `--help` has groups.
 
 A field's metadata may name the `group` of its flag. A field without it is in the group of the field before it, so a new
-field needs no other change. `--help` shows these flags, and `--help-all` those of the Trainer, too: fields of its
-arguments without a `group`.
+field needs no other change. `--help` leaves out the flags that few need: those whose metadata has `"is_rare": True`,
+and those of the Trainer, the fields of its arguments without a `group`. `--help-all` shows every flag.
 """
 # mypy: allow-untyped-calls
 
@@ -23,8 +23,8 @@ from vocabless.training.recipes import list_recipes, read_recipe
 FIRST_GROUP = "flags"  # of fields before the first one that names a group
 TRAINER_GROUP = "flags of the transformers Trainer"
 EPILOG = (
-    "The other flags are those of the transformers Trainer, such as --per_device_train_batch_size, --seed, --bf16 and "
-    "--push_to_hub: --help-all."
+    "--help-all shows also the flags that few need and those of the transformers Trainer, such as --weight_decay and "
+    "--bf16."
 )
 METAVARS: dict[Any, str] = {int: "N", float: "X"}  # of a flag's values, by type; other types are a VALUE
 
@@ -41,7 +41,7 @@ class ScriptParser(HfArgumentParser):
         types = list(types)
         self._titles = _group_titles(types)
         self._sections: dict[str, Any] = {}
-        self._shows_all = False
+        self._hidden: dict[str, str] = {}  # flag → its text in --help-all
         super().__init__(
             types,
             usage="%(prog)s --FLAG VALUE --FLAG VALUE …",
@@ -52,7 +52,9 @@ class ScriptParser(HfArgumentParser):
         places = {flag: place for place, flag in enumerate(self._titles)}
         for section in self._sections.values():  # the Trainer's own order does not count
             section._group_actions.sort(key=lambda action: places.get(action.dest, 0))
-        self.add_argument("--help-all", nargs=0, action=_HelpAll, help="also show the flags of the Trainer, and exit")
+        self.add_argument(
+            "--help-all", nargs=0, action=_HelpAll, help="show every flag, also those of the Trainer, and exit"
+        )
         self.add_argument(
             "--recipe",
             metavar="NAME_OR_PATH",
@@ -64,7 +66,7 @@ class ScriptParser(HfArgumentParser):
         self,
         argv: Sequence[str] | None = None,
         replaces: Mapping[str, str] | None = None,
-        alone: Sequence[str] = (),
+        standalone_flags: Sequence[str] = (),
     ) -> tuple[Any, ...]:
         """Returns the dataclasses, filled from the command line and from the recipe that `--recipe` names.
 
@@ -74,14 +76,14 @@ class ScriptParser(HfArgumentParser):
             argv: arguments without the program's name. None reads `sys.argv`.
             replaces: flag of the command line → flag of the recipe that it takes the place of, for instance
                 `train_file` → `task_name`.
-            alone: flags with which no other flag is required; those that are not given are None.
+            standalone_flags: flags with which no other flag is required; those that are not given are None.
 
         Raises:
             ValueError: a flag, the recipe or one of its keys is unknown (similar flags are named), or the recipe is not
                 a mapping.
         """
         argv = list(sys.argv[1:] if argv is None else argv)
-        if any(argument.partition("=")[0] == f"--{flag}" for flag in alone for argument in argv):
+        if any(argument.partition("=")[0] == f"--{flag}" for flag in standalone_flags for argument in argv):
             for action in self._actions:
                 action.required = False
         recipe = _name_of_recipe(argv)
@@ -95,18 +97,11 @@ class ScriptParser(HfArgumentParser):
             raise ValueError(f"unknown flag {', '.join(unknown)}; {self._hint(unknown, '--')}")
         return tuple(parsed[: len(list(self.dataclass_types))])
 
-    def format_help(self) -> str:
-        """Returns the text of `--help`, or that of `--help-all`."""
-        groups = self._action_groups
-        try:
-            self._action_groups = [group for group in groups if self._shows_all or group.title != TRAINER_GROUP]
-            return super().format_help()
-        finally:
-            self._action_groups = groups
-
     def print_all_help(self) -> None:
-        """Prints the help with the flags of the Trainer."""
-        self._shows_all = True
+        """Prints the help with the flags that `--help` leaves out."""
+        for action in self._actions:
+            if action.const is not False:
+                action.help = self._hidden.get(action.dest, action.help)
         self.print_help()
 
     def _parse_dataclass_field(self, parser: ArgumentParser, field: "dataclasses.Field[Any]") -> None:  # type: ignore[override]
@@ -116,10 +111,17 @@ class ScriptParser(HfArgumentParser):
             self._sections = {title: parser.add_argument_group(title) for title in titles}
         section = self._sections[self._titles.get(field.name, TRAINER_GROUP)]
         field = copy.copy(field)
-        field.metadata = {name: value for name, value in field.metadata.items() if name != "group"}  # type: ignore[assignment]
+        metadata = dict(field.metadata)
+        metadata.pop("group", None)
+        is_hidden = metadata.pop("is_rare", False) or field.name not in self._titles
+        field.metadata = metadata  # type: ignore[assignment]
         super()._parse_dataclass_field(section, field)
         for action in section._group_actions:
-            if action.dest == field.name and action.const is False:  # --no_…, beside the flag itself
+            if action.dest != field.name:
+                continue
+            if is_hidden and action.const is not False:
+                self._hidden[field.name] = action.help or ""
+            if is_hidden or action.const is False:  # --no_…, beside the flag itself
                 action.help = SUPPRESS
 
     def _take_defaults(self, defaults: dict[str, Any], argv: Sequence[str], replaces: Mapping[str, str]) -> None:

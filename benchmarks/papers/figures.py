@@ -11,7 +11,7 @@ MILLIONS = "Total (M)"
 
 
 def our_figure(
-    title: str, key: str, results: Mapping[str, Any], compared: Mapping[str, Any], floors: bool = False
+    title: str, key: str, results: Mapping[str, Any], compared: Mapping[str, Any], constant_baseline: bool = False
 ) -> float | None:
     """Returns our figure of a column, shares in percent; None if the run has none.
 
@@ -21,23 +21,23 @@ def our_figure(
             `glue.AVERAGES`; or a figure of `Comparison.figures`, with a task behind a dot if it is one for each task.
         results: `results.json` of the run.
         compared: the run's figures in the comparison.
-        floors: return the constant baseline in place of the score.
+        constant_baseline: return the constant baseline in place of the score.
     """
     name, _, part = key.partition(".")
     if key in IN_UNITS:
-        return None if floors else float(compared[key]) / (1e6 if title == MILLIONS else IN_UNITS[key])
+        return None if constant_baseline else float(compared[key]) / (1e6 if title == MILLIONS else IN_UNITS[key])
     if key == "samples_per_second":
-        return None if floors else 1000 / float(compared["milliseconds_per_sample"])
+        return None if constant_baseline else 1000 / float(compared["milliseconds_per_sample"])
     if name in compared and name not in ("scores", "average"):
         value = compared[name].get(part) if part else compared[name]
-        return None if floors else _percent(value)
+        return None if constant_baseline else _percent(value)
     if name == "average":
-        if floors:
+        if constant_baseline:
             return None
         return _percent(results["averages"].get(part, {}).get("center") if part else compared["average"])
     task = next(iter(results["summary"])) if name == "own" else name
-    if floors:
-        return _percent(results["floors"].get(task, {}).get(part))
+    if constant_baseline:
+        return _percent(results["constant_baselines"].get(task, {}).get(part))
     return _percent(results["summary"].get(task, {}).get(part, {}).get("center"))
 
 
@@ -63,8 +63,10 @@ def render(
         ours = [_cell(our_figure(title, key, results, compared)) for title, key in table.columns]
         shown += [[row.label, "paper", *printed], ["", "ours", *ours]]
     if rows:
-        floors = [_cell(our_figure(title, key, *rows[0][1:], floors=True)) for title, key in table.columns]
-        shown.append(["constant", "ours", *floors])
+        constants = [
+            _cell(our_figure(title, key, *rows[0][1:], constant_baseline=True)) for title, key in table.columns
+        ]
+        shown.append(["constant", "ours", *constants])
     return "\n".join(markdown_table(shown))
 
 

@@ -319,7 +319,9 @@ def test_records_of_another_kind_tell_nothing_about_the_training(tmp_path) -> No
 
 
 @pytest.mark.parametrize("command", ["hub", "space"])
-@pytest.mark.parametrize("text", ['{"floors": 5}', "[[", "[" * 10**5, "null", '{"floors": {}, "arguments": [1]}'])
+@pytest.mark.parametrize(
+    "text", ['{"constant_baselines": 5}', "[[", "[" * 10**5, "null", '{"constant_baselines": {}, "arguments": [1]}']
+)
 def test_a_damaged_record_ends_a_verb_with_one_sentence(command, text, copy, tmp_path) -> None:
     (copy / RESULTS).write_text(text)
     with pytest.raises(SystemExit, match=r"results\.json' is not what a run writes \(") as stopped:

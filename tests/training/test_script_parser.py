@@ -37,8 +37,12 @@ def test_help_shows_our_flags_once_and_the_examples_as_they_were_written(script,
     assert "adam_beta1" not in flags and TRAINER_GROUP not in shown and "--no_" not in shown
 
 
-def test_the_help_of_pre_training_is_short(capsys):
-    assert len(re.findall(r"^  --\w+", help_of("run_pretraining", "--help", capsys), re.M)) <= 36  # --help-all, too
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_the_help_is_short_and_all_help_shows_what_it_leaves_out(script, capsys):
+    shown = help_of(script, "--help", capsys)
+    assert len(re.findall(r"^  --\w+", shown, re.M)) <= 35
+    assert {"encoding", "save_steps"}.isdisjoint(re.findall(r"^  --(\w+)", shown, re.M))
+    assert "  --encoding VALUE " in help_of(script, "--help-all", capsys).partition(f"\n{TRAINER_GROUP}:\n")[0]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

@@ -51,13 +51,16 @@ class GlueArguments(ModelArguments):
         },
     )
     subword_vocab_size: int = field(
-        default=8000, metadata={"help": "Vocabulary size in tokens, for --tokenizer_name train."}
+        default=8000, metadata={"is_rare": True, "help": "Vocabulary size in tokens, for --tokenizer_name train."}
     )
-    model_revision: str = field(default="main", metadata={"help": "Branch, tag or commit of a model on the Hub."})
+    model_revision: str = field(
+        default="main", metadata={"is_rare": True, "help": "Branch, tag or commit of a model on the Hub."}
+    )
     trust_remote_code: bool = field(default=False, metadata={"help": "Whether to run code that a checkpoint contains."})
     classifier_pooling: str | None = field(
         default=None,
         metadata={
+            "is_rare": True,
             "help": "What the head of a vocabless model reads: the first token, all tokens, or the two texts "
             "of a pair apart. None is the model's own; pairs are siamese where that is mean.",
             "choices": ["cls", "mean", "siamese"],
@@ -86,19 +89,25 @@ class GlueArguments(ModelArguments):
     patents: list[str] | None = field(
         default=None,
         metadata={
+            "is_rare": True,
             "help": "Patents, instead of --train_file: parquet, jsonl or json files with claims, CPC codes and "
-            "dates. The text is the first 20 claims, the labels are First-X and Later-X (Elementwise, 4.1)."
+            "dates. The text is the first 20 claims, the labels are First-X and Later-X (Elementwise, 4.1).",
         },
     )
     train_years: str | None = field(
-        default=None, metadata={"help": "--patents: years of the training patents. None is 2006-2014."}
+        default=None, metadata={"is_rare": True, "help": "--patents: years of the training patents. None is 2006-2014."}
     )
     test_years: str | None = field(
         default=None,
-        metadata={"help": "--patents: years of the evaluated patents, in two halves by date. None is 2015."},
+        metadata={
+            "is_rare": True,
+            "help": "--patents: years of the evaluated patents, in two halves by date. None is 2015.",
+        },
     )
     dataset_name: str | None = field(default=None, metadata={"help": "Data set on the Hub, instead of --train_file."})
-    dataset_config_name: str | None = field(default=None, metadata={"help": "Configuration of --dataset_name."})
+    dataset_config_name: str | None = field(
+        default=None, metadata={"is_rare": True, "help": "Configuration of --dataset_name."}
+    )
     text_column: str | None = field(
         default=None,
         metadata={
@@ -128,20 +137,23 @@ class GlueArguments(ModelArguments):
     threshold: float = field(
         default=0.3,
         metadata={
+            "is_rare": True,
             "help": "Multi-label classification: a label is predicted if its probability is above this value, 0–1 "
-            "(Elementwise, 4.1)."
+            "(Elementwise, 4.1).",
         },
     )
     cpc_positions: bool = field(
         default=False,
         metadata={
+            "is_rare": True,
             "help": "Labels are lists of CPC codes: rename the first code to First-X and each later one to Later-X "
-            "(Elementwise, 4.1)."
+            "(Elementwise, 4.1).",
         },
     )
     cpc_level: str | None = field(
         default=None,
         metadata={
+            "is_rare": True,
             "help": "Shorten CPC codes to their section (A), class (A01) or subclass (A01N). None keeps them; with "
             "--patents it is subclass.",
             "choices": list(CPC_LEVELS),
@@ -150,8 +162,9 @@ class GlueArguments(ModelArguments):
     label_names: str | None = field(
         default=None,
         metadata={
+            "is_rare": True,
             "help": "Text file with all labels, one in a line, so that training need not have seen each of them. CPC "
-            "codes become a First- and a Later- label each. None takes the labels of the training rows."
+            "codes become a First- and a Later- label each. None takes the labels of the training rows.",
         },
     )
     validation_split_percentage: float = field(
@@ -162,7 +175,7 @@ class GlueArguments(ModelArguments):
         },
     )
     group_column: str | None = field(
-        default=None, metadata={"help": "Hold out rows with the same value in this column together."}
+        default=None, metadata={"is_rare": True, "help": "Hold out rows with the same value in this column together."}
     )
     max_seq_length: int = field(
         default=128, metadata={"help": "Sequence length in tokens; longer texts are truncated. The model sets a limit."}
@@ -171,10 +184,10 @@ class GlueArguments(ModelArguments):
         default=None, metadata={"help": "Number of training rows, drawn at random. None uses all."}
     )
     max_eval_samples: int | None = field(
-        default=None, metadata={"help": "Number of validation rows, drawn at random. None uses all."}
+        default=None, metadata={"is_rare": True, "help": "Number of validation rows, drawn at random. None uses all."}
     )
     max_predict_samples: int | None = field(
-        default=None, metadata={"help": "Number of test rows, drawn at random. None uses all."}
+        default=None, metadata={"is_rare": True, "help": "Number of test rows, drawn at random. None uses all."}
     )
     seeds: int = field(
         default=1,
@@ -184,7 +197,8 @@ class GlueArguments(ModelArguments):
         },
     )
     summary: str = field(
-        default="mean", metadata={"help": "Summary over the seeds: mean or median.", "choices": ["mean", "median"]}
+        default="mean",
+        metadata={"is_rare": True, "help": "Summary over the seeds: mean or median.", "choices": ["mean", "median"]},
     )
     baseline_run: str | None = field(
         default=None,
@@ -205,7 +219,9 @@ class GlueArguments(ModelArguments):
             "it stands for the name of the task.",
         },
     )
-    teacher_revision: str = field(default="main", metadata={"help": "Branch, tag or commit of a teacher on the Hub."})
+    teacher_revision: str = field(
+        default="main", metadata={"is_rare": True, "help": "Branch, tag or commit of a teacher on the Hub."}
+    )
     unlabelled: list[str] | None = field(
         default=None,
         metadata={
@@ -220,12 +236,16 @@ class GlueArguments(ModelArguments):
     gold_weight: float = field(
         default=0.5,
         metadata={
-            "help": "Weight of the loss of the labels beside that of the teacher, 0–1; 0 learns from the teacher alone."
+            "is_rare": True,
+            "help": "Weight of the loss of the labels beside the teacher's, 0–1; 0 learns from the teacher alone.",
         },
     )
     teacher_temperature: float = field(
         default=2.0,
-        metadata={"help": "Divides both logits in the loss against the teacher, above 0; numbers have no temperature."},
+        metadata={
+            "is_rare": True,
+            "help": "Divides both logits in the loss against the teacher, above 0; numbers have no temperature.",
+        },
     )
     noise: float = field(
         default=0.0,
@@ -246,8 +266,9 @@ class GlueArguments(ModelArguments):
     task_eval_steps: str | None = field(
         default=None,
         metadata={
+            "is_rare": True,
             "help": 'JSON of task → steps between two evaluations, such as {"rte": 48}. The others are evaluated as '
-            "--eval_strategy says."
+            "--eval_strategy says.",
         },
     )
 

@@ -52,10 +52,10 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
         teacher=describe_teacher(teacher) if teacher else None,
         teacher_rows=describe_rows(teacher) if teacher else None,
         measures=_table(results),
-        footnotes=[*results["footnotes"], *([results["floor_note"]] if "floor_note" in results else [])],
+        footnotes=[*results["footnotes"], *filter(None, [results.get("constant_baseline_note")])],
         eval_results=[
             _eval_result(measure, results["measures"][measure], dataset, glue_task, arguments)
-            for measure in results["floors"]
+            for measure in results["constant_baselines"]
         ],
     )
 
@@ -83,12 +83,12 @@ def _table(results: Mapping[str, Any]) -> str:
     A run with a teacher has one more column, and a run that was also evaluated on misspelt texts has two.
     """
     noisy = results.get("noisy")
-    columns = {"this model": results["measures"], "constant baseline": results["floors"]}
+    columns = {"this model": results["measures"], "constant baseline": results["constant_baselines"]}
     if "teacher" in results:
         columns["teacher"] = results["teacher"]["measures"]
     if noisy:
         misspelt = noisy["measures"]
-        lost = {name: results["measures"][name] - misspelt[name] for name in results["floors"]}
+        lost = {name: results["measures"][name] - misspelt[name] for name in results["constant_baselines"]}
         columns |= {"misspelt": misspelt, "lost": lost}
     lines = [
         "Scores are multiplied by 100. The constant baseline is the best score of a model that gives the same answer "
@@ -99,7 +99,7 @@ def _table(results: Mapping[str, Any]) -> str:
     ]
     if noisy:
         lines[0] += f" Misspelt: {100 * noisy['probability']:g} % of the words of the same texts are misspelt."
-    for measure in results["floors"]:
+    for measure in results["constant_baselines"]:
         scores = [f"{100 * column[measure]:.1f}" for column in columns.values()]
         lines.append(f"| {measure.replace('_', ' ')} | {' | '.join(scores)} |")
     return "\n".join(lines)

@@ -61,7 +61,7 @@ class ComparedRun:
         name: of the model.
         scores: task → the score in the table, the mean or median over the seeds.
         measures: task → name of its measure.
-        floors: task → the constant baseline.
+        constant_baselines: task → the constant baseline.
         parameters: of the fine-tuned model of the first task.
         embedding_parameters: those that make embeddings of ordinary tokens.
         milliseconds: of inference, per sample.
@@ -70,7 +70,7 @@ class ComparedRun:
     name: str
     scores: Mapping[str, float]
     measures: Mapping[str, str]
-    floors: Mapping[str, float]
+    constant_baselines: Mapping[str, float]
     parameters: int
     embedding_parameters: int
     milliseconds: float
@@ -121,14 +121,14 @@ class Comparison:
         return {
             "baseline": self.baseline.name,
             "measures": {task: run.measures[task] for run in self.runs for task in run.scores},
-            "floors": {task: run.floors[task] for run in self.runs for task in run.scores},
+            "constant_baselines": {task: run.constant_baselines[task] for run in self.runs for task in run.scores},
             "rows": [{"name": run.name, **self.figures(run)} for run in self.runs],
             "timing": CONDITIONS,
         }
 
     def as_markdown(self) -> str:
         """Returns the table, with its legend."""
-        measures, floors = self.as_json()["measures"], self.as_json()["floors"]
+        measures, constants = self.as_json()["measures"], self.as_json()["constant_baselines"]
         titles = [f"{_title(task)} {measures[task].replace('_', ' ')}" for task in self.tasks]
         header = [
             "model",
@@ -151,8 +151,8 @@ class Comparison:
                 f"{run.embedding_parameters:,}", percent(f["pcr_embeddings"]) or "–", percent(f["poep"]),
                 f"{run.milliseconds:.2f}", f"{f['speed_up']:.2f}",
             ])  # fmt: skip
-        constant = statistics.fmean(floors[task] for task in self.common_tasks)
-        rows.append(["constant", *(percent(floors[task]) for task in self.tasks), percent(constant), *[""] * 8])
+        constant = statistics.fmean(constants[task] for task in self.common_tasks)
+        rows.append(["constant", *(percent(constants[task]) for task in self.tasks), percent(constant), *[""] * 8])
         lines = [f"Baseline: {self.baseline.name}", "", *markdown_table(rows, left=1), "", LEGEND, "", CONDITIONS, ""]
         return "\n".join(lines)
 
@@ -209,7 +209,9 @@ def _row(
     name: str, content: Mapping[str, Any], encoder: PreTrainedModel, milliseconds: float, summary: str
 ) -> ComparedRun:
     center = CENTERS[summary]
-    measures = {task: MEASURES.get(task, next(iter(floors))) for task, floors in content["floors"].items()}
+    measures = {
+        task: MEASURES.get(task, next(iter(constants))) for task, constants in content["constant_baselines"].items()
+    }
     first_run: dict[str, Any] = next(iter(next(iter(content["runs"].values())).values()))
     return ComparedRun(
         name=name,
@@ -218,7 +220,9 @@ def _row(
             for task, seeds in content["scores"].items()
         },
         measures=measures,
-        floors={task: floors[measures[task]] for task, floors in content["floors"].items()},
+        constant_baselines={
+            task: constants[measures[task]] for task, constants in content["constant_baselines"].items()
+        },
         parameters=first_run["parameters"],
         embedding_parameters=embedding_parameters(encoder),
         milliseconds=milliseconds,

@@ -72,7 +72,7 @@ def add_noisy_measures(
     model, tokenizer = load_initial_model(checkpoint, task, folder)
     trainer = _make_evaluator(task, model, tokenizer, copy.copy(training))
     measures = _measure(trainer, task, tokenizer, arguments)
-    noisy = settings | {"measures": {name: measures[name] for name in ("loss", *results["floors"])}}
+    noisy = settings | {"measures": {name: measures[name] for name in ("loss", *results["constant_baselines"])}}
     results = results | {"noisy": noisy}
     if trainer.is_world_process_zero():
         if isinstance(tokenizer, VocablessTokenizer):

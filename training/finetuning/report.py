@@ -122,7 +122,7 @@ class Report:
                 for task, summaries in self.summaries().items()
             },
             "summary_by": self.summary,
-            "floors": self.constant_baselines,
+            "constant_baselines": self.constant_baselines,
             "averages": {name: vars(summary) for name, summary in self.averages().items()},
             "missing_for_averages": self._missing_for_averages(),
             "performance_retention_ratio": self.retention(),

@@ -16,10 +16,10 @@ from vocabless.saving.starting_checkpoints import describe_start
 from vocabless.training.checkpoint_tokenizers import longest_sequence
 from vocabless.training.finetuning.arguments import GlueArguments, identifying_arguments, reported_arguments
 from vocabless.training.finetuning.card import card_example, card_facts
+from vocabless.training.finetuning.constant_baseline import constant_baseline_note
 from vocabless.training.finetuning.default_hyper_parameters import BASE_WIDTH
 from vocabless.training.finetuning.distilled_examples import DistilledExamples, DistillingTrainer
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
-from vocabless.training.finetuning.floor_note import floor_note
 from vocabless.training.finetuning.initial_models import is_checkpoint, load_initial_model
 from vocabless.training.finetuning.noise import add_noisy_measures
 from vocabless.training.finetuning.predictions import write_predictions
@@ -95,8 +95,8 @@ class FineTuning(TrainingTask):
             encode(self.task.train)
             if data is None
             else ConcatDataset(
-                DistilledExamples(encode(lesson.examples), lesson.logits, problem, lesson.examples.labels is not None)
-                for lesson in data.lessons
+                DistilledExamples(encode(part.examples), part.logits, problem, part.examples.labels is not None)
+                for part in data.examples
             )
         )
         facts = {} if data is None else {"teacher": data.facts}
@@ -140,7 +140,7 @@ class FineTuning(TrainingTask):
             "start": describe_start(arguments.model_name_or_path, from_scratch),
             "seed": training.seed,
             "measures": {name.removeprefix("eval_"): value for name, value in trained.measures.items()},
-            "floors": task.constant_baselines(),
+            "constant_baselines": task.constant_baselines(),
             "best_checkpoint": Path(state.best_model_checkpoint or "").name or None,
             "epochs": state.epoch,
             "footnotes": _footnotes(task, trained.examples.evaluated[""]),
@@ -148,8 +148,8 @@ class FineTuning(TrainingTask):
             "versions": all_versions(),
             **trained.examples.facts,
         }
-        note = floor_note(task, results, getattr(trained.model.config, "hidden_size", BASE_WIDTH))
-        return results | ({"floor_note": note} if note else {})
+        note = constant_baseline_note(task, results, getattr(trained.model.config, "hidden_size", BASE_WIDTH))
+        return results | ({"constant_baseline_note": note} if note else {})
 
     def card_facts(self, results: Results) -> CardFacts:
         """See `TrainingTask.card_facts`."""
@@ -165,12 +165,12 @@ class FineTuning(TrainingTask):
         """Returns the line that is printed after a run."""
         misspelt = {
             name: f", misspelt {100 * results['noisy']['measures'][name]:.1f}" if arguments.noise else ""
-            for name in results["floors"]
+            for name in results["constant_baselines"]
         }
         measures = ", ".join(
             f"{name.replace('_', ' ')} {100 * results['measures'][name]:.1f} "
             f"(constant {100 * constant:.1f}{misspelt[name]})"
-            for name, constant in results["floors"].items()
+            for name, constant in results["constant_baselines"].items()
         )
         time = f"{results['epochs']:.1f} epochs, {results['train']['train_runtime']:.0f} s"
         return f"{self.task.title}, seed {results['seed']}: {measures}; {time}"

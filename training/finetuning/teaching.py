@@ -21,7 +21,7 @@ KINDS = LABELLED, UNLABELLED, COPIES = "training rows", "unlabelled rows", "corr
 
 
 @dataclass(frozen=True)
-class Lesson:
+class SoftLabelledExamples:
     """Examples with a teacher's logits.
 
     Attributes:
@@ -38,12 +38,12 @@ class Teaching:
     """All that a student learns from a teacher.
 
     Attributes:
-        lessons: the training rows first.
+        examples: the training rows first.
         facts: what `results.json` says about the teacher: `name`, `description`, `fingerprint`, `rows` (kind → number)
             and `measures` (its metrics on the validation examples).
     """
 
-    lessons: list[Lesson]
+    examples: list[SoftLabelledExamples]
     facts: dict[str, Any]
 
 
@@ -82,16 +82,16 @@ def teach(task: Task, arguments: GlueArguments, training: GlueTrainingArguments)
     teacher = load_teacher(
         source, task.problem, training.device, training.per_device_eval_batch_size, bool(training.bf16)
     )
-    lessons, rows = [_label(teacher, task.train, LABELLED)], {LABELLED: len(task.train)}
+    examples, rows = [_label(teacher, task.train, LABELLED)], {LABELLED: len(task.train)}
     if arguments.unlabelled:
         unlabelled = read_unlabelled(arguments.unlabelled, task, arguments.text_format)
-        lessons.append(_label(teacher, unlabelled, UNLABELLED))
+        examples.append(_label(teacher, unlabelled, UNLABELLED))
         rows[UNLABELLED] = len(unlabelled)
     if arguments.augment:
         corruptor = Corruptor(task.train.texts, task.train.pairs)
         for number in range(1, arguments.augment + 1):
             copies = Examples(*corruptor.copies(task.train.texts, task.train.pairs, number))
-            lessons.append(_label(teacher, copies, f"{COPIES} {number}/{arguments.augment}"))
+            examples.append(_label(teacher, copies, f"{COPIES} {number}/{arguments.augment}"))
         rows[COPIES] = arguments.augment * len(task.train)
     facts = {
         "name": public_name(source.name),
@@ -100,7 +100,7 @@ def teach(task: Task, arguments: GlueArguments, training: GlueTrainingArguments)
         "rows": rows,
         "measures": _measures(teacher, task),
     }
-    return Teaching(lessons, facts)
+    return Teaching(examples, facts)
 
 
 def describe_teacher(facts: dict[str, Any]) -> str:
@@ -131,8 +131,8 @@ def _source(arguments: GlueArguments, task: Task) -> TeacherSource:
     return TeacherSource(name, arguments.teacher_revision, arguments.trust_remote_code)
 
 
-def _label(teacher: TaskTeacher, examples: Examples, what: str) -> Lesson:
-    return Lesson(examples, teacher.logits(examples.texts, examples.pairs, what))
+def _label(teacher: TaskTeacher, examples: Examples, what: str) -> SoftLabelledExamples:
+    return SoftLabelledExamples(examples, teacher.logits(examples.texts, examples.pairs, what))
 
 
 def _measures(teacher: TaskTeacher, task: Task) -> dict[str, float]:

@@ -22,6 +22,7 @@ class GlueTrainingArguments(ScriptTrainingArguments):
     The Trainer's own `label_names`, the names of a model's inputs, is no flag: here `--label_names` is a file.
     """
 
+    do_predict: bool = field(default=False, metadata={"group": "training", "help": "Predict the test data."})
     output_dir: str | None = field(
         default=None,
         metadata={
@@ -32,14 +33,20 @@ class GlueTrainingArguments(ScriptTrainingArguments):
     num_train_epochs: float | None = field(  # type: ignore[assignment]
         default=None,
         metadata={
-            "help": f"Maximum number of epochs. None is {EPOCHS}, or as many as make {MIN_STEPS} optimizer steps."
+            "group": "training",
+            "help": f"Maximum number of epochs. None is {EPOCHS}, or as many as make {MIN_STEPS} optimizer steps.",
         },
     )
-    per_device_train_batch_size: int = field(default=32, metadata={"help": "Texts per training step on each device."})
+    per_device_train_batch_size: int = field(
+        default=32, metadata={"group": "training", "help": "Texts per training step on each device."}
+    )
     per_device_eval_batch_size: int = field(default=64, metadata={"help": "Texts per evaluation step on each device."})
     learning_rate: float | None = field(  # type: ignore[assignment]
         default=None,
-        metadata={"help": "Peak learning rate. None is 3e-5 for encoders 768 wide, and more for narrower ones."},
+        metadata={
+            "group": "training",
+            "help": "Peak learning rate. None is 3e-5 for encoders 768 wide, and more for narrower ones.",
+        },
     )
     lr_scheduler_type: str = field(
         default="cosine_with_restarts",
@@ -60,6 +67,8 @@ class GlueTrainingArguments(ScriptTrainingArguments):
     load_best_model_at_end: bool = field(
         default=True, metadata={"help": "Whether the final weights are those of the best epoch, not of the last."}
     )
+    seed: int = field(default=42, metadata={"group": "runs and figures", "help": "Seed of the first run."})
+    push_to_hub: bool = field(default=False, metadata={"group": "training", "help": "Upload each finished run."})
     label_names: list[str] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:

@@ -212,7 +212,9 @@ def parse_command_line(
         )
     if training.output_dir is None:
         training.output_dir = f"runs/{arguments.variant if start is None else f'{Path(start).name}-continued'}"
-    name = arguments.objective or next((objective.name for objective in objectives if objective.is_implied), None)
+    name = arguments.objective or next(
+        (objective.name for objective in objectives if objective.requested_by_flags), None
+    )
     if name is None:
         name = objective_of_checkpoint(start) if start is not None else arguments.shape.objective
     return arguments, choose_objective(objectives, name or DEFAULT_OBJECTIVE), training

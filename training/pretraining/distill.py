@@ -88,7 +88,7 @@ class Distill(Objective):
     )
 
     @property
-    def is_implied(self) -> bool:
+    def requested_by_flags(self) -> bool:
         """Whether there is a teacher."""
         return self.teacher is not None
 

@@ -15,7 +15,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from vocabless import VocablessModel, VocablessTokenizer, load_config, load_tokenizer
 from vocabless.stock_shapes import StockShape, load_shape_config, load_shape_tokenizer
 from vocabless.training.checkpoint_tokenizers import longest_sequence
-from vocabless.training.pretraining.first_weights import attend_to_neighbours
+from vocabless.training.pretraining.neighbour_init import neighbour_init
 from vocabless.training.pretraining.starting_weights import load_start
 from vocabless.training.texts.ngrams import with_ngrams
 from vocabless.training.texts.subword import TRAINED_SUBWORD, trained_subword
@@ -62,7 +62,7 @@ def load_model(
             tokenizer = _load_variant_tokenizer(shape, objective, subword, arguments, corpora, folder)
             model = objective.model_class(load_config(shape, **objective.config_options(tokenizer)))
             if arguments.neighbour_init:
-                attend_to_neighbours(cast(VocablessModel, model.base_model))
+                neighbour_init(cast(VocablessModel, model.base_model))
         elif arguments.ngrams is not None:
             raise ValueError(f"{shape.name} has no n-gram features; leave --set ngrams out.")
         else:

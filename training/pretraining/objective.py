@@ -59,7 +59,7 @@ class Objective(TrainingTask):
     stock_model_class: ClassVar[Any]
 
     @property
-    def is_implied(self) -> bool:
+    def requested_by_flags(self) -> bool:
         """Whether its flags say that it is wanted, without `--objective`."""
         return False
 

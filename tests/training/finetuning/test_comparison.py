@@ -81,8 +81,10 @@ def test_word_tables_and_hash_buckets_are_counted_for_stock_models():
 
 
 def run_of(name, scores, parameters=100, embeddings=10, milliseconds=2.0):
-    floors = dict.fromkeys(scores, 0.5)
-    return ComparedRun(name, scores, dict.fromkeys(scores, "accuracy"), floors, parameters, embeddings, milliseconds)
+    constant_baselines = dict.fromkeys(scores, 0.5)
+    return ComparedRun(
+        name, scores, dict.fromkeys(scores, "accuracy"), constant_baselines, parameters, embeddings, milliseconds
+    )
 
 
 def test_the_average_is_over_the_tasks_that_all_runs_have():

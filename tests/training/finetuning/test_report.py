@@ -94,7 +94,7 @@ def test_the_table_shows_figures_constant_baselines_notes_and_what_averages_lack
     assert text.startswith("a model\n")
     content = json.loads(json.dumps(report.as_json()))
     assert content["summary"]["sst2"]["accuracy"] == {"center": 0.8125, "deviation": None}
-    assert content["floors"] == {"sst2": {"accuracy": 0.509}}
+    assert content["constant_baselines"] == {"sst2": {"accuracy": 0.509}}
 
 
 def test_scores_on_misspelt_texts_stand_beside_the_others_with_what_is_lost():

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from vocabless import VocablessModel, load_config, load_tokenizer
-from vocabless.training.pretraining.first_weights import attend_to_neighbours
+from vocabless.training.pretraining.neighbour_init import neighbour_init
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ def test_heads_of_the_second_layer_look_one_token_back_and_one_ahead(name):
     config.encoder_config.num_hidden_layers = 2
     model = VocablessModel(config).eval()
     before = model.num_parameters()
-    assert attend_to_neighbours(model)
+    assert neighbour_init(model)
     assert model.num_parameters() == before
     width = config.hidden_size
     with torch.no_grad():  # embeddings of nothing: positions alone
@@ -38,7 +38,7 @@ def test_the_first_token_sees_all_others_alike(name):
     config = load_config(name)
     config.encoder_config._attn_implementation = "eager"
     model = VocablessModel(config).eval()
-    assert attend_to_neighbours(model)
+    assert neighbour_init(model)
     inputs = load_tokenizer(name)("Not as good as hoped, but the actors are wonderful.", return_tensors="pt")
     with torch.no_grad():
         attention = model(**inputs, output_attentions=True).attentions[1][0]
@@ -54,5 +54,5 @@ def test_encoders_of_another_make_are_left_alone():
     })  # fmt: skip
     model = VocablessModel(config)
     weights = {name: weight.clone() for name, weight in model.state_dict().items()}
-    assert not attend_to_neighbours(model)
+    assert not neighbour_init(model)
     assert all(torch.equal(weight, weights[name]) for name, weight in model.state_dict().items())

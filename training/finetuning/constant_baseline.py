@@ -11,7 +11,7 @@ STANDARD_ERRORS = 2  # above the constant baseline; what is below may be chance
 CORRELATIONS = ("matthews_correlation", "pearson", "spearman")
 
 
-def floor_note(task: Task, results: Mapping[str, Any], width: int) -> str | None:
+def constant_baseline_note(task: Task, results: Mapping[str, Any], width: int) -> str | None:
     """Returns a sentence, without a full stop, if the run's score may be that of a constant prediction; else None.
 
     Args:
@@ -20,7 +20,7 @@ def floor_note(task: Task, results: Mapping[str, Any], width: int) -> str | None
         width: hidden size of the encoder.
     """
     metric, arguments = task.problem.best_metric, results["arguments"]
-    score, constant = results["measures"][metric], results["floors"][metric]
+    score, constant = results["measures"][metric], results["constant_baselines"][metric]
     margin = chance_margin(metric, constant, len(task.validation[""]))
     if score > constant + margin:
         return None

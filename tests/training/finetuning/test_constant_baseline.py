@@ -7,7 +7,7 @@ import pytest
 from datasets import Dataset
 
 import run_glue
-from vocabless.training.finetuning.floor_note import chance_margin, floor_note
+from vocabless.training.finetuning.constant_baseline import chance_margin, constant_baseline_note
 from vocabless.training.finetuning.problems import SingleLabel, Tagging
 from vocabless.training.finetuning.tasks import Examples, Task
 
@@ -19,22 +19,29 @@ def task_of(count: int, problem=None) -> Task:
 
 def results_of(score: float, constant: float = 0.5, metric: str = "accuracy", **arguments: object) -> dict:
     defaults = {"learning_rate": 3e-5, "num_train_epochs": 5.0, "max_steps": -1}
-    return {"measures": {metric: score}, "floors": {metric: constant}, "seed": 7, "arguments": defaults | arguments}
+    return {
+        "measures": {metric: score},
+        "constant_baselines": {metric: constant},
+        "seed": 7,
+        "arguments": defaults | arguments,
+    }
 
 
 @pytest.mark.parametrize(("score", "is_noted"), [(0.4, True), (0.5, True), (0.549, True), (0.551, False), (1.0, False)])
 def test_a_score_within_two_standard_errors_of_the_constant_is_noted(score, is_noted):
-    assert bool(floor_note(task_of(400), results_of(score), 128)) == is_noted
+    assert bool(constant_baseline_note(task_of(400), results_of(score), 128)) == is_noted
 
 
 def test_a_score_below_the_constant_is_called_so():
-    assert " accuracy 44.0 is below the constant baseline 50.0, so " in floor_note(task_of(400), results_of(0.44), 128)
+    assert " accuracy 44.0 is below the constant baseline 50.0, so " in constant_baseline_note(
+        task_of(400), results_of(0.44), 128
+    )
 
 
 def test_a_tagger_that_finds_one_entity_is_above_its_constant():
     task = task_of(400, Tagging(["O", "B-a"]))
-    assert floor_note(task, results_of(0.0, 0.0, "entity_f1"), 128)
-    assert floor_note(task, results_of(0.01, 0.0, "entity_f1"), 128) is None
+    assert constant_baseline_note(task, results_of(0.0, 0.0, "entity_f1"), 128)
+    assert constant_baseline_note(task, results_of(0.01, 0.0, "entity_f1"), 128) is None
 
 
 def test_a_margin_is_what_constant_guesses_vary_by():
@@ -55,7 +62,7 @@ def test_a_margin_is_what_constant_guesses_vary_by():
     ],
 )
 def test_the_sentence_has_the_score_the_limit_and_numbers_to_try(arguments, remedy):
-    note = floor_note(task_of(400), results_of(0.51, **arguments), 128)
+    note = constant_baseline_note(task_of(400), results_of(0.51, **arguments), 128)
     assert note.startswith("Trees, seed 7: accuracy 51.0 is within chance (5.0) of the constant baseline 50.0, so ")
     assert remedy in note and "\n" not in note
 
@@ -76,4 +83,4 @@ def test_a_run_at_its_constant_says_so_on_stderr_in_the_table_and_in_the_card(tm
     assert f"- {sentence}\n" in streams.out and f"- {sentence}\n" in (tmp_path / "run" / "table.md").read_text()
     (folder,) = (tmp_path / "run").glob("*/seed-42")
     assert f"- {sentence}\n" in (folder / "README.md").read_text()
-    assert json.loads((folder / "results.json").read_text())["floor_note"] + "." == sentence
+    assert json.loads((folder / "results.json").read_text())["constant_baseline_note"] + "." == sentence

@@ -33,7 +33,7 @@ MAX_FREQUENCIES = 16  # sinusoids in a head; each takes two dimensions and may o
 
 
 @torch.no_grad()
-def attend_to_neighbours(model: VocablessModel) -> bool:
+def neighbour_init(model: VocablessModel) -> bool:
     """Sets the first weights of a fresh model, see this module. Returns False if its encoder does not allow it.
 
     The encoder needs a table of positions, layers with BERT's names (BERT, RoBERTa, ELECTRA), and heads of even width.
