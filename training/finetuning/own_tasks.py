@@ -124,11 +124,14 @@ def _read_tables(arguments: GlueArguments) -> tuple[str, dict[str, Dataset]]:
 def _name_of(file: Path) -> str:
     """Returns a name for the data in a file: that of the file or, if it says nothing, of the nearest folder that does.
 
-    >>> _name_of(Path("/data/reviews/all/train-00000-of-00002.parquet")), _name_of(Path("/data/beasts.csv"))
-    ('reviews', 'beasts')
+    It has one line, since it stands in tables.
+
+    >>> _name_of(Path("/data/reviews/all/train-00000-of-00002.parquet")), _name_of(Path("/data/beasts\\nof prey.csv"))
+    ('reviews', 'beasts of prey')
     """
     names = [SHARD.sub("", file.stem, count=1), *(folder.name for folder in file.absolute().parents)]
-    return next((name for name in names if name and name.lower() not in GENERAL_NAMES), "data")
+    name = next((name for name in names if name and name.lower() not in GENERAL_NAMES), "data")
+    return " ".join(name.splitlines())
 
 
 def _find_problem(task_type: str | None, table: Dataset, examples: Examples, columns: Columns) -> type[Problem]:
