@@ -190,7 +190,7 @@ def test_hashing_each_distinct_unit_once_changes_no_bit(front_end: UnitHash) -> 
 
 @pytest.mark.parametrize("name", ["eelbert-word-uno", "hashformer-lsh-proj-tiny", "hashformer-md5-emb1k-base"])
 @pytest.mark.quick("eelbert-word-uno")
-def test_the_program_of_a_classifier_needs_neither_torch_nor_transformers(name: str, exported, checkpoint_of, tmp_path) -> None:
+def test_the_program_needs_neither_torch_nor_transformers(name: str, exported, checkpoint_of, tmp_path) -> None:
     model, tokenizer, target, _ = exported
     if name != "eelbert-word-uno":
         target = tmp_path / "onnx"
