@@ -5,6 +5,7 @@
 
 TARGET gets model.onnx and inference.json, and with --int8 model_int8.onnx too. inference.json holds the settings that
 turn texts into blocks and outputs into labels. The files are compared with the model before they are written to TARGET.
+A classifier also gets onnx_classifier.py, a program that runs it without torch.
 """
 # mypy: allow-untyped-calls
 
@@ -19,7 +20,8 @@ from transformers import PreTrainedModel
 from vocabless.conversion.onnx_export.graph import export, quantize, session_of
 from vocabless.conversion.onnx_export.parity import Difference, differences, latencies, probes
 from vocabless.conversion.onnx_export.settings import inference_settings
-from vocabless.modeling.modeling_vocabless import VocablessModel
+from vocabless.joined_code import CLASSIFIER, joined
+from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassification, VocablessModel
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.run_folder import write_json
 from vocabless.saving.targets import check_target, new_target
@@ -113,9 +115,11 @@ def check(model: PreTrainedModel, tokenizer: VocablessTokenizer, files: list[Pat
 
 
 def write_settings(model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: Path) -> None:
-    """Writes inference.json, and the files that the tokenizer itself needs: subword.json, ngrams.json."""
+    """Writes inference.json, the files that the tokenizer itself needs, and beside a classifier's graph its program."""
     tokenizer.save_vocabulary(str(folder))
     write_json(folder / SETTINGS, inference_settings(model, tokenizer))
+    if isinstance(model, VocablessForSequenceClassification):
+        (folder / CLASSIFIER).write_text(joined(CLASSIFIER), encoding="utf-8", newline="\n")
 
 
 def difference_table(differences_of_file: dict[str, list[Difference]]) -> list[str]:

@@ -13,7 +13,7 @@ import pytest
 import transformers
 
 import vocabless
-from vocabless.joined_code import FOLDERS, MODELING, joined
+from vocabless.joined_code import CLASSIFIER, FOLDERS, MODELING, joined
 from vocabless.modeling.configuration_vocabless import AUTO_MAP
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,11 +34,11 @@ ROOMS = (
     ("training/pretraining", "training/finetuning"),
     ("conversion/onnx_export", "conversion/space_export"),
     ("conversion",),
-    ("", "benchmarks", "examples"),
+    ("", "benchmarks"),
     ("benchmarks/papers",),
 )
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
-TOP_LEVEL = {"vocabless", "benchmarks", "examples"}
+TOP_LEVEL = {"vocabless", "benchmarks"}
 SOURCES = sorted(file for room in LEVEL for file in (ROOT / room).glob("*.py"))
 
 
@@ -142,7 +142,7 @@ def global_names(code: CodeType, stored: bool) -> set[str]:
     return found.union(*(global_names(each, stored) for each in code.co_consts if isinstance(each, CodeType)))
 
 
-@pytest.mark.parametrize("name", FOLDERS)
+@pytest.mark.parametrize("name", [*FOLDERS, CLASSIFIER])
 def test_a_joined_file_holds_every_name_that_it_reads(name: str) -> None:
     text = joined(name)
     code = compile(text, name, "exec")

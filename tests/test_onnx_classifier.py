@@ -1,4 +1,4 @@
-"""The classifier on numpy alone writes the blocks of the tokenizer."""
+"""The classifier without torch writes the blocks of the tokenizer."""
 
 import json
 import math
@@ -6,8 +6,6 @@ import os
 import subprocess
 import sys
 import time
-import unicodedata
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vocabless import VocablessTokenizer
-from vocabless.onnx_classifier import CODERS, SPLITTERS, Blocks, OnnxClassifier, compose, main
-from vocabless.tokenization import block_coders, splitters
+from vocabless.joined_code import CLASSIFIER, joined
+from vocabless.onnx_classifier import CODERS, KNOWN_SPLITTERS, Blocks, OnnxClassifier, main
 
-PACKAGE = Path(splitters.__file__).parent.parent
 MAX_TOKENS = 24
 TEXTS = st.text(st.characters(exclude_categories=["Cn"]), max_size=60) | st.lists(
     st.sampled_from(["[MASK]", *" aAé_1!.\u0301\u0308\u200d\u200b\u0939\u093f👩'\x1c\u3000İßK\ud800"]), max_size=60
@@ -38,7 +35,7 @@ CODER_OPTIONS = {
 PAIRS = [
     *(("word", options, coder, each) for options in SPLITTER_OPTIONS["word"] for coder in CODERS
       for each in CODER_OPTIONS[coder]),
-    *((splitter, options, "lsh", {}) for splitter in SPLITTERS for options in SPLITTER_OPTIONS[splitter]),
+    *((splitter, options, "lsh", {}) for splitter in KNOWN_SPLITTERS for options in SPLITTER_OPTIONS[splitter]),
 ]  # fmt: skip
 
 
@@ -92,18 +89,10 @@ def test_a_string_is_one_text(tmp_path):
     np.testing.assert_array_equal(blocks("two words"), blocks(["two words"]))
 
 
-MARKS = ["\u0301", "\u0316", "\u0344", "\u0f73", "\u034f", "\u0327", "\u0e38", "é", "a", "\u1100", "\u1161", "\u0903"]
-
-
-@settings(deadline=None)
-@given(st.lists(st.sampled_from(MARKS), min_size=20, max_size=150).map("".join))
-def test_composition_is_that_of_unicode(text):
-    assert compose(text) == unicodedata.normalize("NFC", text)
-
-
-@pytest.mark.parametrize("splitter", SPLITTERS)
+@pytest.mark.parametrize("splitter", KNOWN_SPLITTERS)
 def test_many_marks_take_linear_time(splitter, tmp_path):
-    blocks = Blocks(described(splitter, {"lowercase": splitter != "bytes"}, "utf8", {}, 16), tmp_path)
+    options = {} if splitter == "bytes" else {"lowercase": True}
+    blocks = Blocks(described(splitter, options, "utf8", {}, 16), tmp_path)
     start = time.process_time()
     blocks(["a" + "\u0301\u0316" * 80_000])
     assert time.process_time() - start < 4  # 15 s and more if each mark is moved past all others
@@ -114,11 +103,6 @@ def test_listed_ngrams_are_the_tokenizers(coder, tmp_path):
     file = tmp_path / "ngrams.json"
     file.write_text(json.dumps(["a", "b", "ab", "abc", "caba", "é"]))
     compare(st.text("abcé ", max_size=40), "word", {}, coder, {"num_features": 50}, tmp_path, file)
-
-
-def test_every_coder_and_all_splitters_but_subword_are_there():
-    assert CODERS.keys() == block_coders.CODERS.keys()
-    assert SPLITTERS.keys() == splitters.SPLITTERS.keys() - {"subword"}
 
 
 @pytest.mark.parametrize(
@@ -167,11 +151,12 @@ def test_probabilities(logits, is_multi_label, expected, monkeypatch):
     assert classifier(["x", "y"]) == [pytest.approx(expected)] * 2
 
 
-def test_a_label_that_the_terminal_cannot_write_is_escaped():
+def test_a_label_that_the_terminal_cannot_write_is_escaped(tmp_path):
+    (tmp_path / CLASSIFIER).write_text(joined(CLASSIFIER), encoding="utf-8")
     code = "import onnx_classifier as c; c.OnnxClassifier = lambda path: lambda texts: [{'été': 1.0}]"
     code += "; c.main(['folder', 'text'])"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False,
-        cwd=PACKAGE, env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        cwd=tmp_path, env=os.environ | {"PYTHONIOENCODING": "ascii"},
     )  # fmt: skip
     assert (done.stdout, done.returncode) == ("\\xe9t\\xe9 {'\\xe9t\\xe9': 1.0}\n", 0), done.stderr

@@ -22,7 +22,7 @@ from vocabless.conversion.__main__ import main as run_conversion
 ROOT = Path(__file__).resolve().parent.parent
 LINKED = ("browser", "conversion", "model_cards", "modeling", "saving", "tokenization", "training")
 IN_GIT = (ROOT / ".git").exists()  # a source distribution has copies in place of links
-TOP_FOLDERS = (*LINKED, "benchmarks", "docs", "examples", "tests", "vocabless")
+TOP_FOLDERS = (*LINKED, "benchmarks", "docs", "tests", "vocabless")
 PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in ROOT.glob("docs/*.md"))]
 
 
@@ -150,7 +150,7 @@ def test_ci_stops_at_a_command_that_fails(fails: str, tmp_path) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_programs_and_modules_of_commands_exist(page: str) -> None:
     for words in shell_commands(page):
-        scripts = [word for word in words if re.fullmatch(r"(run_|examples/)\w+\.py|docs/accelerate/\S+", word)]
+        scripts = [word for word in words if re.fullmatch(r"run_\w+\.py|docs/accelerate/\S+", word)]
         assert [script for script in scripts if not (ROOT / script).is_file()] == []
         modules = [words[i + 1] for i, word in enumerate(words[:-1]) if word == "-m"]
         assert [module for module in modules if importlib.util.find_spec(module) is None] == []

@@ -15,7 +15,6 @@ from itertools import groupby
 from typing import Any, ClassVar, cast
 
 import regex
-from tokenizers import Tokenizer
 
 Unit = str | bytes
 Span = tuple[int, int]
@@ -227,7 +226,7 @@ class SubwordSplitter(Splitter):
         tokenizer: cuts the texts; its post-processor, padding and truncation are not used.
     """
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: Any) -> None:  # tokenizers.Tokenizer
         super().__init__()
         self.tokenizer = tokenizer
         self.tokenizer.no_padding()

@@ -3,6 +3,7 @@
 transformers downloads each file of a checkpoint's code on its own and prints four lines about it, so a checkpoint has
 few: those that `config.json` and `tokenizer_config.json` name. They are written when a model, a configuration or a
 tokenizer of this package is saved. In a process without this package, transformers itself copies the joined files.
+The classifier beside an ONNX graph is joined in the same way.
 """
 
 import ast
@@ -25,6 +26,7 @@ CONFIGURATION, MODELING, PIPELINES, TOKENIZATION = (
     f"{kind}_vocabless.py" for kind in ("configuration", "modeling", "pipelines", "tokenization")
 )
 FOLDERS = {CONFIGURATION: "modeling", MODELING: "modeling", PIPELINES: "modeling", TOKENIZATION: "tokenization"}
+CLASSIFIER = "onnx_classifier.py"  # of no checkpoint
 HEADER = "# Generated from files of {folder}/ in the package vocabless. Do not edit.\n"
 LINE_LENGTH = 120
 _FOR_CHECKERS = re.compile(r"^# (?:mypy|ruff): .*\n|  # (?:noqa: \w+|type: ignore\[[\w, -]+\])", re.M)
@@ -33,16 +35,16 @@ _Import = ast.Import | ast.ImportFrom
 
 @cache
 def joined(name: str, with_pipelines: bool = False) -> str:
-    """Returns the text of one file of a checkpoint.
+    """Returns the text of one file of a checkpoint, or of the classifier.
 
     It holds the files that it imports, each behind those that it imports itself, under a mark with its name. Imports of
     another file of a checkpoint stay imports.
 
     Args:
-        name: the file, a key of `FOLDERS`.
+        name: the file, a key of `FOLDERS` or `CLASSIFIER`.
         with_pipelines: whether the models import the pipelines: transformers copies only what they import.
     """
-    entry = Path(__file__).parent / FOLDERS[name] / name
+    entry = Path(__file__).parent / FOLDERS.get(name, "") / name
     modules: dict[Path, ast.Module] = {}
     _add(entry, modules)
     imports = [node for tree in modules.values() for node in tree.body if isinstance(node, _Import)]
@@ -50,7 +52,7 @@ def joined(name: str, with_pipelines: bool = False) -> str:
         classes = sorted({str(row["impl"]).partition(".")[2] for row in CUSTOM_PIPELINES.values()})
         imports.append(ast.ImportFrom(Path(PIPELINES).stem, [ast.alias(each) for each in classes], level=1))
     lines = [
-        HEADER.format(folder=FOLDERS[name]),
+        HEADER.format(folder=entry.parent.name),
         f'"""{ast.get_docstring(modules[entry])}\n"""\n',
         *_import_lines(imports),
     ]
@@ -112,7 +114,7 @@ def _add(file: Path, modules: dict[Path, ast.Module]) -> None:
     tree = ast.parse(file.read_text(encoding="utf-8"))
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.level and f"{node.module}.py" not in FOLDERS:
-            _add(file.with_name(f"{node.module}.py"), modules)
+            _add(file.parent / f"{str(node.module).replace('.', '/')}.py", modules)
     modules[file] = tree
 
 

@@ -1,34 +1,28 @@
-"""Classifies texts with an exported model, onnxruntime and numpy alone: text → units → blocks → probabilities.
+"""Classifies texts with an exported model on onnxruntime, numpy and regex: text → units → blocks → probabilities.
 
-    python vocabless/onnx_classifier.py onnx/ "It is worth the money." "Two hours that felt like five!"
+    python onnx/onnx_classifier.py onnx/ "It is worth the money." "Two hours that felt like five!"
 
-This file needs no other file of the package and no torch: copy it beside your program. It writes the same blocks as the
-tokenizer of the checkpoint, for every coder and for all splitters but `subword`; a test compares the two. An exception:
-your Python may not know characters of a newer Unicode version.
+The verb `onnx` writes this file beside the graph of a classifier, joined with the tokenizer's splitters and coders. So
+it needs no other file and no torch: copy it beside your program. It knows every coder and all splitters but `subword`.
 """
 # ruff: noqa: T201 (a command prints its output)
 
-import hashlib
-import hmac
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from io import TextIOWrapper
-from itertools import groupby
 from pathlib import Path
 from typing import Any
-from unicodedata import category, combining, normalize
 
 import numpy as np
 from numpy.typing import NDArray
 
-Unit = str | bytes
+from .tokenization.block_coders import CLS, CODERS, MASK, SEP, BlockCoder, special_blocks
+from .tokenization.splitters import MASK_UNIT, SPLITTERS, MaskSplitter, Splitter, SubwordSplitter, Unit
+
 Text = str | tuple[str, str]  # a text, or a pair of texts
-CLS, SEP, MASK, NUM_SPECIAL = 2, 3, 4, 5  # byte value b is element b + 5; 0 is padding
 ARCHITECTURE = "VocablessForSequenceClassification"
-MASK_UNIT = b"\xff"  # the unit of a mask token; no UTF-8 text holds this byte
-MAX_NGRAM = 4
-MAX_MARKS = 30  # in a run, in any natural text: the limit of Unicode's Stream-Safe Text Format (UAX 15)
+KNOWN_SPLITTERS = {name: each for name, each in SPLITTERS.items() if each is not SubwordSplitter}
 MODEL_FILES = ("model.onnx", "model_int8.onnx")  # of a folder, the first that it holds is read
 
 
@@ -93,28 +87,30 @@ class Blocks:
         coder_options, ngrams = settings["coder_options"], folder / "ngrams.json"
         if ngrams.is_file():
             coder_options = {**coder_options, "ngrams": json.loads(ngrams.read_text(encoding="utf-8"))}
-        self._split: Callable[[str], list[Unit]] = _make("splitter", SPLITTERS, settings, settings["splitter_options"])
-        self._code: Callable[[Unit], list[int]] = _make("coder", CODERS, settings, coder_options)
-        self._mask: str | None = settings.get("mask_token")
-        self._block_size, self._max_tokens = int(settings["block_size"]), int(settings["max_tokens"])
+        self._coder: BlockCoder = _make("coder", CODERS, settings, coder_options)
+        self._splitter: Splitter = _make("splitter", KNOWN_SPLITTERS, settings, settings["splitter_options"])
+        if settings.get("mask_token"):
+            self._splitter = MaskSplitter(self._splitter, settings["mask_token"])
+        self._max_tokens = int(settings["max_tokens"])
         self._cuts_left = settings.get("truncation_side") == "left"
 
     def __call__(self, texts: str | Sequence[Text]) -> NDArray[np.int64]:
         """Returns [CLS], then the units of each text and [SEP], padded with 0, (B, S, K)."""
         rows = [self._parts(text) for text in ([texts] if isinstance(texts, str) else texts)]
-        units = {unit for row in rows for part in row for unit in part} - {MASK_UNIT}
-        code = {unit: self._code(unit) for unit in units} | {MASK_UNIT: [MASK], None: [SEP]}
+        units = list({unit for row in rows for part in row for unit in part} - {MASK_UNIT})
+        elements = self._coder.elements(self._splitter.normalize_all(units))
+        special = special_blocks(self._coder.block_size)
+        block_of = dict(zip(units, elements, strict=True)) | {MASK_UNIT: special[MASK], None: special[SEP]}
         lines = [[unit for part in row for unit in (*part, None)] for row in rows]
-        blocks = np.zeros((len(lines), 1 + max(map(len, lines), default=1), self._block_size), np.int64)
-        blocks[:, 0, 0] = CLS
+        blocks = np.zeros((len(lines), 1 + max(map(len, lines), default=1), self._coder.block_size), np.int64)
+        blocks[:, 0] = special[CLS]
         for block_row, line in zip(blocks, lines, strict=True):
-            for block, unit in zip(block_row[1:], line, strict=False):
-                block[: len(code[unit])] = code[unit]
+            block_row[1 : len(line) + 1] = [block_of[unit] for unit in line]
         return blocks
 
-    def _parts(self, text: Text) -> list[list[Unit]]:
+    def _parts(self, text: Text) -> list[Sequence[Unit]]:
         """Returns the units of a text, or of both texts of a pair, that fit a row; the longer text is cut first."""
-        parts = [self._units(part) for part in ((text,) if isinstance(text, str) else text)]
+        parts = [self._splitter.units(part) for part in ((text,) if isinstance(text, str) else text)]
         if not 1 <= len(parts) <= 2:
             raise ValueError(f"a pair has {len(parts)} texts; give a string, or two strings.")
         limit = self._max_tokens - 1 - len(parts)
@@ -128,164 +124,8 @@ class Blocks:
         starts = [(len(units) - length) * self._cuts_left for units, length in zip(parts, kept, strict=True)]
         return [units[start : start + length] for units, start, length in zip(parts, starts, kept, strict=True)]
 
-    def _units(self, text: str) -> list[Unit]:
-        """Returns the units of a text; a mask token is a unit, and cuts the text."""
-        first, *others = text.split(self._mask) if self._mask else [text]
-        return [*self._split(first), *(unit for other in others for unit in (MASK_UNIT, *self._split(other)))]
 
-
-def words(text: str) -> list[str]:
-    """Returns the runs of letters, digits, marks and `_`, and the runs of other characters except spaces."""
-    runs, kind, start = [], "space", 0
-    for at, character in enumerate(text + " "):  # the space ends the last run
-        group = category(character)[0]
-        if kind == "space" or (group != "M" and character not in "\u200c\u200d"):  # marks and joiners continue a run
-            previous, kind = kind, "word" if group in "LNM" or character == "_" else "other"
-            kind = "space" if _is_space(character) else kind
-            if kind != previous:
-                runs += [text[start:at]] if previous != "space" else []
-                start = at
-    return runs
-
-
-def words_at_spaces(text: str) -> list[str]:
-    """Returns the runs of characters that are not spaces."""
-    return "".join(" " if _is_space(character) else character for character in text).split(" ")
-
-
-def word_splitter(lowercase: bool = False) -> Callable[[str], list[Unit]]:
-    """Returns the splitter `word`."""
-    return lambda text: _normalized(words(text), lowercase)
-
-
-def whitespace_splitter(lowercase: bool = False) -> Callable[[str], list[Unit]]:
-    """Returns the splitter `whitespace`."""
-    return lambda text: _normalized(words_at_spaces(text), lowercase)
-
-
-def characters_splitter(window: int = 4, lowercase: bool = False) -> Callable[[str], list[Unit]]:
-    """Returns the splitter `characters`."""
-    return lambda text: _normalized(
-        [run[at : at + window] for run in words_at_spaces(text) for at in range(0, len(run), window)], lowercase
-    )
-
-
-def bytes_splitter(window: int = 16, lowercase: bool = False) -> Callable[[str], list[Unit]]:
-    """Returns the splitter `bytes`, which never lower-cases."""
-
-    def split(text: str) -> list[Unit]:
-        data = _to_bytes(text)
-        return [data[at : at + window] for at in range(0, len(data), window)]
-
-    return split
-
-
-def utf8_coder(block_size: int = 16) -> Callable[[Unit], list[int]]:
-    """Returns the coder `utf8`."""
-    return lambda unit: [byte + NUM_SPECIAL for byte in _to_bytes(unit)[:block_size]]
-
-
-def md5_coder(key: str = "en") -> Callable[[Unit], list[int]]:
-    """Returns the coder `md5`."""
-    return lambda unit: _elements(hmac.new(key.encode(), _to_bytes(unit), _md5).digest())
-
-
-def lsh_coder(
-    num_bits: int = 128, num_features: int = 50_000, ngrams: Sequence[str] | None = None, seed: int = 42
-) -> Callable[[Unit], list[int]]:
-    """Returns the coder `lsh`."""
-    products = _hyperplanes(num_bits, num_features, ngrams, seed)
-    return lambda unit: _elements(np.packbits(products(unit) >= 0).tobytes())
-
-
-def lsh_index_coder(
-    num_hyperplanes: int = 50_260, num_features: int = 50_260, ngrams: Sequence[str] | None = None, seed: int = 42
-) -> Callable[[Unit], list[int]]:
-    """Returns the coder `lsh-index`."""
-    products = _hyperplanes(num_hyperplanes, num_features, ngrams, seed)
-    size = max(1, -(-(num_hyperplanes - 1).bit_length() // 8))
-    return lambda unit: _elements(int(products(unit).argmax()).to_bytes(size, "big"))
-
-
-def _hyperplanes(
-    count: int, num_features: int, ngrams: Sequence[str] | None, seed: int
-) -> Callable[[Unit], NDArray[np.int64]]:
-    """Returns a function that returns x·r_i of a unit for i = 0…count−1, see `LshCoder` of the package."""
-    states = np.arange(1, num_features + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    random = _mix(states + np.uint64(seed & (1 << 64) - 1))
-    fields = random[:, None] >> np.array([0, 16, 32, 48], np.uint64) & np.uint64(0xFFFF)
-    eta = fields.sum(axis=1).astype(np.int64) - 2 * 0xFFFF
-    repeated = np.resize(eta, num_features + count - 1)
-    ranks = None if ngrams is None else {ngram: rank for rank, ngram in enumerate(ngrams)}
-
-    def products(unit: Unit) -> NDArray[np.int64]:
-        text = unit.decode("latin-1") if isinstance(unit, bytes) else unit
-        total = np.zeros(count, np.int64)
-        for feature in _hashed(text, num_features) if ranks is None else _ranked(text, ranks):
-            total += repeated[feature : feature + count]
-        return total
-
-    return products
-
-
-def _hashed(text: str, num_features: int) -> list[int]:
-    """Returns the feature of each n-gram of a text: its hash modulo `num_features`."""
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64)
-    state, features = np.zeros(len(codes), np.uint64), []
-    for n in range(1, min(MAX_NGRAM, len(codes)) + 1):
-        state = _mix(state[: len(codes) - n + 1] + codes[n - 1 :] + np.uint64(1))
-        features += (state % np.uint64(num_features)).tolist()
-    return features
-
-
-def _ranked(text: str, ranks: dict[str, int]) -> list[int]:
-    """Returns the rank of each n-gram of a text that has one."""
-    ngrams = [text[at : at + n] for n in range(1, MAX_NGRAM + 1) for at in range(len(text) - n + 1)]
-    return [ranks[ngram] for ngram in ngrams if ngram in ranks]
-
-
-def _mix(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of SplitMix64."""
-    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return state ^ (state >> np.uint64(31))
-
-
-def _is_space(character: str) -> bool:
-    return character.isspace() or character in "\u200b\ufeff"
-
-
-def compose(text: str) -> str:
-    """Returns the canonical composition (NFC) of a text in linear time.
-
-    `unicodedata` sorts a run of n marks in up to n² steps. So the marks of a long text are sorted here first.
-    """
-    if len(text) > MAX_MARKS and not text.isascii():
-        decomposed = "".join(normalize("NFD", character) for character in text)
-        runs = groupby(decomposed, key=lambda character: combining(character) == 0)
-        text = "".join(character for _, run in runs for character in sorted(run, key=combining))
-    return normalize("NFC", text)
-
-
-def _normalized(units: Sequence[str], lowercase: bool) -> list[Unit]:
-    """Returns the units that are not empty in NFC, and in lower case if asked to."""
-    composed = [compose(unit) for unit in units if unit]
-    return [compose(unit.lower()) for unit in composed] if lowercase else [*composed]
-
-
-def _to_bytes(unit: Unit) -> bytes:
-    return unit if isinstance(unit, bytes) else unit.encode("utf-8", "surrogatepass")
-
-
-def _elements(digest: bytes) -> list[int]:
-    return [byte + NUM_SPECIAL for byte in digest]
-
-
-def _md5(data: bytes = b"") -> Any:
-    return hashlib.md5(data, usedforsecurity=False)
-
-
-def _make(part: str, makers: dict[str, Callable[..., Any]], settings: dict[str, Any], options: dict[str, Any]) -> Any:
+def _make(part: str, makers: Mapping[str, type[Any]], settings: dict[str, Any], options: dict[str, Any]) -> Any:
     """Returns the splitter or the coder that the settings name."""
     name = settings[part]
     if name not in makers:
@@ -300,20 +140,6 @@ def _make(part: str, makers: dict[str, Callable[..., Any]], settings: dict[str, 
             f"the {part} {name!r} got options that are not known here ({error}); take this file from the version of "
             "vocabless that exported the model."
         ) from error
-
-
-SPLITTERS: dict[str, Callable[..., Callable[[str], list[Unit]]]] = {
-    "word": word_splitter,
-    "whitespace": whitespace_splitter,
-    "characters": characters_splitter,
-    "bytes": bytes_splitter,
-}
-CODERS: dict[str, Callable[..., Callable[[Unit], list[int]]]] = {
-    "md5": md5_coder,
-    "lsh": lsh_coder,
-    "lsh-index": lsh_index_coder,
-    "utf8": utf8_coder,
-}
 
 
 def main(argv: list[str] | None = None) -> None:

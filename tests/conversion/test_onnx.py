@@ -1,4 +1,4 @@
-"""The verb onnx: the graph gives the model's outputs, and the example needs neither torch nor transformers."""
+"""The verb onnx: the graph gives the model's outputs, and the program beside it needs no torch and no transformers."""
 
 import contextlib
 import io
@@ -19,6 +19,7 @@ from vocabless.conversion.__main__ import main
 from vocabless.conversion.onnx_export import graph as onnx_graph
 from vocabless.conversion.onnx_export import parity as onnx_parity
 from vocabless.conversion.onnx_export.settings import inference_settings
+from vocabless.joined_code import CLASSIFIER as CLASSIFIER_FILE
 from vocabless.modeling.blocks import attention_mask_of, token_type_ids_of
 from vocabless.modeling.ngram_front_ends import Ngram, RandomNormal, UnitHash
 from vocabless.onnx_classifier import OnnxClassifier
@@ -28,7 +29,6 @@ from vocabless.variants import VARIANTS
 onnxruntime = pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
 pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
 
-EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "onnx_inference.py"
 TEXTS = ["The film is a quiet wonder.", "naïve 日本語 हिन्दी 👩‍💻, zxqv", " ", "a" * 40, "x " * 200]
 CLASSIFIER = "VocablessForSequenceClassification"
 # Each front end, and together all heads. The fixture `exported` adds the front end `ngram`.
@@ -43,16 +43,16 @@ EXPORTS = {
     "proformer": CLASSIFIER,
 }
 
-# Runs where neither torch nor transformers can be imported; prints the probabilities that the example gives.
+# Runs where neither torch nor transformers can be imported; prints the probabilities that the classifier gives.
 BARE = """
 import importlib.util, json, sys
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("torch", "transformers", "tokenizers", "regex", "vocabless"):
+        if name.split(".")[0] in ("torch", "transformers", "tokenizers", "vocabless"):
             raise ModuleNotFoundError(name + " is absent on purpose")
 sys.meta_path.insert(0, Absent())
-example, file, texts = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-spec = importlib.util.spec_from_file_location("example", example)
+program, file, texts = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+spec = importlib.util.spec_from_file_location("program", program)
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 print(json.dumps(module.OnnxClassifier(file)(texts)))
@@ -188,10 +188,9 @@ def test_hashing_each_distinct_unit_once_changes_no_bit(front_end: UnitHash) -> 
     assert torch.equal(onnx_graph.embed_distinct(front_end, blocks), expected)
 
 
-@pytest.mark.skipif(not EXAMPLE.exists(), reason="no checkout")
 @pytest.mark.parametrize("name", ["eelbert-word-uno", "hashformer-lsh-proj-tiny", "hashformer-md5-emb1k-base"])
 @pytest.mark.quick("eelbert-word-uno")
-def test_the_example_needs_neither_torch_nor_transformers(name: str, exported, checkpoint_of, tmp_path) -> None:
+def test_the_program_needs_neither_torch_nor_transformers(name: str, exported, checkpoint_of, tmp_path) -> None:
     model, tokenizer, target, _ = exported
     if name != "eelbert-word-uno":
         target = tmp_path / "onnx"
@@ -200,7 +199,7 @@ def test_the_example_needs_neither_torch_nor_transformers(name: str, exported, c
         target.mkdir()
         verb.write_graphs(model, tokenizer, target, int8=False)
         verb.write_settings(model, tokenizer, target)
-    command = [sys.executable, "-c", BARE, str(EXAMPLE), str(target / "model.onnx"), json.dumps(TEXTS)]
+    command = [sys.executable, "-c", BARE, str(target / CLASSIFIER_FILE), str(target / "model.onnx"), json.dumps(TEXTS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     for text, probabilities in zip(TEXTS, json.loads(done.stdout), strict=True):
