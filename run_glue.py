@@ -44,7 +44,7 @@ from vocabless.training.finetuning.comparison import compare_runs
 from vocabless.training.finetuning.default_hyper_parameters import default_learning_rate, default_patience
 from vocabless.training.finetuning.glue import find_glue_tasks
 from vocabless.training.finetuning.glue_tasks import load_glue_task
-from vocabless.training.finetuning.initial_models import check_initial_model, initial_width
+from vocabless.training.finetuning.load_model import check_model, hidden_size_of
 from vocabless.training.finetuning.noise import NOISE_SEED, check_noise
 from vocabless.training.finetuning.own_tasks import describe_deviations, describe_own_task, load_own_task
 from vocabless.training.finetuning.report import NoisyScores, Report, Scores, read_baseline
@@ -107,7 +107,7 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     baseline = None if arguments.baseline_run is None else read_baseline(arguments.baseline_run)
     for source in filter(None, (arguments.model_name_or_path, arguments.teacher)):
         check_readable(source)
-    check_initial_model(arguments)
+    check_model(arguments)
     arguments.eval_steps_of("")  # refuses what is not JSON before any work
     _choose_learning_rate(arguments, training)
     with training.main_process_first(desc="reading the data"):
@@ -136,7 +136,7 @@ def _choose_learning_rate(arguments: GlueArguments, training: GlueTrainingArgume
     if training.learning_rate is not None:
         return
     with training.main_process_first(desc="reading the model's configuration"):
-        width = initial_width(arguments)
+        width = hidden_size_of(arguments)
     training.learning_rate = default_learning_rate(width)
     if training.process_index == 0:
         print(f"Learning rate: {training.learning_rate:g}, chosen for an encoder {width} wide.", flush=True)

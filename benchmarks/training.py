@@ -26,7 +26,7 @@ from vocabless import load_tokenizer
 from vocabless.stock_shapes import STOCK_SHAPES, find_shape, load_shape_tokenizer
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.codecs import build_codec
-from vocabless.training.pretraining.models import load_model
+from vocabless.training.pretraining.load_model import load_model
 from vocabless.training.pretraining.objectives import OBJECTIVES
 from vocabless.training.pretraining.packing import prepare
 from vocabless.training.pretraining.sequences import PretrainingDataset

@@ -14,10 +14,10 @@ from vocabless.conversion.__main__ import main as convert
 from vocabless.conversion.hash_init import embed
 from vocabless.saving.checkpoint import load_checkpoint, save_checkpoint
 from vocabless.training.pretraining import objective
+from vocabless.training.pretraining.load_checkpoint import load_checkpoint_with_head, objective_of_checkpoint
 from vocabless.training.pretraining.masked_lm import MaskedLM
 from vocabless.training.pretraining.shuffle_random import ShuffleRandom
 from vocabless.training.pretraining.speed import LogTokensPerSecond
-from vocabless.training.pretraining.starting_weights import load_start, objective_of_checkpoint
 
 QUICK = ["--max_steps", "6", "--save_steps", "2", "--logging_steps", "2", "--per_device_train_batch_size", "4",
          "--max_seq_length", "16", "--max_eval_samples", "8", "--preprocessing_num_workers", "1", "--use_cpu", "true",
@@ -113,7 +113,7 @@ def test_a_hash_initialised_stock_model_is_begun_from(first, corpora, tmp_path) 
     """EELBERT 5.4, Table 4: the table starts as hashes, is coupled with the output layer, and is trained."""
     start, hashed = first("bert-tiny", *BPE), tmp_path / "hashed"
     convert(["hash-init", str(start), str(hashed)])
-    model, tokenizer = load_start(str(hashed), MaskedLM())
+    model, tokenizer = load_checkpoint_with_head(str(hashed), MaskedLM())
     table = model.get_input_embeddings().weight
     assert model.get_output_embeddings().weight is table and table.requires_grad
     rows = table[tokenizer.convert_tokens_to_ids(["the", "fox"])].detach()
@@ -129,24 +129,24 @@ def test_another_objective_keeps_the_encoder_and_gets_a_new_head(first, subwords
     start = str(first("hashformer-lsh-proj-tiny"))
     own, _ = load_checkpoint(start)
     with pytest.raises(ValueError, match=r"mlm over the words of .* predicts a vocabulary; give --subword FILE"):
-        load_start(start, MaskedLM())
-    model, tokenizer = load_start(start, MaskedLM(), subwords["wordpiece"])
+        load_checkpoint_with_head(start, MaskedLM())
+    model, tokenizer = load_checkpoint_with_head(start, MaskedLM(), subwords["wordpiece"])
     assert type(model).__name__ == "VocablessForMaskedLM"
     assert model.config.target_vocab_size == tokenizer.target_tokenizer.get_vocab_size()
     for name, weight in own.base_model.state_dict().items():
         assert torch.equal(model.base_model.state_dict()[name], weight), name
     with pytest.raises(ValueError, match="has a tokenizer of its own and no use for --subword"):
-        load_start(start, ShuffleRandom(), subwords["wordpiece"])
+        load_checkpoint_with_head(start, ShuffleRandom(), subwords["wordpiece"])
 
 
 @pytest.mark.slow
 def test_a_fine_tuned_or_stock_classifier_is_begun_from_too(first, tmp_path) -> None:
     model = VocablessForSequenceClassification(load_config("eelbert-word-tiny", num_labels=7))
     save_checkpoint(model, load_tokenizer("eelbert-word-tiny"), tmp_path)
-    begun, _ = load_start(str(tmp_path), ShuffleRandom())
+    begun, _ = load_checkpoint_with_head(str(tmp_path), ShuffleRandom())
     for name, weight in model.vocabless.state_dict().items():
         assert torch.equal(begun.base_model.state_dict()[name], weight), name
-    stock, _ = load_start(str(first("bert-tiny", *BPE)), ShuffleRandom())
+    stock, _ = load_checkpoint_with_head(str(first("bert-tiny", *BPE)), ShuffleRandom())
     assert stock.config.num_labels == 3
 
 

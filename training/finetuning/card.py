@@ -9,8 +9,8 @@ from huggingface_hub import EvalResult
 
 from vocabless.overrides import describe_overrides
 from vocabless.saving.card_facts import CardFacts, run_facts
+from vocabless.saving.provenance import provenance
 from vocabless.saving.public_names import public_name
-from vocabless.saving.starting_checkpoints import describe_start
 from vocabless.training.finetuning.glue import GLUE, GlueTask
 from vocabless.training.finetuning.task_files import GLUE_REPOSITORY
 from vocabless.training.finetuning.tasks import Examples
@@ -30,7 +30,7 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
     glue_task = None if _is_own_data(arguments) else GLUE[results["task"]]
     dataset = f"GLUE {glue_task.title}" if glue_task else results["task"]
     start = str(arguments["model_name_or_path"])
-    origin = results.get("start") or describe_start(start, results["from_scratch"])
+    origin = results.get("start") or provenance(start, results["from_scratch"])
     teacher = results.get("teacher")
     hub_id = GLUE_REPOSITORY if glue_task else arguments["dataset_name"]
     return CardFacts(

@@ -18,7 +18,7 @@ from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.card import card_facts
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
-from vocabless.training.finetuning.initial_models import load_initial_model
+from vocabless.training.finetuning.load_model import load_model
 from vocabless.training.finetuning.tasks import Examples, Task
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.task import Results
@@ -69,7 +69,7 @@ def add_noisy_measures(
     if arguments.noise == 0 or settings.items() <= results.get("noisy", {}).items():
         return results
     checkpoint = replace(arguments, model_name_or_path=str(folder), tokenizer_name=None, model_revision="main")
-    model, tokenizer = load_initial_model(checkpoint, task, folder)
+    model, tokenizer = load_model(checkpoint, task, folder)
     trainer = _make_evaluator(task, model, tokenizer, copy.copy(training))
     measures = _measure(trainer, task, tokenizer, arguments)
     noisy = settings | {"measures": {name: measures[name] for name in ("loss", *results["constant_baselines"])}}

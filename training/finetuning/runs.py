@@ -11,8 +11,8 @@ from torch.utils.data import ConcatDataset
 from transformers import EarlyStoppingCallback, PreTrainedModel, PreTrainedTokenizerBase, PrinterCallback
 
 from vocabless.saving.card_facts import CardFacts
+from vocabless.saving.provenance import provenance
 from vocabless.saving.run_folder import rows_identity, versions
-from vocabless.saving.starting_checkpoints import describe_start
 from vocabless.training.checkpoint_tokenizers import longest_sequence
 from vocabless.training.finetuning.arguments import GlueArguments, identifying_arguments, reported_arguments
 from vocabless.training.finetuning.card import card_example, card_facts
@@ -20,7 +20,7 @@ from vocabless.training.finetuning.constant_baseline import constant_baseline_no
 from vocabless.training.finetuning.default_hyper_parameters import BASE_WIDTH
 from vocabless.training.finetuning.distilled_examples import DistilledExamples, DistillingTrainer
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
-from vocabless.training.finetuning.initial_models import is_checkpoint, load_initial_model
+from vocabless.training.finetuning.load_model import is_checkpoint, load_model
 from vocabless.training.finetuning.noise import add_noisy_measures
 from vocabless.training.finetuning.predictions import write_predictions
 from vocabless.training.finetuning.tasks import Examples, Task
@@ -68,7 +68,7 @@ class FineTuning(TrainingTask):
         Raises:
             ValueError: the model cannot be loaded, or `--max_seq_length` does not fit it.
         """
-        model, tokenizer = load_initial_model(arguments, self.task, folder)
+        model, tokenizer = load_model(arguments, self.task, folder)
         limit = longest_sequence(model, tokenizer)
         if not 3 <= arguments.max_seq_length <= limit:
             raise ValueError(
@@ -137,7 +137,7 @@ class FineTuning(TrainingTask):
             "task": task.name,
             "example": [] if arguments.task_name else card_example(task.validation[""]),
             "from_scratch": from_scratch,
-            "start": describe_start(arguments.model_name_or_path, from_scratch),
+            "start": provenance(arguments.model_name_or_path, from_scratch),
             "seed": training.seed,
             "measures": {name.removeprefix("eval_"): value for name, value in trained.measures.items()},
             "constant_baselines": task.constant_baselines(),

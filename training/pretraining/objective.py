@@ -14,11 +14,11 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless.overrides import describe_overrides
 from vocabless.saving.card_facts import OWN_LICENSE, CardFacts, run_facts
+from vocabless.saving.provenance import provenance
 from vocabless.saving.public_names import public_name
 from vocabless.saving.run_folder import HUB_ARGUMENTS
-from vocabless.saving.starting_checkpoints import describe_start
 from vocabless.training.pretraining.documents import Documents, documents_identity, load_documents
-from vocabless.training.pretraining.models import load_model
+from vocabless.training.pretraining.load_model import load_model
 from vocabless.training.pretraining.speed import LogTokensPerSecond
 from vocabless.training.script_arguments import ScriptTrainingArguments
 from vocabless.training.task import Results, Trained, TrainingTask
@@ -108,7 +108,7 @@ class Objective(TrainingTask):
             "examples": trained.examples.facts,
         }
         if arguments.model_name_or_path is not None:
-            results["start"] = describe_start(arguments.model_name_or_path, from_scratch=False)
+            results["start"] = provenance(arguments.model_name_or_path, from_scratch=False)
         return results
 
     def summary(self, results: Results, arguments: PretrainingArguments) -> str:

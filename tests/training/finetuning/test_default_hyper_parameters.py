@@ -14,7 +14,7 @@ from vocabless.training.finetuning.default_hyper_parameters import (
     default_learning_rate,
     default_patience,
 )
-from vocabless.training.finetuning.initial_models import initial_width
+from vocabless.training.finetuning.load_model import hidden_size_of
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 
 QUICK = ["--max_seq_length", "8", "--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none"]
@@ -58,11 +58,11 @@ def test_patience_grows_with_the_epochs():
 
 
 def test_the_width_is_that_of_the_model(save_model):
-    assert initial_width(GlueArguments(model_name_or_path="eelbert-word-mini")) == 256
-    assert initial_width(GlueArguments(model_name_or_path="bert-small")) == 512
+    assert hidden_size_of(GlueArguments(model_name_or_path="eelbert-word-mini")) == 256
+    assert hidden_size_of(GlueArguments(model_name_or_path="bert-small")) == 512
     _, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForSequenceClassification")
     width = json.loads((folder / "config.json").read_text())["encoder_config"]["hidden_size"]
-    assert initial_width(GlueArguments(model_name_or_path=str(folder))) == width
+    assert hidden_size_of(GlueArguments(model_name_or_path=str(folder))) == width
 
 
 def test_choices_are_printed_and_recorded(tmp_path, capsys):

@@ -10,8 +10,8 @@ from vocabless import load_tokenizer
 from vocabless.tokenization.tokenization_vocabless import CLS, MASK, SEP
 from vocabless.training.pretraining.arguments import PretrainingArguments, parse_command_line
 from vocabless.training.pretraining.codecs import BlockCodec, build_codec, special_block
+from vocabless.training.pretraining.load_model import load_model
 from vocabless.training.pretraining.masked_lm import MaskedLM
-from vocabless.training.pretraining.models import load_model
 from vocabless.training.pretraining.objectives import OBJECTIVES
 from vocabless.training.pretraining.packing import prepare
 from vocabless.training.pretraining.sequences import IGNORED, PretrainingDataset

@@ -10,7 +10,7 @@ from vocabless.saving.card_facts import OWN_LICENSE
 from vocabless.saving.model_card import CARD
 
 
-def describe_start(start: str, from_scratch: bool) -> dict[str, str | None]:
+def provenance(start: str, from_scratch: bool) -> dict[str, str | None]:
     """Returns `license` and `base_model` of the card. Only a Hub id is a base model, since a folder has a place.
 
     Args:

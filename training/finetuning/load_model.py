@@ -29,7 +29,7 @@ def is_checkpoint(name: str) -> bool:
     return Path(name).is_dir() or name not in {*VARIANTS, *STOCK_SHAPES}
 
 
-def check_initial_model(arguments: GlueArguments) -> None:
+def check_model(arguments: GlueArguments) -> None:
     """Checks the model and tokenizer names, without data or network.
 
     Raises:
@@ -57,7 +57,7 @@ def check_initial_model(arguments: GlueArguments) -> None:
         raise ValueError(f"{name} has no tokenizer of its own; give --tokenizer_name PATH, or train.")
 
 
-def initial_width(arguments: GlueArguments) -> int:
+def hidden_size_of(arguments: GlueArguments) -> int:
     """Returns the hidden size of the encoder; base size, 768, if the configuration of a checkpoint has none.
 
     Raises:
@@ -70,9 +70,7 @@ def initial_width(arguments: GlueArguments) -> int:
     return SIZES[_shape(arguments).size].hidden_size
 
 
-def load_initial_model(
-    arguments: GlueArguments, task: Task, folder: Path
-) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def load_model(arguments: GlueArguments, task: Task, folder: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Returns a model with a head for the task, and its tokenizer.
 
     Args:

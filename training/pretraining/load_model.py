@@ -15,8 +15,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from vocabless import VocablessModel, VocablessTokenizer, load_config, load_tokenizer
 from vocabless.stock_shapes import StockShape, load_shape_config, load_shape_tokenizer
 from vocabless.training.checkpoint_tokenizers import longest_sequence
+from vocabless.training.pretraining.load_checkpoint import load_checkpoint_with_head
 from vocabless.training.pretraining.neighbour_init import neighbour_init
-from vocabless.training.pretraining.starting_weights import load_start
 from vocabless.training.texts.ngrams import with_ngrams
 from vocabless.training.texts.subword import TRAINED_SUBWORD, trained_subword
 from vocabless.variants import SUBWORD_TOKENIZERS, Variant
@@ -53,7 +53,7 @@ def load_model(
     if start is not None:
         for override in arguments.overrides:
             raise ValueError(f"--set {override} changes a variant, but {start} has trained weights; leave it out.")
-        model, tokenizer = load_start(start, objective, subword)
+        model, tokenizer = load_checkpoint_with_head(start, objective, subword)
         _check_length(arguments, start, longest_sequence(model, tokenizer))
     else:
         shape = arguments.shape

@@ -41,7 +41,7 @@ def objective_of_checkpoint(source: str) -> str | None:
     return variant.objective if variant else None
 
 
-def load_start(
+def load_checkpoint_with_head(
     source: str, objective: Objective, subword: str | None = None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Returns the model of a checkpoint with the head of the objective, in float32, and its tokenizer.

@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 import run_glue
 from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.training.finetuning.arguments import GlueArguments
-from vocabless.training.finetuning.initial_models import load_initial_model
+from vocabless.training.finetuning.load_model import load_model
 from vocabless.training.finetuning.problems import SingleLabel
 from vocabless.training.finetuning.tasks import Examples, Task
 
@@ -70,7 +70,7 @@ def test_a_damaged_checkpoint_is_refused_and_blocks_no_other_run(damage, sentenc
 def load(name: str, pooling: str | None, pairs: list[str] | None, folder: Path):
     examples = Examples(["a quiet film", "a loud one"], pairs, ["no", "yes"])
     task = Task("task", "Task", SingleLabel(["no", "yes"]), examples, {"": examples})
-    return load_initial_model(GlueArguments(model_name_or_path=name, classifier_pooling=pooling), task, folder)[0]
+    return load_model(GlueArguments(model_name_or_path=name, classifier_pooling=pooling), task, folder)[0]
 
 
 @pytest.mark.parametrize(
