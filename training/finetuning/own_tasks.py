@@ -122,7 +122,7 @@ def _read_tables(arguments: GlueArguments) -> tuple[str, dict[str, Dataset]]:
 
 
 def _name_of(file: Path) -> str:
-    """Returns a name for the data in a file: that of the file or, if it says nothing, of the nearest folder that does.
+    r"""Returns a name for the data in a file: that of the file or, if it says nothing, of the nearest folder that does.
 
     It has one line, since it stands in tables.
 
