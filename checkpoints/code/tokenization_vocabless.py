@@ -249,7 +249,7 @@ class SubwordSplitter(Splitter):
         tokenizer: cuts the texts; its post-processor, padding and truncation are not used.
     """
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: Any) -> None:  # tokenizers.Tokenizer
         super().__init__()
         self.tokenizer = tokenizer
         self.tokenizer.no_padding()

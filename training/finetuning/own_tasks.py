@@ -126,7 +126,7 @@ def _name_of(file: Path) -> str:
 
     It has one line, since it stands in tables.
 
-    >>> _name_of(Path("/data/reviews/all/train-00000-of-00002.parquet")), _name_of(Path("/data/beasts\\nof prey.csv"))
+    >>> _name_of(Path("/data/reviews/all/train-00000-of-00002.parquet")), _name_of(Path("/data/beasts\nof prey.csv"))
     ('reviews', 'beasts of prey')
     """
     names = [SHARD.sub("", file.stem, count=1), *(folder.name for folder in file.absolute().parents)]
