@@ -100,7 +100,10 @@ def training_step(
     objective, shape = OBJECTIVES[objective_name](), find_shape(variant)
     reads_subwords = shape.reads_subwords if isinstance(shape, Variant) else variant in STOCK_SHAPES
     arguments = PretrainingArguments(
-        variant=variant, size=size, max_seq_length=length, subword=subword if reads_subwords else None
+        variant=variant,
+        set=[f"size={size}"] if size else None,
+        max_seq_length=length,
+        subword=subword if reads_subwords else None,
     )
     model, tokenizer = load_model(arguments, objective)
     codec = build_codec(tokenizer, objective.needs_targets)
