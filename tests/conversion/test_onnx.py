@@ -143,7 +143,8 @@ def test_every_front_end_and_head_gives_the_models_outputs_at_any_batch_and_leng
 
 def test_the_command_writes_both_files_and_reports_differences_sizes_and_latencies(exported) -> None:
     _, _, target, printed = exported
-    assert {file.name for file in target.iterdir()} == {"model.onnx", "model_int8.onnx", "inference.json"}
+    names = {"model.onnx", "model_int8.onnx", "inference.json", "onnx_classifier.py"}
+    assert {file.name for file in target.iterdir()} == names
     for row in ("| model.onnx | random blocks |", "| model_int8.onnx | sentences |", "| torch, eager |"):
         assert row in printed
     assert "size | 1×16, ms | 2×24, ms |" in printed
