@@ -24,8 +24,8 @@ from benchmarks.peers import Side, original, ours, read, sentences_of, stock, vo
 from vocabless import load_tokenizer
 from vocabless.conversion.onnx import write_graphs, write_settings
 from vocabless.conversion.onnx_export.graph import INPUT, run_session, session_of
+from vocabless.joined_code import CLASSIFIER
 
-ROOT = Path(__file__).resolve().parent.parent
 BATCH = 32
 LONG_TEXT = 100  # words: they fit into 128 units and into 2 048 characters
 EXAMPLE = "The quick brown fox jumps over the lazy dog, and nobody minds it."
@@ -187,12 +187,12 @@ def classify_sorted(session: Any, tokenizer: Any, texts: list[str]) -> None:
 def cold_start(model: Path, rounds: int) -> list[Comparison]:
     """Compares time and memory of a new process, from its start to a label, with the limits 0.2 s and 80 MB."""
     seconds, megabytes = [], []
-    example = ROOT / "examples" / "onnx_inference.py"
+    program = model.with_name(CLASSIFIER)
     peak_kib = "next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM'))"
-    code = f"import runpy; runpy.run_path({str(example)!r}, run_name='__main__'); print({peak_kib})"
+    code = f"import runpy; runpy.run_path({str(program)!r}, run_name='__main__'); print({peak_kib})"
     for _ in range(rounds + 1):
         start = time.perf_counter()
-        subprocess.run([sys.executable, example, model, EXAMPLE], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([sys.executable, program, model, EXAMPLE], check=True, stdout=subprocess.DEVNULL)
         seconds.append(time.perf_counter() - start)
         printed = subprocess.run([sys.executable, "-c", code, model, EXAMPLE], check=True, capture_output=True).stdout
         megabytes.append(int(printed.split()[-1]) * 1024 / 1e6)
