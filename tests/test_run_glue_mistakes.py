@@ -1,0 +1,128 @@
+"""Mistakes of a user of run_glue.py: each ends with one sentence that names it."""
+
+import huggingface_hub
+import pytest
+from test_run_glue import MODEL, run, texts, write
+
+import run_glue
+from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.glue import GLUE
+
+GOOD = {"text": ["a b", "c d"] * 4, "label": ["x", "y"] * 4}
+
+
+@pytest.mark.parametrize(
+    ("train", "validation", "arguments", "sentence"),
+    [
+        (GOOD, GOOD, ["--text_column", "body"], "no column body; its columns are text, label"),
+        ({"words": ["a"], "kind": ["x"]}, None, [], "no column label or"),
+        (GOOD, {"text": ["a"], "label": ["z"]}, [], "the training rows do not have: z"),
+        (GOOD, {"text": [], "label": []}, [], "has no rows|is empty"),
+        ({"text": [1, 2], "label": ["x", "y"]}, None, [], "holds int64, not text"),
+        ({"text": ["a", None], "label": ["x", "y"]}, None, [], "row 1 of the column 'text'"),
+        ({"text": ["a", "b"], "label": ["x", None]}, None, [], "row 1 of train has no label"),
+        ({"text": ["a", "b"], "label": [[0.5], [0.5]]}, None, [], "labels are strings, integers"),
+        ({"text": ["a", "b"], "label": ["x", "x"]}, None, [], "needs at least 2"),
+        ({"text": [["a"], ["b"]], "label": [["O", "O"], ["O"]]}, None, [], "row 0 of train has 1 words but 2 tags"),
+        (GOOD, GOOD, ["--task_type", "regression"], "row 0 of train does not fit regression: the label 'x' is not"),
+        (GOOD, GOOD, ["--task_type", "clustering"], "unknown task type.*token_classification"),
+        (GOOD, GOOD, ["--cpc_positions"], "--cpc_positions renames lists"),
+        (GOOD, GOOD, ["--max_seq_length", "513"], "give 3 to 512"),
+        (GOOD, None, ["--validation_split_percentage", "0"], "cannot be held out"),
+        (GOOD, GOOD, ["--seeds", "0"], "at least 1"),
+        (GOOD, GOOD, ["--task_name", "rte"], "--task_name and --train_file cannot be combined"),
+        (GOOD, GOOD, ["--baseline_run", "no/such"], "holds no scores"),
+        (GOOD, GOOD, ["--tokenizer_name", "train"], "does not use --tokenizer_name"),
+        (GOOD, GOOD, ["--model_name_or_path", "bert-tiny"], "give --tokenizer_name PATH, or train"),
+        (GOOD, GOOD, ["--model_name_or_path", "no-such-model"], "cannot be loaded .*; give a variant"),
+        (GOOD, GOOD, ["--model_name_or_path", "hashgram-tinny"], "; did you mean hashgram-tiny or "),
+        (GOOD, GOOD, ["--model_name_or_path", "checkpoints/hashgram-tiny-sst"], "mean checkpoints.hashgram-tiny-sst2"),
+        (GOOD, GOOD, ["--validation_file", "none.csv"], "'none.csv' does not exist"),
+        (GOOD, GOOD, ["--recipe", "none"], "unknown recipe"),
+        (
+            GOOD,
+            GOOD,
+            ["--learning_rate", "1e30", "--warmup_steps", "0"],
+            "the loss of the evaluation is nan.*Try a lower --learning_rate",
+        ),
+        (
+            GOOD,
+            GOOD,
+            ["--gradient_accumulation_steps", "0"],
+            "--gradient_accumulation_steps 0 is out of range; give .* 1",
+        ),
+        (GOOD, GOOD, ["--max_steps", "0"], "--max_steps 0 is out of range; give .* or -1 for whole epochs"),
+        (GOOD, GOOD, ["--num_train_epochs", "-1"], "--num_train_epochs -1.0 is out of range; give a number above 0"),
+        (GOOD, GOOD, ["--max_eval_samples", "-1"], "--max_eval_samples -1 is out of range; give .* at least 1"),
+        (GOOD, GOOD, ["--subword_vocab_size", "0"], "--subword_vocab_size 0 is out of range; give .* at least 6"),
+        (GOOD, GOOD, ["--metric_for_best_model", "foo"], "foo is not reported.*; give one of loss, accuracy, macro_f1"),
+        (GOOD, GOOD, ["--output_dir", "/proc/run"], "'/proc/run' cannot be written"),
+        (
+            {"text": ["a", "b"], "label": [0.5, float("nan")]},
+            None,
+            [],
+            "row 1 of train has the label nan in 'label'; give a finite number or drop the row",
+        ),
+        (
+            {"text": ["a", "b"], "label": ["1", "inf"]},
+            None,
+            ["--task_type", "regression"],
+            "row 1 of train does not fit regression: the label 'inf' is not a finite number",
+        ),
+        (
+            {"text": ["a b", "c"] * 4, "label": [0.5, 2.0] * 4},
+            None,
+            ["--learning_rate", "1e30", "--warmup_steps", "0"],
+            "the loss of the evaluation is nan. Try a lower",
+        ),
+        (GOOD, {"text": ["a"], "label": [""]}, [], "row 0 of validation has no label"),
+        (GOOD, GOOD, ["--learning_rate", "1e30", "--num_train_epochs", "3"], "Try a lower --learning_rate"),
+    ],
+)
+def test_a_mistake_ends_with_one_sentence(tmp_path, monkeypatch, train, validation, arguments, sentence):
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    command = ["--model_name_or_path", MODEL, "--output_dir", tmp_path / "run"]
+    command += ["--train_file", write(tmp_path, "train.parquet", train)]
+    if validation is not None:
+        command += ["--validation_file", write(tmp_path, "validation.jsonl", validation)]
+    with pytest.raises(SystemExit, match=sentence) as raised:
+        run(*command, *arguments)
+    assert str(raised.value).startswith("run_glue.py: ")
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--task_name", "sst"], "unknown task sst; choose from cola"),
+        (["--task_name", "rte", "--data_dir", "no/such"], "is not a folder"),
+        ([], "no data is given; give one of --task_name"),
+    ],
+)
+def test_a_missing_task_is_named(tmp_path, arguments, sentence):
+    with pytest.raises(SystemExit, match=sentence):
+        run("--model_name_or_path", MODEL, "--output_dir", tmp_path / "run", *arguments)
+
+
+def test_a_score_that_is_no_number_is_named(tmp_path):
+    (tmp_path / "stsb").mkdir()
+    columns = {name: texts(4) for name in GLUE["stsb"].texts}
+    for split in GLUE["stsb"].splits:
+        write(tmp_path, f"stsb/{split}.parquet", {**columns, "label": [0.0, 1.0, float("inf"), 5.0]})
+    with pytest.raises(ValueError, match=r"row 2 of train of stsb has the label inf .*; give a finite number or drop"):
+        run_glue.load_tasks(GlueArguments(model_name_or_path=MODEL, task_name=["stsb"], data_dir=str(tmp_path)))
+
+
+def test_a_missing_file_of_a_task_is_named(tmp_path):
+    (tmp_path / "rte").mkdir()
+    with pytest.raises(SystemExit, match=r"holds no train\.parquet"):
+        run(
+            "--model_name_or_path",
+            MODEL,
+            "--task_name",
+            "rte",
+            "--data_dir",
+            tmp_path,
+            "--output_dir",
+            tmp_path / "run",
+        )
