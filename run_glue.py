@@ -49,8 +49,8 @@ from vocabless.training.finetuning.noise import NOISE_SEED, check_noise
 from vocabless.training.finetuning.own_tasks import describe_deviations, describe_own_task, load_own_task
 from vocabless.training.finetuning.report import NoisyScores, Report, Scores, read_baseline
 from vocabless.training.finetuning.runs import FineTuning, all_versions, check_best_metric, run_folder
+from vocabless.training.finetuning.task_distillation import check_task_distillation, describe_rows, describe_teacher
 from vocabless.training.finetuning.tasks import Task
-from vocabless.training.finetuning.teaching import check_teaching, describe_rows, describe_teacher
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.launched_process import exit_launched_process
 from vocabless.training.run import run as train
@@ -112,7 +112,7 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     _choose_learning_rate(arguments, training)
     with training.main_process_first(desc="reading the data"):
         tasks = load_tasks(arguments)
-        check_teaching(arguments, training, tasks)
+        check_task_distillation(arguments, training, tasks)
         check_best_metric(training, tasks)
     if training.process_index == 0 and arguments.task_name is None:
         print(describe_own_task(tasks[0], arguments), flush=True)

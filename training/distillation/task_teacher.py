@@ -27,7 +27,7 @@ from vocabless.training.checkpoint_tokenizers import (
 )
 from vocabless.training.distillation.alignment import first_tokens
 from vocabless.training.distillation.output_cache import cached_outputs, check_outputs, digest, fingerprint
-from vocabless.training.distillation.teacher_fit import TaughtProblem, check_head, label_order
+from vocabless.training.distillation.teacher_checks import DistilledProblem, check_head, label_order
 
 ROWS_PER_PART = 10_000  # labelled and cached together
 Logits = NDArray[np.float32]
@@ -163,7 +163,7 @@ def word_logits(logits: Logits, word_ids: Sequence[int | None], num_words: int) 
     return rows
 
 
-def check_teacher(source: TeacherSource, problem: TaughtProblem) -> tuple[PreTrainedTokenizerBase, list[int]]:
+def check_teacher(source: TeacherSource, problem: DistilledProblem) -> tuple[PreTrainedTokenizerBase, list[int]]:
     """Checks configuration and tokenizer of a teacher against a problem, without its weights.
 
     Returns:
@@ -179,7 +179,7 @@ def check_teacher(source: TeacherSource, problem: TaughtProblem) -> tuple[PreTra
 
 
 def load_teacher(
-    source: TeacherSource, problem: TaughtProblem, device: torch.device, batch_size: int, bf16: bool
+    source: TeacherSource, problem: DistilledProblem, device: torch.device, batch_size: int, bf16: bool
 ) -> TaskTeacher:
     """Returns the teacher of a problem.
 

@@ -28,7 +28,7 @@ LIMITS = {
     "teacher_temperature": POSITIVE,
 }
 # They identify a run only if it has a teacher.
-TEACHING = ("teacher", "teacher_revision", "unlabelled", "augment", "gold_weight", "teacher_temperature")
+TEACHER_FLAGS = ("teacher", "teacher_revision", "unlabelled", "augment", "gold_weight", "teacher_temperature")
 
 
 @dataclass
@@ -299,7 +299,7 @@ class GlueArguments(ModelArguments):
 def identifying_arguments(arguments: GlueArguments, training: ScriptTrainingArguments) -> dict[str, Any]:
     """Returns the arguments that identify the runs of a folder: runs with other values need another folder."""
     values = arguments.identity() | training.identity()
-    left_out = NOT_IDENTIFYING if arguments.teacher else (*NOT_IDENTIFYING, *TEACHING)
+    left_out = NOT_IDENTIFYING if arguments.teacher else (*NOT_IDENTIFYING, *TEACHER_FLAGS)
     return {name: value for name, value in values.items() if name not in left_out}
 
 

@@ -12,9 +12,9 @@ from vocabless.saving.card_facts import CardFacts, run_facts
 from vocabless.saving.provenance import provenance
 from vocabless.saving.public_names import public_name
 from vocabless.training.finetuning.glue import GLUE, GlueTask
+from vocabless.training.finetuning.task_distillation import describe_rows, describe_teacher
 from vocabless.training.finetuning.task_files import GLUE_REPOSITORY
 from vocabless.training.finetuning.tasks import Examples
-from vocabless.training.finetuning.teaching import describe_rows, describe_teacher
 
 EXAMPLE_LENGTH = 120  # characters of a card's example, at most
 # Our name of a measure → the Hub's name, where they differ.

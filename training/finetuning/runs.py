@@ -23,10 +23,9 @@ from vocabless.training.finetuning.encoded_examples import EncodedExamples
 from vocabless.training.finetuning.load_model import is_checkpoint, load_model
 from vocabless.training.finetuning.noise import add_noisy_measures
 from vocabless.training.finetuning.predictions import write_predictions
+from vocabless.training.finetuning.task_distillation import TaskDistillation, distill_task, read_unlabelled
 from vocabless.training.finetuning.tasks import Examples, Task
-from vocabless.training.finetuning.teaching import Teaching, teach
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
-from vocabless.training.finetuning.unlabelled import read_unlabelled
 from vocabless.training.task import ExampleSets, Results, Trained, TrainingTask
 from vocabless.training.trainer import ResumableTrainer, logits_only
 
@@ -56,12 +55,12 @@ class FineTuning(TrainingTask):
         identity = {name: rows_identity(examples.rows()) for name, examples in parts.items()}
         return identity | {"labels": rows_identity(task.problem.labels)}
 
-    def read_data(self, arguments: GlueArguments, training: GlueTrainingArguments) -> Teaching | None:  # type: ignore[override]
+    def read_data(self, arguments: GlueArguments, training: GlueTrainingArguments) -> TaskDistillation | None:  # type: ignore[override]
         """Returns what the teacher gives the task; None without a teacher."""
-        return teach(self.task, arguments, training)
+        return distill_task(self.task, arguments, training)
 
     def load_model(
-        self, arguments: GlueArguments, data: Teaching | None, folder: Path
+        self, arguments: GlueArguments, data: TaskDistillation | None, folder: Path
     ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         """See `TrainingTask.load_model`.
 
@@ -81,7 +80,7 @@ class FineTuning(TrainingTask):
         self,
         arguments: GlueArguments,
         training: GlueTrainingArguments,
-        data: Teaching | None,
+        data: TaskDistillation | None,
         tokenizer: PreTrainedTokenizerBase,
     ) -> ExampleSets:
         """See `TrainingTask.build_examples`."""

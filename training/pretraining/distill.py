@@ -19,11 +19,11 @@ from vocabless import VocablessModel
 from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.saving.run_folder import rows_identity
 from vocabless.saving.sentence_modules import read_dense, write_sentence_modules
+from vocabless.training.distillation.corpus_texts import corpus_texts, draw_texts
 from vocabless.training.distillation.sentence_measures import ScoredPairs, SentenceMeasures, read_scored_pairs
 from vocabless.training.distillation.sentence_student import SentenceStudent, VectorCollator
 from vocabless.training.distillation.sentence_teacher import SentenceTeacher, add_vectors
-from vocabless.training.distillation.taught_texts import TaughtTexts
-from vocabless.training.distillation.teaching_texts import draw_texts, teaching_texts
+from vocabless.training.distillation.vector_dataset import VectorDataset
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.script_arguments import ScriptTrainingArguments
 from vocabless.training.task import ExampleSets
@@ -103,7 +103,7 @@ class Distill(Objective):
         self._check(arguments)
         pairs = ScoredPairs([], [], []) if self.sts_file is None else read_scored_pairs(self.sts_file)
         texts = draw_texts(data.train, arguments.mix, self.max_texts, training.seed)
-        held_out = teaching_texts(data.held_out, arguments.max_eval_samples, training.seed)
+        held_out = corpus_texts(data.held_out, arguments.max_eval_samples, training.seed)
         measures = SentenceMeasures(len(held_out), pairs.scores)
         if training.metric_for_best_model not in (None, *measures.names):
             raise ValueError(
@@ -121,8 +121,8 @@ class Distill(Objective):
             for part in (texts, [*held_out, *pairs.first, *pairs.second])
         )
         return ExampleSets(
-            TaughtTexts(train, self._misspell if self.misspell_probability else None, training.seed),
-            {"": TaughtTexts(evaluation)},
+            VectorDataset(train, self._misspell if self.misspell_probability else None, training.seed),
+            {"": VectorDataset(evaluation)},
             VectorCollator(tokenizer, arguments.max_seq_length),
             measures,
             {

@@ -3,7 +3,7 @@
 import pytest
 from transformers import BertConfig
 
-from vocabless.training.distillation.teacher_fit import check_head, label_order
+from vocabless.training.distillation.teacher_checks import check_head, label_order
 from vocabless.training.finetuning.problems import MultiLabel, Regression, SingleLabel, Tagging
 
 CLASSIFIER, TAGGER = "BertForSequenceClassification", "BertForTokenClassification"

@@ -10,7 +10,7 @@ MAX_NAMES = 8  # label names in a message
 _GENERIC = re.compile(r"LABEL_\d+|-?\d+")  # transformers' default names, and numbers
 
 
-class TaughtProblem(Protocol):
+class DistilledProblem(Protocol):
     """What a teacher must know of the problem that it teaches.
 
     Attributes:
@@ -30,7 +30,7 @@ class TaughtProblem(Protocol):
         """`num_labels` and `problem_type` as a model's configuration holds them."""
 
 
-def check_head(teacher: str, config: PreTrainedConfig, problem: TaughtProblem) -> None:
+def check_head(teacher: str, config: PreTrainedConfig, problem: DistilledProblem) -> None:
     """Checks that the teacher has a head for this kind of problem.
 
     A configuration without `architectures` or `problem_type` does not say what the head is; it passes.
@@ -51,7 +51,7 @@ def check_head(teacher: str, config: PreTrainedConfig, problem: TaughtProblem) -
         raise ValueError(f"the teacher {teacher!r} does {kind}, but the task is {needed}; give a teacher of this task.")
 
 
-def label_order(teacher: str, config: PreTrainedConfig, problem: TaughtProblem) -> list[int]:
+def label_order(teacher: str, config: PreTrainedConfig, problem: DistilledProblem) -> list[int]:
     """Returns, for each output of the problem, the teacher's output for the same label.
 
     Labels are matched by name, if need be without regard to case. Generic names (LABEL_0, 0) match by their position.

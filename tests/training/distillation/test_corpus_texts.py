@@ -5,7 +5,7 @@ import time
 import pytest
 from datasets import Dataset
 
-from vocabless.training.distillation.teaching_texts import draw_texts, split_document, teaching_texts
+from vocabless.training.distillation.corpus_texts import corpus_texts, draw_texts, split_document
 
 DOCUMENT = " ".join(f"This is sentence {i}, and more (so it seems) of it." for i in range(1, 13))
 
@@ -34,15 +34,15 @@ def test_long_white_space_takes_linear_time(space) -> None:
 
 def test_texts_are_distinct_long_enough_and_as_many_as_asked() -> None:
     documents = corpus("One two three. Yes. One two three.", None, "Four five six seven.", "")
-    texts = teaching_texts(documents, 0, seed=0)
+    texts = corpus_texts(documents, 0, seed=0)
     assert sorted(texts) == ["Four five six seven.", "One two three."]
-    assert len(teaching_texts(documents, 1, seed=0)) == 1
-    assert teaching_texts(documents, 0, seed=0) == texts
+    assert len(corpus_texts(documents, 1, seed=0)) == 1
+    assert corpus_texts(documents, 0, seed=0) == texts
 
 
 def test_a_corpus_without_sentences_is_refused() -> None:
     with pytest.raises(ValueError, match="has 2 documents but no sentence of 3 words"):
-        teaching_texts(corpus("", "two words"), 0, seed=0)
+        corpus_texts(corpus("", "two words"), 0, seed=0)
 
 
 def test_shares_divide_the_texts_among_the_corpora() -> None:

@@ -4,8 +4,8 @@ import pytest
 from datasets import Dataset
 
 from vocabless.training.finetuning.problems import SingleLabel, Tagging
+from vocabless.training.finetuning.task_distillation import read_unlabelled
 from vocabless.training.finetuning.tasks import Examples, Task
-from vocabless.training.finetuning.unlabelled import read_unlabelled
 
 
 def task_of(*columns: str, problem: type = SingleLabel) -> Task:

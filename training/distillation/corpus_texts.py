@@ -17,7 +17,7 @@ _CLAUSE_END = regex.compile(r"(?<=[,;:()–—])\s+|(?<!\s)\s+(?=\()")
 _TURNS = ("sentence", "clauses", "sentence", "clauses", "sentence", "clauses", "sentence", "passage")
 
 
-def teaching_texts(documents: Dataset, max_texts: int, seed: int) -> list[str]:
+def corpus_texts(documents: Dataset, max_texts: int, seed: int) -> list[str]:
     """Returns texts of documents in a random order of documents, without repetitions.
 
     Args:
@@ -59,7 +59,7 @@ def split_document(document: str) -> Iterator[str]:
 
 
 def draw_texts(corpora: Sequence[Dataset], shares: Sequence[float] | None, max_texts: int, seed: int) -> list[str]:
-    """Returns the texts of several corpora, see `teaching_texts`.
+    """Returns the texts of several corpora, see `corpus_texts`.
 
     Args:
         corpora: data sets with a column `text`.
@@ -71,7 +71,7 @@ def draw_texts(corpora: Sequence[Dataset], shares: Sequence[float] | None, max_t
         ValueError: not one share above 0 for each corpus, a share of less than one text, or a corpus without texts.
     """
     if shares is None:
-        return teaching_texts(concatenate_datasets(list(corpora)), max_texts, seed)
+        return corpus_texts(concatenate_datasets(list(corpora)), max_texts, seed)
     if len(shares) != len(corpora) or not all(0 < share < math.inf for share in shares):
         raise ValueError(
             f"--mix {' '.join(map(str, shares))} for {len(corpora)} corpora; give one weight above 0 for each."
@@ -82,5 +82,5 @@ def draw_texts(corpora: Sequence[Dataset], shares: Sequence[float] | None, max_t
             f"--mix {' '.join(map(str, shares))} divides --max_texts {max_texts} into {', '.join(map(str, numbers))} "
             "texts; raise --max_texts or the smallest share until each corpus gives a text."
         )
-    texts = (teaching_texts(corpus, number, seed) for corpus, number in zip(corpora, numbers, strict=True))
+    texts = (corpus_texts(corpus, number, seed) for corpus, number in zip(corpora, numbers, strict=True))
     return list(dict.fromkeys(chain.from_iterable(texts)))

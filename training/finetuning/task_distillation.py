@@ -10,11 +10,13 @@ import numpy as np
 from vocabless.saving.public_names import public_name
 from vocabless.training.distillation.augmentation import Corruptor
 from vocabless.training.distillation.task_teacher import Logits, TaskTeacher, TeacherSource, check_teacher, load_teacher
-from vocabless.training.finetuning.arguments import TEACHING, GlueArguments
+from vocabless.training.finetuning.arguments import TEACHER_FLAGS, GlueArguments
 from vocabless.training.finetuning.base_problem import IGNORED, Problem
-from vocabless.training.finetuning.tasks import Examples, Task
+from vocabless.training.finetuning.task_files import find_columns, read_files
+from vocabless.training.finetuning.tasks import Examples, Task, read_text_examples
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
-from vocabless.training.finetuning.unlabelled import read_unlabelled
+from vocabless.training.texts.corpora import load_text
+from vocabless.training.texts.text_format import UTF8, TextFormat
 from vocabless.training.trainer import EXACT_LOSS
 
 KINDS = LABELLED, UNLABELLED, COPIES = "training rows", "unlabelled rows", "corrupted copies"
@@ -34,7 +36,7 @@ class SoftLabelledExamples:
 
 
 @dataclass(frozen=True)
-class Teaching:
+class TaskDistillation:
     """All that a student learns from a teacher.
 
     Attributes:
@@ -47,7 +49,7 @@ class Teaching:
     facts: dict[str, Any]
 
 
-def check_teaching(arguments: GlueArguments, training: GlueTrainingArguments, tasks: Sequence[Task]) -> None:
+def check_task_distillation(arguments: GlueArguments, training: GlueTrainingArguments, tasks: Sequence[Task]) -> None:
     """Checks the flags of a teacher, its configuration and its tokenizer, before anything is computed.
 
     Raises:
@@ -55,7 +57,7 @@ def check_teaching(arguments: GlueArguments, training: GlueTrainingArguments, ta
     """
     if arguments.teacher is None:
         default = GlueArguments(model_name_or_path="")
-        unused = [flag for flag in TEACHING if getattr(arguments, flag) != getattr(default, flag)]
+        unused = [flag for flag in TEACHER_FLAGS if getattr(arguments, flag) != getattr(default, flag)]
         if unused:
             raise ValueError(f"--{unused[0]} needs a model that labels texts; give --teacher, or leave it out.")
         return
@@ -70,7 +72,7 @@ def check_teaching(arguments: GlueArguments, training: GlueTrainingArguments, ta
             read_unlabelled(arguments.unlabelled, task, arguments.text_format)
 
 
-def teach(task: Task, arguments: GlueArguments, training: GlueTrainingArguments) -> Teaching | None:
+def distill_task(task: Task, arguments: GlueArguments, training: GlueTrainingArguments) -> TaskDistillation | None:
     """Returns what the teacher gives a task; None without a teacher. Its logits are read from the cache if they exist.
 
     Raises:
@@ -100,14 +102,14 @@ def teach(task: Task, arguments: GlueArguments, training: GlueTrainingArguments)
         "rows": rows,
         "measures": _measures(teacher, task),
     }
-    return Teaching(examples, facts)
+    return TaskDistillation(examples, facts)
 
 
 def describe_teacher(facts: dict[str, Any]) -> str:
     """Returns name, type and size of a teacher.
 
     Args:
-        facts: see `Teaching`.
+        facts: see `TaskDistillation`.
     """
     return f"{facts['name']} ({facts['description']})"
 
@@ -116,7 +118,7 @@ def describe_rows(facts: dict[str, Any]) -> str:
     """Returns what a teacher labelled.
 
     Args:
-        facts: see `Teaching`.
+        facts: see `TaskDistillation`.
 
     Example:
         >>> describe_rows({"rows": {"training rows": 67349, "unlabelled rows": 10, "corrupted copies": 134698}})
@@ -126,9 +128,43 @@ def describe_rows(facts: dict[str, Any]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
+def read_unlabelled(sources: Sequence[str], task: Task, text_format: TextFormat = UTF8) -> Examples:
+    """Returns the texts of all sources, in the form of the task's texts. Empty texts are left out.
+
+    Args:
+        sources: for single texts, what `load_text` reads; for pairs and lists of words, files with the task's columns.
+        task: its text columns are read.
+        text_format: encoding and delimiter of text files.
+
+    Raises:
+        ValueError: a source is missing, lacks a column of the task, or holds no text.
+    """
+    parts = [_read_texts(source, task, text_format) for source in sources]
+    examples = Examples(
+        [text for part in parts for text in part.texts],
+        None if len(task.text_columns) == 1 else [pair for part in parts for pair in part.pairs or []],
+    )
+    filled = [index for index, text in enumerate(examples.texts) if (text.strip() if isinstance(text, str) else text)]
+    if not filled:
+        raise ValueError(f"--unlabelled {' '.join(sources)} holds no text; give files with text in them.")
+    return examples.select(filled)
+
+
 def _source(arguments: GlueArguments, task: Task) -> TeacherSource:
     name = str(arguments.teacher).replace("{task}", task.name)
     return TeacherSource(name, arguments.teacher_revision, arguments.trust_remote_code)
+
+
+def _read_texts(source: str, task: Task, text_format: TextFormat) -> Examples:
+    if len(task.text_columns) == 1 and not task.problem.per_word:
+        (column,) = task.text_columns
+        documents = load_text(source, "text" if source.endswith(".txt") else column, text_format=text_format)
+        return Examples([text or "" for text in documents["text"]])
+    table = read_files([source], text_format)
+    examples = read_text_examples(table, source, find_columns(table, source, task.text_columns, (), "--unlabelled"))
+    if task.problem.per_word and isinstance(examples.texts[0], str):
+        raise ValueError(f"the column {task.text_columns[0]!r} of {source} holds no lists of words; split its texts.")
+    return examples
 
 
 def _label(teacher: TaskTeacher, examples: Examples, what: str) -> SoftLabelledExamples:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Change = Callable[[str, np.random.Generator], str]
 
 
-class TaughtTexts(torch.utils.data.Dataset[dict[str, Any]]):
+class VectorDataset(torch.utils.data.Dataset[dict[str, Any]]):
     """Examples with a `text` and the teacher's `vector`.
 
     Args:
