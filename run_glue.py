@@ -1,4 +1,4 @@
-"""Fine-tunes any encoder on GLUE or on your own data, over several seeds, and prints the papers' tables.
+"""Fine-tunes any encoder on GLUE or on your own data, over several seeds, and prints a table.
 
     python run_glue.py --model_name_or_path checkpoints/hashgram-tiny-sentence --task_name all --seeds 3
     python run_glue.py --model_name_or_path eelbert-word-tiny --task_name sst2 rte --data_dir glue --learning_rate 3e-4
@@ -6,7 +6,6 @@
     python run_glue.py --model_name_or_path ewe-bert-tiny --task_name sst2 --teacher you/bert-sst2 --augment 4
     python run_glue.py --model_name_or_path ewe-bert-tiny --train_file train.csv --test_file test.csv --do_predict
     python run_glue.py --model_name_or_path checkpoints/hashgram-tiny-sentence --task_name sst2 --noise 0.1
-    python run_glue.py --compare runs/glue/bert-tiny runs/glue/eelbert-word-tiny --output_dir runs/comparison
 
 The output folder holds table.md, results.json, and a checkpoint in <task>/seed-<seed> for each run. Repeat the command
 to continue: finished runs are read, and an interrupted run resumes from its last checkpoint. A later command may add
@@ -40,14 +39,13 @@ from vocabless.training.finetuning.arguments import (
     identifying_arguments,
     reported_arguments,
 )
-from vocabless.training.finetuning.comparison import compare_runs
 from vocabless.training.finetuning.default_hyper_parameters import default_learning_rate, default_patience
 from vocabless.training.finetuning.glue import find_glue_tasks
 from vocabless.training.finetuning.glue_tasks import load_glue_task
 from vocabless.training.finetuning.load_model import check_model, hidden_size_of
 from vocabless.training.finetuning.noise import NOISE_SEED, check_noise
-from vocabless.training.finetuning.own_tasks import describe_deviations, describe_own_task, load_own_task
-from vocabless.training.finetuning.report import NoisyScores, Report, Scores, read_baseline
+from vocabless.training.finetuning.own_tasks import describe_own_task, load_own_task
+from vocabless.training.finetuning.report import NoisyScores, Report, Scores
 from vocabless.training.finetuning.runs import FineTuning, all_versions, check_best_metric, run_folder
 from vocabless.training.finetuning.task_distillation import check_task_distillation, describe_rows, describe_teacher
 from vocabless.training.finetuning.tasks import Task
@@ -58,9 +56,8 @@ from vocabless.training.script_parser import ScriptParser
 from vocabless.training.task import Results
 
 TABLE = "table.md"
-COMPARISON = "comparison"  # .md and .json, of --compare
 # A flag of the command line → the recipe's flag that it takes the place of.
-OWN_DATA = dict.fromkeys(("train_file", "dataset_name", "patents"), "task_name")
+OWN_DATA = dict.fromkeys(("train_file", "dataset_name"), "task_name")
 RunResults = dict[str, dict[str, Results]]  # task → seed → results
 
 
@@ -68,30 +65,10 @@ def main(argv: list[str] | None = None) -> None:
     """Runs the script with command-line arguments; a user's mistake ends it with a message of one sentence."""
     parser = ScriptParser((GlueArguments, GlueTrainingArguments), __doc__)
     with exit_with_message("run_glue.py"):
-        arguments, training = parser.parse(argv, OWN_DATA, standalone_flags=["compare"])
-        if arguments.compare is not None:
-            compare(arguments, training.output_dir)
-            return
+        arguments, training = parser.parse(argv, OWN_DATA)
         if training.output_dir is None:
             training.output_dir = f"runs/glue/{Path(arguments.model_name_or_path).name}"
         run(arguments, training)
-
-
-def compare(arguments: GlueArguments, output_dir: str | None) -> None:
-    """Prints a table over finished runs; writes it to `output_dir`, as Markdown and JSON, if that is not None.
-
-    Raises:
-        ValueError: a folder holds no finished run, or the runs have no task in common.
-    """
-    transformers_logging.set_verbosity_error()
-    transformers_logging.disable_progress_bar()
-    comparison = compare_runs(arguments.compare or [], arguments.baseline_run, arguments.summary)
-    print(f"\n{comparison.as_markdown()}")
-    if output_dir is not None:
-        folder = Path(output_dir)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / COMPARISON).with_suffix(".md").write_text(comparison.as_markdown(), encoding="utf-8")
-        write_json((folder / COMPARISON).with_suffix(".json"), comparison.as_json() | {"versions": all_versions()})
 
 
 def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
@@ -104,7 +81,6 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     if arguments.seeds < 1:
         raise ValueError(f"--seeds {arguments.seeds} runs nothing; give at least 1.")
     check_noise(arguments.noise)
-    baseline = None if arguments.baseline_run is None else read_baseline(arguments.baseline_run)
     for source in filter(None, (arguments.model_name_or_path, arguments.teacher)):
         check_readable(source)
     check_model(arguments)
@@ -116,15 +92,13 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
         check_best_metric(training, tasks)
     if training.process_index == 0 and arguments.task_name is None:
         print(describe_own_task(tasks[0], arguments), flush=True)
-        if arguments.patents is not None:
-            print(f"Deviations of the labels' frequencies:\n\n{describe_deviations(tasks[0])}\n", flush=True)
     seeds = range(training.seed, training.seed + arguments.seeds)
     repositories = _check_uploads([(task, seed) for task in tasks for seed in seeds], training)
     is_main, identity = training.process_index == 0, identifying_arguments(arguments, training)
     with locked_run_folder(str(training.output_dir), identity) if is_main else nullcontext():
         results = {task.name: _run_seeds(task, seeds, repositories, arguments, training) for task in tasks}
         if is_main:
-            report = _make_report(tasks, results, baseline, arguments)
+            report = _make_report(tasks, results, arguments)
             print(f"\n{report.as_markdown()}")
             folders = [run_folder(task, seed, training) for task in tasks for seed in seeds]
             print("Models with their cards:", *folders, sep="\n  ")
@@ -152,7 +126,6 @@ def load_tasks(arguments: GlueArguments) -> list[Task]:
         "--task_name": arguments.task_name,
         "--train_file": arguments.train_file,
         "--dataset_name": arguments.dataset_name,
-        "--patents": arguments.patents,
     }
     flags = [flag for flag, value in sources.items() if value is not None]
     if len(flags) != 1:
@@ -217,7 +190,7 @@ def _run_seeds(
     return results
 
 
-def _make_report(tasks: list[Task], results: RunResults, baseline: Scores | None, arguments: GlueArguments) -> Report:
+def _make_report(tasks: list[Task], results: RunResults, arguments: GlueArguments) -> Report:
     constants = {task.name: task.constant_baselines() for task in tasks}
 
     def scores(measures: Callable[[Results], Mapping[str, float]]) -> Scores:
@@ -241,8 +214,6 @@ def _make_report(tasks: list[Task], results: RunResults, baseline: Scores | None
         scores=scores(lambda run: run["measures"]),
         titles=titles,
         constant_baselines=constants,
-        summary=arguments.summary,
-        baseline=baseline,
         heading=f"{start}, {all_runs[0]['parameters']:,} parameters; seeds: {seeds}",
         footnotes=[note for task in tasks for note in task.footnotes]
         + [note for run in all_runs for note in run["footnotes"]]

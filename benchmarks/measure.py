@@ -106,6 +106,12 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     command_line = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    add_rounds(command_line)
+    return command_line
+
+
+def add_rounds(command_line: argparse.ArgumentParser) -> None:
+    """Declares the arguments of all benchmarks."""
     command_line.add_argument(
         "--rounds", type=int, default=7, help="measured rounds of each side, after one warm-up round"
     )
@@ -113,14 +119,18 @@ def parser(description: str | None) -> argparse.ArgumentParser:
         "--threads", type=int, default=0, help="number of torch threads; 0 is the default of the benchmark"
     )
     command_line.add_argument("--output", help="JSON file for the results")
-    return command_line
 
 
 def parser_with_texts(description: str | None) -> argparse.ArgumentParser:
     """Returns `parser` with the arguments that choose texts."""
     command_line = parser(description)
+    add_texts(command_line)
+    return command_line
+
+
+def add_texts(command_line: argparse.ArgumentParser) -> None:
+    """Declares the arguments that choose texts."""
     command_line.add_argument(
         "--corpus", default="pydocs", help="texts to read, with the same values as in run_pretraining.py"
     )
     command_line.add_argument("--documents", type=int, default=5000, help="number of documents to read from the corpus")
-    return command_line

@@ -2,7 +2,6 @@
 
     python -m vocabless.conversion hashformer klein9692/hashformer-md5-proj converted/
     python -m vocabless.conversion encoder google-bert/bert-base-uncased words/ --variant hashformer-lsh-proj-base
-    python -m vocabless.conversion hash-init google/bert_uncased_L-2_H-128_A-2 hashed/
     python -m vocabless.conversion onnx runs/mine onnx/
     python -m vocabless.conversion space runs/mine page/
     python -m vocabless.conversion hub runs/mine me/mine --push
@@ -55,10 +54,6 @@ VERBS = {
     "encoder": Verb(
         module="encoder",
         help="replace the word embeddings of any Hugging Face encoder with the front end of a variant",
-    ),
-    "hash-init": Verb(
-        module="hash_init",
-        help="initialise the word embeddings of a stock model with n-gram hashes",
     ),
     "onnx": Verb(
         module="onnx",

@@ -15,7 +15,9 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # before torch is imported: workers, an
     WORKERS = int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // WORKERS)))
 
+from stock_folders import save_stock
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import AutoModel
 from transformers.utils import logging
 
 import vocabless
@@ -70,6 +72,16 @@ def subwords(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         files[name] = str(folder / "tokenizer.json")
         tokenizer.save(files[name])
     return files
+
+
+@pytest.fixture
+def stock_folder(subwords: dict[str, str], tmp_path: Path) -> Callable[..., str]:
+    """Saves a tiny stock model of a type, under an Auto class; returns its folder."""
+
+    def save(kind: str, auto_class: type = AutoModel, **options: object) -> str:
+        return save_stock(tmp_path / f"stock-{kind}", subwords["wordpiece"], kind, auto_class, **options)
+
+    return save
 
 
 @pytest.fixture

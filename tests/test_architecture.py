@@ -35,10 +35,11 @@ ROOMS = (
     ("conversion/onnx_export", "conversion/space_export"),
     ("conversion",),
     ("", "benchmarks"),
-    ("benchmarks/papers",),
+    ("papers",),
 )
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
-TOP_LEVEL = {"vocabless", "benchmarks"}
+TOP_LEVEL = {"vocabless", "benchmarks", "papers", "run_glue", "run_pretraining"}
+SEEN_BY_PAPERS = {"papers", "vocabless", "benchmarks", ""}  # public names, measuring, and the scripts
 SOURCES = sorted(file for room in LEVEL for file in (ROOT / room).glob("*.py"))
 
 
@@ -55,7 +56,8 @@ def room_of_module(module: str) -> str:
     """The room of a module of this repository, by its name in an import statement."""
     path = ROOT / module.replace(".", "/")
     place = path.parent if path.with_suffix(".py").is_file() else path
-    return place.resolve().relative_to(ROOT).as_posix()  # vocabless/training is a link to training
+    room = place.resolve().relative_to(ROOT).as_posix()  # vocabless/training is a link to training
+    return "" if room == "." else room
 
 
 def imports(file: Path) -> list[tuple[int, str]]:
@@ -171,6 +173,13 @@ def test_imports_point_one_way(file: Path) -> None:
             continue
         room = room_of_module(module)
         assert room == own or LEVEL[room] < LEVEL[own], f"{name_of(file)} imports {module}: {own} is not above {room}"
+
+
+def test_the_papers_use_public_names_and_scripts() -> None:
+    """So the product can be read, changed and shortened without them."""
+    for file in ROOT.glob("papers/*.py"):
+        named = [module for level, module in imports(file) if not level and module.split(".")[0] in TOP_LEVEL]
+        assert {room_of_module(module) for module in named} <= SEEN_BY_PAPERS, name_of(file)
 
 
 def test_every_folder_of_the_tree_is_a_room() -> None:

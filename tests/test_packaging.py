@@ -17,12 +17,13 @@ from test_architecture import ROOMS
 import run_glue
 import run_pretraining
 import vocabless
+from papers.__main__ import main as run_papers
 from vocabless.conversion.__main__ import main as run_conversion
 
 ROOT = Path(__file__).resolve().parent.parent
 LINKED = ("browser", "conversion", "model_cards", "modeling", "saving", "tokenization", "training")
 IN_GIT = (ROOT / ".git").exists()  # a source distribution has copies in place of links
-TOP_FOLDERS = (*LINKED, "benchmarks", "docs", "tests", "vocabless")
+TOP_FOLDERS = (*LINKED, "benchmarks", "docs", "papers", "tests", "vocabless")
 PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in ROOT.glob("docs/*.md"))]
 
 
@@ -171,8 +172,12 @@ def test_what_pip_installs_is_this_clone_with_extras_that_it_has(page: str) -> N
     [
         (run_pretraining.main, ["run_pretraining.py"]),
         (run_glue.main, ["run_glue.py"]),
-        *((run_conversion, ["vocabless.conversion", verb]) for verb in ("hashformer", "encoder", "hash-init")),
+        *((run_conversion, ["vocabless.conversion", verb]) for verb in ("hashformer", "encoder")),
         *((run_conversion, ["vocabless.conversion", verb]) for verb in ("onnx", "space", "hub")),
+        *(
+            (run_papers, ["papers", verb])
+            for verb in ("hashformers-2", "elementwise-4", "compare", "patents", "hash-init")
+        ),
     ],
     ids=lambda value: value[-1] if isinstance(value, list) else "",
 )
@@ -260,7 +265,7 @@ def test_the_page_of_choices_has_the_figures_of_the_shipped_records_and_no_other
     assert re.findall(r"(?<![\w@-])[.\d]*\d", text) == []
 
 
-@pytest.mark.parametrize("folder", ["modeling", "tokenization", "training"])
+@pytest.mark.parametrize("folder", ["modeling", "papers", "tokenization", "training"])
 def test_names_that_the_papers_page_gives_a_file_are_in_it(folder: str) -> None:
     pairs = re.findall(rf"`({folder}/[\w/]+\.py): (\w+)", read("docs/papers.md"))
     assert pairs

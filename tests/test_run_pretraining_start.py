@@ -6,12 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 from huggingface_hub import ModelCard, constants
-from transformers import AutoModel, AutoModelForMaskedLM
+from transformers import AutoModel
 
 import run_pretraining
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
-from vocabless.conversion.__main__ import main as convert
-from vocabless.conversion.hash_init import embed
 from vocabless.saving.checkpoint import load_checkpoint, save_checkpoint
 from vocabless.training.pretraining import objective
 from vocabless.training.pretraining.load_checkpoint import load_checkpoint_with_head, objective_of_checkpoint
@@ -107,21 +105,6 @@ def test_masked_lm_goes_on_with_its_own_tokenizer_and_head(name, flags, first, c
     assert results["objective"] == "mlm"
     assert results["before"]["eval_loss"] == pytest.approx(results_of(start)["after"]["eval_loss"], abs=1e-4)
     assert results["after"]["eval_loss"] < results["before"]["eval_loss"]
-
-
-def test_a_hash_initialised_stock_model_is_begun_from(first, corpora, tmp_path) -> None:
-    """EELBERT 5.4, Table 4: the table starts as hashes, is coupled with the output layer, and is trained."""
-    start, hashed = first("bert-tiny", *BPE), tmp_path / "hashed"
-    convert(["hash-init", str(start), str(hashed)])
-    model, tokenizer = load_checkpoint_with_head(str(hashed), MaskedLM())
-    table = model.get_input_embeddings().weight
-    assert model.get_output_embeddings().weight is table and table.requires_grad
-    rows = table[tokenizer.convert_tokens_to_ids(["the", "fox"])].detach()
-    assert torch.cosine_similarity(rows, embed(["the", "fox"], 128)).min() > 0.999
-    run_pretraining.main(["--model_name_or_path", str(hashed), *corpora, *QUICK, "--output_dir", str(tmp_path / "run")])
-    assert results_of(tmp_path / "run")["start"]["base_model"] is None
-    trained = AutoModelForMaskedLM.from_pretrained(tmp_path / "run").get_input_embeddings().weight
-    assert not torch.equal(trained, table)
 
 
 @pytest.mark.slow

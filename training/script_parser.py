@@ -62,12 +62,7 @@ class ScriptParser(HfArgumentParser):
             f"{', '.join(list_recipes())}.",
         )
 
-    def parse(
-        self,
-        argv: Sequence[str] | None = None,
-        replaces: Mapping[str, str] | None = None,
-        standalone_flags: Sequence[str] = (),
-    ) -> tuple[Any, ...]:
+    def parse(self, argv: Sequence[str] | None = None, replaces: Mapping[str, str] | None = None) -> tuple[Any, ...]:
         """Returns the dataclasses, filled from the command line and from the recipe that `--recipe` names.
 
         A flag on the command line overrides the recipe, and the recipe overrides the defaults.
@@ -76,16 +71,12 @@ class ScriptParser(HfArgumentParser):
             argv: arguments without the program's name. None reads `sys.argv`.
             replaces: flag of the command line → flag of the recipe that it takes the place of, for instance
                 `train_file` → `task_name`.
-            standalone_flags: flags with which no other flag is required; those that are not given are None.
 
         Raises:
             ValueError: a flag, the recipe or one of its keys is unknown (similar flags are named), or the recipe is not
                 a mapping.
         """
         argv = list(sys.argv[1:] if argv is None else argv)
-        if any(argument.partition("=")[0] == f"--{flag}" for flag in standalone_flags for argument in argv):
-            for action in self._actions:
-                action.required = False
         recipe = _name_of_recipe(argv)
         if recipe is not None:
             self._take_defaults(self._recipe_defaults(recipe), argv, replaces or {})

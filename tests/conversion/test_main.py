@@ -43,8 +43,8 @@ def test_a_verb_that_is_not_installed_gets_one_sentence(monkeypatch) -> None:
 def test_a_verb_imports_no_other() -> None:
     code = "import sys; from vocabless.conversion.__main__ import main\ntry: main(['{}'])\nexcept SystemExit: pass\n"
     code += "print(sorted(name for name in sys.modules if name.startswith('vocabless.conversion.')))"
-    done = subprocess.run([sys.executable, "-c", code.format("hash-init")], capture_output=True, text=True, check=True)
-    assert "hash_init" in done.stdout and "distillation" not in done.stdout and "hashformer" not in done.stdout
+    done = subprocess.run([sys.executable, "-c", code.format("hub")], capture_output=True, text=True, check=True)
+    assert "conversion.hub" in done.stdout and "distillation" not in done.stdout and "hashformer" not in done.stdout
 
 
 def test_a_report_that_the_terminal_cannot_write_is_escaped(monkeypatch) -> None:

@@ -100,7 +100,7 @@ def checkpoint(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("verb", ["hub", "onnx", "encoder", "hash-init", "hashformer"])
+@pytest.mark.parametrize("verb", ["hub", "onnx", "encoder", "hashformer"])
 @pytest.mark.parametrize(
     "damage", ["config list", "config null", "empty folder", "missing", "broken link", "proc target"]
 )

@@ -7,14 +7,13 @@ from typing import Any
 
 from vocabless.saving.public_names import public_arguments
 from vocabless.saving.run_folder import HUB_ARGUMENTS
-from vocabless.training.finetuning.patents import CPC_LEVELS
 from vocabless.training.limits import COUNT, MIN_VOCABULARY, POSITIVE, SHARE, Limit, check_limits
 from vocabless.training.script_arguments import ModelArguments, ScriptTrainingArguments
 
 # Output, logging and the selection of runs: they may change between two commands for the same folder.
 NOT_IDENTIFYING = (
     *("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "logging_steps", "logging_strategy"),
-    *("task_name", "seeds", "seed", "summary", "baseline_run", "noise", "compare", *HUB_ARGUMENTS),
+    *("task_name", "seeds", "seed", "noise", *HUB_ARGUMENTS),
 )
 LIMITS = {
     "subword_vocab_size": Limit(MIN_VOCABULARY),
@@ -86,24 +85,6 @@ class GlueArguments(ModelArguments):
     test_file: str | None = field(
         default=None, metadata={"help": "File that --do_predict predicts; it may have labels."}
     )
-    patents: list[str] | None = field(
-        default=None,
-        metadata={
-            "is_rare": True,
-            "help": "Patents, instead of --train_file: parquet, jsonl or json files with claims, CPC codes and "
-            "dates. The text is the first 20 claims, the labels are First-X and Later-X (Elementwise, 4.1).",
-        },
-    )
-    train_years: str | None = field(
-        default=None, metadata={"is_rare": True, "help": "--patents: years of the training patents. None is 2006-2014."}
-    )
-    test_years: str | None = field(
-        default=None,
-        metadata={
-            "is_rare": True,
-            "help": "--patents: years of the evaluated patents, in two halves by date. None is 2015.",
-        },
-    )
     dataset_name: str | None = field(default=None, metadata={"help": "Data set on the Hub, instead of --train_file."})
     dataset_config_name: str | None = field(
         default=None, metadata={"is_rare": True, "help": "Configuration of --dataset_name."}
@@ -142,29 +123,12 @@ class GlueArguments(ModelArguments):
             "(Elementwise, 4.1).",
         },
     )
-    cpc_positions: bool = field(
-        default=False,
-        metadata={
-            "is_rare": True,
-            "help": "Labels are lists of CPC codes: rename the first code to First-X and each later one to Later-X "
-            "(Elementwise, 4.1).",
-        },
-    )
-    cpc_level: str | None = field(
-        default=None,
-        metadata={
-            "is_rare": True,
-            "help": "Shorten CPC codes to their section (A), class (A01) or subclass (A01N). None keeps them; with "
-            "--patents it is subclass.",
-            "choices": list(CPC_LEVELS),
-        },
-    )
     label_names: str | None = field(
         default=None,
         metadata={
             "is_rare": True,
-            "help": "Text file with all labels, one in a line, so that training need not have seen each of them. CPC "
-            "codes become a First- and a Later- label each. None takes the labels of the training rows.",
+            "help": "Text file with all labels, one in a line, so that training need not have seen each of them. None "
+            "takes the labels of the training rows.",
         },
     )
     validation_split_percentage: float = field(
@@ -194,21 +158,6 @@ class GlueArguments(ModelArguments):
         metadata={
             "group": "runs and figures",
             "help": "Number of runs for each task; their seeds are --seed, --seed + 1 and so on.",
-        },
-    )
-    summary: str = field(
-        default="mean",
-        metadata={"is_rare": True, "help": "Summary over the seeds: mean or median.", "choices": ["mean", "median"]},
-    )
-    baseline_run: str | None = field(
-        default=None,
-        metadata={"help": "Output folder of a finished run; the table shows our figures divided by its figures (PRR)."},
-    )
-    compare: list[str] | None = field(
-        default=None,
-        metadata={
-            "help": "Output folders of finished runs: trains nothing and prints one table with the scores, parameters "
-            "and speeds of all, compared with the first or with --baseline_run. Needs no other flag."
         },
     )
     teacher: str | None = field(

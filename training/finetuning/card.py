@@ -61,7 +61,7 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
 
 
 def _is_own_data(arguments: Mapping[str, Any]) -> bool:
-    return any(arguments.get(source) for source in ("train_file", "dataset_name", "patents"))
+    return any(arguments.get(source) for source in ("train_file", "dataset_name"))
 
 
 def card_example(examples: Examples) -> list[str]:

@@ -10,14 +10,6 @@ from datasets import ClassLabel, Dataset
 
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.base_problem import Problem
-from vocabless.training.finetuning.patent_files import LABELS, TEST_YEARS, TEXT, TRAIN_YEARS, read_patents
-from vocabless.training.finetuning.patents import (
-    deviations_table,
-    label_deviations,
-    label_positions,
-    position_names,
-    shorten_codes,
-)
 from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Regression, SingleLabel, Tagging
 from vocabless.training.finetuning.task_files import SHARD, check_rows, find_columns, read_files, read_hub
 from vocabless.training.finetuning.tasks import (
@@ -32,13 +24,12 @@ from vocabless.training.finetuning.tasks import (
 from vocabless.training.texts.local_files import STRING_TYPES, column_type
 
 SPLITS = ("train", "validation", "test")
-SECOND_VALIDATION = "validation_b"  # of patents
 # Names of files and folders that do not say what the data are.
 GENERAL_NAMES = ("train", "training", "train_subset", "all", "full", "data", "dataset", "csv", "json", "parquet")
 
 
 def load_own_task(arguments: GlueArguments) -> Task:
-    """Returns the task that `--train_file`, `--dataset_name` or `--patents` describes.
+    """Returns the task that `--train_file` or `--dataset_name` describes.
 
     Raises:
         ValueError: a file or column is missing, the labels fit no task type, there are too few labels, or the
@@ -52,7 +43,7 @@ def load_own_task(arguments: GlueArguments) -> Task:
     problem_class = _find_problem(arguments.task_type, tables["train"], examples["train"], columns)
     for split in examples:
         _parse_labels(examples[split], problem_class, split, columns)
-    labels = _read_label_names(arguments, columns) or _declared_labels(tables["train"], columns)
+    labels = _read_label_names(arguments) or _declared_labels(tables["train"], columns)
     labels = labels or _sorted_labels(examples["train"], problem_class)
     if len(labels) < problem_class.min_labels:
         raise ValueError(
@@ -69,8 +60,6 @@ def load_own_task(arguments: GlueArguments) -> Task:
     test = {"": examples["test"]} if "test" in examples else {}
     text_columns = tuple(find_text_columns(tables["train"], "train", columns))
     validation = {"": examples["validation"]}
-    if SECOND_VALIDATION in examples:
-        validation["_b"] = examples[SECOND_VALIDATION]
     return Task(name, name, problem, examples["train"], validation, test, footnotes, text_columns)
 
 
@@ -89,14 +78,10 @@ def describe_own_task(task: Task, arguments: GlueArguments) -> str:
 def _columns(arguments: GlueArguments) -> Columns:
     if arguments.text_pair_column is not None and arguments.text_column is None:
         raise ValueError("--text_pair_column names the second text; name the first one, too, by --text_column.")
-    if arguments.patents is not None:
-        return Columns((TEXT,), (LABELS,), None, cpc_positions=True, cpc_level=arguments.cpc_level or "subclass")
     return Columns(
         texts=tuple(name for name in (arguments.text_column, arguments.text_pair_column) if name),
         labels=tuple(arguments.label_column or ()),
         separator=arguments.label_separator,
-        cpc_positions=arguments.cpc_positions,
-        cpc_level=arguments.cpc_level,
     )
 
 
@@ -107,12 +92,6 @@ def _read_tables(arguments: GlueArguments) -> tuple[str, dict[str, Dataset]]:
         files = zip(SPLITS, (str(train), arguments.validation_file, arguments.test_file), strict=True)
         tables = {split: read_files([file], arguments.text_format) for split, file in files if file is not None}
         return _name_of(train), tables
-    if arguments.patents is not None:
-        years = arguments.train_years or TRAIN_YEARS, arguments.test_years or TEST_YEARS
-        columns = arguments.text_column, arguments.label_column
-        return _name_of(Path(arguments.patents[0])), read_patents(
-            arguments.patents, *years, *columns, arguments.text_format
-        )
     hub_id, config = str(arguments.dataset_name), arguments.dataset_config_name
     tables = read_hub(hub_id, config, "check --dataset_name.")
     if "train" not in tables:
@@ -174,7 +153,7 @@ def _label_columns(table: Dataset, columns: Columns) -> list[str]:
 
 
 def _parse_labels(examples: Examples, problem_class: type[Problem], split: str, columns: Columns) -> None:
-    """Converts the labels in place: splits strings, renames CPC codes, and gives them the problem's form."""
+    """Converts the labels in place: splits strings, and gives them the problem's form."""
     if isinstance(examples.texts[0], list) != problem_class.per_word:
         needed = "lists of words" if problem_class.per_word else "texts, not lists of words"
         raise ValueError(
@@ -185,16 +164,6 @@ def _parse_labels(examples: Examples, problem_class: type[Problem], split: str, 
     labels = examples.labels
     if columns.separator is not None:
         labels = [[part.strip() for part in str(label).split(columns.separator) if part.strip()] for label in labels]
-    if columns.cpc_level is not None:
-        labels = [shorten_codes(MultiLabel.parse_label(codes), columns.cpc_level) for codes in labels]
-        if problem_class is not MultiLabel:
-            labels = [codes[0] if len(codes) == 1 else codes for codes in labels]
-    if columns.cpc_positions:
-        if problem_class is not MultiLabel:
-            raise ValueError(
-                f"--cpc_positions renames lists of codes, but the task type is {problem_class.name}; leave it out."
-            )
-        labels = [label_positions(MultiLabel.parse_label(codes)) for codes in labels]
     examples.labels = problem_class.parse_labels(labels, split)
     if problem_class.per_word:
         _check_one_label_per_word(examples, split)
@@ -209,16 +178,16 @@ def _check_one_label_per_word(examples: Examples, split: str) -> None:
 
 
 def _declared_labels(table: Dataset, columns: Columns) -> list[str]:
-    """Returns the label names that the label column declares; empty if it declares none, or labels are converted."""
+    """Returns the label names that the label column declares; empty if it declares none, or labels are split."""
     names = _label_columns(table, columns)
     feature: Any = table.features[names[0]]
     inner = getattr(feature, "feature", feature)
-    is_unchanged = len(names) == 1 and not (columns.separator or columns.cpc_positions or columns.cpc_level)
+    is_unchanged = len(names) == 1 and not columns.separator
     return list(inner.names) if is_unchanged and isinstance(inner, ClassLabel) else []
 
 
-def _read_label_names(arguments: GlueArguments, columns: Columns) -> list[str]:
-    """Returns the labels of `--label_names`; for CPC codes with positions, First- and Later- of each code.
+def _read_label_names(arguments: GlueArguments) -> list[str]:
+    """Returns the labels of `--label_names`; empty if it is not given.
 
     Raises:
         ValueError: the file cannot be read, is empty, or names a label twice.
@@ -236,22 +205,7 @@ def _read_label_names(arguments: GlueArguments, columns: Columns) -> list[str]:
     if not names or twice is not None:
         problem = "is empty" if twice is None else f"names {twice!r} twice"
         raise ValueError(f"--label_names {arguments.label_names!r} {problem}; write each label in one line.")
-    has_positions = all(name.startswith(("First-", "Later-")) for name in names)
-    return position_names(names) if columns.cpc_positions and not has_positions else names
-
-
-def describe_deviations(task: Task) -> str:
-    """Returns Table 1 of Elementwise for a task with position labels: deviations of the labels' frequencies.
-
-    The table is made of the labels, so a code that a patent has twice counts once in each place.
-    """
-    parts = {"train": task.train, **{f"evaluation{suffix}": part for suffix, part in task.validation.items()}}
-    codes = {
-        name: [[label.partition("-")[2] for label in labels] for labels in part.labels or []]
-        for name, part in parts.items()
-    }
-    known = list(dict.fromkeys(label.partition("-")[2] for label in task.problem.labels))
-    return deviations_table(label_deviations(codes, known))
+    return names
 
 
 def _sorted_labels(examples: Examples, problem_class: type[Problem]) -> list[str]:

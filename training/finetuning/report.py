@@ -1,18 +1,13 @@
 """The figures of all runs of a command: summaries over seeds, GLUE averages, and the Markdown table."""
 
-import json
-import os
 import statistics
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from vocabless.saving.run_folder import RESULTS
 from vocabless.training.finetuning.glue import AVERAGES, GLUE, Metrics, average, missing_for
 
 Scores = Mapping[str, Mapping[str, Metrics]]  # task → seed → metrics
-CENTERS: dict[str, Callable[[Sequence[float]], float]] = {"mean": statistics.fmean, "median": statistics.median}
 
 
 @dataclass(frozen=True)
@@ -20,7 +15,7 @@ class SeedSummary:
     """A figure over several seeds.
 
     Attributes:
-        center: mean or median.
+        center: mean.
         deviation: standard deviation of the sample; None for a single seed.
     """
 
@@ -28,14 +23,9 @@ class SeedSummary:
     deviation: float | None
 
     @classmethod
-    def of(cls, values: Sequence[float], summary: str) -> "SeedSummary":
-        """Returns the summary of the values of all seeds.
-
-        Args:
-            values: one value for each seed.
-            summary: key of `CENTERS`.
-        """
-        return cls(CENTERS[summary](values), statistics.stdev(values) if len(values) > 1 else None)
+    def of(cls, values: Sequence[float]) -> "SeedSummary":
+        """Returns the summary of the values, one for each seed."""
+        return cls(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None)
 
     def __str__(self) -> str:
         return f"{100 * self.center:.1f}" + ("" if self.deviation is None else f" ± {100 * self.deviation:.1f}")
@@ -64,8 +54,6 @@ class Report:
         scores: task → seed → metric → value.
         titles: task → name in the table.
         constant_baselines: task → metric → best score of a constant prediction.
-        summary: `mean` or `median`, over the seeds.
-        baseline: scores of another run to compare with, or None.
         heading: first line of the table: the model and the seeds.
         footnotes: remarks on the data, without a full stop.
         noisy: scores on misspelt texts, or None.
@@ -75,8 +63,6 @@ class Report:
     scores: Scores
     titles: Mapping[str, str]
     constant_baselines: Mapping[str, Metrics]
-    summary: str = "mean"
-    baseline: Scores | None = None
     heading: str = ""
     footnotes: Sequence[str] = field(default_factory=tuple)
     noisy: NoisyScores | None = None
@@ -84,34 +70,11 @@ class Report:
 
     def summaries(self) -> dict[str, dict[str, SeedSummary]]:
         """Returns task → metric → summary over the seeds."""
-        return _summaries(self.scores, self.summary)
+        return _summaries(self.scores)
 
     def averages(self) -> dict[str, SeedSummary]:
-        """Returns the averages for which no task is missing, over the summaries of the tasks.
-
-        For the median this is what EELBERT reports (4.2): the median of each task over the seeds, then the average. The
-        deviation is that of the averages of the seeds.
-        """
-        return _averages(self.scores, self.summary)
-
-    def retention(self) -> dict[str, dict[str, float]]:
-        """Returns the performance retention ratio (PRR), our figure divided by the baseline's: task → metric → ratio.
-
-        The ratios of the averages are under the task `average`. Figures that the baseline lacks are left out, as are
-        those that are not positive there.
-        """
-        if self.baseline is None:
-            return {}
-        ours = self.summaries() | {"average": self.averages()}
-        theirs = _summaries(self.baseline, self.summary) | {"average": _averages(self.baseline, self.summary)}
-        return {
-            task: {
-                name: summary.center / theirs[task][name].center
-                for name, summary in summaries.items()
-                if name in theirs.get(task, {}) and theirs[task][name].center > 0
-            }
-            for task, summaries in ours.items()
-        }
+        """Returns the averages for which no task is missing, over the seeds that all tasks have."""
+        return _averages(self.scores)
 
     def as_json(self) -> dict[str, Any]:
         """Returns all figures for `results.json`."""
@@ -121,11 +84,9 @@ class Report:
                 task: {name: vars(summary) for name, summary in summaries.items()}
                 for task, summaries in self.summaries().items()
             },
-            "summary_by": self.summary,
             "constant_baselines": self.constant_baselines,
             "averages": {name: vars(summary) for name, summary in self.averages().items()},
             "missing_for_averages": self._missing_for_averages(),
-            "performance_retention_ratio": self.retention(),
             "footnotes": list(self.footnotes),
             **self._noisy_json(),
             "teacher": self.teacher,
@@ -138,8 +99,6 @@ class Report:
             legend += f" Misspelt: with {100 * self.noisy.probability:g} % of the words misspelt. Lost: the difference."
         if self.teacher:
             legend += " Teacher: the score of the model whose outputs were learned."
-        if self.baseline:
-            legend += " PRR: our figure divided by the baseline's."
         notes = [
             f"No {name} average without {', '.join(names)}." for name, names in self._missing_for_averages().items()
         ]
@@ -149,14 +108,12 @@ class Report:
 
     def _rows(self) -> list[list[str]]:
         """Returns the cells of the table, header first."""
-        retention = self.retention()
         noisy = self._noisy_summaries()
         columns = [
             *(["misspelt", "lost"] if self.noisy else []),
             *(["teacher"] if self.teacher else []),
-            *(["PRR"] if self.baseline else []),
         ]
-        rows = [["task", "measure", self.summary, "constant", *columns]]
+        rows = [["task", "measure", "mean", "constant", *columns]]
         for task, summaries in [*self.summaries().items(), ("average", self.averages())]:
             for name, summary in summaries.items():
                 constant = self.constant_baselines.get(task, {}).get(name)
@@ -165,8 +122,6 @@ class Report:
                     row += [str(noisy[task][name]), percent(summary.center - noisy[task][name].center)]
                 if self.teacher:
                     row.append(percent(self.teacher.get(task, {}).get(name)))
-                if self.baseline:
-                    row.append(percent(retention.get(task, {}).get(name)) or "–")
                 rows.append(row)
         return rows
 
@@ -174,7 +129,7 @@ class Report:
         """Returns task → metric → summary on misspelt texts, with the averages; empty without them."""
         if self.noisy is None:
             return {}
-        return _summaries(self.noisy.scores, self.summary) | {"average": _averages(self.noisy.scores, self.summary)}
+        return _summaries(self.noisy.scores) | {"average": _averages(self.noisy.scores)}
 
     def _noisy_json(self) -> dict[str, Any]:
         if self.noisy is None:
@@ -194,47 +149,23 @@ class Report:
         return {name: missing for name in AVERAGES if (missing := missing_for(name, metrics))}
 
 
-def read_baseline(folder: str | os.PathLike[str]) -> Scores:
-    """Returns the scores in the output folder of a finished command.
-
-    Raises:
-        ValueError: the folder holds no scores.
-    """
-    file = Path(folder) / RESULTS
-    try:
-        scores: Scores = json.loads(file.read_text(encoding="utf-8"))["scores"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{str(file)!r} holds no scores of run_glue.py; give the folder of a finished run.") from error
-    return scores
-
-
-def _summaries(scores: Scores, summary: str) -> dict[str, dict[str, SeedSummary]]:
+def _summaries(scores: Scores) -> dict[str, dict[str, SeedSummary]]:
     return {
         task: {
-            name: SeedSummary.of([metrics[name] for metrics in seeds.values()], summary)
-            for name in next(iter(seeds.values()))
+            name: SeedSummary.of([metrics[name] for metrics in seeds.values()]) for name in next(iter(seeds.values()))
         }
         for task, seeds in scores.items()
     }
 
 
-def _averages(scores: Scores, summary: str) -> dict[str, SeedSummary]:
+def _averages(scores: Scores) -> dict[str, SeedSummary]:
     first_task_seeds = next(iter(scores.values()), {})
     common_seeds = [seed for seed in first_task_seeds if all(seed in seeds for seeds in scores.values())]
-    if not common_seeds:
-        return {}
-    common = {task: {seed: seeds[seed] for seed in common_seeds} for task, seeds in scores.items()}
-    centers = {
-        task: {name: figure.center for name, figure in summaries.items()}
-        for task, summaries in _summaries(common, summary).items()
-    }
-    by_seed = [{task: seeds[seed] for task, seeds in common.items()} for seed in common_seeds]
+    by_seed = [{task: seeds[seed] for task, seeds in scores.items()} for seed in common_seeds]
     return {
-        name: replace(
-            SeedSummary.of([average(name, metrics) for metrics in by_seed], summary), center=average(name, centers)
-        )
+        name: SeedSummary.of([average(name, metrics) for metrics in by_seed])
         for name in AVERAGES
-        if not missing_for(name, centers)
+        if by_seed and not missing_for(name, by_seed[0])
     }
 
 

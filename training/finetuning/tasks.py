@@ -24,15 +24,11 @@ class Columns:
         texts: the text column, or the two columns of a text pair; empty searches `TEXT_COLUMNS`.
         labels: the label column; several columns make a list of labels; empty searches `LABEL_COLUMNS`.
         separator: separator of several labels in one string; None if a string is one label.
-        cpc_positions: whether the labels are CPC codes that `label_positions` renames.
-        cpc_level: the level that CPC codes are shortened to, see `shorten_codes`; None keeps them.
     """
 
     texts: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     separator: str | None = None
-    cpc_positions: bool = False
-    cpc_level: str | None = None
 
 
 @dataclass

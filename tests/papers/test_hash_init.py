@@ -1,5 +1,6 @@
 """A stock model's word table begins as n-gram hashes, and nothing else of the model changes."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,9 +8,10 @@ import torch
 from torch.nn import functional as F
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
+import run_pretraining
+from papers.__main__ import main
+from papers.hash_init import embed, hash_table
 from vocabless import VocablessModel, load_config, load_tokenizer
-from vocabless.conversion.__main__ import main
-from vocabless.conversion.hash_init import embed, hash_table
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "albert", "distilbert", "modernbert"])
@@ -63,3 +65,24 @@ def test_a_model_without_a_tokenizer_is_refused(kind: str, stock_folder, tmp_pat
     with pytest.raises(SystemExit, match="tokenizer"):
         main(["hash-init", str(source), str(tmp_path / "hashed")])
     assert not (tmp_path / "hashed").exists()
+
+
+def test_a_folder_with_files_is_not_written_to(stock_folder) -> None:
+    folder = stock_folder("bert", AutoModelForMaskedLM)
+    with pytest.raises(SystemExit, match="holds files; give a new or an empty one"):
+        main(["hash-init", folder, folder])
+
+
+def test_pre_training_begins_from_the_hashes_and_trains_them(stock_folder, tmp_path: Path) -> None:
+    hashed, trained = tmp_path / "hashed", tmp_path / "run"
+    main(["hash-init", stock_folder("bert", AutoModelForMaskedLM), str(hashed)])
+    (tmp_path / "text.txt").write_text("the quick brown fox jumps over the lazy dog.\n" * 40)
+    flags = ["--max_steps", "2", "--max_seq_length", "16", "--use_cpu", "true", "--report_to", "none"]
+    run_pretraining.main([
+        "--model_name_or_path", str(hashed), "--corpus", str(tmp_path / "text.txt"), "--output_dir", str(trained),
+        "--preprocessing_num_workers", "1", *flags,
+    ])  # fmt: skip
+    assert json.loads((trained / "results.json").read_text())["start"]["base_model"] is None
+    before, after = (AutoModelForMaskedLM.from_pretrained(folder) for folder in (hashed, trained))
+    assert after.get_output_embeddings().weight is after.get_input_embeddings().weight
+    assert not torch.equal(before.get_input_embeddings().weight, after.get_input_embeddings().weight)

@@ -1,6 +1,6 @@
 """Tables 1, 2 and 6 of HashFormers: scores on GLUE, and what they cost in parameters."""
 
-from benchmarks.papers.rows import PaperRow, PaperTable, Tables
+from papers.table import PaperRow, PaperTable, Tables
 
 TASKS = (
     ("MNLI", "mnli.accuracy"), ("QNLI", "qnli.accuracy"), ("QQP", "qqp.f1"), ("RTE", "rte.accuracy"),

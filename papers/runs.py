@@ -1,8 +1,7 @@
 """Pre-trains, fine-tunes and compares what a table needs, by the two scripts; each run is resumed or read again."""
 # mypy: allow-untyped-calls
 
-import json
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,40 +10,65 @@ from transformers import AutoModelForMaskedLM
 
 import run_glue
 import run_pretraining
-from benchmarks.papers.figures import render
-from benchmarks.papers.rows import PaperRow, PaperTable
-from vocabless.conversion.__main__ import main as convert
+from papers import hash_init, patents
+from papers.comparison import compare_runs, read_run
+from papers.table import PaperRow, PaperTable, render
 from vocabless.overrides import with_overrides
-from vocabless.saving.run_folder import read_results
 from vocabless.stock_shapes import StockShape, find_shape, load_shape_config, load_shape_tokenizer
-from vocabless.training.texts.subword import TRAINED_SUBWORD
 
 QUIET = ["--disable_tqdm", "true", "--report_to", "none"]
+TRAINED_SUBWORD = "subword.json"  # what run_pretraining.py --subword train writes
 
 
-def make_table(table: PaperTable, arguments: Namespace, others: Sequence[str]) -> str:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declares the arguments of the tables of scores."""
+    parser.add_argument("--size", help="size of all models: uno, tiny, mini, small or base; None is the paper's")
+    parser.add_argument("--max_steps", type=int, help="steps of pre-training; None trains by the paper's recipes")
+    parser.add_argument("--corpus", nargs="+", help="text for pre-training, as run_pretraining.py takes it")
+    parser.add_argument("--task_name", nargs="+", help="GLUE tasks of the table, or all")
+    parser.add_argument("--data_dir", help="folder of the GLUE tasks, as run_glue.py takes it")
+    parser.add_argument("--patents", metavar="FILE", nargs="+", help="files of patents, for the tables of Elementwise")
+    patents.add_choices(parser)
+    parser.add_argument("--rows", nargs="+", help="labels of some rows; None is all")
+    parser.add_argument("--output_dir", default="runs/papers", help="folder of all runs (default: runs/papers)")
+
+
+def make_table(table: PaperTable, arguments: Namespace) -> str:
     """Returns the table: the paper's figures beside ours, and what differs.
 
     Args:
         table: the paper's table.
-        arguments: of the command line, see `__main__`.
-        others: further flags, for `run_glue.py`.
+        arguments: of the command line; `others` are flags for `run_glue.py`.
     """
     chosen = [row for row in table.rows if not arguments.rows or row.label in arguments.rows]
-    folders = [_fine_tune(table, row, arguments, others) for row in chosen]
-    output = Path(arguments.output_dir) / "compared" / "-".join(table.title.lower().replace(",", "").split())
-    run_glue.main(["--compare", *map(str, folders), "--summary", table.summary, "--output_dir", str(output)])
-    compared = json.loads((output / "comparison.json").read_text(encoding="utf-8"))
-    contents = [read_results(folder) or {} for folder in folders]
+    data = _data(table, arguments)
+    folders = [_fine_tune(table, row, data, arguments) for row in chosen]
+    compared = compare_runs([str(folder) for folder in folders], None, table.summary)
+    contents = [read_run(folder) for folder in folders]
     text = render(table, list(zip(chosen, contents, compared["rows"], strict=True)))
     return "\n".join([f"{table.title}: {table.about}", "", text, "", *_differences(table, chosen, contents, arguments)])
 
 
-def _fine_tune(table: PaperTable, row: PaperRow, arguments: Namespace, others: Sequence[str]) -> Path:
+def _data(table: PaperTable, arguments: Namespace) -> list[str]:
+    """Returns the flags of the table's data. Those of patents are made once."""
+    if not table.is_patents:
+        tasks = ["--task_name", *arguments.task_name] if arguments.task_name else []
+        return [*tasks, *(["--data_dir", arguments.data_dir] if arguments.data_dir else [])]
+    if not arguments.patents:
+        raise ValueError(f"{table.title} is fine-tuned on patents; give --patents FILE.")
+    folder = Path(arguments.output_dir) / "patents"
+    if not (folder / patents.LABEL_NAMES).is_file():  # the last that is written
+        print(patents.run(Namespace(**{**vars(arguments), "output_dir": folder})), flush=True)
+    flags = ["--train_file", str(folder / f"{patents.TRAIN}.jsonl"), "--label_names", str(folder / patents.LABEL_NAMES)]
+    if (folder / f"{patents.TEST_A}.jsonl").is_file():
+        flags += ["--validation_file", str(folder / f"{patents.TEST_A}.jsonl")]
+        flags += ["--test_file", str(folder / f"{patents.TEST_B}.jsonl"), "--do_predict"]
+    return flags
+
+
+def _fine_tune(table: PaperTable, row: PaperRow, data: Sequence[str], arguments: Namespace) -> Path:
     """Returns the folder of a fine-tuned row; a finished one is read."""
     start = _pretrain(table, row, arguments)
-    tasks = ["--task_name", *arguments.task_name] if arguments.task_name else []
-    tasks += ["--data_dir", arguments.data_dir] if arguments.data_dir else []
     tuned = "fine-tuned-on-patents" if table.is_patents else "fine-tuned"
     folder = Path(arguments.output_dir) / tuned / _slug(table, row, arguments)
     recipe = ["--recipe", table.task_recipe] if arguments.max_steps is None and table.task_recipe else []
@@ -52,8 +76,8 @@ def _fine_tune(table: PaperTable, row: PaperRow, arguments: Namespace, others: S
         recipe = ["--task_type", "multi_label_classification"]
     size = [] if row.objective else _size(table, arguments)
     vocabulary = ["--tokenizer_name", "train"] if not row.objective and _has_vocabulary(row) else []
-    command = [*recipe, "--model_name_or_path", str(start), *size, *vocabulary, *tasks, "--summary", table.summary]
-    run_glue.main([*command, "--output_dir", str(folder), *QUIET, *others])
+    command = [*recipe, "--model_name_or_path", str(start), *size, *vocabulary, *data]
+    run_glue.main([*command, "--output_dir", str(folder), *QUIET, *arguments.others])
     return folder
 
 
@@ -93,7 +117,7 @@ def _hashed_table(table: PaperTable, row: PaperRow, arguments: Namespace) -> Pat
         config = load_shape_config(shape, len(tokenizer), pad_token_id=tokenizer.pad_token_id)
         AutoModelForMaskedLM.from_config(config).save_pretrained(fresh)
         tokenizer.save_pretrained(fresh)
-        convert(["hash-init", str(fresh), str(hashed)])
+        print(hash_init.run(Namespace(source=str(fresh), target=str(hashed), seed=0)), flush=True)
     return hashed
 
 
@@ -116,30 +140,25 @@ def _differences(
     table: PaperTable, rows: Sequence[PaperRow], contents: Sequence[dict[str, Any]], arguments: Namespace
 ) -> list[str]:
     """Returns what differs from the paper, as a list."""
-    sizes = f"the models are {arguments.size}, the paper's {table.size}" if arguments.size and table.size else ""
-    steps = ""
+    notes = []
+    if arguments.size and table.size:
+        notes.append(f"the models are {arguments.size}, the paper's {table.size}")
     if arguments.max_steps is not None and any(row.objective for row in rows):
         corpus = ", ".join(Path(source).name for source in arguments.corpus or ["the embedded corpus"])
-        steps = (
+        notes.append(
             f"pre-training has {arguments.max_steps} steps of the script's default batch on {corpus}, in place of the "
             f"recipe {table.recipe}"
         )
-    tuning = (
-        f"fine-tuning has the script's defaults, not the recipe {table.task_recipe}"
-        if arguments.max_steps is not None and table.task_recipe
-        else ""
-    )
-    seeds = {str(len(runs)) for content in contents for runs in content.get("scores", {}).values()}
+    if arguments.max_steps is not None and table.task_recipe:
+        notes.append(f"fine-tuning has the script's defaults, not the recipe {table.task_recipe}")
     with_vocabulary = [row.label for row in rows if _has_vocabulary(row)]
-    vocabulary = (
-        f"the subword vocabularies are trained on the texts at hand, so they are smaller: {', '.join(with_vocabulary)}"
-        if with_vocabulary
-        else ""
-    )
-    notes = [f"{row.label}: {row.note}" for row in rows if row.note]
-    footnotes = _footnotes(rows, contents)
-    kept = [sizes, steps, tuning, vocabulary, f"seeds: {', '.join(sorted(seeds))}", *notes, *footnotes]
-    return ["Beside the paper:", "", *(f"- {note}." for note in kept if note)]
+    if with_vocabulary:
+        names = ", ".join(with_vocabulary)
+        notes.append(f"the subword vocabularies are trained on the texts at hand, so they are smaller: {names}")
+    seeds = {str(len(runs)) for content in contents for runs in content["scores"].values()}
+    notes.append(f"seeds: {', '.join(sorted(seeds))}")
+    notes += [f"{row.label}: {row.note}" for row in rows if row.note]
+    return ["Beside the paper:", "", *(f"- {note}." for note in [*notes, *_footnotes(rows, contents)])]
 
 
 def _footnotes(rows: Sequence[PaperRow], contents: Sequence[dict[str, Any]]) -> list[str]:

@@ -1,19 +1,14 @@
 import json
 import statistics
+from argparse import Namespace
 
 import pytest
 from datasets import Dataset
 
 import run_glue
+from papers.__main__ import main
+from papers.patents import label_deviations, label_positions, position_names, read_patents, shorten_codes
 from vocabless.training.finetuning.base_problem import Problem
-from vocabless.training.finetuning.patent_files import read_patents
-from vocabless.training.finetuning.patents import (
-    deviations_table,
-    label_deviations,
-    label_positions,
-    position_names,
-    shorten_codes,
-)
 from vocabless.training.finetuning.problems import MultiLabel
 
 # Elementwise 4.1: two patents with the same set of codes, their labels, and their encodings over the four labels.
@@ -43,6 +38,10 @@ def write(rows, file):
     return str(file)
 
 
+def splits_of(file, train_years="2013-2014"):
+    return read_patents(Namespace(patents=[file], cpc_level="subclass", train_years=train_years, test_years="2015"))
+
+
 def test_the_papers_two_patents_get_its_labels_and_encodings():
     assert position_names(["A01B", "G06Q"]) == LABELS
     problem: Problem = MultiLabel(LABELS)
@@ -68,11 +67,12 @@ def test_the_papers_code_becomes_its_subclass_and_664_of_them_1328_labels():
 
 def test_the_first_20_claims_are_joined_and_the_test_year_is_cut_in_two_by_date(tmp_path):
     rows = patents()
-    splits = read_patents([write(rows, tmp_path / "p.jsonl")], "2013-2014", "2015")
-    assert {name: len(part) for name, part in splits.items()} == {"train": 8, "validation": 2, "validation_b": 2}
-    assert splits["train"][0]["text"] == " ".join(rows[0]["claims"][:20])
+    splits = splits_of(write(rows, tmp_path / "p.jsonl"))
+    assert {name: len(part) for name, part in splits.items()} == {"train": 8, "validation": 2, "test": 2}
+    assert splits["train"][0].text == " ".join(rows[0]["claims"][:20])
+    assert splits["train"][0].codes == ["A01B", "A01N", "A01N"]
     later = [row for row in rows if row["publication_date"] // 10_000 == 2015]
-    assert [part["text"] for name in ("validation", "validation_b") for part in splits[name]] == [
+    assert [patent.text for name in ("validation", "test") for patent in splits[name]] == [
         " ".join(row["claims"][:20]) for row in later
     ]
 
@@ -84,10 +84,10 @@ def test_claims_in_rows_of_their_own_are_joined_in_the_order_of_their_numbers(tm
         for document, code in enumerate(("A01B", "G06Q"))
     ]
     Dataset.from_list(rows).to_parquet(tmp_path / "claims.parquet")
-    splits = read_patents([str(tmp_path / "claims.parquet")], "2006-2014", "2015")
+    splits = splits_of(str(tmp_path / "claims.parquet"))
     assert list(splits) == ["train"]  # without dates
-    assert splits["train"]["labels"][:] == [["A01B"], ["G06Q"]]
-    assert splits["train"]["text"][0] == " ".join(f"claim {number}" for number in range(1, 21))
+    assert [patent.codes for patent in splits["train"]] == [["A01B"], ["G06Q"]]
+    assert splits["train"][0].text == " ".join(f"claim {number}" for number in range(1, 21))
 
 
 @pytest.mark.parametrize(
@@ -102,15 +102,15 @@ def test_a_patent_without_claim_code_or_date_is_refused(change, message, tmp_pat
     rows = patents()
     rows[3] |= change
     with pytest.raises(ValueError, match=message):
-        read_patents([write(rows, tmp_path / "p.jsonl")], "2013-2014", "2015")
+        splits_of(write(rows, tmp_path / "p.jsonl"))
 
 
 def test_years_without_patents_are_refused(tmp_path):
     file = write(patents(), tmp_path / "p.jsonl")
     with pytest.raises(ValueError, match="patents of 2013 to 2015 and too few for the split train"):
-        read_patents([file], "2001-2002", "2015")
+        splits_of(file, "2001-2002")
     with pytest.raises(ValueError, match="'now' is no range of years"):
-        read_patents([file], "now", "2015")
+        splits_of(file, "now")
 
 
 def test_deviations_are_those_of_plain_python():
@@ -122,33 +122,48 @@ def test_deviations_are_those_of_plain_python():
     assert table["Original"]["test"].all_labels == pytest.approx(statistics.pstdev([0, 0, 1, 0]))
     assert table["Original"]["train"].major == pytest.approx(statistics.pstdev([4, 2, 1]))  # 6 of 7 are below 90 %
     assert table["Relabeled"]["train"].all_labels < table["Original"]["train"].all_labels  # what Table 1 shows
-    assert "| Relabeled | " in deviations_table(table)
 
 
-def test_a_run_on_patents_knows_labels_that_training_never_saw(tmp_path, capsys):
-    file, names = write(patents(), tmp_path / "p.jsonl"), tmp_path / "cpc.txt"
-    names.write_text("\n".join(CODES))
-    command = [
-        "--model_name_or_path", "ewe-bert-tiny", "--patents", file, "--train_years", "2013-2014",
-        "--max_seq_length", "16", *QUICK,
-    ]  # fmt: skip
-    run_glue.main([*command, "--label_names", str(names), "--output_dir", str(tmp_path / "run")])
+def test_a_run_on_the_data_knows_labels_that_training_never_saw(tmp_path, capsys):
+    file, codes, data = write(patents(), tmp_path / "p.jsonl"), tmp_path / "cpc.txt", tmp_path / "data"
+    codes.write_text("\n".join(CODES))
+    main(["patents", file, "--codes", str(codes), "--train_years", "2013-2014", "--output_dir", str(data)])
     shown = capsys.readouterr().out
-    assert "with 8 labels (First-A01B, First-A01N, " in shown and "| Relabeled | " in shown
-    top = json.loads((tmp_path / "run" / "results.json").read_text())
-    assert {"micro_f1", "micro_recall", "micro_precision_b"} <= set(top["summary"]["p"])
-    config = json.loads((tmp_path / "run" / "p" / "seed-42" / "config.json").read_text())
-    assert list(config["label2id"]) == position_names(CODES)
+    assert "| Relabeled | " in shown and "8 in train, 2 in validation, 2 in test; 4 codes, 8 labels" in shown
+    assert (data / "label_names.txt").read_text().split() == position_names(CODES)
+    command = ["--model_name_or_path", "ewe-bert-tiny", "--max_seq_length", "16", "--do_predict", *QUICK]
+    for split in ("train", "validation", "test"):
+        command += [f"--{split}_file", str(data / f"{split}.jsonl")]
+    names = ["--label_names", str(data / "label_names.txt")]
+    run_glue.main([*command, *names, "--output_dir", str(tmp_path / "run")])
+    assert "with 8 labels (First-A01B, First-A01N, " in capsys.readouterr().out
+    (seeds,) = json.loads((tmp_path / "run" / "results.json").read_text())["runs"].values()
+    assert {"micro_f1", "micro_recall", "test_micro_precision"} <= set(seeds["42"]["measures"])
     with pytest.raises(SystemExit, match=r"labels that the training rows do not have: First-G06Q; .*--label_names"):
         run_glue.main([*command, "--output_dir", str(tmp_path / "other")])
 
 
-@pytest.mark.parametrize(("text", "message"), [("", "is empty"), ("A01B\nA01B", "names 'A01B' twice")])
-def test_a_file_of_labels_names_each_once(text, message, tmp_path):
-    (tmp_path / "names.txt").write_text(text)
-    with pytest.raises(SystemExit, match=message):
-        run_glue.main([
-            "--model_name_or_path", "ewe-bert-tiny", "--patents", write(patents(), tmp_path / "p.jsonl"),
-            "--train_years", "2013-2014", "--label_names", str(tmp_path / "names.txt"), *QUICK,
-            "--output_dir", str(tmp_path / "run"),
-        ])  # fmt: skip
+def test_codes_are_those_that_occur_or_those_of_a_file_that_has_all(tmp_path):
+    file, codes = write(patents(), tmp_path / "p.jsonl"), tmp_path / "cpc.txt"
+    command = ["patents", file, "--train_years", "2013-2014"]
+    main([*command, "--output_dir", str(tmp_path / "data")])
+    assert (tmp_path / "data" / "label_names.txt").read_text().split() == position_names(["A01B", "A01N", "G06Q"])
+    codes.write_text("A01B A01N")
+    with pytest.raises(SystemExit, match="lacks the codes G06Q; add them"):
+        main([*command, "--codes", str(codes), "--output_dir", str(tmp_path / "other")])
+    with pytest.raises(SystemExit, match="holds files; give a new or an empty one"):
+        main([*command, "--output_dir", str(tmp_path / "data")])
+
+
+@pytest.mark.parametrize(("name", "text", "message"), [
+    ("no.jsonl", None, "'.*no.jsonl' cannot be read; give parquet, jsonl or json files"),
+    ("p.csv", "text,cpc", "'.*p.csv' cannot be read"),
+    ("p.jsonl", '{"text": "a"', "is damaged or no json file"),
+    ("p.jsonl", '{"text": "a claim"}', "has no column cpc_codes or cpc or codes or subclass; its columns are text"),
+])  # fmt: skip
+def test_a_file_that_holds_no_patents_is_refused(name, text, message, tmp_path):
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(SystemExit, match=message) as stopped:
+        main(["patents", str(tmp_path / name), "--output_dir", str(tmp_path / "data")])
+    assert "\n" not in str(stopped.value)

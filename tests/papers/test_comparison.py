@@ -7,19 +7,23 @@ import torch
 from transformers import AutoModel, CanineConfig, CanineModel
 
 import run_glue
-from vocabless import VocablessModel, load_config
-from vocabless.overrides import with_overrides
-from vocabless.stock_shapes import find_shape, load_shape_config
-from vocabless.training.finetuning import comparison
-from vocabless.training.finetuning.comparison import (
+from papers import comparison
+from papers.__main__ import main
+from papers.comparison import (
+    MEASURES,
     ComparedRun,
-    Comparison,
+    as_markdown,
+    compared,
     compression,
     embedding_parameters,
     embedding_share,
     retention,
     speed_up,
 )
+from vocabless import VocablessModel, load_config
+from vocabless.overrides import with_overrides
+from vocabless.stock_shapes import find_shape, load_shape_config
+from vocabless.training.finetuning.glue import AVERAGES, GLUE
 
 # HashFormers, Tables 1 and 2, beside BERT-MLM: average, total in millions, embeddings in thousands;
 # then the printed PRR, PCR (all), PCR (embeddings) and PoEP, in percent.
@@ -90,12 +94,13 @@ def run_of(name, scores, parameters=100, embeddings=10, milliseconds=2.0):
 def test_the_average_is_over_the_tasks_that_all_runs_have():
     base = run_of("base", {"sst2": 0.8, "rte": 0.6})
     small = run_of("small", {"sst2": 0.6, "mrpc": 0.9}, 60, 1, 0.5)
-    figures = Comparison([base, small], base).figures(small)
+    content = compared([base, small], base)
+    figures = content["rows"][1]
     assert figures["average"] == 0.6 and figures["prr"] == pytest.approx(0.75)
     assert figures["prr_by_task"] == {"sst2": pytest.approx(0.75)}
     assert (figures["pcr_all"], figures["pcr_embeddings"]) == pytest.approx((0.4, 0.9))
     assert figures["speed_up"] == 4.0
-    lines = [line for line in Comparison([base, small], base).as_markdown().splitlines() if line.startswith("| small")]
+    lines = [line for line in as_markdown(content).splitlines() if line.startswith("| small")]
     assert [cell.strip() for cell in lines[0].split("|")[2:6]] == ["60.0", "–", "90.0", "60.0"]
 
 
@@ -118,7 +123,7 @@ def runs(tmp_path_factory):
 def test_finished_runs_become_one_table_in_markdown_and_json(runs, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(comparison, "milliseconds_per_sample", lambda *_: [4.0, 1.0])
     folders = [str(runs / name) for name in ("bert-uno", "hashformer-md5-pool-base")]
-    run_glue.main(["--compare", *folders, "--output_dir", str(tmp_path / "out")])
+    main(["compare", *folders, "--output_dir", str(tmp_path / "out")])
     shown = capsys.readouterr().out
     text = (tmp_path / "out" / "comparison.md").read_text()
     assert text in shown and "| hashformer-md5-pool-base with size uno |" in text and "| constant " in text
@@ -130,19 +135,26 @@ def test_finished_runs_become_one_table_in_markdown_and_json(runs, tmp_path, cap
     assert pool["embedding_parameters"] == embedding_parameters(model)
     parameters = json.loads((runs / "bert-uno" / "rows" / "seed-42" / "results.json").read_text())["parameters"]
     assert bert["parameters"] == parameters and pool["pcr_all"] == 1 - pool["parameters"] / parameters
-    run_glue.main(["--compare", *folders, "--baseline_run", folders[1]])
+    main(["compare", *folders, "--baseline_run", folders[1]])
     assert "Baseline: hashformer-md5-pool-base with size uno" in capsys.readouterr().out
 
 
 def test_the_time_of_each_model_is_measured(runs):
     folders = [runs / name / "rows" / "seed-42" for name in ("bert-uno", "hashformer-md5-pool-base")]
-    times = comparison.milliseconds_per_sample(folders, [comparison.load_encoder(folder) for folder in folders])
+    times = comparison.milliseconds_per_sample(folders, [AutoModel.from_pretrained(folder) for folder in folders])
     assert len(times) == 2 and all(0 < milliseconds < 1000 for milliseconds in times)
 
 
 def test_what_cannot_be_compared_is_refused(runs, tmp_path):
     good = str(runs / "bert-uno")
     with pytest.raises(SystemExit, match="holds no finished run of run_glue"):
-        run_glue.main(["--compare", good, str(tmp_path)])
-    with pytest.raises(SystemExit, match="names a folder twice"):
-        run_glue.main(["--compare", good, good])
+        main(["compare", good, str(tmp_path)])
+    with pytest.raises(SystemExit, match="a folder is named twice"):
+        main(["compare", good, good])
+    with pytest.raises(ValueError, match="base, other have no task in common"):
+        compared([run_of("base", {"sst2": 0.8}), run_of("other", {"rte": 0.6})], run_of("base", {"sst2": 0.8}))
+
+
+def test_the_measure_of_a_task_is_that_of_table_1():
+    first = {task: GLUE[task].metrics[0] for task, _ in AVERAGES["HashFormers"]}
+    assert [(task, (MEASURES.get(task, first[task]),)) for task in first] == list(AVERAGES["HashFormers"])

@@ -1,6 +1,6 @@
 """The sizes and speeds that the papers publish, beside ours.
 
-    python -m benchmarks.papers ratios
+    python -m papers ratios
 
 Sizes: HashFormers Table 2, EELBERT Tables 1–3. Speeds: HashFormers Table 3, EELBERT Table 5, Elementwise Table 3.
 EELBERT's latency leaves the tokenizer out and hashes each sentence anew; here it is shown so, and with remembered
@@ -10,13 +10,15 @@ words and those of the original models are not. Weights are random on both sides
 
 import copy
 import tempfile
+from argparse import ArgumentParser, Namespace
 from typing import Any
 
 import torch
 
 from benchmarks.inference import from_text, run_all
-from benchmarks.measure import Comparison, compare, parser_with_texts, prepare_threads, report
+from benchmarks.measure import Comparison, add_rounds, add_texts, compare, prepare_threads, report
 from benchmarks.peers import Side, original, ours, read, sentences_of, stock, vocabulary
+from papers.table import markdown_table
 from vocabless import VocablessForMaskedLM, VocablessForSequenceClassification, VocablessModel, load_config
 
 SIZES: list[tuple[str, str, type[VocablessModel] | type, str]] = [
@@ -31,7 +33,6 @@ SIZES: list[tuple[str, str, type[VocablessModel] | type, str]] = [
     ("EELBERT, Table 2: classifier", "eelbert-tiny", VocablessForSequenceClassification, "479,362"),
     ("EELBERT, Table 2: masked LM", "eelbert-uno", VocablessForMaskedLM, "312,506"),
 ]
-NAME = "ratios"
 SPEEDS = {"ewe-bert-base": 1.7, "ewe-albert-base": 1.9, "ewe-canine-base": 1.4}
 
 
@@ -42,7 +43,7 @@ def parameters(variant: str, kind: type) -> int:
     if kind is VocablessModel:
         # The paper does not count the five rows for special tokens of Pool, Add and Proj.
         return sum(parameter.numel() for parameter in model.front_end.parameters())
-    return model.num_parameters() - (model.decoder.weight.numel() if kind is VocablessForMaskedLM else 0)
+    return int(model.num_parameters()) - (model.decoder.weight.numel() if kind is VocablessForMaskedLM else 0)
 
 
 def latency(name: str, side: Side, peer: Side, texts: list[str], rounds: int, is_fresh: bool) -> Comparison:
@@ -68,13 +69,15 @@ def equal_lengths(name: str, side: Side, peer: Side, rounds: int) -> Comparison:
     return compare(f"{name} : its original, M = {length}", *runs, 1, "texts/s", rounds, SPEEDS[name])
 
 
-def main(argv: list[str]) -> None:
-    """Runs the benchmark."""
-    arguments = parser_with_texts(__doc__).parse_args(argv)
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declares the arguments of `python -m papers ratios`."""
+    add_rounds(parser)
+    add_texts(parser)
+
+
+def run(arguments: Namespace) -> str:
+    """Prints the ratios of the speeds and returns the table of sizes."""
     prepare_threads(arguments.threads or 1)
-    print(f"\n{'parameters':36} {'variant':28} {'paper':>12} {'ours':>12}")
-    for name, variant, kind, published in SIZES:
-        print(f"{name:36} {variant:28} {published:>12} {parameters(variant, kind):12,}")
     documents = read(arguments.corpus, arguments.documents)
     texts = sentences_of(documents, 100, min_words=8)
     with tempfile.TemporaryDirectory() as folder:
@@ -89,7 +92,5 @@ def main(argv: list[str]) -> None:
         ]  # fmt: skip
         rows += [equal_lengths(name, ours(name), original(name, wordpiece), arguments.rounds) for name in SPEEDS]
     report("papers; the goal is the paper's own ratio", rows, arguments.output)
-
-
-if __name__ == "__main__":
-    main()
+    sizes = [[name, variant, published, f"{parameters(variant, kind):,}"] for name, variant, kind, published in SIZES]
+    return "\n".join(markdown_table([["parameters", "variant", "paper", "ours"], *sizes]))

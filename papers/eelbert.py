@@ -1,6 +1,14 @@
 """Tables 1 to 4 of EELBERT: scores on GLUE with and without a word table, by the hash, and by the first weights."""
+# mypy: allow-untyped-calls
 
-from benchmarks.papers.rows import Column, PaperRow, PaperTable, Tables
+from argparse import Namespace
+
+import torch
+from transformers import AutoModelForSequenceClassification
+
+from papers.comparison import embedding_parameters, embedding_share
+from papers.table import Column, PaperRow, PaperTable, Tables, markdown_table
+from vocabless.stock_shapes import load_shape_config
 
 PARAMETERS: Column = ("Parameters (K)", "parameters")
 COMMON: tuple[Column, ...] = (
@@ -10,8 +18,11 @@ COMMON: tuple[Column, ...] = (
 )  # fmt: skip
 STS: tuple[Column, ...] = (("STS-B P", "stsb.pearson"), ("STS-B S", "stsb.spearman"))
 COLA: Column = ("CoLA", "cola.matthews_correlation")
-LARGE = (PARAMETERS, *COMMON, *STS, COLA, ("GLUE score", "average.EELBERT base"))
-SMALL = (PARAMETERS, *COMMON, COLA, ("GLUE score", "average.EELBERT small"))
+SCORE = (
+    "sst2.accuracy", "mrpc.accuracy", "qqp.accuracy", "mnli.accuracy mnli.accuracy_mm", "qnli.accuracy", "rte.accuracy",
+)  # fmt: skip
+LARGE = (PARAMETERS, *COMMON, *STS, COLA, ("GLUE score", ("cola.matthews_correlation", "stsb.pearson", *SCORE)))
+SMALL = (PARAMETERS, *COMMON, COLA, ("GLUE score", SCORE))
 BASE = "109514.298 0.899 0.866 0.625 0.521 0.833 0.882 0.898 0.864 0.799 0.802 0.870 0.867 0.410 0.775"
 MINI = "3357.442 0.835 0.821 0.560 0.549 0.721 0.814 0.850 0.803 0.688 0.697"
 
@@ -68,3 +79,18 @@ TABLE_4 = PaperTable(
 )  # fmt: skip
 
 TABLES: Tables = {"eelbert-1": TABLE_1, "eelbert-2": TABLE_2, "eelbert-3": TABLE_3, "eelbert-4": TABLE_4}
+
+VOCABULARY = 30_522
+# EELBERT 3.1 states one share as a number; Figure 1 draws the three.
+FIGURE_1 = {"bert-base": "21", "bert-mini": "–", "bert-tiny": "almost 90"}
+
+
+def figure_1(_: Namespace) -> str:
+    """Returns the share of the word table in three BERTs, in percent."""
+    lines = [["model", "parameters", "word table", "share", "paper"]]
+    for name, printed in FIGURE_1.items():
+        with torch.device("meta"):
+            model = AutoModelForSequenceClassification.from_config(load_shape_config(name, VOCABULARY))
+        words, total = embedding_parameters(model.base_model), model.num_parameters()
+        lines.append([name, f"{total:,}", f"{words:,}", f"{100 * embedding_share(words, total):.1f}", printed])
+    return "\n".join(["EELBERT, Figure 1: share of the word table, in percent", "", *markdown_table(lines, left=1)])

@@ -7,20 +7,20 @@ the tokenizer.
 # mypy: allow-untyped-calls
 
 import copy
-import statistics
 import tempfile
-import time
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
 
+from benchmarks.measure import add_rounds, add_texts, prepare_threads
 from benchmarks.peers import Side, ours, read, sentences_of, stock, vocabulary
 from benchmarks.training import training_step
+from papers.comparison import seconds_in_turns
+from papers.table import markdown_table
 from vocabless.overrides import with_overrides
 from vocabless.stock_shapes import StockShape, find_shape
-from vocabless.training.finetuning.report import markdown_table
 
 SR = "shuffle-random"
 Row = tuple[str, str, str | None, str]  # label, model, pre-training objective, the printed figures
@@ -41,6 +41,15 @@ EELBERT_5: tuple[Row, ...] = (
 BERT_WORDPIECE, ROBERTA_BPE = 30_522, 50_000
 
 
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declares the arguments of the tables of times."""
+    add_rounds(parser)
+    add_texts(parser)
+    parser.add_argument("--size", help="size of the models: tiny, mini, small or base; None is the paper's")
+    parser.add_argument("--length", type=int, default=128, help="tokens of a pre-training sequence (hashformers-3)")
+    parser.add_argument("--batch", type=int, default=8, help="sequences of a pre-training step (hashformers-3)")
+
+
 class Times(NamedTuple):
     """Milliseconds per text: of the model alone, and of tokenizer and model."""
 
@@ -52,6 +61,7 @@ class Times(NamedTuple):
 
 def hashformers_3(arguments: Namespace) -> str:
     """Returns HashFormers, Table 3, at the size of the arguments."""
+    prepare_threads(arguments.threads or 1)
     with tempfile.TemporaryDirectory() as folder:
         documents = read(arguments.corpus, arguments.documents)
         bpe = vocabulary(documents, "bpe", ROBERTA_BPE, folder)
@@ -64,7 +74,7 @@ def hashformers_3(arguments: Namespace) -> str:
         ]
         texts = sentences_of(documents, 64, min_words=8)
         inference = measure_times(sides, texts, 32, arguments.rounds)
-        training = _in_turns([step or (lambda: None) for step in steps], arguments.rounds)
+        training = seconds_in_turns([step or (lambda: None) for step in steps], arguments.rounds)
     pre_training = [
         None if step is None else 1000 * t / arguments.batch for step, t in zip(steps, training, strict=True)
     ]
@@ -86,6 +96,7 @@ def hashformers_3(arguments: Namespace) -> str:
 
 def eelbert_5(arguments: Namespace) -> str:
     """Returns EELBERT, Table 5: latency of single sentences; each row has its own size."""
+    prepare_threads(arguments.threads or 1)
     with tempfile.TemporaryDirectory() as folder:
         documents = read(arguments.corpus, arguments.documents)
         wordpiece = vocabulary(documents, "wordpiece", BERT_WORDPIECE, folder)
@@ -110,7 +121,7 @@ def measure_times(sides: Sequence[Side], texts: Sequence[str], batch_size: int, 
         for is_anew in (True, False):
             runs = [_run(side, batches, is_whole) for side in sides]
             before = [_forget(side) if is_anew else (lambda: None) for side in sides]
-            columns.append(_in_turns(runs, rounds, before))
+            columns.append(seconds_in_turns(runs, rounds, before))
     return [Times(*(1000 * column[place] / len(texts) for column in columns)) for place in range(len(sides))]
 
 
@@ -130,7 +141,7 @@ def _run(side: Side, batches: Sequence[list[str]], is_whole: bool) -> Callable[[
 
 def _forget(side: Side) -> Callable[[], None]:
     """Returns a function that empties what the tokenizer and the front end of our side remember."""
-    front_end = getattr(side.model.base_model, "front_end", None)
+    front_end: Any = getattr(side.model.base_model, "front_end", None)
 
     def forget() -> None:
         if hasattr(side.tokenizer, "_cache"):
@@ -139,28 +150,6 @@ def _forget(side: Side) -> Callable[[], None]:
             front_end._cache = copy.deepcopy(front_end._cache)
 
     return forget
-
-
-def _in_turns(
-    runs: Sequence[Callable[[], Any]], rounds: int, before: Sequence[Callable[[], Any]] | None = None
-) -> list[float]:
-    """Returns the median seconds of each function over the rounds, after one round as a warm-up.
-
-    Args:
-        runs: what is measured.
-        rounds: number of measured rounds.
-        before: run before each of them, and not measured.
-    """
-    seconds: list[list[float]] = [[] for _ in runs]
-    for number in range(rounds + 1):
-        for place, run in enumerate(runs):
-            if before is not None:
-                before[place]()
-            start = time.perf_counter()
-            run()
-            if number > 0:
-                seconds[place].append(time.perf_counter() - start)
-    return [statistics.median(measured) for measured in seconds]
 
 
 def _side(model: str, size: str | None, subword: str) -> Side:
@@ -176,6 +165,3 @@ def _number(value: float | None) -> str:
 
 def _ratio(base: float | None, value: float | None) -> str:
     return "–" if base is None or value is None else f"{base / value:.2f}"
-
-
-TABLES: dict[str, Callable[[Namespace], str]] = {"hashformers-3": hashformers_3, "eelbert-5": eelbert_5}

@@ -1,0 +1,1 @@
+"""The papers' laboratory: their tables, measures and data, on the scripts and public names of vocabless."""

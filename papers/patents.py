@@ -1,0 +1,331 @@
+r"""Makes a data set with labels of patents: claims, dates and CPC codes. Source: Elementwise, section 4.1.
+
+    python -m papers patents us-*.parquet --codes cpc.txt --output_dir patents
+    python run_glue.py --recipe elementwise-patents --train_file patents/train.jsonl --do_predict \
+        --validation_file patents/validation.jsonl --test_file patents/test.jsonl --label_names patents/label_names.txt
+
+A patent has a list of codes of the Cooperative Patent Classification (CPC), such as "A01N 53/12". A label is the
+beginning of a code. The first code is the main subject, and the labels tell it from the others: `First-X` for the first
+code, `Later-X` for each code after it. The text is the first 20 claims, joined.
+
+Files are parquet, jsonl or json. A row is a patent, with a list of claims or one text; or it is a claim, and then the
+rows of a patent have the same value in a column of `PATENT_COLUMNS`, and their order is that of `claim_number`.
+"""
+# mypy: allow-untyped-calls
+
+import datetime
+import json
+import statistics
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from datasets import load_dataset
+from datasets.exceptions import DatasetGenerationError
+
+from papers.table import markdown_table
+
+MAX_CLAIMS = 20
+TRAIN_YEARS, TEST_YEARS = "2006-2014", "2015"
+CLAIM_COLUMNS = ("claims", "claim", "text")
+CODE_COLUMNS = ("cpc_codes", "cpc", "codes", "subclass")
+DATE_COLUMNS = ("date", "publication_date", "grant_date", "year")
+PATENT_COLUMNS = ("document", "patent", "publication_number")  # of files with one claim in a row
+NUMBER_COLUMNS = ("claim_number", "number")
+LEVELS = {"section": 1, "class": 3, "subclass": 4}  # characters of a code: A, A01, A01N
+POSITIONS = ("First", "Later")
+MAJOR_SHARE = 0.9
+TRAIN, TEST_A, TEST_B = "train", "validation", "test"  # names of the files; the last two are 2015 A and B of the paper
+LABEL_NAMES = "label_names.txt"
+
+
+class Patent(NamedTuple):
+    """The text of a patent, its codes in their order, and its date as digits that begin with the year ("": none)."""
+
+    text: str
+    codes: list[str]
+    date: str
+
+
+Splits = dict[str, list[Patent]]
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declares the arguments of `python -m papers patents`."""
+    parser.add_argument("patents", metavar="FILE", nargs="+", help="parquet, jsonl or json files of patents")
+    parser.add_argument("--output_dir", default="patents", help="new folder for the data (default: patents)")
+    add_choices(parser)
+
+
+def add_choices(parser: ArgumentParser) -> None:
+    """Declares the arguments that say how patents are read."""
+    parser.add_argument("--codes", metavar="FILE", help="all CPC codes, one in a line; None takes those that occur")
+    parser.add_argument("--cpc_level", default="subclass", choices=LEVELS, help="codes are shortened to it")
+    parser.add_argument("--train_years", default=TRAIN_YEARS, help=f"of the training patents (default: {TRAIN_YEARS})")
+    parser.add_argument("--test_years", default=TEST_YEARS, help=f"of the evaluated patents (default: {TEST_YEARS})")
+
+
+def run(arguments: Namespace) -> str:
+    """Writes the splits and the names of the labels; returns Table 1 of these patents and the files.
+
+    Raises:
+        ValueError: see `read_patents`; or the folder holds other data.
+    """
+    folder = Path(arguments.output_dir)
+    if folder.is_dir() and any(folder.iterdir()):
+        raise ValueError(f"the folder {str(folder)!r} holds files; give a new or an empty one.")
+    splits = read_patents(arguments)
+    codes = known_codes(splits, arguments.codes)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, patents in splits.items():
+        rows = ({"text": patent.text, "labels": label_positions(patent.codes)} for patent in patents)
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    (folder / LABEL_NAMES).write_text("\n".join(position_names(codes)) + "\n", encoding="utf-8")
+    files = ", ".join([*(f"{name}.jsonl" for name in splits), LABEL_NAMES])
+    return f"{deviations_table(splits, codes)}\n\n{describe(splits, codes)} The data are in {folder}: {files}."
+
+
+def read_patents(arguments: Namespace) -> Splits:
+    """Returns the patents of all splits, with shortened codes.
+
+    With dates, the splits are `train`, and `validation` and `test`: the patents of the test years in the order of their
+    dates, in two halves. The paper has two such splits, A and B, and does not say how it made them. Without dates, all
+    patents are in `train`.
+
+    Raises:
+        ValueError: a file cannot be read, a column is missing, a patent has no claim, code or date, a code is too
+            short, or a split has no patent.
+    """
+    files = [str(file) for file in arguments.patents]
+    table = _read(files)
+    where = files[0]
+    claims, codes = (_needed_column(table, where, names) for names in (CLAIM_COLUMNS, CODE_COLUMNS))
+    date = _column(table, DATE_COLUMNS)
+    patents = [
+        Patent(
+            _join(rows[0][claims] if len(rows) == 1 else [row[claims] for row in rows], where, rows),
+            shorten_codes(_codes(rows[0][codes], where), arguments.cpc_level),
+            "" if date is None else _date(rows[0][date], date, where),
+        )
+        for rows in _by_patent(table)
+    ]
+    if date is None:
+        return {TRAIN: patents}
+    return _split_by_year(patents, _years(arguments.train_years), _years(arguments.test_years), where)
+
+
+def known_codes(splits: Splits, file: str | None) -> list[str]:
+    """Returns the codes of a file, one in a line, or those that occur in any split, sorted.
+
+    Raises:
+        ValueError: a patent has a code that the file lacks.
+    """
+    occurring = {code for patents in splits.values() for patent in patents for code in patent.codes}
+    if file is None:
+        return sorted(occurring)
+    known = list(dict.fromkeys(Path(file).read_text(encoding="utf-8").split()))
+    if missing := sorted(occurring.difference(known)):
+        raise ValueError(f"{file} lacks the codes {', '.join(missing[:5])}; add them, or leave the file out.")
+    return known
+
+
+def describe(splits: Splits, codes: Sequence[str]) -> str:
+    """Returns a sentence with the numbers of patents, codes and labels."""
+    sizes = ", ".join(f"{len(patents):,} in {name}" for name, patents in splits.items())
+    return f"Patents: {sizes}; {len(codes)} codes, {2 * len(codes):,} labels."
+
+
+def label_positions(codes: Sequence[str]) -> list[str]:
+    """Returns the position labels of a patent's codes: `First-` before the first code, `Later-` before the others.
+
+    A code that occurs again after the first place is `Later-`, too. Each label is returned once.
+
+    Example:
+        The paper's own two patents, which have the same set of codes:
+
+        >>> label_positions(["A01B", "G06Q", "A01B"])
+        ['First-A01B', 'Later-G06Q', 'Later-A01B']
+        >>> label_positions(["G06Q", "A01B"])
+        ['First-G06Q', 'Later-A01B']
+    """
+    return list(dict.fromkeys(f"{POSITIONS[place > 0]}-{code}" for place, code in enumerate(codes)))
+
+
+def shorten_codes(codes: Sequence[str], level: str) -> list[str]:
+    """Returns the beginnings of codes, one for each, in their order.
+
+    Args:
+        codes: codes such as "A01N 53/12" or "A01N53/12".
+        level: key of `LEVELS`.
+
+    Raises:
+        ValueError: a code that is shorter.
+
+    >>> shorten_codes(["A01N 53/12", "G06Q10/02"], "subclass")
+    ['A01N', 'G06Q']
+    """
+    length = LEVELS[level]
+    short = [code.strip() for code in codes if len(code.strip()) < length]
+    if short:
+        raise ValueError(f"the code {short[0]!r} is too short for a {level}, which has {length} characters.")
+    return [code.strip()[:length] for code in codes]
+
+
+def position_names(codes: Sequence[str]) -> list[str]:
+    """Returns the names of all position labels: First- and Later- for each code, in the order of the paper's example.
+
+    >>> position_names(["A01B", "G06Q"])
+    ['First-A01B', 'First-G06Q', 'Later-A01B', 'Later-G06Q']
+    """
+    return [f"{position}-{code}" for position in POSITIONS for code in codes]
+
+
+class Deviations(NamedTuple):
+    """Standard deviations of the frequencies of labels: one row of Table 1 for one part of the data.
+
+    Attributes:
+        all_labels: over all labels, those that do not occur included.
+        major: over the labels that make up more than 90 % of the labels of the training patents.
+    """
+
+    all_labels: float
+    major: float
+
+
+def label_deviations(
+    parts: Mapping[str, Sequence[Sequence[str]]], codes: Sequence[str]
+) -> dict[str, dict[str, Deviations]]:
+    """Returns labelling → part → deviations, as Table 1: `Original` labels and `Relabeled` ones.
+
+    The deviation is that of the population. The paper does not say which one it is.
+
+    Args:
+        parts: name of a part → the codes of each patent, in their order; the first part is the training patents.
+        codes: all codes.
+    """
+    table = {}
+    for labelling, names in (("Original", list(codes)), ("Relabeled", position_names(codes))):
+        counts = {
+            part: Counter(
+                label for own in patents for label in (label_positions(own) if labelling == "Relabeled" else set(own))
+            )
+            for part, patents in parts.items()
+        }
+        major = _major_labels(next(iter(counts.values())))
+        table[labelling] = {
+            part: Deviations(
+                statistics.pstdev([count[name] for name in names]), statistics.pstdev([count[name] for name in major])
+            )
+            for part, count in counts.items()
+        }
+    return table
+
+
+def deviations_table(splits: Splits, codes: Sequence[str], printed: Iterable[Sequence[str]] = ()) -> str:
+    """Returns Table 1: the deviations of the labels' frequencies, and below them the rows `printed`."""
+    deviations = label_deviations({name: [p.codes for p in patents] for name, patents in splits.items()}, codes)
+    rows = [["labelling", *(f"{part} {name}" for part in splits for name in ("SD", "SD major"))]]
+    rows += [
+        [labelling, *(f"{value:,.1f}" for part in splits for value in row[part])]
+        for labelling, row in deviations.items()
+    ]
+    return "\n".join(markdown_table([*rows, *map(list, printed)], left=1))
+
+
+def _major_labels(counts: Counter[str]) -> list[str]:
+    """Returns the most frequent labels that make up more than `MAJOR_SHARE` of all labels; at least one."""
+    total, covered, major = sum(counts.values()), 0, []
+    for name, count in counts.most_common():
+        major.append(name)
+        covered += count
+        if covered > MAJOR_SHARE * total:
+            break
+    return major
+
+
+def _read(files: Sequence[str]) -> Any:
+    kind = Path(files[0]).suffix.removeprefix(".").replace("jsonl", "json")
+    missing = [file for file in files if not Path(file).is_file()]
+    if missing or kind not in ("json", "parquet"):
+        raise ValueError(f"the file {(missing or files)[0]!r} cannot be read; give parquet, jsonl or json files.")
+    try:
+        return load_dataset(kind, data_files=list(files), split="train")
+    except DatasetGenerationError as error:
+        raise ValueError(f"{files[0]} is damaged or no {kind} file ({error.__cause__}); correct it.") from error
+
+
+def _column(table: Any, names: Sequence[str]) -> str | None:
+    return next((name for name in names if name in table.column_names), None)
+
+
+def _needed_column(table: Any, where: str, names: Sequence[str]) -> str:
+    found = _column(table, names)
+    if found is None:
+        raise ValueError(
+            f"{where} has no column {' or '.join(names)}; its columns are {', '.join(table.column_names)}."
+        )
+    return found
+
+
+def _by_patent(table: Any) -> list[list[dict[str, Any]]]:
+    """Returns the rows of each patent, in the order of their numbers."""
+    patent, number = _column(table, PATENT_COLUMNS), _column(table, NUMBER_COLUMNS)
+    patents: dict[Any, list[dict[str, Any]]] = {}
+    for index, row in enumerate(table):
+        patents.setdefault(index if patent is None else row[patent], []).append(row)
+    if number is not None:
+        for rows in patents.values():
+            rows.sort(key=lambda row: int(row[number]))
+    return list(patents.values())
+
+
+def _join(claims: Any, where: str, rows: Sequence[Any]) -> str:
+    texts = [claims] if isinstance(claims, str) else list(claims or ())
+    text = " ".join(claim.strip() for claim in texts[:MAX_CLAIMS] if claim)
+    if not text:
+        raise ValueError(f"a patent of {where} has no claim (its first row: {str(rows[0])[:80]}); drop it.")
+    return text
+
+
+def _codes(value: Any, where: str) -> list[str]:
+    codes = [value] if isinstance(value, str) else [str(code) for code in value or ()]
+    if not codes or not all(codes):
+        raise ValueError(f"a patent of {where} has the codes {value!r}; drop it, or give it a CPC code.")
+    return codes
+
+
+def _date(value: Any, column: str, where: str) -> str:
+    """Returns a date as digits that sort, beginning with the year: of a date, 20150331, "2015-03-31" or 2015."""
+    is_date = isinstance(value, datetime.date)
+    digits = value.strftime("%Y%m%d") if is_date else "".join(filter(str.isdigit, str(value)))
+    if not 4 <= len(digits) or not 1790 <= int(digits[:4]) <= 2200:
+        raise ValueError(
+            f"{value!r} in the column {column!r} of {where} is no date; write 2015-03-31, 20150331 or 2015."
+        )
+    return digits
+
+
+def _years(text: str) -> range:
+    first, _, last = text.partition("-")
+    try:
+        return range(int(first), int(last or first) + 1)
+    except ValueError as error:
+        raise ValueError(f"{text!r} is no range of years; write 2006-2014 or 2015.") from error
+
+
+def _split_by_year(patents: list[Patent], train: range, test: range, where: str) -> Splits:
+    by_date = sorted(patents, key=lambda patent: patent.date)
+    trained, tested = ([patent for patent in by_date if int(patent.date[:4]) in years] for years in (train, test))
+    half = -(-len(tested) // 2)
+    splits = {TRAIN: trained, TEST_A: tested[:half], TEST_B: tested[half:]}
+    empty = [name for name, part in splits.items() if not part]
+    if empty:
+        found = f"{by_date[0].date[:4]} to {by_date[-1].date[:4]}"
+        raise ValueError(
+            f"{where} has patents of {found} and too few for the split {empty[0]}; give other --train_years or "
+            "--test_years."
+        )
+    return splits
