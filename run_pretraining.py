@@ -17,10 +17,7 @@ from script_start import start_script
 if __name__ == "__main__":
     start_script()
 
-import logging
 from pathlib import Path
-
-import datasets
 
 from vocabless.saving.uploads import check_run_upload
 from vocabless.training.exit_with_message import exit_with_message
@@ -32,6 +29,7 @@ from vocabless.training.pretraining.arguments import (
 )
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.run import dry_run, run
+from vocabless.training.script_arguments import set_logging
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -46,8 +44,7 @@ def pretrain(arguments: PretrainingArguments, objective: Objective, training: Pr
     Raises:
         ValueError: a user's mistake, or training that cannot continue.
     """
-    datasets.disable_progress_bars() if training.disable_tqdm else datasets.enable_progress_bars()
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    set_logging(training)
     if training.metric_for_best_model not in (None, *objective.measures):
         raise ValueError(
             f"--metric_for_best_model {training.metric_for_best_model} is not measured; "

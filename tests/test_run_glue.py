@@ -15,6 +15,7 @@ from vocabless import VocablessForSequenceClassification, VocablessForTokenClass
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
 from vocabless.training.finetuning.glue import GLUE, GlueTask
+from vocabless.training.finetuning.own_tasks import load_own_task
 from vocabless.training.finetuning.problems import PROBLEMS, Regression, Tagging
 from vocabless.training.finetuning.tasks import Examples
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
@@ -348,7 +349,7 @@ def test_words_for_nothing_are_texts_and_labels(tmp_path, kind):
     words = ["NA", "None", "null", "nan", "N/A", "NULL", "x"]
     file = write(tmp_path, f"words.{kind}", {"text": words * 2, "label": words * 2})
     arguments = GlueArguments(model_name_or_path=MODEL, train_file=str(file), validation_file=str(file))
-    task = run_glue.load_tasks(arguments)[0]
+    task = load_own_task(arguments)
     assert task.train.texts == words * 2 == task.train.labels
     assert load_text(str(file))["text"][:] == words * 2
 
@@ -357,7 +358,7 @@ def test_words_for_nothing_are_texts_and_labels(tmp_path, kind):
 def test_an_empty_cell_is_missing(tmp_path, row):
     (tmp_path / "rows.csv").write_text(f"text,label\nb,y\n{row}\n")
     with pytest.raises(ValueError, match=r"row 1 .* holds no text|row 1 of train has no label"):
-        run_glue.load_tasks(GlueArguments(model_name_or_path=MODEL, train_file=str(tmp_path / "rows.csv")))
+        load_own_task(GlueArguments(model_name_or_path=MODEL, train_file=str(tmp_path / "rows.csv")))
 
 
 def test_a_damaged_record_of_a_finished_run_is_named(finished, glue, tmp_path):

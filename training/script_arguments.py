@@ -1,12 +1,15 @@
 """The arguments that both scripts have."""
 # mypy: allow-untyped-calls
 
+import logging
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import datasets
 import torch
 from transformers import TrainingArguments
 from transformers.trainer_utils import HubStrategy
+from transformers.utils import logging as transformers_logging
 
 from vocabless.overrides import parse_overrides
 from vocabless.training.limits import COUNT, POSITIVE, Limit, check_limits
@@ -117,6 +120,17 @@ class ScriptTrainingArguments(TrainingArguments):
     def identity(self) -> dict[str, Any]:
         """Returns the arguments by name, and the number of processes: with another one, steps have other examples."""
         return {**self.to_sanitized_dict(), "world_size": self.world_size}
+
+
+def set_logging(training: ScriptTrainingArguments) -> None:
+    """Shows progress bars, unless `--disable_tqdm` hides them, and no line for each request to the Hub."""
+    if training.disable_tqdm:
+        datasets.disable_progress_bars()
+        transformers_logging.disable_progress_bar()
+    else:
+        datasets.enable_progress_bars()
+        transformers_logging.enable_progress_bar()
+    logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 def _has_accelerator() -> bool:

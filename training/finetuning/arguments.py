@@ -25,6 +25,8 @@ LIMITS = {
     "augment": Limit(),
     "gold_weight": SHARE,
     "teacher_temperature": POSITIVE,
+    "noise": SHARE,
+    "seeds": COUNT,
 }
 # They identify a run only if it has a teacher.
 TEACHER_FLAGS = ("teacher", "teacher_revision", "unlabelled", "augment", "gold_weight", "teacher_temperature")
@@ -243,6 +245,7 @@ class GlueArguments(ModelArguments):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_limits(vars(self), LIMITS)
+        self.eval_steps_of("")  # refuses what is not JSON
 
 
 def identifying_arguments(arguments: GlueArguments, training: ScriptTrainingArguments) -> dict[str, Any]:

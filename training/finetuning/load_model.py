@@ -15,10 +15,13 @@ from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.overrides import with_overrides
 from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tensors
 from vocabless.saving.error_text import first_line
+from vocabless.saving.permissions import check_readable
 from vocabless.stock_shapes import STOCK_SHAPES, StockShape, find_shape, load_shape_config, load_shape_tokenizer
 from vocabless.training.checkpoint_tokenizers import load_checkpoint_tokenizer
 from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.default_hyper_parameters import BASE_WIDTH, default_learning_rate
 from vocabless.training.finetuning.tasks import Task
+from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.texts.ngrams import with_ngrams
 from vocabless.training.texts.subword import TRAINED_SUBWORD, trained_subword
 from vocabless.variants import VARIANTS, Variant
@@ -30,19 +33,16 @@ def is_checkpoint(name: str) -> bool:
 
 
 def check_model(arguments: GlueArguments) -> None:
-    """Checks the model and tokenizer names, without data or network.
+    """Checks the names of model, tokenizer and teacher, without data or network.
 
     Raises:
         ValueError: a tokenizer is missing, or is given for a model that cannot use it.
     """
     name, tokenizer = arguments.model_name_or_path, arguments.tokenizer_name
+    for source in filter(None, (name, arguments.teacher)):
+        check_readable(source)
     if is_checkpoint(name):
-        for override in arguments.overrides:
-            raise ValueError(f"--set {override} changes a variant, but {name!r} has trained weights; leave it out.")
-        if tokenizer == "train":
-            raise ValueError(
-                f"--tokenizer_name train does not fit {name!r}: its weights belong to its own tokenizer; leave it out."
-            )
+        _check_checkpoint(arguments)
         return
     shape = _shape(arguments)
     if isinstance(shape, Variant):
@@ -57,17 +57,23 @@ def check_model(arguments: GlueArguments) -> None:
         raise ValueError(f"{name} has no tokenizer of its own; give --tokenizer_name PATH, or train.")
 
 
-def hidden_size_of(arguments: GlueArguments) -> int:
-    """Returns the hidden size of the encoder; base size, 768, if the configuration of a checkpoint has none.
+def choose_learning_rate(arguments: GlueArguments, training: GlueTrainingArguments) -> str:
+    """Sets the learning rate by the width of the encoder if it is not given; returns a sentence that says so, or "".
 
     Raises:
-        ValueError: the configuration cannot be loaded.
+        ValueError: the configuration of the model cannot be loaded.
     """
+    if training.learning_rate is not None:
+        return ""
     name = arguments.model_name_or_path
     if is_checkpoint(name):
-        config: Any = _load_checkpoint_config(arguments, {})
-        return int(getattr(config, "hidden_size", SIZES["base"].hidden_size))
-    return SIZES[_shape(arguments).size].hidden_size
+        with training.main_process_first(desc="reading the model's configuration"):
+            config: Any = _load_checkpoint_config(arguments, {})
+        width = int(getattr(config, "hidden_size", BASE_WIDTH))
+    else:
+        width = SIZES[_shape(arguments).size].hidden_size
+    training.learning_rate = default_learning_rate(width)
+    return f"Learning rate: {training.learning_rate:g}, chosen for an encoder {width} wide."
 
 
 def load_model(arguments: GlueArguments, task: Task, folder: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
@@ -124,6 +130,17 @@ def _choose_pooling(config: Any, arguments: GlueArguments, task: Task) -> None:
         config.classifier_pooling = "mean" if pooling == "siamese" else pooling
     else:
         config.classifier_pooling = "siamese" if pooling == "mean" and given is None else pooling
+
+
+def _check_checkpoint(arguments: GlueArguments) -> None:
+    """Raises an error for a flag that belongs to random weights."""
+    name = arguments.model_name_or_path
+    for override in arguments.overrides:
+        raise ValueError(f"--set {override} changes a variant, but {name!r} has trained weights; leave it out.")
+    if arguments.tokenizer_name == "train":
+        raise ValueError(
+            f"--tokenizer_name train does not fit {name!r}: its weights belong to its own tokenizer; leave it out."
+        )
 
 
 def _shape(arguments: GlueArguments) -> Variant | StockShape:

@@ -28,16 +28,6 @@ from vocabless.training.trainer import ResumableTrainer, logits_only
 NOISE_SEED = 42  # fixed, as the rows that are held out
 
 
-def check_noise(probability: float) -> None:
-    """Checks `--noise`.
-
-    Raises:
-        ValueError: it is not a probability.
-    """
-    if not 0 <= probability <= 1:
-        raise ValueError(f"--noise {probability:g} is not a share of the words; give 0 to 1, for instance 0.1.")
-
-
 def misspelt_examples(examples: Examples, probability: float, seed: int) -> Examples:
     """Returns a copy of the examples with misspelt texts and the same labels.
 

@@ -1,11 +1,22 @@
 """The figures of all runs of a command: summaries over seeds, GLUE averages, and the Markdown table."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from vocabless.overrides import describe_overrides
+from vocabless.saving.run_folder import RESULTS, write_json
+from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.glue import AVERAGES, GLUE, Metrics, average, missing_for
+from vocabless.training.finetuning.noise import NOISE_SEED
+from vocabless.training.finetuning.task_distillation import describe_rows, describe_teacher
+from vocabless.training.finetuning.tasks import Task
+from vocabless.training.task import Results
+
+TABLE = "table.md"
+RunResults = Mapping[str, Mapping[str, Results]]  # task → seed → results
 
 Scores = Mapping[str, Mapping[str, Metrics]]  # task → seed → metrics
 
@@ -67,6 +78,69 @@ class Report:
     footnotes: Sequence[str] = field(default_factory=tuple)
     noisy: NoisyScores | None = None
     teacher: Mapping[str, Metrics] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, tasks: Sequence[Task], results: RunResults, arguments: GlueArguments) -> "Report":
+        """Returns the report of a command.
+
+        Args:
+            tasks: of the command.
+            results: of each task and seed.
+            arguments: of the command.
+        """
+        constants = {task.name: task.constant_baselines() for task in tasks}
+
+        def scores(measures: Callable[[Results], Mapping[str, float]]) -> Scores:
+            return {
+                task: {seed: {name: measures(run)[name] for name in constants[task]} for seed, run in runs.items()}
+                for task, runs in results.items()
+            }
+
+        runs = [run for seeds in results.values() for run in seeds.values()]
+        first_runs = {task: next(iter(seeds.values())) for task, seeds in results.items()}
+        teachers = {task: run["teacher"] for task, run in first_runs.items() if "teacher" in run}
+        titles = {task.name: task.title for task in tasks}
+        name = arguments.model_name_or_path
+        start = (describe_overrides(name, arguments.overrides) or name) + (
+            " from random weights" if runs[0]["from_scratch"] else ""
+        )
+        return cls(
+            scores=scores(lambda run: run["measures"]),
+            titles=titles,
+            constant_baselines=constants,
+            heading=f"{start}, {runs[0]['parameters']:,} parameters; seeds: {', '.join(results[tasks[0].name])}",
+            footnotes=[
+                *(note for task in tasks for note in task.footnotes),
+                *(note for run in runs for note in run["footnotes"]),
+                *(run["constant_baseline_note"] for run in runs if "constant_baseline_note" in run),
+                *(
+                    f"{titles[task]}: learned from {describe_teacher(facts)}, which labelled {describe_rows(facts)}"
+                    for task, facts in teachers.items()
+                ),
+            ],
+            noisy=NoisyScores(arguments.noise, NOISE_SEED, scores(lambda run: run["noisy"]["measures"]))
+            if arguments.noise
+            else None,
+            teacher={
+                task: {name: facts["measures"][name] for name in constants[task]} for task, facts in teachers.items()
+            },
+        )
+
+    def write(self, folder: Path, results: RunResults, command: Mapping[str, Any]) -> None:
+        """Writes `table.md` and `results.json`. The log and the versions of each run stay in the run's own folder.
+
+        Args:
+            folder: output folder of the command.
+            results: of each task and seed.
+            command: `arguments` and `versions` of the command.
+        """
+        (folder / TABLE).write_text(self.as_markdown(), encoding="utf-8")
+        left_out = ("log", "arguments", "versions")
+        runs = {
+            task: {seed: {k: value for k, value in run.items() if k not in left_out} for seed, run in seeds.items()}
+            for task, seeds in results.items()
+        }
+        write_json(folder / RESULTS, self.as_json() | {"runs": runs} | dict(command))
 
     def summaries(self) -> dict[str, dict[str, SeedSummary]]:
         """Returns task → metric → summary over the seeds."""

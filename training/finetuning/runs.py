@@ -2,7 +2,7 @@
 # mypy: allow-untyped-calls
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,11 +13,12 @@ from transformers import EarlyStoppingCallback, PreTrainedModel, PreTrainedToken
 from vocabless.saving.card_facts import CardFacts
 from vocabless.saving.provenance import provenance
 from vocabless.saving.run_folder import rows_identity, versions
+from vocabless.saving.uploads import check_run_upload
 from vocabless.training.checkpoint_tokenizers import longest_sequence
 from vocabless.training.finetuning.arguments import GlueArguments, identifying_arguments, reported_arguments
 from vocabless.training.finetuning.card import card_example, card_facts
 from vocabless.training.finetuning.constant_baseline import constant_baseline_note
-from vocabless.training.finetuning.default_hyper_parameters import BASE_WIDTH
+from vocabless.training.finetuning.default_hyper_parameters import BASE_WIDTH, default_patience
 from vocabless.training.finetuning.distilled_examples import DistilledExamples, DistillingTrainer
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
 from vocabless.training.finetuning.load_model import is_checkpoint, load_model
@@ -26,6 +27,7 @@ from vocabless.training.finetuning.predictions import write_predictions
 from vocabless.training.finetuning.task_distillation import TaskDistillation, distill_task, read_unlabelled
 from vocabless.training.finetuning.tasks import Examples, Task
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
+from vocabless.training.run import Outcome, run
 from vocabless.training.task import ExampleSets, Results, Trained, TrainingTask
 from vocabless.training.trainer import ResumableTrainer, logits_only
 
@@ -180,19 +182,36 @@ def run_folder(task: Task, seed: int, training: GlueTrainingArguments) -> Path:
     return Path(str(training.output_dir)) / task.name / f"seed-{seed}"
 
 
-def check_best_metric(training: GlueTrainingArguments, tasks: Sequence[Task]) -> None:
-    """Checks that the evaluations of every task report `--metric_for_best_model`.
+def fine_tune(
+    task: Task, seed: int, arguments: GlueArguments, training: GlueTrainingArguments, repository: str | None
+) -> Outcome:
+    """Fine-tunes on a task with a seed, in the run's own folder.
 
-    Raises:
-        ValueError: they do not; the message lists what they report.
+    Args:
+        task: the task.
+        seed: of the run.
+        arguments: of the command.
+        training: of the command.
+        repository: id of the repository that the run is uploaded to, or None.
     """
-    metric = training.metric_for_best_model
-    for task in tasks if metric is not None else ():
-        reported = ["loss", *task.problem.constant_baselines(task.targets())]
-        if str(metric).removeprefix("eval_") not in reported:
-            raise ValueError(
-                f"--metric_for_best_model {metric} is not reported for {task.title}; give one of {', '.join(reported)}."
-            )
+    folder, eval_steps = run_folder(task, seed, training), arguments.eval_steps_of(task.name)
+    of_run = training.for_run(folder, seed, len(task.train), task.problem.best_metric, eval_steps)
+    if arguments.early_stopping_patience is None:
+        arguments = replace(arguments, early_stopping_patience=default_patience(float(of_run.num_train_epochs or 0)))
+    return run(FineTuning(task), arguments, of_run, repository)
+
+
+def check_uploads(runs: Sequence[tuple[Task, int]], training: GlueTrainingArguments) -> dict[tuple[str, int], str]:
+    """Checks that runs, tasks with their seeds, can be uploaded.
+
+    Returns:
+        (Name of the task, seed) → repository; empty without `--push_to_hub` and on other processes.
+    """
+    if training.process_index != 0 or not training.push_to_hub:
+        return {}
+    names = [(task.name, seed) for task, seed in runs]
+    ids = check_run_upload(training, Path(str(training.output_dir)).name, [f"{name}-seed-{s}" for name, s in names])
+    return dict(zip(names, ids, strict=True))
 
 
 def all_versions() -> dict[str, str]:

@@ -14,7 +14,7 @@ from vocabless.training.finetuning.default_hyper_parameters import (
     default_learning_rate,
     default_patience,
 )
-from vocabless.training.finetuning.load_model import hidden_size_of
+from vocabless.training.finetuning.load_model import choose_learning_rate
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 
 QUICK = ["--max_seq_length", "8", "--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none"]
@@ -57,12 +57,14 @@ def test_patience_grows_with_the_epochs():
     assert [default_patience(epochs) for epochs in (0.5, 5.0, 7.0, 10.0, 300.0)] == [2, 2, 2, 4, 120]
 
 
-def test_the_width_is_that_of_the_model(save_model):
-    assert hidden_size_of(GlueArguments(model_name_or_path="eelbert-word-mini")) == 256
-    assert hidden_size_of(GlueArguments(model_name_or_path="bert-small")) == 512
+def test_the_rate_goes_by_the_width_of_the_model(save_model):
     _, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForSequenceClassification")
     width = json.loads((folder / "config.json").read_text())["encoder_config"]["hidden_size"]
-    assert hidden_size_of(GlueArguments(model_name_or_path=str(folder))) == width
+    for name, expected in (("eelbert-word-mini", 256), ("bert-small", 512), (str(folder), width)):
+        training = GlueTrainingArguments(use_cpu=True)
+        sentence = choose_learning_rate(GlueArguments(model_name_or_path=name), training)
+        assert sentence.endswith(f" {expected} wide.")
+        assert training.learning_rate == default_learning_rate(expected)
 
 
 def test_choices_are_printed_and_recorded(tmp_path, capsys):

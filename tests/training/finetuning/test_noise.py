@@ -121,5 +121,7 @@ def test_both_texts_of_pairs_are_misspelt_and_labels_stay():
 
 @pytest.mark.parametrize("noise", ["-0.1", "1.5", "nan"])
 def test_a_noise_that_is_no_probability_ends_with_one_sentence(tmp_path, noise):
-    with pytest.raises(SystemExit, match=rf"^run_glue\.py: --noise {noise} is not a share of the words; give 0 to 1"):
+    with pytest.raises(
+        SystemExit, match=rf"^run_glue\.py: --noise {noise} is out of range; give a number of at least 0"
+    ):
         run("--train_file", "train.csv", "--output_dir", tmp_path / "run", f"--noise={noise}")

@@ -1,0 +1,43 @@
+"""The tasks that a command of `run_glue.py` names: of GLUE, or one of the user's own."""
+# mypy: allow-untyped-calls
+
+from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.glue import find_glue_tasks
+from vocabless.training.finetuning.glue_tasks import load_glue_task
+from vocabless.training.finetuning.own_tasks import load_own_task
+from vocabless.training.finetuning.task_distillation import check_task_distillation
+from vocabless.training.finetuning.tasks import Task
+from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
+
+SOURCES = ("task_name", "train_file", "dataset_name")
+
+
+def load_tasks(arguments: GlueArguments, training: GlueTrainingArguments) -> list[Task]:
+    """Returns the tasks that the arguments name, with at most the numbers of samples that they allow.
+
+    Raises:
+        ValueError: not exactly one source of data is given, its data does not fit, or it does not fit the other flags.
+    """
+    flags = [f"--{name}" for name in SOURCES if getattr(arguments, name) is not None]
+    if len(flags) != 1:
+        mistake = f"{' and '.join(flags)} cannot be combined" if flags else "no data is given"
+        raise ValueError(f"{mistake}; give one of {', '.join(f'--{name}' for name in SOURCES)}.")
+    with training.main_process_first(desc="reading the data"):
+        if arguments.task_name is not None:
+            tasks = [load_glue_task(row, arguments.data_dir) for row in find_glue_tasks(arguments.task_name)]
+        else:
+            tasks = [load_own_task(arguments)]
+        for task in tasks:
+            task.limit(arguments.max_train_samples, arguments.max_eval_samples, arguments.max_predict_samples)
+            _check_best_metric(task, training.metric_for_best_model)
+        check_task_distillation(arguments, training, tasks)
+    return tasks
+
+
+def _check_best_metric(task: Task, metric: str | None) -> None:
+    """Raises an error if the evaluations of the task do not report `--metric_for_best_model`."""
+    reported = ["loss", *task.problem.constant_baselines(task.targets())]
+    if metric is not None and metric.removeprefix("eval_") not in reported:
+        raise ValueError(
+            f"--metric_for_best_model {metric} is not reported for {task.title}; give one of {', '.join(reported)}."
+        )
