@@ -15,6 +15,7 @@ from transformers import initialization as init
 from .blocks import NUM_SPECIAL, SPECIAL_NAMES, FrontEnd, check_positive, to_bytes
 
 MAX_CODEWORD_BITS = 24  # the codebook has 2 to this power rows
+DROPOUT = 0.1
 
 
 class Bucket(FrontEnd):
@@ -100,10 +101,20 @@ class Pool(DigestFrontEnd):
     Args:
         num_bits: T.
         codeword_bits: k.
+        dropout: of the rows of B in training, 0–1. Source: HashFormers, Tables 4 and 5, and the authors' code.
     """
 
-    def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 128, codeword_bits: int = 10) -> None:
+    def __init__(
+        self,
+        block_size: int,
+        embedding_size: int,
+        *,
+        num_bits: int = 128,
+        codeword_bits: int = 10,
+        dropout: float = DROPOUT,
+    ) -> None:
         super().__init__(block_size, embedding_size, num_bits=num_bits)
+        self.dropout = nn.Dropout(dropout)
         self.codeword_bits = check_positive("codeword_bits", codeword_bits, MAX_CODEWORD_BITS)
         self.codebook = nn.Embedding(2**codeword_bits, embedding_size)
         self.weights = nn.Parameter(torch.zeros(-(-num_bits // codeword_bits), embedding_size))
@@ -117,7 +128,7 @@ class Pool(DigestFrontEnd):
         embeddings = self.token_kinds.weight.new_zeros(())
         for word, weight in zip(words, self.weights.softmax(dim=0).unbind(dim=0), strict=True):
             # A loop avoids a tensor (B, S, J, D), which would be written to memory and read again.
-            embeddings = torch.addcmul(embeddings, self.codebook(word), weight)
+            embeddings = torch.addcmul(embeddings, self.dropout(self.codebook(word)), weight)
         return embeddings
 
 
@@ -125,10 +136,15 @@ class Add(DigestFrontEnd):
     """Sums one of two learned vectors for each bit: Σ_j B^j[τ_j] / √T, computed as one matrix product.
 
     Source: HashFormers 3.4, Add.
+
+    Args:
+        num_bits: T.
+        dropout: of the numbers in B in training, 0–1. Source: as for `Pool`.
     """
 
-    def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 128) -> None:
+    def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 128, dropout: float = DROPOUT) -> None:
         super().__init__(block_size, embedding_size, num_bits=num_bits)
+        self.dropout = nn.Dropout(dropout)
         self.bit_vectors = nn.Parameter(torch.empty(num_bits, 2, embedding_size))
 
     def init_weights(self, std: float) -> None:
@@ -136,7 +152,7 @@ class Add(DigestFrontEnd):
         init.normal_(self.bit_vectors, std=std)
 
     def embed_bits(self, bits: Tensor) -> Tensor:
-        zero, one = self.bit_vectors.unbind(dim=1)
+        zero, one = self.dropout(self.bit_vectors).unbind(dim=1)
         return (zero.sum(dim=0) + bits.to(zero.dtype) @ (one - zero)) / self.num_bits**0.5
 
 

@@ -276,12 +276,13 @@ class VocablessForPreTraining(_TokenClassificationBase):
     def __init__(self, config: VocablessConfig) -> None:
         super().__init__(config)
         self.vocabless = VocablessModel(config)
+        self.dropout = nn.Dropout(config.head_dropout)
         self.dense = nn.Linear(config.hidden_size, NUM_CORRUPTIONS)
         self.post_init()
 
     def score(self, hidden_states: Tensor) -> Tensor:
         """Maps hidden states (B, S, hidden_size) to logits (B, S, 3)."""
-        return self.dense(hidden_states)
+        return self.dense(self.dropout(hidden_states))
 
 
 class VocablessForMaskedLM(VocablessPreTrainedModel):

@@ -297,6 +297,9 @@ def test_the_originals_of_elementwise_are_stock_shapes() -> None:
     configs = {name: load_shape_config(name, 30_000) for name in ("bert-base", "bert-16heads-base", "albert-base")}
     assert [config.num_attention_heads for config in configs.values()] == [12, 16, 12]
     assert configs["albert-base"].embedding_size == 128 and configs["albert-base"].hidden_size == 768
+    for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):  # a pair that is compared has the same
+        ours = load_config("ewe-albert-base").encoder_config
+        assert getattr(ours, name) == getattr(configs["albert-base"], name) == 0.1
     canine, tokenizer = load_shape_config("canine-base", 0), load_shape_tokenizer("canine-base", None)
     assert (canine.num_hash_buckets, canine.num_hash_functions, canine.downsampling_rate) == (16_384, 8, 4)
     assert tokenizer("abc", max_length=4, truncation=True)["input_ids"] == [0xE000, ord("a"), ord("b"), 0xE001]

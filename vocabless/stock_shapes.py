@@ -62,7 +62,14 @@ _ROWS = (
     StockShape("bert-base", "bert", "base", "wordpiece"),
     # The originals that Elementwise compares with (Tables 2 and 3; section 5 for 16 heads).
     StockShape("bert-16heads-base", "bert", "base", "wordpiece", encoder_options={"num_attention_heads": 16}),
-    StockShape("albert-base", "albert", "base", "wordpiece", encoder_options={"embedding_size": 128}),
+    # ALBERT's own default is no dropout; here it has the dropout of the row that it is compared with.
+    StockShape(
+        "albert-base",
+        "albert",
+        "base",
+        "wordpiece",
+        encoder_options={"embedding_size": 128, "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1},
+    ),
     StockShape("canine-base", "canine", "base", None, objective=None, max_length=CANINE_TOKENS),
     StockShape("roberta-uno", "roberta", "uno", "bpe"),
     StockShape("roberta-tiny", "roberta", "tiny", "bpe"),

@@ -145,6 +145,7 @@ def check_positive(name: str, value: int, limit: int = MAX_ROWS) -> int:
 # Source: HashFormers 3.2–3.5; ProFormer (Sankar et al., 2021) for `Linear`.
 
 MAX_CODEWORD_BITS = 24  # the codebook has 2 to this power rows
+DROPOUT = 0.1
 
 
 class Bucket(FrontEnd):
@@ -230,10 +231,20 @@ class Pool(DigestFrontEnd):
     Args:
         num_bits: T.
         codeword_bits: k.
+        dropout: of the rows of B in training, 0–1. Source: HashFormers, Tables 4 and 5, and the authors' code.
     """
 
-    def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 128, codeword_bits: int = 10) -> None:
+    def __init__(
+        self,
+        block_size: int,
+        embedding_size: int,
+        *,
+        num_bits: int = 128,
+        codeword_bits: int = 10,
+        dropout: float = DROPOUT,
+    ) -> None:
         super().__init__(block_size, embedding_size, num_bits=num_bits)
+        self.dropout = nn.Dropout(dropout)
         self.codeword_bits = check_positive("codeword_bits", codeword_bits, MAX_CODEWORD_BITS)
         self.codebook = nn.Embedding(2**codeword_bits, embedding_size)
         self.weights = nn.Parameter(torch.zeros(-(-num_bits // codeword_bits), embedding_size))
@@ -247,7 +258,7 @@ class Pool(DigestFrontEnd):
         embeddings = self.token_kinds.weight.new_zeros(())
         for word, weight in zip(words, self.weights.softmax(dim=0).unbind(dim=0), strict=True):
             # A loop avoids a tensor (B, S, J, D), which would be written to memory and read again.
-            embeddings = torch.addcmul(embeddings, self.codebook(word), weight)
+            embeddings = torch.addcmul(embeddings, self.dropout(self.codebook(word)), weight)
         return embeddings
 
 
@@ -255,10 +266,15 @@ class Add(DigestFrontEnd):
     """Sums one of two learned vectors for each bit: Σ_j B^j[τ_j] / √T, computed as one matrix product.
 
     Source: HashFormers 3.4, Add.
+
+    Args:
+        num_bits: T.
+        dropout: of the numbers in B in training, 0–1. Source: as for `Pool`.
     """
 
-    def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 128) -> None:
+    def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 128, dropout: float = DROPOUT) -> None:
         super().__init__(block_size, embedding_size, num_bits=num_bits)
+        self.dropout = nn.Dropout(dropout)
         self.bit_vectors = nn.Parameter(torch.empty(num_bits, 2, embedding_size))
 
     def init_weights(self, std: float) -> None:
@@ -266,7 +282,7 @@ class Add(DigestFrontEnd):
         init.normal_(self.bit_vectors, std=std)
 
     def embed_bits(self, bits: Tensor) -> Tensor:
-        zero, one = self.bit_vectors.unbind(dim=1)
+        zero, one = self.dropout(self.bit_vectors).unbind(dim=1)
         return (zero.sum(dim=0) + bits.to(zero.dtype) @ (one - zero)) / self.num_bits**0.5
 
 
@@ -1500,12 +1516,13 @@ class VocablessForPreTraining(_TokenClassificationBase):
     def __init__(self, config: VocablessConfig) -> None:
         super().__init__(config)
         self.vocabless = VocablessModel(config)
+        self.dropout = nn.Dropout(config.head_dropout)
         self.dense = nn.Linear(config.hidden_size, NUM_CORRUPTIONS)
         self.post_init()
 
     def score(self, hidden_states: Tensor) -> Tensor:
         """Maps hidden states (B, S, hidden_size) to logits (B, S, 3)."""
-        return self.dense(hidden_states)
+        return self.dense(self.dropout(hidden_states))
 
 
 class VocablessForMaskedLM(VocablessPreTrainedModel):

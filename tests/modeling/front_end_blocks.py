@@ -31,8 +31,8 @@ EXAMPLES: dict[str, list[tuple[int, dict]]] = {
 
 
 def build(name: str, block_size: int, width: int, **options: object) -> FrontEnd:
-    """A front end with random weights everywhere, also where weights are usually zero at first."""
-    front_end = build_front_end(name, block_size, width, options)
+    """A front end without dropout, with random weights everywhere, also where weights are usually zero at first."""
+    front_end = build_front_end(name, block_size, width, options).eval()
     front_end.init_weights(0.02)
     for parameter in front_end.parameters():
         nn.init.normal_(parameter)

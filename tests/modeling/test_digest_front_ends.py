@@ -190,3 +190,27 @@ def test_linear_multiplies_the_bits_and_reads_special_tokens_as_hashes_of_their_
         return [sum(bit * weight for bit, weight in zip(bits, row, strict=True)) for row in weights]
 
     assert_equals_oracle(front_end, specials_and(digests(block_size, 300)), oracle, tolerance=1e-4)
+
+
+# ---- dropout -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["pool", "add"])
+def test_pool_and_add_drop_a_tenth_of_their_vectors_in_training_alone(name: str) -> None:
+    """HashFormers, Tables 4 and 5: dropout 0.1. Pool drops numbers of the vectors it looked up, Add those of B."""
+    front_end = build_front_end(name, 16, 512, {})
+    front_end.init_weights(0.02)
+    with torch.no_grad():
+        for weight in front_end.parameters():
+            weight.fill_(1.0)
+        front_end.token_kinds.weight.zero_()
+    blocks = tensor(digests(16, 20))
+    terms, scale = (13, 13) if name == "pool" else (128, 128**0.5)  # equal terms, and what divides their sum
+    whole, dropped = front_end.eval()(blocks), front_end.train()(blocks)
+    assert torch.allclose(whole, torch.tensor(terms / scale))
+    kept = dropped * scale * 0.9  # terms that are left: each is divided by 0.9
+    assert torch.allclose(kept, kept.round(), atol=1e-3)
+    assert kept.mean().item() == pytest.approx(0.9 * terms, rel=0.01)
+    without = build_front_end(name, 16, 512, {"dropout": 0.0})
+    without.load_state_dict(front_end.state_dict())
+    assert torch.equal(without.train()(blocks), without.eval()(blocks))

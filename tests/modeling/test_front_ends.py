@@ -115,8 +115,8 @@ def test_every_parameter_gets_a_gradient(name: str, block_size: int, options: di
 @all_examples
 def test_initialising_fills_what_a_checkpoint_does_not_hold(name: str, block_size: int, options: dict) -> None:
     """A loaded model is built without values: buffers that are not saved come from `init_weights` alone."""
-    front_end, blocks = build_front_end(name, block_size, WIDTH, options), example_blocks(block_size)
-    expected = build_front_end(name, block_size, WIDTH, options)
+    front_end, blocks = build_front_end(name, block_size, WIDTH, options).eval(), example_blocks(block_size)
+    expected = build_front_end(name, block_size, WIDTH, options).eval()
     with torch.no_grad():
         for parameter in front_end.parameters(recurse=False):
             parameter.fill_(torch.nan)

@@ -198,6 +198,19 @@ def train_one_step(model: nn.Module, examples: list[dict], folder, batch: int) -
     return [parameter.detach().clone() for parameter in model.parameters()]
 
 
+@pytest.mark.parametrize("head", [VocablessForTokenClassification, VocablessForPreTraining])
+def test_states_are_dropped_before_the_output_layer_as_in_the_stock_head(head, config_of) -> None:
+    """HashFormers, Table 4: dropout 0.1, also before the 3-way layer; `AutoModelForTokenClassification` has it."""
+    model = head(config_of(num_labels=3, classifier_dropout=0.1))
+    states = torch.ones(1, 2000, model.config.hidden_size)
+    output = model.classifier if head is VocablessForTokenClassification else model.dense
+    kept = []
+    output.register_forward_pre_hook(lambda _, inputs: kept.append((inputs[0] != 0).float().mean().item()))
+    model.eval().score(states)
+    model.train().score(states)
+    assert kept == [1.0, pytest.approx(0.9, abs=0.01)]
+
+
 @pytest.mark.parametrize(
     "head",
     [

@@ -204,7 +204,7 @@ def test_the_configuration_can_request_hidden_states(config_of, blocks_of) -> No
 
 @pytest.mark.parametrize("encoder", [name for name in ENCODERS if name not in ("albert", "mpnet")])
 def test_gradient_checkpointing_gives_the_same_gradients(encoder: str, config_of, blocks_of) -> None:
-    model = VocablessForSequenceClassification(config_of(encoder, "add", classifier_dropout=0.0)).train()
+    model = VocablessForSequenceClassification(config_of(encoder, "projection", classifier_dropout=0.0)).train()
     inputs = {"input_ids": blocks_of(model.config, 2, 8), "labels": torch.tensor([0, 1])}
 
     def gradients() -> list[torch.Tensor]:
