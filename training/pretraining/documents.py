@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # arguments.py imports the table of objectives
 
 
 DRY_RUN_DOCUMENTS = 50  # of each corpus
+HELD_OUT_STRETCHES = 20  # of a corpus
 
 
 class Documents(NamedTuple):
@@ -34,7 +35,7 @@ class Documents(NamedTuple):
     held_out: Dataset
 
 
-def load_documents(arguments: PretrainingArguments, seed: int) -> Documents:
+def load_documents(arguments: PretrainingArguments) -> Documents:
     """Returns the documents to train on and the held-out ones.
 
     Raises:
@@ -46,7 +47,8 @@ def load_documents(arguments: PretrainingArguments, seed: int) -> Documents:
         return Documents(corpora, concatenate_datasets(held_out))
     if arguments.streaming:
         raise ValueError("--streaming cannot hold out a part of the corpus; give --validation_corpus.")
-    return _hold_out(corpora, arguments.validation_split_percentage / 100, seed)
+    parts = [_hold_out(corpus, arguments.validation_split_percentage / 100) for corpus in corpora]
+    return Documents([train for train, _ in parts], concatenate_datasets([held_out for _, held_out in parts]))
 
 
 def documents_identity(arguments: PretrainingArguments) -> dict[str, str]:
@@ -85,16 +87,23 @@ def _load(source: str, arguments: PretrainingArguments, streaming: bool = False)
     return load_text(source, arguments.text_column, workers, streaming, text_format)
 
 
-def _hold_out(corpora: list[Any], share: float, seed: int) -> Documents:
-    """Holds out the same share of each corpus, at least one document."""
-    train, held_out = [], []
-    for documents in corpora:
-        if not 0 < share <= 0.5 or len(documents) < 2:
-            raise ValueError(
-                f"{share:.1%} of {len(documents)} documents cannot be held out; give --validation_split_percentage "
-                "above 0 and at most 50, at least two documents, or --validation_corpus."
-            )
-        parts = documents.train_test_split(test_size=max(1, round(share * len(documents))), seed=seed)
-        train.append(parts["train"])
-        held_out.append(parts["test"])
-    return Documents(train, concatenate_datasets(held_out))
+def _hold_out(documents: Dataset, share: float) -> tuple[Dataset, Dataset]:
+    """Returns the documents to train on and the share of them, at least one, that is held out, both in their order.
+
+    In many corpora a row is a sentence or a line. So stretches of neighbouring rows are held out, all over the corpus.
+    """
+    if not 0 < share <= 0.5 or len(documents) < 2:
+        raise ValueError(
+            f"{share:.1%} of {len(documents)} documents cannot be held out; give --validation_split_percentage "
+            "above 0 and at most 50, at least two documents, or --validation_corpus."
+        )
+    size = max(1, round(share * len(documents)))
+    stretches = min(HELD_OUT_STRETCHES, size)
+    train, held_out, start = [], [], 0
+    for number in range(1, stretches + 1):
+        end = number * len(documents) // stretches
+        border = end - (number * size // stretches - (number - 1) * size // stretches)
+        train.append(documents.select(range(start, border)))
+        held_out.append(documents.select(range(border, end)))
+        start = end
+    return concatenate_datasets(train), concatenate_datasets(held_out)

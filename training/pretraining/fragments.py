@@ -19,8 +19,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import compute
 
-from vocabless.training.texts.sentences import ENDS_SENTENCE, ends_without_space, sentences
-
 SPACE, WORD, OTHER, NON_ASCII = range(4)
 # The class of each byte value. A word is ASCII's \w; bytes from 128 are parts of longer characters.
 BYTE_CLASSES = bytes(
@@ -39,13 +37,11 @@ class Fragments(NamedTuple):
         distinct: each different fragment once.
         is_ascii: (distinct,) whether it is ASCII alone.
         indices: (n,) for each fragment of the texts, its index in `distinct`.
-        ends_sentence: (n,) whether it is the last fragment of a sentence or of a text.
     """
 
     distinct: list[str]
     is_ascii: NDArray[np.bool_]
     indices: NDArray[np.int32]
-    ends_sentence: NDArray[np.bool_]
 
 
 def find_fragments(texts: Sequence[str], splits_words: bool) -> Fragments:
@@ -63,22 +59,15 @@ def find_fragments(texts: Sequence[str], splits_words: bool) -> Fragments:
         >>> fragments = find_fragments(["It's here. It is\nnaïve,"], splits_words=True)
         >>> [fragments.distinct[i] for i in fragments.indices]
         ['It', "'", 's', 'here', '.', 'It', 'is', 'naïve,']
-        >>> [fragments.distinct[i] for i in fragments.indices[fragments.ends_sentence]]
-        ['.', 'is', 'naïve,']
     """
-    lines = [line for text in texts for line in (sentences(text) if ends_without_space(text) else (text,))]
-    data = ("\n" + "\n".join(lines) + "\n").encode()
+    data = ("\n" + "\n".join(texts) + "\n").encode()
     classes = np.frombuffer(bytearray(data.translate(BYTE_CLASSES if splits_words else SPACE_CLASSES)), np.uint8)
     if splits_words:
         _merge_around_non_ascii(classes)
     starts, ends = _find_runs(classes)
     distinct, indices = _distinct_strings(data.translate(None, SPACES), ends - starts)
-
-    ends_sentence = _matches(distinct, ENDS_SENTENCE)[indices]
-    ends_sentence &= classes[ends] == SPACE
-    ends_sentence[_last_of_each_line(data, ends)] = True
     is_ascii = compute.string_is_ascii(distinct).to_numpy(zero_copy_only=False)
-    return Fragments(distinct.to_pylist(), is_ascii, indices, ends_sentence)
+    return Fragments(distinct.to_pylist(), is_ascii, indices)
 
 
 def join_ranges(starts: NDArray[Any], lengths: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -116,22 +105,9 @@ def _merge_around_non_ascii(classes: NDArray[np.uint8]) -> None:
     classes[places] = NON_ASCII
 
 
-def _last_of_each_line(data: bytes, ends: NDArray[Any]) -> NDArray[Any]:
-    """Returns the indices of the fragments that stand last in their line; a line without fragments adds none."""
-    line_breaks = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
-    last = np.searchsorted(ends, line_breaks, side="right") - 1
-    fragments: NDArray[Any] = last[last >= 0]
-    return fragments
-
-
 def _distinct_strings(data: bytes, lengths: NDArray[Any]) -> tuple[pa.Array, NDArray[np.int32]]:
     """Returns the distinct strings among strings that stand end to end in `data`, and the index of each."""
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     strings = pa.LargeStringArray.from_buffers(len(lengths), pa.py_buffer(offsets), pa.py_buffer(data))
     encoded = strings.dictionary_encode()
     return encoded.dictionary, encoded.indices.to_numpy()
-
-
-def _matches(strings: pa.Array, pattern: str) -> NDArray[np.bool_]:
-    matches: NDArray[np.bool_] = compute.match_substring_regex(strings, pattern).to_numpy(zero_copy_only=False)
-    return matches

@@ -18,13 +18,15 @@ from vocabless.training.pretraining.token_objective import TokenObjective
 class MaskedLM(TokenObjective):
     """Chooses some tokens and labels them with their target ids.
 
-    Of the chosen tokens 80 % become [MASK], 10 % a token of real text, and 10 % stay.
+    Of the chosen tokens 80 % become [MASK], 10 % a random token, and 10 % stay. All tokens of the vocabulary are
+    equally likely (Devlin et al., A.1); a random word, of which there is no vocabulary, is one of real text.
     """
 
     name: ClassVar[str] = "mlm"
     help: ClassVar[str] = "predict masked tokens of --subword"
     card_text: ClassVar[str] = "masked language modelling"
     needs_targets: ClassVar[bool] = True
+    draws_from_vocabulary: ClassVar[bool] = True
     model_class: ClassVar[type[PreTrainedModel]] = VocablessForMaskedLM
     stock_model_class: ClassVar[Any] = AutoModelForMaskedLM
 

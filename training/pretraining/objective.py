@@ -84,7 +84,7 @@ class Objective(TrainingTask):
 
     def read_data(self, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> Documents:
         """Returns the text."""
-        return load_documents(arguments, training.seed)
+        return load_documents(arguments)
 
     def load_model(
         self, arguments: PretrainingArguments, data: Documents, folder: Path

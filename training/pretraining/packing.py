@@ -1,13 +1,12 @@
 """Documents → packed sequences of stored tokens, memory-mapped or streamed.
 
-A prepared corpus has one record a sequence. `blocks` holds the bytes of its tokens end to end: K bytes a token, K + 1
-where blocks are padded, no special tokens. For masked LM, `targets` holds the target id of each token as int32.
-A sequence holds whole sentences, also of several documents. No token is dropped: a sentence longer than a sequence
-continues in the next one.
+A prepared corpus has one record a sequence. Its columns hold the bytes of the tokens end to end, without special
+tokens, see `codecs`. The tokens of all documents stand in the order of the documents and are cut where a sequence is
+full, as in the masked-LM script of transformers. No token is dropped.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,7 +18,7 @@ from vocabless.training.pretraining.codecs import Codec
 
 DOCUMENTS_PER_BATCH = 1000  # packed together; the last sequence of a batch may be short
 DOCUMENTS_PER_PART = 200_000  # prepared and cached together; a killed run loses at most one part
-STREAMED_DOCUMENTS_PER_BATCH = 100
+SAMPLED_DOCUMENTS = 200  # for the estimate of the disk space
 
 AnyDataset = TypeVar("AnyDataset", Dataset, IterableDataset)
 
@@ -41,15 +40,14 @@ def prepare(documents: AnyDataset, codec: Codec, max_seq_length: int, num_proc: 
     """
     if max_seq_length < 3:
         raise ValueError(f"max_seq_length={max_seq_length} holds no token besides [CLS] and [SEP]; give at least 3.")
-    columns = ["blocks"] if codec.targets([]) is None else ["blocks", "targets"]
     map_options: dict[str, Any] = {
         "batched": True,
         "remove_columns": ["text"],
-        "features": Features({name: Value("large_binary") for name in columns}),
+        "features": Features({name: Value("large_binary") for name in codec.columns}),
         "fn_kwargs": {"codec": codec, "max_tokens": max_seq_length - 2},
     }
     if isinstance(documents, IterableDataset):
-        return documents.map(pack_records, batch_size=STREAMED_DOCUMENTS_PER_BATCH, **map_options)
+        return documents.map(pack_records, batch_size=DOCUMENTS_PER_BATCH, **map_options)
     map_options["num_proc"] = num_proc if num_proc and num_proc > 1 else None  # `datasets` starts a process for 1, too
     sequences = concatenate_datasets(_pack_parts(documents, map_options))
     if not len(sequences):
@@ -68,15 +66,9 @@ def _pack_parts(documents: Dataset, map_options: dict[str, Any]) -> list[Dataset
 
 
 def pack(batch: dict[str, list[Any]], codec: Codec, max_tokens: int) -> pa.Table:
-    """Returns the texts of a batch as sequences of up to `max_tokens` tokens, one record a sequence."""
-    texts = [text for text in batch["text"] if text]
-    blocks, sentence_lengths = codec.packed_blocks(texts)
-    ends = sequence_ends(sentence_lengths, max_tokens)
-    columns = {"blocks": _split_at(blocks, ends)}
-    targets = codec.targets(texts)
-    if targets is not None:
-        columns["targets"] = _split_at(targets, ends)
-    return pa.table(columns)
+    """Returns the texts of a batch as sequences of `max_tokens` tokens, the last one of the rest; one record each."""
+    columns = codec.pack([text for text in batch["text"] if text])
+    return pa.table({name: _split(tokens, max_tokens) for name, tokens in columns.items()})
 
 
 def pack_records(batch: dict[str, list[Any]], codec: Codec, max_tokens: int) -> dict[str, list[bytes]]:
@@ -85,25 +77,11 @@ def pack_records(batch: dict[str, list[Any]], codec: Codec, max_tokens: int) -> 
     return records
 
 
-def sequence_ends(sentence_lengths: Iterable[int], max_tokens: int) -> list[int]:
-    """Returns the token positions at which sequences end. Sequences end between sentences where they can.
-
-    Args:
-        sentence_lengths: tokens of each sentence.
-        max_tokens: tokens of a sequence. A longer sentence fills whole sequences, and its rest starts the next one.
-
-    Example:
-        >>> sequence_ends([3, 2, 4, 12], 5)
-        [5, 9, 14, 19, 21]
-    """
-    ends, start, position = [], 0, 0
-    for length in sentence_lengths:
-        if position > start and position + length - start > max_tokens:
-            ends.append(start := position)
-        position += length
-        while position - start > max_tokens:
-            ends.append(start := start + max_tokens)
-    return [*ends, position] if position > start else ends
+def disk_needed(documents: Dataset, codec: Codec, max_seq_length: int) -> int:
+    """Returns about how many bytes the sequences of the documents will take, from a sample of them."""
+    step = -(-len(documents) // SAMPLED_DOCUMENTS)
+    sample = pack({"text": documents[::step]["text"]}, codec, max_seq_length - 2)
+    return int(sample.nbytes * step)
 
 
 def mix(corpora: Sequence[AnyDataset], weights: Sequence[float] | None, seed: int) -> AnyDataset:
@@ -128,15 +106,16 @@ def mix(corpora: Sequence[AnyDataset], weights: Sequence[float] | None, seed: in
     return interleave_datasets(list(corpora), probabilities=shares, seed=seed, stopping_strategy="first_exhausted")
 
 
-def part_of_process(documents: IterableDataset, seed: int, rank: int, world_size: int) -> IterableDataset:
-    """Returns the documents of a stream that one of several processes reads, the files shuffled anew each epoch."""
-    shuffled = documents.shuffle(seed=seed, buffer_size=1)
+def part_of_process(sequences: IterableDataset, seed: int, rank: int, world_size: int) -> IterableDataset:
+    """Returns the sequences of a stream that one of several processes reads, the files shuffled anew each epoch."""
+    shuffled = sequences.shuffle(seed=seed, buffer_size=1)
     return split_dataset_by_node(shuffled, rank=rank, world_size=world_size) if world_size > 1 else shuffled
 
 
-def _split_at(tokens: np.ndarray[Any, Any], ends: Sequence[int]) -> pa.LargeBinaryArray:
+def _split(tokens: np.ndarray[Any, Any], max_tokens: int) -> pa.LargeBinaryArray:
     """Returns tokens that stand end to end as one binary value a sequence, without a copy."""
     tokens = np.ascontiguousarray(tokens)
+    ends = [*range(max_tokens, len(tokens), max_tokens), *([len(tokens)] if len(tokens) else [])]
     offsets = np.array([0, *ends], np.int64) * (tokens.nbytes // max(1, len(tokens)))
     return pa.LargeBinaryArray.from_buffers(
         pa.large_binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(tokens)]

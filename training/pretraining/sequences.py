@@ -8,7 +8,7 @@ never change it. For memory-mapped files, the numbers of workers and processes d
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import datasets
@@ -16,15 +16,12 @@ import numpy as np
 import torch
 from torch.utils.data import get_worker_info
 
-from vocabless.tokenization.block_coders import Integers
-from vocabless.training.pretraining.codecs import Codec
+from vocabless.training.pretraining.codecs import Codec, Record
 
 if TYPE_CHECKING:  # that file imports this one
     from vocabless.training.pretraining.token_objective import TokenObjective
 
 IGNORED = -100  # label of a token that the loss leaves out
-
-Record = Mapping[str, bytes]  # a stored sequence, see `packing.pack`
 
 
 class _ExampleMaker:
@@ -36,19 +33,17 @@ class _ExampleMaker:
         self.seed = seed
 
     def _example(self, record: Record, donor: Record, rng: np.random.Generator) -> dict[str, Any]:
-        targets = np.frombuffer(record["targets"], np.int32).astype(np.int64) if "targets" in record else None
-        blocks, labels = self.objective.corrupt(
-            self._blocks(record), targets, self._blocks(donor), self.codec.mask, rng
-        )
+        blocks, targets = self.codec.unpack(record)
+        donors = self.codec.vocabulary if self.objective.draws_from_vocabulary else None
+        if donors is None:
+            donors, _ = self.codec.unpack(donor)
+        blocks, labels = self.objective.corrupt(blocks, targets, donors, self.codec.mask, rng)
         input_ids = self.codec.input_ids(blocks)
         return {
             "input_ids": input_ids,
             "attention_mask": np.ones(len(input_ids), dtype=np.int64),
             "labels": [IGNORED, *labels.tolist(), IGNORED],
         }
-
-    def _blocks(self, record: Record) -> Integers:
-        return self.codec.unpack(np.frombuffer(record["blocks"], np.uint8).reshape(-1, self.codec.packed_block_size))
 
 
 class PretrainingDataset(_ExampleMaker, torch.utils.data.Dataset[dict[str, Any]]):

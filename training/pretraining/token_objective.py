@@ -3,19 +3,25 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from abc import abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import datasets
 import numpy as np
 import torch
+from datasets import Dataset
 from numpy.typing import NDArray
 from torch import Tensor
 from transformers import DataCollatorForTokenClassification, PreTrainedTokenizerBase
 
 from vocabless.tokenization.block_coders import Integers
-from vocabless.training.pretraining.codecs import build_codec
+from vocabless.training.pretraining.codecs import Codec, build_codec
 from vocabless.training.pretraining.objective import Objective
-from vocabless.training.pretraining.packing import mix, part_of_process, prepare
+from vocabless.training.pretraining.packing import disk_needed, mix, part_of_process, prepare
 from vocabless.training.pretraining.sequences import IGNORED, PretrainingDataset, PretrainingStream
 from vocabless.training.script_arguments import ScriptTrainingArguments
 from vocabless.training.task import ExampleSets
@@ -30,6 +36,7 @@ class TokenObjective(Objective):
     """Corrupts sequences, and says for which tokens the model learns to predict which class."""
 
     measures: ClassVar[tuple[str, ...]] = ("loss", "accuracy")
+    draws_from_vocabulary: ClassVar[bool] = False  # random tokens are of the vocabulary, if there is one, not of a text
 
     @abstractmethod
     def corrupt(
@@ -42,7 +49,7 @@ class TokenObjective(Objective):
         Args:
             blocks: (n, K) elements of ordinary tokens.
             targets: (n,) target ids, or None without `needs_targets`.
-            donors: (m, K) tokens of another sequence, m ≥ 1. Replacements are drawn from them.
+            donors: (m, K) tokens of another sequence or of the vocabulary, m ≥ 1. Replacements are drawn from them.
             mask: (K,) elements of the mask token.
             rng: source of all randomness.
         """
@@ -68,13 +75,16 @@ class TokenObjective(Objective):
             raise ValueError(f"--max_steps is {training.max_steps}, but a stream has no end; give at least 1.")
         codec = build_codec(tokenizer, self.needs_targets)
         seed, rank, workers = training.seed, training.process_index, arguments.preprocessing_num_workers
-        parts = data.train
+        if rank == 0 and not arguments.streaming:
+            sys.stderr.write(_describe_disk_need([*data.train, data.held_out], codec, arguments.max_seq_length))
+        parts = [prepare(part, codec, arguments.max_seq_length, workers) for part in data.train]
         if arguments.streaming:
-            parts = [part_of_process(corpus, seed, rank, training.world_size) for corpus in parts]
-        mixed = mix([prepare(part, codec, arguments.max_seq_length, workers) for part in parts], arguments.mix, seed)
+            parts = [part_of_process(part, seed, rank, training.world_size) for part in parts]
+        mixed = mix(parts, arguments.mix, seed)
         held_out = prepare(data.held_out, codec, arguments.max_seq_length, workers)
         if 0 < arguments.max_eval_samples < len(held_out):
-            held_out = held_out.select(range(arguments.max_eval_samples))
+            places = np.linspace(0, len(held_out) - 1, arguments.max_eval_samples)  # of all corpora and stretches
+            held_out = held_out.select(places.astype(int))
         train: PretrainingDataset | PretrainingStream
         if arguments.streaming:
             train = PretrainingStream(mixed, codec, self, seed, arguments.shuffle_buffer_size, rank)
@@ -104,6 +114,15 @@ class TokenObjective(Objective):
         predictions, losses = (np.asarray(values)[is_labelled] for values in evaluation.predictions)
         loss = float(losses.mean(dtype=np.float64))
         return {EXACT_LOSS: loss, **self.measure(predictions, labels[is_labelled])}
+
+
+def _describe_disk_need(corpora: Sequence[Dataset], codec: Codec, max_seq_length: int) -> str:
+    """Returns a line that says how much disk the prepared corpora take and how much is free."""
+    folder = Path(datasets.config.HF_DATASETS_CACHE)
+    needed = sum(disk_needed(documents, codec, max_seq_length) for documents in corpora)
+    free = shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.exists())).free
+    number = sum(map(len, corpora))
+    return f"{number:,} documents, prepared: about {needed / 1e9:.3g} GB in {folder}; {free / 1e9:.3g} GB are free.\n"
 
 
 def predictions_and_losses(logits: Tensor | tuple[Tensor, ...], labels: Tensor) -> tuple[Tensor, Tensor]:

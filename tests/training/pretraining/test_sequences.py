@@ -10,12 +10,11 @@ from torch.utils.data import DataLoader, get_worker_info
 
 from vocabless import VocablessTokenizer, load_tokenizer
 from vocabless.stock_shapes import load_shape_tokenizer
-from vocabless.training.pretraining.codecs import BlockCodec, IdCodec
+from vocabless.training.pretraining.codecs import BlockCodec, IdCodec, build_codec
 from vocabless.training.pretraining.masked_lm import MaskedLM
 from vocabless.training.pretraining.packing import part_of_process, prepare
 from vocabless.training.pretraining.sequences import IGNORED, PretrainingDataset, PretrainingStream
 from vocabless.training.pretraining.shuffle_random import ShuffleRandom
-from vocabless.training.texts.sentences import sentences
 from vocabless.training.texts.subword import train_subword
 
 TEXTS = [f"document number {i} has words of its own{i}." for i in range(200)]
@@ -38,7 +37,7 @@ def subword(tmp_path_factory):
 
 def stream_of(codec, objective=NOTHING, seed=3, rank=0, world_size=1, shards=8, buffer_size=20):
     documents = DOCUMENTS.to_iterable_dataset(num_shards=shards)
-    sequences = prepare(part_of_process(documents, seed, rank, world_size), codec, 11)
+    sequences = part_of_process(prepare(documents, codec, 10), seed, rank, world_size)
     return PretrainingStream(sequences, codec, objective, seed, buffer_size, rank)
 
 
@@ -116,11 +115,11 @@ def test_replacements_come_from_other_sequences(codec, is_stream):
         donors[blocks.tobytes()] = donor.tobytes()
         return blocks, np.zeros(len(blocks))
 
-    objective = SimpleNamespace(corrupt=corrupt)
+    objective = SimpleNamespace(corrupt=corrupt, draws_from_vocabulary=False)
     if is_stream:
         assert len(list(stream_of(codec, objective).epoch(0))) == len(TEXTS)
     else:
-        PretrainingDataset(prepare(DOCUMENTS, codec, 11), codec, objective, seed=3).__getitems__(range(len(TEXTS)))
+        PretrainingDataset(prepare(DOCUMENTS, codec, 10), codec, objective, seed=3).__getitems__(range(len(TEXTS)))
     assert len(donors) == len(TEXTS)
     assert {*donors.values()} <= {*donors} and len({*donors.values()}) > len(TEXTS) / 4
     assert sum(donor == blocks for blocks, donor in donors.items()) < 5
@@ -146,25 +145,21 @@ TOKENIZERS |= {
 @example(texts=["He said (no.) “Yes.” 3.14\n\nDone", "end.\u00a0same end", "nothing"])
 def test_what_is_stored_is_what_the_tokenizer_says(name, texts):
     tokenizer = TOKENIZERS.get(name) or TOKENIZERS.setdefault(name, load_tokenizer(name))
-    packed, lengths = BlockCodec(tokenizer).packed_blocks(texts)
-    expected, of_each = tokenizer.packed_blocks([sentence for text in texts for sentence in sentences(text)])
+    packed, expected = BlockCodec(tokenizer).pack(texts)["blocks"], tokenizer.packed_blocks(texts)[0]
     assert packed.dtype == expected.dtype
     assert packed.shape == expected.shape
     assert (packed == expected).all()
-    assert [length for length in lengths if length] == [length for length in of_each if length]
 
 
 @pytest.mark.parametrize("with_targets", [False, True])
 def test_a_stock_tokenizer_stores_its_ids_and_gets_them_back(subword, with_targets):
     codec = IdCodec(subword, with_targets)
-    packed, lengths = codec.packed_blocks(TEXTS[:3])
-    expected = [subword(text)["input_ids"] for text in TEXTS[:3]]
-    apart = np.split(packed, np.cumsum(lengths)[:-1])
-    assert [codec.input_ids(codec.unpack(blocks)).tolist() for blocks in apart] == expected
-    targets = codec.targets(TEXTS[:3])
-    assert (targets is not None) == with_targets
-    if with_targets:
-        assert targets.tolist() == [i for ids in expected for i in ids[1:-1]]
+    expected = [i for text in TEXTS[:3] for i in subword(text, add_special_tokens=False)["input_ids"]]
+    columns = codec.pack(TEXTS[:3])
+    assert columns["blocks"].dtype == np.uint8  # the smallest type for 150 ids
+    blocks, targets = codec.unpack({name: column.tobytes() for name, column in columns.items()})
+    assert codec.input_ids(blocks).tolist() == [subword.cls_token_id, *expected, subword.sep_token_id]
+    assert (targets.tolist() == expected) if with_targets else targets is None
 
 
 def test_a_stock_model_is_asked_for_what_was_masked(subword):
@@ -178,3 +173,24 @@ def test_a_stock_model_is_asked_for_what_was_masked(subword):
         assert (ids[labels == IGNORED] == before[labels == IGNORED]).all()
         masked += (ids == subword.mask_token_id).sum()
     assert masked > 20
+
+
+@pytest.mark.parametrize("is_ours", [False, True])
+def test_random_tokens_of_masked_lm_are_uniform_over_the_vocabulary(is_ours, subword, tmp_path):
+    """Devlin et al., A.1, which EELBERT 4.1 follows: 10 % of the chosen tokens become "a random word"."""
+    tokenizer = subword
+    if is_ours:
+        subword.backend_tokenizer.save(str(tmp_path / "tokenizer.json"))
+        tokenizer = load_tokenizer("eelbert-tiny", tmp_path / "tokenizer.json")
+    codec = build_codec(tokenizer, needs_targets=True)
+    dataset = PretrainingDataset(prepare(DOCUMENTS, codec, 64), codec, MaskedLM(1.0), seed=0)
+    plain = PretrainingDataset(dataset.sequences, codec, MaskedLM(1e-300), seed=0)
+    rows = {row.tobytes(): index for index, row in enumerate(codec.vocabulary)}
+    seen = set()
+    for epoch in range(20):
+        dataset.set_epoch(epoch)
+        for item, whole in zip(dataset.__getitems__(range(30)), plain.__getitems__(range(30)), strict=True):
+            tokens, before = (each["input_ids"][1:-1].reshape(-1, len(codec.mask)) for each in (item, whole))
+            replaced = (tokens != before).any(axis=1) & (tokens != codec.mask).any(axis=1)
+            seen |= {rows[row.tobytes()] for row in tokens[replaced]}
+    assert len(codec.vocabulary) == 150 and len(seen) > 140  # DOCUMENTS have a fraction of these tokens
