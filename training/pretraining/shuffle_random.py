@@ -1,4 +1,7 @@
-"""The objective `shuffle-random` (S+R): tell shuffled, replaced and intact words apart. Source: HashFormers 3.6.
+"""The objective `shuffle-random` (S+R): tell shuffled, replaced and intact words apart.
+
+Source: HashFormers 3.6, which names Yamaguchi et al., *Frustratingly Simple Pretraining Alternatives to Masked Language
+Modeling*, 2021. Shares and order of the two corruptions are those of their code.
 
 Replacements are words of real text. Random bits would give themselves away by their number of ones.
 """
@@ -21,12 +24,12 @@ CLASS_NAMES = {INTACT: "intact", SHUFFLED: "shuffled", REPLACED: "replaced"}
 
 @dataclass(frozen=True)
 class ShuffleRandom(TokenObjective):
-    """Shuffles some tokens among themselves and replaces others. Labels: 0 intact, 1 shuffled, 2 replaced.
+    """Gives some positions tokens of a permuted copy of the sequence, and replaces some of the other tokens.
 
-    A position that received its own token back is intact.
+    Labels: 0 intact, 1 shuffled, 2 replaced.
 
-    Source: HashFormers 3.6. Differs from the paper's code: replacements are real tokens, and each of the two shares is
-    set on its own.
+    Differs from the authors' code: replacements are tokens of another text, and a position that received its own token
+    is intact.
     """
 
     name: ClassVar[str] = "shuffle-random"
@@ -40,32 +43,31 @@ class ShuffleRandom(TokenObjective):
     stock_model_class: ClassVar[Any] = AutoModelForTokenClassification
 
     shuffle_probability: float = field(
-        default=0.15,
+        default=0.1,
         metadata={
             "group": "objective shuffle-random",
             "help": "S+R: share of shuffled tokens, 0–1.",
         },
     )
-    replace_probability: float = field(default=0.15, metadata={"help": "S+R: share of replaced tokens, 0–1."})
+    replace_probability: float = field(
+        default=0.1, metadata={"help": "S+R: share of the tokens that are not shuffled to replace, 0–1."}
+    )
 
     def __post_init__(self) -> None:
         shares = vars(self)
         check_limits(shares, dict.fromkeys(shares, SHARE))
-        if not 0 < sum(shares.values()) <= 1:
-            values = " and ".join(f"--{name} {value}" for name, value in shares.items())
-            raise ValueError(
-                f"{values} are {sum(shares.values()):g} together; give two with a sum above 0 and at most 1."
-            )
+        if not any(shares.values()):
+            raise ValueError("--shuffle_probability and --replace_probability are 0; give one of them above 0.")
 
     def corrupt(
         self, blocks: Integers, targets: Integers | None, donors: Integers, mask: Integers, rng: np.random.Generator
     ) -> tuple[Integers, Integers]:
         """See `TokenObjective.corrupt`."""
-        draw = rng.random(len(blocks))
-        shuffled = np.flatnonzero(draw < self.shuffle_probability)
-        replaced = np.flatnonzero(draw >= 1 - self.replace_probability)
+        is_shuffled = rng.random(len(blocks)) < self.shuffle_probability
+        is_replaced = (rng.random(len(blocks)) < self.replace_probability) & ~is_shuffled
+        shuffled, replaced = np.flatnonzero(is_shuffled), np.flatnonzero(is_replaced)
         corrupted = blocks.copy()
-        corrupted[shuffled] = blocks[rng.permutation(shuffled)]
+        corrupted[shuffled] = blocks[rng.permutation(len(blocks))[shuffled]]
         corrupted[replaced] = donors[rng.integers(len(donors), size=len(replaced))]
         labels = np.full(len(blocks), INTACT)
         labels[shuffled], labels[replaced] = SHUFFLED, REPLACED
