@@ -21,6 +21,7 @@ from transformers import HfArgumentParser, TrainingArguments
 from vocabless.training.recipes import list_recipes, read_recipe
 
 FIRST_GROUP = "flags"  # of fields before the first one that names a group
+ADDED = ("set",)  # lists of the command line that are added to the recipe's; others take its place
 TRAINER_GROUP = "flags of the transformers Trainer"
 EPILOG = (
     "--help-all shows also the flags that few need and those of the transformers Trainer, such as --weight_decay and "
@@ -42,6 +43,7 @@ class ScriptParser(HfArgumentParser):
         self._titles = _group_titles(types)
         self._sections: dict[str, Any] = {}
         self._hidden: dict[str, str] = {}  # flag → its text in --help-all
+        self.recipe: dict[str, Any] = {}  # flag → its value in the recipe of the last `parse`
         super().__init__(
             types,
             usage="%(prog)s --FLAG VALUE --FLAG VALUE …",
@@ -77,9 +79,10 @@ class ScriptParser(HfArgumentParser):
                 a mapping.
         """
         argv = list(sys.argv[1:] if argv is None else argv)
-        recipe = _name_of_recipe(argv)
-        if recipe is not None:
-            self._take_defaults(self._recipe_defaults(recipe), argv, replaces or {})
+        name = _name_of_recipe(argv)
+        if name is not None:
+            self.recipe = self._recipe_defaults(name)
+            self._take_defaults(self.recipe, argv, replaces or {})
         *parsed, rest = self.parse_args_into_dataclasses(argv, return_remaining_strings=True, look_for_args_file=False)
         if rest:
             unknown = [argument.partition("=")[0] for argument in rest if argument.startswith("-")]
@@ -123,7 +126,7 @@ class ScriptParser(HfArgumentParser):
         given = {flag for flag, value in values.items() if value != self.get_default(flag)}
         replaced = {recipe_flag for flag, recipe_flag in replaces.items() if flag in given}
         # argparse would append a list on the command line to the recipe's.
-        replaced |= {flag for flag in given if isinstance(defaults.get(flag), list)}
+        replaced |= {flag for flag in given if isinstance(defaults.get(flag), list) and flag not in ADDED}
         self.set_defaults(**{flag: value for flag, value in defaults.items() if flag not in replaced})
 
     def _recipe_defaults(self, name: str) -> dict[str, Any]:

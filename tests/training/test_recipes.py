@@ -8,8 +8,9 @@ from transformers import TrainingArguments, get_scheduler
 
 import run_glue
 from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.glue import GLUE
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
-from vocabless.training.pretraining.arguments import parse_command_line
+from vocabless.training.pretraining.arguments import PretrainingTrainingArguments, parse_command_line
 from vocabless.training.pretraining.masked_lm import MaskedLM
 from vocabless.training.pretraining.shuffle_random import ShuffleRandom
 from vocabless.training.recipes import FOLDER, list_recipes, read_recipe
@@ -53,11 +54,19 @@ def test_the_recipes_of_the_package_are_read_by_name():
         assert read_recipe(name) == read_recipe(FOLDER / f"{name}.yaml")
 
 
-@pytest.mark.parametrize(("name", "rate"), [("proformer", 3e-4), ("elementwise-patents", 2e-5)])
+@pytest.mark.parametrize(("name", "rate"), [("proformer", 3e-5), ("elementwise-patents", 2e-5)])
 def test_the_recipes_for_fine_tuning_set_flags_of_its_script(name, rate):
     parser = ScriptParser((GlueArguments, GlueTrainingArguments))
     _, training = parser.parse(["--model_name_or_path", "bert-tiny", "--recipe", name])
-    assert training.learning_rate == rate and training.lr_scheduler_type == "linear"
+    assert training.learning_rate == rate
+
+
+def test_proformer_has_the_hyper_parameters_of_table_5_like_the_models_beside_it():
+    """HashFormers 5.2 trains it for "a maximum of five epochs", as Table 5 says of all; one rate, 3e-5."""
+    own, common = read_recipe("proformer"), read_recipe("hashformer-glue")
+    assert own.pop("model_name_or_path") == "proformer"
+    assert own == {name: common[name] for name in own}
+    assert set(common) - set(own) == {"task_name", "seeds", "summary", "max_seq_length", "task_eval_steps"}
 
 
 def pretraining(*argv):
@@ -74,7 +83,7 @@ WIKIPEDIA_AND_BOOKS = ["wikimedia/wikipedia:20231101.en", "bookcorpus/bookcorpus
         ("hashformer", "hashformer-lsh-proj-base", ShuffleRandom, WIKIPEDIA_AND_BOOKS, 5e-5, 500_000, 512),
         ("hashformer-mlm", "roberta-base", MaskedLM, WIKIPEDIA_AND_BOOKS, 1e-4, 500_000, 512),
         # EELBERT 4.1: OpenWebText, 900,000 steps, 128 tokens, masked LM only.
-        ("eelbert", "eelbert-base", MaskedLM, ["Skylion007/openwebtext"], 1e-4, 900_000, 128),
+        ("eelbert", "eelbert-base", MaskedLM, ["Skylion007/openwebtext@refs/convert/parquet"], 1e-4, 900_000, 128),
         # Elementwise 4.2: 2e-5; the paper does not pre-train.
         ("elementwise", "ewe-bert-base", ShuffleRandom, WIKIPEDIA_AND_BOOKS[:1], 2e-5, -1, 128),
     ],
@@ -84,8 +93,8 @@ def test_a_recipe_alone_is_a_papers_pre_training(recipe, variant, objective, cor
     assert (arguments.variant, arguments.corpus, arguments.max_seq_length) == (variant, corpus, length)
     assert type(chosen) is objective
     assert (training.learning_rate, training.max_steps) == (rate, steps)
-    if recipe.startswith("hashformer"):  # Table 4; eight GPUs with 16 instances each
-        assert training.per_device_train_batch_size == 8 * 16
+    assert arguments.validation_split_percentage == 2
+    if recipe.startswith("hashformer"):  # Table 4
         assert (training.adam_beta1, training.adam_beta2, training.adam_epsilon) == (0.9, 0.9999, 1e-8)
         assert (training.warmup_steps, training.weight_decay, arguments.dropout) == (10_000, 0.01, 0.1)
 
@@ -94,6 +103,72 @@ def test_the_recipe_of_hashformers_runs_shuffle_random_for_the_baseline_too():
     """BERT-S+R has Table 4's 5e-5, and BERT-MLM its 1e-4."""
     arguments, objective, training = pretraining("--recipe", "hashformer", "--variant", "roberta-base")
     assert (arguments.variant, type(objective), training.learning_rate) == ("roberta-base", ShuffleRandom, 5e-5)
+
+
+@pytest.mark.parametrize("processes", [1, 2, 8, 16])
+@pytest.mark.parametrize(
+    ("recipe", "total", "on_a_device"),
+    [
+        # HashFormers 4.2: "a batch size of 128"; Table 4: 16 instances on each GPU.
+        ("hashformer", 128, 16),
+        ("hashformer-mlm", 128, 16),
+        # Devlin et al., A.2, whose procedure EELBERT 4.1 follows: "a batch size of 256 sequences".
+        ("eelbert", 256, 32),
+        # Elementwise 4.2: batches of 32.
+        ("elementwise", 32, 32),
+    ],
+)
+def test_a_step_of_a_recipe_has_the_papers_batch_on_any_number_of_processes(
+    recipe, total, on_a_device, processes, monkeypatch
+):
+    monkeypatch.setattr(PretrainingTrainingArguments, "world_size", processes)
+    monkeypatch.setattr(PretrainingTrainingArguments, "n_gpu", 1)
+    *_, training = pretraining("--recipe", recipe)
+    batch, times = training.per_device_train_batch_size, training.gradient_accumulation_steps
+    assert batch * times * processes == total
+    assert batch == min(on_a_device, total // processes)
+
+
+@pytest.mark.parametrize("argv", [["total_batch_size=100"], ["gradient_accumulation_steps=3"], ["total_batch_size=4"]])
+def test_a_batch_that_cannot_be_divided_is_refused(argv, monkeypatch):
+    monkeypatch.setattr(PretrainingTrainingArguments, "world_size", 8)
+    with pytest.raises(ValueError, match=r"--total_batch_size \d+ is not 8 devices × .* give another number"):
+        pretraining("--recipe", "hashformer", *(f"--{flag}" for flag in argv))
+
+
+@pytest.mark.parametrize(
+    ("argv", "overrides"),
+    [
+        # HashFormers 3.3, footnote 2: "the top-50K most frequent n-grams in the pre-training corpus".
+        ([], {"ngrams": "train"}),
+        (["--variant", "hashformer-lsh-emb50k-base", "--set", "size=tiny"], {"ngrams": "train", "size": "tiny"}),
+        (["--set", "ngrams=mine.json"], {"ngrams": "mine.json"}),
+        (["--variant", "hashformer-md5-pool-base"], {}),  # 3.2 has no n-grams
+        (["--set", "coder=md5"], {"coder": "md5"}),
+        (["--variant", "roberta-base"], {}),  # BERT-S+R
+        (["--model_name_or_path", "checkpoints/hashgram-tiny-sentence"], {}),
+    ],
+)
+def test_the_recipe_of_hashformers_has_the_top_ngrams_where_there_are_ngrams(argv, overrides, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert pretraining("--recipe", "hashformer", *argv)[0].overrides == overrides
+
+
+def test_the_fine_tuning_of_eelbert_is_that_of_section_4_2():
+    """Nine tasks, "5 times using 5 different seeds", the median; of Devlin et al. 4.1 batches, epochs and rates."""
+    arguments, training = fine_tuning("--model_name_or_path", "x", "--recipe", "eelbert-glue")
+    assert set(arguments.task_name) == set(GLUE) and len(arguments.task_name) == 9
+    assert (arguments.seeds, arguments.summary, arguments.early_stopping_patience) == (5, "median", 0)
+    assert (training.per_device_train_batch_size, training.num_train_epochs) == (32, 3)
+    assert training.learning_rate in (5e-5, 4e-5, 3e-5, 2e-5) and training.load_best_model_at_end is False
+    for rate in ("4e-5", "3e-5", "2e-5"):
+        _, other = fine_tuning("--model_name_or_path", "x", "--recipe", "eelbert-glue", "--learning_rate", rate)
+        assert other.learning_rate == float(rate)
+
+
+def test_processes_wait_a_day_for_the_first_one_which_prepares_the_corpus():
+    """The library's half an hour ends a run over Wikipedia while it counts the n-grams."""
+    assert pretraining("--recipe", "hashformer")[2].ddp_timeout == 24 * 3600
 
 
 def test_a_corpus_on_the_command_line_is_the_only_one():

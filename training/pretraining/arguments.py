@@ -2,9 +2,10 @@
 # mypy: allow-untyped-calls
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from vocabless.overrides import with_overrides
 from vocabless.stock_shapes import StockShape, find_shape
@@ -14,7 +15,7 @@ from vocabless.training.pretraining.objective import Objective
 from vocabless.training.pretraining.objectives import DEFAULT_OBJECTIVE, OBJECTIVES, choose_objective
 from vocabless.training.script_arguments import ModelArguments, ScriptTrainingArguments
 from vocabless.training.script_parser import ScriptParser
-from vocabless.training.texts.ngrams import check_has_features
+from vocabless.training.texts.ngrams import check_has_features, has_features
 from vocabless.variants import Variant
 
 OBJECTIVE_HELP = "; ".join(f"{objective.name}: {objective.help}" for objective in OBJECTIVES.values())
@@ -160,7 +161,18 @@ class PretrainingTrainingArguments(ScriptTrainingArguments):
         },
     )
     per_device_train_batch_size: int = field(
-        default=32, metadata={"help": "Sequences of a training step on each device."}
+        default=32, metadata={"help": "Sequences that a device trains on at once."}
+    )
+    total_batch_size: int | None = field(
+        default=None,
+        metadata={
+            "help": "Sequences of a training step over all devices. --gradient_accumulation_steps follows from it, and "
+            "--per_device_train_batch_size is the most that a device takes at once. None does not fix it."
+        },
+    )
+    ddp_timeout: int = field(
+        default=86_400,
+        metadata={"help": "Seconds that the other processes wait for the first one, which prepares the corpus."},
     )
     per_device_eval_batch_size: int = field(default=64, metadata={"help": "Sequences of an evaluation step."})
     max_steps: int = field(default=2000, metadata={"help": "Training steps; −1 trains --num_train_epochs epochs."})
@@ -180,8 +192,40 @@ class PretrainingTrainingArguments(ScriptTrainingArguments):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.total_batch_size is not None:
+            given = self.per_device_train_batch_size, self.gradient_accumulation_steps
+            sizes = split_batch(self.total_batch_size, self.world_size * max(1, self.n_gpu), *given)
+            self.per_device_train_batch_size, self.gradient_accumulation_steps = sizes
         self.remove_unused_columns = False  # the examples hold what the collator needs
         self.include_num_input_tokens_seen = "non_padding"  # on the command line it can be true or false only
+
+
+def split_batch(total: int, devices: int, largest: int, accumulation: int = 1) -> tuple[int, int]:
+    """Returns the sequences that a device trains on at once, and how often it does so in a training step.
+
+    Args:
+        total: sequences of a step over all devices.
+        devices: their number.
+        largest: most sequences that a device takes at once.
+        accumulation: the user's number of times, which must fit; 1 is no wish.
+
+    Raises:
+        ValueError: the sequences cannot be divided so.
+
+    Example:
+        >>> split_batch(128, 2, 16)
+        (16, 4)
+    """
+    share, rest = divmod(total, devices)
+    at_once = min(largest, share) or 1
+    times, rest_of_share = divmod(share, at_once)
+    if rest or rest_of_share or not share or accumulation not in (1, times):
+        raise ValueError(
+            f"--total_batch_size {total} is not {devices} devices × {at_once} sequences at once × a whole number"
+            f"{f', which is {accumulation}' if accumulation > 1 else ''} of times; give another number of processes, "
+            "--per_device_train_batch_size or --total_batch_size."
+        )
+    return at_once, times
 
 
 def parse_command_line(
@@ -198,18 +242,17 @@ def parse_command_line(
             a checkpoint to begin from.
     """
     types = [PretrainingArguments, *OBJECTIVES.values(), PretrainingTrainingArguments]
-    arguments, *objectives, training = ScriptParser(types, description).parse(argv, {"model_name_or_path": "variant"})
+    parser = ScriptParser(types, description)
+    arguments, *objectives, training = parser.parse(argv, {"model_name_or_path": "variant"})
     start = arguments.model_name_or_path
     if start is None:
         arguments.variant = arguments.variant or DEFAULT_VARIANT
-        shape = arguments.shape
-        if arguments.ngrams is not None and isinstance(shape, Variant):
-            check_has_features(shape.coder[0])
     elif arguments.variant is not None:
         raise ValueError(
             f"--variant {arguments.variant} has fresh weights and --model_name_or_path {start} trained ones; "
             "give one of them."
         )
+    _check_ngrams(arguments, parser.recipe)
     if training.output_dir is None:
         training.output_dir = f"runs/{arguments.variant if start is None else f'{Path(start).name}-continued'}"
     name = arguments.objective or next(
@@ -218,3 +261,19 @@ def parse_command_line(
     if name is None:
         name = objective_of_checkpoint(start) if start is not None else arguments.shape.objective
     return arguments, choose_objective(objectives, name or DEFAULT_OBJECTIVE), training
+
+
+def _check_ngrams(arguments: PretrainingArguments, recipe: Mapping[str, Any]) -> None:
+    """Leaves a recipe's n-grams out if the model has no n-gram features: one recipe is for LSH, MD5 and the baselines.
+
+    Raises:
+        ValueError: the user asks for n-grams, and the coder of the variant has none.
+    """
+    shape = arguments.shape if arguments.model_name_or_path is None else None
+    coder = shape.coder[0] if isinstance(shape, Variant) else None
+    if arguments.ngrams is None or (coder is not None and has_features(coder)):
+        return
+    if f"ngrams={arguments.ngrams}" in (recipe.get("set") or ()):
+        arguments.set = [item for item in arguments.set or () if not item.startswith("ngrams=")]
+    elif coder is not None:
+        check_has_features(coder)

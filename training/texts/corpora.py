@@ -87,6 +87,13 @@ def _load(source: str, streaming: bool, text_format: TextFormat) -> Dataset | It
         return load_files(files, f"the corpus {source!r}", text_format, streaming, may_be_empty=True)
     try:
         return load_dataset(**HUB_ID.fullmatch(source).groupdict(), split="train", streaming=streaming)
+    except RuntimeError as error:
+        if "scripts are no longer supported" not in str(error):
+            raise
+        raise ValueError(
+            f"the corpus {source!r} is a script, which `datasets` does not run; give its conversion to parquet, "
+            f"{source.partition('@')[0]}@refs/convert/parquet, if it is complete, or local files."
+        ) from error
     except (DatasetGenerationError, DatasetNotFoundError, ConnectionError, ValueError) as error:
         cause = str(error.__cause__ or error).splitlines()[0]
         raise ValueError(

@@ -50,13 +50,14 @@ def with_ngrams(
     return load(ngrams_file=source)
 
 
-def check_has_features(coder: str) -> None:
-    """Checks that a coder has n-gram features.
+def has_features(coder: str) -> bool:
+    """Returns whether a coder, a key of `CODERS`, has n-gram features."""
+    return "ngrams" in inspect.signature(CODERS[coder]).parameters
 
-    Raises:
-        ValueError: it has none.
-    """
-    if "ngrams" not in inspect.signature(CODERS[coder]).parameters:
+
+def check_has_features(coder: str) -> None:
+    """Raises ValueError if a coder has no n-gram features."""
+    if not has_features(coder):
         raise ValueError(f"--set ngrams is for the coders lsh and lsh-index, not for {coder}; leave it out.")
 
 

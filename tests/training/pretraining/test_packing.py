@@ -10,6 +10,7 @@ from vocabless import load_tokenizer
 from vocabless.training.pretraining import packing
 from vocabless.training.pretraining.codecs import BlockCodec, IdCodec, build_codec
 from vocabless.training.pretraining.packing import disk_needed, mix, pack_records, prepare
+from vocabless.training.texts import corpora
 from vocabless.training.texts.corpora import load_text
 from vocabless.training.texts.sentences import sentences
 from vocabless.training.texts.subword import train_subword
@@ -74,6 +75,15 @@ def test_a_bad_corpus_is_refused_in_one_sentence(tmp_path, content, column, sent
         pq.write_table(pa.table(content), file)
     with pytest.raises(ValueError, match=sentence):
         load_text(str(file), column)
+
+
+def test_a_data_set_that_is_a_script_is_refused_with_its_parquet_revision(monkeypatch):
+    def load_dataset(path, name, revision, **options):
+        raise RuntimeError("Dataset scripts are no longer supported, but found openwebtext.py")
+
+    monkeypatch.setattr(corpora, "load_dataset", load_dataset)
+    with pytest.raises(ValueError, match=r"is a script, .*give .* owner/name@refs/convert/parquet, if it is complete"):
+        load_text("owner/name@main")
 
 
 def test_a_truncated_file_is_refused(tmp_path):
