@@ -1,5 +1,6 @@
 """Block coders against the same arithmetic in plain Python integers, published vectors, and frozen values."""
 
+import hashlib
 import hmac
 import random
 import time
@@ -104,6 +105,19 @@ def test_md5_gives_the_vectors_of_rfc_2202():
     assert (
         blocks(Md5Coder(key="Jefe"), [b"what do ya want for nothing?"])[0].hex() == "750c783e6ab0b503eaa86e310a5db738"
     )
+
+
+@pytest.mark.parametrize(
+    ("printed", "beside", "word"),
+    [
+        ("d077f244def8a70e5ea758bd8352fcd8", b"play", b"cat"),
+        ("4a258d930b7d3409982d727ddbb4ba88", b"plays", b"mat"),
+    ],
+)
+def test_the_papers_md5_of_play_is_that_of_cat(printed, beside, word):
+    """HashFormers 3.2 prints these values. They have no key; ours have one."""
+    assert hashlib.md5(word).hexdigest() == printed != hashlib.md5(beside).hexdigest()
+    assert printed not in [block.hex() for block in blocks(Md5Coder(), [beside, word])]
 
 
 @settings(max_examples=60, deadline=None)
