@@ -3,17 +3,18 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoModel, AutoTokenizer, TrainerCallback
 
 import run_pretraining
 from vocabless.training import run as driver
-from vocabless.training.pretraining import objective
-from vocabless.training.pretraining.speed import LogTokensPerSecond
+from vocabless.training import task
+from vocabless.training.trainer import ResumableTrainer
 
 ROOT = Path(__file__).parent.parent
 VARIANT = ["--variant", "hashformer-lsh-proj-tiny"]  # unless another one is given after it
@@ -39,7 +40,7 @@ def test_a_run_leaves_a_checkpoint_that_loads_anywhere(corpus, tmp_path, capsys)
     assert results["loads_without_package_bit_equal"]
     assert results["after"]["eval_loss"] < results["before"]["eval_loss"]
     assert set(results["after"]) >= {"eval_majority", "eval_accuracy_intact", "eval_accuracy_replaced"}
-    assert all(line["tokens_per_second"] > 0 for line in results["log"] if "loss" in line)
+    assert all(line["train_tokens_per_second"] > 0 for line in results["log"] if "loss" in line)
     printed = capsys.readouterr().out
     assert "bit-equal" in printed
     card = (folder / "README.md").read_text()
@@ -83,7 +84,7 @@ def test_a_compiled_model_leaves_the_same_checkpoint(corpus, tmp_path):
         torch.testing.assert_close(weights[1][name], weight)
 
 
-class Interrupt(LogTokensPerSecond):
+class Interrupt(TrainerCallback):
     def on_step_end(self, args, state, control, **kwargs):
         if state.global_step == 5:
             raise KeyboardInterrupt
@@ -98,7 +99,7 @@ def test_an_interrupted_run_ends_with_the_same_weights(corpus, tmp_path, monkeyp
     run_pretraining.main([*VARIANT, *given, "--output_dir", str(tmp_path / "whole")])
     arguments = [*VARIANT, *given, "--output_dir", str(tmp_path / "broken")]
     with monkeypatch.context() as patched:
-        patched.setattr(objective, "LogTokensPerSecond", Interrupt)
+        patched.setattr(task, "ResumableTrainer", partial(ResumableTrainer, callbacks=[Interrupt()]))
         with pytest.raises(SystemExit) as interrupted:
             run_pretraining.main(arguments)
         assert interrupted.value.code == 130
@@ -125,7 +126,7 @@ def test_a_run_whose_text_changed_is_neither_continued_nor_printed(corpus, tmp_p
     for file in files.values():
         file.write_text(text)
     with monkeypatch.context() as patched, pytest.raises(SystemExit):
-        patched.setattr(objective, "LogTokensPerSecond", Interrupt)
+        patched.setattr(task, "ResumableTrainer", partial(ResumableTrainer, callbacks=[Interrupt()]))
         run_pretraining.main(command)
     refused()
     run_pretraining.main(command)

@@ -1,21 +1,22 @@
 """Runs that begin from a checkpoint: the first evaluation is that of its weights, and its name is no path."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 from huggingface_hub import ModelCard, constants
-from transformers import AutoModel
+from transformers import AutoModel, TrainerCallback
 
 import run_pretraining
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
 from vocabless.saving.checkpoint import load_checkpoint, save_checkpoint
-from vocabless.training.pretraining import objective
-from vocabless.training.pretraining.load_checkpoint import load_checkpoint_with_head, objective_of_checkpoint
+from vocabless.training import task
+from vocabless.training.pretraining.load_model import load_checkpoint_with_head, objective_of_checkpoint
 from vocabless.training.pretraining.masked_lm import MaskedLM
 from vocabless.training.pretraining.shuffle_random import ShuffleRandom
-from vocabless.training.pretraining.speed import LogTokensPerSecond
+from vocabless.training.trainer import ResumableTrainer
 
 QUICK = ["--max_steps", "6", "--save_steps", "2", "--logging_steps", "2", "--per_device_train_batch_size", "4",
          "--max_seq_length", "16", "--max_eval_samples", "8", "--preprocessing_num_workers", "1", "--use_cpu", "true",
@@ -59,7 +60,7 @@ def same_weights(one: Path, other: Path) -> bool:
     return all(torch.equal(a[name], b[name]) for name in a)
 
 
-class Interrupt(LogTokensPerSecond):
+class Interrupt(TrainerCallback):
     def on_step_end(self, args, state, control, **kwargs):
         if state.global_step == 5:
             raise KeyboardInterrupt
@@ -80,7 +81,7 @@ def test_a_checkpoint_is_trained_further_and_an_interrupted_run_resumes(
     assert results["after"]["eval_loss"] != results["before"]["eval_loss"]
 
     with monkeypatch.context() as patched:
-        patched.setattr(objective, "LogTokensPerSecond", Interrupt)
+        patched.setattr(task, "ResumableTrainer", partial(ResumableTrainer, callbacks=[Interrupt()]))
         with pytest.raises(SystemExit, match="130"):
             run_pretraining.main([*given, "--output_dir", str(tmp_path / "broken")])
     run_pretraining.main([*given, "--output_dir", str(tmp_path / "broken")])

@@ -10,7 +10,7 @@ from typing import Any
 from vocabless.overrides import with_overrides
 from vocabless.stock_shapes import StockShape, find_shape
 from vocabless.training.limits import COUNT, MIN_VOCABULARY, SHARE, Limit, check_limits
-from vocabless.training.pretraining.load_checkpoint import objective_of_checkpoint
+from vocabless.training.pretraining.load_model import objective_of_checkpoint
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.pretraining.objectives import DEFAULT_OBJECTIVE, OBJECTIVES, choose_objective
 from vocabless.training.script_arguments import ModelArguments, ScriptTrainingArguments

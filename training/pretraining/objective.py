@@ -19,11 +19,9 @@ from vocabless.saving.public_names import public_name
 from vocabless.saving.run_folder import HUB_ARGUMENTS
 from vocabless.training.pretraining.documents import Documents, documents_identity, load_documents
 from vocabless.training.pretraining.load_model import load_model
-from vocabless.training.pretraining.speed import LogTokensPerSecond
 from vocabless.training.script_arguments import ScriptTrainingArguments
 from vocabless.training.task import Results, Trained, TrainingTask
 from vocabless.training.texts.corpora import EMBEDDED, HUB_ID
-from vocabless.training.trainer import ResumableTrainer
 
 if TYPE_CHECKING:  # arguments.py imports the table of objectives
     from vocabless.training.pretraining.arguments import PretrainingArguments
@@ -91,10 +89,6 @@ class Objective(TrainingTask):
     ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         """See `TrainingTask.load_model`."""
         return load_model(arguments, self, data.train, folder)
-
-    def make_trainer(self, arguments: PretrainingArguments, **options: Any) -> ResumableTrainer:
-        """Returns a Trainer that logs the speed."""
-        return ResumableTrainer(callbacks=[LogTokensPerSecond()], **options)
 
     def results(self, trained: Trained, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> Results:
         """Returns the measures before and after training, and facts on the start and the examples."""

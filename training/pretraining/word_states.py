@@ -27,7 +27,6 @@ from vocabless.training.pretraining.objective import Objective
 from vocabless.training.script_arguments import ScriptTrainingArguments
 from vocabless.training.task import ExampleSets
 from vocabless.training.texts.sentences import sentences
-from vocabless.training.trainer import ResumableTrainer
 
 if TYPE_CHECKING:  # arguments.py imports the table of objectives
     from vocabless.training.pretraining.arguments import PretrainingArguments
@@ -105,10 +104,6 @@ class WordStates(Objective):
         model.requires_grad_(self.train_encoder)
         self.model.front_end.requires_grad_(True)
         return WordStudent(model, self.original.requires_grad_(False).eval())
-
-    def make_trainer(self, arguments: PretrainingArguments, **options: Any) -> ResumableTrainer:
-        """Returns the Trainer."""
-        return ResumableTrainer(**options)
 
 
 class WordStudent(nn.Module):
