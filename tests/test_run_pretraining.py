@@ -214,7 +214,7 @@ def test_an_evaluation_loss_does_not_depend_on_the_batch_size(corpus, tmp_path):
 def test_stock_shapes_train_by_the_same_script(corpus, tmp_path, name, learned):
     folder = tmp_path / "run"
     given = ["--variant", name, "--objective", learned, "--subword", "train", "--subword_vocab_size", "300"]
-    given += ["--warmup_steps", "0", "--max_eval_samples", "0"]
+    given += ["--warmup_steps", "0", "--validation_split_percentage", "50", "--max_steps", "12"]
     run_pretraining.main([*QUICK, "--corpus", corpus, *given, "--output_dir", str(folder)])
     results = results_of(folder)
     assert results["after"]["eval_loss"] < results["before"]["eval_loss"]

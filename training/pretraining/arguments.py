@@ -12,7 +12,7 @@ from vocabless.stock_shapes import StockShape, find_shape
 from vocabless.training.limits import COUNT, MIN_VOCABULARY, SHARE, Limit, check_limits
 from vocabless.training.pretraining.load_model import objective_of_checkpoint
 from vocabless.training.pretraining.objective import Objective
-from vocabless.training.pretraining.objectives import DEFAULT_OBJECTIVE, OBJECTIVES, choose_objective
+from vocabless.training.pretraining.objectives import DEFAULT_OBJECTIVE, OBJECTIVES
 from vocabless.training.script_arguments import ModelArguments, ScriptTrainingArguments
 from vocabless.training.script_parser import ScriptParser
 from vocabless.training.texts.ngrams import check_has_features, has_features
@@ -255,12 +255,14 @@ def parse_command_line(
     _check_ngrams(arguments, parser.recipe)
     if training.output_dir is None:
         training.output_dir = f"runs/{arguments.variant if start is None else f'{Path(start).name}-continued'}"
-    name = arguments.objective or next(
-        (objective.name for objective in objectives if objective.requested_by_flags), None
-    )
+    requested = [objective.name for objective in objectives if objective.requested_by_flags]
+    name = arguments.objective or next(iter(requested), None)
     if name is None:
         name = objective_of_checkpoint(start) if start is not None else arguments.shape.objective
-    return arguments, choose_objective(objectives, name or DEFAULT_OBJECTIVE), training
+    chosen = {objective.name: objective for objective in objectives}.get(name or DEFAULT_OBJECTIVE)
+    if chosen is None:
+        raise ValueError(f"unknown objective {name!r}; choose one of {', '.join(OBJECTIVES)}.")
+    return arguments, chosen, training
 
 
 def _check_ngrams(arguments: PretrainingArguments, recipe: Mapping[str, Any]) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,6 +23,7 @@ from vocabless.training.distillation.sentence_measures import ScoredPairs, Sente
 from vocabless.training.distillation.sentence_student import SentenceStudent, VectorCollator
 from vocabless.training.distillation.sentence_teacher import SentenceTeacher, add_vectors
 from vocabless.training.distillation.vector_dataset import VectorDataset
+from vocabless.training.limits import SHARE, Limit, check_limits
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.script_arguments import ScriptTrainingArguments
 from vocabless.training.task import ExampleSets
@@ -86,6 +86,9 @@ class Distill(Objective):
     similarity_weight: float = field(
         default=5.0, metadata={"help": "distill: weight of the similarities within a batch in the loss."}
     )
+
+    def __post_init__(self) -> None:
+        check_limits(vars(self), {"max_texts": Limit(), "similarity_weight": Limit(), "misspell_probability": SHARE})
 
     @property
     def requested_by_flags(self) -> bool:
@@ -180,10 +183,3 @@ class Distill(Objective):
             raise ValueError("the objective distill has no teacher; give --teacher, a folder or a Hub id.")
         if arguments.streaming:
             raise ValueError("--streaming reads a text once, but a teacher's vectors are kept; leave it out.")
-        if self.max_texts < 0 or not 0 <= self.similarity_weight < math.inf:
-            raise ValueError(
-                f"--max_texts {self.max_texts} and --similarity_weight {self.similarity_weight}: give numbers of at "
-                "least 0."
-            )
-        if not 0 <= self.misspell_probability <= 1:
-            raise ValueError(f"--misspell_probability is {self.misspell_probability}; give a share from 0 to 1.")

@@ -106,9 +106,14 @@ def mix(corpora: Sequence[AnyDataset], weights: Sequence[float] | None, seed: in
     return interleave_datasets(list(corpora), probabilities=shares, seed=seed, stopping_strategy="first_exhausted")
 
 
-def part_of_process(sequences: IterableDataset, seed: int, rank: int, world_size: int) -> IterableDataset:
-    """Returns the sequences of a stream that one of several processes reads, the files shuffled anew each epoch."""
-    shuffled = sequences.shuffle(seed=seed, buffer_size=1)
+def part_of_process(
+    sequences: IterableDataset, seed: int, buffer_size: int, rank: int, world_size: int
+) -> IterableDataset:
+    """Returns the sequences of a stream that one of several processes reads, in another order each epoch.
+
+    The files are shuffled, and each next sequence is drawn from a buffer of `buffer_size`.
+    """
+    shuffled = sequences.shuffle(seed=seed, buffer_size=buffer_size)
     return split_dataset_by_node(shuffled, rank=rank, world_size=world_size) if world_size > 1 else shuffled
 
 

@@ -81,17 +81,16 @@ class PretrainingDataset(_ExampleMaker, torch.utils.data.Dataset[dict[str, Any]]
 
 
 class PretrainingStream(_ExampleMaker, torch.utils.data.IterableDataset[dict[str, Any]]):
-    """Corrupted sequences of a streamed corpus, without an end. Each epoch reads the files in another order.
+    """Corrupted sequences of a streamed corpus, without an end. Each epoch reads them in another order.
 
-    Sequences wait in a buffer. The next sequence, and the donor of its replacements, are drawn from the buffer. Each
-    worker of each process has its own files, its own buffer and its own random numbers.
+    The donor of a sequence's replacements is the sequence before it. Each worker of each process has its own files and
+    its own random numbers.
 
     Args:
-        sequences: see `packing.prepare`; the part of this process.
+        sequences: see `packing.part_of_process`.
         codec: the codec that writes them.
         objective: corrupts them.
         seed: source of all randomness, with the epoch and the numbers of process and worker.
-        buffer_size: sequences in the buffer.
         rank: number of this process.
     """
 
@@ -101,12 +100,10 @@ class PretrainingStream(_ExampleMaker, torch.utils.data.IterableDataset[dict[str
         codec: Codec,
         objective: TokenObjective,
         seed: int,
-        buffer_size: int = 1000,
         rank: int = 0,
     ) -> None:
         super().__init__(codec, objective, seed)
         self.sequences = sequences
-        self.buffer_size = buffer_size
         self.rank = rank
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -123,18 +120,7 @@ class PretrainingStream(_ExampleMaker, torch.utils.data.IterableDataset[dict[str
         worker = get_worker_info()
         rng = np.random.default_rng((self.seed, number, self.rank, worker.id if worker else 0))
         self.sequences.set_epoch(number)
-        buffer: list[Record] = []
+        donor: Record | None = None
         for record in self.sequences:
-            buffer.append(record)
-            if len(buffer) == self.buffer_size:
-                yield self._draw(buffer, rng)
-        while buffer:
-            yield self._draw(buffer, rng)
-
-    def _draw(self, buffer: list[Record], rng: np.random.Generator) -> dict[str, Any]:
-        """Removes a random sequence from the buffer and returns its example. A donor stays in the buffer."""
-        chosen = int(rng.integers(len(buffer)))
-        buffer[chosen], buffer[-1] = buffer[-1], buffer[chosen]
-        record = buffer.pop()
-        donor = buffer[int(rng.integers(len(buffer)))] if buffer else record
-        return self._example(record, donor, rng)
+            yield self._example(record, donor or record, rng)
+            donor = record

@@ -79,7 +79,8 @@ class TokenObjective(Objective):
             sys.stderr.write(_describe_disk_need([*data.train, data.held_out], codec, arguments.max_seq_length))
         parts = [prepare(part, codec, arguments.max_seq_length, workers) for part in data.train]
         if arguments.streaming:
-            parts = [part_of_process(part, seed, rank, training.world_size) for part in parts]
+            order = seed, arguments.shuffle_buffer_size, rank, training.world_size
+            parts = [part_of_process(part, *order) for part in parts]
         mixed = mix(parts, arguments.mix, seed)
         held_out = prepare(data.held_out, codec, arguments.max_seq_length, workers)
         if 0 < arguments.max_eval_samples < len(held_out):
@@ -87,7 +88,7 @@ class TokenObjective(Objective):
             held_out = held_out.select(places.astype(int))
         train: PretrainingDataset | PretrainingStream
         if arguments.streaming:
-            train = PretrainingStream(mixed, codec, self, seed, arguments.shuffle_buffer_size, rank)
+            train = PretrainingStream(mixed, codec, self, seed, rank)
         else:
             train = PretrainingDataset(mixed, codec, self, seed)
         return ExampleSets(

@@ -99,9 +99,9 @@ def test_a_killed_run_continues_to_the_same_weights(run) -> None:
         ),
         (
             ["--teacher", "here", "--misspell_probability", "2"],
-            "--misspell_probability is 2.0; give a share from 0 to 1",
+            "--misspell_probability 2.0 is out of range; give a number of at least 0 and at most 1",
         ),
-        (["--teacher", "here", "--max_texts", "-1"], "give numbers of at least 0"),
+        (["--teacher", "here", "--max_texts", "-1"], "--max_texts -1 is out of range; give a number of at least 0"),
         (
             ["--teacher", "EMPTY", "--max_texts", "5"],
             r"the teacher '.*' cannot be loaded \(.*; give a folder or a Hub id",

@@ -59,7 +59,7 @@ def test_a_sequence_holds_consecutive_lines(world_size):
         parts = [prepare(documents, codec, 34)]
     else:
         stream = prepare(documents.to_iterable_dataset(num_shards=4), codec, 34)
-        parts = [part_of_process(stream, 0, rank, world_size) for rank in range(world_size)]
+        parts = [part_of_process(stream, 0, 10, rank, world_size) for rank in range(world_size)]
     found = [numbers_of(sequence, codec) for part in parts for sequence in part]
     assert sorted(itertools.chain.from_iterable(found)) == list(range(1000))
     assert all(numbers == list(range(numbers[0], numbers[0] + len(numbers))) for numbers in found)

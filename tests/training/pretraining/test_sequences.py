@@ -37,8 +37,8 @@ def subword(tmp_path_factory):
 
 def stream_of(codec, objective=NOTHING, seed=3, rank=0, world_size=1, shards=8, buffer_size=20):
     documents = DOCUMENTS.to_iterable_dataset(num_shards=shards)
-    sequences = part_of_process(prepare(documents, codec, 10), seed, rank, world_size)
-    return PretrainingStream(sequences, codec, objective, seed, buffer_size, rank)
+    sequences = part_of_process(prepare(documents, codec, 10), seed, buffer_size, rank, world_size)
+    return PretrainingStream(sequences, codec, objective, seed, rank)
 
 
 def texts(items):
