@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # arguments.py imports the table of objectives
 
 # A run with other values of these is still the same run: they say where it writes and how it reports.
 NOT_IDENTIFYING = (
-    *("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "preprocessing_num_workers"),
+    *("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "preprocessing_num_workers", "ddp_timeout"),
     *HUB_ARGUMENTS,
 )
 
