@@ -81,7 +81,7 @@ def test_choices_are_printed_and_recorded(tmp_path, capsys):
     [
         (["--num_train_epochs", "1", "--learning_rate", "1e-3", "--early_stopping_patience", "0"], (1e-3, 1, 0)),
         (["--max_steps", "3"], (4.4e-4, 600, 240)),
-        (["--recipe", "proformer"], (3e-4, 5, 0)),
+        (["--recipe", "proformer"], (3e-5, 5, 0)),
     ],
 )
 def test_flags_and_recipes_decide(tmp_path, capsys, arguments, expected):
