@@ -85,6 +85,7 @@ def training_step(
     length: int,
     batch_size: int,
     size: str | None = None,
+    is_updated: bool = True,
 ) -> Callable[[], None]:
     """Returns a function that trains one step, always on the same batch.
 
@@ -96,6 +97,7 @@ def training_step(
         length: tokens that every sequence is padded to.
         batch_size: sequences of the batch.
         size: of the encoder; None is that of the variant.
+        is_updated: whether the step has an update of the weights, behind forward and backward.
     """
     objective, shape = OBJECTIVES[objective_name](), find_shape(variant)
     reads_subwords = shape.reads_subwords if isinstance(shape, Variant) else variant in STOCK_SHAPES
@@ -117,7 +119,8 @@ def training_step(
 
     def run() -> None:
         model(**inputs)["loss"].backward()
-        optimizer.step()
+        if is_updated:
+            optimizer.step()
         optimizer.zero_grad()
 
     return run

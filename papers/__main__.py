@@ -1,19 +1,20 @@
 """The papers' laboratory: prints a table of a paper beside ours, and what the papers alone need.
 
+    python -m papers hashformers-2 --dry_run    # the commands of a table
     python -m papers hashformers-2 --size tiny --max_steps 300 --task_name sst2 rte mrpc --data_dir glue
-    python -m papers eelbert-3 --size tiny --max_steps 300 --corpus "texts/*.parquet" --task_name sst2
-    python -m papers elementwise-4 --size tiny --patents us-*.parquet --codes cpc.txt
+    python -m papers eelbert-3 --launcher "accelerate launch --num_processes 8" --pretraining --bf16 true
+    python -m papers elementwise-4 --size tiny --max_steps 0 --patents us-*.parquet --codes cpc.txt
     python -m papers hashformers-3 --size tiny    # speeds
-    python -m papers ratios    # the published sizes and speeds-up of all papers at once
+    python -m papers ratios    # the published sizes and ratios of speeds of all papers at once
     python -m papers compare runs/glue/bert-tiny runs/glue/eelbert-word-tiny
     python -m papers patents us-*.parquet --output_dir patents
     python -m papers hash-init google/bert_uncased_L-2_H-128_A-2 hashed/
 
 A table pre-trains, fine-tunes and measures what it needs. Without --max_steps, scores are trained as in the paper, by
-its recipes. With it, pre-training has so many steps, and both scripts have their own defaults. In tables of scores,
-flags that are not listed by `TABLE --help` go to run_glue.py: --max_train_samples, --seeds, --num_train_epochs and so
-on. Runs lie in --output_dir: the same command again reads finished ones and continues the others, and tables share
-them.
+its recipes, vocabularies and seeds. With it, pre-training has so many steps, and both scripts have their own defaults.
+In tables of scores, flags behind --pretraining go to run_pretraining.py, and others that `TABLE --help` does not list
+to run_glue.py: --max_train_samples, --seeds, --num_train_epochs and so on. Runs lie in --output_dir: the same command
+again reads finished ones and continues the others, and tables share them.
 """
 
 import sys
@@ -21,10 +22,11 @@ from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable
 from typing import NamedTuple
 
-from papers import comparison, eelbert, elementwise, hash_init, hashformers, patents, ratios, runs, speeds
+from papers import comparison, counts, eelbert, elementwise, hash_init, hashformers, patents, runs, speeds
 from papers.table import Tables
 
 PROGRAM = "python -m papers"
+PRETRAINING = "--pretraining"
 SCORES: Tables = {**hashformers.TABLES, **eelbert.TABLES, **elementwise.TABLES}
 
 
@@ -34,6 +36,12 @@ class Command(NamedTuple):
     help: str
     add_arguments: Callable[[ArgumentParser], None]
     run: Callable[[Namespace], str]
+
+
+def ratios(arguments: Namespace) -> str:
+    """Prints the ratios of speeds and returns the table of sizes."""
+    speeds.ratios(arguments)
+    return counts.sizes(SCORES.values())
 
 
 COMMANDS: dict[str, Command] = {
@@ -47,7 +55,7 @@ COMMANDS: dict[str, Command] = {
     "eelbert-5": Command("EELBERT, Table 5: latency and sizes", speeds.add_arguments, speeds.eelbert_5),
     "eelbert-figure-1": Command("EELBERT, Figure 1: shares of the word table", lambda _: None, eelbert.figure_1),
     "elementwise-1": Command("Elementwise, Table 1: labels", elementwise.add_arguments, elementwise.table_1),
-    "ratios": Command("published sizes and speeds of all papers", ratios.add_arguments, ratios.run),
+    "ratios": Command("published sizes and speeds of all papers", speeds.add_ratio_arguments, ratios),
     "compare": Command("finished runs in one table, with PRR, PCR and PoEP", comparison.add_arguments, comparison.run),
     "patents": Command("make labelled data of patents", patents.add_arguments, patents.run),
     "hash-init": Command("start word embeddings as n-gram hashes", hash_init.add_arguments, hash_init.run),
@@ -62,10 +70,12 @@ def main(argv: list[str] | None = None) -> None:
         command.add_arguments(
             commands.add_parser(name, help=command.help, description=command.help, allow_abbrev=False)
         )
-    arguments, others = parser.parse_known_args(sys.argv[1:] if argv is None else argv)
-    if others and arguments.table not in SCORES:
-        parser.error(f"unknown flag {' '.join(others)}; see {PROGRAM} {arguments.table} --help.")
-    arguments.others = others
+    words = list(sys.argv[1:] if argv is None else argv)
+    end = words.index(PRETRAINING) if PRETRAINING in words else len(words)
+    arguments, others = parser.parse_known_args(words[:end])
+    if (others or words[end:]) and arguments.table not in SCORES:
+        parser.error(f"unknown flag {' '.join(others + words[end:])}; see {PROGRAM} {arguments.table} --help.")
+    arguments.others, arguments.pretraining = others, words[end + 1 :]
     try:
         print(f"\n{COMMANDS[arguments.table].run(arguments)}")
     except (ValueError, OSError) as error:

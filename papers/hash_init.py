@@ -1,6 +1,7 @@
 """Initialises the word embeddings of a stock model with n-gram hashes. Train the model afterwards.
 
     python -m papers hash-init google/bert_uncased_L-2_H-128_A-2 hashed/
+    python -m papers hash-init bert-tiny hashed/ --subword google-bert/bert-base-uncased    # fresh weights
     python run_pretraining.py --model_name_or_path hashed/ --corpus "texts/*.txt"
 
 The row of a token becomes the embedding that the front end of `eelbert` computes for the token's text, in the spelling
@@ -14,21 +15,34 @@ Source: EELBERT 5.4.
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
 from torch import Tensor, nn
-from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForMaskedLM,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
 from vocabless import VocablessModel, load_config
+from vocabless.overrides import with_overrides
+from vocabless.stock_shapes import STOCK_SHAPES, StockShape, load_shape_config, load_shape_tokenizer
 
 NUM_SPECIAL = 5  # element of a block = byte + number of special tokens; 0 behind the end of the token
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declares the arguments of `python -m papers hash-init`."""
-    parser.add_argument("source", metavar="SOURCE", help="folder or Hub id of a stock model with word embeddings")
+    parser.add_argument("source", metavar="SOURCE", help="folder or Hub id of a stock model with word embeddings; or a "
+                        "stock shape such as bert-tiny, with fresh weights for masked LM")  # fmt: skip
     parser.add_argument("target", metavar="TARGET", help="new or empty folder")
+    parser.add_argument("--subword", help="tokenizer of a stock shape: a tokenizer.json, a folder or a Hub id")
+    parser.add_argument("--size", help="size of a stock shape; None is its own")
     parser.add_argument("--seed", type=int, default=0, help="seed of the hash; default 0, as in the eelbert variants")
 
 
@@ -41,17 +55,29 @@ def run(arguments: Namespace) -> str:
     target = Path(arguments.target)
     if target.is_dir() and any(target.iterdir()):
         raise ValueError(f"the folder {str(target)!r} holds files; give a new or an empty one.")
-    tokenizer = AutoTokenizer.from_pretrained(arguments.source)
-    if len(tokenizer) <= len(tokenizer.all_special_tokens):  # transformers makes one up where the files are missing
-        raise ValueError(f"{arguments.source!r} has no tokenizer; save the model's own tokenizer beside it.")
-    config = AutoConfig.from_pretrained(arguments.source)
-    model_class = getattr(transformers, next(iter(config.architectures or []), ""), AutoModel)  # keeps the head
-    model = model_class.from_pretrained(arguments.source, dtype=torch.float32)
+    model, tokenizer = _fresh(arguments) if arguments.source in STOCK_SHAPES else _trained(arguments.source)
     replaced, std = hash_table(model, tokenizer, arguments.seed)
     model.save_pretrained(target)
     tokenizer.save_pretrained(target)
-    rows = len(model.get_input_embeddings().weight)
-    return f"{replaced:,} of {rows:,} rows are n-gram hashes, with the standard deviation {std:g}: {target}"
+    table: Any = model.get_input_embeddings()
+    return f"{replaced:,} of {len(table.weight):,} rows are n-gram hashes, with the standard deviation {std:g}: {target}"
+
+
+def _fresh(arguments: Namespace) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    shape = with_overrides(STOCK_SHAPES[arguments.source], {"size": arguments.size} if arguments.size else {})
+    assert isinstance(shape, StockShape)
+    tokenizer = load_shape_tokenizer(shape, arguments.subword)
+    config = load_shape_config(shape, len(tokenizer), pad_token_id=tokenizer.pad_token_id)
+    return AutoModelForMaskedLM.from_config(config), tokenizer
+
+
+def _trained(source: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    tokenizer = AutoTokenizer.from_pretrained(source)
+    if len(tokenizer) <= len(tokenizer.all_special_tokens):  # transformers makes one up where the files are missing
+        raise ValueError(f"{source!r} has no tokenizer; save the model's own tokenizer beside it.")
+    config = AutoConfig.from_pretrained(source)
+    model_class: Any = getattr(transformers, next(iter(config.architectures or []), ""), AutoModel)  # keeps the head
+    return model_class.from_pretrained(source, dtype=torch.float32), tokenizer
 
 
 def hash_table(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, seed: int = 0) -> tuple[int, float]:

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from datasets import load_dataset
 from datasets.exceptions import DatasetGenerationError
 
-from papers.table import markdown_table
+from papers.table import format_figure, markdown_table
 
 MAX_CLAIMS = 20
 TRAIN_YEARS, TEST_YEARS = "2006-2014", "2015"
@@ -37,6 +37,7 @@ NUMBER_COLUMNS = ("claim_number", "number")
 LEVELS = {"section": 1, "class": 3, "subclass": 4}  # characters of a code: A, A01, A01N
 POSITIONS = ("First", "Later")
 MAJOR_SHARE = 0.9
+YEAR_AND_MONTH = 6  # digits of a date that names a month
 TRAIN, TEST_A, TEST_B = "train", "validation", "test"  # names of the files; the last two are 2015 A and B of the paper
 LABEL_NAMES = "label_names.txt"
 
@@ -92,8 +93,9 @@ def read_patents(arguments: Namespace) -> Splits:
     """Returns the patents of all splits, with shortened codes.
 
     With dates, the splits are `train`, and `validation` and `test`: the patents of the test years in the order of their
-    dates, in two halves. The paper has two such splits, A and B, and does not say how it made them. Without dates, all
-    patents are in `train`.
+    dates, cut at the middle of the time. The paper has two such splits, A and B, and does not say how it made them;
+    their sizes, 14.5k and 15.4k, fit half-years. Where dates are years alone, both have as many patents. Without dates,
+    all patents are in `train`.
 
     Raises:
         ValueError: a file cannot be read, a column is missing, a patent has no claim, code or date, a code is too
@@ -225,13 +227,12 @@ def label_deviations(
 
 
 def deviations_table(splits: Splits, codes: Sequence[str], printed: Iterable[Sequence[str]] = ()) -> str:
-    """Returns Table 1: the deviations of the labels' frequencies, and below them the rows `printed`."""
+    """Returns Table 1: patents, deviations of the labels' frequencies, and below them the rows `printed`."""
     deviations = label_deviations({name: [p.codes for p in patents] for name, patents in splits.items()}, codes)
-    rows = [["labelling", *(f"{part} {name}" for part in splits for name in ("SD", "SD major"))]]
-    rows += [
-        [labelling, *(f"{value:,.1f}" for part in splits for value in row[part])]
-        for labelling, row in deviations.items()
-    ]
+    rows = [["labelling", *(f"{part} {name}" for part in splits for name in ("samples", "SD", "SD major"))]]
+    for labelling, row in deviations.items():
+        cells = ((f"{len(splits[part]):,}", *map(format_figure, row[part])) for part in splits)
+        rows.append([labelling, *(cell for each in cells for cell in each)])
     return "\n".join(markdown_table([*rows, *map(list, printed)], left=1))
 
 
@@ -319,8 +320,11 @@ def _years(text: str) -> range:
 def _split_by_year(patents: list[Patent], train: range, test: range, where: str) -> Splits:
     by_date = sorted(patents, key=lambda patent: patent.date)
     trained, tested = ([patent for patent in by_date if int(patent.date[:4]) in years] for years in (train, test))
-    half = -(-len(tested) // 2)
-    splits = {TRAIN: trained, TEST_A: tested[:half], TEST_B: tested[half:]}
+    cut = -(-len(tested) // 2)
+    if all(len(patent.date) >= YEAR_AND_MONTH for patent in tested):
+        months = [12 * (int(patent.date[:4]) - test.start) + int(patent.date[4:6]) for patent in tested]
+        cut = sum(month <= 6 * len(test) for month in months)
+    splits = {TRAIN: trained, TEST_A: tested[:cut], TEST_B: tested[cut:]}
     empty = [name for name, part in splits.items() if not part]
     if empty:
         found = f"{by_date[0].date[:4]} to {by_date[-1].date[:4]}"

@@ -1,167 +1,295 @@
-"""Pre-trains, fine-tunes and compares what a table needs, by the two scripts; each run is resumed or read again."""
+"""Pre-trains, fine-tunes and compares what a table needs, by commands that are resumed or read again."""
 # mypy: allow-untyped-calls
 
+import shlex
+import subprocess
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from transformers import AutoModelForMaskedLM
+from transformers import AutoConfig
 
 import run_glue
 import run_pretraining
 from papers import hash_init, patents
-from papers.comparison import compare_runs, read_run
-from papers.table import PaperRow, PaperTable, render
-from vocabless.overrides import with_overrides
-from vocabless.stock_shapes import StockShape, find_shape, load_shape_config, load_shape_tokenizer
+from papers.comparison import MEASURES, ComparedRun, FinishedRun, compare_runs, compared, speed_up
+from papers.counts import VOCABULARY_SIZES, parameter_figures
+from papers.table import CENTERS, PaperRow, PaperTable, render
+from vocabless.encoder_shapes import SIZES
+from vocabless.stock_shapes import find_shape
+from vocabless.variants import SUBWORD_TOKENIZERS, Variant
 
 QUIET = ["--disable_tqdm", "true", "--report_to", "none"]
 TRAINED_SUBWORD = "subword.json"  # what run_pretraining.py --subword train writes
 
 
+class Command(NamedTuple):
+    """A command of the plan of a table.
+
+    Attributes:
+        words: `run_glue.py`, `run_pretraining.py` or a verb of `papers`, and its flags.
+        folder: what it writes.
+        launcher: words before the script, for several processes.
+        made: a file of a finished command that cannot be repeated; None if the script reads a finished run.
+    """
+
+    words: list[str]
+    folder: Path
+    launcher: str = ""
+    made: Path | None = None
+
+    def __str__(self) -> str:
+        is_script = self.words[0].endswith(".py")
+        return f"{self.launcher or 'python'} {'' if is_script else '-m papers '}{shlex.join(self.words)}"
+
+    def run(self) -> None:
+        """Runs it, unless it has made its file.
+
+        Raises:
+            ValueError: a user's mistake, or the launched processes failed.
+        """
+        verbs = {"hash-init": hash_init, "patents": patents}
+        script, *flags = self.words
+        if self.made is not None and self.made.is_file():
+            return
+        if self.launcher:
+            path = str(Path(run_pretraining.__file__).with_name(script))
+            if subprocess.run([*shlex.split(self.launcher), path, *flags], check=False).returncode:
+                raise ValueError(f"{self} failed; its message is above.")
+        elif script in verbs:
+            parser = ArgumentParser()
+            verbs[script].add_arguments(parser)
+            print(verbs[script].run(parser.parse_args(flags)), flush=True)
+        else:
+            (run_glue if script == "run_glue.py" else run_pretraining).main(flags)
+
+
 def add_arguments(parser: ArgumentParser) -> None:
     """Declares the arguments of the tables of scores."""
-    parser.add_argument("--size", help="size of all models: uno, tiny, mini, small or base; None is the paper's")
+    parser.add_argument("--size", choices=SIZES, help="largest size of the models; None is the paper's")
     parser.add_argument("--max_steps", type=int, help="steps of pre-training; None trains by the paper's recipes")
     parser.add_argument("--corpus", nargs="+", help="text for pre-training, as run_pretraining.py takes it")
-    parser.add_argument("--task_name", nargs="+", help="GLUE tasks of the table, or all")
+    parser.add_argument("--subword", help="subword tokenizer: a file, folder or Hub id, or train; None is the paper's, "
+                        "and train with --max_steps")  # fmt: skip
+    parser.add_argument("--task_name", nargs="+", help="GLUE tasks, or all; None is those of the table")
     parser.add_argument("--data_dir", help="folder of the GLUE tasks, as run_glue.py takes it")
+    parser.add_argument("--learning_rates", nargs="+", help="each task takes the best of these; None is the paper's")
     parser.add_argument("--patents", metavar="FILE", nargs="+", help="files of patents, for the tables of Elementwise")
     patents.add_choices(parser)
     parser.add_argument("--rows", nargs="+", help="labels of some rows; None is all")
+    parser.add_argument("--launcher", default="", help="starts pre-training in several processes, such as 'accelerate "
+                        "launch --num_processes 8'")  # fmt: skip
+    parser.add_argument("--dry_run", action="store_true", help="print the commands and run none")
     parser.add_argument("--output_dir", default="runs/papers", help="folder of all runs (default: runs/papers)")
 
 
 def make_table(table: PaperTable, arguments: Namespace) -> str:
-    """Returns the table: the paper's figures beside ours, and what differs.
+    """Returns the table: the paper's figures beside ours, and what differs; with `dry_run`, its commands.
 
     Args:
         table: the paper's table.
-        arguments: of the command line; `others` are flags for `run_glue.py`.
+        arguments: of the command line; `others` are flags for `run_glue.py`, `pretraining` those for
+            `run_pretraining.py`.
+
+    Raises:
+        ValueError: an unknown row, no patents, or see `Command.run`.
     """
-    chosen = [row for row in table.rows if not arguments.rows or row.label in arguments.rows]
-    data = _data(table, arguments)
-    folders = [_fine_tune(table, row, data, arguments) for row in chosen]
-    compared = compare_runs([str(folder) for folder in folders], None, table.summary)
-    contents = [read_run(folder) for folder in folders]
-    text = render(table, list(zip(chosen, contents, compared["rows"], strict=True)))
-    return "\n".join([f"{table.title}: {table.about}", "", text, "", *_differences(table, chosen, contents, arguments)])
+    unknown = set(arguments.rows or []).difference(row.label for row in table.rows)
+    if unknown:
+        raise ValueError(f"{table.title} has no row {', '.join(unknown)}; its rows are "
+                         f"{', '.join(row.label for row in table.rows)}.")  # fmt: skip
+    rows = [row for row in table.rows if not arguments.rows or row.label in arguments.rows]
+    plan = Plan(table, arguments)
+    tuned = [plan.fine_tuning(row) for row in rows]
+    commands = [*plan.data, *(each for row, runs in zip(rows, tuned, strict=True) for each in plan.start(row) + runs)]
+    commands = list({str(command): command for command in commands}.values())
+    if arguments.dry_run:
+        return "\n".join(map(str, commands))
+    for command in commands:
+        command.run()
+    finished = [best_of([FinishedRun.read(run.folder) for run in runs], table.summary) for runs in tuned]
+    runs = compare_runs(finished, [row.label for row in rows], table.summary)
+    text = render(table, [
+        (row, each.content, figures)
+        for row, each, figures in zip(rows, finished, table_figures(rows, finished, runs), strict=True)
+    ])  # fmt: skip
+    return "\n".join([f"{table.title}: {table.about}", "", text, "", *_differences(plan, rows, finished)])
 
 
-def _data(table: PaperTable, arguments: Namespace) -> list[str]:
-    """Returns the flags of the table's data. Those of patents are made once."""
-    if not table.is_patents:
-        tasks = ["--task_name", *arguments.task_name] if arguments.task_name else []
-        return [*tasks, *(["--data_dir", arguments.data_dir] if arguments.data_dir else [])]
-    if not arguments.patents:
-        raise ValueError(f"{table.title} is fine-tuned on patents; give --patents FILE.")
-    folder = Path(arguments.output_dir) / "patents"
-    if not (folder / patents.LABEL_NAMES).is_file():  # the last that is written
-        print(patents.run(Namespace(**{**vars(arguments), "output_dir": folder})), flush=True)
-    flags = ["--train_file", str(folder / f"{patents.TRAIN}.jsonl"), "--label_names", str(folder / patents.LABEL_NAMES)]
-    if (folder / f"{patents.TEST_A}.jsonl").is_file():
-        flags += ["--validation_file", str(folder / f"{patents.TEST_A}.jsonl")]
-        flags += ["--test_file", str(folder / f"{patents.TEST_B}.jsonl"), "--do_predict"]
-    return flags
+class Plan:
+    """The commands of a table."""
+
+    def __init__(self, table: PaperTable, arguments: Namespace) -> None:
+        """Reads the arguments; see `make_table`.
+
+        Raises:
+            ValueError: patents are needed and not given.
+        """
+        if table.is_patents and not arguments.patents:
+            raise ValueError(f"{table.title} is fine-tuned on patents; give --patents FILE.")
+        self.table, self.arguments = table, arguments
+        self.is_paper = arguments.max_steps is None
+        self.root = Path(arguments.output_dir)
+
+    @property
+    def data(self) -> list[Command]:
+        """Makes the data of the patents."""
+        arguments, folder = self.arguments, self.root / "patents"
+        if not self.table.is_patents:
+            return []
+        codes = ["--codes", arguments.codes] if arguments.codes else []
+        choices = ["--cpc_level", arguments.cpc_level, "--train_years", arguments.train_years]
+        choices += ["--test_years", arguments.test_years, "--output_dir", str(folder)]
+        made = folder / patents.LABEL_NAMES  # the last that is written
+        return [Command(["patents", *arguments.patents, *codes, *choices], folder, made=made)]
+
+    def start(self, row: PaperRow) -> list[Command]:
+        """Pre-trains a row; none if it is not pre-trained here."""
+        arguments, folder = self.arguments, self.root / "pre-trained" / self.slug(row)
+        if row.objective is None:
+            return []
+        before: list[Command] = []
+        if row.start == "hash":
+            before = self.hashed(row)
+            model = ["--model_name_or_path", str(before[-1].folder)]
+        else:
+            model = ["--variant", row.model, *self.size(row)]
+            model += self.vocabulary(row, "--subword") if row.objective == "mlm" or _has_vocabulary(row) else []
+        recipe = f"{self.table.recipe}-mlm" if f"{self.table.recipe}-{row.objective}" == "hashformer-mlm" else ""
+        length = (
+            ["--recipe", recipe or self.table.recipe] if self.is_paper else ["--max_steps", str(arguments.max_steps)]
+        )
+        corpus = ["--corpus", *arguments.corpus] if arguments.corpus else []
+        words = ["run_pretraining.py", *length, *model, "--objective", row.objective, *corpus, *QUIET]
+        words += ["--output_dir", str(folder), *arguments.pretraining]
+        return [*before, Command(words, folder, arguments.launcher)]
+
+    def hashed(self, row: PaperRow) -> list[Command]:
+        """Makes a fresh stock model whose word table is n-gram hashes, with the vocabulary of the first row."""
+        first, folder = self.table.rows[0], self.root / "hashed" / self.slug(row)
+        flag, subword, *_ = self.vocabulary(row, "--subword")
+        before = self.start(first) if subword == "train" else []
+        subword = str(before[-1].folder / TRAINED_SUBWORD) if before else subword
+        size = ["--size", self.arguments.size] if self.size(row) else []
+        words = ["hash-init", row.model, str(folder), flag, subword, *size]
+        return [*before, Command(words, folder, made=folder / "config.json")]
+
+    def fine_tuning(self, row: PaperRow) -> list[Command]:
+        """Fine-tunes a row; several commands if each task takes the best of several learning rates."""
+        table, arguments = self.table, self.arguments
+        start = self.start(row)
+        model = start[-1].folder if start else row.weights if row.weights and self.is_paper else row.model
+        words = ["run_glue.py"]
+        if self.is_paper:
+            words += ["--recipe", table.task_recipe, "--seeds", str(table.seeds)]
+        words += ["--model_name_or_path", str(model)]
+        if model == row.model:
+            words += self.size(row) + (self.vocabulary(row, "--tokenizer_name") if _has_vocabulary(row) else [])
+        words += ["--max_seq_length", str(row.length)] if row.length else []
+        words += self.task_flags() + QUIET
+        rates = arguments.learning_rates or (table.learning_rates if self.is_paper else None) or [""]
+        commands = []
+        for rate in rates:
+            name = "-".join(filter(None, [self.slug(row), rate]))
+            folder = self.root / ("fine-tuned-on-patents" if table.is_patents else "fine-tuned") / name
+            flags = ["--learning_rate", rate] if rate else []
+            commands.append(Command([*words, *flags, "--output_dir", str(folder), *arguments.others], folder))
+        return commands
+
+    def task_flags(self) -> list[str]:
+        """Returns the flags of the data."""
+        arguments, folder = self.arguments, self.root / "patents"
+        if not self.table.is_patents:
+            place = ["--data_dir", arguments.data_dir] if arguments.data_dir else []
+            return ["--task_name", *(arguments.task_name or self.table.tasks), *place]
+        kind = [] if self.is_paper else ["--task_type", "multi_label_classification"]
+        splits = {"train": patents.TRAIN, "validation": patents.TEST_A, "test": patents.TEST_B}
+        files = [word for name, part in splits.items() for word in (f"--{name}_file", str(folder / f"{part}.jsonl"))]
+        return [*kind, *files, "--label_names", str(folder / patents.LABEL_NAMES), "--do_predict"]
+
+    def vocabulary(self, row: PaperRow, flag: str) -> list[str]:
+        """Returns the flags of the subword tokenizer."""
+        kind = str(find_shape(row.model).subwords)
+        published = row.vocabulary or SUBWORD_TOKENIZERS[kind]
+        subword = self.arguments.subword or (published if self.is_paper else "train")
+        size = self.is_paper and subword == "train"
+        return [flag, subword, *(["--subword_vocab_size", str(VOCABULARY_SIZES[kind])] if size else [])]
+
+    def size(self, row: PaperRow) -> list[str]:
+        """Returns the flags that make a model smaller."""
+        names, size = list(SIZES), self.arguments.size
+        is_larger = size is not None and names.index(find_shape(row.model).size) > names.index(size)
+        return ["--set", f"size={size}"] if is_larger else []
+
+    def slug(self, row: PaperRow) -> str:
+        """Returns a name for the folders of a row: rows of two tables with the same model and training share them."""
+        size = self.arguments.size if self.size(row) else ""
+        start = row.start and f"{row.start}-start"
+        return "-".join(filter(None, [row.model, size, row.objective, start]))
 
 
-def _fine_tune(table: PaperTable, row: PaperRow, data: Sequence[str], arguments: Namespace) -> Path:
-    """Returns the folder of a fine-tuned row; a finished one is read."""
-    start = _pretrain(table, row, arguments)
-    tuned = "fine-tuned-on-patents" if table.is_patents else "fine-tuned"
-    folder = Path(arguments.output_dir) / tuned / _slug(table, row, arguments)
-    recipe = ["--recipe", table.task_recipe] if arguments.max_steps is None and table.task_recipe else []
-    if table.is_patents and not recipe:
-        recipe = ["--task_type", "multi_label_classification"]
-    size = [] if row.objective else _size(table, arguments)
-    vocabulary = ["--tokenizer_name", "train"] if not row.objective and _has_vocabulary(row) else []
-    command = [*recipe, "--model_name_or_path", str(start), *size, *vocabulary, *data]
-    run_glue.main([*command, "--output_dir", str(folder), *QUIET, *arguments.others])
-    return folder
+def best_of(runs: Sequence[FinishedRun], summary: str) -> FinishedRun:
+    """Returns the runs of one command, in which each task has the results of the command that is best in it.
+
+    The first measure of a task, summarised over the seeds, decides. Source: Devlin et al., 4.1.
+    """
+    content: dict[str, Any] = dict(runs[0].content)
+    for key in ("scores", "runs"):
+        content[key] = dict(content[key])
+    for task, constants in content["constant_baselines"].items():
+        measure = MEASURES.get(task, next(iter(constants)))
+        seeds = [run.content["scores"][task].values() for run in runs]
+        centers = [CENTERS[summary]([metrics[measure] for metrics in values]) for values in seeds]
+        best = runs[centers.index(max(centers))]
+        for key in ("scores", "runs"):
+            content[key][task] = best.content[key][task]
+    return FinishedRun(content, runs[0].model, runs[0].name)
 
 
-def _pretrain(table: PaperTable, row: PaperRow, arguments: Namespace) -> Path | str:
-    """Returns the folder of a pre-trained row, or the name of random weights."""
-    if row.objective is None:
-        return row.model
-    folder = Path(arguments.output_dir) / "pre-trained" / _slug(table, row, arguments)
-    command = ["--objective", row.objective, "--output_dir", str(folder), *QUIET]
-    if arguments.max_steps is None:
-        recipe = "hashformer-mlm" if table.recipe == "hashformer" and row.objective == "mlm" else table.recipe
-        command += ["--recipe", recipe]
-        command += ["--set", "ngrams=train"] if "-lsh-" in row.model else []  # HashFormers, 3.3
-    else:
-        command += ["--max_steps", str(arguments.max_steps)]
-    command += ["--corpus", *arguments.corpus] if arguments.corpus else []
-    needs_vocabulary = row.objective == "mlm" or _has_vocabulary(row)
-    if row.start == "hash":
-        command += ["--model_name_or_path", str(_hashed_table(table, row, arguments))]
-    else:
-        command += ["--variant", row.model, *_size(table, arguments)]
-        command += ["--subword", "train"] if needs_vocabulary else []
-    run_pretraining.main(command)
-    return folder
-
-
-def _hashed_table(table: PaperTable, row: PaperRow, arguments: Namespace) -> Path:
-    """Returns a fresh stock model whose word table is n-gram hashes, with the vocabulary of the row before it."""
-    random_row = table.rows[0]
-    vocabulary = Path(_pretrain(table, random_row, arguments)) / TRAINED_SUBWORD
-    fresh = Path(arguments.output_dir) / "fresh" / _slug(table, row, arguments)
-    hashed = fresh.with_name(f"{fresh.name}-hashed")
-    if not hashed.is_dir():
-        shape = with_overrides(find_shape(row.model), {"size": arguments.size} if arguments.size else {})
-        assert isinstance(shape, StockShape)
-        tokenizer = load_shape_tokenizer(shape, vocabulary)
-        config = load_shape_config(shape, len(tokenizer), pad_token_id=tokenizer.pad_token_id)
-        AutoModelForMaskedLM.from_config(config).save_pretrained(fresh)
-        tokenizer.save_pretrained(fresh)
-        print(hash_init.run(Namespace(source=str(fresh), target=str(hashed), seed=0)), flush=True)
-    return hashed
+def table_figures(
+    rows: Sequence[PaperRow], finished: Sequence[FinishedRun], runs: Sequence[ComparedRun]
+) -> list[dict[str, Any]]:
+    """Returns the figures of `ComparedRun.figures` and those that only some papers print, for each row."""
+    figures: list[dict[str, Any]] = compared(runs, runs[0])["rows"]
+    milliseconds = {run.name: run.milliseconds for run in runs}
+    for row, each, own, run in zip(rows, finished, figures, runs, strict=True):
+        own["exported_bytes"] = sum(file.stat().st_size for file in each.model.glob("*.safetensors"))
+        if row.has_mlm_head:
+            own |= parameter_figures(AutoConfig.from_pretrained(each.model), has_mlm_head=True)
+        if row.original:
+            original = milliseconds.get(row.original)
+            own["speed_up"] = None if original is None else speed_up(run.milliseconds, original)
+    return figures
 
 
 def _has_vocabulary(row: PaperRow) -> bool:
     shape = find_shape(row.model)
-    return shape.subwords is not None if isinstance(shape, StockShape) else shape.reads_subwords
+    return shape.reads_subwords if isinstance(shape, Variant) else shape.subwords is not None
 
 
-def _size(table: PaperTable, arguments: Namespace) -> list[str]:
-    return ["--set", f"size={arguments.size}"] if arguments.size and table.size else []
-
-
-def _slug(table: PaperTable, row: PaperRow, arguments: Namespace) -> str:
-    """Returns a name for the folders of a row: rows of two tables with the same model and training share them."""
-    size = arguments.size if table.size else ""
-    return "-".join(filter(None, [row.model, size, row.objective, row.start and f"{row.start}-start"]))
-
-
-def _differences(
-    table: PaperTable, rows: Sequence[PaperRow], contents: Sequence[dict[str, Any]], arguments: Namespace
-) -> list[str]:
+def _differences(plan: Plan, rows: Sequence[PaperRow], finished: Sequence[FinishedRun]) -> list[str]:
     """Returns what differs from the paper, as a list."""
-    notes = []
-    if arguments.size and table.size:
-        notes.append(f"the models are {arguments.size}, the paper's {table.size}")
-    if arguments.max_steps is not None and any(row.objective for row in rows):
-        corpus = ", ".join(Path(source).name for source in arguments.corpus or ["the embedded corpus"])
-        notes.append(
-            f"pre-training has {arguments.max_steps} steps of the script's default batch on {corpus}, in place of the "
-            f"recipe {table.recipe}"
-        )
-    if arguments.max_steps is not None and table.task_recipe:
+    table, arguments, notes = plan.table, plan.arguments, list(plan.table.notes)
+    if any(plan.size(row) for row in rows):
+        notes.append(f"the models are {arguments.size} at most")
+    if not plan.is_paper:
+        if any(row.objective for row in rows):
+            corpus = ", ".join(Path(source).name for source in arguments.corpus or ["the embedded corpus"])
+            notes.append(f"pre-training has {arguments.max_steps} steps of the script's default batch on {corpus}, in "
+                         f"place of the recipe {table.recipe}")  # fmt: skip
         notes.append(f"fine-tuning has the script's defaults, not the recipe {table.task_recipe}")
-    with_vocabulary = [row.label for row in rows if _has_vocabulary(row)]
-    if with_vocabulary:
-        names = ", ".join(with_vocabulary)
-        notes.append(f"the subword vocabularies are trained on the texts at hand, so they are smaller: {names}")
-    seeds = {str(len(runs)) for content in contents for runs in content["scores"].values()}
+        notes += [f"{row.label}: random weights, not {row.weights}" for row in rows if row.weights]
+    trained = [row.label for row in rows if _has_vocabulary(row) and "train" in plan.vocabulary(row, "")]
+    if trained:
+        notes.append(f"the subword vocabularies are trained on the texts at hand: {', '.join(trained)}")
+    seeds = {str(len(runs)) for each in finished for runs in each.content["scores"].values()}
     notes.append(f"seeds: {', '.join(sorted(seeds))}")
-    notes += [f"{row.label}: {row.note}" for row in rows if row.note]
-    return ["Beside the paper:", "", *(f"- {note}." for note in [*notes, *_footnotes(rows, contents)])]
+    notes += _footnotes(rows, [each.content for each in finished])
+    return ["Beside the paper:", "", *(f"- {note}." for note in notes)]
 
 
-def _footnotes(rows: Sequence[PaperRow], contents: Sequence[dict[str, Any]]) -> list[str]:
+def _footnotes(rows: Sequence[PaperRow], contents: Sequence[Mapping[str, Any]]) -> list[str]:
     """Returns the footnotes of the runs, each once, behind the labels of its rows unless all rows have it."""
     labels: dict[str, list[str]] = {}
     for row, content in zip(rows, contents, strict=True):

@@ -1,95 +1,90 @@
-"""HashFormers Table 3 and EELBERT Table 5: times and sizes, measured in turns; weights are random.
+"""HashFormers Table 3, EELBERT Table 5 and all published ratios of speeds, measured in turns; weights are random.
 
 "Anew" hashes every unit again: the tokenizer and the front end remember nothing. "Remembered" is the second sight of
-the same texts. HashFormers hash in the tokenizer, EELBERT in the front end, so both times are given with and without
-the tokenizer.
+the same texts. HashFormers hash in the tokenizer, EELBERT in the front end, so times are given with and without the
+tokenizer. Subword vocabularies are trained on the texts that are measured, with the paper's number of tokens.
 """
 # mypy: allow-untyped-calls
 
-import copy
 import tempfile
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable
 
 import torch
 
-from benchmarks.measure import add_rounds, add_texts, prepare_threads
-from benchmarks.peers import Side, ours, read, sentences_of, stock, vocabulary
+from benchmarks.inference import from_text, run_all
+from benchmarks.measure import Comparison, add_rounds, add_texts, compare, prepare_threads, report
+from benchmarks.peers import Side, original, ours, read, sentences_of, stock, vocabulary
 from benchmarks.training import training_step
-from papers.comparison import seconds_in_turns
-from papers.table import markdown_table
+from papers.counts import VOCABULARY_SIZES
+from papers.table import format_figure, markdown_table
+from papers.timing import forgetting, milliseconds_per_text, passes, seconds_in_turns
 from vocabless.overrides import with_overrides
 from vocabless.stock_shapes import StockShape, find_shape
 
 SR = "shuffle-random"
 Row = tuple[str, str, str | None, str]  # label, model, pre-training objective, the printed figures
+# Pre-training ms, speed-up; inference ms, speed-up.
 HASHFORMERS_3: tuple[Row, ...] = (
-    ("BERT-MLM", "roberta-base", "mlm", "24.9 4.6"),
-    ("BERT-S+R", "roberta-base", SR, "11.6 4.6"),
-    ("Canine-C", "canine-base", None, "– 6.9"),
-    ("Emb", "hashformer-md5-emb50k-base", SR, "11.6 2.0–4.6"),
-    ("Pool", "hashformer-md5-pool-base", SR, "12.0 2.0–4.6"),
-    ("Add", "hashformer-md5-add-base", SR, "11.7 2.0–4.6"),
-    ("Proj", "hashformer-md5-proj-base", SR, "10.6 1.8–4.6"),
+    ("BERT-MLM", "roberta-base", "mlm", "24.9 1.0 4.6 1.0"),
+    ("BERT-S+R", "roberta-base", SR, "11.6 2.1 4.6 1.0"),
+    ("Canine-C", "canine-base", None, "– – 6.9 0.6"),
+    ("Emb", "hashformer-md5-emb50k-base", SR, "11.6 2.1 2.0–4.6 1.0–2.4"),
+    ("Pool", "hashformer-md5-pool-base", SR, "12.0 2.1 2.0–4.6 1.0–2.3"),
+    ("Add", "hashformer-md5-add-base", SR, "11.7 2.1 2.0–4.6 1.0–2.4"),
+    ("Proj", "hashformer-md5-proj-base", SR, "10.6 2.4 1.8–4.6 1.0–2.6"),
 )
 EELBERT_5: tuple[Row, ...] = (
     ("BERT-base", "bert-base", None, "428.00 162.0"), ("EELBERT-base", "eelbert-base", None, "344.00 165.0"),
     ("BERT-mini", "bert-mini", None, "44.80 7.0"), ("EELBERT-mini", "eelbert-mini", None, "13.40 9.9"),
     ("BERT-tiny", "bert-tiny", None, "17.40 1.7"), ("EELBERT-tiny", "eelbert-tiny", None, "2.04 3.9"),
 )  # fmt: skip
-BERT_WORDPIECE, ROBERTA_BPE = 30_522, 50_000
+ELEMENTWISE_3 = {"ewe-bert-base": 1.7, "ewe-albert-base": 1.9, "ewe-canine-base": 1.4}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declares the arguments of the tables of times."""
+    add_ratio_arguments(parser)
+    parser.add_argument("--size", help="size of the models: tiny, mini, small or base; None is the paper's")
+    parser.add_argument("--length", type=int, default=512, help="tokens of a pre-training sequence (hashformers-3)")
+    parser.add_argument("--batch", type=int, default=16, help="sequences of a pre-training step (hashformers-3)")
+
+
+def add_ratio_arguments(parser: ArgumentParser) -> None:
+    """Declares the arguments of `ratios`."""
     add_rounds(parser)
     add_texts(parser)
-    parser.add_argument("--size", help="size of the models: tiny, mini, small or base; None is the paper's")
-    parser.add_argument("--length", type=int, default=128, help="tokens of a pre-training sequence (hashformers-3)")
-    parser.add_argument("--batch", type=int, default=8, help="sequences of a pre-training step (hashformers-3)")
-
-
-class Times(NamedTuple):
-    """Milliseconds per text: of the model alone, and of tokenizer and model."""
-
-    model_anew: float
-    model: float
-    whole_anew: float
-    whole: float
 
 
 def hashformers_3(arguments: Namespace) -> str:
-    """Returns HashFormers, Table 3, at the size of the arguments."""
+    """Returns HashFormers, Table 3, at the size of the arguments. A step is forward and backward (4.4)."""
     prepare_threads(arguments.threads or 1)
+    size, length, batch, rounds = arguments.size, arguments.length, arguments.batch, arguments.rounds
     with tempfile.TemporaryDirectory() as folder:
         documents = read(arguments.corpus, arguments.documents)
-        bpe = vocabulary(documents, "bpe", ROBERTA_BPE, folder)
-        sides = [_side(model, arguments.size, bpe) for _, model, _, _ in HASHFORMERS_3]
+        bpe = vocabulary(documents, "bpe", VOCABULARY_SIZES["bpe"], folder)
+        sides = [_side(model, size, bpe) for _, model, _, _ in HASHFORMERS_3]
+        trained = [(label, model, objective) for label, model, objective, _ in HASHFORMERS_3 if objective]
         steps = [
-            None
-            if objective is None
-            else training_step(model, objective, documents, bpe, arguments.length, arguments.batch, arguments.size)
-            for _, model, objective, _ in HASHFORMERS_3
+            training_step(model, objective, documents, bpe, length, batch, size, is_updated=False)
+            for _, model, objective in trained
         ]
         texts = sentences_of(documents, 64, min_words=8)
-        inference = measure_times(sides, texts, 32, arguments.rounds)
-        training = seconds_in_turns([step or (lambda: None) for step in steps], arguments.rounds)
-    pre_training = [
-        None if step is None else 1000 * t / arguments.batch for step, t in zip(steps, training, strict=True)
-    ]
-    header = ["row", "figures", "PT ms", "PT speed-up", "model ms", "speed-up", "with tokenizer ms", "speed-up"]
-    lines = [[*header, "hashed anew ms", "speed-up"]]
-    for (label, _, _, printed), pt, times in zip(HASHFORMERS_3, pre_training, inference, strict=True):
-        paper_pt, paper_infer = printed.split()
-        measured = [(pt, pre_training[0])] + [
-            (getattr(times, name), getattr(inference[0], name)) for name in ("model", "whole", "whole_anew")
+        columns: list[list[float | None]] = [
+            [*milliseconds_per_text(sides, texts, 32, rounds, *kind)]
+            for kind in ((False, False), (True, False), (True, True))
         ]
-        figures = [text for value, base in measured for text in (_number(value), _ratio(base, value))]
-        lines += [[label, "paper", paper_pt, "", paper_infer, *[""] * 5], ["", "ours", *figures]]
+        seconds = dict(zip((label for label, *_ in trained), seconds_in_turns(steps, rounds), strict=True))
+    columns.insert(0, [1000 * seconds[row[0]] / batch if row[0] in seconds else None for row in HASHFORMERS_3])
+    titles = ["PT ms", "model ms", "with tokenizer ms", "hashed anew ms"]
+    lines = [["row", "figures", *(title for name in titles for title in (name, "speed-up"))]]
+    for (label, _, _, printed), times in zip(HASHFORMERS_3, zip(*columns, strict=True), strict=True):
+        bases = [column[0] for column in columns]
+        figures = [each for base, value in zip(bases, times, strict=True) for each in (value, _ratio(base, value))]
+        lines += [[label, "paper", *printed.split(), *[""] * 4], ["", "ours", *(format_figure(x, 2) for x in figures)]]
     note = (
-        f"Per sample. PT: a step on batches of {arguments.batch} sequences of {arguments.length} tokens (the paper: "
-        "512). Inference: batches of 32 sentences, as long as the longest."
+        f"Per sample. PT: forward and backward of batches of {batch} sequences of {length} tokens (the paper: 512). "
+        "Inference: batches of 32 sentences, as long as the longest."
     )
     return "\n".join(["HashFormers, Table 3", "", *markdown_table(lines), "", note])
 
@@ -99,57 +94,61 @@ def eelbert_5(arguments: Namespace) -> str:
     prepare_threads(arguments.threads or 1)
     with tempfile.TemporaryDirectory() as folder:
         documents = read(arguments.corpus, arguments.documents)
-        wordpiece = vocabulary(documents, "wordpiece", BERT_WORDPIECE, folder)
+        wordpiece = vocabulary(documents, "wordpiece", VOCABULARY_SIZES["wordpiece"], folder)
         rows = [row for row in EELBERT_5 if arguments.size in (None, find_shape(row[1]).size)]
         sides = [_side(model, None, wordpiece) for _, model, _, _ in rows]
-        times = measure_times(sides, sentences_of(documents, 10), 1, arguments.rounds)
-    header = ["row", "figures", "MB", "model, hashed anew ms", "model, remembered ms", "with tokenizer, anew ms"]
-    lines = [header]
-    for (label, _, _, printed), side, row_times in zip(rows, sides, times, strict=True):
+        texts = sentences_of(documents, 10)
+        columns = [
+            milliseconds_per_text(sides, texts, 1, arguments.rounds, *kind)
+            for kind in ((False, True), (False, False), (True, True))
+        ]
+    lines = [["row", "figures", "MB", "model, hashed anew ms", "model, remembered ms", "with tokenizer, anew ms"]]
+    for (label, _, _, printed), side, times in zip(rows, sides, zip(*columns, strict=True), strict=True):
         megabytes = sum(p.numel() * p.element_size() for p in side.model.parameters()) / 1e6
-        figures = [megabytes, row_times.model_anew, row_times.model, row_times.whole_anew]
-        lines += [[label, "paper", *printed.split(), "", ""], ["", "ours", *map(_number, figures)]]
+        figures = [format_figure(each, 2) for each in (megabytes, *times)]
+        lines += [[label, "paper", *printed.split(), "", ""], ["", "ours", *figures]]
     note = "One thread, 10 sentences, one at a time; the paper: a MacBook Pro M1, without the tokenizer."
     return "\n".join(["EELBERT, Table 5", "", *markdown_table(lines), "", note])
 
 
-def measure_times(sides: Sequence[Side], texts: Sequence[str], batch_size: int, rounds: int) -> list[Times]:
-    """Returns the times of each side, measured in turns."""
-    batches = [list(texts[start : start + batch_size]) for start in range(0, len(texts), batch_size)]
-    columns = []
-    for is_whole in (False, True):
-        for is_anew in (True, False):
-            runs = [_run(side, batches, is_whole) for side in sides]
-            before = [_forget(side) if is_anew else (lambda: None) for side in sides]
-            columns.append(seconds_in_turns(runs, rounds, before))
-    return [Times(*(1000 * column[place] / len(texts) for column in columns)) for place in range(len(sides))]
+def ratios(arguments: Namespace) -> None:
+    """Prints the published ratios of speeds beside ours: HashFormers Table 3, EELBERT Table 5, Elementwise Table 3.
+
+    The Elementwise paper compares samples with the same number of tokens on both sides, although its tokens are words
+    and those of the original models are not.
+    """
+    prepare_threads(arguments.threads or 1)
+    documents, rounds = read(arguments.corpus, arguments.documents), arguments.rounds
+    texts = sentences_of(documents, 100, min_words=8)
+    with tempfile.TemporaryDirectory() as folder:
+        wordpiece, bpe = (vocabulary(documents, kind, size, folder) for kind, size in VOCABULARY_SIZES.items())
+        pool = "hashformer-md5-pool-base"
+        rows = [from_text(f"{pool} : roberta-base", ours(pool), stock("roberta-base", bpe), texts[:40], 8, rounds, 2.3)]
+        rows += _latency(ours("eelbert-tiny", wordpiece), stock("bert-tiny", wordpiece), texts, rounds)
+        rows += [_equal_lengths(name, ours(name), original(name, wordpiece), rounds) for name in ELEMENTWISE_3]
+    report("papers; the goal is the paper's own ratio", rows, arguments.output)
 
 
-def _run(side: Side, batches: Sequence[list[str]], is_whole: bool) -> Callable[[], None]:
-    def encode(batch: list[str]) -> Any:
-        return side.tokenizer(batch, padding=True, truncation=True, return_tensors="pt")
+def _latency(side: Side, peer: Side, texts: list[str], rounds: int) -> Iterable[Comparison]:
+    """Yields ratios of sentences/s of the models alone, hashed anew and remembered."""
+    runs, peers = ([passes(each, [[text]], False) for text in texts] for each in (side, peer))
+    forget = forgetting(side)
 
-    encoded = [encode(batch) for batch in batches]
+    def anew() -> None:
+        for run in runs:
+            forget()
+            run()
 
-    def run() -> None:
-        with torch.inference_mode():
-            for batch, inputs in zip(batches, encoded, strict=True):
-                side.model(**(encode(batch) if is_whole else inputs))
-
-    return run
+    for how, run in (("hashed anew", anew), ("remembered", run_all(runs))):
+        yield compare(f"eelbert-tiny : bert-tiny, {how}", run, run_all(peers), len(texts), "texts/s", rounds, 1 / 2.3)
 
 
-def _forget(side: Side) -> Callable[[], None]:
-    """Returns a function that empties what the tokenizer and the front end of our side remember."""
-    front_end: Any = getattr(side.model.base_model, "front_end", None)
-
-    def forget() -> None:
-        if hasattr(side.tokenizer, "_cache"):
-            side.tokenizer._cache = copy.deepcopy(side.tokenizer._cache)  # the copy is empty
-        if hasattr(front_end, "_cache"):
-            front_end._cache = copy.deepcopy(front_end._cache)
-
-    return forget
+def _equal_lengths(name: str, side: Side, peer: Side, rounds: int) -> Comparison:
+    """Compares samples/s if both sides read M tokens, the longest sequence of our side."""
+    length = side.tokenizer.model_max_length
+    blocks, ids = torch.randint(5, 261, (1, length, side.tokenizer.block_size)), torch.randint(5, 1000, (1, length))
+    runs = side.forward({"input_ids": blocks}), peer.forward({"input_ids": ids})
+    return compare(f"{name} : its original, M = {length}", *runs, 1, "texts/s", rounds, ELEMENTWISE_3[name])
 
 
 def _side(model: str, size: str | None, subword: str) -> Side:
@@ -159,9 +158,5 @@ def _side(model: str, size: str | None, subword: str) -> Side:
     return ours(shape, subword if shape.reads_subwords else None)
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.2f}"
-
-
-def _ratio(base: float | None, value: float | None) -> str:
-    return "–" if base is None or value is None else f"{base / value:.2f}"
+def _ratio(base: float | None, value: float | None) -> float | None:
+    return None if base is None or value is None else base / value

@@ -1,15 +1,15 @@
 """What a table of a paper is, where our figures of its columns are found, and how both are printed."""
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 # Title, and where our figure is: see `our_figure`. A tuple is an average: of its terms, each the mean of its keys.
 Column = tuple[str, str | tuple[str, ...]]
 CENTERS: dict[str, Callable[[Sequence[float]], float]] = {"mean": statistics.fmean, "median": statistics.median}
-IN_UNITS = {"parameters": 1e3, "embedding_parameters": 1e3}  # of a printed thousand
-MILLIONS = "Total (M)"
+UNITS = {"(K)": 1e3, "(M)": 1e6, "(MB)": 1e6}  # the last word of a title → what a printed figure is multiplied by
+RATES = ("samples_per_second", "speed_up")  # figures of a run that are neither shares nor counts
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,11 @@ class PaperRow:
         printed: the paper's figures, one for each column, separated by spaces; "-" where it has none.
         objective: pre-training objective; None if the row is not pre-trained here.
         start: `hash` pre-trains from word embeddings that are n-gram hashes; "" from fresh weights.
-        note: what differs from the paper in this row, a clause.
+        weights: Hub id of the published weights that the paper takes; "" if it trains its own.
+        vocabulary: Hub id of the subword tokenizer; "" is that of its kind, see `SUBWORD_TOKENIZERS`.
+        length: tokens of a text in fine-tuning; None is the recipe's.
+        original: label of the row that its speed is compared with; "" is the first.
+        has_mlm_head: whether the paper counts its parameters with the head of masked LM.
     """
 
     label: str
@@ -30,7 +34,11 @@ class PaperRow:
     printed: str
     objective: str | None = None
     start: str = ""
-    note: str = ""
+    weights: str = ""
+    vocabulary: str = ""
+    length: int | None = None
+    original: str = ""
+    has_mlm_head: bool = False
 
     def published(self, columns: tuple[Column, ...]) -> dict[str, float | None]:
         """Returns title of a column → printed figure, None where the paper has none.
@@ -52,23 +60,33 @@ class PaperTable:
         columns: its columns.
         rows: its rows; the first is the baseline.
         recipe: pre-training recipe of the paper; "" if it pre-trains nothing.
-        task_recipe: fine-tuning recipe of the paper; "" if there is none.
+        task_recipe: fine-tuning recipe of the paper.
         unit: what a printed figure is multiplied by, to be in percent.
-        size: of the paper's models; "" if the rows differ in size, which `--size` then does not change.
         is_patents: whether the tasks are patents, not GLUE.
+        seeds: runs of each task in the paper.
+        learning_rates: of which each task takes the best; none is the recipe's own.
         summary: over the seeds, a key of `CENTERS`.
+        notes: what differs from the paper in any case, clauses.
     """
 
     title: str
     about: str
     columns: tuple[Column, ...]
     rows: tuple[PaperRow, ...]
+    task_recipe: str
     recipe: str = ""
-    task_recipe: str = ""
     unit: float = 1.0
-    size: str = "base"
     is_patents: bool = False
+    seeds: int = 1
+    learning_rates: tuple[str, ...] = ()
     summary: str = "mean"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def tasks(self) -> list[str]:
+        """The GLUE tasks of its columns."""
+        keys = [key.removeprefix("prr_by_task.") for _, key in self.columns if isinstance(key, str) and "." in key]
+        return list(dict.fromkeys(key.partition(".")[0] for key in keys))
 
 
 Tables = Mapping[str, PaperTable]
@@ -86,14 +104,16 @@ def our_figure(column: Column, results: Mapping[str, Any], compared: Mapping[str
     """
     title, key = column
     if isinstance(key, tuple):  # EELBERT 4.2: the median of each task over the seeds, then the average
-        terms = [[our_figure((title, each), results, compared, summary) for each in term.split()] for term in key]
-        means = [statistics.fmean(known) for term in terms if len(known := _known(term)) == len(term)]
+        means = []
+        for term in key:
+            figures = [our_figure((title, each), results, compared, summary) for each in term.split()]
+            known = [figure for figure in figures if figure is not None]
+            means += [statistics.fmean(known)] if len(known) == len(figures) else []
         return statistics.fmean(means) if len(means) == len(key) else None
     name, _, part = key.partition(".")
-    if key in IN_UNITS:
-        return float(compared[key]) / (1e6 if title == MILLIONS else IN_UNITS[key])
-    if key == "samples_per_second":
-        return 1000 / float(compared["milliseconds_per_sample"])
+    unit = UNITS.get(title.rpartition(" ")[2])
+    if unit is not None or key in RATES:
+        return None if compared.get(key) is None else float(compared[key]) / (unit or 1)
     if name in compared:
         value = compared[name].get(part) if part else compared[name]
         return None if value is None else 100 * float(value)
@@ -116,18 +136,30 @@ def render(table: PaperTable, rows: Sequence[tuple[PaperRow, Mapping[str, Any], 
         table: the paper's table.
         rows: each row with the `results.json` of its run and its figures in the comparison.
     """
+    digits = [2 if title.endswith("(MB)") else 1 for title, _ in table.columns]
+
+    def cells(figures: Iterable[float | None]) -> list[str]:
+        return [format_figure(*each) for each in zip(figures, digits, strict=True)]
+
     shown = [["row", "figures", *(title for title, _ in table.columns)]]
     for row, results, compared in rows:
-        published = row.published(table.columns)
-        printed = []
-        for title, key in table.columns:
-            figure, is_score = published[title], isinstance(key, tuple) or "." in key or key == "average"
-            printed.append(_cell(None if figure is None else figure * (table.unit if is_score else 1)))
-        ours = [_cell(our_figure(column, results, compared, table.summary)) for column in table.columns]
-        shown += [[row.label, "paper", *printed], ["", "ours", *ours]]
+        printed = row.published(table.columns)
+        units = [table.unit if isinstance(key, tuple) or "." in key else 1 for _, key in table.columns]
+        paper = [None if each is None else each * unit for each, unit in zip(printed.values(), units, strict=True)]
+        ours = [our_figure(column, results, compared, table.summary) for column in table.columns]
+        shown += [[row.label, "paper", *cells(paper)], ["", "ours", *cells(ours)]]
     if rows:
-        shown.append(["constant", "ours", *(_cell(constant(column, rows[0][1])) for column in table.columns)])
+        shown.append(["constant", "ours", *cells(constant(column, rows[0][1]) for column in table.columns)])
     return "\n".join(markdown_table(shown))
+
+
+def format_figure(value: float | None, digits: int = 1) -> str:
+    """Returns a cell of a table; "–" for None.
+
+    >>> format_figure(1234.56), format_figure(None)
+    ('1,234.6', '–')
+    """
+    return "–" if value is None else f"{value:,.{digits}f}"
 
 
 def markdown_table(rows: Sequence[Sequence[str]], left: int = 2) -> list[str]:
@@ -144,11 +176,3 @@ def markdown_table(rows: Sequence[Sequence[str]], left: int = 2) -> list[str]:
 
 def _task(name: str, results: Mapping[str, Any]) -> str:
     return next(iter(results["runs"])) if name == "own" else name
-
-
-def _known(figures: Sequence[float | None]) -> list[float]:
-    return [figure for figure in figures if figure is not None]
-
-
-def _cell(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.1f}"

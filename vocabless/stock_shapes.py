@@ -97,7 +97,7 @@ def load_shape_config(
     """
     shape = find_stock_shape(name)
     if shape.encoder == "canine":
-        return CanineConfig(**SIZES[shape.size]._asdict(), **shape.encoder_options, **kwargs)
+        return CanineConfig(**(SIZES[shape.size]._asdict() | shape.encoder_options), **kwargs)
     arguments = encoder_arguments(shape.encoder, shape.size, max_length or shape.max_length) | shape.encoder_options
     return AutoConfig.for_model(shape.encoder, vocab_size=vocab_size, **arguments, **kwargs)
 

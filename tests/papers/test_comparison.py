@@ -1,6 +1,7 @@
 """The table over finished runs, and the paper's own figures from its equations."""
 
 import json
+import statistics
 
 import pytest
 import torch
@@ -12,14 +13,15 @@ from papers.__main__ import main
 from papers.comparison import (
     MEASURES,
     ComparedRun,
+    FinishedRun,
     as_markdown,
     compared,
     compression,
-    embedding_parameters,
     embedding_share,
     retention,
     speed_up,
 )
+from papers.counts import embedding_parameters, parameter_figures
 from vocabless import VocablessModel, load_config
 from vocabless.overrides import with_overrides
 from vocabless.stock_shapes import find_shape, load_shape_config
@@ -86,6 +88,7 @@ def test_word_tables_and_hash_buckets_are_counted_for_stock_models():
 
 def run_of(name, scores, parameters=100, embeddings=10, milliseconds=2.0):
     constant_baselines = dict.fromkeys(scores, 0.5)
+    scores = {task: values if isinstance(values, list) else [values] for task, values in scores.items()}
     return ComparedRun(
         name, scores, dict.fromkeys(scores, "accuracy"), constant_baselines, parameters, embeddings, milliseconds
     )
@@ -99,9 +102,23 @@ def test_the_average_is_over_the_tasks_that_all_runs_have():
     assert figures["average"] == 0.6 and figures["prr"] == pytest.approx(0.75)
     assert figures["prr_by_task"] == {"sst2": pytest.approx(0.75)}
     assert (figures["pcr_all"], figures["pcr_embeddings"]) == pytest.approx((0.4, 0.9))
-    assert figures["speed_up"] == 4.0
+    assert figures["speed_up"] == 4.0 and figures["average_deviation"] is None
     lines = [line for line in as_markdown(content).splitlines() if line.startswith("| small")]
     assert [cell.strip() for cell in lines[0].split("|")[2:6]] == ["60.0", "–", "90.0", "60.0"]
+
+
+def test_the_deviation_is_that_of_the_averages_of_the_seeds():
+    """HashFormers, Tables 1 and 6: the average with its standard deviation over three runs."""
+    base = run_of("base", {"sst2": [0.8, 0.9, 0.7], "rte": [0.6, 0.5, 0.7]})
+    assert base.figures(base, ["sst2", "rte"])["average_deviation"] == pytest.approx(0)
+    assert base.figures(base, ["sst2"])["average_deviation"] == pytest.approx(statistics.stdev([0.8, 0.9, 0.7]))
+
+
+def test_parameters_are_those_of_the_binary_task():
+    """HashFormers, Appendix B; EELBERT counts some of its rows with the head of masked LM."""
+    config = load_shape_config("bert-tiny", 30_522, num_labels=1328)
+    assert parameter_figures(config)["parameters"] == 4_386_178 and config.num_labels == 1328
+    assert parameter_figures(load_config("eelbert-uno"), has_mlm_head=True)["parameters"] == 312_506
 
 
 def test_a_baseline_without_embeddings_or_score_has_no_ratio():
@@ -121,7 +138,7 @@ def runs(tmp_path_factory):
 
 
 def test_finished_runs_become_one_table_in_markdown_and_json(runs, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(comparison, "milliseconds_per_sample", lambda *_: [4.0, 1.0])
+    monkeypatch.setattr(comparison, "inference_times", lambda _: [4.0, 1.0])
     folders = [str(runs / name) for name in ("bert-uno", "hashformer-md5-pool-base")]
     main(["compare", *folders, "--output_dir", str(tmp_path / "out")])
     shown = capsys.readouterr().out
@@ -140,8 +157,8 @@ def test_finished_runs_become_one_table_in_markdown_and_json(runs, tmp_path, cap
 
 
 def test_the_time_of_each_model_is_measured(runs):
-    folders = [runs / name / "rows" / "seed-42" for name in ("bert-uno", "hashformer-md5-pool-base")]
-    times = comparison.milliseconds_per_sample(folders, [AutoModel.from_pretrained(folder) for folder in folders])
+    folders = [runs / name for name in ("bert-uno", "hashformer-md5-pool-base")]
+    times = comparison.inference_times([FinishedRun.read(folder) for folder in folders])
     assert len(times) == 2 and all(0 < milliseconds < 1000 for milliseconds in times)
 
 

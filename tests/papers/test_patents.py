@@ -29,7 +29,8 @@ def patents(count=12):
         first = "G06Q 10/02" if year == 2015 else "A01B 1/00"
         codes = [first, "A01N53/12", "A01N 1/00"]
         claims = [f"{place}. A device number {number}." for place in range(1, 26)]
-        rows.append({"claims": claims, "cpc_codes": codes, "publication_date": year * 10_000 + 101 + number})
+        month = 1 + number  # so two patents of each half of 2015, at least
+        rows.append({"claims": claims, "cpc_codes": codes, "publication_date": year * 10_000 + 100 * month + 1})
     return rows
 
 
@@ -65,7 +66,7 @@ def test_the_papers_code_becomes_its_subclass_and_664_of_them_1328_labels():
         shorten_codes(["A01"], "subclass")
 
 
-def test_the_first_20_claims_are_joined_and_the_test_year_is_cut_in_two_by_date(tmp_path):
+def test_the_first_20_claims_are_joined_and_the_test_year_is_cut_into_half_years(tmp_path):
     rows = patents()
     splits = splits_of(write(rows, tmp_path / "p.jsonl"))
     assert {name: len(part) for name, part in splits.items()} == {"train": 8, "validation": 2, "test": 2}
@@ -75,6 +76,20 @@ def test_the_first_20_claims_are_joined_and_the_test_year_is_cut_in_two_by_date(
     assert [patent.text for name in ("validation", "test") for patent in splits[name]] == [
         " ".join(row["claims"][:20]) for row in later
     ]
+
+
+@pytest.mark.parametrize(
+    ("dates", "sizes"),
+    [
+        (["2015-06-30", "2015-07-01", "2015-08-01"], (1, 2)),  # Table 1: 14.5k and 15.4k
+        ([20150101, 20150301, 20151231], (2, 1)),
+        ([2015, 2015, 2015], (2, 1)),  # no months: as many in both
+    ],
+)
+def test_2015_a_is_the_first_half_of_the_year(dates, sizes, tmp_path):
+    rows = [{"text": "a claim", "cpc": "A01B", "date": str(date)} for date in (*dates, "2014")]
+    splits = splits_of(write(rows, tmp_path / "p.jsonl"))
+    assert (len(splits["validation"]), len(splits["test"])) == sizes
 
 
 def test_claims_in_rows_of_their_own_are_joined_in_the_order_of_their_numbers(tmp_path):
