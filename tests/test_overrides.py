@@ -43,12 +43,13 @@ def test_splitter_options_reach_the_tokenizer():
     assert load_tokenizer(bytes_row).tokenize("abcdef") == ["abc", "def"]
 
 
-def test_a_stock_shape_has_a_size_and_an_encoder():
-    shape = with_overrides(find_shape("bert-base"), {"size": "mini", "encoder_options": {"num_hidden_layers": 3}})
+@pytest.mark.parametrize("name", ["bert-base", "canine-base"])
+def test_a_stock_shape_has_a_size_and_an_encoder(name):
+    shape = with_overrides(find_shape(name), {"size": "mini", "encoder_options": {"num_hidden_layers": 3}})
     config = load_shape_config(shape, 100)
     assert (config.hidden_size, config.num_hidden_layers) == (256, 3)
-    with pytest.raises(ValueError, match="unknown override of bert-base 'coder'; choose one of size, encoder_options"):
-        with_overrides(find_shape("bert-base"), {"coder": "md5"})
+    with pytest.raises(ValueError, match=f"unknown override of {name} 'coder'; choose one of size, encoder_options"):
+        with_overrides(find_shape(name), {"coder": "md5"})
 
 
 @pytest.mark.parametrize(
@@ -65,6 +66,7 @@ def test_a_stock_shape_has_a_size_and_an_encoder():
         (["coder=lsh", 'coder_options.num_bits="9"'], "num_bits='9'; its default is 128"),
         (["coder_options=[1]"], "--set coder_options=[1] names no option; write --set coder_options.OPTION=VALUE"),
         (["encoder_options.num_hidden_layer=3"], "did you mean num_hidden_layers"),
+        (["encoder_options.num_hidden_layers=x"], "num_hidden_layers='x'; its default is 12: give the same type"),
         (["splitter_options.lower=true"], "unknown splitter_options 'lower'; did you mean lowercase?"),
         (["ngrams=train"], "--set ngrams is for the coders lsh and lsh-index, not for md5"),
     ],

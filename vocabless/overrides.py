@@ -80,7 +80,7 @@ def with_overrides(shape: Variant | StockShape, overrides: Mapping[str, Any]) ->
         return shape
     size, encoder_options = overrides.get("size", shape.size), overrides.get("encoder_options", {})
     _check_known("size", [size], SIZES)
-    _check_known("encoder_options", encoder_options, AutoConfig.for_model(shape.encoder).to_dict())
+    _check_options("encoder_options", overrides, AutoConfig.for_model(shape.encoder).to_dict())
     changes: dict[str, Any] = {"size": size, "encoder_options": shape.encoder_options | encoder_options}
     if isinstance(shape, StockShape):
         _check_known(f"override of {shape.name}", overrides, STOCK_OVERRIDES)
