@@ -60,7 +60,7 @@ def run(arguments: Namespace) -> str:
     model.save_pretrained(target)
     tokenizer.save_pretrained(target)
     table: Any = model.get_input_embeddings()
-    return f"{replaced:,} of {len(table.weight):,} rows are n-gram hashes, with the standard deviation {std:g}: {target}"
+    return f"{replaced:,} of {len(table.weight):,} rows are n-gram hashes, standard deviation {std:g}: {target}"
 
 
 def _fresh(arguments: Namespace) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:

@@ -3,6 +3,8 @@
 import json
 import random
 import shlex
+import sys
+from pathlib import Path
 
 import pytest
 from datasets import Dataset
@@ -10,7 +12,7 @@ from datasets import Dataset
 import run_glue
 from papers import __main__ as papers
 from papers.comparison import FinishedRun
-from papers.runs import best_of
+from papers.runs import Command, best_of
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.glue import GLUE
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
@@ -90,13 +92,14 @@ def test_eelbert_is_pre_trained_as_in_section_4_1(name, processes, capsys, monke
 
 @pytest.mark.parametrize("name", EELBERT)
 def test_eelbert_is_fine_tuned_as_in_section_4_2(name, capsys):
-    """All tasks of the table with five seeds, Table 2 has no STS-B; of Devlin et al. batches of 32, 3 epochs and the best of four rates."""
+    """All tasks with five seeds; of Devlin et al. batches of 32, 3 epochs and the best of four rates."""
     every = of_script(commands(capsys, name), "run_glue.py")
     assert len(every) == len(RATES) * len(papers.SCORES[name].rows)
     for number, words in enumerate(every):
         arguments, training = fine_tuning(words)
         assert (training.num_train_epochs, training.per_device_train_batch_size, arguments.seeds) == (3, 32, 5)
-        assert set(arguments.task_name) == set(GLUE) - ({"stsb"} if name == "eelbert-2" else set())
+        no_task = {"stsb"} if name == "eelbert-2" else set()  # Table 2 does not print it
+        assert set(arguments.task_name) == set(GLUE) - no_task
         assert training.learning_rate == float(RATES[number % len(RATES)])
 
 
@@ -182,31 +185,81 @@ def data(tmp_path_factory):
     return folder
 
 
+def cells_of(shown, title):
+    """Row → title of a column → the paper's cell and ours, of the table under its title."""
+    text = shown[shown.rindex(title) :]
+    header, _, *lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if "|" in line]
+    pairs = zip(lines[::2], lines[1::2], strict=False)  # the last line, of the constants, has no pair
+    return {paper[0]: dict(zip(header, zip(paper, ours, strict=True), strict=True)) for paper, ours in pairs}
+
+
+def score_flags(name, data):
+    flags = [name, "--size", "uno", "--max_steps", "20", "--corpus", str(data / "corpus.txt"), "--use_cpu", "true"]
+    is_patents = papers.SCORES[name].is_patents
+    flags += ["--patents", str(data / "patents.jsonl")] if is_patents else ["--task_name", "sst2", "rte"]
+    flags += ["--data_dir", str(data), "--output_dir", str(data / "runs"), "--num_train_epochs", "1"]
+    flags += ["--learning_rates", "1e-3", "1e-4"] if name == "eelbert-2" else []
+    return [*flags, "--max_seq_length", "16", "--pretraining", "--per_device_train_batch_size", "4"]
+
+
+PRINTED = {  # a row, a column, the paper's figure
+    "hashformers-1": ("MD Pool", "SD of Avg.", "0.2"), "hashformers-2": ("MD Pool", "PCR emb.", "97.9"),
+    "hashformers-6": ("LSH Proj, subword", "Avg.", "78.3"), "eelbert-1": ("EELBERT-base", "Exported (MB)", "344.00"),
+    "eelbert-2": ("UNO-EELBERT", "Exported (MB)", "1.24"), "eelbert-3": ("BERT-base, random", "GLUE score", "75.7"),
+    "eelbert-4": ("hash", "GLUE score", "78.0"), "elementwise-3": ("CANINE, elementwise", "speed-up", "1.4"),
+    "elementwise-4": ("Gradient", "A F1", "64.1"), "elementwise-5": ("none ablated", "B recall", "61.5"),
+}  # fmt: skip
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", papers.SCORES)
 def test_every_table_of_scores_is_made_by_one_command(name, data, capsys):
-    table = papers.SCORES[name]
-    flags = ["--size", "uno", "--max_steps", "20", "--corpus", str(data / "corpus.txt"), "--use_cpu", "true"]
-    flags += ["--patents", str(data / "patents.jsonl")] if table.is_patents else ["--task_name", "sst2", "rte"]
-    flags += ["--data_dir", str(data), "--output_dir", str(data / "runs"), "--num_train_epochs", "1"]
-    flags += ["--learning_rates", "1e-3", "1e-4"] if name == "eelbert-2" else []
-    papers.main([name, *flags, "--max_seq_length", "16", "--pretraining", "--per_device_train_batch_size", "4"])
-    shown = capsys.readouterr().out
-    lines = shown[shown.rindex(f"{table.title}:") :].splitlines()
-    paper = [line for line in lines if line.split("|")[2:3] == [" paper   "]]
-    ours = [line for line in lines if line.split("|")[2:3] == [" ours    "]]
-    assert len(paper) == len(table.rows) and len(ours) == len(table.rows) + 1  # the last are the constants
-    figures = [cell.strip() for line in ours[:-1] for cell in line.split("|")[3:-1]]
-    assert sum(cell != "–" for cell in figures) >= 2 * len(table.rows)
+    papers.main(score_flags(name, data))
+    shown, table = capsys.readouterr().out, papers.SCORES[name]
+    cells = cells_of(shown, f"{table.title}:")
+    assert list(cells) == [row.label for row in table.rows]
+    row, column, figure = PRINTED[name]
+    assert cells[row][column][0] == figure
+    figures = [ours for own in cells.values() for _, ours in own.values()]
+    assert sum(each != "–" for each in figures) >= 4 * len(table.rows)  # two of them are "ours" and the label
+    assert "the models are uno at most" in shown
+    assert ("pre-training has 20 steps" in shown) == any(each.objective for each in table.rows)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["hashformers-3", "eelbert-5", "eelbert-figure-1", "elementwise-1"])
-def test_every_other_table_is_made_by_one_command(name, data, capsys):
-    speeds = ["--size", "tiny", "--corpus", str(data / "corpus.txt"), "--rounds", "1"]
-    flags = {
-        "hashformers-3": [*speeds, "--length", "16", "--batch", "2"], "eelbert-5": speeds,
-        "elementwise-1": ["--patents", str(data / "patents.jsonl")],
-    }.get(name, [])  # fmt: skip
-    papers.main([name, *flags])
-    assert "| " in capsys.readouterr().out
+def test_a_table_is_printed_again_without_training(data, capsys):
+    papers.main(score_flags("eelbert-3", data))
+    shown = capsys.readouterr().out
+    scores = json.loads((data / "runs" / "fine-tuned" / "eelbert-random-mini-uno-mlm" / "results.json").read_text())
+    own = cells_of(shown, "EELBERT, Table 3:")["BERT-mini, random"]
+    assert own["SST-2"] == ("82.3", f"{100 * scores['scores']['sst2']['42']['accuracy']:.1f}")
+    papers.main(score_flags("eelbert-3", data))
+    again = capsys.readouterr().out
+    assert "is finished" in again
+    assert cells_of(again, "EELBERT, Table 3:") == cells_of(shown, "EELBERT, Table 3:")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("steps", "is_good"), [("1", True), ("one", False)])
+def test_a_launcher_starts_pre_training(steps, is_good, data, tmp_path, capfd):
+    flags = ["--variant", "eelbert-word-uno", "--corpus", str(data / "corpus.txt"), "--max_steps", steps]
+    words = ["run_pretraining.py", *flags, "--use_cpu", "true", "--output_dir", str(tmp_path / "run")]
+    command = Command(words, tmp_path / "run", shlex.quote(sys.executable))
+    if is_good:
+        command.run()
+        assert Path(tmp_path / "run" / "results.json").is_file()
+    else:
+        with pytest.raises(ValueError, match=r"run_pretraining.py .* failed; its message is above"):
+            command.run()
+        assert "invalid int value: 'one'" in capfd.readouterr().err
+
+
+@pytest.mark.slow
+def test_times_are_measured_anew_and_remembered(data, capsys):
+    options = ["--corpus", str(data / "corpus.txt"), "--rounds", "1"]
+    papers.main(["hashformers-3", "--size", "uno", "--length", "16", "--batch", "2", *options])
+    own = cells_of(capsys.readouterr().out, "HashFormers, Table 3")["Pool"]
+    assert own["PT ms"][0] == "12.0" and float(own["hashed anew ms"][1]) > 0
+    papers.main(["eelbert-5", "--size", "tiny", *options])
+    own = cells_of(capsys.readouterr().out, "EELBERT, Table 5")["EELBERT-tiny"]
+    assert own["MB"][0] == "2.04" and float(own["MB"][1]) == pytest.approx(1.92, abs=0.01)

@@ -1,22 +1,17 @@
 """The papers' tables: their printed figures agree with each other, and a table is made by one command."""
 
 import json
-import random
-import re
 import statistics
 
 import pytest
-from datasets import Dataset
 
 from papers import __main__ as papers
-from papers import eelbert, hashformers, speeds
+from papers import eelbert, hashformers
 from papers.table import constant, markdown_table, our_figure
 from vocabless.stock_shapes import find_shape
 from vocabless.training.finetuning.glue import average
 
 ROUNDING = 0.15  # of averages of figures that are rounded to one decimal
-WORDS = "red blue green small large old new dog cat house river stone".split()
-QUICK = ["--num_train_epochs", "1", "--max_seq_length", "16", "--use_cpu", "true"]
 TASKS = {"MNLI", "QNLI", "QQP", "RTE", "SST", "MRPC", "CoLA", "STS"}
 
 
@@ -133,68 +128,6 @@ def test_the_columns_of_a_table_are_aligned():
     assert markdown_table(rows) == ["| row | of  | ours |", "|-----|-----|-----:|", "| a   | bcd |  1.0 |"]
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    """A folder of one GLUE task, and a corpus."""
-    folder, chance = tmp_path_factory.mktemp("papers"), random.Random(0)
-    texts = [" ".join(chance.choices(WORDS, k=8)) + "." for _ in range(200)]
-    (folder / "sst2").mkdir()
-    for split, count in (("train", 24), ("validation", 10)):
-        rows = {"sentence": texts[:count], "label": [index % 2 for index in range(count)]}
-        Dataset.from_dict(rows).to_parquet(str(folder / "sst2" / f"{split}.parquet"))
-    (folder / "corpus.txt").write_text("\n".join(texts))
-    return folder
-
-
-def command_of(data, table, *flags):
-    return [
-        table, "--size", "uno", "--max_steps", "2", "--corpus", str(data / "corpus.txt"), "--task_name", "sst2",
-        "--data_dir", str(data), "--output_dir", str(data / "runs"), *QUICK, *flags,
-    ]  # fmt: skip
-
-
-def cells_of(table, row):
-    """The cells of the paper's line and of ours."""
-    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("|")]
-    place = next(index for index, line in enumerate(lines) if line[0] == row)
-    return dict(zip(lines[0], lines[place], strict=True)), dict(zip(lines[0], lines[place + 1], strict=True))
-
-
-@pytest.mark.slow
-def test_a_table_is_trained_and_printed_and_printed_again_without_training(data, capsys):
-    papers.main(command_of(data, "eelbert-3"))
-    shown = capsys.readouterr().out
-    paper, ours = cells_of(shown[shown.rindex("EELBERT, Table 3") :], "BERT-mini, random")
-    assert (paper["SST-2"], paper["GLUE score, small"], paper["Exported (MB)"]) == ("82.3", "69.6", "13.40")
-    assert ours["QNLI"] == "–" and float(ours["Exported (MB)"]) > 0
-    scores = json.loads((data / "runs" / "fine-tuned" / "eelbert-random-mini-uno-mlm" / "results.json").read_text())
-    assert ours["SST-2"] == f"{100 * scores['scores']['sst2']['42']['accuracy']:.1f}"
-    assert "the models are uno at most" in shown and "pre-training has 2 steps" in shown
-    papers.main(command_of(data, "eelbert-3"))
-    again = capsys.readouterr().out
-    assert (
-        "is finished" in again
-        and again[again.rindex("EELBERT, Table 3") :] == shown[shown.rindex("EELBERT, Table 3") :]
-    )
-
-
-@pytest.mark.slow
-def test_a_table_that_begins_from_hashes_is_made(data, capsys):
-    papers.main(command_of(data, "eelbert-4"))
-    shown = capsys.readouterr().out
-    assert "rows are n-gram hashes" in shown
-    assert cells_of(shown[shown.rindex("EELBERT, Table 4") :], "hash")[0]["GLUE score"] == "78.0"
-
-
-@pytest.mark.slow
-def test_table_2_of_hashformers_compares_with_the_first_row(data, capsys):
-    papers.main(command_of(data, "hashformers-2", "--rows", "BERT-MLM", "MD Pool", "ProFormer"))
-    shown = capsys.readouterr().out
-    paper, ours = cells_of(shown[shown.rindex("HashFormers, Table 2") :], "MD Pool")
-    assert paper["Avg."] == "94.7" and paper["PCR emb."] == "97.9"
-    assert re.fullmatch(r"\d+\.\d", ours["Avg."]) and float(ours["PoEP"]) > 0
-
-
 def test_counts_are_printed(tmp_path, capsys):
     papers.main(["eelbert-figure-1"])
     shown = capsys.readouterr().out
@@ -203,21 +136,6 @@ def test_counts_are_printed(tmp_path, capsys):
     (tmp_path / "p.jsonl").write_text("\n".join(map(json.dumps, rows)))
     papers.main(["elementwise-1", "--patents", str(tmp_path / "p.jsonl")])
     assert "2 in train, 1 in validation, 1 in test; 2 codes, 4 labels" in capsys.readouterr().out
-
-
-@pytest.mark.slow
-def test_times_are_measured_anew_and_remembered(data, monkeypatch, capsys):
-    monkeypatch.setattr(
-        speeds, "HASHFORMERS_3", tuple(row for row in speeds.HASHFORMERS_3 if row[0] in ("BERT-MLM", "Pool"))
-    )
-    monkeypatch.setattr(speeds, "prepare_threads", lambda count: None)
-    options = ["--corpus", str(data / "corpus.txt"), "--rounds", "1"]
-    papers.main(["hashformers-3", "--size", "uno", "--batch", "2", "--length", "16", *options])
-    paper, ours = cells_of(capsys.readouterr().out, "Pool")
-    assert paper["PT ms"] == "12.0" and float(ours["hashed anew ms"]) > 0
-    papers.main(["eelbert-5", "--size", "tiny", *options])
-    paper, ours = cells_of(capsys.readouterr().out, "EELBERT-tiny")
-    assert paper["MB"] == "2.04" and float(ours["MB"]) == pytest.approx(1.92, abs=0.01)
 
 
 def test_help_lists_the_tables(capsys):
