@@ -212,6 +212,7 @@ PRINTED = {  # a row, a column, the paper's figure
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", papers.SCORES)
 def test_every_table_of_scores_is_made_by_one_command(name, data, capsys):
     papers.main(score_flags(name, data))
