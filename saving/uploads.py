@@ -12,6 +12,7 @@ from huggingface_hub import CommitOperationAdd, HfApi
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError, RepositoryNotFoundError
 from transformers.trainer_utils import HubStrategy
 
+from vocabless.joined_code import CLASSIFIER
 from vocabless.saving.error_text import first_line
 from vocabless.saving.model_card import CARD, card_for_repository, has_examples
 from vocabless.saving.run_folder import ARGUMENTS
@@ -19,7 +20,8 @@ from vocabless.saving.sentence_modules import SENTENCE_FILES
 
 # Base class of the errors of huggingface_hub's HTTP client, which is httpx or httpx2, depending on the version.
 CLIENT_ERROR = cast(type[Exception], HfHubHTTPError.__mro__[1])
-ONNX_FILES = ("onnx/model.onnx", "onnx/model_int8.onnx", "onnx/inference.json")  # exported beside the weights
+# What the verb `onnx` exports beside the weights.
+ONNX_FILES = ("onnx/model.onnx", "onnx/model_int8.onnx", "onnx/inference.json", f"onnx/{CLASSIFIER}")
 PIN_MESSAGE = "Load this revision in the examples of the card"
 UPLOADED_SUFFIXES = (".json", ".md", ".py", ".safetensors")  # leaves out pickle files and predictions
 
@@ -70,10 +72,10 @@ def upload(
         folder: its weights, code, tokenizer, card, records, sentence-transformers modules and the
             folder `onnx` are uploaded. Other subfolders, predictions and pickle files are not.
         repo_id: see `check_upload`.
-        message: message of the commit.
+        message: of the commit.
         token: see `check_upload`.
         private: whether a new repository is private; None is the account's default.
-        branch: branch of the commit, created if needed.
+        branch: of the commit, created if needed.
 
     Raises:
         ValueError: the upload failed.
@@ -100,11 +102,7 @@ def upload(
 def upload_space(folder: Path, repo_id: str, message: str, private: bool | None = None) -> str:
     """Commits all files of a folder to a static Space and creates the Space if needed; returns its address.
 
-    Args:
-        folder: holds index.html and README.md.
-        repo_id: see `check_upload`.
-        message: message of the commit.
-        private: whether a new Space is private; None is the account's default.
+    The arguments are those of `upload`.
 
     Raises:
         ValueError: the upload failed.
@@ -157,34 +155,31 @@ def _uploaded_files(folder: Path) -> list[str]:
 
 @contextmanager
 def _readable_errors(api: HfApi, repo_id: str, verb: str = "hub", flags: str = "--push") -> Iterator[None]:
-    """Turns the errors of huggingface_hub into a `ValueError` with a remedy, see `_explanation`."""
-    try:
-        yield
-    except (CLIENT_ERROR, OSError, RuntimeError, ValueError) as error:
-        raise ValueError(_explanation(api, repo_id, error, verb, flags)) from error
-
-
-def _explanation(api: HfApi, repo_id: str, error: Exception, verb: str, flags: str) -> str:
-    """Returns one sentence that says what failed and what to do.
+    """Turns the errors of huggingface_hub into a `ValueError` of one sentence that says what failed and what to do.
 
     Args:
         api: names the Hub.
         repo_id: the repository.
-        error: what happened.
         verb: the verb of `vocabless.conversion` that uploads again.
         flags: the flags that it needs for that.
     """
-    status = getattr(getattr(error, "response", None), "status_code", None)
-    if isinstance(error, HFValidationError):
-        return f"{repo_id!r} is not a valid repository id ({first_line(error)}); give name or owner/name."
-    if isinstance(error, LocalTokenNotFoundError) or status == 401:
-        return f"there is no valid token for uploads to {repo_id!r}; run `hf auth login`, or set HF_TOKEN."
-    if status == 403:
-        return f"your token may not write to {repo_id!r}; use a token with write access, or your own repository."
-    if isinstance(error, ValueError):
-        reason = " ".join(str(error).split())
-        return f"the Hub rejected the files for {repo_id!r} ({reason}); correct them and upload again."
-    return (
-        f"the upload to {repo_id!r} at {api.endpoint} failed ({first_line(error)}); your files are unchanged: check "
-        f"the network and HF_HUB_OFFLINE, then run python -m vocabless.conversion {verb} FOLDER {repo_id} {flags}."
-    )
+    try:
+        yield
+    except (CLIENT_ERROR, OSError, RuntimeError, ValueError) as error:
+        status = getattr(getattr(error, "response", None), "status_code", None)
+        if isinstance(error, HFValidationError):
+            problem = f"{repo_id!r} is not a valid repository id ({first_line(error)}); give name or owner/name."
+        elif isinstance(error, LocalTokenNotFoundError) or status == 401:
+            problem = f"there is no valid token for uploads to {repo_id!r}; run `hf auth login`, or set HF_TOKEN."
+        elif status == 403:
+            problem = f"your token may not write to {repo_id!r}; use a token with write access, or your own repository."
+        elif isinstance(error, ValueError):
+            reason = " ".join(str(error).split())
+            problem = f"the Hub rejected the files for {repo_id!r} ({reason}); correct them and upload again."
+        else:
+            problem = (
+                f"the upload to {repo_id!r} at {api.endpoint} failed ({first_line(error)}); your files are unchanged: "
+                "check the network and HF_HUB_OFFLINE, then run python -m vocabless.conversion "
+                f"{verb} FOLDER {repo_id} {flags}."
+            )
+        raise ValueError(problem) from error

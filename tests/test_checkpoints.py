@@ -4,6 +4,8 @@ import hashlib
 import json
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,11 +15,11 @@ import torch
 from test_remote_code import HEADS, assert_equal, bare_process, outputs_of
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from vocabless.joined_code import joined
+from vocabless.joined_code import CLASSIFIER, joined
 from vocabless.saving.checkpoint import load_checkpoint, loads_without_package
 from vocabless.saving.model_card import CARD
 from vocabless.saving.run_folder import RESULTS
-from vocabless.saving.shipped_code import CODE, LINKED, SHIPPED
+from vocabless.saving.shipped_code import CODE, LINKED, SHIPPED, links_of
 
 ROOT = Path(__file__).resolve().parent.parent
 CHECKPOINTS = sorted(file.parent for file in ROOT.glob("checkpoints/*/config.json"))
@@ -50,15 +52,17 @@ def test_all_checkpoints_together_are_small() -> None:
     assert sum(file.stat().st_size for file in files) <= MOST_MEGABYTES * 1e6
 
 
-@pytest.mark.parametrize("name", LINKED)
+@pytest.mark.parametrize("name", [*LINKED, CLASSIFIER])
 def test_the_one_copy_of_the_code_is_that_of_this_version(name: str) -> None:
     assert (ROOT / SHIPPED / CODE / name).read_text(encoding="utf-8") == joined(name), RENEW
 
 
 @pytest.mark.parametrize("folder", CHECKPOINTS, ids=name_of)
 def test_a_checkpoint_has_links_to_the_copy_and_its_digests(folder: Path) -> None:
-    links = {file.name: os.readlink(file) for file in folder.glob("*.py")}
-    assert links == {name: f"../{CODE}/{name}" for name in LINKED}, RENEW
+    links = {file.relative_to(folder).as_posix(): os.readlink(file) for file in folder.rglob("*.py")}
+    assert links == links_of(folder), RENEW
+    assert (f"onnx/{CLASSIFIER}" in links) == (folder in CLASSIFIERS)
+    assert all((folder / name).resolve() == ROOT / SHIPPED / CODE / Path(name).name for name in links)
     digests = re.findall(r"^\| `(\w+\.py)` \| `(\w{64})` \|$", (folder / CARD).read_text(encoding="utf-8"), re.M)
     assert digests == [(name, hashlib.sha256((folder / name).read_bytes()).hexdigest()) for name in LINKED], RENEW
 
@@ -113,3 +117,7 @@ def test_the_int8_graph_is_small_and_agrees(folder: Path) -> None:
         else:
             cosines = (output * expected).sum(-1) / np.linalg.norm(output, axis=-1) / np.linalg.norm(expected, axis=-1)
             assert cosines.min() > 0.9
+    if folder in CLASSIFIERS:
+        command = [sys.executable, file.with_name(CLASSIFIER), file.parent, *SENTENCES]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        assert [line.split()[0] for line in said] == [("negative", "positive")[label] for label in SENTENCES.values()]

@@ -1,0 +1,903 @@
+# Generated from files of vocabless/ in the package vocabless. Do not edit.
+
+"""Classifies texts with an exported model on onnxruntime, numpy and regex: text → units → blocks → probabilities.
+
+    python onnx/onnx_classifier.py onnx/ "It is worth the money." "Two hours that felt like five!"
+
+The verb `onnx` writes this file beside the graph of a classifier, joined with the tokenizer's splitters and coders. So
+it needs no other file and no torch: copy it beside your program. It knows every coder and all splitters but `subword`.
+"""
+
+import hashlib
+import json
+import numpy as np
+import re
+import regex
+import sys
+import unicodedata
+from collections.abc import Mapping, Sequence
+from io import TextIOWrapper
+from itertools import groupby
+from numpy.typing import NDArray
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+
+# ---- splitters.py ----------------------------------------------------------------------------------------------------
+# Splitters: text → units; each unit becomes one block.
+#
+# A word is a run of letters, digits and `_`, or a run of other characters except spaces. A mark or a joiner continues the
+# run before it (Unicode UAX 29, rule WB4), so an accent, a Devanagari vowel sign or the joiner inside an emoji is never a
+# unit of its own. By this rule, canonical composition never joins characters of two units. So units are cut from the
+# unchanged text, offsets are exact, and `normalize` (NFC, lower case) is applied to each unit separately.
+#
+# HashFormers 3.1 splits by `\w+|[^\w\s]+`; on text without marks the result is the same.
+
+Unit = str | bytes
+Span = tuple[int, int]
+
+# The zero-width space and the byte-order mark separate words, although Unicode does not call them white space. The four
+# information separators are spaces for `str.isspace`, but not for every regex engine, so they are listed.
+_SPACE = r"\s\x1c-\x1f\u200b\ufeff"
+_WORD = r"\p{L}\p{N}\p{M}_"
+_CONTINUES = r"\p{M}\u200c\u200d"
+_RUNS = regex.compile(rf"[{_WORD}][{_WORD}{_CONTINUES}]*+|[^{_WORD}{_SPACE}](?:[^{_WORD}{_SPACE}]|[{_CONTINUES}])*+")
+_ASCII_RUNS = re.compile(r"\w+|[^\w\s]+")  # the same runs in ASCII texts, twice as fast
+_NOT_SPACE = regex.compile(rf"[^{_SPACE}]+")
+MAX_MARKS = 30  # in a run, in any natural text: the limit of Unicode's Stream-Safe Text Format (UAX 15)
+_LONG_RUN_OF_MARKS = regex.compile(rf"\p{{M}}{{{MAX_MARKS},}}+")
+
+
+def to_bytes(unit: Unit) -> bytes:
+    """Returns the UTF-8 bytes of a unit; a lone surrogate becomes three bytes, so every `str` can be encoded."""
+    return unit if isinstance(unit, bytes) else unit.encode("utf-8", "surrogatepass")
+
+
+def to_text(data: bytes) -> str:
+    """Returns the inverse of `to_bytes`; if a character is incomplete, each invalid part becomes U+FFFD."""
+    try:
+        return data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:  # a unit or window was cut inside a character
+        return data.decode("utf-8", "replace")
+
+
+def check_integer(name: str, value: int, limit: int = 1 << 24) -> int:
+    """Returns `value`, the option `name` of a splitter or coder.
+
+    Raises:
+        ValueError: it is not an integer from 1 to `limit`.
+    """
+    if type(value) is not int or not 1 <= value <= limit:
+        raise ValueError(f"the tokenizer got {name}={value!r}; give a whole number from 1 to {limit}.")
+    return value
+
+
+def compose(text: str) -> str:
+    """Returns the canonical composition (NFC) of a text in linear time.
+
+    `unicodedata` sorts a run of n marks in up to n² steps. A run longer than the Unicode limit for streams is therefore
+    sorted here first, by the same rule; the result is the same.
+    """
+    if len(text) > MAX_MARKS:
+        text = _LONG_RUN_OF_MARKS.sub(_in_canonical_order, text)
+    return unicodedata.normalize("NFC", text)
+
+
+def _in_canonical_order(marks: regex.Match[str]) -> str:
+    """Returns the marks decomposed, with those between two marks of class 0 sorted by their combining class."""
+    decomposed = "".join([unicodedata.normalize("NFD", mark) for mark in marks[0]])
+    runs = groupby(decomposed, key=lambda mark: unicodedata.combining(mark) == 0)
+    return "".join(mark for _, run in runs for mark in sorted(run, key=unicodedata.combining))
+
+
+MASK_UNIT = b"\xff"  # the unit of a mask token; no UTF-8 text holds this byte
+BYTE_NAMES = [f"<0x{byte:02X}>" for byte in range(256)]
+
+
+class Splitter:
+    """Cuts a text into units. Subclasses define `spans`, and may define a faster `units`.
+
+    Args:
+        lowercase: whether `normalize` lower-cases.
+
+    Attributes:
+        separator: what `decode` puts between units.
+        splits_at_spaces: whether a text has the same units as its pieces between white space have together.
+    """
+
+    separator: ClassVar[str] = " "
+    splits_at_spaces: ClassVar[bool] = False
+
+    def __init__(self, *, lowercase: bool = False) -> None:
+        self.lowercase = lowercase
+
+    def units(self, text: str) -> Sequence[Unit]:
+        """Returns the units of `text` in order, not normalised."""
+        return [text[start:end] for start, end in self.spans(text)]
+
+    def units_of_batch(self, texts: Sequence[str]) -> list[Sequence[Unit]]:
+        """Returns the units of each text."""
+        return [self.units(text) for text in texts]
+
+    def spans(self, text: str) -> list[Span]:
+        """Returns (start, end) of each unit of `text`, in characters."""
+        raise NotImplementedError
+
+    def normalize(self, unit: Unit) -> Unit:
+        """Returns the form of a unit that the coder encodes: NFC, and lower case if the splitter lower-cases."""
+        if unit.isascii() or isinstance(unit, bytes):
+            return unit.lower() if self.lowercase else unit
+        unit = compose(unit)
+        return compose(unit.lower()) if self.lowercase else unit
+
+    def normalize_all(self, units: Sequence[Unit]) -> list[Unit]:
+        """Returns each unit normalised."""
+        lowers = self.lowercase
+        return [(unit.lower() if lowers else unit) if unit.isascii() else self.normalize(unit) for unit in units]
+
+    def word_ids(self, text: str) -> Sequence[int]:
+        """Returns the index of the word of each unit; here every unit is a word."""
+        return range(len(self.units(text)))
+
+
+class WordSplitter(Splitter):
+    """Runs of word characters and runs of other non-space characters.
+
+    >>> WordSplitter().units("It's 3.14, naïve_x!")
+    ['It', "'", 's', '3', '.', '14', ',', 'naïve_x', '!']
+    """
+
+    splits_at_spaces = True
+
+    def units(self, text: str) -> Sequence[Unit]:
+        """See `Splitter.units`."""
+        return (_ASCII_RUNS if text.isascii() else _RUNS).findall(text)
+
+    def spans(self, text: str) -> list[Span]:
+        """See `Splitter.spans`."""
+        return [match.span() for match in (_ASCII_RUNS if text.isascii() else _RUNS).finditer(text)]
+
+
+class WhitespaceSplitter(Splitter):
+    """Runs of non-space characters.
+
+    >>> WhitespaceSplitter(lowercase=True).spans("It's  here")
+    [(0, 4), (6, 10)]
+    """
+
+    splits_at_spaces = True
+
+    def units(self, text: str) -> Sequence[Unit]:
+        """See `Splitter.units`."""
+        return cast(list[Unit], _NOT_SPACE.findall(text))
+
+    def spans(self, text: str) -> list[Span]:
+        """See `Splitter.spans`."""
+        return [match.span() for match in _NOT_SPACE.finditer(text)]
+
+
+class CharacterSplitter(Splitter):
+    """Windows of `window` characters in each run of non-space characters, for scripts without spaces.
+
+    >>> CharacterSplitter(window=2).units("自然言語 処理")
+    ['自然', '言語', '処理']
+    """
+
+    separator = ""
+    splits_at_spaces = True
+
+    def __init__(self, *, window: int = 4, lowercase: bool = False) -> None:
+        super().__init__(lowercase=lowercase)
+        self.window = check_integer("window", window)
+
+    def spans(self, text: str) -> list[Span]:
+        """See `Splitter.spans`."""
+        return [
+            (start, min(start + self.window, run.end()))
+            for run in _NOT_SPACE.finditer(text)
+            for start in range(run.start(), run.end(), self.window)
+        ]
+
+    def word_ids(self, text: str) -> Sequence[int]:
+        """See `Splitter.word_ids`."""
+        runs = [run.end() - run.start() for run in _NOT_SPACE.finditer(text)]
+        return [word for word, length in enumerate(runs) for _ in range(0, length, self.window)]
+
+
+class ByteSplitter(Splitter):
+    r"""Consecutive windows of `window` bytes of the text's UTF-8, spaces included; a window may end inside a character.
+
+    Source: Elementwise 3.2, tokenisation by bytes. With the `utf8` coder, `decode` returns the text.
+
+    >>> ByteSplitter(window=4).units("naïve")
+    [b'na\xc3\xaf', b've']
+    """
+
+    separator = ""
+
+    def __init__(self, *, window: int = 16) -> None:
+        super().__init__()
+        self.window = check_integer("window", window)
+
+    def units(self, text: str) -> Sequence[Unit]:
+        """See `Splitter.units`."""
+        data = to_bytes(text)
+        return [data[start : start + self.window] for start in range(0, len(data), self.window)]
+
+    def spans(self, text: str) -> list[Span]:
+        """See `Splitter.spans`."""
+        # character_at[b]: the index of the character that contains byte b.
+        character_at = [index for index, character in enumerate(text) for _ in to_bytes(character)]
+        starts = range(0, len(character_at), self.window)
+        return [(character_at[s], character_at[min(s + self.window, len(character_at)) - 1] + 1) for s in starts]
+
+    def normalize(self, unit: Unit) -> Unit:
+        """See `Splitter.normalize`."""
+        return unit
+
+
+class SubwordSplitter(Splitter):
+    """The tokens of a WordPiece, BPE or Unigram tokenizer of the `tokenizers` library; a token's text is the unit.
+
+    Args:
+        tokenizer: cuts the texts; its post-processor, padding and truncation are not used.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:  # tokenizers.Tokenizer
+        super().__init__()
+        self.tokenizer = tokenizer
+        self.tokenizer.no_padding()
+        self.tokenizer.no_truncation()
+        # The names of its own special tokens are ordinary text. `MaskSplitter` takes out the masks before.
+        self.tokenizer.encode_special_tokens = True
+
+    def units(self, text: str) -> Sequence[Unit]:
+        """See `Splitter.units`."""
+        return cast(list[Unit], self._encode(text).tokens)
+
+    def units_of_batch(self, texts: Sequence[str]) -> list[Sequence[Unit]]:
+        """See `Splitter.units_of_batch`."""
+        encodings = self.tokenizer.encode_batch([_without_surrogates(text) for text in texts], add_special_tokens=False)
+        return [encoding.tokens for encoding in encodings]
+
+    def spans(self, text: str) -> list[Span]:
+        """See `Splitter.spans`."""
+        return [_without_spaces(text, *span) for span in self._encode(text).offsets]
+
+    def word_ids(self, text: str) -> Sequence[int]:
+        """See `Splitter.word_ids`."""
+        return cast(list[int], self._encode(text).word_ids)
+
+    def normalize(self, unit: Unit) -> Unit:
+        """See `Splitter.normalize`."""
+        return unit
+
+    def _encode(self, text: str) -> Any:  # tokenizers.Encoding
+        return self.tokenizer.encode(_without_surrogates(text), add_special_tokens=False)
+
+
+class MaskSplitter(Splitter):
+    """Makes each mask token in a text a unit, `MASK_UNIT`, and cuts the texts around it with another splitter.
+
+    Args:
+        splitter: cuts the other texts.
+        mask: the name of the mask token, for instance "[MASK]".
+    """
+
+    def __init__(self, splitter: Splitter, mask: str) -> None:
+        super().__init__(lowercase=splitter.lowercase)
+        self._splitter, self.mask = splitter, mask
+        # Pieces between white space must not cut the name.
+        self.splits_at_spaces = splitter.splits_at_spaces and mask.split() == [mask]
+
+    def units(self, text: str) -> Sequence[Unit]:
+        """See `Splitter.units`."""
+        if self.mask not in text:
+            return self._splitter.units(text)
+        return [unit for _, part in self._parts(text) for unit in (self._splitter.units(part) if part else [MASK_UNIT])]
+
+    def units_of_batch(self, texts: Sequence[str]) -> list[Sequence[Unit]]:
+        """See `Splitter.units_of_batch`."""
+        if not any(self.mask in text for text in texts):
+            return self._splitter.units_of_batch(texts)
+        return [self.units(text) for text in texts]
+
+    def spans(self, text: str) -> list[Span]:
+        """See `Splitter.spans`."""
+        mask = [(0, len(self.mask))]
+        return [
+            (start + first, start + last)
+            for start, part in self._parts(text)
+            for first, last in (self._splitter.spans(part) if part else mask)
+        ]
+
+    def word_ids(self, text: str) -> Sequence[int]:
+        """See `Splitter.word_ids`. A mask is a word."""
+        ids: list[int] = []
+        for _, part in self._parts(text):
+            first = ids[-1] + 1 if ids else 0
+            ids += [first + word for word in self._splitter.word_ids(part)] if part else [first]
+        return ids
+
+    def normalize(self, unit: Unit) -> Unit:
+        """See `Splitter.normalize`."""
+        return self.mask if unit is MASK_UNIT else self._splitter.normalize(unit)
+
+    def _parts(self, text: str) -> list[tuple[int, str]]:
+        """Returns the texts between the masks, with their starts, and "" with its start for each mask.
+
+        Before a mask, subword tokenizers get no space: in BPE it belongs to the token behind it.
+        """
+        parts, start = [], -len(self.mask)
+        *texts, last = text.split(self.mask)
+        for part in texts:
+            start += len(self.mask)
+            cut = part.rstrip() if isinstance(self._splitter, SubwordSplitter) else part
+            parts += [(start, cut)] * bool(cut)
+            start += len(part)
+            parts.append((start, ""))
+        return parts + [(start + len(self.mask), last)] * bool(last)
+
+
+def _without_spaces(text: str, start: int, end: int) -> Span:
+    """Returns the span without spaces at its ends; some tokenizers count these as part of the token."""
+    piece = text[start:end]
+    start += len(piece) - len(piece.lstrip())
+    return start, start + len(piece.strip())
+
+
+def _without_surrogates(text: str) -> str:
+    """Returns `text`, of the same length, with U+FFFD for each lone surrogate: the Rust library refuses surrogates."""
+    return text if text.isascii() else "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
+
+
+SPLITTERS: dict[str, type[Splitter]] = {
+    "word": WordSplitter,
+    "whitespace": WhitespaceSplitter,
+    "characters": CharacterSplitter,
+    "bytes": ByteSplitter,
+    "subword": SubwordSplitter,
+}
+
+
+# ---- block_coders.py -------------------------------------------------------------------------------------------------
+# Block coders: units → blocks of K bytes. The same unit and options give the same block for ever.
+#
+# `md5` and `lsh` write a digest of T bits, most significant bit first. `lsh-index` writes an integer, big-endian. `utf8`
+# writes the unit itself. All arithmetic is on integers, so every platform gives the same bytes.
+#
+# Sources: HashFormers 3.2 (md5), 3.5 and 3.3 (lsh, lsh-index); Elementwise 3.2 (utf8).
+
+Bytes = NDArray[np.uint8]
+Elements = NDArray[np.uint16]
+Integers = NDArray[np.int64]
+Scores = NDArray[np.signedinteger[Any]]
+
+NUM_SPECIAL = 5  # elements 0–4 are special tokens; byte value b is element b + 5
+PAD, UNK, CLS, SEP, MASK = range(NUM_SPECIAL)
+MAX_NGRAM = 4
+MAX_BITS, MAX_FEATURES = 1 << 15, 1 << 24  # limits of the options; of hyperplanes there are at most MAX_FEATURES
+_MAX_NUMBERS_AT_ONCE = 1 << 17  # in a temporary array of `_rolled_products`: half a megabyte fits the CPU's cache
+_MAX_ADDED_NUMBERS = 1 << 26  # for a unit; beyond it a transform is faster
+_MAX_JOINT_FEATURES = 64  # features of a unit that `_sums` adds together with those of other units; 18 characters
+
+
+def splitmix64(seed: int, count: int) -> NDArray[np.uint64]:
+    """Returns the first `count` outputs of the SplitMix64 generator, (count,) uint64; no library version changes them.
+
+    Source: Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators (OOPSLA 2014).
+
+    >>> hex(splitmix64(0, 1)[0])
+    '0xe220a8397b1dcdaf'
+    """
+    state = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(
+        seed & 0xFFFFFFFFFFFFFFFF
+    )
+    return _mix(state)
+
+
+class BlockCoder:
+    """Writes a unit as a block of `block_size` bytes.
+
+    Attributes:
+        block_size: K.
+        pads: True if a short unit leaves padding at the end of its block; False if all K bytes are a digest.
+    """
+
+    block_size: int
+    pads: bool = False
+
+    def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
+        """Returns the blocks of `units`, (n, K) uint8, and the bytes of each before its padding, (n,) int64.
+
+        A unit's block depends on that unit alone.
+        """
+        raise NotImplementedError
+
+    def packed_blocks(self, units: Sequence[Unit]) -> Bytes:
+        """Returns the blocks of `units` as corpora store them.
+
+        They are (n, K) uint8, or (n, K + 1) with the length of `encode` as the last byte where the coder pads.
+
+        >>> Utf8Coder(block_size=3).packed_blocks(["as"]).tolist()
+        [[97, 115, 0, 2]]
+        """
+        blocks, lengths = self.encode(units)
+        return np.column_stack([blocks, lengths.astype(np.uint8)]) if self.pads else blocks
+
+    def elements(self, units: Sequence[Unit]) -> Elements:
+        """Returns the elements of the blocks of `units`, (n, K) uint16: byte value b → b + 5, padding → 0.
+
+        >>> Utf8Coder(block_size=3).elements(["as"]).tolist()
+        [[102, 120, 0]]
+        """
+        blocks, lengths = self.encode(units)
+        elements: Elements = np.add(blocks, NUM_SPECIAL, dtype=np.uint16)
+        if self.pads:
+            elements[np.arange(self.block_size) >= lengths[:, None]] = PAD
+        return elements
+
+    def decode(self, block: bytes) -> bytes:
+        """Returns the UTF-8 bytes of the unit that was written as `block`, given without its padding.
+
+        Raises:
+            NotImplementedError: the coder is a hash.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} hashes each unit, so blocks cannot be decoded into text; "
+            "keep the text beside its blocks, or use the utf8 coder."
+        )
+
+    def _all_full(self, count: int) -> Integers:
+        return np.full(count, self.block_size, dtype=np.int64)
+
+
+class Utf8Coder(BlockCoder):
+    """Writes a unit's own UTF-8 bytes, cut at K and zero-padded. Source: Elementwise 3.2.
+
+    >>> Utf8Coder(block_size=4).encode(["as", "naïve"])[0].tolist()
+    [[97, 115, 0, 0], [110, 97, 195, 175]]
+    """
+
+    pads = True
+
+    def __init__(self, *, block_size: int = 16) -> None:
+        self.block_size = check_integer("block_size", block_size, 255)  # the length of a packed block is one byte
+
+    def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
+        """See `BlockCoder.encode`."""
+        size = self.block_size
+        data = [to_bytes(unit)[:size] for unit in units]
+        blocks = np.frombuffer(b"".join([unit.ljust(size, b"\0") for unit in data]), dtype=np.uint8)
+        return blocks.reshape(-1, size), np.fromiter(map(len, data), dtype=np.int64, count=len(data))
+
+    def decode(self, block: bytes) -> bytes:
+        """See `BlockCoder.decode`."""
+        return block
+
+
+class Md5Coder(BlockCoder):
+    """HMAC-MD5 of a unit's UTF-8 bytes: T = 128 bits. Source: HashFormers 3.2; RFC 2104, RFC 1321.
+
+    Args:
+        key: the secret key; the authors' published models use `en`.
+
+    >>> Md5Coder(key="Jefe").encode(["what do ya want for nothing?"])[0].tobytes().hex()
+    '750c783e6ab0b503eaa86e310a5db738'
+    """
+
+    block_size = 16
+
+    def __init__(self, *, key: str = "en") -> None:
+        self.key = key
+        secret = key.encode("utf-8")
+        secret = (_md5(secret).digest() if len(secret) > 64 else secret).ljust(64, b"\0")
+        # The two keyed states are copied for each unit, which takes half the time of the `hmac` module.
+        self._pads = bytes(b ^ 0x36 for b in secret), bytes(b ^ 0x5C for b in secret)
+
+    def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
+        """See `BlockCoder.encode`."""
+        inner, outer = map(_md5, self._pads)
+        digests = []
+        for unit in units:
+            first, second = inner.copy(), outer.copy()
+            first.update(to_bytes(unit))
+            second.update(first.digest())
+            digests.append(second.digest())
+        return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(-1, 16), self._all_full(len(units))
+
+
+class NgramFeatures:
+    """Maps the character n-grams of a unit, n = 1…4, to feature numbers in [0, num_features).
+
+    Args:
+        num_features: F, the length of the feature vector x.
+        ngrams: the n-grams that have a feature, most frequent first (HashFormers 3.3: the top 50 000 of a corpus); an
+            n-gram's feature is its rank. None: every n-gram has a feature, its hash modulo F, and nothing is stored.
+    """
+
+    def __init__(self, num_features: int, ngrams: Sequence[str] | None = None) -> None:
+        self.num_features = num_features
+        self._rank = None if ngrams is None else {ngram: rank for rank, ngram in enumerate(ngrams)}
+
+    def __call__(self, units: Sequence[Unit]) -> tuple[Integers, Integers]:
+        """Returns (features, owners), both (m,) int64: the feature of each n-gram, and the index of its unit.
+
+        An n-gram that occurs twice has two entries, because its weight is its frequency in the unit.
+        """
+        return self._hashed(units) if self._rank is None else self._ranked(units, self._rank)
+
+    def _hashed(self, units: Sequence[Unit]) -> tuple[Integers, Integers]:
+        codes, lengths = _codepoints(units)
+        owner = np.repeat(np.arange(len(units)), lengths)
+        remaining = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(codes))  # characters up to the unit's end
+        state = np.zeros(len(codes), dtype=np.uint64)  # state[i]: hash of the n-gram that begins at character i
+        features, owners = [], []
+        for n in range(1, MAX_NGRAM + 1):
+            state = state[: len(codes) - n + 1]
+            state = _mix(state + codes[n - 1 :] + np.uint64(1))
+            within_unit = remaining[: len(state)] >= n
+            features.append((state % np.uint64(self.num_features)).astype(np.int64)[within_unit])
+            owners.append(owner[: len(state)][within_unit])
+            if len(codes) <= n:
+                break
+        return np.concatenate(features), np.concatenate(owners)
+
+    def _ranked(self, units: Sequence[Unit], rank: dict[str, int]) -> tuple[Integers, Integers]:
+        pairs = [(rank[ngram], index) for index, unit in enumerate(units) for ngram in _ngrams(unit) if ngram in rank]
+        features, owners = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        return features, owners
+
+
+class LshCoder(BlockCoder):
+    """Signs of random hyperplanes: bit i = [x·r_i ≥ 0], where x is the vector of a unit's n-gram frequencies.
+
+    Component j of hyperplane r_i is η[(j + i) mod F]: all hyperplanes are one random vector η, rolled by i. η follows
+    from `seed`, so nothing is stored. Source: HashFormers 3.5; 3.3 for η.
+
+    Differs from the paper: η has integer components (sums of four uniform 16-bit numbers, nearly normal), so x·r_i is
+    exact and the same on every platform. Features are hashed unless `ngrams` is given.
+
+    Args:
+        num_bits: T; the block has ⌈T/8⌉ bytes. If T is no multiple of 8, the last bits are 0.
+        num_features: F.
+        ngrams: see `NgramFeatures`.
+        seed: seed of η.
+    """
+
+    def __init__(
+        self, *, num_bits: int = 128, num_features: int = 50_000, ngrams: Sequence[str] | None = None, seed: int = 42
+    ) -> None:
+        self.num_bits = check_integer("num_bits", num_bits, MAX_BITS)
+        self.block_size = -(-num_bits // 8)
+        self._features = NgramFeatures(check_integer("num_features", num_features, MAX_FEATURES), ngrams)
+        self._eta = normal_integers(seed, num_features)
+
+    def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
+        """See `BlockCoder.encode`."""
+        scores = _rolled_products(self._eta, self._features, units, self.num_bits)
+        return np.packbits(scores >= 0, axis=1), self._all_full(len(units))
+
+
+class LshIndexCoder(BlockCoder):
+    """Index of the hyperplane with the largest product: v = argmax_i x·r_i over N hyperplanes, big-endian.
+
+    The first maximum wins. Hyperplanes and features are the same as in `LshCoder`. Source: HashFormers 3.3.
+
+    Args:
+        num_hyperplanes: N; the block has as many bytes as the number N − 1.
+        num_features: F.
+        ngrams: see `NgramFeatures`.
+        seed: seed of η.
+    """
+
+    def __init__(
+        self,
+        *,
+        num_hyperplanes: int = 50_260,
+        num_features: int = 50_260,
+        ngrams: Sequence[str] | None = None,
+        seed: int = 42,
+    ) -> None:
+        self.num_hyperplanes = check_integer("num_hyperplanes", num_hyperplanes, MAX_FEATURES)
+        self.block_size = max(1, -(-(num_hyperplanes - 1).bit_length() // 8))
+        self._features = NgramFeatures(check_integer("num_features", num_features, MAX_FEATURES), ngrams)
+        self._eta = normal_integers(seed, num_features)
+
+    def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
+        """See `BlockCoder.encode`."""
+        blocks = np.empty((len(units), self.block_size), dtype=np.uint8)
+        for index, unit in enumerate(units):  # one at a time, because each has N scores
+            scores = _rolled_products(self._eta, self._features, [unit], self.num_hyperplanes)[0]
+            blocks[index] = [*int(scores.argmax()).to_bytes(self.block_size, "big")]
+        return blocks, self._all_full(len(units))
+
+
+def special_blocks(block_size: int) -> Elements:
+    """Returns the blocks [id, 0, …, 0] of the special tokens, by id, (5, K) uint16."""
+    blocks = np.zeros((NUM_SPECIAL, block_size), dtype=np.uint16)
+    blocks[:, 0] = range(NUM_SPECIAL)
+    return blocks
+
+
+def unpack(packed: Bytes, pads: bool) -> Integers:
+    """Returns the elements of packed blocks, (…, K) int64: byte value b → b + 5, padding → 0.
+
+    Args:
+        packed: what `BlockCoder.packed_blocks` returns, (…, K) uint8, or (…, K + 1) with the length last if `pads`.
+        pads: see `BlockCoder`.
+
+    >>> unpack(np.array([[97, 115, 0, 2]], dtype=np.uint8), pads=True).tolist()
+    [[102, 120, 0]]
+    """
+    if not pads:
+        return np.add(packed, NUM_SPECIAL, dtype=np.int64)
+    lengths = packed[..., -1:]
+    return np.where(np.arange(packed.shape[-1] - 1) < lengths, packed[..., :-1].astype(np.int64) + NUM_SPECIAL, PAD)
+
+
+def normal_integers(seed: int, count: int) -> NDArray[np.int32]:
+    """Returns `count` nearly normal integers of mean 0 and variance 4·(2¹⁶)²/12, absolute values below 2¹⁷.
+
+    Each is the sum of four uniform 16-bit numbers, less the mean of such sums.
+    """
+    fields = splitmix64(seed, count)[:, None] >> np.array([0, 16, 32, 48], dtype=np.uint64) & np.uint64(0xFFFF)
+    sums: Integers = fields.sum(axis=1).astype(np.int64)
+    return (sums - 2 * 0xFFFF).astype(np.int32)
+
+
+def _rolled_products(eta: NDArray[np.int32], features: NgramFeatures, units: Sequence[Unit], count: int) -> Scores:
+    """Returns x·r_i for each unit and i = 0…count−1, (n, count).
+
+    r_i is η rolled by i, and x counts the features of the unit. So x·r_i is the sum of η[(j + i) mod F] over these
+    features j, and all products of a unit are the sum of one window of η per feature: η[j], …, η[j + count − 1].
+    For η = (7, 8, 9), count = 2 and the features 0 and 2, the windows are (7, 8) and (9, 7), the products (16, 15).
+    """
+    repeated = np.resize(eta, len(eta) + count - 1)  # η, then η from its beginning again
+    # windows[j] is one item of 4·count bytes, because that is copied faster than `count` numbers are.
+    windows = np.ndarray(len(eta), f"V{4 * count}", repeated, strides=(4,))
+    step = max(1, _MAX_NUMBERS_AT_ONCE // count)
+    scores = [_sums(eta, windows, features, units[start : start + step], count) for start in range(0, len(units), step)]
+    return scores[0] if len(scores) == 1 else np.concatenate([np.zeros((0, count), np.int32), *scores])
+
+
+def _sums(
+    eta: NDArray[np.int32], windows: NDArray[np.void], features: NgramFeatures, units: Sequence[Unit], count: int
+) -> Scores:
+    """Returns the sum of the windows of each unit's features, (n, count).
+
+    Adds the first feature of all units at once, then the second of all that have two, and so on. Units that have more
+    than `_MAX_JOINT_FEATURES` are then finished alone.
+    """
+    feature, owner = features(units)
+    feature = feature[np.argsort(owner, kind="stable")]  # the first unit's features, then the second's, …
+    sizes = np.bincount(owner, minlength=len(units))
+    starts = np.cumsum(sizes) - sizes
+    order = np.argsort(-sizes, kind="stable")  # most features first: each step adds to the first units only
+    sizes, starts = sizes[order], starts[order]
+
+    most = sizes[0]
+    sums = np.zeros((len(units), count), dtype=np.int32 if most < 1 << 14 else np.int64)  # of numbers below 2¹⁷
+    steps = np.arange(min(most, _MAX_JOINT_FEATURES))
+    columns = feature.take(starts + steps[:, None], mode="clip")  # columns[k]: the k-th feature of each unit
+    num_adding = np.searchsorted(-sizes, -steps)  # num_adding[k]: how many units have it
+    for column, stop in zip(columns, num_adding.tolist(), strict=True):
+        sums[:stop] += _windows_of(column[:stop], windows, count)
+
+    for index in range(np.count_nonzero(sizes > _MAX_JOINT_FEATURES)):
+        rest = feature[starts[index] + _MAX_JOINT_FEATURES : starts[index] + sizes[index]]
+        if len(rest) * count < _MAX_ADDED_NUMBERS:
+            _add_windows(sums[index], rest, windows)
+        else:
+            _add_correlation(sums[index], rest, eta)
+
+    scores = np.empty_like(sums)
+    scores[order] = sums
+    return scores
+
+
+def _add_windows(total: Scores, features: Integers, windows: NDArray[np.void]) -> None:
+    """Adds the windows of the features of one unit to `total`, (count,)."""
+    step = max(1, _MAX_NUMBERS_AT_ONCE // len(total))
+    for start in range(0, len(features), step):
+        total += _windows_of(features[start : start + step], windows, len(total)).sum(axis=0, dtype=total.dtype)
+
+
+def _add_correlation(total: Scores, features: Integers, eta: NDArray[np.int32]) -> None:
+    """Does the same as `_add_windows` by Fourier transforms, in a time that hardly depends on the number of features.
+
+    It is the circular correlation of η with the counts of the features. Eight bits of the counts go at a time, so the
+    errors stay far below 1/2 and rounding is exact.
+    """
+    spectrum, counts, place = np.fft.rfft(eta), np.bincount(features, minlength=len(eta)), 0
+    while counts.any():
+        part = np.fft.rfft(counts & 0xFF)
+        products = np.rint(np.fft.irfft(spectrum * part.conj(), len(eta))).astype(np.int64) << place
+        total += np.resize(products, len(total)).astype(total.dtype)
+        counts, place = counts >> 8, place + 8
+
+
+def _windows_of(features: Integers, windows: NDArray[np.void], count: int) -> NDArray[np.int32]:
+    """Returns the windows of `features`, (m, count)."""
+    return windows[features].view(np.int32).reshape(-1, count)
+
+
+def _codepoints(units: Sequence[Unit]) -> tuple[NDArray[np.uint64], Integers]:
+    """Returns the characters of all units end to end, and the length of each; each byte of `bytes` is a character."""
+    texts = [unit.decode("latin-1") if isinstance(unit, bytes) else unit for unit in units]
+    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
+    return codes, np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+
+
+def _ngrams(unit: Unit) -> list[str]:
+    text = unit.decode("latin-1") if isinstance(unit, bytes) else unit
+    return [text[i : i + n] for n in range(1, MAX_NGRAM + 1) for i in range(len(text) - n + 1)]
+
+
+def _mix(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finaliser of SplitMix64."""
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return state ^ (state >> np.uint64(31))
+
+
+def _md5(data: bytes) -> Any:  # hashlib's own type has no public name
+    return hashlib.md5(data, usedforsecurity=False)
+
+
+CODERS: dict[str, type[BlockCoder]] = {
+    "md5": Md5Coder,
+    "lsh": LshCoder,
+    "lsh-index": LshIndexCoder,
+    "utf8": Utf8Coder,
+}
+
+
+# ---- onnx_classifier.py ----------------------------------------------------------------------------------------------
+
+Text = str | tuple[str, str]  # a text, or a pair of texts
+ARCHITECTURE = "VocablessForSequenceClassification"
+KNOWN_SPLITTERS = {name: each for name, each in SPLITTERS.items() if each is not SubwordSplitter}
+MODEL_FILES = ("model.onnx", "model_int8.onnx")  # of a folder, the first that it holds is read
+
+
+class OnnxClassifier:
+    """A classifier in the folder that `python -m vocabless.conversion onnx` has written.
+
+    Args:
+        path: the folder, or one of its .onnx files; of a folder model.onnx is read, or else model_int8.onnx.
+
+    Raises:
+        ValueError: the model is no text classifier, or its tokenizer is one that this file does not know.
+        OSError: a file is missing.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        import onnxruntime
+
+        files = [Path(path) / name for name in MODEL_FILES] if Path(path).is_dir() else [Path(path)]
+        file = next(filter(Path.is_file, files), None)
+        if file is None:
+            problem = f"holds no {' and no '.join(MODEL_FILES)}" if Path(path).is_dir() else "does not exist"
+            raise ValueError(f"{str(path)!r} {problem}; give the folder or a file of an exported model.")
+        settings = json.loads(file.with_name("inference.json").read_text(encoding="utf-8"))
+        if settings["architecture"] != ARCHITECTURE:
+            raise ValueError(f"{str(file)!r} is a {settings['architecture']}; give a {ARCHITECTURE}.")
+        self.labels: list[str] = settings["labels"]
+        self.is_multi_label = settings["problem_type"] == "multi_label_classification"
+        self.blocks = Blocks(settings, file.parent)
+        self._session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+
+    def logits(self, texts: str | Sequence[Text]) -> NDArray[np.float32]:
+        """Returns the logits of all texts, (B, labels); a string is one text."""
+        logits: NDArray[np.float32] = self._session.run(None, {"input_ids": self.blocks(texts)})[0]
+        return logits
+
+    def __call__(self, texts: str | Sequence[Text]) -> list[dict[str, float]]:
+        """Returns label → probability for each text or pair of texts; for a regression, label → number.
+
+        A string is one text, and the list that is returned has one element.
+        """
+        values = self.logits(texts).astype(np.float64)
+        if self.is_multi_label:
+            values = 1 / (1 + np.exp(-values))
+        elif len(self.labels) > 1:
+            values = np.exp(values - values.max(axis=1, keepdims=True))
+            values /= values.sum(axis=1, keepdims=True)
+        return [dict(zip(self.labels, row, strict=True)) for row in values.tolist()]
+
+
+class Blocks:
+    """Writes texts as the `input_ids` of a model.
+
+    Args:
+        settings: content of inference.json.
+        folder: its folder; it may hold ngrams.json.
+
+    Raises:
+        ValueError: a splitter, a coder or an option that this file does not know.
+    """
+
+    def __init__(self, settings: dict[str, Any], folder: Path) -> None:
+        coder_options, ngrams = settings["coder_options"], folder / "ngrams.json"
+        if ngrams.is_file():
+            coder_options = {**coder_options, "ngrams": json.loads(ngrams.read_text(encoding="utf-8"))}
+        self._coder: BlockCoder = _make("coder", CODERS, settings, coder_options)
+        self._splitter: Splitter = _make("splitter", KNOWN_SPLITTERS, settings, settings["splitter_options"])
+        if settings.get("mask_token"):
+            self._splitter = MaskSplitter(self._splitter, settings["mask_token"])
+        self._max_tokens = int(settings["max_tokens"])
+        self._cuts_left = settings.get("truncation_side") == "left"
+
+    def __call__(self, texts: str | Sequence[Text]) -> NDArray[np.int64]:
+        """Returns [CLS], then the units of each text and [SEP], padded with 0, (B, S, K)."""
+        rows = [self._parts(text) for text in ([texts] if isinstance(texts, str) else texts)]
+        units = list({unit for row in rows for part in row for unit in part} - {MASK_UNIT})
+        elements = self._coder.elements(self._splitter.normalize_all(units))
+        special = special_blocks(self._coder.block_size)
+        block_of = dict(zip(units, elements, strict=True)) | {MASK_UNIT: special[MASK], None: special[SEP]}
+        lines = [[unit for part in row for unit in (*part, None)] for row in rows]
+        blocks = np.zeros((len(lines), 1 + max(map(len, lines), default=1), self._coder.block_size), np.int64)
+        blocks[:, 0] = special[CLS]
+        for block_row, line in zip(blocks, lines, strict=True):
+            block_row[1 : len(line) + 1] = [block_of[unit] for unit in line]
+        return blocks
+
+    def _parts(self, text: Text) -> list[Sequence[Unit]]:
+        """Returns the units of a text, or of both texts of a pair, that fit a row; the longer text is cut first."""
+        parts = [self._splitter.units(part) for part in ((text,) if isinstance(text, str) else text)]
+        if not 1 <= len(parts) <= 2:
+            raise ValueError(f"a pair has {len(parts)} texts; give a string, or two strings.")
+        limit = self._max_tokens - 1 - len(parts)
+        if sum(map(len, parts)) <= limit:
+            return parts
+        kept = [limit]
+        if len(parts) == 2:
+            shorter = min(*map(len, parts), limit // 2)
+            is_first_longer = len(parts[0]) > len(parts[1])
+            kept = [limit - shorter, shorter] if is_first_longer else [shorter, limit - shorter]
+        starts = [(len(units) - length) * self._cuts_left for units, length in zip(parts, kept, strict=True)]
+        return [units[start : start + length] for units, start, length in zip(parts, starts, kept, strict=True)]
+
+
+def _make(part: str, makers: Mapping[str, type[Any]], settings: dict[str, Any], options: dict[str, Any]) -> Any:
+    """Returns the splitter or the coder that the settings name."""
+    name = settings[part]
+    if name not in makers:
+        raise ValueError(
+            f"the {part} {name!r} needs the package vocabless; use its tokenizer, or a model with one of "
+            f"{', '.join(makers)}."
+        )
+    try:
+        return makers[name](**options)
+    except TypeError as error:
+        raise ValueError(
+            f"the {part} {name!r} got options that are not known here ({error}); take this file from the version of "
+            "vocabless that exported the model."
+        ) from error
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Prints the probabilities of each text, FOLDER TEXT …, or of each pair, --pairs FOLDER FIRST SECOND …"""
+    arguments = sys.argv[1:] if argv is None else argv
+    has_pairs = "--pairs" in arguments[:1]
+    path, *words = arguments[has_pairs:] or [""]
+    if not words or (has_pairs and len(words) % 2):
+        sys.exit(
+            "Give the folder or the file of an exported model, and one text or more; with --pairs, two for each pair."
+        )
+    texts: list[Text] = list(zip(words[::2], words[1::2], strict=True)) if has_pairs else list(words)
+    try:
+        classify = OnnxClassifier(path)
+    except (ValueError, OSError) as error:
+        sys.exit(f"{error}")
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a label can have characters that the terminal lacks
+    for text in texts:
+        (probabilities,) = classify([text])
+        best = max(probabilities, key=probabilities.__getitem__)
+        print(best, {label: round(value, 4) for label, value in probabilities.items()})
+
+
+if __name__ == "__main__":
+    main()
