@@ -33,72 +33,42 @@ class CardFacts:
 
     Raises:
         TypeError: a fact has another type than its annotation.
-
-    Attributes:
-        kind: the kind of training; it selects the sentences of the card.
-        license: license of the weights, by the Hub's name.
-        language: language of the training texts, an ISO 639 code.
-        datasets: Hub ids of the data sets.
-        learning_rate: peak learning rate.
-        length: maximum tokens of a sequence.
-        seed: seed of the run.
-        versions: package → version.
-        measures: Markdown table of the results.
-        footnotes: remarks on the results, without a full stop.
-        teacher: name or description of the model whose outputs were learned; None without one.
-        dataset: fine-tuned: name of the task.
-        overrides: the variant and what the run changed of it; "" if it changed nothing.
-        start: the variant, Hub id or folder name of the starting model; pre-trained: None with fresh weights.
-        from_scratch: fine-tuned: whether the starting weights were random.
-        base_model: Hub id of the starting checkpoint.
-        is_pair: fine-tuned: whether an example is a pair of texts.
-        example: fine-tuned: a text of the user's own data, or the two texts of a pair; empty takes that of the head.
-        threshold: fine-tuned: probability above which one of several labels is predicted.
-        epochs: fine-tuned: epochs that were run.
-        keeps_best: fine-tuned: whether the best checkpoint of the run was kept, not the last.
-        batch_size: fine-tuned: examples per step on each device.
-        teacher_rows: fine-tuned: what the teacher labelled, with the numbers of rows.
-        eval_results: fine-tuned: results for the card's metadata.
-        corpus: pre-trained: names of the corpora.
-        objective: pre-trained: what the model learned to predict.
-        steps: pre-trained: optimizer steps.
-        tokens: pre-trained: tokens that the model read.
-        teacher_license: pre-trained: license of the teacher, by the Hub's name.
-        is_sentence_model: pre-trained: whether the folder is a sentence-transformers model with the teacher's vectors.
     """
 
-    kind: Literal["pre-trained", "fine-tuned", "random", "unknown"]
-    license: str | None = None
-    language: str | None = None
-    datasets: Sequence[str] = ()
-    learning_rate: float | None = None
-    length: int | None = None
+    kind: Literal["pre-trained", "fine-tuned", "random", "unknown"]  # of training; it selects sentences of the card
+    license: str | None = None  # of the weights, by the Hub's name
+    language: str | None = None  # of the training texts, an ISO 639 code
+    datasets: Sequence[str] = ()  # Hub ids
+    learning_rate: float | None = None  # the peak
+    length: int | None = None  # maximum tokens of a sequence
     seed: int | None = None
-    versions: Mapping[str, str] | None = None
-    measures: str | None = None
-    footnotes: Sequence[str] = ()
-    teacher: str | None = None
-    overrides: str = ""
+    versions: Mapping[str, str] | None = None  # package → version
+    measures: str | None = None  # Markdown table of the results
+    footnotes: Sequence[str] = ()  # remarks on the results, without a full stop
+    teacher: str | None = None  # name or description of the model whose outputs were learned
+    overrides: str = ""  # the variant and what the run changed of it; "" if it changed nothing
+    start: str | None = None  # variant, Hub id or folder name of the starting model; pre-trained: None is fresh weights
+    base_model: str | None = None  # Hub id of the starting checkpoint
 
-    dataset: str | None = None
-    start: str | None = None
-    from_scratch: bool = False
-    base_model: str | None = None
-    is_pair: bool = False
-    example: Sequence[str] = ()
-    threshold: float | None = None
-    epochs: float | None = None
-    keeps_best: bool = False
-    batch_size: int | None = None
-    teacher_rows: str | None = None
-    eval_results: Sequence[EvalResult] = ()
+    # fine-tuned
+    dataset: str | None = None  # name of the task
+    from_scratch: bool = False  # whether the starting weights were random
+    is_pair: bool = False  # whether an example is a pair of texts
+    example: Sequence[str] = ()  # a text of the user's own data, or both texts of a pair; empty takes that of the head
+    threshold: float | None = None  # probability above which one of several labels is predicted
+    epochs: float | None = None  # that were run
+    keeps_best: bool = False  # whether the best checkpoint of the run was kept, not the last
+    batch_size: int | None = None  # examples per step on each device
+    teacher_rows: str | None = None  # what the teacher labelled, with the numbers of rows
+    eval_results: Sequence[EvalResult] = ()  # for the card's metadata
 
-    corpus: str | None = None
-    objective: str | None = None
-    steps: int | None = None
-    tokens: int | None = None
-    teacher_license: str | None = None
-    is_sentence_model: bool = False
+    # pre-trained
+    corpus: str | None = None  # names of the corpora
+    objective: str | None = None  # what the model learned to predict
+    steps: int | None = None  # of the optimizer
+    tokens: int | None = None  # that the model read
+    teacher_license: str | None = None  # by the Hub's name
+    is_sentence_model: bool = False  # whether the folder is a sentence-transformers model with the teacher's vectors
 
     def __post_init__(self) -> None:
         for name, annotation in get_type_hints(CardFacts).items():

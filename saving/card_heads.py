@@ -34,52 +34,45 @@ class Head:
 
 # Arguments of the tokenizer for a task over pairs of texts.
 PAIR_EXAMPLE = '"He left early.", "He went home before the others."'
+ANSWERS_OF_TEXT = {
+    "": "print(model.config.id2label[outputs.logits.argmax(-1).item()])",
+    "regression": "print(outputs.logits.item())",
+    "multi_label_classification": "probabilities = outputs.logits[0].sigmoid().tolist()\n"
+    "print([model.config.id2label[label] for label, p in enumerate(probabilities) if p > {threshold}])",
+}
+ANSWERS_OF_TOKENS = {
+    "": "labels = outputs.logits[0].argmax(-1).tolist()[1:-1]  # without [CLS] and [SEP]\n"
+    "print([model.config.id2label[label] for label in labels])"
+}
+
 
 # Class of the model → its row.
 HEADS = {
-    "VocablessModel": Head(
-        auto_class="AutoModel",
-        pipeline_tag="feature-extraction",
-        widget={"text": "No word is unknown, not even a wrod."},
-    ),
+    "VocablessModel": Head("AutoModel", "feature-extraction", {"text": "No word is unknown, not even a wrod."}),
     "VocablessForPreTraining": Head(
-        auto_class="AutoModelForPreTraining",
-        pipeline_tag="feature-extraction",
-        widget={"text": "The fox dog the chased."},
+        "AutoModelForPreTraining", "feature-extraction", {"text": "The fox dog the chased."}
     ),
-    "VocablessForMaskedLM": Head(
-        auto_class="AutoModelForMaskedLM",
-        pipeline_tag="fill-mask",
-        widget={"text": "The fox [MASK] over the dog."},
-    ),
+    "VocablessForMaskedLM": Head("AutoModelForMaskedLM", "fill-mask", {"text": "The fox [MASK] over the dog."}),
     "VocablessForSequenceClassification": Head(
-        auto_class="AutoModelForSequenceClassification",
-        pipeline_tag="text-classification",
-        widget={"text": "A film as bright as a summer morning."},
-        answers={
-            "": "print(model.config.id2label[outputs.logits.argmax(-1).item()])",
-            "regression": "print(outputs.logits.item())",
-            "multi_label_classification": "probabilities = outputs.logits[0].sigmoid().tolist()\n"
-            "print([model.config.id2label[label] for label, p in enumerate(probabilities) if p > {threshold}])",
-        },
+        "AutoModelForSequenceClassification",
+        "text-classification",
+        {"text": "A film as bright as a summer morning."},
+        answers=ANSWERS_OF_TEXT,
     ),
     "VocablessForTokenClassification": Head(
-        auto_class="AutoModelForTokenClassification",
-        pipeline_tag="token-classification",
-        widget={"text": "Ada Lovelace lived in London."},
-        answers={
-            "": "labels = outputs.logits[0].argmax(-1).tolist()[1:-1]  # without [CLS] and [SEP]\n"
-            "print([model.config.id2label[label] for label in labels])"
-        },
+        "AutoModelForTokenClassification",
+        "token-classification",
+        {"text": "Ada Lovelace lived in London."},
+        answers=ANSWERS_OF_TOKENS,
     ),
     "VocablessForQuestionAnswering": Head(
-        auto_class="AutoModelForQuestionAnswering",
-        pipeline_tag="question-answering",
-        widget={"text": "Where did Ada live?", "context": "Her name was Ada, and she lived in London."},
+        "AutoModelForQuestionAnswering",
+        "question-answering",
+        {"text": "Where did Ada live?", "context": "Her name was Ada, and she lived in London."},
     ),
     "VocablessForMultipleChoice": Head(
-        auto_class="AutoModelForMultipleChoice",
-        pipeline_tag="multiple-choice",
+        "AutoModelForMultipleChoice",
+        "multiple-choice",
         batched_example='["It rains.", "It rains."], ["Take a coat.", "Take a cow."]',
     ),
 }

@@ -18,14 +18,13 @@ from transformers.tokenization_utils_base import TOKENIZER_CONFIG_FILE
 from transformers.utils.hub import cached_file
 
 import vocabless
-from vocabless.modeling.configuration_vocabless import AUTO_MAP, VocablessConfig
+from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.saving.card_heads import HEADS
 from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_tensor_names, read_config_and_tensors
 from vocabless.saving.error_text import first_line
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.variants import VARIANTS
 
-MODEL_CLASSES = tuple(path.split(".")[1] for name, path in AUTO_MAP.items() if name != "AutoConfig")
 UNFINISHED = ".writing-"  # begins the names of temporary folders
 LOAD_TIMEOUT_SECONDS = 600  # for loading in another process
 EXAMPLE_TEXT = "A folder that loads anywhere needs no package beside it."
@@ -63,10 +62,7 @@ def save_checkpoint(
     state_dict: dict[str, Any] | None = None,
     write_more: Callable[[Path], None] | None = None,
 ) -> None:
-    """Writes weights (safetensors), code and tokenizer into `folder`.
-
-    The files are written into a temporary folder first and then moved, the weights last. So an interrupted call leaves
-    no partial file, and a folder with new weights has all other files.
+    """Writes weights (safetensors), code and tokenizer into an existing folder, whole, see `written_whole`.
 
     Args:
         model: a model of this family, or a stock model.
@@ -86,7 +82,8 @@ def save_checkpoint(
 def written_whole(folder: Path) -> Iterator[Path]:
     """Yields a temporary folder in `folder`. When the block ends without an error, its files are moved, weights last.
 
-    A process that is killed leaves the temporary folder, whose name begins with `UNFINISHED`. The next call removes it.
+    So an interrupted block leaves no partial file, and a folder with new weights has all other files. A process that is
+    killed leaves the temporary folder, whose name begins with `UNFINISHED`. The next call removes it.
     """
     for left_over in folder.glob(f"{UNFINISHED}*"):
         shutil.rmtree(left_over)
@@ -115,10 +112,10 @@ def load_checkpoint(source: str) -> tuple[PreTrainedModel, VocablessTokenizer]:
     """
     config, tensors = read_config_and_tensors(source)
     class_name = next(iter(config.get("architectures") or ["none"]))
-    if config.get("model_type") != VocablessConfig.model_type or class_name not in MODEL_CLASSES:
+    if config.get("model_type") != VocablessConfig.model_type or class_name not in HEADS:
         raise ValueError(
             f"the checkpoint {source!r} holds {class_name} of the model type {config.get('model_type')!r}; "
-            f"give a checkpoint of this family, one of {', '.join(MODEL_CLASSES)}."
+            f"give a checkpoint of this family, one of {', '.join(HEADS)}."
         )
     model = getattr(vocabless, class_name)(VocablessConfig.from_dict(config)).eval()
     try:
@@ -136,12 +133,11 @@ def _load_tokenizer(source: str) -> VocablessTokenizer:
     try:
         cached_file(source, TOKENIZER_CONFIG_FILE)  # without this file transformers builds a tokenizer of the defaults
         tokenizer: VocablessTokenizer = VocablessTokenizer.from_pretrained(source)
-    except OSError as error:
-        raise ValueError(f"{source!r} holds no {TOKENIZER_CONFIG_FILE}; save the model's tokenizer there.") from error
     except LOADING_ERRORS as error:
-        raise ValueError(
-            f"the tokenizer of {source!r} cannot be loaded ({first_line(error)}); save the model's tokenizer there."
-        ) from error
+        problem = f"the tokenizer of {source!r} cannot be loaded ({first_line(error)})"
+        if isinstance(error, OSError):
+            problem = f"{source!r} holds no {TOKENIZER_CONFIG_FILE}"
+        raise ValueError(f"{problem}; save the model's tokenizer there.") from error
     return tokenizer
 
 
@@ -184,19 +180,14 @@ def loads_without_package(
     auto_class = HEADS[type(model).__name__].auto_class
     command = [sys.executable, "-I", "-c", _PRINT_OUTPUT, os.path.abspath(folder), auto_class, EXAMPLE_TEXT]
     with tempfile.TemporaryDirectory() as modules:
-        environment = {
-            **os.environ,
-            "HF_HUB_OFFLINE": "1",
-            "HF_MODULES_CACHE": modules,
-            "TRANSFORMERS_VERBOSITY": "error",
-            "OMP_NUM_THREADS": str(torch.get_num_threads()),
-        }
+        environment = {"HF_HUB_OFFLINE": "1", "HF_MODULES_CACHE": modules, "TRANSFORMERS_VERBOSITY": "error"}
+        environment["OMP_NUM_THREADS"] = str(torch.get_num_threads())
         process: Any = subprocess.run(
             command,
             capture_output=True,
             encoding="utf-8",
             errors="replace",
-            env=environment,
+            env={**os.environ, **environment},
             check=False,
             timeout=LOAD_TIMEOUT_SECONDS,
         )

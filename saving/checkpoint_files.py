@@ -32,18 +32,14 @@ LOADING_ERRORS = (
 
 
 def read_config_and_tensors(source: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Returns the `config.json` of a checkpoint and its tensors by name.
+    """Returns the `config.json` of a checkpoint, a folder or a Hub id, and its tensors by name.
 
     A pickle file is read with `weights_only=True`, so that no code in it runs.
-
-    Args:
-        source: a folder or a Hub id.
 
     Raises:
         ValueError: a file is missing or damaged, or a pickle file holds other objects than tensors.
     """
-    config_file = _find(source, (CONFIG,))
-    weights_file = _find(source, WEIGHTS)
+    config_file, weights_file = _find(source, (CONFIG,)), _find(source, WEIGHTS)
     try:
         config = json.loads(Path(config_file).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -59,11 +55,8 @@ def check_tensor_names(source: str, missing: Iterable[str], unexpected: Iterable
     Raises:
         ValueError: tensors are missing or unexpected; the message names them.
     """
-    problems = [
-        f"{problem} {_listed(names)}"
-        for problem, names in (("lacks the tensors", missing), ("has the unexpected tensors", unexpected))
-        if names
-    ]
+    kinds = (("lacks the tensors", missing), ("has the unexpected tensors", unexpected))
+    problems = [f"{problem} {_listed(list(names))}" for problem, names in kinds if names]
     if problems:
         raise ValueError(f"the checkpoint {source!r} {' and '.join(problems)}; give a complete one of the right kind.")
 
@@ -72,7 +65,7 @@ def check_encoder_tensors(source: str, model: PreTrainedModel, loading_info: dic
     """Checks that no tensor of a loaded model's encoder is random. Heads and poolers may be.
 
     Args:
-        source: folder or Hub id.
+        source: folder or Hub id, for the message.
         model: the model.
         loading_info: what `from_pretrained` returns with `output_loading_info=True`.
 
@@ -123,7 +116,6 @@ def _read_tensors(file: str) -> dict[str, Tensor]:
     return tensors
 
 
-def _listed(names: Iterable[str]) -> str:
-    names = list(names)
+def _listed(names: list[str]) -> str:
     rest = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
     return ", ".join(names[:MAX_NAMES]) + rest

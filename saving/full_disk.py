@@ -4,27 +4,23 @@ A file that is larger than `ulimit -f` allows counts as one: torch reports both 
 """
 
 import tempfile
-from collections.abc import Iterator
 
 from huggingface_hub import constants
 
 # What the errors of Python, Rust, Arrow, datasets and torch's writer say.
 MARKS = (
-    *("No space left on device", "Disk quota exceeded", "Not enough disk space", "File too large"),
-    "inline_container",
-)
+    "No space left on device", "Disk quota exceeded", "Not enough disk space", "File too large", "inline_container",
+)  # fmt: skip
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Returns whether an error, or an error behind it, means a full disk or a file beyond the limit.
+    """Returns whether an error, or one that led to it as a traceback shows it, means a full disk or too large a file.
 
     >>> is_disk_full(OSError(28, "No space left on device"))
     True
-
-    Args:
-        error: it hides the error that led to it if it was raised `from None`.
     """
-    return any(mark in str(each) for each in _chain(error) for mark in MARKS)
+    behind = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return any(mark in str(error) for mark in MARKS) or (behind is not None and is_disk_full(behind))
 
 
 def full_disk_sentence() -> str:
@@ -34,10 +30,3 @@ def full_disk_sentence() -> str:
         f"files ({tempfile.gettempdir()!r}) and for caches ({constants.HF_HOME!r}), or raise the limit, and give the "
         "same command again."
     )
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yields an error and those that led to it, as a traceback shows them."""
-    while error is not None:
-        yield error
-        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)

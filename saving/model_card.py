@@ -20,23 +20,22 @@ from transformers.utils import SAFE_WEIGHTS_NAME
 from vocabless.joined_code import FOLDERS
 from vocabless.saving.card_facts import UNKNOWN_TRAINING, CardFacts
 from vocabless.saving.card_heads import HEADS, PAIR_EXAMPLE
+from vocabless.saving.tables import markdown_table
 from vocabless.variants import VARIANTS
 
 CARD = "README.md"
 REPOSITORY_PLACEHOLDER = "FOLDER_OR_REPOSITORY"  # stands in a card's example until an upload gives the repository's id
 TEMPLATES = Path(__file__).parent.parent / "model_cards"
-BASE_TEMPLATE = "checkpoint.md"
-FAMILY_TEMPLATE = "{family}.md"
 CODE_TABLE = re.compile(r"^\| code \| SHA-256 \|\n(?:\|.*\n?)*", re.M)
 HEADER_AND_TITLE = re.compile(r"\A(?:---\n.*?\n---\n)?\s*(?:# [^\n]*\n)?", re.S)
 PAGE_LINK = "\n**Try it in the browser: [{space}]({address})**, one page that holds the model and sends nothing.\n"
 
 
 def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: CardFacts = UNKNOWN_TRAINING) -> None:
-    """Writes README.md into a checkpoint folder.
+    """Writes README.md into the folder of a checkpoint with its weights.
 
     Args:
-        folder: folder with the weights of the model.
+        folder: an existing folder.
         model: a model of this family.
         block_size: K, bytes in a block.
         facts: what is known about the training.
@@ -50,11 +49,10 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: Car
         title += f" on {facts.dataset}"
     elif facts.start and facts.corpus:
         title += ", trained further"
-    template = FAMILY_TEMPLATE.format(family=variant.family) if variant else BASE_TEMPLATE
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), trim_blocks=True, keep_trailing_newline=True, finalize=_in_one_line
     )
-    card = environment.get_template(template).render(
+    card = environment.get_template(f"{variant.family if variant else 'checkpoint'}.md").render(
         vars(facts) | {"measures": Markup(facts.measures or "")},
         card_data=Markup(_metadata(model, facts, title).to_yaml()),
         title=title,
@@ -102,9 +100,8 @@ def link_page(card: Path, space_id: str) -> None:
         raise ValueError(f"{space_id!r} is not the id of a Space; give owner/name.")
     text = card.read_text(encoding="utf-8")
     link = PAGE_LINK.format(space=space_id, address=f"{constants.ENDPOINT}/spaces/{space_id}")
-    end = HEADER_AND_TITLE.match(text)
-    if link not in text and end is not None:  # the pattern matches every text
-        card.write_text(text[: end.end()] + link + text[end.end() :], encoding="utf-8")
+    if link not in text:
+        card.write_text(HEADER_AND_TITLE.sub(lambda match: match[0] + link, text, count=1), encoding="utf-8")
 
 
 def renew_code_table(folder: Path) -> None:
@@ -137,10 +134,9 @@ def _in_one_line(value: Any) -> Any:
 
 
 def _code_table(folder: Path) -> str:
-    rows = [(name, sha256((folder / name).read_bytes())) for name in sorted(FOLDERS) if (folder / name).is_file()]
-    return "\n".join(
-        ["| code | SHA-256 |", "|---|---|", *(f"| `{name}` | `{code.hexdigest()}` |" for name, code in rows)]
-    )
+    files = [folder / name for name in sorted(FOLDERS) if (folder / name).is_file()]
+    rows = [(f"`{file.name}`", f"`{sha256(file.read_bytes()).hexdigest()}`") for file in files]
+    return markdown_table(["code", "SHA-256"], rows, num_texts=2)
 
 
 def _metadata(model: PreTrainedModel, facts: CardFacts, title: str) -> ModelCardData:
@@ -167,14 +163,13 @@ def _usage(model: PreTrainedModel, facts: CardFacts) -> str:
     call = f'inputs = tokenizer({example}, padding=True, return_tensors="pt")'
     if head.pipeline_tag == "multiple-choice":  # the model takes (questions, choices, tokens, K)
         call += "\ninputs = {name: value[None] for name, value in inputs.items()}"
-    return "\n".join(
-        [
-            f"from transformers import {head.auto_class}, AutoTokenizer",
-            "",
-            f'tokenizer = AutoTokenizer.from_pretrained("{REPOSITORY_PLACEHOLDER}", trust_remote_code=True)',
-            f'model = {head.auto_class}.from_pretrained("{REPOSITORY_PLACEHOLDER}", trust_remote_code=True)',
-            call,
-            "outputs = model(**inputs)",
-            *([answer.format(threshold=0.5 if facts.threshold is None else facts.threshold)] if answer else []),
-        ]
-    )
+    lines = [
+        f"from transformers import {head.auto_class}, AutoTokenizer",
+        "",
+        f'tokenizer = AutoTokenizer.from_pretrained("{REPOSITORY_PLACEHOLDER}", trust_remote_code=True)',
+        f'model = {head.auto_class}.from_pretrained("{REPOSITORY_PLACEHOLDER}", trust_remote_code=True)',
+        call,
+        "outputs = model(**inputs)",
+        answer.format(threshold=0.5 if facts.threshold is None else facts.threshold),
+    ]
+    return "\n".join(lines).rstrip()

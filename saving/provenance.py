@@ -19,14 +19,11 @@ def provenance(start: str, from_scratch: bool) -> dict[str, str | None]:
     """
     if from_scratch:
         return {"license": OWN_LICENSE, "base_model": None}
-    return {"license": _license_of(start), "base_model": None if os.path.isdir(start) else start}
-
-
-def _license_of(start: str) -> str | None:
-    """Returns the license that the card of a checkpoint names; None if it has no readable card or names none."""
     try:
-        card = ModelCard.load(Path(str(cached_file(start, CARD))))
-    except (OSError, ValueError):
-        return None
-    license_id = card.data.get("license")
-    return license_id if isinstance(license_id, str) else None  # a card can name several
+        license_id = ModelCard.load(Path(str(cached_file(start, CARD)))).data.get("license")
+    except (OSError, ValueError):  # no readable card
+        license_id = None
+    return {
+        "license": license_id if isinstance(license_id, str) else None,  # a card can name several
+        "base_model": None if os.path.isdir(start) else start,
+    }

@@ -50,10 +50,10 @@ def locked_run_folder(folder: str | os.PathLike[str], arguments: dict[str, Any])
         path.mkdir(parents=True, exist_ok=True)
         held = FileLock(path / LOCK, blocking=False).acquire()
     except Timeout as error:
+        who = holder.read_text(encoding="utf-8") if holder.is_file() else "a process that has just started"
         raise ValueError(
-            f"another command works in the output folder {str(path)!r}: "
-            f"{holder.read_text(encoding='utf-8') if holder.is_file() else 'a process that has just started'}; "
-            "wait until it ends, stop it, or give another folder."
+            f"another command works in the output folder {str(path)!r}: {who}; wait until it ends, stop it, or give "
+            "another folder."
         ) from error
     except OSError as error:
         raise ValueError(
@@ -130,7 +130,12 @@ def _check_same(path: Path, arguments: dict[str, Any]) -> None:
     saved = _read_json(path / ARGUMENTS, remedy).get("arguments")
     if not isinstance(saved, dict):
         raise ValueError(f"{str(path / ARGUMENTS)!r} holds no arguments; {remedy}.")
-    differences = _differences(saved, arguments)
+    current = json.loads(json.dumps(arguments))  # as JSON reads them back: a tuple is a list
+    differences = [
+        f"{name} ({saved.get(name)!r} in the folder, {current.get(name)!r} now)"
+        for name in sorted({*saved, *current})
+        if saved.get(name) != current.get(name)
+    ]
     if differences:
         raise ValueError(
             f"the output folder {str(path)!r} holds another run, which differs in {', '.join(differences)}; "
@@ -146,13 +151,3 @@ def _read_json(file: Path, remedy: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ValueError(f"{str(file)!r} is damaged: it holds no object; {remedy}.")
     return content
-
-
-def _differences(saved: dict[str, Any], arguments: dict[str, Any]) -> list[str]:
-    """Returns the arguments whose values differ, with both values."""
-    current = json.loads(json.dumps(arguments))  # as JSON reads them back: a tuple is a list
-    return [
-        f"{name} ({saved.get(name)!r} in the folder, {current.get(name)!r} now)"
-        for name in sorted({*saved, *current})
-        if saved.get(name) != current.get(name)
-    ]

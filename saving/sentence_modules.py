@@ -21,7 +21,7 @@ SENTENCE_FILES = (
 
 
 def write_sentence_modules(folder: Path, *, weight: Tensor, bias: Tensor) -> None:
-    """Writes the modules that follow the encoder: pooling, a dense layer, and division by the length.
+    """Writes the modules that follow the encoder into its folder: pooling, a dense layer, division by the length.
 
     Args:
         folder: of the checkpoint.

@@ -11,10 +11,7 @@ from vocabless.saving.error_text import first_line
 
 
 def load_stock_config(source: str) -> PreTrainedConfig:
-    """Returns the configuration of a stock model.
-
-    Args:
-        source: folder or Hub id.
+    """Returns the configuration of a stock model, a folder or a Hub id.
 
     Raises:
         ValueError: the configuration is missing, damaged or unknown to transformers, or it is one of this family.
@@ -24,10 +21,8 @@ def load_stock_config(source: str) -> PreTrainedConfig:
     except LOADING_ERRORS as error:
         raise ValueError(_cannot_load(source, error)) from error
     if config.model_type == "vocabless":
-        raise ValueError(
-            f"{source!r} is already a model without a vocabulary; give a stock model, such as "
-            "google-bert/bert-base-uncased."
-        )
+        remedy = "give a stock model, such as google-bert/bert-base-uncased"
+        raise ValueError(f"{source!r} is already a model without a vocabulary; {remedy}.")
     return config  # type: ignore[no-any-return]
 
 

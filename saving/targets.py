@@ -2,6 +2,7 @@
 # mypy: allow-untyped-calls
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,6 +45,12 @@ def new_target(target: str | os.PathLike[str]) -> Iterator[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     with written_whole(folder) as temporary:
         yield temporary
+
+
+def copy_to_target(folder: Path, target: str | os.PathLike[str]) -> None:
+    """Copies what a folder holds into the target, see `new_target`."""
+    with new_target(target) as temporary:
+        shutil.copytree(folder, temporary, dirs_exist_ok=True)
 
 
 def write_converted(
