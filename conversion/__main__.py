@@ -25,50 +25,28 @@ PROGRAM = "python -m vocabless.conversion"
 
 @dataclass(frozen=True)
 class Verb:
-    """One row of the table. A new verb is a module in this folder and a row.
+    """One row of the table. A new verb is a module of its name in this folder, and a row.
 
-    The module has two functions and is imported only for its own verb:
-
-    - `add_arguments(parser)` declares all arguments, SOURCE and TARGET too, as `source` and `target`.
-    - `run(arguments)` does the work and returns a report to print, or None. It raises a ValueError with one sentence
-      for a user's mistake.
-
-    The module's docstring is the description in `VERB --help`.
+    The module is imported only for its own verb. `add_arguments(parser)` declares all its arguments, `source` and
+    `target` too. `run(arguments)` does the work and returns a report to print, or None; for a user's mistake it raises
+    a ValueError with one sentence. The docstring is the description in `VERB --help`.
 
     Attributes:
-        module: name of the module.
         help: what the verb does, one line of `--help`.
         last_line: what the command prints last; `{target}` is TARGET.
     """
 
-    module: str
     help: str
     last_line: str = "The checkpoint is in {target}."
 
 
 VERBS = {
-    "hashformer": Verb(
-        module="hashformer",
-        help="convert the published HashFormers weights into a checkpoint of this family",
-    ),
-    "encoder": Verb(
-        module="encoder",
-        help="replace the word embeddings of any Hugging Face encoder with the front end of a variant",
-    ),
-    "onnx": Verb(
-        module="onnx",
-        help="export a checkpoint of this family to ONNX",
-        last_line="The ONNX model is in {target}.",
-    ),
-    "space": Verb(
-        module="space",
-        help="make a web page of a classifier, in one file that runs offline",
-        last_line="The page is in {target}.",
-    ),
+    "hashformer": Verb("convert the published HashFormers weights into a checkpoint of this family"),
+    "encoder": Verb("replace the word embeddings of any Hugging Face encoder with the front end of a variant"),
+    "onnx": Verb("export a checkpoint of this family to ONNX", "The ONNX model is in {target}."),
+    "space": Verb("make a web page of a classifier, in one file that runs offline", "The page is in {target}."),
     "hub": Verb(
-        module="hub",
-        help="make the repository of a checkpoint of this family, in a folder or on the Hub",
-        last_line="The repository is {target}.",
+        "make the repository of a checkpoint of this family, in a folder or on the Hub", "The repository is {target}."
     ),
 }
 
@@ -103,22 +81,12 @@ def _parser(argv: list[str]) -> tuple[argparse.ArgumentParser, Any]:
     return parser, module
 
 
-def _load(name: str) -> Any:
-    """Returns the module of a verb.
-
-    Raises:
-        ValueError: the module, or a package that it imports, is not installed.
-    """
-    module = f"vocabless.conversion.{VERBS[name].module}"
+def _load(verb: str) -> Any:
     try:
-        return importlib.import_module(module)
+        return importlib.import_module(f"vocabless.conversion.{verb.replace('-', '_')}")
     except ModuleNotFoundError as error:
-        if error.name == module:
-            raise ValueError(
-                f"the verb {name!r} is not part of this installation; install a newer vocabless."
-            ) from None
         raise ValueError(
-            f"the verb {name!r} needs the package {error.name!r}, which is not installed; pip install {error.name}."
+            f"the verb {verb!r} needs the package {error.name!r}, which is not installed; pip install {error.name}."
         ) from error
 
 

@@ -13,7 +13,6 @@ needs one attention head for each byte, so its block size becomes the number of 
 
 import tempfile
 from argparse import ArgumentParser, Namespace
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -28,32 +27,15 @@ from vocabless.saving.targets import check_target, write_converted
 from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
 from vocabless.training.pretraining.word_states import WordStates
 from vocabless.training.run import train
-from vocabless.variants import find_variant
+from vocabless.variants import Variant, find_variant
 
 LEARNING_RATE_OF_FRONT_END = 5e-3
 LEARNING_RATE_OF_ENCODER = 5e-4  # of the whole model, with --train_encoder
 AGREEMENT = (
     "Mean cosine with the original's states over {words:,} held-out words: {before:.3f} before and {after:.3f} after "
-    "{steps:,} steps. The mean state of the original alone has {floor:.3f}."
+    "{steps:,} steps. The mean state of the original alone has {mean_state_baseline:.3f}."
 )
 UNTRAINED = "The front end is untrained: train the model before you use it, or convert again with `--distill`."
-
-
-@dataclass(frozen=True)
-class Converted:
-    """An encoder with a new front end.
-
-    Attributes:
-        model: the model.
-        tokenizer: the tokenizer of the variant.
-        num_kept: number of tensors of the original that the model has, bit-equal.
-        dropped: names of the other tensors of the original.
-    """
-
-    model: VocablessModel
-    tokenizer: VocablessTokenizer
-    num_kept: int
-    dropped: list[str]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -86,107 +68,79 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> str:
     """Converts, and distils with --distill; returns a report on the kept and dropped tensors and the training."""
     folder = check_target(arguments.target)
-    find_variant(arguments.variant)
+    source, variant = arguments.source, find_variant(arguments.variant)
     if arguments.learning_rate is None:
         is_whole = arguments.train_encoder
         arguments.learning_rate = LEARNING_RATE_OF_ENCODER if is_whole else LEARNING_RATE_OF_FRONT_END
-    model = build(load_stock_config(arguments.source), arguments.variant, arguments.seed)
-    original, unused = load_stock_model(arguments.source, AutoModel)
-    converted = copy_encoder(model, original, arguments.source, arguments.variant)
-    cosine = None if arguments.distill is None else _distill(arguments, converted, original)
-    dropped = ", ".join([*converted.dropped, *unused]) or "none"
-    training = AGREEMENT.format(**cosine) if cosine else UNTRAINED
-    report = [f"{converted.num_kept} tensors kept, dropped: {dropped}.", training]
-    source = public_name(arguments.source)
-    description = f"The encoder of `{source}` with the tokenizer and the front end of `{arguments.variant}`."
+    set_seed(arguments.seed)
+    model = build(load_stock_config(source), variant)
+    original, unused = load_stock_model(source, AutoModel)
+    tensors = original.state_dict()
+    kept = {name: tensors[name] for name in model.encoder.state_dict()}
+    model.encoder.load_state_dict(kept)
+    tokenizer = _load_tokenizer(model, source, variant)
+    dropped = ", ".join([*sorted(set(tensors) - set(kept)), *unused]) or "none"
+    report = [f"{len(kept)} tensors kept, dropped: {dropped}.", UNTRAINED]
     results: dict[str, Any] = {"arguments": public_arguments(vars(arguments)), "versions": versions()}
-    if cosine:
-        results["cosine"] = cosine
-    records = {RESULTS: results}
-    write_converted(folder, converted.model, converted.tokenizer, arguments.source, [description, *report], records)
+    if arguments.distill is not None:
+        results["cosine"] = _distill(arguments, model, tokenizer, original)
+        report[1] = AGREEMENT.format(**results["cosine"])
+    description = f"The encoder of `{public_name(source)}` with the tokenizer and the front end of `{variant.name}`."
+    write_converted(folder, model, tokenizer, source, [description, *report], {RESULTS: results})
     return "\n".join(report)
 
 
-def build(config: PreTrainedConfig, variant: str, seed: int = 0) -> VocablessModel:
+def build(config: PreTrainedConfig, variant: Variant) -> VocablessModel:
     """Returns a model with random weights: the front end of a variant and the encoder of `config`.
 
     Raises:
         ValueError: the encoder takes no `inputs_embeds` or is a decoder, or the front end does not fit the encoder.
     """
-    set_seed(seed)
     settings: dict[str, Any] = {"encoder_config": config, "position_embeddings": True, "variant": None}
-    front_end, _ = find_variant(variant).front_end
-    if front_end == "elementwise":
+    if variant.front_end[0] == "elementwise":
         settings["block_size"] = config.num_attention_heads
     model: VocablessModel = VocablessModel(load_config(variant, **settings)).eval()
-    _check_sees_both_sides(model)
+    if not _sees_both_sides(model):
+        raise ValueError(
+            f"{config.model_type!r} is a decoder: its first token sees no other one, and heads read the first token; "
+            "give an encoder, such as google-bert/bert-base-uncased."
+        )
     return model
 
 
-def _check_sees_both_sides(model: VocablessModel) -> None:
-    """Checks that the first token's state depends on the last token.
-
-    Raises:
-        ValueError: it does not: the encoder is a decoder.
-    """
+def _sees_both_sides(model: VocablessModel) -> bool:
+    """Returns whether the first token's state depends on the last token."""
     embeddings = torch.randn(1, 8, model.config.embedding_size, generator=torch.Generator().manual_seed(0))
     other = torch.cat([embeddings[:, :-1], -embeddings[:, -1:]], dim=1)
     with torch.no_grad():
         first, second = (model.encoder(inputs_embeds=each).last_hidden_state[:, 0] for each in (embeddings, other))
-    if torch.equal(first, second):
-        kind = model.encoder.config.model_type
-        raise ValueError(
-            f"{kind!r} is a decoder: its first token sees no other one, and heads read the first token; "
-            "give an encoder, such as google-bert/bert-base-uncased."
-        )
+    return not torch.equal(first, second)
 
 
-def copy_encoder(model: VocablessModel, original: PreTrainedModel, source: str, variant: str) -> Converted:
-    """Copies the weights of an encoder into `model`, and loads the tokenizer.
-
-    Args:
-        model: see `build`.
-        original: the original encoder.
-        source: where the original came from. A variant over subwords takes its subword tokenizer.
-        variant: name of the variant.
-    """
-    tensors = original.state_dict()
-    kept = {name: tensors[name] for name in model.encoder.state_dict()}
-    model.encoder.load_state_dict(kept)
-    tokenizer = _load_tokenizer(model, source, variant)
-    return Converted(model, tokenizer, len(kept), sorted(set(tensors) - set(kept)))
-
-
-def _load_tokenizer(model: VocablessModel, source: str, variant_name: str) -> VocablessTokenizer:
+def _load_tokenizer(model: VocablessModel, source: str, variant: Variant) -> VocablessTokenizer:
     """Returns the tokenizer of a variant with the length, the inputs and the block size of the model."""
-    variant, block_size = find_variant(variant_name), model.config.block_size
-    encoder = model.encoder
+    encoder, block_size = model.encoder, model.config.block_size
     has_types = "token_type_ids" in arguments_of(encoder) and getattr(encoder.config, "type_vocab_size", 0) > 1
     settings: dict[str, Any] = {
         "model_max_length": model.max_tokens,
         "model_input_names": ["input_ids", *(["token_type_ids"] if has_types else []), "attention_mask"],
     }
     if block_size != variant.block_size:
-        _, coder_options = variant.coder
-        settings["coder_options"] = {**coder_options, "block_size": block_size}
+        settings["coder_options"] = {**variant.coder[1], "block_size": block_size}
         if variant.splitter == "bytes":
             settings["splitter_options"] = {"window": block_size}
-    return load_tokenizer(variant_name, subword=source if variant.reads_subwords else None, **settings)
+    return load_tokenizer(variant, subword=source if variant.reads_subwords else None, **settings)
 
 
-def _distill(arguments: Namespace, converted: Converted, original: PreTrainedModel) -> dict[str, float]:
-    """Trains the converted model; returns its mean cosines with the original's states on held-out text, see the page.
+def _distill(
+    arguments: Namespace, model: VocablessModel, tokenizer: VocablessTokenizer, original: PreTrainedModel
+) -> dict[str, float]:
+    """Trains the model; returns its mean cosines with the original's states on held-out text, see docs/conversion.md.
 
     Raises:
         ValueError: the model has nothing to train, the text is too short, or an argument is out of range.
     """
-    task = WordStates(
-        converted.model,
-        converted.tokenizer,
-        original,
-        load_stock_tokenizer(arguments.source),
-        arguments.train_encoder,
-    )
+    task = WordStates(model, tokenizer, original, load_stock_tokenizer(arguments.source), arguments.train_encoder)
     text = PretrainingArguments(
         corpus=[arguments.distill],
         text_column=arguments.text_column,
@@ -210,12 +164,12 @@ def _distill(arguments: Namespace, converted: Converted, original: PreTrainedMod
         )
         training.include_num_input_tokens_seen = "no"
         trained = train(task, text, training)
-    converted.model.requires_grad_(True).eval().cpu()
+    model.requires_grad_(True).eval().cpu()
     before, after = task.results(trained, text, training)["before"], trained.measures
     return {
         "before": before["eval_cosine"],
         "after": after["eval_cosine"],
-        "floor": after["eval_mean_state_baseline"],
+        "mean_state_baseline": after["eval_mean_state_baseline"],
         "words": int(after["eval_words"]),
         "steps": arguments.max_steps,
     }

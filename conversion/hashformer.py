@@ -18,8 +18,7 @@ character n-grams. So an LSH model gives the same logits for the authors' blocks
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -71,38 +70,16 @@ NOTES = {
 }
 PAIR_NOTE = "A pair of texts has one separator between the texts; the authors use two."
 
-
 Model = VocablessModel | VocablessForPreTraining | VocablessForSequenceClassification
 
 
-@dataclass(frozen=True)
-class FrontEndMap:
-    """How the tensors of one of the authors' four embeddings become the tensors of our front end.
-
-    Attributes:
-        names: names of the authors' tensors under `roberta.embeddings.`. Only this embedding has the first one.
-        convert: takes the authors' tensors in this order; returns our tensors by name.
-    """
-
-    names: tuple[str, ...]
-    convert: Callable[..., dict[str, Tensor]]
-
-
-@dataclass(frozen=True)
-class Converted:
-    """A converted checkpoint.
-
-    Attributes:
-        model: the model, with the head for shuffle-random or the classifier if the source has it.
-        tokenizer: the tokenizer of the variant.
-        num_mapped: number of the authors' tensors that were mapped.
-        dropped: name of each other tensor, and the reason.
-    """
+class Converted(NamedTuple):
+    """A converted checkpoint: the model with its head, if it has one, and what became of the authors' tensors."""
 
     model: Model
     tokenizer: VocablessTokenizer
-    num_mapped: int
-    dropped: dict[str, str]
+    num_mapped: int  # of the authors' tensors
+    dropped: dict[str, str]  # name of each other tensor → the reason
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -118,14 +95,15 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> str:
     """Converts; returns a report on the mapped and the dropped tensors."""
-    folder = check_target(arguments.target)
-    coder = arguments.coder or _coder_in_name(arguments.source)
-    config, tensors = read_config_and_tensors(arguments.source)
-    converted = convert(config, tensors, coder, arguments.source)
-    report = [_report(converted), NOTES[coder], PAIR_NOTE]
-    source = public_name(arguments.source)
-    description = f"`{source}`, published weights of HashFormers, as a checkpoint of the vocabless family."
-    write_converted(folder, converted.model, converted.tokenizer, arguments.source, [description, *report])
+    folder, source = check_target(arguments.target), arguments.source
+    coder = arguments.coder or _coder_in_name(source)
+    model, tokenizer, num_mapped, dropped = convert(*read_config_and_tensors(source), coder, source)
+    report = [f"{num_mapped} tensors mapped, {len(dropped)} dropped"]
+    for reason in dict.fromkeys(dropped.values()):
+        report.append(f"dropped ({reason}): {', '.join(name for name in dropped if dropped[name] == reason)}")
+    report = ["\n".join(report), NOTES[coder], PAIR_NOTE]
+    description = f"`{public_name(source)}`, published weights of HashFormers, as a checkpoint of the vocabless family."
+    write_converted(folder, model, tokenizer, source, [description, *report])
     return "\n".join(report)
 
 
@@ -147,18 +125,23 @@ def convert(config: dict[str, Any], tensors: dict[str, Tensor], coder: str, sour
     model, tokenizer = _build(kind, coder, config, tensors)
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
 
-    front_end_names = [EMBEDDINGS + name for name in FRONT_ENDS[kind].names]
+    front_end_names = [EMBEDDINGS + name for name in FRONT_ENDS[kind][0]]
     their_names = {name: _their_name(name) for name in shapes if "front_end." not in name}  # ours → theirs
     dropped = {name: why for name in tensors for prefix, why in DROPPED.items() if name.startswith(prefix)}
     needed = {*their_names.values(), *front_end_names}
     check_tensor_names(source, sorted(needed - set(tensors)), sorted(set(tensors) - needed - set(dropped)))
 
     mapped = _map_front_end(kind, {name: tensors[name].float() for name in front_end_names}, source)
-    if not isinstance(model, VocablessModel):
-        mapped = {f"vocabless.{name}": tensor for name, tensor in mapped.items()}
+    prefix = "" if isinstance(model, VocablessModel) else "vocabless."
+    mapped = {f"{prefix}front_end.{name}": tensor for name, tensor in mapped.items()}
     for name, their_name in tqdm(their_names.items(), desc="Mapping tensors", unit="tensor"):
         mapped[name] = tensors[their_name].float()
-    _check_shapes(mapped, shapes, their_names, source)
+    for name, shape in shapes.items():
+        if mapped[name].shape != shape:
+            raise ValueError(
+                f"{their_names.get(name, name)} of {source!r} has the shape {tuple(mapped[name].shape)}, but its "
+                f"config.json needs {tuple(shape)}; give the configuration of these weights."
+            )
     model.load_state_dict(mapped)
     return Converted(model, tokenizer, len(needed), dropped)
 
@@ -172,7 +155,7 @@ def _coder_in_name(source: str) -> str:
 
 def _kind_of(tensors: dict[str, Tensor], source: str) -> str:
     """Returns which of the authors' embeddings the tensors hold, a key of `FRONT_ENDS`."""
-    first_names = {kind: EMBEDDINGS + front_end.names[0] for kind, front_end in FRONT_ENDS.items()}
+    first_names = {kind: EMBEDDINGS + names[0] for kind, (names, _) in FRONT_ENDS.items()}
     kinds = [kind for kind, name in first_names.items() if name in tensors]
     if len(kinds) != 1:
         raise ValueError(
@@ -202,8 +185,7 @@ def _build(
         block_size=tokenizer.block_size,
         **_labels(config, tensors),
     )
-    model_class = next((head for name, head in HEADS.items() if name in tensors), VocablessModel)
-    model = model_class(model_config)
+    model = next((head for name, head in HEADS.items() if name in tensors), VocablessModel)(model_config)
     tokenizer.model_max_length = model.base_model.max_tokens
     return model.eval(), tokenizer
 
@@ -228,32 +210,17 @@ def _their_name(name: str) -> str:
     'roberta.encoder.layer.0.output.dense.bias'
     """
     name = name.removeprefix("vocabless.")
-    for our_prefix, their_prefix in PREFIXES.items():
-        if name.startswith(our_prefix):
-            return their_prefix + name.removeprefix(our_prefix)
-    return name
+    ours = next((prefix for prefix in PREFIXES if name.startswith(prefix)), "")
+    return PREFIXES.get(ours, "") + name.removeprefix(ours)
 
 
 def _map_front_end(kind: str, tensors: dict[str, Tensor], source: str) -> dict[str, Tensor]:
-    """Returns the tensors of our front end by their names in a base model."""
+    """Returns the tensors of our front end by their names in it."""
     try:
-        ours = FRONT_ENDS[kind].convert(*tensors.values())
+        return FRONT_ENDS[kind][1](*tensors.values())
     except (RuntimeError, IndexError) as error:
         shapes = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in tensors.items())
         raise ValueError(f"the shapes in {source!r} do not fit together: {shapes}; download it again.") from error
-    return {f"front_end.{name}": tensor for name, tensor in ours.items()}
-
-
-def _check_shapes(
-    mapped: dict[str, Tensor], shapes: dict[str, torch.Size], their_names: dict[str, str], source: str
-) -> None:
-    """Checks that each mapped tensor has the shape that the configuration gives it."""
-    for name, shape in shapes.items():
-        if mapped[name].shape != shape:
-            raise ValueError(
-                f"{their_names.get(name, name)} of {source!r} has the shape {tuple(mapped[name].shape)}, but its "
-                f"config.json needs {tuple(shape)}; give the configuration of these weights."
-            )
 
 
 def _token_kinds(special: Tensor, zero_bits: Tensor | float = 0.0) -> Tensor:
@@ -285,21 +252,11 @@ def _convert_proj(weight: Tensor, special: Tensor) -> dict[str, Tensor]:
     return {"token_kinds.weight": _token_kinds(special), "weight": weight}
 
 
-def _report(converted: Converted) -> str:
-    names_of_reason: dict[str, list[str]] = {}
-    for name, reason in converted.dropped.items():
-        names_of_reason.setdefault(reason, []).append(name)
-    return "\n".join(
-        [
-            f"{converted.num_mapped} tensors mapped, {len(converted.dropped)} dropped",
-            *(f"dropped ({reason}): {', '.join(names)}" for reason, names in names_of_reason.items()),
-        ]
-    )
-
-
-FRONT_ENDS = {
-    "emb": FrontEndMap(names=("word_embeddings.weight",), convert=_convert_emb),
-    "pool": FrontEndMap(names=("component_embeddings.weight", "adaptive_weights", SPECIAL), convert=_convert_pool),
-    "add": FrontEndMap(names=("proj_mat_1.weight", "proj_mat_2.weight", SPECIAL), convert=_convert_add),
-    "proj": FrontEndMap(names=("proj_mat.weight", SPECIAL), convert=_convert_proj),
+# One of the authors' embeddings → the names of its tensors under `roberta.embeddings.`, the first of which no other
+# embedding has, and what makes our tensors of them, by name.
+FRONT_ENDS: dict[str, tuple[tuple[str, ...], Callable[..., dict[str, Tensor]]]] = {
+    "emb": (("word_embeddings.weight",), _convert_emb),
+    "pool": (("component_embeddings.weight", "adaptive_weights", SPECIAL), _convert_pool),
+    "add": (("proj_mat_1.weight", "proj_mat_2.weight", SPECIAL), _convert_add),
+    "proj": (("proj_mat.weight", SPECIAL), _convert_proj),
 }

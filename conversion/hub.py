@@ -21,14 +21,14 @@ from pathlib import Path
 from transformers import PreTrainedModel, set_seed
 from transformers.utils.hub import cached_file
 
-from vocabless import VocablessModel, VocablessTokenizer, load_config, load_tokenizer
+from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.saving.card_facts import RANDOM_WEIGHTS, UNKNOWN_TRAINING, CardFacts
 from vocabless.saving.checkpoint import load_checkpoint, loads_without_package, save_checkpoint
 from vocabless.saving.error_text import first_line
 from vocabless.saving.model_card import CARD, link_page, renew_code_table, write_card
 from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.sentence_modules import SENTENCE_FILES
-from vocabless.saving.targets import check_target, new_target
+from vocabless.saving.targets import check_target, copy_to_target
 from vocabless.saving.uploads import ONNX_FILES, check_upload, upload
 from vocabless.training.finetuning import card as finetuning_card
 from vocabless.training.pretraining.objectives import OBJECTIVES
@@ -82,8 +82,7 @@ def run(arguments: argparse.Namespace) -> str | None:
             link_page(folder / CARD, arguments.space)
         if arguments.push:
             return upload(folder, repo_id, arguments.commit_message, private=arguments.private or None)
-        with new_target(target) as unfinished:
-            shutil.copytree(folder, unfinished, dirs_exist_ok=True)
+        copy_to_target(folder, target)
     return None
 
 
@@ -98,19 +97,20 @@ def write_repository(source: str, folder: Path, subword: str | None = None) -> N
     Raises:
         ValueError: see `load_checkpoint` and `load_tokenizer`; or the repository does not load, or gives other numbers.
     """
-    if source in VARIANTS and not os.path.isdir(source):
-        model, tokenizer = _random_weights(source, subword)
-        save_checkpoint(model, tokenizer, folder)
-        write_card(folder, model, tokenizer.block_size, RANDOM_WEIGHTS)
+    is_variant = source in VARIANTS and not os.path.isdir(source)
+    if is_variant:
+        set_seed(0)
+        model: PreTrainedModel = VocablessModel(load_config(source))
+        tokenizer = load_tokenizer(source, subword)
     else:
         model, tokenizer = load_checkpoint(source)
-        save_checkpoint(model, tokenizer, folder)
         for name in COPIED_FILES:
             _copy(source, name, folder)
-        if (folder / CARD).is_file():
-            renew_code_table(folder)
-        else:
-            write_card(folder, model, tokenizer.block_size, read_card_facts(folder))
+    save_checkpoint(model, tokenizer, folder)
+    if (folder / CARD).is_file():
+        renew_code_table(folder)
+    else:
+        write_card(folder, model, tokenizer.block_size, RANDOM_WEIGHTS if is_variant else read_card_facts(folder))
     if not loads_without_package(model, tokenizer, folder):
         raise ValueError(f"the repository of {source!r} gives other numbers without this package; it was not written.")
 
@@ -134,11 +134,6 @@ def read_card_facts(folder: Path) -> CardFacts:
             "remove it to make a card without the training."
         ) from error
     return UNKNOWN_TRAINING
-
-
-def _random_weights(variant: str, subword: str | None) -> tuple[PreTrainedModel, VocablessTokenizer]:
-    set_seed(0)
-    return VocablessModel(load_config(variant)), load_tokenizer(variant, subword)
 
 
 def _copy(source: str, name: str, folder: Path) -> None:

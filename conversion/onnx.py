@@ -18,12 +18,13 @@ import torch
 from transformers import PreTrainedModel
 
 from vocabless.conversion.onnx_export.graph import export, quantize, session_of
-from vocabless.conversion.onnx_export.parity import Difference, differences, latencies, probes
+from vocabless.conversion.onnx_export.parity import difference_table, differences, latencies, probes
 from vocabless.conversion.onnx_export.settings import inference_settings
-from vocabless.joined_code import CLASSIFIER, joined
+from vocabless.joined_code import CLASSIFIER, write_code
 from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassification, VocablessModel
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.run_folder import write_json
+from vocabless.saving.tables import markdown_table
 from vocabless.saving.targets import check_target, new_target
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
@@ -84,10 +85,10 @@ def write_graphs(model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: 
 
 def reads_token_types(model: PreTrainedModel, tokenizer: VocablessTokenizer) -> bool:
     """Returns whether the second text of a pair gets token type 1."""
-    base = cast(VocablessModel, model.base_model)
     if cast(Any, model.config).classifier_pooling == "siamese":
         return True
-    return "token_type_ids" in tokenizer.model_input_names and "token_type_ids" in base.encoder_arguments
+    arguments = cast(VocablessModel, model.base_model).encoder_arguments
+    return "token_type_ids" in tokenizer.model_input_names and "token_type_ids" in arguments
 
 
 def check(model: PreTrainedModel, tokenizer: VocablessTokenizer, files: list[Path]) -> str:
@@ -96,22 +97,26 @@ def check(model: PreTrainedModel, tokenizer: VocablessTokenizer, files: list[Pat
     Raises:
         ValueError: the first file, fp32, differs by more than `TOLERANCE`.
     """
-    sessions = [session_of(file, torch.get_num_threads()) for file in files]
+    threads = torch.get_num_threads()
+    sessions = [session_of(file, threads) for file in files]
     inputs = probes(model, tokenizer)
-    differences_of_file = {
-        file.name: differences(model, session, inputs) for file, session in zip(files, sessions, strict=True)
-    }
-    for difference in differences_of_file[files[0].name]:
+    found = {file.name: differences(model, each, inputs) for file, each in zip(files, sessions, strict=True)}
+    for difference in found[files[0].name]:
         limit = TOLERANCE * max(1.0, difference.largest_output)
         if not difference.maximum <= limit:  # also true for NaN
             raise ValueError(
                 f"the graph differs from the model by {difference.maximum:.1e} on {difference.inputs}, more than "
                 f"{limit:.1e}; nothing was written. Try other versions of torch and onnxruntime."
             )
-    size_of_side = {"torch, eager": sum(t.numel() * t.element_size() for t in model.state_dict().values())}
-    size_of_side |= {file.name: file.stat().st_size for file in files}
+    sizes = {"torch, eager": sum(t.numel() * t.element_size() for t in model.state_dict().values())}
+    sizes |= {file.name: file.stat().st_size for file in files}
     milliseconds = latencies(model, tokenizer, sessions)
-    return "\n".join([*difference_table(differences_of_file), "", *_size_table(size_of_side, milliseconds)])
+    header = [f"{threads} thread{'s' * (threads > 1)}", "size", *(f"{shape}, ms" for shape in milliseconds)]
+    rows = [
+        [name, f"{size / 1e6:.3f} MB", *(f"{medians[side]:.2f}" for medians in milliseconds.values())]
+        for side, (name, size) in enumerate(sizes.items())
+    ]
+    return f"{difference_table(found)}\n\n{markdown_table(header, rows)}"
 
 
 def write_settings(model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: Path) -> None:
@@ -119,37 +124,4 @@ def write_settings(model: PreTrainedModel, tokenizer: VocablessTokenizer, folder
     tokenizer.save_vocabulary(str(folder))
     write_json(folder / SETTINGS, inference_settings(model, tokenizer))
     if isinstance(model, VocablessForSequenceClassification):
-        (folder / CLASSIFIER).write_text(joined(CLASSIFIER), encoding="utf-8", newline="\n")
-
-
-def difference_table(differences_of_file: dict[str, list[Difference]]) -> list[str]:
-    """Returns the lines of a Markdown table: the differences of each file on each kind of inputs."""
-    lines = [
-        "| file | inputs | largest output | largest difference | mean difference | same choices |",
-        "|---|---|--:|--:|--:|--:|",
-    ]
-    for file, file_differences in differences_of_file.items():
-        for difference in file_differences:
-            share = difference.same_choices
-            same = "–" if share is None else f"{100 * share:.1f} %"
-            numbers = f"{difference.largest_output:.3g} | {difference.maximum:.1e} | {difference.mean:.1e} | {same}"
-            lines.append(f"| {file} | {difference.inputs} | {numbers} |")
-    return lines
-
-
-def _size_table(size_of_side: dict[str, int], milliseconds: dict[str, list[float]]) -> list[str]:
-    """Returns a table with a line for each side.
-
-    Args:
-        size_of_side: bytes of the model and of each file.
-        milliseconds: shape of the inputs → latency of each side, in the same order.
-    """
-    threads = torch.get_num_threads()
-    lines = [
-        f"| {threads} thread{'s' * (threads > 1)} | size | {' | '.join(f'{shape}, ms' for shape in milliseconds)} |",
-        f"|---|--:|{'--:|' * len(milliseconds)}",
-    ]
-    for side, (name, size) in enumerate(size_of_side.items()):
-        latency_cells = " | ".join(f"{medians[side]:.2f}" for medians in milliseconds.values())
-        lines.append(f"| {name} | {size / 1e6:.3f} MB | {latency_cells} |")
-    return lines
+        write_code(folder, [CLASSIFIER])

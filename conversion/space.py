@@ -11,7 +11,6 @@ have more than 5 MB, TARGET gets weights.js too; weights of more than 30 MB are 
 # mypy: allow-untyped-calls
 
 import argparse
-import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -22,18 +21,16 @@ from transformers import PreTrainedModel
 from transformers.utils.hub import cached_file
 
 from vocabless.conversion.hub import read_card_facts
-from vocabless.conversion.onnx import check_packages, difference_table, reads_token_types
+from vocabless.conversion.onnx import check_packages, reads_token_types
 from vocabless.conversion.onnx_export.graph import export, session_of
-from vocabless.conversion.onnx_export.parity import differences, probes
+from vocabless.conversion.onnx_export.parity import difference_table, differences, probes
 from vocabless.conversion.onnx_export.settings import inference_settings
-from vocabless.conversion.space_export.graph_json import check_operators, onnx_bytes, to_json
+from vocabless.conversion.space_export.graph_json import check_operators, int8_onnx, to_json
 from vocabless.conversion.space_export.manifest import CORRUPTIONS, examples_of, task_of, tokenizer_settings
-from vocabless.conversion.space_export.page import size_report, write_page
-from vocabless.conversion.space_export.readme import write_readme
-from vocabless.saving.card_facts import CardFacts
+from vocabless.conversion.space_export.page import size_report, write_page, write_readme
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.run_folder import RESULTS
-from vocabless.saving.targets import check_target, new_target
+from vocabless.saving.targets import check_target, copy_to_target
 from vocabless.saving.uploads import check_upload, upload_space
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
@@ -78,29 +75,28 @@ def run(arguments: argparse.Namespace) -> str:
     else:
         check_target(target)
     with tempfile.TemporaryDirectory() as temporary:
-        report = write_space(arguments, Path(temporary))
+        folder = Path(temporary)
+        report = write_space(arguments, folder)
         if arguments.push:
-            return f"{report}\n{upload_space(Path(temporary), repo_id, 'Add the page', arguments.private or None)}"
-        with new_target(target) as folder:
-            shutil.copytree(temporary, folder, dirs_exist_ok=True)
+            return f"{report}\n{upload_space(folder, repo_id, 'Add the page', arguments.private or None)}"
+        copy_to_target(folder, target)
     return report
 
 
 def write_space(arguments: argparse.Namespace, folder: Path) -> str:
-    """Writes all files of the page; returns a report.
-
-    Args:
-        arguments: those of the verb.
-        folder: an existing, empty folder.
+    """Writes all files of the page into an existing, empty folder; returns a report.
 
     Raises:
         ValueError: see `run`.
     """
     source = arguments.source
     model, tokenizer = load_checkpoint(source)
-    facts = run_record(source)
-    takes_pairs = arguments.pairs or facts.is_pair
-    manifest = make_manifest(model, tokenizer, takes_pairs, arguments.example)
+    try:
+        record = Path(str(cached_file(source, RESULTS)))
+    except OSError:  # the checkpoint has no record
+        record = Path(source, RESULTS)
+    facts = read_card_facts(record.parent)
+    manifest = make_manifest(model, tokenizer, arguments.pairs or facts.is_pair, arguments.example)
     model_id = arguments.model_id or (None if Path(source).exists() else source)
     manifest["title"] = arguments.title or Path(source).resolve().name
     manifest["model_card"] = f"{constants.ENDPOINT}/{model_id}" if model_id else None
@@ -110,7 +106,7 @@ def write_space(arguments: argparse.Namespace, folder: Path) -> str:
     write_page(folder, manifest, weights)
     write_readme(folder, manifest["title"], model_id, facts.license, manifest["task"])
     sizes = size_report(folder)
-    return sizes if arguments.fp32 else f"{int8_report(model, tokenizer, proto)}\n\n{sizes}"
+    return sizes if arguments.fp32 else f"{_int8_report(model, tokenizer, proto)}\n\n{sizes}"
 
 
 def make_manifest(
@@ -134,21 +130,10 @@ def make_manifest(
     }
 
 
-def run_record(source: str) -> CardFacts:
-    """Returns what the `results.json` of a checkpoint says about its training, if it has one."""
-    try:
-        folder = Path(str(cached_file(source, RESULTS))).parent
-    except OSError:
-        folder = Path(source)
-    return read_card_facts(folder)
-
-
-def int8_report(model: PreTrainedModel, tokenizer: VocablessTokenizer, proto: Any) -> str:
+def _int8_report(model: PreTrainedModel, tokenizer: VocablessTokenizer, proto: Any) -> str:
     """Returns a table: how far the outputs with 8-bit weights are from the model's."""
     with tempfile.TemporaryDirectory() as temporary:
         file = Path(temporary) / "model.onnx"
-        file.write_bytes(onnx_bytes(proto, int8=True))
-        found = differences(
-            model, session_of(file, torch.get_num_threads(), float_activations=True), probes(model, tokenizer)
-        )
-    return "\n".join(difference_table({"8-bit weights": found}))
+        file.write_bytes(int8_onnx(proto))
+        session = session_of(file, torch.get_num_threads(), float_activations=True)
+        return difference_table({"8-bit weights": differences(model, session, probes(model, tokenizer))})

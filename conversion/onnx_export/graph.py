@@ -21,7 +21,7 @@ from vocabless.modeling.blocks import NUM_ELEMENTS, NUM_SPECIAL, attention_mask_
 from vocabless.modeling.modeling_vocabless import VocablessForMultipleChoice, VocablessModel
 from vocabless.modeling.unit_front_end import UnitFrontEnd
 from vocabless.saving.error_text import first_line
-from vocabless.tokenization.block_coders import CLS, PAD, SEP
+from vocabless.tokenization.block_coders import CLS, PAD, SEP, special_blocks
 
 INPUT = "input_ids"
 EXAMPLE_SHAPE = (3, 7)  # batch, sequence; the exporter would make a dimension of 0 or 1 a constant
@@ -32,19 +32,9 @@ Proto = Any  # onnx.ModelProto; onnx is an optional requirement, so the function
 def attention(
     module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scaling: float, **kwargs: Any
 ) -> tuple[Tensor, None]:
-    """Computes attention in few operations.
+    """Computes attention in few operations: query, key and value (B, heads, S, d) → (B, S, heads, d).
 
-    Args:
-        module: the attention layer; not used.
-        query: (B, heads, S, d).
-        key: (B, heads, S, d).
-        value: (B, heads, S, d).
-        mask: added to the scores, broadcast to (B, heads, S, S).
-        scaling: factor of the scores.
-        kwargs: other settings of the encoder; not used.
-
-    Returns:
-        (B, S, heads, d), and None for the attention weights.
+    `mask` is added to the scores. The other arguments are those of transformers, and have no effect.
     """
     scores = query @ key.transpose(2, 3) * scaling + mask
     return (scores.softmax(dim=-1) @ value).transpose(1, 2), None
@@ -65,18 +55,6 @@ def additive_mask(*args: Any, **kwargs: Any) -> Tensor:
 ATTENTION = "vocabless-onnx"
 AttentionInterface.register(ATTENTION, attention)
 AttentionMaskInterface.register(ATTENTION, additive_mask)
-
-
-@contextmanager
-def plain_attention(model: PreTrainedModel) -> Iterator[None]:
-    """Makes the encoder of `model` use `attention` within a `with` block."""
-    encoder = cast(VocablessModel, model.base_model).encoder
-    own_implementation = encoder.config._attn_implementation
-    encoder.set_attn_implementation(ATTENTION)
-    try:
-        yield
-    finally:
-        encoder.set_attn_implementation(own_implementation)
 
 
 class BlocksOnly(nn.Module):
@@ -117,14 +95,10 @@ def output_names(model: PreTrainedModel) -> list[str]:
 
 
 def embed_distinct(front_end: UnitFrontEnd, blocks: Tensor) -> Tensor:
-    """Returns what `front_end(blocks)` returns, but the graph embeds each distinct unit only once.
+    """Returns what `front_end(blocks)` returns for (…, K) int64, but the graph embeds each distinct unit only once.
 
     In a traced graph, the front end itself embeds every token up to the end of its block, which takes longer than the
     encoder.
-
-    Args:
-        front_end: a front end that embeds each unit alone.
-        blocks: (…, K) int64.
     """
     units, inverse = front_end.replace_special_tokens(blocks).flatten(0, -2).unique(dim=0, return_inverse=True)
     min_length, block_size = front_end.traced_length, front_end.block_size
@@ -148,20 +122,24 @@ def export(model: PreTrainedModel, has_pairs: bool) -> Proto:
     """
     example, names = example_blocks(model), output_names(model)
     wrapped = BlocksOnly(model, has_pairs).eval()
+    base = cast(VocablessModel, model.base_model)
     axes = {0: "batch", example.ndim - 2: "sequence"} | ({1: "choices"} if example.ndim == 4 else {})
-    limits = {"sequence": cast(VocablessModel, model.base_model).max_tokens}
+    limits = {"sequence": base.max_tokens}
     dynamic_shapes = {INPUT: {axis: torch.export.Dim(name, max=limits.get(name)) for axis, name in axes.items()}}
+    own_attention = base.encoder.config._attn_implementation
+    base.encoder.set_attn_implementation(ATTENTION)
     try:
-        with _no_warnings(), plain_attention(model):
+        with _no_warnings():
             # In two steps: `torch.onnx.export` alone would make constants of dimensions that it cannot keep dynamic.
             traced = torch.export.export(wrapped, (example,), dynamic_shapes=dynamic_shapes, strict=False)
             program = torch.onnx.export(traced, dynamo=True, input_names=[INPUT], output_names=names, verbose=False)
     except RuntimeError as error:
-        encoder = cast(Any, model.config).encoder_config.model_type
         raise ValueError(
-            f"the ONNX graph of the encoder {encoder!r} depends on the batch size or the sequence length "
-            f"({first_line(error)}); choose a model with another encoder, such as bert or roberta."
+            f"the ONNX graph of the encoder {base.encoder.config.model_type!r} depends on the batch size or the "
+            f"sequence length ({first_line(error)}); choose a model with another encoder, such as bert or roberta."
         ) from error
+    finally:
+        base.encoder.set_attn_implementation(own_attention)
     return remove_debug_info(cast(Any, program).model_proto)
 
 
@@ -170,41 +148,29 @@ def example_blocks(model: PreTrainedModel) -> Tensor:
     block_size = cast(Any, model.config).block_size
     generator = torch.Generator().manual_seed(0)
     blocks = torch.randint(NUM_SPECIAL, NUM_ELEMENTS, (*EXAMPLE_SHAPE, block_size), generator=generator)
-    for position, special in ((0, CLS), (-2, SEP), (-1, PAD)):
-        blocks[:, position] = special_block(special, block_size)
+    special = torch.from_numpy(special_blocks(block_size)).long()
+    blocks[:, 0], blocks[:, -2], blocks[:, -1] = special[CLS], special[SEP], special[PAD]
     return blocks.unsqueeze(0).repeat(2, 1, 1, 1) if isinstance(model, VocablessForMultipleChoice) else blocks
 
 
-def special_block(special: int, block_size: int) -> Tensor:
-    """Returns the block of a special token, (K,) int64."""
-    return torch.tensor([special] + [0] * (block_size - 1))
-
-
 def remove_debug_info(proto: Proto) -> Proto:
-    """Removes stack traces, documentation and inferred shapes in place; they can be larger than a small model.
+    """Removes stack traces, documentation and inferred shapes in place, and returns `proto`.
 
-    Returns:
-        `proto`.
+    They can be larger than a small model.
     """
-    for part in (proto, proto.graph):
-        del part.metadata_props[:]
-        part.doc_string = ""
-    del proto.graph.value_info[:]
-    for part in (*proto.graph.node, *proto.graph.initializer, *proto.graph.input, *proto.graph.output):
+    graph = proto.graph
+    del graph.value_info[:]
+    for part in (proto, graph, *graph.node, *graph.initializer, *graph.input, *graph.output):
         del part.metadata_props[:]
         part.doc_string = ""
     return proto
 
 
 def quantize(proto: Proto, file: str | os.PathLike[str]) -> None:
-    """Writes the graph with 8-bit weights. Activations are quantised at run time; sums are exact.
+    """Writes the graph of `export` to a file with 8-bit weights. Activations are quantised at run time; sums are exact.
 
     Weights are signed, which is the fastest form on processors with VNNI, and use 7 of the 8 bits: on processors
     without VNNI, the sum of two products of 8-bit numbers would saturate.
-
-    Args:
-        proto: what `export` returns. It has no inferred shapes, which would be wrong after quantisation.
-        file: the file to write.
     """
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic

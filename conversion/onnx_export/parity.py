@@ -4,18 +4,20 @@
 import statistics
 import string
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from vocabless.conversion.onnx_export.graph import INPUT, outputs_of, run_session, special_block
+from vocabless.conversion.onnx_export.graph import INPUT, outputs_of, run_session
 from vocabless.modeling.blocks import NUM_ELEMENTS, NUM_SPECIAL
 from vocabless.modeling.modeling_vocabless import VocablessForMultipleChoice, VocablessModel
-from vocabless.tokenization.block_coders import CLS, SEP
+from vocabless.saving.tables import markdown_table
+from vocabless.tokenization.block_coders import CLS, SEP, special_blocks
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 SENTENCES = [
@@ -39,22 +41,13 @@ Inputs = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference between the outputs of a file and of the model on one kind of inputs.
+    """The difference between the outputs of a file and of the model on one kind of inputs."""
 
-    Attributes:
-        inputs: the kind of inputs, for instance "sentences".
-        largest_output: largest absolute value of the model's outputs.
-        maximum: largest absolute difference.
-        mean: mean absolute difference.
-        same_choices: share of the model's predictions that the file predicts too, 0–1; None for outputs that are not
-            logits of several classes.
-    """
-
-    inputs: str
-    largest_output: float
-    maximum: float
-    mean: float
-    same_choices: float | None
+    inputs: str  # the kind, for instance "sentences"
+    largest_output: float  # of the model, absolute
+    maximum: float  # absolute difference
+    mean: float  # absolute difference
+    same_choices: float | None  # share of equal predictions, 0–1; None for outputs that are not logits of classes
 
 
 def probes(model: PreTrainedModel, tokenizer: VocablessTokenizer) -> dict[str, list[Inputs]]:
@@ -65,7 +58,7 @@ def probes(model: PreTrainedModel, tokenizer: VocablessTokenizer) -> dict[str, l
         """Returns all texts as one padded batch, and the first text alone."""
         settings = {"truncation": True, "max_length": limit, "padding": True, "return_tensors": "pt"}
         batches = (texts, [part[:1] for part in texts])
-        return [as_choices(model, dict(tokenizer(*batch, **settings))) for batch in batches]
+        return [_as_choices(model, dict(tokenizer(*batch, **settings))) for batch in batches]
 
     generator = torch.Generator().manual_seed(0)
     shapes = sorted({(batch, min(length, limit)) for batch, length in RANDOM_SHAPES})
@@ -73,33 +66,26 @@ def probes(model: PreTrainedModel, tokenizer: VocablessTokenizer) -> dict[str, l
         "sentences": encoded(SENTENCES),
         "pairs of sentences": encoded(QUESTIONS, SENTENCES),
         "unknown words": encoded(UNKNOWN_WORDS),
-        "random blocks": [as_choices(model, random_inputs(shape, tokenizer, generator)) for shape in shapes],
+        "random blocks": [_as_choices(model, _random_inputs(shape, tokenizer, generator)) for shape in shapes],
     }
 
 
-def random_inputs(shape: tuple[int, int], tokenizer: VocablessTokenizer, generator: torch.Generator) -> Inputs:
-    """Returns pairs of sequences of random blocks, with [CLS], two [SEP]s and padding.
+def _random_inputs(shape: tuple[int, int], tokenizer: VocablessTokenizer, generator: torch.Generator) -> Inputs:
+    """Returns pairs of sequences of random blocks, with [CLS], two [SEP]s and padding, for a shape (batch, sequence).
 
     Each sequence of the batch is one token shorter than the one before.
-
-    Args:
-        shape: batch size and sequence length.
-        tokenizer: gives the block size, whether blocks are padded, and whether the model reads token types.
-        generator: source of the random numbers.
     """
     block_size, (batch, length) = tokenizer.block_size, shape
     blocks = torch.randint(NUM_SPECIAL, NUM_ELEMENTS, (*shape, block_size), generator=generator)
-    has_padded_blocks = tokenizer.packed_block_size > block_size
-    if has_padded_blocks:
+    if tokenizer.packed_block_size > block_size:  # units can be shorter than a block
         num_bytes = torch.randint(1, block_size + 1, (*shape, 1), generator=generator)
         blocks *= torch.arange(block_size) < num_bytes
-    types = torch.zeros(shape, dtype=torch.int64)
-    mask = torch.zeros(shape, dtype=torch.int64)
+    types, mask = torch.zeros(2, *shape, dtype=torch.int64)
+    special = torch.from_numpy(special_blocks(block_size)).long()
     for index in range(batch):
         end = max(length - index, 1)
         mask[index, :end] = 1
-        for position, special in ((end // 2, SEP), (end - 1, SEP), (0, CLS)):
-            blocks[index, position] = special_block(special, block_size)
+        blocks[index, end // 2], blocks[index, end - 1], blocks[index, 0] = special[SEP], special[SEP], special[CLS]
         if end > 2:
             types[index, end // 2 + 1 : end] = 1
     blocks *= mask.unsqueeze(-1)
@@ -107,7 +93,7 @@ def random_inputs(shape: tuple[int, int], tokenizer: VocablessTokenizer, generat
     return inputs | {"token_type_ids": types} if "token_type_ids" in tokenizer.model_input_names else inputs
 
 
-def as_choices(model: PreTrainedModel, inputs: Inputs) -> Inputs:
+def _as_choices(model: PreTrainedModel, inputs: Inputs) -> Inputs:
     """Returns a batch in the shape that the head reads; for multiple choice, the batch becomes the choices."""
     if not isinstance(model, VocablessForMultipleChoice):
         return inputs
@@ -117,25 +103,6 @@ def as_choices(model: PreTrainedModel, inputs: Inputs) -> Inputs:
 def differences(model: PreTrainedModel, session: Any, inputs_of_kind: dict[str, list[Inputs]]) -> list[Difference]:
     """Returns the difference between a session and the model for each kind of inputs."""
     return [_difference(kind, model, session, batches) for kind, batches in inputs_of_kind.items()]
-
-
-def latencies(model: PreTrainedModel, tokenizer: VocablessTokenizer, sessions: list[Any]) -> dict[str, list[float]]:
-    """Returns median latencies in milliseconds: "batch×sequence" → the model's, then each session's.
-
-    The texts are random words of 1–10 letters, nearly all different. The model and the sessions take turns, so that
-    other load on the machine affects all of them.
-    """
-    limit = cast(VocablessModel, model.base_model).max_tokens
-    generator = torch.Generator().manual_seed(0)
-    medians = {}
-    for batch, length in LATENCY_SHAPES:
-        length = min(length, limit)
-        texts = [" ".join(_random_word(generator) for _ in range(length)) for _ in range(batch)]
-        encoding = tokenizer(texts, truncation=True, max_length=length, padding="max_length", return_tensors="pt")
-        inputs = as_choices(model, dict(encoding))
-        sides = [_model_call(model, inputs), *(_session_call(session, inputs[INPUT]) for session in sessions)]
-        medians[f"{batch}×{length}"] = _median_milliseconds(sides)
-    return medians
 
 
 def _difference(kind: str, model: PreTrainedModel, session: Any, batches: list[Inputs]) -> Difference:
@@ -163,24 +130,44 @@ def _same_choices(model: PreTrainedModel, expected: Tensor, actual: Tensor, is_t
     return same[is_token] if same.shape == is_token.shape else same.flatten()
 
 
+def difference_table(differences_of_file: dict[str, list[Difference]]) -> str:
+    """Returns a Markdown table: the differences of each file on each kind of inputs."""
+    header = ["file", "inputs", "largest output", "largest difference", "mean difference", "same choices"]
+    rows = []
+    for file, of_file in differences_of_file.items():
+        for each in of_file:
+            same = "–" if each.same_choices is None else f"{100 * each.same_choices:.1f} %"
+            numbers = (f"{each.largest_output:.3g}", f"{each.maximum:.1e}", f"{each.mean:.1e}", same)
+            rows.append([file, each.inputs, *numbers])
+    return markdown_table(header, rows, num_texts=2)
+
+
+def latencies(model: PreTrainedModel, tokenizer: VocablessTokenizer, sessions: list[Any]) -> dict[str, list[float]]:
+    """Returns median latencies in milliseconds: "batch×sequence" → the model's, then each session's.
+
+    The texts are random words of 1–10 letters, nearly all different. The model and the sessions take turns, so that
+    other load on the machine affects all of them.
+    """
+    limit = cast(VocablessModel, model.base_model).max_tokens
+    generator = torch.Generator().manual_seed(0)
+    medians = {}
+    for batch, length in LATENCY_SHAPES:
+        length = min(length, limit)
+        texts = [" ".join(_random_word(generator) for _ in range(length)) for _ in range(batch)]
+        encoding = tokenizer(texts, truncation=True, max_length=length, padding="max_length", return_tensors="pt")
+        inputs = _as_choices(model, dict(encoding))
+        sides = [partial(model, **inputs), *(partial(run_session, session, inputs[INPUT]) for session in sessions)]
+        with torch.no_grad():
+            medians[f"{batch}×{length}"] = _median_milliseconds(sides)
+    return medians
+
+
 def _random_word(generator: torch.Generator) -> str:
     length = int(torch.randint(1, 11, (1,), generator=generator))
     return "".join(string.ascii_lowercase[i] for i in torch.randint(0, 26, (length,), generator=generator).tolist())
 
 
-def _model_call(model: PreTrainedModel, inputs: Inputs) -> Callable[[], object]:
-    def forward() -> object:
-        with torch.no_grad():
-            return model(**inputs)
-
-    return forward
-
-
-def _session_call(session: Any, blocks: Tensor) -> Callable[[], object]:
-    return lambda: run_session(session, blocks)
-
-
-def _median_milliseconds(sides: list[Callable[[], object]]) -> list[float]:
+def _median_milliseconds(sides: Sequence[Callable[[], object]]) -> list[float]:
     """Returns the median time of each function. The functions take turns, after one call each that is not timed."""
     for side in sides:
         side()

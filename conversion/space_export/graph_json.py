@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from vocabless.conversion.space_export.weights import MIN_INT8_NUMBERS, Weights, quantize
+from numpy.typing import NDArray
 
 Proto = Any  # onnx.ModelProto; onnx is an optional requirement, so the functions that use it import it
 BROWSER = Path(__file__).resolve().parent.parent.parent / "browser"
 OPERATOR_FILES = ("elementwise.js", "layout.js", "reductions.js")
 TYPES = {"FLOAT": "float", "INT64": "int", "INT32": "int", "UINT8": "int", "BOOL": "bool"}
+Node = tuple[str, list[str], list[str], dict[str, Any]]  # operator, inputs, outputs, attributes
 LEFT_OUT = -1
+MIN_INT8_NUMBERS = 1024  # smaller matrices stay float32
+LARGEST = 127
 # The only values of these attributes that browser/*.js supports; a missing attribute has the default of ONNX.
 SUPPORTED: dict[str, dict[str, Any]] = {
     "CumSum": {"exclusive": 0, "reverse": 0},
@@ -34,8 +36,9 @@ INT8_AXES = {("MatMul", 1): 1, ("Gather", 0): 0}
 @cache
 def operators() -> frozenset[str]:
     """Returns the operators that a page can run, from the tables in `browser/`."""
-    tables = [re.search(r"^export const [A-Z]+ = \{\n(.*?)^\};", _read(name), re.M | re.S) for name in OPERATOR_FILES]
-    return frozenset(name for table in tables if table for name in re.findall(r"^  (\w+):", table[1], re.M))
+    text = "".join((BROWSER / name).read_text(encoding="utf-8") for name in OPERATOR_FILES)
+    tables = re.findall(r"^export const [A-Z]+ = \{\n(.*?)^\};", text, re.M | re.S)
+    return frozenset(name for table in tables for name in re.findall(r"^  (\w+):", table, re.M))
 
 
 def check_operators(proto: Proto) -> None:
@@ -80,8 +83,7 @@ def to_json(proto: Proto, int8: bool) -> tuple[dict[str, Any], bytes]:
         proto: a graph with one input, that `check_operators` accepts.
         int8: whether the matrices of `int8_axes` become int8.
     """
-    weights, axes = Weights(), int8_axes(proto) if int8 else {}
-    constants = [_constant(tensor, weights, axes.get(tensor.name)) for tensor in proto.graph.initializer]
+    constants, binary = _constants(proto, int8_axes(proto) if int8 else {})
     ids = {tensor.name: index for index, tensor in enumerate(proto.graph.initializer)} | {"": LEFT_OUT}
     (graph_input,) = proto.graph.input
     ids[graph_input.name] = len(constants)
@@ -91,33 +93,33 @@ def to_json(proto: Proto, int8: bool) -> tuple[dict[str, Any], bytes]:
             ids.setdefault(name, len(ids) - 1)  # "" has no place among them
         node = {"op": op, "inputs": [ids[name] for name in inputs], "outputs": [ids[name] for name in outputs]}
         nodes.append(node | ({"attributes": attributes} if attributes else {}))
-    binary = weights.finish()
     named = {output.name: ids[output.name] for output in proto.graph.output}
     return {"constants": constants, "input": len(constants), "nodes": nodes, "outputs": named}, binary
 
 
-Node = tuple[str, list[str], list[str], dict[str, Any]]  # operator, inputs, outputs, attributes
+def quantize(array: NDArray[np.float32], axis: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Returns a matrix as int8 numbers, −127 to 127, and the factor of each index of `axis`.
 
-
-def onnx_bytes(proto: Proto, int8: bool) -> bytes:
-    """Returns the model as an ONNX file, to compare a page with.
-
-    Args:
-        proto: the graph.
-        int8: whether large matrices are stored as int8 and multiplied by their factors when they are read.
+    >>> quantize(np.array([[0.5, -1.0], [0.0, 0.0]], dtype=np.float32), axis=0)[0].tolist()
+    [[64, -127], [0, 0]]
     """
+    largest = np.abs(array).max(axis=1 - axis)
+    factors = (np.where(largest > 0, largest, 1) / LARGEST).astype(np.float32)
+    return np.rint(array / np.expand_dims(factors, 1 - axis)).astype(np.int8), factors
+
+
+def int8_onnx(proto: Proto) -> bytes:
+    """Returns the model as an ONNX file with a page's weights: int8 numbers that are multiplied by their factors."""
     from onnx import ModelProto, helper, numpy_helper
 
     copy = ModelProto()
     copy.CopyFrom(proto)
-    axes = int8_axes(proto) if int8 else {}
-    for tensor in list(copy.graph.initializer):
-        if tensor.name not in axes:
-            continue
+    axes = int8_axes(proto)
+    for tensor in [each for each in copy.graph.initializer if each.name in axes]:
         name, axis = tensor.name, axes[tensor.name]
-        numbers, factors = quantize(numpy_helper.to_array(tensor), axis)
         copy.graph.initializer.remove(tensor)
         inputs = [f"{name}/int8", f"{name}/factors"]
+        numbers, factors = quantize(numpy_helper.to_array(tensor), axis)
         copy.graph.initializer.append(numpy_helper.from_array(numbers, inputs[0]))
         copy.graph.initializer.append(numpy_helper.from_array(factors, inputs[1]))
         copy.graph.node.insert(0, helper.make_node("DequantizeLinear", inputs, [name], axis=axis))
@@ -147,15 +149,35 @@ def _fused_nodes(proto: Proto) -> list[Node]:
     return [node for node in nodes if node[2][0] not in absorbed]
 
 
-def _constant(tensor: Any, weights: Weights, axis: int | None) -> dict[str, Any]:
-    from onnx import TensorProto, numpy_helper
+def _constants(proto: Proto, axes: dict[str, int]) -> tuple[list[dict[str, Any]], bytes]:
+    """Returns the constants as the page reads them, and the binary of their numbers.
 
-    array = numpy_helper.to_array(tensor)
-    kind = _type(TensorProto.DataType.Name(tensor.data_type))
-    constant: dict[str, Any] = {"type": kind, "dims": list(array.shape)}
-    if kind != "float":
-        return constant | {"values": array.astype(np.int64).ravel().tolist()}
-    return constant | (weights.add(array) if axis is None else weights.add_int8(array, axis))
+    float32 numbers come first, so that they are aligned to 4 bytes. The matrices in `axes` are int8.
+    """
+    from onnx import numpy_helper
+
+    floats, integers, constants = bytearray(), bytearray(), []
+
+    def add(array: NDArray[np.float32]) -> int:
+        floats.extend(array.astype("<f4").tobytes())
+        return len(floats) - 4 * array.size
+
+    for tensor in proto.graph.initializer:
+        array = numpy_helper.to_array(tensor)
+        constant: dict[str, Any] = {"type": _type(tensor.data_type), "dims": list(array.shape)}
+        if constant["type"] != "float":
+            constant["values"] = array.astype(np.int64).ravel().tolist()
+        elif tensor.name in axes:
+            numbers, factors = quantize(array, axes[tensor.name])
+            constant["int8"] = {"offset": len(integers), "scales": add(factors), "axis": axes[tensor.name]}
+            integers.extend(numbers.tobytes())
+        else:
+            constant["offset"] = add(array)
+        constants.append(constant)
+    for constant in constants:
+        if "int8" in constant:
+            constant["int8"]["offset"] += len(floats)
+    return constants, bytes(floats + integers)
 
 
 def _attributes(node: Any) -> dict[str, Any]:
@@ -166,21 +188,20 @@ def _attributes(node: Any) -> dict[str, Any]:
     for attribute in node.attribute:
         value = helper.get_attribute_value(attribute)
         if isinstance(value, TensorProto):  # the value of ConstantOfShape
-            attributes["type"] = _type(TensorProto.DataType.Name(value.data_type))
+            attributes["type"] = _type(value.data_type)
             attributes["value"] = numpy_helper.to_array(value).ravel()[0].item()
         elif attribute.name == "to":
-            attributes["to"] = _type(TensorProto.DataType.Name(value))
+            attributes["to"] = _type(value)
         else:
             attributes[attribute.name] = value.decode() if isinstance(value, bytes) else value
     return attributes
 
 
-def _type(name: str) -> str:
-    """Returns the page's name of an ONNX type.
+def _type(data_type: int) -> str:
+    """Returns the page's name of an ONNX type; raises ValueError if the page has no numbers of this type."""
+    from onnx import TensorProto
 
-    Raises:
-        ValueError: the page has no numbers of this type.
-    """
+    name = TensorProto.DataType.Name(data_type)
     if name not in TYPES:
         raise ValueError(
             f"the page has no numbers of the type {name}, which the model's graph needs; use the verb onnx."
@@ -193,7 +214,3 @@ def _is_large_matrix(tensor: Any) -> bool:
 
     is_float = tensor.data_type == TensorProto.FLOAT
     return is_float and len(tensor.dims) == 2 and int(np.prod(tensor.dims)) >= MIN_INT8_NUMBERS
-
-
-def _read(name: str) -> str:
-    return (BROWSER / name).read_text(encoding="utf-8")

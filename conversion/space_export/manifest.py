@@ -13,6 +13,7 @@ from vocabless.training.pretraining.shuffle_random import CLASS_NAMES
 
 SPLITTERS = ("word", "whitespace", "characters", "bytes")  # that browser/words.js has
 NGRAMS = VocablessTokenizer.vocab_files_names["ngrams_file"]
+TASK_OF_HEAD = {"VocablessForTokenClassification": "tags", "VocablessForPreTraining": "odd_word"}
 TASK_OF_PROBLEM = {
     "single_label_classification": "single_label",
     "multi_label_classification": "multi_label",
@@ -51,24 +52,19 @@ def task_of(model: PreTrainedModel) -> str:
         ValueError: the page cannot show this head.
     """
     head, config = type(model).__name__, cast(Any, model.config)
-    if head == "VocablessForTokenClassification":
-        return "tags"
-    if head == "VocablessForPreTraining":
-        return "odd_word"
     if head == "VocablessForSequenceClassification":
-        return TASK_OF_PROBLEM[config.problem_type or _usual_problem(config.num_labels)]
-    raise ValueError(
-        f"the page cannot show {head}; give a checkpoint that classifies texts or words, or one with the pre-training "
-        "head."
-    )
+        usual = "regression" if config.num_labels == 1 else "single_label_classification"
+        return TASK_OF_PROBLEM[config.problem_type or usual]
+    if head not in TASK_OF_HEAD:
+        raise ValueError(
+            f"the page cannot show {head}; give a checkpoint that classifies texts or words, or one with the "
+            "pre-training head."
+        )
+    return TASK_OF_HEAD[head]
 
 
 def tokenizer_settings(tokenizer: VocablessTokenizer, settings: dict[str, Any]) -> dict[str, Any]:
-    """Returns what `browser/tokenizer.js` needs.
-
-    Args:
-        tokenizer: the model's tokenizer.
-        settings: what `inference_settings` returns.
+    """Returns what `browser/tokenizer.js` needs, of what `inference_settings` returns.
 
     Raises:
         ValueError: the units are subwords.
@@ -108,8 +104,3 @@ def examples_of(task: str, takes_pairs: bool, examples: list[list[str]] | None) 
     if examples:
         return [example if takes_pairs else example[0] for example in examples]
     return list(PAIRS) if takes_pairs else list(EXAMPLES_OF_TASK.get(task, EXAMPLES))
-
-
-def _usual_problem(num_labels: int) -> str:
-    """Returns the problem of a classifier whose configuration does not name it."""
-    return "regression" if num_labels == 1 else "single_label_classification"

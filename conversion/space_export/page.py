@@ -1,4 +1,4 @@
-"""Fills the page: styles, script, manifest and weights in one HTML file."""
+"""Fills the page: styles, script, manifest and weights in one HTML file; and the README.md of its Space."""
 
 import base64
 import gzip
@@ -9,13 +9,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from huggingface_hub import SpaceCardData
+
 from vocabless.conversion.space_export.graph_json import BROWSER
 from vocabless.conversion.space_export.script import join_modules
 
 PAGE, WEIGHTS_SCRIPT = "index.html", "weights.js"
 MAX_PAGE_BYTES = 5_000_000  # of one file; a larger page has its weights beside it
 MAX_WEIGHT_BYTES = 30_000_000
-ENTRY = "page.js"
+TAGS: dict[str, list[str]] = {"tags": ["token-classification"], "odd_word": []}  # task of a page → the Hub's name of it
+USUAL_TAGS = ["text-classification"]
 
 
 def write_page(folder: Path, manifest: dict[str, Any], weights: bytes) -> None:
@@ -44,21 +47,48 @@ def write_page(folder: Path, manifest: dict[str, Any], weights: bytes) -> None:
 
 
 def fill(manifest: dict[str, Any], weights: str) -> str:
-    """Returns the text of the page.
+    """Returns the text of a page with the title of its manifest.
 
     Args:
-        manifest: see `write_page`. Its title is also the title of the page.
+        manifest: see `write_page`.
         weights: base64, or "" if they lie beside the page.
     """
-    style = BROWSER / "page.css"
     parts = {
         "title": html.escape(manifest["title"]),
-        "style": style.read_text(encoding="utf-8").strip() if style.is_file() else "",
-        "script": join_modules(BROWSER, ENTRY),
+        "style": (BROWSER / "page.css").read_text(encoding="utf-8").strip(),
+        "script": join_modules(BROWSER, "page.js"),
         "manifest": json_for_html(manifest),
         "weights": weights,
     }
     return substitute((BROWSER / "page.html").read_text(encoding="utf-8"), parts)
+
+
+def write_readme(folder: Path, title: str, model_id: str | None, license_name: str | None, task: str) -> None:
+    """Writes README.md into an existing folder.
+
+    Args:
+        folder: holds the page.
+        title: title of the page.
+        model_id: Hub id of the model; None if it has none.
+        license_name: license of the weights by the Hub's name; None if it is not known.
+        task: of the page, see `manifest.task_of`.
+    """
+    data = SpaceCardData(
+        title=title,
+        emoji="🔤",
+        colorFrom="blue",
+        colorTo="green",
+        sdk="static",
+        app_file=PAGE,
+        pinned=False,
+        license=license_name,
+        tags=["vocabless", *TAGS.get(task, USUAL_TAGS)],
+        models=[model_id] if model_id else None,
+    )
+    origin = f"[{model_id}](https://huggingface.co/{model_id})" if model_id else "a vocabless model"
+    parts = {"title": " ".join(title.splitlines()), "model": origin}  # a heading has one line
+    text = substitute((BROWSER / "space_readme.md").read_text(encoding="utf-8"), parts)
+    (folder / "README.md").write_text(f"---\n{data.to_yaml()}\n---\n\n{text}", encoding="utf-8")
 
 
 def substitute(template: str, parts: Mapping[str, str]) -> str:
@@ -81,10 +111,10 @@ def json_for_html(value: Any) -> str:
 
 def size_report(folder: Path) -> str:
     """Returns the sizes of the files that a browser loads, as they are and compressed."""
-    files = [file for file in sorted(folder.rglob("*")) if file.is_file() and file.suffix != ".md"]
-    sizes = [(file.relative_to(folder).as_posix(), file.stat().st_size, _gzipped(file)) for file in files]
-    return "\n".join(f"{name}: {size / 1e3:.0f} kB, {gzipped / 1e3:.0f} kB gzipped" for name, size, gzipped in sizes)
-
-
-def _gzipped(file: Path) -> int:
-    return len(gzip.compress(file.read_bytes(), 9))
+    lines = []
+    for name in (PAGE, WEIGHTS_SCRIPT):
+        if (folder / name).is_file():
+            content = (folder / name).read_bytes()
+            gzipped = len(gzip.compress(content, 9))
+            lines.append(f"{name}: {len(content) / 1e3:.0f} kB, {gzipped / 1e3:.0f} kB gzipped")
+    return "\n".join(lines)

@@ -17,10 +17,11 @@ onnx = pytest.importorskip("onnx", reason="the extra [onnx] is not installed")
 pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
 pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
 
+from benchmarks.browser import LOAD  # noqa: E402
 from vocabless.conversion.onnx import reads_token_types  # noqa: E402
 from vocabless.conversion.onnx_export.graph import export, session_of  # noqa: E402
 from vocabless.conversion.space import make_manifest  # noqa: E402
-from vocabless.conversion.space_export.graph_json import check_operators, onnx_bytes, to_json  # noqa: E402
+from vocabless.conversion.space_export.graph_json import check_operators, int8_onnx, to_json  # noqa: E402
 
 TEXTS = [
     "The film is a quiet wonder, and its last scene stays with you.",
@@ -47,9 +48,6 @@ EXPORTS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 QUICK = ("hashgram-nano", "hashgram-uno", "hashformer-lsh-proj-tiny")
 PAIRS = ("hashgram-uno", "ewe-bert-tiny", "proformer")  # siamese, with token types, and without
-LOAD = """async (manifest, weights) => {
-  globalThis.classifier = await modules["classifier.js"].loadClassifier(manifest, weights);
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +134,7 @@ def test_int8_weights_give_the_outputs_of_the_same_weights_in_onnxruntime(name: 
     call(LOAD, {**manifest, "graph": graph}, weights)
     inputs = inputs_of(manifest)
     results = call("async (inputs) => classifier.classify(inputs)", inputs)
-    (tmp_path / "model.onnx").write_bytes(onnx_bytes(proto, int8=True))
+    (tmp_path / "model.onnx").write_bytes(int8_onnx(proto))
     session = session_of(tmp_path / "model.onnx", 1, float_activations=True)
     for given, result in zip(inputs, results, strict=True):
         (expected,) = session.run(None, {"input_ids": encode(tokenizer, manifest, **given)["input_ids"].numpy()})

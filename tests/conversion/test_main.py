@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from vocabless.conversion.__main__ import VERBS, Verb, main
+from vocabless.conversion.__main__ import VERBS, main
 
 
 def test_help_names_every_verb(capsys) -> None:
@@ -34,10 +34,11 @@ def test_the_error_for_an_unknown_verb_lists_all_verbs() -> None:
         main(["convert", "a", "b"])
 
 
-def test_a_verb_that_is_not_installed_gets_one_sentence(monkeypatch) -> None:
-    monkeypatch.setitem(VERBS, "later", Verb("later", "comes with a newer version"))
-    with pytest.raises(SystemExit, match="'later' is not part of this installation"):
-        main(["later", "a", "b"])
+def test_a_package_that_a_verb_lacks_is_named(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.delitem(sys.modules, "vocabless.conversion.hashformer", raising=False)
+    with pytest.raises(SystemExit, match=r"the verb 'hashformer' needs the package 'tqdm', .*; pip install tqdm"):
+        main(["hashformer", "a", "b"])
 
 
 def test_a_verb_imports_no_other() -> None:

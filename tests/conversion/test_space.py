@@ -21,8 +21,7 @@ from vocabless.conversion import space
 from vocabless.conversion.__main__ import main
 from vocabless.conversion.onnx_export.graph import export
 from vocabless.conversion.space_export import graph_json, page
-from vocabless.conversion.space_export.page import json_for_html
-from vocabless.conversion.space_export.readme import write_readme
+from vocabless.conversion.space_export.page import json_for_html, write_readme
 from vocabless.conversion.space_export.script import join_modules
 
 for package in ("onnx", "onnxruntime", "onnxscript"):
