@@ -20,21 +20,17 @@ import json
 import re
 import statistics
 import tempfile
-import threading
-from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import torch
 
-from benchmarks.chromium import Chromium, find_chromium
+from benchmarks.chromium import Chromium
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
 from vocabless.conversion.__main__ import main as convert
 from vocabless.conversion.space_export.graph_json import BROWSER
 from vocabless.conversion.space_export.script import join_modules
 from vocabless.saving.checkpoint import load_checkpoint
+from vocabless.saving.tables import markdown_table
 from vocabless.variants import VARIANTS
 
 MODELS = ("hashgram-uno", "hashgram-tiny", "hashformer-lsh-proj-tiny")
@@ -45,7 +41,11 @@ new MutationObserver(() => {
   if (document.documentElement?.dataset.label !== undefined) globalThis.firstLabel ??= performance.now();
 }).observe(document, { attributes: true, childList: true, subtree: true });
 """
-MEASURE = """async (rounds) => {
+LOAD = """async (manifest, weights) => {
+  globalThis.classifier = await modules["classifier.js"].loadClassifier(manifest, weights);
+}"""
+CLASSIFY = "async (inputs) => (await classifier.classify(inputs)).map(({ probabilities }) => probabilities)"
+MEASURE = """async (text, rounds) => {
   const milliseconds = async (call) => {
     const times = [];
     for (let round = -3; round < rounds; round++) {
@@ -55,29 +55,11 @@ MEASURE = """async (rounds) => {
     }
     return times;
   };
-  const input = { text: SENTENCE };
   return [
-    await milliseconds(() => classifier.classify([input])),
-    await milliseconds(() => classifier.withoutEachUnit(input)),
+    await milliseconds(() => classifier.classify([{ text }])),
+    await milliseconds(() => classifier.withoutEachUnit({ text })),
   ];
 }"""
-
-
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *arguments: object) -> None:
-        """Prints nothing."""
-
-
-@contextlib.contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """Serves a folder on the loopback; yields its address."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def checkpoint_of(name: str, folder: Path) -> str:
@@ -91,26 +73,26 @@ def checkpoint_of(name: str, folder: Path) -> str:
 
 
 def make_page(checkpoint: str, folder: Path, *options: str) -> None:
-    """Writes the page, and modules.html, in which `classifier` can be called."""
+    """Writes the page."""
     with contextlib.redirect_stdout(None):
         convert(["space", checkpoint, str(folder), *options])
+
+
+def open_modules(tab: Chromium, folder: Path) -> None:
+    """Opens a page, written into `folder`, in which the modules of `browser/` are `modules["file.js"]`."""
+    page, script = folder / "modules.html", join_modules(BROWSER, "classifier.js")
+    page.write_text(f'<!doctype html><meta charset="utf-8"><script>{script}</script>', encoding="utf-8")
+    tab.open(page.as_uri())
+
+
+def open_classifier(tab: Chromium, folder: Path) -> None:
+    """Loads the classifier of the page in `folder` as `classifier`; the page itself permits no call."""
     text = (folder / "index.html").read_text(encoding="utf-8")
-    manifest = json.loads(re.search(r'id="manifest">(.*?)</script>', text, re.S)[1])  # type: ignore[index]
-    weights = re.search(r'id="weights">(.*?)</script>', text, re.S)[1].strip()  # type: ignore[index]
-    if not weights:
+    manifest, weights = (re.findall(rf'id="{name}">(.*?)</script>', text, re.S)[0] for name in ("manifest", "weights"))
+    if not weights.strip():
         weights = (folder / "weights.js").read_text(encoding="ascii").split('"')[1]
-    (folder / "weights.bin").write_bytes(base64.b64decode(weights))
-    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-    script = join_modules(BROWSER, "classifier.js")
-    start = """
-    const load = async () => {
-      const manifest = await (await fetch("manifest.json")).json();
-      const weights = await (await fetch("weights.bin")).arrayBuffer();
-      globalThis.classifier = await modules["classifier.js"].loadClassifier(manifest, weights);
-    };
-    """
-    page = f'<!doctype html><meta charset="utf-8"><script>{script}{start}</script>'
-    (folder / "modules.html").write_text(page, encoding="utf-8")
+    open_modules(tab, folder)
+    tab.call_function(LOAD, json.loads(manifest), base64.b64decode(weights))
 
 
 def sizes(folder: Path) -> tuple[int, int]:
@@ -120,32 +102,28 @@ def sizes(folder: Path) -> tuple[int, int]:
     return sum(map(len, contents)), sum(len(gzip.compress(content, 9)) for content in contents)
 
 
-def measure(tab: Chromium, address: str, rounds: int) -> tuple[float, float, float]:
+def measure(tab: Chromium, folder: Path, rounds: int) -> tuple[float, float, float]:
     """Returns medians in milliseconds: to the first label, of a sentence, of its word map."""
     firsts = []
     for _ in range(rounds):
-        tab.open(f"{address}/index.html#text={SENTENCE.replace(' ', '%20')}")
+        tab.open(f"{(folder / 'index.html').as_uri()}#text={SENTENCE.replace(' ', '%20')}")
         tab.wait("globalThis.firstLabel !== undefined", seconds=60)
         firsts.append(tab.evaluate("globalThis.firstLabel"))
-    tab.open(f"{address}/modules.html")
-    tab.evaluate("load()")
-    sentence, word_map = tab.evaluate(f"({MEASURE.replace('SENTENCE', json.dumps(SENTENCE))})({5 * rounds})")
+    open_classifier(tab, folder)
+    sentence, word_map = tab.call_function(MEASURE, SENTENCE, 5 * rounds)
     return statistics.median(firsts), statistics.median(sentence), statistics.median(word_map)
 
 
-def compare(tab: Chromium, address: str, checkpoint: str, texts: list[str]) -> str:
+def compare(tab: Chromium, folder: Path, checkpoint: str, texts: list[str]) -> str:
     """Returns how many labels of the page are those of torch, and the largest difference of a probability."""
     model, tokenizer = load_checkpoint(checkpoint)
     with torch.no_grad():
         limits = {"truncation": True, "max_length": model.base_model.max_tokens, "return_tensors": "pt"}
         expected = torch.stack([model.float()(**tokenizer(text, **limits)).logits[0].softmax(-1) for text in texts])
-    tab.open(f"{address}/modules.html")
-    tab.evaluate("load()")
-    inputs = json.dumps([{"text": text} for text in texts])
-    found = tab.evaluate(f"classifier.classify({inputs}).then((all) => all.map((one) => one.probabilities))")
-    probabilities = torch.tensor(found)
-    same = int((probabilities.argmax(-1) == expected.argmax(-1)).sum())
-    largest = float((probabilities - expected).abs().max())
+    open_classifier(tab, folder)
+    found = torch.tensor(tab.call_function(CLASSIFY, [{"text": text} for text in texts]))
+    same = int((found.argmax(-1) == expected.argmax(-1)).sum())
+    largest = float((found - expected).abs().max())
     return f"{same} of {len(texts)} labels are the same; largest difference of a probability {largest:.1e}"
 
 
@@ -159,30 +137,23 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=9, help="times that a page is opened; default %(default)s")
     parser.add_argument("--texts", help="file with a text in each line, for the comparison with torch")
     arguments = parser.parse_args(argv)
-    program = find_chromium()
-    if program is None:
-        parser.error("there is no Chromium; install it, or set CHROMIUM to its path.")
-    texts: list[Any] = Path(arguments.texts).read_text(encoding="utf-8").splitlines() if arguments.texts else []
-    print("| model | size | gzipped | first label, ms | sentence, ms | word map, ms |")
-    print("|---|--:|--:|--:|--:|--:|")
-    notes = []
-    with tempfile.TemporaryDirectory() as temporary, Chromium(program) as tab:
+    texts = Path(arguments.texts).read_text(encoding="utf-8").splitlines() if arguments.texts else []
+    rows, notes = [], []
+    with tempfile.TemporaryDirectory() as temporary, Chromium() as tab:
         tab.call("Page.addScriptToEvaluateOnNewDocument", source=RECORD_FIRST_LABEL)
         for name in arguments.models:
             root = Path(temporary) / Path(name).name
             checkpoint = checkpoint_of(name, root / "checkpoint")
             make_page(checkpoint, root / "int8")
-            with served(root / "int8") as address:
-                cells = [f"{size / 1e3:.0f} kB" for size in sizes(root / "int8")]
-                cells += [f"{milliseconds:.1f}" for milliseconds in measure(tab, address, arguments.rounds)]
-                print(f"| {Path(name).name} | {' | '.join(cells)} |", flush=True)
-                if texts:
-                    notes.append(f"{name}, 8-bit: {compare(tab, address, checkpoint, texts)}.")
+            cells = [f"{size / 1e3:.0f} kB" for size in sizes(root / "int8")]
+            cells += [f"{milliseconds:.1f}" for milliseconds in measure(tab, root / "int8", arguments.rounds)]
+            rows.append([root.name, *cells])
             if texts:
                 make_page(checkpoint, root / "fp32", "--fp32")
-                with served(root / "fp32") as address:
-                    notes.append(f"{name}, 32-bit: {compare(tab, address, checkpoint, texts)}.")
-    print("\n".join(["", *notes]))
+                for folder, bits in (("int8", 8), ("fp32", 32)):
+                    notes.append(f"{name}, {bits}-bit: {compare(tab, root / folder, checkpoint, texts)}.")
+    header = ["model", "size", "gzipped", "first label, ms", "sentence, ms", "word map, ms"]
+    print("\n".join([markdown_table(header, rows), "", *notes]))
 
 
 if __name__ == "__main__":

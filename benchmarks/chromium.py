@@ -10,12 +10,14 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from types import TracebackType
 from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+ABSENT = "there is no Chromium; install it (Debian: apt-get install chromium), or set CHROMIUM to its path"
 MOST_SECONDS = 240  # that a call may take
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
@@ -25,18 +27,20 @@ FLAGS = (
 
 def find_chromium() -> str | None:
     """Returns the path of a Chromium, or None if there is none."""
-    named = os.environ.get("CHROMIUM")
-    return named or next(filter(None, map(shutil.which, NAMES)), None)
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
 
 class Chromium:
-    """A browser with one tab, as a context manager.
+    """A browser with one tab, as a context manager. `requests` are the addresses that the tab asked for.
 
-    Attributes:
-        requests: addresses that the tab asked for since it was opened.
+    Raises:
+        SystemExit: there is no Chromium.
     """
 
-    def __init__(self, program: str) -> None:
+    def __init__(self) -> None:
+        program = find_chromium()
+        if program is None:
+            sys.exit(f"{ABSENT}.")
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         # Chromium reads from descriptor 3 and writes to descriptor 4.
         (child_in, parent_out), (parent_in, child_out) = os.pipe(), os.pipe()
@@ -85,12 +89,11 @@ class Chromium:
         if self._session:
             message["sessionId"] = self._session
         self._out.write(json.dumps(message).encode() + b"\0")
-        while True:
+        answer: dict[str, Any] = {}
+        while answer.get("id") != self._number:
             answer = self._read()
             if answer.get("method") == "Network.requestWillBeSent":
                 self.requests.append(answer["params"]["request"]["url"])
-            if answer.get("id") == self._number:
-                break
         if "error" in answer:
             raise RuntimeError(f"{method}: {answer['error']['message']}")
         result: dict[str, Any] = answer["result"]
@@ -112,13 +115,8 @@ class Chromium:
 
     def look(self, width: int, height: int, scale: float = 1, dark: bool = False) -> None:
         """Sets the window in CSS pixels, device pixels for each of them, and the colours that the person prefers."""
-        self.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=scale,
-            mobile=width < 500,
-        )
+        size = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": width < 500}
+        self.call("Emulation.setDeviceMetricsOverride", **size)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
 
@@ -140,6 +138,17 @@ class Chromium:
         if "exceptionDetails" in answer:
             raise RuntimeError(answer["exceptionDetails"]["exception"].get("description", "the expression throws"))
         return answer["result"].get("value")
+
+    def call_function(self, function: str, *arguments: Any) -> Any:
+        """Calls a JavaScript function, given as text, with JSON arguments; bytes become an ArrayBuffer."""
+
+        def as_javascript(argument: Any) -> str:
+            if not isinstance(argument, bytes):
+                return json.dumps(argument)  # in ASCII: a lone surrogate is an escape
+            encoded = base64.b64encode(argument).decode()
+            return f"Uint8Array.from(atob({json.dumps(encoded)}), (letter) => letter.charCodeAt(0)).buffer"
+
+        return self.evaluate(f"({function})({', '.join(map(as_javascript, arguments))})")
 
     def wait(self, condition: str, seconds: float = 20) -> None:
         """Waits until a JavaScript expression is true.

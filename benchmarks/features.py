@@ -26,6 +26,7 @@ from sklearn.pipeline import make_pipeline
 
 from vocabless.saving.public_names import public_name
 from vocabless.saving.run_folder import versions
+from vocabless.saving.tables import markdown_table
 from vocabless.training.distillation.sentence_measures import ScoredPairs, read_scored_pairs
 from vocabless.training.finetuning.task_files import read_files
 
@@ -36,21 +37,17 @@ Features = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
 def accuracy(train: Dataset, test: Dataset, features: Features | None) -> float:
-    """Returns the accuracy of a logistic regression.
+    """Returns the accuracy of a logistic regression on data with the columns `text` and `label`.
 
-    Args:
-        train: columns `text` and `label`.
-        test: the same.
-        features: maps texts to vectors, (n, size); None is TF-IDF.
+    `features` maps texts to vectors, (n, size); None is TF-IDF.
     """
-    regression = LogisticRegression(max_iter=2000)
+    inputs: list[Any] = [list(part["text"]) for part in (train, test)]
+    steps: list[Any] = [LogisticRegression(max_iter=2000)]
     if features is None:
-        pipeline = make_pipeline(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), regression)
-        inputs: list[Any] = [list(part["text"]) for part in (train, test)]
+        steps.insert(0, TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True))
     else:
-        pipeline = make_pipeline(regression)
-        inputs = [features(list(part["text"])) for part in (train, test)]
-    search = GridSearchCV(pipeline, {"logisticregression__C": REGULARISATIONS}, cv=FOLDS)
+        inputs = [features(texts) for texts in inputs]
+    search = GridSearchCV(make_pipeline(*steps), {"logisticregression__C": REGULARISATIONS}, cv=FOLDS)
     return float(search.fit(inputs[0], train["label"]).score(inputs[1], test["label"]))
 
 
@@ -93,9 +90,8 @@ def main(argv: list[str] | None = None) -> None:
     if arguments.sts_file:
         pairs = read_scored_pairs(arguments.sts_file)
         table["Spearman"] = [100 * spearman(pairs, each) if each else float("nan") for each in encoders.values()]
-    print("| | " + " | ".join(encoders) + " |\n|---|" + "--:|" * len(encoders))
-    for name, values in table.items():
-        print(f"| {name} | " + " | ".join(f"{value:.1f}" for value in values) + " |")
+    lines = [[name, *(f"{value:.1f}" for value in values)] for name, values in table.items()]
+    print(markdown_table(["", *encoders], lines))
     if arguments.json:
         arguments.json.write_text(json.dumps({"models": [*encoders], "table": table, "versions": versions()}, indent=2))
 

@@ -6,20 +6,21 @@
 Weights are random, because the speed does not depend on them. A ratio is our texts/s divided by the peer's.
 """
 
-import math
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from benchmarks.measure import Comparison, compare, parser_with_texts, prepare_threads, report
+from benchmarks.measure import Comparison, compare, comparison, parser_with_texts, prepare_threads, report
 from benchmarks.peers import Side, original, ours, read, sentences_of, stock, vocabulary
 from vocabless import load_tokenizer
 from vocabless.conversion.onnx import write_graphs, write_settings
@@ -63,40 +64,24 @@ def front_end_and_model(words: Side, bert: Side, length: int, rounds: int) -> li
     ids = {"input_ids": torch.randint(5, len(bert.tokenizer), (BATCH, length))}
     peer = bert.forward({**ids, "attention_mask": torch.ones_like(ids["input_ids"])})
     unseen = iter(list(islice(new_words(words.tokenizer, length), rounds + 1)))
-    cached = next(new_words(words.tokenizer, length))
-    shape = f"{BATCH}×{length}"
+    cached = words.forward(next(new_words(words.tokenizer, length)))
+    name = f"model alone, {BATCH}×{length}, {{}}: eelbert-word : bert".format
     return [
-        compare(
-            f"model alone, {shape}, all words new: eelbert-word : bert",
-            lambda: words.forward(next(unseen))(),
-            peer,
-            BATCH,
-            "texts/s",
-            rounds,
-            0.8,
-        ),
-        compare(
-            f"model alone, {shape}, warm: eelbert-word : bert",
-            words.forward(cached),
-            peer,
-            BATCH,
-            "texts/s",
-            rounds,
-            1 / 1.02,
-        ),
+        compare(name("all words new"), lambda: words.forward(next(unseen))(), peer, BATCH, "texts/s", rounds, 0.8),
+        compare(name("warm"), cached, peer, BATCH, "texts/s", rounds, 1 / 1.02),
     ]
 
 
 def tiny(subword: str, texts: list[str], rounds: int) -> list[Comparison]:
     """Returns the rows for tiny models."""
-    bert, words, pieces = stock("bert-tiny", subword), ours("eelbert-word-tiny"), ours("eelbert-tiny", subword)
-    proj = ours("hashformer-lsh-proj-tiny")
-    rows = []
-    for side, name, goal in (
+    bert, words = stock("bert-tiny", subword), ours("eelbert-word-tiny")
+    sides = (
         (words, "eelbert-word-tiny", 1 / 0.85),
-        (pieces, "eelbert-tiny", 1 / 1.05),
-        (proj, "hashformer-lsh-proj-tiny", None),
-    ):
+        (ours("eelbert-tiny", subword), "eelbert-tiny", 1 / 1.05),
+        (ours("hashformer-lsh-proj-tiny"), "hashformer-lsh-proj-tiny", None),
+    )
+    rows = []
+    for side, name, goal in sides:
         rows += [
             from_text(f"text → logits, one sentence: {name} : bert-tiny", side, bert, texts[:100], 1, rounds, goal),
             from_text(f"text → logits, 32 sentences: {name} : bert-tiny", side, bert, texts, BATCH, rounds, goal),
@@ -113,9 +98,9 @@ def base(wordpiece: str, bpe: str, texts: list[str], rounds: int) -> list[Compar
         row = f"text → logits, 8 sentences: {name} : roberta-base"
         rows.append(from_text(row, side, roberta, texts[:40], 8, rounds, 1 / 0.92))
         rows.append(share_of_front_end(name, side, texts[:8], rounds))
+    long = " ".join(" ".join(texts).split()[:LONG_TEXT])
     for name, goal in (("ewe-bert-base", 1.4), ("ewe-albert-base", 1.4), ("ewe-canine-base", 2.0)):
         side, peer = ours(name), original(name, wordpiece)
-        long = " ".join(" ".join(texts).split()[:LONG_TEXT])
         windows = side._replace(tokenizer=load_tokenizer("ewe-bert-bytes-base"))
         for our_side, units in ((side, ""), (windows, " in windows of 16 bytes")):
             row = f"the same {LONG_TEXT} words{units}: {name} : its original"
@@ -132,9 +117,8 @@ def share_of_front_end(name: str, side: Side, texts: list[str], rounds: int) -> 
         with torch.inference_mode():
             front_end(blocks)
 
-    return compare(
-        f"front end : model, {name}", embed, side.forward({"input_ids": blocks}), 1, "calls/s", rounds, goal=100
-    )
+    whole = side.forward({"input_ids": blocks})
+    return compare(f"front end : model, {name}", embed, whole, 1, "calls/s", rounds, goal=100)
 
 
 def exported(subword: str, documents: list[str], folder: Path, rounds: int) -> list[Comparison]:
@@ -147,41 +131,27 @@ def exported(subword: str, documents: list[str], folder: Path, rounds: int) -> l
         files = write_graphs(side.model, side.tokenizer, folder / name, int8=True)
         write_settings(side.model, side.tokenizer, folder / name)
         inputs = side.tokenizer([EXAMPLE], max_length=16, padding="max_length", truncation=True, return_tensors="pt")
-        for file, goal in zip(files, (3.5, 5.5), strict=True):
-            session, blocks = session_of(file, 1), {INPUT: inputs["input_ids"].numpy()}
-            rows.append(
-                compare(
-                    f"1×16, {file.stem.removeprefix('model_').replace('model', 'fp32')}, {name} : eager torch",
-                    run_all([lambda s=session, b=blocks: s.run(None, b)] * 100),
-                    run_all([side.forward(dict(inputs))] * 100),
-                    100,
-                    "texts/s",
-                    rounds,
-                    goal,
-                )
-            )
-        rows.append(
-            compare(
-                f"documents sorted by length, int8, {name} : bert-tiny eager",
-                lambda s=session, side=side: classify_sorted(s, side.tokenizer, documents),
-                lambda n=side.tokenizer.model_max_length: [
-                    bert.logits(documents[at : at + BATCH], n)() for at in range(0, len(documents), BATCH)
-                ],
-                len(documents),
-                "texts/s",
-                rounds,
-                5.0,
-            )
-        )
+        eager = run_all([side.forward(dict(inputs))] * 100)
+        for file, precision, goal in zip(files, ("fp32", "int8"), (3.5, 5.5), strict=True):
+            session = session_of(file, 1)
+            runs = run_all([partial(session.run, None, {INPUT: inputs["input_ids"].numpy()})] * 100)
+            rows.append(compare(f"1×16, {precision}, {name} : eager torch", runs, eager, 100, "texts/s", rounds, goal))
+        of_bert = [
+            bert.logits(documents[start : start + BATCH], side.tokenizer.model_max_length)
+            for start in range(0, len(documents), BATCH)
+        ]
+        row = f"documents sorted by length, int8, {name} : bert-tiny eager"
+        of_int8 = partial(classify_sorted, session, side.tokenizer, documents)
+        rows.append(compare(row, of_int8, run_all(of_bert), len(documents), "texts/s", rounds, 5.0))
     return [*rows, *cold_start(folder / "eelbert-word-uno" / "model.onnx", rounds)]
 
 
 def classify_sorted(session: Any, tokenizer: Any, texts: list[str]) -> None:
     """Classifies texts in batches of similar length."""
-    order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
-    for start in range(0, len(order), BATCH):
-        batch = [texts[index] for index in order[start : start + BATCH]]
-        run_session(session, tokenizer(batch, padding=True, truncation=True, return_tensors="pt")["input_ids"])
+    texts = sorted(texts, key=len)
+    for start in range(0, len(texts), BATCH):
+        batch = tokenizer(texts[start : start + BATCH], padding=True, truncation=True, return_tensors="pt")
+        run_session(session, batch["input_ids"])
 
 
 def cold_start(model: Path, rounds: int) -> list[Comparison]:
@@ -198,11 +168,8 @@ def cold_start(model: Path, rounds: int) -> list[Comparison]:
         megabytes.append(int(printed.split()[-1]) * 1024 / 1e6)
     rows = []
     for name, unit, limit, values in (("time", "1/s", 0.2, seconds[1:]), ("memory", "1/MB", 80.0, megabytes[1:])):
-        median = sorted(values)[len(values) // 2]
-        ratios = sorted(limit / value for value in values)
-        low, high = ratios[len(ratios) // 4], ratios[math.ceil(len(ratios) * 3 / 4) - 1]
-        row = f"cold start, text → label, {name} {median:.3g} : limit {limit:g}"
-        rows.append(Comparison(row, unit, 1 / median, 1 / limit, limit / median, low, high, 1.0))
+        row = f"cold start, text → label, {name} {statistics.median(values):.3g} : limit {limit:g}"
+        rows.append(comparison(row, unit, [1 / value for value in values], [1 / limit] * rounds, goal=1.0))
     return rows
 
 

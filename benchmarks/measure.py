@@ -17,31 +17,21 @@ from typing import Any
 import torch
 
 from vocabless.saving.run_folder import versions
+from vocabless.saving.tables import markdown_table
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One row of a benchmark's table.
+    """One row of a benchmark's table."""
 
-    Attributes:
-        name: what was measured.
-        unit: unit of the speeds, for instance `words/s`.
-        ours: median speed of our side.
-        peer: median speed of the peer.
-        ratio: median over the rounds of our speed divided by the peer's.
-        low: lower quartile of the ratio.
-        high: upper quartile of the ratio.
-        goal: smallest ratio that is a success; None if there is no goal.
-    """
-
-    name: str
-    unit: str
-    ours: float
-    peer: float
-    ratio: float
-    low: float
-    high: float
-    goal: float | None = None
+    name: str  # what was measured
+    unit: str  # of the speeds, for instance `words/s`
+    ours: float  # median speed of our side
+    peer: float  # median speed of the peer
+    ratio: float  # median over the rounds of our speed divided by the peer's
+    low: float  # lower quartile of the ratio
+    high: float  # upper quartile of the ratio
+    goal: float | None = None  # smallest ratio that is a success; None if there is no goal
 
 
 def compare(
@@ -72,23 +62,33 @@ def compare(
             run()
             if number > 0:  # round 0 is the warm-up
                 speeds[side].append(amount / (time.perf_counter() - start))
-    ratios = [one / other for one, other in zip(*speeds, strict=True)]
-    low, _, high = statistics.quantiles(ratios, n=4) if rounds > 1 else ratios * 3
-    medians = [statistics.median(side) for side in speeds]
-    return Comparison(name, unit, *medians, statistics.median(ratios), low, high, goal)
+    return comparison(name, unit, *speeds, goal)
+
+
+def comparison(name: str, unit: str, ours: list[float], peer: list[float], goal: float | None = None) -> Comparison:
+    """Returns the row for the speeds of both sides in each round."""
+    ratios = [one / other for one, other in zip(ours, peer, strict=True)]
+    low, _, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
+    medians = (statistics.median(values) for values in (ours, peer, ratios))
+    return Comparison(name, unit, *medians, low, high, goal)
 
 
 def report(benchmark: str, rows: Sequence[Comparison], output: str | None) -> None:
     """Prints the table, and writes it to the JSON file `output` if that is not None."""
     print(f"\n{benchmark} · torch {torch.__version__}, {torch.get_num_threads()} threads, {platform.machine()}\n")
-    width = max(len(row.name) for row in rows)
-    print(f"{'':{width}} {'ours':>12} {'peer':>12} {'':10} {'ratio':>7}  {'quartiles':13} goal")
+    lines = []
     for row in rows:
         goal = "" if row.goal is None else f"≥ {row.goal:g} {'✓' if row.ratio >= row.goal else '✗'}"
-        ratio = f"{row.ratio:6.2f}×  {f'{row.low:.2f}–{row.high:.2f}':13}"
-        print(f"{row.name:{width}} {row.ours:12,.5g} {row.peer:12,.5g} {row.unit:10} {ratio} {goal}")
+        quartiles = f"{row.low:.2f}–{row.high:.2f}"
+        lines.append([row.name, row.unit, f"{row.ours:,.5g}", f"{row.peer:,.5g}", f"{row.ratio:.2f}×", quartiles, goal])
+    print(markdown_table(["", "unit", "ours", "peer", "ratio", "quartiles", "goal"], lines, num_texts=2))
+    write_record(output, benchmark, [asdict(row) for row in rows])
+
+
+def write_record(output: str | None, benchmark: str, rows: Any) -> None:
+    """Writes what was measured to the JSON file `output` if that is not None."""
     if output:
-        content = {"benchmark": benchmark, "rows": [asdict(row) for row in rows], "versions": versions()}
+        content = {"benchmark": benchmark, "rows": rows, "versions": versions()}
         content |= {"threads": torch.get_num_threads(), "machine": platform.platform()}
         Path(output).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
@@ -102,7 +102,7 @@ def prepare_threads(count: int) -> None:
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
-    """Returns a parser with the arguments of all benchmarks."""
+    """Returns a parser with the arguments of all benchmarks, see `add_rounds`."""
     command_line = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -7,17 +7,16 @@ Prints the resident memory after increasing numbers of words. The caches of the 
 (VOCABLESS_CACHED_MIB for each), so the memory stops growing when they are full.
 """
 
-import json
 from itertools import count, islice
-from pathlib import Path
 from typing import Any
 
 import psutil
 import torch
 from tqdm import tqdm
 
-from benchmarks.measure import parser, prepare_threads
+from benchmarks.measure import parser, prepare_threads, write_record
 from benchmarks.peers import ours
+from vocabless.saving.tables import markdown_table
 
 BATCH_TEXTS, TEXT_WORDS = 64, 128
 
@@ -43,13 +42,11 @@ def main() -> None:
         blocks = side.tokenizer(texts, padding=True, return_tensors="pt", add_special_tokens=False)["input_ids"]
         with torch.inference_mode():
             front_end(blocks)
-    print(f"\n{arguments.variant}\n{'distinct words':>16} {'resident MB':>12}")
-    for row in rows:
-        print(f"{row['words']:16,} {row['megabytes']:12,.0f}")
+    cells = [(f"{row['words']:,}", f"{row['megabytes']:,.0f}") for row in rows]
+    print(f"\n{arguments.variant}\n\n{markdown_table(['distinct words', 'resident MB'], cells, num_texts=0)}")
     later = [row["megabytes"] for row in rows[len(rows) // 4 :]]
     print(f"over the last three quarters: {min(later):,.0f} to {max(later):,.0f} MB")
-    if arguments.output:
-        Path(arguments.output).write_text(json.dumps({"benchmark": "memory", "rows": rows}, indent=2) + "\n")
+    write_record(arguments.output, "memory", rows)
 
 
 if __name__ == "__main__":

@@ -11,43 +11,31 @@ import sys
 from io import BytesIO
 from pathlib import Path
 
-from benchmarks.chromium import Chromium, find_chromium
+from benchmarks.chromium import Chromium
 
 IS_READY = "document.querySelector('.map .towards, .map .away, .map .tag, .map .odd') !== null"
 MAP_IS_DONE = "document.querySelector('#map').ariaBusy === 'false'"
 MARGIN = 24  # CSS pixels around the page's column
-BOX = "(() => { const { x, y, width, height } = document.querySelector('main').getBoundingClientRect();\
- return { x, y, width, height }; })()"
+BOX = "document.querySelector('main').getBoundingClientRect().toJSON()"
 
 
-def picture(browser: Chromium, page: Path, text: str, pair: str | None, width: int, scale: float, dark: bool) -> bytes:
-    """Returns a PNG of the page's column with the answer for a text.
-
-    Args:
-        browser: a running browser.
-        page: index.html of a page.
-        text: the text in the page.
-        pair: the second text, for a model of pairs.
-        width: of the window, in CSS pixels.
-        scale: pixels of the picture for each CSS pixel.
-        dark: whether the person prefers dark colours.
-    """
+def picture(browser: Chromium, arguments: argparse.Namespace, dark: bool) -> bytes:
+    """Returns a PNG of the page's column with the answer for the texts of the arguments."""
+    width = arguments.width
     browser.look(width, 900, 1, dark)
-    browser.open(page.resolve().as_uri())
+    browser.open(arguments.page.resolve().as_uri())
     browser.wait(IS_READY)
-    if pair is not None:
-        browser.write("#pair", pair)
-    for end in range(
-        1, len(text) + 1
-    ):  # letter by letter, as a person writes: so the time in the picture is the usual one
-        browser.write("#text", text[:end])
+    if arguments.pair is not None:
+        browser.write("#pair", arguments.pair)
+    for end in range(len(arguments.text)):  # letter by letter, so that the time in the picture is the usual one
+        browser.write("#text", arguments.text[: end + 1])
         browser.wait(MAP_IS_DONE)
     browser.evaluate("document.activeElement.blur()")
     browser.wait("document.getAnimations().length === 0")
     box = browser.evaluate(BOX)
     left = max(0, box["x"] - MARGIN)
     clip = {"x": left, "y": box["y"], "width": min(width, box["width"] + 2 * MARGIN), "height": box["height"]}
-    return browser.picture({**clip, "scale": scale})
+    return browser.picture({**clip, "scale": arguments.scale})
 
 
 def main() -> None:
@@ -64,17 +52,12 @@ def main() -> None:
         from PIL import Image
     except ImportError:
         sys.exit("the pictures need the package pillow; run pip install pillow.")
-    program = find_chromium()
-    if program is None:
-        sys.exit("there is no Chromium on the path; install one, or name it in the variable CHROMIUM.")
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    with Chromium(program) as browser:
+    with Chromium() as browser:
         for name, dark in (("light", False), ("dark", True)):
-            taken = picture(
-                browser, arguments.page, arguments.text, arguments.pair, arguments.width, arguments.scale, dark
-            )
+            taken = Image.open(BytesIO(picture(browser, arguments, dark))).convert("RGB")
             file = arguments.folder / f"page-{name}.png"
-            Image.open(BytesIO(taken)).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(file, optimize=True)
+            taken.quantize(256, dither=Image.Dither.NONE).save(file, optimize=True)
             print(f"{file}: {file.stat().st_size / 1e3:.0f} kB")
 
 

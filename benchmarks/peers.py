@@ -8,12 +8,7 @@ from typing import Any, NamedTuple
 
 import torch
 from datasets import Dataset
-from transformers import (
-    AutoModelForSequenceClassification,
-    PreTrainedConfig,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
+from transformers import AutoModelForSequenceClassification, PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
 from vocabless.stock_shapes import StockShape, load_shape_config, load_shape_tokenizer
@@ -31,15 +26,10 @@ class Side(NamedTuple):
 
     def logits(self, texts: list[str], max_length: int | None = None) -> Callable[[], Any]:
         """Returns a function that tokenizes and classifies a batch of texts."""
+        settings = {"padding": True, "truncation": True, "max_length": max_length, "return_tensors": "pt"}
+        return lambda: self.forward(self.tokenizer(texts, **settings))()
 
-        def run() -> Any:
-            inputs = self.tokenizer(texts, padding=True, truncation=True, max_length=max_length, return_tensors="pt")
-            with torch.inference_mode():
-                return self.model(**inputs).logits
-
-        return run
-
-    def forward(self, inputs: dict[str, Any]) -> Callable[[], Any]:
+    def forward(self, inputs: Any) -> Callable[[], Any]:
         """Returns a function that classifies encoded texts."""
 
         def run() -> Any:
@@ -65,13 +55,7 @@ def stock(name: str | StockShape, subword: str | os.PathLike[str] | None, max_le
     """
     tokenizer = load_shape_tokenizer(name, subword, max_length)
     config = load_shape_config(name, len(tokenizer), max_length, num_labels=2)
-    return Side(tokenizer, classifier(config))
-
-
-def classifier(config: PreTrainedConfig) -> PreTrainedModel:
-    """Returns a stock classifier with random weights."""
-    model: PreTrainedModel = AutoModelForSequenceClassification.from_config(config).eval()
-    return model
+    return Side(tokenizer, AutoModelForSequenceClassification.from_config(config).eval())
 
 
 def original(variant: str, subword: str | os.PathLike[str]) -> Side:

@@ -9,7 +9,7 @@ One thread on each side. Both sides count words separated by white space.
 import copy
 import random
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from transformers import PreTrainedTokenizerBase
 
@@ -22,34 +22,21 @@ CODERS = {"md5": "hashformer-md5-pool-tiny", "utf8": "ewe-bert-word-tiny", "lsh"
 BATCH = 32
 
 
-def batches(tokenizer: PreTrainedTokenizerBase, texts: list[str]) -> Callable[[], None]:
-    """Returns a function that encodes the texts in batches of 32."""
+def encode(tokenizer: PreTrainedTokenizerBase, texts: list[str], size: int = BATCH) -> Callable[[], None]:
+    """Returns a function that encodes the texts in batches of `size`; 1 gives each text as a string."""
+    calls = texts if size == 1 else [texts[start : start + size] for start in range(0, len(texts), size)]
 
     def run() -> None:
-        for start in range(0, len(texts), BATCH):
-            tokenizer(texts[start : start + BATCH], padding=True, return_tensors="pt")
+        for call in calls:
+            tokenizer(call, padding=True, return_tensors="pt")
 
     return run
-
-
-def singles(tokenizer: PreTrainedTokenizerBase, texts: list[str]) -> Callable[[], None]:
-    """Returns a function that encodes the texts one at a time."""
-
-    def run() -> None:
-        for text in texts:
-            tokenizer(text, return_tensors="pt")
-
-    return run
-
-
-def first_sight(new_tokenizers: Iterator[PreTrainedTokenizerBase], texts: list[str]) -> Callable[[], None]:
-    """Returns a function that encodes the texts with a new tokenizer in each call, whose caches are empty."""
-    return lambda: batches(next(new_tokenizers), texts)()
 
 
 def main() -> None:
     """Runs the benchmark."""
     arguments = parser_with_texts(__doc__).parse_args()
+    rounds = arguments.rounds
     prepare_threads(arguments.threads or 1)
     documents = read(arguments.corpus, arguments.documents)
     texts = sentences_of(documents, 100 * BATCH)
@@ -60,27 +47,17 @@ def main() -> None:
         peer = load_shape_tokenizer("bert-tiny", vocabulary(documents, "wordpiece", 30_000, folder), 10**9)
     rows = []
     for coder, variant in CODERS.items():
-        tokenizer = load_tokenizer(variant, model_max_length=10**9)
-        goal = 8.0 if coder == "lsh" else 10.0
-        words = words_of(texts)
-        rows.append(
-            compare(f"32 sentences, {coder}", batches(tokenizer, texts), batches(peer, texts), words, "words/s",
-                    arguments.rounds, goal)
-        )  # fmt: skip
-        rows.append(
-            compare(f"one sentence, {coder}", singles(tokenizer, texts), singles(peer, texts), len(texts), "texts/s",
-                    arguments.rounds, 4.0)
-        )  # fmt: skip
+        ours = load_tokenizer(variant, model_max_length=10**9)
+        name, goal = f"32 sentences, {coder}", 8.0 if coder == "lsh" else 10.0
+        rows.append(compare(name, encode(ours, texts), encode(peer, texts), words_of(texts), "words/s", rounds, goal))
+        name, sides = f"one sentence, {coder}", (encode(ours, texts, 1), encode(peer, texts, 1))
+        rows.append(compare(name, *sides, len(texts), "texts/s", rounds, 4.0))
     for coder, variant in CODERS.items():
         unused = load_tokenizer(variant, model_max_length=10**9)
-        new_tokenizers = iter([copy.deepcopy(unused) for _ in range(arguments.rounds + 1)])
-        ours = first_sight(new_tokenizers, new_words)
-        goal = 2.0 if coder == "lsh" else None
-        words = words_of(new_words)
-        rows.append(
-            compare(f"first sight of each word, {coder}", ours, batches(peer, new_words), words, "words/s",
-                    arguments.rounds, goal)
-        )  # fmt: skip
+        first_sights = iter([encode(copy.deepcopy(unused), new_words) for _ in range(rounds + 1)])
+        name, goal = f"first sight of each word, {coder}", 2.0 if coder == "lsh" else None
+        words, theirs = words_of(new_words), encode(peer, new_words)
+        rows.append(compare(name, lambda new=first_sights: next(new)(), theirs, words, "words/s", rounds, goal))
     report("tokenizer", rows, arguments.output)
 
 

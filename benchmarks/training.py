@@ -138,18 +138,12 @@ def training_steps(arguments: argparse.Namespace, documents: Dataset, subword: s
     def step(variant: str, objective: str) -> Callable[[], None]:
         return training_step(variant, objective, text, subword, length, batch_size)
 
-    return [
-        compare(
-            f"step, {ours} S+R : {peer} {title}",
-            step(ours, "shuffle-random"),
-            step(peer, objective),
-            batch_size * length,
-            "tokens/s",
-            arguments.rounds,
-            goal,
-        )
-        for title, peer, objective, goal in peers
-    ]
+    rows = []
+    for title, peer, objective, goal in peers:
+        sides = (step(ours, "shuffle-random"), step(peer, objective))
+        name = f"step, {ours} S+R : {peer} {title}"
+        rows.append(compare(name, *sides, batch_size * length, "tokens/s", arguments.rounds, goal))
+    return rows
 
 
 def main() -> None:

@@ -4,22 +4,20 @@ import base64
 import copy
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 import torch
 
-from benchmarks.chromium import Chromium, find_chromium
+from benchmarks.chromium import Chromium
 from vocabless import VocablessForSequenceClassification, VocablessForTokenClassification, load_config, load_tokenizer
 from vocabless.conversion.onnx import reads_token_types
 from vocabless.conversion.onnx_export.graph import export
 from vocabless.conversion.space import make_manifest
 from vocabless.conversion.space_export import page as space_page
 from vocabless.conversion.space_export.graph_json import to_json
-
-pytestmark = pytest.mark.skipif(find_chromium() is None, reason="there is no Chromium on the path")
 
 VARIANT = "ewe-bert-word-tiny"  # the one that is exported in the shortest time
 EVIL = "<img src=x onerror=\"document.title='bad'\">"
@@ -83,16 +81,10 @@ def made(tmp_path_factory: pytest.TempPathFactory, shrink: Callable) -> Made:
     return Made(tmp_path_factory.mktemp("pages"), shrink)
 
 
-@pytest.fixture(scope="module")
-def started() -> Iterator[Chromium]:
-    with Chromium(find_chromium()) as chromium:
-        yield chromium
-
-
 @pytest.fixture
-def browser(started: Chromium) -> Chromium:
-    started.look(1280, 900)
-    return started
+def browser(chromium: Chromium) -> Chromium:
+    chromium.look(1280, 900)
+    return chromium
 
 
 def show(browser: Chromium, address: str) -> None:
