@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from refusals import refusal
 
 import vocabless
 from vocabless import load_config, load_tokenizer
@@ -101,6 +102,19 @@ def outputs(folder: Path, blocks: np.ndarray, file: str = "model.onnx") -> list[
     return onnx_graph.session_of(folder / file, 1).run(None, {"input_ids": blocks})
 
 
+def export_and_compare(model: torch.nn.Module, tokenizer: vocabless.VocablessTokenizer, folder: Path) -> None:
+    """Exports a model and checks that the graph gives its outputs on all kinds of inputs."""
+    (file,) = verb.write_graphs(model, tokenizer, folder, int8=False)
+    session = onnx_graph.session_of(file, 1)
+    differences = onnx_parity.differences(model, session, onnx_parity.probes(model, tokenizer))
+    kinds = ["sentences", "pairs of sentences", "unknown words", "random blocks"]
+    assert [each.inputs for each in differences] == kinds
+    assert all(each.largest_output > 0.01 for each in differences)
+    assert all(each.maximum <= 1e-5 * max(1, each.largest_output) for each in differences)
+    assert [entry.name for entry in session.get_inputs()] == ["input_ids"]
+    assert [entry.name for entry in session.get_outputs()] == onnx_graph.output_names(model)
+
+
 @pytest.mark.parametrize(
     ("pooling", "options"),
     [("mean", {}), ("mean", {"num_rows": 97, "min_ngram": 1, "max_ngram": 3, "mlp_size": 16}), ("siamese", {})],
@@ -113,11 +127,7 @@ def test_a_learned_table_and_means_of_states_are_exported(pooling: str, options:
     )
     model, tokenizer = vocabless.VocablessForSequenceClassification(shrink(config)), load_tokenizer("eelbert-word-tiny")
     model = model.apply(lambda module: torch.nn.init.normal_(module.weight) if hasattr(module, "weight") else None)
-    (file,) = verb.write_graphs(model.eval(), tokenizer, tmp_path, int8=False)
-    session = onnx_graph.session_of(file, 1)
-    differences = onnx_parity.differences(model, session, onnx_parity.probes(model, tokenizer))
-    assert all(each.maximum <= 1e-5 * max(1, each.largest_output) for each in differences)
-    assert all(each.largest_output > 0.01 for each in differences)
+    export_and_compare(model.eval(), tokenizer, tmp_path)
 
 
 @pytest.mark.parametrize("name", EXPORTS)
@@ -126,19 +136,7 @@ def test_every_front_end_and_head_gives_the_models_outputs_at_any_batch_and_leng
     name: str, checkpoint_of, tmp_path
 ) -> None:
     model, tokenizer = load_checkpoint(str(checkpoint_of(name, EXPORTS[name])))
-    (file,) = verb.write_graphs(model, tokenizer, tmp_path, int8=False)
-    session = onnx_graph.session_of(file, 1)
-    differences = onnx_parity.differences(model, session, onnx_parity.probes(model, tokenizer))
-    assert [each.inputs for each in differences] == [
-        "sentences",
-        "pairs of sentences",
-        "unknown words",
-        "random blocks",
-    ]
-    assert all(each.largest_output > 0.01 for each in differences)
-    assert all(each.maximum <= 1e-5 * max(1, each.largest_output) for each in differences)
-    assert [entry.name for entry in session.get_inputs()] == ["input_ids"]
-    assert [entry.name for entry in session.get_outputs()] == onnx_graph.output_names(model)
+    export_and_compare(model, tokenizer, tmp_path)
 
 
 def test_the_command_writes_both_files_and_reports_differences_sizes_and_latencies(exported) -> None:
@@ -148,6 +146,9 @@ def test_the_command_writes_both_files_and_reports_differences_sizes_and_latenci
     for row in ("| model.onnx | random blocks |", "| model_int8.onnx | sentences |", "| torch, eager |"):
         assert row in printed
     assert "size | 1×16, ms | 2×24, ms |" in printed
+    sizes = {file.name: file.stat().st_size for file in target.iterdir()}
+    assert sizes["model.onnx"] + sizes["inference.json"] <= 1_250_000
+    assert sizes["model_int8.onnx"] + sizes["inference.json"] <= 450_000  # of UNO
 
 
 def test_padding_and_token_types_come_from_the_blocks_alone(exported) -> None:
@@ -169,13 +170,6 @@ def test_8_bit_weights_change_the_logits_little(exported) -> None:
         expected = model(**inputs).logits.numpy()
     got = outputs(target, inputs["input_ids"].numpy(), "model_int8.onnx")[0]
     assert 0 < np.abs(got - expected).max() < 0.1 * np.abs(expected).max()
-
-
-def test_the_files_of_uno_are_small(exported) -> None:
-    _, _, target, _ = exported
-    sizes = {file.name: file.stat().st_size for file in target.iterdir()}
-    assert sizes["model.onnx"] + sizes["inference.json"] <= 1_250_000
-    assert sizes["model_int8.onnx"] + sizes["inference.json"] <= 450_000
 
 
 @pytest.mark.parametrize("front_end", [Ngram(12, 31), Ngram(6, 31, ngram_sizes=7), RandomNormal(12, 31)])
@@ -226,33 +220,28 @@ def test_the_settings_name_the_side_at_which_the_tokenizer_cuts(exported) -> Non
     assert inference_settings(model, tokenizer)["truncation_side"] == "left"
 
 
-def refusal(*arguments: object) -> str:
-    with pytest.raises(SystemExit) as stopped:
-        main(["onnx", *map(str, arguments)])
-    assert isinstance(stopped.value.code, str) and "\n" not in stopped.value.code
-    return stopped.value.code
-
-
 def test_a_full_target_another_model_and_missing_files_are_refused(checkpoint_of, tmp_path) -> None:
     source = checkpoint_of("hashformer-md5-proj-tiny", "VocablessModel")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").touch()
-    assert "is not an empty folder" in refusal(source, tmp_path / "full")
+    assert "is not an empty folder" in refusal(main, "onnx", source, tmp_path / "full")
     target = tmp_path / "onnx"
     config = json.loads((source / "config.json").read_text())
     (source / "config.json").write_text(json.dumps({**config, "model_type": "bert"}))
-    assert "give a checkpoint of this family" in refusal(source, target)
+    assert "give a checkpoint of this family" in refusal(main, "onnx", source, target)
     (source / "config.json").write_text(json.dumps({**config, "num_bits": 0, "block_size": 15}))
-    assert "num_bits=128" in refusal(source, target)
+    assert "num_bits=128" in refusal(main, "onnx", source, target)
     (source / "config.json").write_text(json.dumps(config))
     (source / "tokenizer_config.json").unlink()
-    assert "tokenizer_config.json" in refusal(source, target)
+    assert "tokenizer_config.json" in refusal(main, "onnx", source, target)
     load_tokenizer("hashformer-md5-proj-tiny", splitter="characters", splitter_options={}).save_pretrained(source)
-    assert "md5 blocks of characters units, but hashformer-md5-proj-tiny reads md5" in refusal(source, target)
+    assert "md5 blocks of characters units, but hashformer-md5-proj-tiny reads md5" in refusal(
+        main, "onnx", source, target
+    )
     load_tokenizer("hashformer-lsh-emb1k-base").save_pretrained(source)
-    assert "writes blocks of 2 elements" in refusal(source, target)
+    assert "writes blocks of 2 elements" in refusal(main, "onnx", source, target)
     (source / "model.safetensors").unlink()
-    assert "model.safetensors" in refusal(source, target)
+    assert "model.safetensors" in refusal(main, "onnx", source, target)
     assert not target.exists()
 
 
@@ -280,7 +269,7 @@ def test_an_encoder_keeps_its_attention_implementation(kind, pad) -> None:
 
 def test_an_encoder_whose_graph_depends_on_the_length_is_refused(checkpoint_of, tmp_path) -> None:
     source = checkpoint_of("ewe-canine-base", "VocablessModel")
-    assert "'canine' depends on the batch size" in refusal(source, tmp_path / "onnx")
+    assert "'canine' depends on the batch size" in refusal(main, "onnx", source, tmp_path / "onnx")
     assert list((tmp_path / "onnx").iterdir()) == []
 
 
@@ -288,10 +277,12 @@ def test_a_graph_that_differs_from_the_model_is_not_written(checkpoint_of, tmp_p
     source = checkpoint_of("hashformer-md5-proj-tiny", "VocablessModel")
     run_session = onnx_parity.run_session
     monkeypatch.setattr(onnx_parity, "run_session", lambda *args: [out + 1e-2 for out in run_session(*args)])
-    assert "differs from the model by 1.0e-02" in refusal(source, tmp_path / "onnx")
+    assert "differs from the model by 1.0e-02" in refusal(main, "onnx", source, tmp_path / "onnx")
     assert list((tmp_path / "onnx").iterdir()) == []
 
 
 def test_missing_requirements_are_named(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(verb, "REQUIRED", ("onnx", "of_no_package"))
-    assert "'onnx' needs of_no_package; run pip install -e \".[onnx]\"" in refusal("any", tmp_path / "onnx")
+    assert "'onnx' needs of_no_package; run pip install -e \".[onnx]\"" in refusal(
+        main, "onnx", "any", tmp_path / "onnx"
+    )

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from hub_stand_in import HubStandIn
 from huggingface_hub import constants
+from refusals import refusal
 from transformers import PreTrainedModel
 
 import vocabless
@@ -24,8 +24,10 @@ from vocabless.conversion.space_export import graph_json, page
 from vocabless.conversion.space_export.page import json_for_html, write_readme
 from vocabless.conversion.space_export.script import join_modules
 
-for package in ("onnx", "onnxruntime", "onnxscript"):
+onnx, _, _ = (
     pytest.importorskip(package, reason="the extra [onnx] is not installed")
+    for package in ("onnx", "onnxruntime", "onnxscript")
+)
 
 CLASSIFIER = "VocablessForSequenceClassification"
 EVIL = "<img src=x onerror=alert(1)></script>"
@@ -82,14 +84,6 @@ def test_nothing_in_a_title_is_expanded(tmp_path) -> None:
     assert "<title>{{weights}} {{model}}</title>" in page.fill({"title": "{{weights}} {{model}}"}, "")
 
 
-def refusal(*arguments: object) -> str:
-    with pytest.raises(SystemExit) as error:
-        main(["space", *map(str, arguments)])
-    assert isinstance(error.value.code, str)
-    assert "\n" not in error.value.code
-    return error.value.code
-
-
 def test_a_folder_gets_one_page_that_names_no_other_address_and_a_readme(checkpoint, tmp_path, capsys) -> None:
     target = tmp_path / "page"
     title = f"Reviews {EVIL}"
@@ -123,44 +117,41 @@ def test_what_a_page_cannot_show_is_refused_with_one_sentence(
     checkpoint, save_model, subwords, tmp_path, monkeypatch
 ) -> None:
     _, question_answering = save_model("ewe-bert-tiny", "VocablessForQuestionAnswering")
-    assert "cannot show VocablessForQuestionAnswering" in refusal(question_answering, tmp_path / "a")
+    assert "cannot show VocablessForQuestionAnswering" in refusal(main, "space", question_answering, tmp_path / "a")
     folder = tmp_path / "subwords"
     config = load_config("eelbert-uno", num_labels=2)
     vocabless.VocablessForSequenceClassification(config).save_pretrained(folder)
     load_tokenizer("eelbert-uno", subwords["wordpiece"]).save_pretrained(folder)
-    assert "cannot cut texts into subword units" in refusal(folder, tmp_path / "b")
-    assert "--example 'one' has 1 texts" in refusal(checkpoint, tmp_path / "c", "--pairs", "--example", "one")
-    assert "is not an empty folder" in refusal(checkpoint, checkpoint)
+    assert "cannot cut texts into subword units" in refusal(main, "space", folder, tmp_path / "b")
+    assert "--example 'one' has 1 texts" in refusal(
+        main, "space", checkpoint, tmp_path / "c", "--pairs", "--example", "one"
+    )
+    assert "is not an empty folder" in refusal(main, "space", checkpoint, checkpoint)
     monkeypatch.setattr(page, "MAX_WEIGHT_BYTES", 10_000)
-    assert "a page may have 0 MB" in refusal(checkpoint, tmp_path / "d")
+    assert "a page may have 0 MB" in refusal(main, "space", checkpoint, tmp_path / "d")
     monkeypatch.setattr(graph_json, "operators", lambda: frozenset({"Add", "MatMul"}))
-    assert re.search(r"the page has no operator And, .*Softmax.*, which", refusal(checkpoint, tmp_path / "e"))
+    assert re.search(
+        r"the page has no operator And, .*Softmax.*, which", refusal(main, "space", checkpoint, tmp_path / "e")
+    )
     assert not any((tmp_path / name).exists() for name in "abcde")
 
 
 def test_an_attribute_that_the_page_lacks_is_named() -> None:
-    onnx = pytest.importorskip("onnx")
     node = onnx.helper.make_node("CumSum", ["x", "axis"], ["y"], reverse=1)
     proto = onnx.helper.make_model(onnx.helper.make_graph([node], "g", [], []))
     with pytest.raises(ValueError, match="the operator CumSum only with reverse=0, but the model's graph has 1"):
         graph_json.check_operators(proto)
 
 
-def test_a_space_is_made_on_the_hub_and_left_alone_without_exist_ok(checkpoint, tmp_path, monkeypatch) -> None:
-    with HubStandIn() as hub:
-        for name, value in hub.environment(tmp_path).items():
-            monkeypatch.setenv(name, value)
-        monkeypatch.setattr(constants, "ENDPOINT", hub.url)
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr("huggingface_hub.hf_api.constants.ENDPOINT", hub.url)
-        main(["space", str(checkpoint), "my-page", "--push"])
-        space = hub.repositories["spaces/you/my-page"]
-        assert space.sdk == "static" and space.messages == ["Add the page"]
-        assert set(space.files) == {"index.html", "README.md"}
-        assert front_matter(space.files["README.md"].decode())["sdk"] == "static"
-        assert "the Space 'you/my-page' already exists" in refusal(checkpoint, "my-page", "--push")
-        main(["space", str(checkpoint), "my-page", "--push", "--exist_ok", "--title", "Again"])
-        assert manifest_of(space.files["index.html"].decode())["title"] == "Again"
+def test_a_space_is_made_on_the_hub_and_left_alone_without_exist_ok(checkpoint, hub) -> None:
+    main(["space", str(checkpoint), "my-page", "--push"])
+    space = hub.repositories["spaces/you/my-page"]
+    assert space.sdk == "static" and space.messages == ["Add the page"]
+    assert set(space.files) == {"index.html", "README.md"}
+    assert front_matter(space.files["README.md"].decode())["sdk"] == "static"
+    assert "the Space 'you/my-page' already exists" in refusal(main, "space", checkpoint, "my-page", "--push")
+    main(["space", str(checkpoint), "my-page", "--push", "--exist_ok", "--title", "Again"])
+    assert manifest_of(space.files["index.html"].decode())["title"] == "Again"
     assert not os.path.exists("my-page")
 
 

@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+from refusals import refusal
 
 import run_glue
 import run_pretraining
-from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.conversion.__main__ import VERBS, main
 from vocabless.saving.permissions import check_readable, check_writable
 
@@ -24,18 +24,8 @@ def forbid(monkeypatch):
 
 
 @pytest.fixture
-def checkpoint(tmp_path) -> Path:
-    folder = tmp_path / "mine"
-    VocablessModel(load_config("eelbert-word-uno")).save_pretrained(folder)
-    load_tokenizer("eelbert-word-uno").save_pretrained(folder)
-    return folder
-
-
-def sentence(command, *arguments: object) -> str:
-    with pytest.raises(SystemExit) as stopped:
-        command([str(argument) for argument in arguments])
-    assert isinstance(stopped.value.code, str) and "\n" not in stopped.value.code
-    return stopped.value.code
+def checkpoint(save_model) -> Path:
+    return save_model("eelbert-word-uno")[1]
 
 
 @pytest.mark.parametrize("name", ["", "config.json", "model.safetensors"])
@@ -43,30 +33,30 @@ def sentence(command, *arguments: object) -> str:
 def test_a_source_that_may_not_be_read_is_named_by_each_verb(verb, name, checkpoint, forbid, tmp_path) -> None:
     forbid(checkpoint / name)
     options = ("--variant", "hashformer-lsh-proj-tiny") if verb == "encoder" else ()
-    message = sentence(main, verb, checkpoint, tmp_path / "new", *options)
+    message = refusal(main, verb, checkpoint, tmp_path / "new", *options)
     assert f"{str(checkpoint / name)!r} cannot be read or written" in message
     assert not (tmp_path / "new").exists()
 
 
-def test_a_checkpoint_or_teacher_that_may_not_be_read_is_named_by_the_scripts(checkpoint, forbid, tmp_path) -> None:
+@pytest.mark.parametrize("flag", ["--model_name_or_path", "--teacher"])
+@pytest.mark.parametrize("script", [run_glue, run_pretraining])
+def test_a_checkpoint_or_teacher_that_may_not_be_read_is_named_by_the_scripts(
+    script, flag, checkpoint, forbid, tmp_path
+) -> None:
     forbid(checkpoint / "model.safetensors")
     rows = [f"A sentence that has the number {i},{i % 2}" for i in range(300)]
     (tmp_path / "texts.csv").write_text("\n".join(["text,label", *rows]))
-    data = ("--train_file", tmp_path / "texts.csv", "--output_dir", tmp_path / "run")
-    texts = ("--corpus", tmp_path / "texts.csv", "--output_dir", tmp_path / "run")
-    for message in (
-        sentence(run_glue.main, "--model_name_or_path", checkpoint, *data),
-        sentence(run_glue.main, "--model_name_or_path", "hashgram-nano", "--teacher", checkpoint, *data),
-        sentence(run_pretraining.main, "--model_name_or_path", checkpoint, *texts),
-        sentence(run_pretraining.main, "--variant", "hashgram-nano", "--teacher", checkpoint, *texts),
-    ):
-        assert "model.safetensors' cannot be read or written" in message
+    is_glue = script is run_glue
+    student = ["--model_name_or_path" if is_glue else "--variant", "hashgram-nano"] if flag == "--teacher" else []
+    texts = ["--train_file" if is_glue else "--corpus", tmp_path / "texts.csv", "--output_dir", tmp_path / "run"]
+    message = refusal(script.main, *student, flag, checkpoint, *texts)
+    assert "model.safetensors' cannot be read or written" in message
 
 
 def test_a_target_is_checked_before_the_work(checkpoint, forbid, tmp_path, monkeypatch) -> None:
     forbid(tmp_path)
     monkeypatch.setattr("vocabless.conversion.onnx.load_checkpoint", lambda _: pytest.fail("it worked for nothing"))
-    assert f"{str(tmp_path)!r} cannot be read or written" in sentence(main, "onnx", checkpoint, tmp_path / "a" / "b")
+    assert f"{str(tmp_path)!r} cannot be read or written" in refusal(main, "onnx", checkpoint, tmp_path / "a" / "b")
     assert list(tmp_path.iterdir()) == [checkpoint]
 
 

@@ -1,3 +1,5 @@
+"""The folder of a run: one command at a time, one set of arguments, and no file of anybody else."""
+
 import json
 import math
 import os
@@ -14,6 +16,7 @@ import pytest
 from vocabless.saving.run_folder import ARGUMENTS, HOLDER, LOCK, RESULTS, locked_run_folder, read_results, write_json
 
 ROOT = Path(__file__).parent.parent.parent
+OTHER_SEED = r"differs in seed \(1 in the folder, 2 now\)"
 
 
 def claim(folder, arguments):
@@ -21,28 +24,32 @@ def claim(folder, arguments):
         pass
 
 
-def test_a_new_folder_is_taken_and_an_interrupted_run_is_continued(tmp_path):
-    claim(tmp_path / "run", {"seed": 1, "corpus": ("a",)})
-    (tmp_path / "run" / "checkpoint-2").mkdir()
-    claim(tmp_path / "run", {"seed": 1, "corpus": ("a",)})
+def add_checkpoint(folder):
+    (folder / "checkpoint-2").mkdir()
+    (folder / "checkpoint-2" / "model.safetensors").touch()
 
 
-def test_a_run_with_other_arguments_is_refused_and_they_are_named(tmp_path):
-    claim(tmp_path, {"seed": 1, "variant": "a"})
-    (tmp_path / "checkpoint-2").mkdir()
-    (tmp_path / "checkpoint-2" / "model.safetensors").touch()
-    with pytest.raises(ValueError, match=r"differs in seed \(1 in the folder, 2 now\)"):
-        claim(tmp_path, {"seed": 2, "variant": "a"})
+def test_a_new_folder_is_taken_an_interrupted_run_continues_and_other_arguments_are_named(tmp_path):
+    folder = tmp_path / "run"
+    claim(folder, {"seed": 1, "corpus": ("a",)})
+    add_checkpoint(folder)
+    claim(folder, {"seed": 1, "corpus": ("a",)})
+    with pytest.raises(ValueError, match=OTHER_SEED):
+        claim(folder, {"seed": 2, "corpus": ("a",)})
 
 
 def test_a_finished_run_is_accepted_and_no_file_changes_but_the_lock(tmp_path):
+    def contents():
+        files = [file for file in tmp_path.iterdir() if file.name not in (LOCK, HOLDER)]
+        return {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in files}
+
     claim(tmp_path, {"seed": 1})
     write_json(tmp_path / RESULTS, {"done": True})
-    before = contents(tmp_path)
+    before = contents()
     claim(tmp_path, {"seed": 1})
-    with pytest.raises(ValueError, match=r"differs in seed \(1 in the folder, 2 now\)"):
+    with pytest.raises(ValueError, match=OTHER_SEED):
         claim(tmp_path, {"seed": 2})
-    assert contents(tmp_path) == before
+    assert contents() == before
     assert read_results(tmp_path) == {"done": True}
 
 
@@ -51,11 +58,6 @@ def test_numbers_that_json_lacks_are_null(tmp_path):
     write_json(tmp_path / RESULTS, numbers)
     read = json.loads((tmp_path / RESULTS).read_text(), parse_constant=pytest.fail)
     assert read == {"log": [{"grad_norm": None}, {"grad_norm": 0.5}], "pair": [None, 1]}
-
-
-def contents(folder):
-    files = [file for file in folder.iterdir() if file.name not in (LOCK, HOLDER)]
-    return {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in files}
 
 
 def test_a_folder_of_other_files_is_left_alone(tmp_path):
@@ -70,15 +72,13 @@ def test_a_command_that_failed_at_its_start_does_not_keep_the_folder(tmp_path):
     (tmp_path / "run.tmp").write_text("{")  # killed while it wrote run.json
     claim(tmp_path, {"corpus": "misspelt"})
     claim(tmp_path, {"corpus": "right"})
-    (tmp_path / "checkpoint-2").mkdir()
-    (tmp_path / "checkpoint-2" / "model.safetensors").touch()
+    add_checkpoint(tmp_path)
     claim(tmp_path, {"corpus": "right"})
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "7", '{"versions": {}}', '{"arguments": []}', "\x00\x00"])
 def test_damaged_records_are_named_with_a_remedy(tmp_path, content):
-    (tmp_path / "checkpoint-2").mkdir()
-    (tmp_path / "checkpoint-2" / "model.safetensors").touch()
+    add_checkpoint(tmp_path)
     (tmp_path / ARGUMENTS).write_text(content)
     with pytest.raises(ValueError, match=r"run\.json.*; give another folder"):
         claim(tmp_path, {})

@@ -10,13 +10,18 @@ import time
 
 import pytest
 from huggingface_hub import constants
+from refusals import refusal
 
-from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.conversion import hub
 from vocabless.conversion.__main__ import main
 from vocabless.saving.targets import check_target, new_target
 
 WEIGHTS = "model.safetensors"
+
+
+@pytest.fixture
+def checkpoint(save_model):
+    return save_model("eelbert-word-uno")[1]
 
 
 def test_an_error_leaves_an_empty_folder(tmp_path):
@@ -26,15 +31,12 @@ def test_an_error_leaves_an_empty_folder(tmp_path):
     assert list((tmp_path / "new").iterdir()) == []
 
 
-def test_files_of_a_user_are_never_removed(tmp_path):
+def test_files_of_a_user_are_never_removed_and_a_broken_link_is_no_target(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / ".writing-1").mkdir()
     with pytest.raises(ValueError, match="not an empty folder"), new_target(tmp_path):
         pass
     assert {file.name for file in tmp_path.iterdir()} == {"notes.txt", ".writing-1"}
-
-
-def test_a_broken_link_is_no_target(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "absent")
     with pytest.raises(ValueError, match="not an empty folder"):
         check_target(tmp_path / "link")
@@ -84,7 +86,7 @@ def test_a_full_disk_ends_a_verb_with_one_sentence_and_does_not_block_the_next(c
         raise shutil.Error([(str(source), str(target), f"[Errno 28] {os.strerror(errno.ENOSPC)}: {target!r}")] * 20)
 
     with monkeypatch.context() as patched:
-        patched.setattr(hub.shutil, "copytree", fills_the_disk)
+        patched.setattr(shutil, "copytree", fills_the_disk)
         with pytest.raises(SystemExit, match=r"a disk is full, .*; free some space .* again\.$"):
             main(["hub", str(checkpoint), str(tmp_path / "new")])
     assert list((tmp_path / "new").iterdir()) == []
@@ -92,35 +94,31 @@ def test_a_full_disk_ends_a_verb_with_one_sentence_and_does_not_block_the_next(c
     assert (tmp_path / "new" / WEIGHTS).is_file()
 
 
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("checkpoint")
-    VocablessModel(load_config("eelbert-word-uno")).save_pretrained(folder)
-    load_tokenizer("eelbert-word-uno").save_pretrained(folder)
-    return folder
+CONFIGS = {"config list": "[1]", "config null": "null"}
 
 
 @pytest.mark.parametrize("verb", ["hub", "onnx", "encoder", "hashformer"])
-@pytest.mark.parametrize(
-    "damage", ["config list", "config null", "empty folder", "missing", "broken link", "proc target"]
-)
+@pytest.mark.parametrize("damage", [*CONFIGS, "empty folder", "missing", "broken link", "proc target", "full target"])
 def test_a_bad_source_or_target_ends_with_one_sentence(verb, damage, checkpoint, tmp_path, monkeypatch):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     source, target = tmp_path / "source", tmp_path / "target"
-    if damage in ("config list", "config null", "proc target"):
-        source.mkdir()
-        for file in checkpoint.iterdir():
-            (source / file.name).write_bytes(file.read_bytes())
-        if damage != "proc target":
-            (source / "config.json").write_text({"config list": "[1]", "config null": "null"}[damage])
-        else:
-            target = "/proc/vocabless/new"
+    if damage in CONFIGS:
+        (checkpoint / "config.json").write_text(CONFIGS[damage])
+        source = checkpoint
+    elif damage == "proc target":
+        source, target = checkpoint, "/proc/vocabless/new"
     elif damage == "empty folder":
         source.mkdir()
     elif damage == "broken link":
         source.symlink_to(tmp_path / "absent")
+    elif damage == "full target":
+        source = checkpoint
+        target.mkdir()
+        (target / "thesis.txt").write_text("precious")
     more = ["--variant", "eelbert-word-uno"] if verb == "encoder" else []
-    with pytest.raises(SystemExit) as stopped:
-        main([verb, str(source), str(target), *more])
-    assert isinstance(stopped.value.code, str) and "\n" not in stopped.value.code and len(stopped.value.code) > 60
-    assert damage == "proc target" or not target.exists()
+    message = refusal(main, verb, source, target, *more)
+    assert len(message) > 60 and ("is not an empty folder" in message) == (damage == "full target")
+    if damage == "full target":
+        assert [file.name for file in target.iterdir()] == ["thesis.txt"]
+    else:
+        assert damage == "proc target" or not target.exists()
