@@ -12,7 +12,6 @@ import { Graph } from "./graph.js";
  * @property {import("./tokenizer.js").TokenizerSettings} tokenizer
  * @property {(string | string[])[]} examples
  * @property {string | null} model_card - address
- * @property {number} page_bytes - size of the page with its weights
  * @property {import("./graph.js").GraphDescription} graph
  */
 

@@ -13,7 +13,7 @@ have more than 5 MB, TARGET gets weights.js too; weights of more than 30 MB are 
 import argparse
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from huggingface_hub import constants
@@ -24,10 +24,11 @@ from vocabless.conversion.hub import read_card_facts
 from vocabless.conversion.onnx import check_packages, reads_token_types
 from vocabless.conversion.onnx_export.graph import export, session_of
 from vocabless.conversion.onnx_export.parity import difference_table, differences, probes
-from vocabless.conversion.onnx_export.settings import inference_settings
+from vocabless.conversion.onnx_export.settings import labels_of, tokenizer_settings
 from vocabless.conversion.space_export.graph_json import check_operators, int8_onnx, to_json
-from vocabless.conversion.space_export.manifest import CORRUPTIONS, examples_of, task_of, tokenizer_settings
+from vocabless.conversion.space_export.manifest import CORRUPTIONS, examples_of, task_of, with_ngrams
 from vocabless.conversion.space_export.page import size_report, write_page, write_readme
+from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.targets import check_target, copy_to_target
@@ -119,13 +120,13 @@ def make_manifest(
             another number of texts than the model reads.
     """
     task = task_of(model)
-    settings = inference_settings(model, tokenizer)
+    settings = tokenizer_settings(tokenizer, cast(VocablessModel, model.base_model).max_tokens)
     takes_pairs = takes_pairs and task not in ("tags", "odd_word")
     return {
         "task": task,
-        "labels": settings.get("labels", CORRUPTIONS),
+        "labels": labels_of(model) or CORRUPTIONS,
         "takes_pairs": takes_pairs,
-        "tokenizer": tokenizer_settings(tokenizer, settings),
+        "tokenizer": with_ngrams(settings, tokenizer),
         "examples": examples_of(task, takes_pairs, examples),
     }
 

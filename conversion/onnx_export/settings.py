@@ -16,22 +16,33 @@ LABELLED = ("VocablessForSequenceClassification", "VocablessForTokenClassificati
 
 
 def inference_settings(model: PreTrainedModel, tokenizer: VocablessTokenizer) -> dict[str, Any]:
-    """Returns the settings, with every option of the splitter and the coder, those with default values too."""
-    config = cast(Any, model.config)
-    settings = {
+    """Returns the content of inference.json."""
+    labels = labels_of(model)
+    return {
         "architecture": type(model).__name__,
         "input": INPUT,
         "outputs": output_names(model),
-        "block_size": tokenizer.block_size,
-        "max_tokens": min(tokenizer.model_max_length, cast(VocablessModel, model.base_model).max_tokens),
-        "truncation_side": tokenizer.truncation_side,
+        "problem_type": model.config.problem_type,
+        **({} if labels is None else {"labels": labels}),
+        **tokenizer_settings(tokenizer, cast(VocablessModel, model.base_model).max_tokens),
+    }
+
+
+def labels_of(model: PreTrainedModel) -> list[str] | None:
+    """Returns the labels of a classifier of texts or words, in the order of its logits; None for another head."""
+    config = cast(Any, model.config)
+    return [config.id2label[i] for i in range(config.num_labels)] if type(model).__name__ in LABELLED else None
+
+
+def tokenizer_settings(tokenizer: VocablessTokenizer, max_tokens: int) -> dict[str, Any]:
+    """Returns the settings of a tokenizer, with every option of its splitter and coder, and at most `max_tokens`."""
+    return {
         "splitter": tokenizer.splitter,
         "splitter_options": default_options(SPLITTERS[tokenizer.splitter]) | tokenizer.splitter_options,
         "coder": tokenizer.coder,
         "coder_options": default_options(CODERS[tokenizer.coder]) | tokenizer.coder_options,
+        "block_size": tokenizer.block_size,
+        "max_tokens": min(tokenizer.model_max_length, max_tokens),
+        "truncation_side": tokenizer.truncation_side,
         "mask_token": None if tokenizer.split_special_tokens else tokenizer.mask_token,  # a unit of its own in a text
-        "problem_type": config.problem_type,
     }
-    if type(model).__name__ in LABELLED:
-        settings["labels"] = [config.id2label[index] for index in range(config.num_labels)]
-    return settings

@@ -63,8 +63,8 @@ def task_of(model: PreTrainedModel) -> str:
     return TASK_OF_HEAD[head]
 
 
-def tokenizer_settings(tokenizer: VocablessTokenizer, settings: dict[str, Any]) -> dict[str, Any]:
-    """Returns what `browser/tokenizer.js` needs, of what `inference_settings` returns.
+def with_ngrams(settings: dict[str, Any], tokenizer: VocablessTokenizer) -> dict[str, Any]:
+    """Returns what `browser/tokenizer.js` needs: what `tokenizer_settings` returns, and n-grams that are in a file.
 
     Raises:
         ValueError: the units are subwords.
@@ -74,14 +74,12 @@ def tokenizer_settings(tokenizer: VocablessTokenizer, settings: dict[str, Any]) 
             f"the page cannot cut texts into {tokenizer.splitter} units; give a checkpoint whose tokenizer has one of "
             f"the splitters {', '.join(SPLITTERS)}."
         )
-    names = ("splitter", "splitter_options", "coder", "coder_options", "block_size", "max_tokens", "truncation_side")
-    chosen = {name: settings[name] for name in (*names, "mask_token")}
     with tempfile.TemporaryDirectory() as folder:
         for file in tokenizer.save_vocabulary(folder):
             if file.endswith(NGRAMS):
                 ngrams = json.loads(Path(file).read_text(encoding="utf-8"))
-                chosen["coder_options"] = {**chosen["coder_options"], "ngrams": ngrams}
-    return chosen
+                settings = {**settings, "coder_options": {**settings["coder_options"], "ngrams": ngrams}}
+    return settings
 
 
 def examples_of(task: str, takes_pairs: bool, examples: list[list[str]] | None) -> list[str | list[str]]:

@@ -9,10 +9,9 @@ import torch
 from strings import random_strings
 
 from vocabless import VocablessTokenizer
-from vocabless.conversion.space_export.manifest import tokenizer_settings
-from vocabless.overrides import default_options
-from vocabless.tokenization.block_coders import CODERS
-from vocabless.tokenization.splitters import SPLITTERS, MaskSplitter
+from vocabless.conversion.onnx_export.settings import tokenizer_settings
+from vocabless.conversion.space_export.manifest import with_ngrams
+from vocabless.tokenization.splitters import MaskSplitter
 
 TEXTS = random_strings(2000)
 TOKENIZERS = {
@@ -39,19 +38,7 @@ READ = """(settings, texts, isPair) => {
 
 
 def settings_of(tokenizer: VocablessTokenizer) -> dict[str, Any]:
-    return tokenizer_settings(
-        tokenizer,
-        {
-            "splitter": tokenizer.splitter,
-            "splitter_options": default_options(SPLITTERS[tokenizer.splitter]) | tokenizer.splitter_options,
-            "coder": tokenizer.coder,
-            "coder_options": default_options(CODERS[tokenizer.coder]) | tokenizer.coder_options,
-            "block_size": tokenizer.block_size,
-            "max_tokens": tokenizer.model_max_length,
-            "truncation_side": tokenizer.truncation_side,
-            "mask_token": tokenizer.mask_token,
-        },
-    )
+    return with_ngrams(tokenizer_settings(tokenizer, tokenizer.model_max_length), tokenizer)
 
 
 def joined(blocks: Any) -> str:

@@ -32,6 +32,7 @@ TEXTS = [
     "",
     "word " * 600,
 ]
+INPUTS = [{"text": text, "pair": TEXTS[index - 2]} for index, text in enumerate(TEXTS)]
 CLASSIFIER, TAGGER = "VocablessForSequenceClassification", "VocablessForTokenClassification"
 # Each front end of units that are no subwords, and together all heads and problems: variant → head, options.
 EXPORTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -71,13 +72,11 @@ def exported(shrink) -> Callable[[str], tuple[PreTrainedModel, VocablessTokenize
     return make
 
 
-def expected_logits(model: PreTrainedModel, encoding: Any) -> np.ndarray:
-    with torch.no_grad():
-        return model(**encoding).logits[0].double().numpy()
-
-
-def inputs_of(manifest: dict[str, Any]) -> list[dict[str, str]]:
-    return [{"text": text, "pair": TEXTS[index - 2]} for index, text in enumerate(TEXTS)]
+def load(call: Callable[..., Any], manifest: dict[str, Any], proto: Any, int8: bool = False) -> bytes:
+    """Makes the model the page's `classifier`; returns its weights."""
+    graph, weights = to_json(proto, int8=int8)
+    call(LOAD, {**manifest, "graph": graph}, weights)
+    return weights
 
 
 def encode(tokenizer: VocablessTokenizer, manifest: dict[str, Any], text: str, pair: str) -> Any:
@@ -86,22 +85,18 @@ def encode(tokenizer: VocablessTokenizer, manifest: dict[str, Any], text: str, p
     return tokenizer(*parts, truncation=True, max_length=limit, return_tensors="pt")
 
 
-def without_special(logits: np.ndarray, encoding: Any) -> np.ndarray:
-    """Returns the logits of a text, or of the units of a text."""
-    return logits if logits.ndim == 1 else logits[encoding["input_ids"][0, :, 0].numpy() >= 5]
-
-
 @pytest.mark.parametrize("name", EXPORTS)
 @pytest.mark.quick(*QUICK)
 def test_logits_in_fp32_are_those_of_the_model_and_labels_are_the_same(name: str, exported, call) -> None:
     model, tokenizer, manifest, proto = exported(name)
-    graph, weights = to_json(proto, int8=False)
-    call(LOAD, {**manifest, "graph": graph}, weights)
-    inputs = inputs_of(manifest)
-    results = call("async (inputs) => classifier.classify(inputs)", inputs)
-    for given, result in zip(inputs, results, strict=True):
+    load(call, manifest, proto)
+    results = call("async (inputs) => classifier.classify(inputs)", INPUTS)
+    for given, result in zip(INPUTS, results, strict=True):
         encoding = encode(tokenizer, manifest, **given)
-        expected = without_special(expected_logits(model, encoding), encoding)
+        with torch.no_grad():
+            expected = model(**encoding).logits[0].double().numpy()
+        if expected.ndim == 2:  # of each token: special tokens are left out
+            expected = expected[encoding["input_ids"][0, :, 0].numpy() >= 5]
         logits = np.array(result["logits"]).reshape(expected.shape)
         assert np.abs(logits - expected).max(initial=0) <= 1e-5
         assert len(result["units"]) == int((encoding["input_ids"][0, :, 0] >= 5).sum())
@@ -128,15 +123,12 @@ def check_predictions(manifest: dict[str, Any], logits: np.ndarray, result: dict
 @pytest.mark.quick(*QUICK)
 def test_int8_weights_give_the_outputs_of_the_same_weights_in_onnxruntime(name: str, exported, call, tmp_path) -> None:
     _, tokenizer, manifest, proto = exported(name)
-    graph, weights = to_json(proto, int8=True)
     full = sum(np.prod(tensor.dims) * 4 for tensor in proto.graph.initializer if tensor.data_type == 1)
-    assert len(weights) < 0.5 * full
-    call(LOAD, {**manifest, "graph": graph}, weights)
-    inputs = inputs_of(manifest)
-    results = call("async (inputs) => classifier.classify(inputs)", inputs)
+    assert len(load(call, manifest, proto, int8=True)) < 0.5 * full
+    results = call("async (inputs) => classifier.classify(inputs)", INPUTS)
     (tmp_path / "model.onnx").write_bytes(int8_onnx(proto))
     session = session_of(tmp_path / "model.onnx", 1, float_activations=True)
-    for given, result in zip(inputs, results, strict=True):
+    for given, result in zip(INPUTS, results, strict=True):
         (expected,) = session.run(None, {"input_ids": encode(tokenizer, manifest, **given)["input_ids"].numpy()})
         assert np.abs(np.array(result["logits"]) - expected[0]).max() <= 1e-5
 
@@ -145,8 +137,7 @@ def test_int8_weights_give_the_outputs_of_the_same_weights_in_onnxruntime(name: 
 @pytest.mark.quick(*QUICK)
 def test_each_unit_is_left_out_once(name: str, exported, call) -> None:
     _, _, manifest, proto = exported(name)
-    graph, weights = to_json(proto, int8=False)
-    call(LOAD, {**manifest, "graph": graph}, weights)
+    load(call, manifest, proto)
     given = {"text": "A good film", "pair": "or a bad one"}
     whole, *copies = call(
         """async (input) => {
@@ -171,15 +162,14 @@ def test_each_unit_is_left_out_once(name: str, exported, call) -> None:
 
 def test_a_batch_is_the_same_as_its_texts_alone_and_a_long_text_is_read_in_batches(exported, call) -> None:
     _, _, manifest, proto = exported("hashgram-nano")
-    graph, weights = to_json(proto, int8=False)
-    call(LOAD, {**manifest, "graph": graph}, weights)
+    load(call, manifest, proto)
     batch, alone, left_out = call(
         """async (inputs) => [
           (await classifier.classify(inputs)).map(({ logits }) => logits),
           (await Promise.all(inputs.map((input) => classifier.classify([input])))).map(([{ logits }]) => logits),
           (await classifier.withoutEachUnit({ text: "one two three ".repeat(20) })).length,
         ]""",
-        inputs_of(manifest),
+        INPUTS,
     )
     assert np.allclose(batch, alone, atol=1e-5)
     assert left_out == 60

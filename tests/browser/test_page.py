@@ -94,6 +94,15 @@ def show(browser: Chromium, address: str) -> None:
     assert browser.evaluate(f"{DATA}.failure") is None
 
 
+def text_of(browser: Chromium, selector: str) -> str:
+    return browser.evaluate(f"document.querySelector('{selector}').textContent")
+
+
+def each(browser: Chromium, selector: str, what: str) -> list:
+    """Returns a property, or the result of a method, of each element."""
+    return browser.evaluate(f"[...document.querySelectorAll('{selector}')].map((one) => one.{what})")
+
+
 def probabilities(browser: Chromium) -> torch.Tensor:
     return torch.tensor(json.loads(browser.evaluate(f"{DATA}.probabilities")))
 
@@ -127,7 +136,7 @@ def test_a_model_of_pairs_has_two_fields(made: Made, browser: Chromium) -> None:
     show(browser, made.address("pairs", TEXT, PAIR))
     assert close(probabilities(browser), made.logits(made.texts, TEXT, PAIR).softmax(-1))
     assert browser.evaluate("document.querySelector('#pair').checkVisibility()")
-    assert browser.evaluate("[...document.querySelectorAll('#map p')].map((p) => p.textContent)") == [TEXT, PAIR]
+    assert each(browser, "#map p", "textContent") == [TEXT, PAIR]
 
 
 @pytest.mark.parametrize("task", ["tags", "odd_word"])
@@ -137,11 +146,11 @@ def test_words_have_answers_of_their_own(made: Made, browser: Chromium, task: st
     assert close(probabilities(browser), expected)
     labels = [TAGS[index] for index in expected.argmax(-1)]
     assert json.loads(browser.evaluate(f"{DATA}.label")) == labels
-    assert browser.evaluate("document.querySelector('#map').textContent") == TEXT
-    marked = browser.evaluate("[...document.querySelectorAll('#map button')].map((b) => b.className)")
+    assert text_of(browser, "#map") == TEXT
+    marked = each(browser, "#map button", "className")
     if task == "tags":
         assert ["tag" in name for name in marked] == [label != "O" for label in labels]
-        assert browser.evaluate("document.querySelector('#legend').textContent") == "PERLOC"
+        assert text_of(browser, "#legend") == "PERLOC"
     else:
         assert ["flips" in name for name in marked] == (expected[:, 0] <= 0.5).tolist()
 
@@ -151,10 +160,10 @@ def test_the_word_map_leaves_each_word_out_once(made: Made, browser: Chromium) -
     map_is_done(browser)
     whole = made.logits(made.texts, TEXT).softmax(-1)
     target = int(whole.argmax())
-    words = browser.evaluate("[...document.querySelectorAll('#map button')].map((b) => b.textContent)")
+    words = each(browser, "#map button", "textContent")
     assert words == re.findall(r"\w+|[^\w\s]", TEXT)
-    said = browser.evaluate("[...document.querySelectorAll('#map button')].map((b) => b.getAttribute('aria-label'))")
-    flipped = browser.evaluate("[...document.querySelectorAll('#map button')].map((b) => b.matches('.flips'))")
+    said = each(browser, "#map button", "getAttribute('aria-label')")
+    flipped = each(browser, "#map button", "matches('.flips')")
     for place, (word, sentence, flips) in enumerate(zip(words, said, flipped, strict=True)):
         without = made.logits(made.texts, " ".join(words[:place] + words[place + 1 :])).softmax(-1)
         assert sentence.startswith(f"Without “{word}”: {LABELS[target]}")
@@ -167,8 +176,8 @@ def test_labels_titles_and_examples_are_text(made: Made, browser: Chromium) -> N
     show(browser, made.address("single_label", EVIL))
     map_is_done(browser)
     assert browser.evaluate("document.title") == f"{EVIL} single_label"
-    assert browser.evaluate("document.querySelector('h1').textContent") == f"{EVIL} single_label"
-    assert browser.evaluate("document.querySelector('.bar .name').textContent") == EVIL
+    assert text_of(browser, "h1") == f"{EVIL} single_label"
+    assert text_of(browser, ".bar .name") == EVIL
     assert browser.evaluate("document.querySelectorAll('#examples button')[1].textContent") == f"{EVIL} </script>"
     assert browser.evaluate("document.querySelectorAll('img').length") == 0
     assert browser.evaluate("document.querySelector('#model-card').checkVisibility()") is False  # not a web address
@@ -224,7 +233,7 @@ def test_a_text_of_20_000_words_does_not_stop_the_page(made: Made, browser: Chro
 def test_a_long_word_is_shown_by_its_beginning(made: Made, browser: Chromium, task: str) -> None:
     show(browser, made.address(task, f"{'ab' * 5000} cat"))
     map_is_done(browser)
-    assert browser.evaluate("document.querySelector('#map').textContent") == f"{'ab' * 150}… cat"
+    assert text_of(browser, "#map") == f"{'ab' * 150}… cat"
     for place in ("#map button", "#detail", "#verdict"):
         said = browser.evaluate(
             f"(({{ ariaLabel, textContent }}) => ariaLabel ?? textContent)(document.querySelector('{place}'))"
@@ -244,7 +253,7 @@ def test_the_keyboard_reaches_the_words_and_a_screen_reader_hears_the_label(made
     assert browser.evaluate("document.activeElement.textContent") == "Ada"
     browser.press("End")
     browser.press("ArrowLeft")
-    assert browser.evaluate("document.querySelector('#detail').textContent").startswith("Without “cat”")
+    assert text_of(browser, "#detail").startswith("Without “cat”")
     browser.wait("document.querySelector('#spoken').textContent.includes('%')")
     for name in ("text", "pair"):
         assert browser.evaluate(f"document.querySelector('#{name}').labels.length") == 1
