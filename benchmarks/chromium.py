@@ -78,12 +78,7 @@ class Chromium:
         self._folder.cleanup()
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Calls a method of the DevTools protocol and returns its result.
-
-        Raises:
-            RuntimeError: the browser answers with an error, or it ended.
-            TimeoutError: there is no answer within `MOST_SECONDS`.
-        """
+        """Returns the result of a method of the DevTools protocol, or raises RuntimeError or TimeoutError."""
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
         if self._session:
@@ -129,11 +124,7 @@ class Chromium:
         self.wait("document.readyState === 'complete' && location.href !== 'about:blank'")
 
     def evaluate(self, expression: str) -> Any:
-        """Returns the value of a JavaScript expression; a promise is awaited.
-
-        Raises:
-            RuntimeError: the expression throws.
-        """
+        """Returns the value of a JavaScript expression; a promise is awaited. Raises RuntimeError if it throws."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise RuntimeError(answer["exceptionDetails"]["exception"].get("description", "the expression throws"))
@@ -151,11 +142,7 @@ class Chromium:
         return self.evaluate(f"({function})({', '.join(map(as_javascript, arguments))})")
 
     def wait(self, condition: str, seconds: float = 20) -> None:
-        """Waits until a JavaScript expression is true.
-
-        Raises:
-            TimeoutError: it did not become true.
-        """
+        """Waits until a JavaScript expression is true; raises TimeoutError if it does not become so."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             try:

@@ -59,11 +59,7 @@ def run(arguments: argparse.Namespace) -> str:
 
 
 def check_packages(verb: str) -> None:
-    """Checks that the packages of the extra `onnx` are installed.
-
-    Raises:
-        ValueError: one is missing.
-    """
+    """Raises ValueError if a package of the extra `onnx` is missing."""
     missing = [name for name in REQUIRED if importlib.util.find_spec(name) is None]
     if missing:
         packages = " and ".join(missing)
@@ -92,11 +88,7 @@ def reads_token_types(model: PreTrainedModel, tokenizer: VocablessTokenizer) -> 
 
 
 def check(model: PreTrainedModel, tokenizer: VocablessTokenizer, files: list[Path]) -> str:
-    """Compares the files with the model; returns a report in Markdown.
-
-    Raises:
-        ValueError: the first file, fp32, differs by more than `TOLERANCE`.
-    """
+    """Returns a report in Markdown; raises ValueError if the first file, fp32, differs from the model too much."""
     threads = torch.get_num_threads()
     sessions = [session_of(file, threads) for file in files]
     inputs = probes(model, tokenizer)

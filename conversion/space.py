@@ -85,11 +85,7 @@ def run(arguments: argparse.Namespace) -> str:
 
 
 def write_space(arguments: argparse.Namespace, folder: Path) -> str:
-    """Writes all files of the page into an existing, empty folder; returns a report.
-
-    Raises:
-        ValueError: see `run`.
-    """
+    """Writes all files of the page into an existing, empty folder; returns a report. Errors: see `run`."""
     source = arguments.source
     model, tokenizer = load_checkpoint(source)
     try:

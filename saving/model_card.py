@@ -70,13 +70,7 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: Car
 
 
 def card_for_repository(card: Path, repo_id: str, revision: str | None = None) -> str:
-    """Returns the text of a card whose examples load a repository.
-
-    Args:
-        card: README.md of the model.
-        repo_id: the repository.
-        revision: hash of the commit that the examples load; None is the newest one.
-    """
+    """Returns the text of a card whose examples load a repository, at the commit `revision` or the newest one."""
     pin = f', revision="{revision}"' if revision else ""
     return card.read_text(encoding="utf-8").replace(f'"{REPOSITORY_PLACEHOLDER}"', f'"{repo_id}"{pin}')
 
@@ -89,12 +83,8 @@ def has_examples(card: Path) -> bool:
 def link_page(card: Path, space_id: str) -> None:
     """Puts a link to the page of a model under the title of its card; a card that has the link stays as it is.
 
-    Args:
-        card: README.md of the model.
-        space_id: `owner/name` of the Space that `python -m vocabless.conversion space --push` made.
-
     Raises:
-        ValueError: the id is not `owner/name`.
+        ValueError: the id of the Space is not `owner/name`.
     """
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", space_id):
         raise ValueError(f"{space_id!r} is not the id of a Space; give owner/name.")

@@ -9,11 +9,7 @@ from pathlib import Path
 
 
 def check_readable(source: str) -> None:
-    """Checks that a folder and the files in it may be read. Anything else than a folder, such as a Hub id, passes.
-
-    Raises:
-        PermissionError: the first of them that may not be read.
-    """
+    """Raises PermissionError for the first of a folder and its files that may not be read. A Hub id passes."""
     if not os.path.isdir(source):
         return
     _check(source, os.R_OK | os.X_OK)
@@ -23,11 +19,7 @@ def check_readable(source: str) -> None:
 
 
 def check_writable(folder: Path) -> None:
-    """Checks that a folder, or the nearest one above that exists, may be written.
-
-    Raises:
-        PermissionError: it may not.
-    """
+    """Raises PermissionError if a folder, or the nearest one above that exists, may not be written."""
     _check(next(path for path in (folder, *folder.absolute().parents) if path.exists()), os.W_OK | os.X_OK)
 
 

@@ -31,8 +31,7 @@ def load_stock_model(source: str, auto_class: Any, **options: Any) -> tuple[PreT
 
     Args:
         source: folder or Hub id.
-        auto_class: `AutoModel` for the encoder alone, or a class with a head. A head that the checkpoint lacks, or has
-            in another shape, is random.
+        auto_class: `AutoModel`, or a class with a head. A head that the checkpoint lacks, or has otherwise, is random.
         options: arguments of the configuration that replace the checkpoint's.
 
     Raises:

@@ -36,11 +36,7 @@ def check_target(target: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def new_target(target: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yields a temporary folder. When the block ends without an error, its files are moved into the target.
-
-    Raises:
-        ValueError: see `check_target`.
-    """
+    """Yields a temporary folder. When the block ends without an error, its files are moved into the checked target."""
     folder = check_target(target)
     folder.mkdir(parents=True, exist_ok=True)
     with written_whole(folder) as temporary:
@@ -70,9 +66,6 @@ def write_converted(
         source: what was converted, a folder or a Hub id. The card names a Hub id as base model.
         paragraphs: text of the README.md.
         records: name of a JSON file → its content.
-
-    Raises:
-        ValueError: the target is not empty.
     """
     metadata = hub_metadata(model, base_model=None if os.path.exists(source) else source)
     text = "\n\n".join([f"# {target.resolve().name}", *paragraphs])

@@ -31,7 +31,7 @@ def check_upload(repo_id: str, token: str | None = None, replace: bool = True, r
 
     Args:
         repo_id: `owner/name`, or `name` for a repository of the token's user.
-        token: None is the token of `hf auth login` or of the environment variable HF_TOKEN.
+        token: None is that of `hf auth login` or of the environment variable HF_TOKEN.
         replace: whether the repository may already hold files.
         repo_type: `model` or `space`.
 
@@ -157,11 +157,7 @@ def _uploaded_files(folder: Path) -> list[str]:
 def _readable_errors(api: HfApi, repo_id: str, verb: str = "hub", flags: str = "--push") -> Iterator[None]:
     """Turns the errors of huggingface_hub into a `ValueError` of one sentence that says what failed and what to do.
 
-    Args:
-        api: names the Hub.
-        repo_id: the repository.
-        verb: the verb of `vocabless.conversion` that uploads again.
-        flags: the flags that it needs for that.
+    `verb` is the verb of `vocabless.conversion` that uploads again, with `flags`.
     """
     try:
         yield

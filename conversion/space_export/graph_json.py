@@ -42,11 +42,7 @@ def operators() -> frozenset[str]:
 
 
 def check_operators(proto: Proto) -> None:
-    """Checks that a page can run the graph.
-
-    Raises:
-        ValueError: an operator or an attribute is missing in `browser/`; it is named.
-    """
+    """Raises ValueError if a page cannot run the graph, and names the operator or attribute that `browser/` lacks."""
     missing = sorted({node.op_type for node in proto.graph.node} - operators())
     if missing:
         raise ValueError(

@@ -27,10 +27,7 @@ def write_page(folder: Path, manifest: dict[str, Any], weights: bytes) -> None:
     Args:
         folder: an existing folder.
         manifest: what `browser/classifier.js` calls `Manifest`.
-        weights: the binary of the weights.
-
-    Raises:
-        ValueError: the weights are too large for a page.
+        weights: their binary. Raises ValueError if it is too large for a page.
     """
     if len(weights) > MAX_WEIGHT_BYTES:
         raise ValueError(
@@ -47,12 +44,7 @@ def write_page(folder: Path, manifest: dict[str, Any], weights: bytes) -> None:
 
 
 def fill(manifest: dict[str, Any], weights: str) -> str:
-    """Returns the text of a page with the title of its manifest.
-
-    Args:
-        manifest: see `write_page`.
-        weights: base64, or "" if they lie beside the page.
-    """
+    """Returns the text of a page; `weights` are base64, or "" if they lie beside the page."""
     parts = {
         "title": html.escape(manifest["title"]),
         "style": (BROWSER / "page.css").read_text(encoding="utf-8").strip(),
@@ -64,14 +56,14 @@ def fill(manifest: dict[str, Any], weights: str) -> str:
 
 
 def write_readme(folder: Path, title: str, model_id: str | None, license_name: str | None, task: str) -> None:
-    """Writes README.md into an existing folder.
+    """Writes README.md into the folder of a page.
 
     Args:
-        folder: holds the page.
-        title: title of the page.
+        folder: an existing folder.
+        title: of the page.
         model_id: Hub id of the model; None if it has none.
-        license_name: license of the weights by the Hub's name; None if it is not known.
-        task: of the page, see `manifest.task_of`.
+        license_name: of the weights, by the Hub's name; None if it is not known.
+        task: see `manifest.task_of`.
     """
     data = SpaceCardData(
         title=title,

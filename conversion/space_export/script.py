@@ -10,14 +10,10 @@ UNSAFE = re.compile(r"</script|<!--", re.I)  # would end the script element of t
 
 
 def join_modules(folder: Path, entry: str) -> str:
-    """Returns a script that runs `entry` and all modules that it imports, each once and after those that it imports.
+    """Returns a script that runs a module of the folder and all that it imports, each once and after its imports.
 
     The modules may import names, `import { a, b as c } from "./file.js";`, and export functions, classes and constants
     where they are defined. Names of different modules stay apart. Comments in front of a module are kept.
-
-    Args:
-        folder: holds the modules.
-        entry: name of the first module.
 
     Raises:
         ValueError: a module has an import or an export of another form, or text that HTML would misread.
