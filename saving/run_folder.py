@@ -74,8 +74,8 @@ def locked_run_folder(folder: str | os.PathLike[str], arguments: dict[str, Any])
 def rows_identity(rows: Iterable[Any]) -> str:
     """Returns the number of rows and a hash of their contents, in their order.
 
-    >>> rows_identity([["a text", "its label"]]), rows_identity([["a text", "another label"]])
-    ('1 with hash a4e41442cf8c7f1f', '1 with hash 7323f82c0c755232')
+    >>> rows_identity([["a text", "its label"]]), rows_identity([["a text", "its label"]] * 2)
+    ('1 with hash a4e41442cf8c7f1f', '2 with hash a4b4c8cb88fe63f4')
     """
     state, number = hashlib.blake2b(digest_size=8), 0
     for row in rows:
