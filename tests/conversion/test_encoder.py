@@ -47,6 +47,7 @@ def test_the_variant_gives_splitter_coder_and_front_end(variant: str, stock_fold
     assert tokenizer.block_size == model.config.block_size
     assert model.config.encoder_config.hidden_size == 32 and tokenizer.model_max_length == model.max_tokens
     assert torch.isfinite(model(**tokenizer("the fox", return_tensors="pt")).last_hidden_state).all()
+    assert tokenizer.splitter_options.get("window", tokenizer.block_size) == tokenizer.block_size  # of bytes
     if variant.startswith("ewe"):
         assert model.config.block_size == model.config.num_attention_heads
 

@@ -21,6 +21,7 @@ from vocabless.conversion import space
 from vocabless.conversion.__main__ import main
 from vocabless.conversion.onnx_export.graph import export
 from vocabless.conversion.space_export import graph_json, page
+from vocabless.conversion.space_export.manifest import task_of
 from vocabless.conversion.space_export.page import json_for_html, write_readme
 from vocabless.conversion.space_export.script import join_modules
 
@@ -75,6 +76,11 @@ def front_matter(text: str) -> dict:
 def test_a_space_has_the_tag_of_its_task(task, tags, tmp_path) -> None:
     write_readme(tmp_path, "Title", None, None, task)
     assert front_matter((tmp_path / "README.md").read_text(encoding="utf-8"))["tags"] == ["vocabless", *tags]
+
+
+@pytest.mark.parametrize(("num_labels", "task"), [(1, "regression"), (2, "single_label")])
+def test_the_number_of_labels_tells_the_task_where_no_problem_is_named(num_labels, task, save_model) -> None:
+    assert task_of(save_model("eelbert-word-uno", CLASSIFIER, num_labels=num_labels)[0]) == task
 
 
 def test_nothing_in_a_title_is_expanded(tmp_path) -> None:

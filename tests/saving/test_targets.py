@@ -14,6 +14,7 @@ from refusals import refusal
 
 from vocabless.conversion import hub
 from vocabless.conversion.__main__ import main
+from vocabless.saving.full_disk import is_disk_full
 from vocabless.saving.targets import check_target, new_target
 
 WEIGHTS = "model.safetensors"
@@ -92,6 +93,19 @@ def test_a_full_disk_ends_a_verb_with_one_sentence_and_does_not_block_the_next(c
     assert list((tmp_path / "new").iterdir()) == []
     main(["hub", str(checkpoint), str(tmp_path / "new")])
     assert (tmp_path / "new" / WEIGHTS).is_file()
+
+
+@pytest.mark.parametrize("is_hidden", [False, True])
+def test_a_full_disk_is_found_behind_another_error_that_a_traceback_shows(is_hidden):
+    try:
+        try:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError:
+            other = ValueError("the file is not complete")
+            other.__suppress_context__ = is_hidden
+            raise other  # noqa: B904 (its context is what is tested)
+    except ValueError as error:
+        assert is_disk_full(error) != is_hidden
 
 
 CONFIGS = {"config list": "[1]", "config null": "null"}
