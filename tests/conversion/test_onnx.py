@@ -145,7 +145,7 @@ def test_the_command_writes_both_files_and_reports_differences_sizes_and_latenci
     assert {file.name for file in target.iterdir()} == names
     for row in ("| model.onnx | random blocks |", "| model_int8.onnx | sentences |", "| torch, eager |"):
         assert row in printed
-    assert "size | 1×16, ms | 2×24, ms |" in printed
+    assert "size | 1×16, ms | 2×24, ms |" in printed and " | 100.0 % |\n" in printed
     sizes = {file.name: file.stat().st_size for file in target.iterdir()}
     assert sizes["model.onnx"] + sizes["inference.json"] <= 1_250_000
     assert sizes["model_int8.onnx"] + sizes["inference.json"] <= 450_000  # of UNO
