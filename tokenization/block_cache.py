@@ -1,7 +1,7 @@
 """`BlockCache`: texts and units → their blocks; those of units seen before come from a dictionary."""
 
-import math
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, islice
 from typing import Any
@@ -25,7 +25,7 @@ class BlockCache:
 
     Args:
         splitter: cuts texts into units and normalises them.
-        encode: takes normalised units, returns their blocks, (n, width): `coder.elements` or `coder.packed_blocks`.
+        encode: takes normalised units, returns their blocks, (n, width): `coder.elements` or `coder.encode`.
         special: (m, width), the blocks of special tokens, of the same type.
         special_units: units whose block is one of these → its index there.
 
@@ -45,7 +45,7 @@ class BlockCache:
         self.block_bytes = special.shape[1] * special.itemsize
         self.special = [block.tobytes() for block in special]
         self._special_units = {unit: self.special[index] for unit, index in (special_units or {}).items()}
-        self._max_bytes = _max_bytes()
+        self._max_bytes = max_cached_bytes()
         self._clear()
 
     def __len__(self) -> int:
@@ -92,16 +92,6 @@ class BlockCache:
         self._limit()
         return found
 
-    def look_up_samples(
-        self, texts: list[Any], pairs: list[Any] | None, is_split_into_words: bool
-    ) -> tuple[list[tuple[Any, ...]], list[tuple[bytes, ...]]]:
-        """Returns the one or two texts of each sample, and the blocks of each of these texts, end to end."""
-        sequences = texts if pairs is None else texts + pairs
-        blocks = self.look_up_words(sequences) if is_split_into_words else self.look_up(sequences)
-        if pairs is None:
-            return list(zip(texts)), list(zip(blocks))
-        return list(zip(texts, pairs, strict=True)), list(zip(blocks, blocks[len(texts) :], strict=False))
-
     def as_array(self, blocks: Iterable[bytes]) -> Table:
         """Returns blocks, in any number of parts, as an array (blocks, width)."""
         width = self.block_bytes // self._dtype.itemsize
@@ -127,12 +117,9 @@ def _join(blocks: list[bytes], groups: Sequence[Sequence[Any]]) -> list[bytes]:
     return [b"".join(islice(rest, len(group))) for group in groups]
 
 
-def _max_bytes() -> int:
+def max_cached_bytes() -> int:
+    """Returns the limit of a cache. Raises ValueError if `VOCABLESS_CACHED_MIB` is no number."""
     text = os.environ.get("VOCABLESS_CACHED_MIB", "64")
-    try:
-        mib = float(text)
-    except ValueError:
-        mib = math.nan
-    if not 0 <= mib < math.inf:
+    if not re.fullmatch(r"\d+(\.\d+)?", text):
         raise ValueError(f"VOCABLESS_CACHED_MIB is {text!r}; give a number of MiB from 0 up, or unset it for 64.")
-    return int(mib * 2**20)
+    return int(float(text) * 2**20)

@@ -5,6 +5,7 @@ writes the unit itself. All arithmetic is on integers, so every platform gives t
 
 Sources: HashFormers 3.2 (md5), 3.5 and 3.3 (lsh, lsh-index); Elementwise 3.2 (utf8).
 """
+# ruff: noqa: D102 (the base class documents the methods)
 
 import hashlib
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ PAD, UNK, CLS, SEP, MASK = range(NUM_SPECIAL)
 MAX_NGRAM = 4
 MAX_BITS, MAX_FEATURES = 1 << 15, 1 << 24  # limits of the options; of hyperplanes there are at most MAX_FEATURES
 _MAX_NUMBERS_AT_ONCE = 1 << 17  # in a temporary array of `_rolled_products`: half a megabyte fits the CPU's cache
-_MAX_ADDED_NUMBERS = 1 << 26  # for a unit; beyond it a transform is faster
+_MAX_ADDED_NUMBERS = 1 << 22  # for a unit, 16 megabytes; beyond it a transform is as fast
 _MAX_JOINT_FEATURES = 64  # features of a unit that `_sums` adds together with those of other units; 18 characters
 
 
@@ -54,35 +55,16 @@ class BlockCoder:
     block_size: int
     pads: bool = False
 
-    def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
-        """Returns the blocks of `units`, (n, K) uint8, and the bytes of each before its padding, (n,) int64.
+    def encode(self, units: Sequence[Unit]) -> Bytes:
+        """Returns the packed blocks of `units`, which corpora store; the block of a unit depends on that unit alone.
 
-        A unit's block depends on that unit alone.
+        They are (n, K) uint8, or (n, K + 1) with the number of bytes before the padding last where the coder pads.
         """
         raise NotImplementedError
 
-    def packed_blocks(self, units: Sequence[Unit]) -> Bytes:
-        """Returns the blocks of `units` as corpora store them.
-
-        They are (n, K) uint8, or (n, K + 1) with the length of `encode` as the last byte where the coder pads.
-
-        >>> Utf8Coder(block_size=3).packed_blocks(["as"]).tolist()
-        [[97, 115, 0, 2]]
-        """
-        blocks, lengths = self.encode(units)
-        return np.column_stack([blocks, lengths.astype(np.uint8)]) if self.pads else blocks
-
     def elements(self, units: Sequence[Unit]) -> Elements:
-        """Returns the elements of the blocks of `units`, (n, K) uint16: byte value b → b + 5, padding → 0.
-
-        >>> Utf8Coder(block_size=3).elements(["as"]).tolist()
-        [[102, 120, 0]]
-        """
-        blocks, lengths = self.encode(units)
-        elements: Elements = np.add(blocks, NUM_SPECIAL, dtype=np.uint16)
-        if self.pads:
-            elements[np.arange(self.block_size) >= lengths[:, None]] = PAD
-        return elements
+        """Returns the elements of the blocks of `units`, (n, K) uint16, see `unpack`."""
+        return unpack(self.encode(units), self.pads).astype(np.uint16)
 
     def decode(self, block: bytes) -> bytes:
         """Returns the UTF-8 bytes of the unit that was written as `block`, given without its padding.
@@ -95,15 +77,12 @@ class BlockCoder:
             "keep the text beside its blocks, or use the utf8 coder."
         )
 
-    def _all_full(self, count: int) -> Integers:
-        return np.full(count, self.block_size, dtype=np.int64)
-
 
 class Utf8Coder(BlockCoder):
     """Writes a unit's own UTF-8 bytes, cut at K and zero-padded. Source: Elementwise 3.2.
 
-    >>> Utf8Coder(block_size=4).encode(["as", "naïve"])[0].tolist()
-    [[97, 115, 0, 0], [110, 97, 195, 175]]
+    >>> Utf8Coder(block_size=4).encode(["as", "naïve"]).tolist()
+    [[97, 115, 0, 0, 2], [110, 97, 195, 175, 4]]
     """
 
     pads = True
@@ -111,15 +90,13 @@ class Utf8Coder(BlockCoder):
     def __init__(self, *, block_size: int = 16) -> None:
         self.block_size = check_integer("block_size", block_size, 255)  # the length of a packed block is one byte
 
-    def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
-        """See `BlockCoder.encode`."""
+    def encode(self, units: Sequence[Unit]) -> Bytes:
         size = self.block_size
         data = [to_bytes(unit)[:size] for unit in units]
-        blocks = np.frombuffer(b"".join([unit.ljust(size, b"\0") for unit in data]), dtype=np.uint8)
-        return blocks.reshape(-1, size), np.fromiter(map(len, data), dtype=np.int64, count=len(data))
+        packed = b"".join([unit.ljust(size, b"\0") + bytes((len(unit),)) for unit in data])
+        return np.frombuffer(packed, dtype=np.uint8).reshape(-1, size + 1)
 
     def decode(self, block: bytes) -> bytes:
-        """See `BlockCoder.decode`."""
         return block
 
 
@@ -129,7 +106,7 @@ class Md5Coder(BlockCoder):
     Args:
         key: the secret key; the authors' published models use `en`.
 
-    >>> Md5Coder(key="Jefe").encode(["what do ya want for nothing?"])[0].tobytes().hex()
+    >>> Md5Coder(key="Jefe").encode(["what do ya want for nothing?"]).tobytes().hex()
     '750c783e6ab0b503eaa86e310a5db738'
     """
 
@@ -142,8 +119,7 @@ class Md5Coder(BlockCoder):
         # The two keyed states are copied for each unit, which takes half the time of the `hmac` module.
         self._pads = bytes(b ^ 0x36 for b in secret), bytes(b ^ 0x5C for b in secret)
 
-    def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
-        """See `BlockCoder.encode`."""
+    def encode(self, units: Sequence[Unit]) -> Bytes:
         inner, outer = map(_md5, self._pads)
         digests = []
         for unit in units:
@@ -151,7 +127,7 @@ class Md5Coder(BlockCoder):
             first.update(to_bytes(unit))
             second.update(first.digest())
             digests.append(second.digest())
-        return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(-1, 16), self._all_full(len(units))
+        return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(-1, 16)
 
 
 class NgramFeatures:
@@ -172,11 +148,13 @@ class NgramFeatures:
 
         An n-gram that occurs twice has two entries, because its weight is its frequency in the unit.
         """
-        return self._hashed(units) if self._rank is None else self._ranked(units, self._rank)
+        texts = [unit.decode("latin-1") if isinstance(unit, bytes) else unit for unit in units]
+        return self._hashed(texts) if self._rank is None else self._ranked(texts, self._rank)
 
-    def _hashed(self, units: Sequence[Unit]) -> tuple[Integers, Integers]:
-        codes, lengths = _codepoints(units)
-        owner = np.repeat(np.arange(len(units)), lengths)
+    def _hashed(self, texts: Sequence[str]) -> tuple[Integers, Integers]:
+        codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
+        lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+        owner = np.repeat(np.arange(len(texts)), lengths)
         remaining = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(codes))  # characters up to the unit's end
         state = np.zeros(len(codes), dtype=np.uint64)  # state[i]: hash of the n-gram that begins at character i
         features, owners = [], []
@@ -190,8 +168,14 @@ class NgramFeatures:
                 break
         return np.concatenate(features), np.concatenate(owners)
 
-    def _ranked(self, units: Sequence[Unit], rank: dict[str, int]) -> tuple[Integers, Integers]:
-        pairs = [(rank[ngram], index) for index, unit in enumerate(units) for ngram in _ngrams(unit) if ngram in rank]
+    def _ranked(self, texts: Sequence[str], rank: dict[str, int]) -> tuple[Integers, Integers]:
+        pairs = [
+            (rank[text[start : start + n]], owner)
+            for owner, text in enumerate(texts)
+            for n in range(1, MAX_NGRAM + 1)
+            for start in range(len(text) - n + 1)
+            if text[start : start + n] in rank
+        ]
         features, owners = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
         return features, owners
 
@@ -220,10 +204,9 @@ class LshCoder(BlockCoder):
         self._features = NgramFeatures(check_integer("num_features", num_features, MAX_FEATURES), ngrams)
         self._eta = normal_integers(seed, num_features)
 
-    def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
-        """See `BlockCoder.encode`."""
+    def encode(self, units: Sequence[Unit]) -> Bytes:
         scores = _rolled_products(self._eta, self._features, units, self.num_bits)
-        return np.packbits(scores >= 0, axis=1), self._all_full(len(units))
+        return np.packbits(scores >= 0, axis=1)
 
 
 class LshIndexCoder(BlockCoder):
@@ -251,13 +234,12 @@ class LshIndexCoder(BlockCoder):
         self._features = NgramFeatures(check_integer("num_features", num_features, MAX_FEATURES), ngrams)
         self._eta = normal_integers(seed, num_features)
 
-    def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
-        """See `BlockCoder.encode`."""
+    def encode(self, units: Sequence[Unit]) -> Bytes:
         blocks = np.empty((len(units), self.block_size), dtype=np.uint8)
         for index, unit in enumerate(units):  # one at a time, because each has N scores
             scores = _rolled_products(self._eta, self._features, [unit], self.num_hyperplanes)[0]
             blocks[index] = [*int(scores.argmax()).to_bytes(self.block_size, "big")]
-        return blocks, self._all_full(len(units))
+        return blocks
 
 
 def special_blocks(block_size: int) -> Elements:
@@ -271,7 +253,7 @@ def unpack(packed: Bytes, pads: bool) -> Integers:
     """Returns the elements of packed blocks, (…, K) int64: byte value b → b + 5, padding → 0.
 
     Args:
-        packed: what `BlockCoder.packed_blocks` returns, (…, K) uint8, or (…, K + 1) with the length last if `pads`.
+        packed: what `BlockCoder.encode` returns, (…, K) uint8, or (…, K + 1) with the length last if `pads`.
         pads: see `BlockCoder`.
 
     >>> unpack(np.array([[97, 115, 0, 2]], dtype=np.uint8), pads=True).tolist()
@@ -334,7 +316,7 @@ def _sums(
     for index in range(np.count_nonzero(sizes > _MAX_JOINT_FEATURES)):
         rest = feature[starts[index] + _MAX_JOINT_FEATURES : starts[index] + sizes[index]]
         if len(rest) * count < _MAX_ADDED_NUMBERS:
-            _add_windows(sums[index], rest, windows)
+            sums[index] += _windows_of(rest, windows, count).sum(axis=0, dtype=sums.dtype)
         else:
             _add_correlation(sums[index], rest, eta)
 
@@ -343,15 +325,8 @@ def _sums(
     return scores
 
 
-def _add_windows(total: Scores, features: Integers, windows: NDArray[np.void]) -> None:
-    """Adds the windows of the features of one unit to `total`, (count,)."""
-    step = max(1, _MAX_NUMBERS_AT_ONCE // len(total))
-    for start in range(0, len(features), step):
-        total += _windows_of(features[start : start + step], windows, len(total)).sum(axis=0, dtype=total.dtype)
-
-
 def _add_correlation(total: Scores, features: Integers, eta: NDArray[np.int32]) -> None:
-    """Does the same as `_add_windows` by Fourier transforms, in a time that hardly depends on the number of features.
+    """Adds the sum of the features' windows by Fourier transforms, in a time that hardly depends on their number.
 
     It is the circular correlation of η with the counts of the features. Eight bits of the counts go at a time, so the
     errors stay far below 1/2 and rounding is exact.
@@ -367,18 +342,6 @@ def _add_correlation(total: Scores, features: Integers, eta: NDArray[np.int32]) 
 def _windows_of(features: Integers, windows: NDArray[np.void], count: int) -> NDArray[np.int32]:
     """Returns the windows of `features`, (m, count)."""
     return windows[features].view(np.int32).reshape(-1, count)
-
-
-def _codepoints(units: Sequence[Unit]) -> tuple[NDArray[np.uint64], Integers]:
-    """Returns the characters of all units end to end, and the length of each; each byte of `bytes` is a character."""
-    texts = [unit.decode("latin-1") if isinstance(unit, bytes) else unit for unit in units]
-    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
-    return codes, np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-
-
-def _ngrams(unit: Unit) -> list[str]:
-    text = unit.decode("latin-1") if isinstance(unit, bytes) else unit
-    return [text[i : i + n] for n in range(1, MAX_NGRAM + 1) for i in range(len(text) - n + 1)]
 
 
 def _mix(state: NDArray[np.uint64]) -> NDArray[np.uint64]:

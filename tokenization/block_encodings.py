@@ -3,67 +3,53 @@
 `BlockEncoding` has the attributes of `tokenizers.Encoding` that `BatchEncoding` uses for `word_ids()`,
 `char_to_token(…)` and so on. A call that returns only ids does not compute them.
 """
+# ruff: noqa: D102 (`tokenizers.Encoding` documents the methods)
 
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from .batch_rows import Row
+from .batches import Row, RowPadding
 from .block_coders import CLS, PAD, SEP
-from .padding import RowPadding
 from .splitters import MASK_UNIT, Span, Splitter, Unit
 from .truncation import Range
 
-Slot = tuple[int, int]  # (sequence, unit); for special tokens and padding (−1, id)
-
 
 class Source:
-    """A text, or a list of words, and its units.
-
-    Args:
-        splitter: cuts the text into units.
-        text: a string, or a list of words, each cut separately.
-    """
+    """A text, or a list of words that are cut separately, and its units."""
 
     def __init__(self, splitter: Splitter, text: str | Sequence[str]) -> None:
         self._splitter = splitter
-        self._text = text
-
-    def token(self, index: int) -> str:
-        """Returns a unit, normalised, as a string."""
-        unit = self._splitter.normalize(self._units[index])
-        return unit.decode("utf-8", "replace") if isinstance(unit, bytes) else unit
-
-    def is_mask(self, index: int) -> bool:
-        """Returns whether a unit is a mask token."""
-        return self._units[index] is MASK_UNIT
+        self._is_split = not isinstance(text, str)
+        self._words = [text] if isinstance(text, str) else text
 
     @cached_property
-    def _units(self) -> Sequence[Unit]:
-        if isinstance(self._text, str):
-            return self._splitter.units(self._text)
-        return [unit for word in self._text for unit in self._splitter.units(word)]
+    def units(self) -> list[Unit]:
+        return [unit for word in self._words for unit in self._splitter.units(word)]
 
     @cached_property
     def spans(self) -> list[Span]:
         """(start, end) of each unit, in characters: in the text, or in the unit's word for a list of words."""
-        if isinstance(self._text, str):
-            return self._splitter.spans(self._text)
-        return [span for word in self._text for span in self._splitter.spans(word)]
+        return [span for word in self._words for span in self._splitter.spans(word)]
 
     @cached_property
     def word_ids(self) -> Sequence[int]:
         """The index of the word of each unit."""
-        if isinstance(self._text, str):
-            return self._splitter.word_ids(self._text)
-        return [index for index, word in enumerate(self._text) for _ in self._splitter.units(word)]
+        if self._is_split:
+            return [index for index, word in enumerate(self._words) for _ in self._splitter.units(word)]
+        return self._splitter.word_ids(self._words[0])
+
+    def token(self, index: int) -> str:
+        """Returns a unit, normalised, as a string."""
+        unit = self._splitter.normalize(self.units[index])
+        return unit.decode("utf-8", "replace") if isinstance(unit, bytes) else unit
 
 
 class BlockEncoding:
     """One row of a batch: units of one or two sources, special tokens and padding.
 
     Args:
-        sources: one source, or two for a pair.
+        sources: the source of each sequence.
         ranges: for each source, the units (start, stop) that this row holds.
         special_names: the names of the special tokens by id.
         padding: the number of padding positions on the left and on the right.
@@ -78,86 +64,73 @@ class BlockEncoding:
         padding: tuple[int, int],
         adds_special_tokens: bool,
     ) -> None:
-        self._sources = sources
-        self._ranges = ranges
-        self._names = special_names
-        self._padding = padding
-        self._special = adds_special_tokens
+        self._sources, self._names = sources, special_names
         self.n_sequences = len(sources)
-
-    @cached_property
-    def slots(self) -> list[Slot]:
-        """The unit, special token or padding at each position."""
-        left, right = self._padding
-        slots: list[Slot] = [(-1, PAD)] * left + [(-1, CLS)] * self._special
-        for sequence, (start, stop) in enumerate(self._ranges):
-            slots += [(sequence, unit) for unit in range(start, stop)]
-            slots += [(-1, SEP)] * self._special
-        return slots + [(-1, PAD)] * right
+        # The token at each position: (sequence, index of its unit), or (None, id) for special tokens and padding.
+        self._tokens: list[tuple[int | None, int]] = [(None, PAD)] * padding[0]
+        self._tokens += [(None, CLS)] * adds_special_tokens
+        for sequence, (start, stop) in enumerate(ranges):
+            self._tokens += [(sequence, unit) for unit in range(start, stop)]
+            self._tokens += [(None, SEP)] * adds_special_tokens
+        self._tokens += [(None, PAD)] * padding[1]
 
     def __len__(self) -> int:
-        return len(self.slots)
+        return len(self._tokens)
 
     @property
     def tokens(self) -> list[str]:
-        """The token at each position, as a string."""
-        return [
-            self._names[unit] if sequence < 0 else self._sources[sequence].token(unit) for sequence, unit in self.slots
-        ]
+        names, sources = self._names, self._sources
+        return [names[unit] if sequence is None else sources[sequence].token(unit) for sequence, unit in self._tokens]
 
     @property
     def special_tokens_mask(self) -> list[int]:
         """1 for each special token, a mask in a text too, and for padding, else 0."""
-        return [int(sequence < 0 or self._sources[sequence].is_mask(unit)) for sequence, unit in self.slots]
+        sources = self._sources
+        return [int(place is None or sources[place].units[unit] is MASK_UNIT) for place, unit in self._tokens]
 
     @property
     def sequence_ids(self) -> list[int | None]:
-        """The sequence, 0 or 1, of each position; None for special tokens."""
-        return [None if sequence < 0 else sequence for sequence, _ in self.slots]
+        return [sequence for sequence, _ in self._tokens]
 
-    @property
+    @cached_property
     def word_ids(self) -> list[int | None]:
-        """The index of the word of each position; None for special tokens."""
-        return [None if sequence < 0 else self._sources[sequence].word_ids[unit] for sequence, unit in self.slots]
-
-    words = word_ids
+        sources = self._sources
+        return [None if sequence is None else sources[sequence].word_ids[unit] for sequence, unit in self._tokens]
 
     @property
+    def words(self) -> list[int | None]:
+        return self.word_ids
+
+    @cached_property
     def offsets(self) -> list[Span]:
-        """The characters (start, end) of the text at each position; (0, 0) for special tokens."""
-        return [(0, 0) if sequence < 0 else self._sources[sequence].spans[unit] for sequence, unit in self.slots]
+        sources = self._sources
+        return [(0, 0) if sequence is None else sources[sequence].spans[unit] for sequence, unit in self._tokens]
 
     def token_to_sequence(self, token: int) -> int | None:
-        """Returns the sequence of a position."""
-        return self.sequence_ids[token]
+        return self._tokens[token][0]
 
     def token_to_word(self, token: int) -> int | None:
-        """Returns the index of the word of a position."""
         return self.word_ids[token]
 
     def token_to_chars(self, token: int) -> Span | None:
-        """Returns the characters (start, end) of a position."""
-        return None if self.sequence_ids[token] is None else self.offsets[token]
+        return None if self._tokens[token][0] is None else self.offsets[token]
 
     def char_to_token(self, char: int, sequence: int = 0) -> int | None:
-        """Returns the first position whose characters include `char`."""
-        for position, (start, end) in enumerate(self.offsets):
-            if self.slots[position][0] == sequence and start <= char < end:
-                return position
+        for token, (start, end) in enumerate(self.offsets):
+            if self._tokens[token][0] == sequence and start <= char < end:
+                return token
         return None
 
     def char_to_word(self, char: int, sequence: int = 0) -> int | None:
-        """Returns the index of the word that includes `char`."""
         token = self.char_to_token(char, sequence)
         return None if token is None else self.word_ids[token]
 
     def word_to_tokens(self, word: int, sequence: int = 0) -> Span | None:
         """Returns the positions (first, last + 1) of a word."""
-        positions = [i for i, w in enumerate(self.word_ids) if w == word and self.slots[i][0] == sequence]
-        return (positions[0], positions[-1] + 1) if positions else None
+        tokens = [i for i, each in enumerate(self.word_ids) if each == word and self._tokens[i][0] == sequence]
+        return (tokens[0], tokens[-1] + 1) if tokens else None
 
     def word_to_chars(self, word: int, sequence: int = 0) -> Span | None:
-        """Returns the characters (start, end) of a word."""
         tokens = self.word_to_tokens(word, sequence)
         return None if tokens is None else (self.offsets[tokens[0]][0], self.offsets[tokens[1] - 1][1])
 
@@ -165,13 +138,7 @@ class BlockEncoding:
 class BlockEncodings(Sequence[BlockEncoding]):
     """The rows of a batch as `BlockEncoding`s, created when one of them is first read.
 
-    Args:
-        splitter: the splitter that cut the texts.
-        samples: the one or two texts of each sample.
-        rows: the sample of each row, and the ranges of its units.
-        special_names: the names of the special tokens by id.
-        padding: has the padding of each row.
-        adds_special_tokens: whether rows have [CLS] and [SEP].
+    A sample is one or two texts, which `splitter` cuts. The other arguments are those of `BlockEncoding`, for all rows.
     """
 
     def __init__(
@@ -179,13 +146,11 @@ class BlockEncodings(Sequence[BlockEncoding]):
         splitter: Splitter,
         samples: Sequence[Sequence[Any]],
         rows: Sequence[Row],
-        special_names: Sequence[str],
         padding: RowPadding,
+        special_names: Sequence[str],
         adds_special_tokens: bool,
     ) -> None:
-        self._splitter = splitter
-        self._samples = samples
-        self._rows, self._padding = rows, padding
+        self._splitter, self._samples, self._rows, self._padding = splitter, samples, rows, padding
         self._names, self._special = special_names, adds_special_tokens
 
     def __len__(self) -> int:

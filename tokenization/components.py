@@ -8,32 +8,28 @@ from typing import Any
 
 from tokenizers import AddedToken, Tokenizer
 
-from .block_coders import CODERS, BlockCoder
-from .splitters import SPLITTERS, Splitter
-
 File = str | os.PathLike[str] | None
 
 
-def build_splitter(name: str, options: dict[str, Any], subword_file: File) -> Splitter:
-    """Returns the splitter called `name`.
+def build(axis: str, classes: Mapping[str, type[Any]], name: str, options: dict[str, Any], **loaded: Any) -> Any:
+    """Returns an instance of the class called `name`, a splitter or a coder as `axis` says.
+
+    `options` and `loaded` are its keyword arguments; `loaded` were read from files, and None is left out.
 
     Raises:
-        ValueError: unknown name or options, or `subword` without a readable `subword_file`.
+        ValueError: unknown name or options, or wrong values.
     """
-    loaded = {"tokenizer": read_subword(subword_file)} if name == "subword" else {}
-    splitter: Splitter = _build("splitter", SPLITTERS, name, options, loaded)
-    return splitter
-
-
-def build_coder(name: str, options: dict[str, Any], ngrams: list[str] | None) -> BlockCoder:
-    """Returns the block coder called `name`; `ngrams` is one more option, see `NgramFeatures`.
-
-    Raises:
-        ValueError: unknown name or options.
-    """
-    loaded = {} if ngrams is None else {"ngrams": ngrams}
-    coder: BlockCoder = _build("coder", CODERS, name, options, loaded)
-    return coder
+    if not isinstance(name, str) or name not in classes:
+        raise ValueError(f"unknown {axis} {name!r}; choose one of {', '.join(classes)}.")
+    loaded = {option: value for option, value in loaded.items() if value is not None}
+    code = classes[name].__init__.__code__
+    legal = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    if not {*options, *loaded} <= set(legal):
+        raise ValueError(f"{axis} {name!r} got options {sorted({*options, *loaded})}; it takes {', '.join(legal)}.")
+    try:
+        return classes[name](**options, **loaded)
+    except (TypeError, AttributeError, ArithmeticError) as error:
+        raise ValueError(f"{axis} {name!r} got {options} ({error}); give values as in its class.") from error
 
 
 def read_ngrams(file: File) -> list[str] | None:
@@ -50,57 +46,6 @@ def read_ngrams(file: File) -> list[str] | None:
     return ngrams
 
 
-def check_types(splitter_options: Any, coder_options: Any, model_max_length: Any) -> None:
-    """Checks arguments of a tokenizer that may come from another person's file.
-
-    Raises:
-        ValueError: options are no dict, or the length is no number; None is the default of each.
-    """
-    for name, value in (("splitter_options", splitter_options), ("coder_options", coder_options)):
-        if not isinstance(value or {}, dict):
-            raise ValueError(f"{name} is {value!r}; give a dict of keyword arguments.")
-    if not isinstance(model_max_length, (int, float, type(None))):
-        raise ValueError(f"model_max_length is {model_max_length!r}; give a number of tokens.")
-
-
-def check_special_tokens(tokens: Mapping[str, Any], names: Sequence[str]) -> None:
-    """Checks that no token would be new, because a new one would need an id.
-
-    Args:
-        tokens: what a caller gives as special tokens, by the names that the library has for them. Others are ignored.
-        names: the names of the five special tokens.
-
-    Raises:
-        ValueError: a token is not one of the five.
-    """
-    for key in ("tokens", "additional_special_tokens", "extra_special_tokens", "bos_token", "eos_token"):
-        value = tokens.get(key) or []
-        if isinstance(value, (str, AddedToken)) or not isinstance(value, (list, tuple, dict)):
-            value = [value]
-        new = [str(token) for token in value]
-        if not set(new) <= {*names}:
-            raise ValueError(
-                f"there is no vocabulary to add {', '.join(new)} to ({key}); every text has blocks already, and the "
-                "five special tokens can only be renamed."
-            )
-
-
-def _build(
-    axis: str, classes: Mapping[str, type[Any]], name: str, options: dict[str, Any], loaded: dict[str, Any]
-) -> Any:
-    """Returns an instance of the class called `name`; `loaded` are options that were read from files."""
-    if not isinstance(name, str) or name not in classes:
-        raise ValueError(f"unknown {axis} {name!r}; choose one of {', '.join(classes)}.")
-    code = classes[name].__init__.__code__
-    legal = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
-    if not {*options, *loaded} <= set(legal):
-        raise ValueError(f"{axis} {name!r} got options {sorted({*options, *loaded})}; it takes {', '.join(legal)}.")
-    try:
-        return classes[name](**options, **loaded)
-    except (TypeError, AttributeError, ArithmeticError) as error:
-        raise ValueError(f"{axis} {name!r} got {options} ({error}); give values as in its class.") from error
-
-
 def read_subword(file: File) -> Tokenizer:
     """Returns the tokenizer that a `tokenizer.json` describes.
 
@@ -115,3 +60,31 @@ def read_subword(file: File) -> Tokenizer:
         raise ValueError(
             f"the tokenizers library cannot read {os.fspath(file)!r} ({error}); give the path of a tokenizer.json."
         ) from error
+
+
+def check_types(splitter_options: Any, coder_options: Any, model_max_length: Any) -> None:
+    """Raises ValueError if options are no dict, or the length is no number; None is the default of each."""
+    for name, value in (("splitter_options", splitter_options), ("coder_options", coder_options)):
+        if not isinstance(value or {}, dict):
+            raise ValueError(f"{name} is {value!r}; give a dict of keyword arguments.")
+    if not isinstance(model_max_length, (int, float, type(None))):
+        raise ValueError(f"model_max_length is {model_max_length!r}; give a number of tokens.")
+
+
+def check_special_tokens(tokens: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Raises ValueError if a special token is none of the five, because a new one would need an id.
+
+    Args:
+        tokens: what a caller gives as special tokens, by the names that the library has for them. Others are ignored.
+        names: the names of the five special tokens.
+    """
+    for key in ("tokens", "additional_special_tokens", "extra_special_tokens", "bos_token", "eos_token"):
+        value = tokens.get(key) or []
+        if isinstance(value, (str, AddedToken)) or not isinstance(value, (list, tuple, dict)):
+            value = [value]
+        new = [str(token) for token in value]
+        if not set(new) <= {*names}:
+            raise ValueError(
+                f"there is no vocabulary to add {', '.join(new)} to ({key}); every text has blocks already, and the "
+                "five special tokens can only be renamed."
+            )

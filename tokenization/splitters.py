@@ -7,6 +7,7 @@ unchanged text, offsets are exact, and `normalize` (NFC, lower case) is applied 
 
 HashFormers 3.1 splits by `\w+|[^\w\s]+`; on text without marks the result is the same.
 """
+# ruff: noqa: D102 (the base class documents the methods)
 
 import re
 import unicodedata
@@ -123,40 +124,38 @@ class Splitter:
         return range(len(self.units(text)))
 
 
-class WordSplitter(Splitter):
+class _RunSplitter(Splitter):
+    """Base class of the splitters whose units are the matches of a pattern."""
+
+    splits_at_spaces = True
+
+    def units(self, text: str) -> Sequence[Unit]:
+        return cast(list[Unit], self._pattern(text).findall(text))
+
+    def spans(self, text: str) -> list[Span]:
+        return [match.span() for match in self._pattern(text).finditer(text)]
+
+    def _pattern(self, text: str) -> Any:
+        return _NOT_SPACE
+
+
+class WordSplitter(_RunSplitter):
     """Runs of word characters and runs of other non-space characters.
 
     >>> WordSplitter().units("It's 3.14, naïve_x!")
     ['It', "'", 's', '3', '.', '14', ',', 'naïve_x', '!']
     """
 
-    splits_at_spaces = True
-
-    def units(self, text: str) -> Sequence[Unit]:
-        """See `Splitter.units`."""
-        return (_ASCII_RUNS if text.isascii() else _RUNS).findall(text)
-
-    def spans(self, text: str) -> list[Span]:
-        """See `Splitter.spans`."""
-        return [match.span() for match in (_ASCII_RUNS if text.isascii() else _RUNS).finditer(text)]
+    def _pattern(self, text: str) -> Any:
+        return _ASCII_RUNS if text.isascii() else _RUNS
 
 
-class WhitespaceSplitter(Splitter):
+class WhitespaceSplitter(_RunSplitter):
     """Runs of non-space characters.
 
     >>> WhitespaceSplitter(lowercase=True).spans("It's  here")
     [(0, 4), (6, 10)]
     """
-
-    splits_at_spaces = True
-
-    def units(self, text: str) -> Sequence[Unit]:
-        """See `Splitter.units`."""
-        return cast(list[Unit], _NOT_SPACE.findall(text))
-
-    def spans(self, text: str) -> list[Span]:
-        """See `Splitter.spans`."""
-        return [match.span() for match in _NOT_SPACE.finditer(text)]
 
 
 class CharacterSplitter(Splitter):
@@ -174,7 +173,6 @@ class CharacterSplitter(Splitter):
         self.window = check_integer("window", window)
 
     def spans(self, text: str) -> list[Span]:
-        """See `Splitter.spans`."""
         return [
             (start, min(start + self.window, run.end()))
             for run in _NOT_SPACE.finditer(text)
@@ -182,7 +180,6 @@ class CharacterSplitter(Splitter):
         ]
 
     def word_ids(self, text: str) -> Sequence[int]:
-        """See `Splitter.word_ids`."""
         runs = [run.end() - run.start() for run in _NOT_SPACE.finditer(text)]
         return [word for word, length in enumerate(runs) for _ in range(0, length, self.window)]
 
@@ -203,19 +200,16 @@ class ByteSplitter(Splitter):
         self.window = check_integer("window", window)
 
     def units(self, text: str) -> Sequence[Unit]:
-        """See `Splitter.units`."""
         data = to_bytes(text)
         return [data[start : start + self.window] for start in range(0, len(data), self.window)]
 
     def spans(self, text: str) -> list[Span]:
-        """See `Splitter.spans`."""
         # character_at[b]: the index of the character that contains byte b.
         character_at = [index for index, character in enumerate(text) for _ in to_bytes(character)]
         starts = range(0, len(character_at), self.window)
         return [(character_at[s], character_at[min(s + self.window, len(character_at)) - 1] + 1) for s in starts]
 
     def normalize(self, unit: Unit) -> Unit:
-        """See `Splitter.normalize`."""
         return unit
 
 
@@ -235,24 +229,24 @@ class SubwordSplitter(Splitter):
         self.tokenizer.encode_special_tokens = True
 
     def units(self, text: str) -> Sequence[Unit]:
-        """See `Splitter.units`."""
         return cast(list[Unit], self._encode(text).tokens)
 
     def units_of_batch(self, texts: Sequence[str]) -> list[Sequence[Unit]]:
-        """See `Splitter.units_of_batch`."""
         encodings = self.tokenizer.encode_batch([_without_surrogates(text) for text in texts], add_special_tokens=False)
         return [encoding.tokens for encoding in encodings]
 
     def spans(self, text: str) -> list[Span]:
-        """See `Splitter.spans`."""
-        return [_without_spaces(text, *span) for span in self._encode(text).offsets]
+        spans = []
+        for start, end in self._encode(text).offsets:  # some tokenizers count the spaces around a token as part of it
+            piece = text[start:end]
+            start += len(piece) - len(piece.lstrip())
+            spans.append((start, start + len(piece.strip())))
+        return spans
 
     def word_ids(self, text: str) -> Sequence[int]:
-        """See `Splitter.word_ids`."""
         return cast(list[int], self._encode(text).word_ids)
 
     def normalize(self, unit: Unit) -> Unit:
-        """See `Splitter.normalize`."""
         return unit
 
     def _encode(self, text: str) -> Any:  # tokenizers.Encoding
@@ -274,19 +268,15 @@ class MaskSplitter(Splitter):
         self.splits_at_spaces = splitter.splits_at_spaces and mask.split() == [mask]  # type: ignore[misc]
 
     def units(self, text: str) -> Sequence[Unit]:
-        """See `Splitter.units`."""
         if self.mask not in text:
             return self._splitter.units(text)
         return [unit for _, part in self._parts(text) for unit in (self._splitter.units(part) if part else [MASK_UNIT])]
 
     def units_of_batch(self, texts: Sequence[str]) -> list[Sequence[Unit]]:
-        """See `Splitter.units_of_batch`."""
-        if not any(self.mask in text for text in texts):
-            return self._splitter.units_of_batch(texts)
-        return [self.units(text) for text in texts]
+        has_mask = any(self.mask in text for text in texts)
+        return super().units_of_batch(texts) if has_mask else self._splitter.units_of_batch(texts)
 
     def spans(self, text: str) -> list[Span]:
-        """See `Splitter.spans`."""
         mask = [(0, len(self.mask))]
         return [
             (start + first, start + last)
@@ -295,7 +285,6 @@ class MaskSplitter(Splitter):
         ]
 
     def word_ids(self, text: str) -> Sequence[int]:
-        """See `Splitter.word_ids`. A mask is a word."""
         ids: list[int] = []
         for _, part in self._parts(text):
             first = ids[-1] + 1 if ids else 0
@@ -303,7 +292,6 @@ class MaskSplitter(Splitter):
         return ids
 
     def normalize(self, unit: Unit) -> Unit:
-        """See `Splitter.normalize`."""
         return self.mask if unit is MASK_UNIT else self._splitter.normalize(unit)
 
     def _parts(self, text: str) -> list[tuple[int, str]]:
@@ -320,13 +308,6 @@ class MaskSplitter(Splitter):
             start += len(part)
             parts.append((start, ""))
         return parts + [(start + len(self.mask), last)] * bool(last)
-
-
-def _without_spaces(text: str, start: int, end: int) -> Span:
-    """Returns the span without spaces at its ends; some tokenizers count these as part of the token."""
-    piece = text[start:end]
-    start += len(piece) - len(piece.lstrip())
-    return start, start + len(piece.strip())
 
 
 def _without_surrogates(text: str) -> str:

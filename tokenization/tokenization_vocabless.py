@@ -8,6 +8,7 @@ no text can spell one of the other four.
 
 import json
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -17,18 +18,24 @@ from tokenizers import AddedToken, Tokenizer
 from transformers.tokenization_utils_base import BatchEncoding, PreTrainedTokenizerBase, TruncationStrategy
 from transformers.utils.generic import PaddingStrategy
 
-from .batch_arrays import is_requested, requested_arrays, to_lists, to_tensors
-from .batch_rows import pair_type_ids, plan_rows, row_lengths, write_rows
-from .block_batches import as_blocks, as_columns, depth, refuse_collators
+from .batches import (
+    RowPadding,
+    as_batch,
+    is_requested,
+    pad_columns,
+    padded_width,
+    requested_arrays,
+    to_lists,
+    to_tensors,
+    write_rows,
+)
 from .block_cache import BlockCache
-from .block_coders import CLS, MASK, NUM_SPECIAL, PAD, SEP, UNK, Bytes, Integers, special_blocks, unpack
+from .block_coders import CODERS, MASK, NUM_SPECIAL, PAD, BlockCoder, Bytes, Integers, special_blocks, unpack
 from .block_encodings import BlockEncodings
-from .components import build_coder, build_splitter, check_special_tokens, check_types, read_ngrams, read_subword
-from .padding import RowPadding, pad_arrays, padded_width
-from .splitters import BYTE_NAMES, MASK_UNIT, MaskSplitter, Splitter, SubwordSplitter, Unit, to_text
-from .text_batches import as_batch
-
-__all__ = ["CLS", "MASK", "PAD", "ROLES", "SEP", "UNK", "VocablessTokenizer"]
+from .components import build, check_special_tokens, check_types, read_ngrams, read_subword
+from .given_blocks import as_blocks, as_columns, depth, refuse_collators
+from .splitters import BYTE_NAMES, MASK_UNIT, SPLITTERS, MaskSplitter, Splitter, Unit, to_text
+from .truncation import truncated_ranges
 
 # `__call__` leaves calls with these arguments to the library's `__call__`.
 _RARE_ARGUMENTS = frozenset(("text_target", "text_pair_target", "max_target_length", "tokenizer_kwargs"))
@@ -49,6 +56,10 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         target_file: for masked LM: the `tokenizer.json` whose tokens the head predicts; None: `subword_file`.
         kwargs: arguments of every Hugging Face tokenizer. With `split_special_tokens=True`, here or in a call, "[MASK]"
             in a text is text too.
+
+    Attributes:
+        unit_splitter: the splitter.
+        block_size: K, bytes in a block.
 
     Raises:
         ValueError: unknown splitter or coder, unknown or wrong options, more special tokens, a missing file.
@@ -91,34 +102,26 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
             **kwargs,
         )
         self._ngrams = read_ngrams(ngrams_file)
-        self._splitter = build_splitter(splitter, self.splitter_options, subword_file)
-        self._subword = self._splitter.tokenizer if isinstance(self._splitter, SubwordSplitter) else None
+        self._subword = read_subword(subword_file) if splitter == "subword" else None
         self._target = None if target_file is None else read_subword(target_file)
-        self._coder = build_coder(coder, self.coder_options, self._ngrams)
+        options = self.splitter_options
+        self.unit_splitter: Splitter = build("splitter", SPLITTERS, splitter, options, tokenizer=self._subword)
+        self._coder: BlockCoder = build("coder", CODERS, coder, self.coder_options, ngrams=self._ngrams)
+        self.block_size = self._coder.block_size
         # Caches of elements, for calls, and one of packed blocks, for corpora, which have no special tokens.
-        self._mask_splitter = MaskSplitter(self._splitter, str(self.mask_token))
+        self._mask_splitter = MaskSplitter(self.unit_splitter, str(self.mask_token))
         self._cache = self._new_cache(self._mask_splitter)
-        self._unmasked_cache = self._new_cache(self._splitter)
+        self._unmasked_cache = self._new_cache(self.unit_splitter)
         no_blocks = np.empty((0, self.packed_block_size), dtype=np.uint8)
-        self._packed_cache = BlockCache(self._splitter, self._coder.packed_blocks, no_blocks)
+        self._packed_cache = BlockCache(self.unit_splitter, self._coder.encode, no_blocks)
 
     def _new_cache(self, splitter: Splitter) -> BlockCache:
         return BlockCache(splitter, self._coder.elements, special_blocks(self.block_size), {MASK_UNIT: MASK})
 
     @property
-    def unit_splitter(self) -> Splitter:
-        """The splitter."""
-        return self._splitter
-
-    @property
     def target_tokenizer(self) -> Tokenizer | None:
         """The tokenizer whose tokens masked LM predicts: of `target_file`, else of `subword_file`, else None."""
         return self._subword if self._target is None else self._target
-
-    @property
-    def block_size(self) -> int:
-        """K, bytes in a block."""
-        return self._coder.block_size
 
     # -- Corpora -----------------------------------------------------------------------------------------------------
 
@@ -134,7 +137,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
     @property
     def splits_at_spaces(self) -> bool:
         """Whether a text has the same units as its pieces between white space have together."""
-        return self._splitter.splits_at_spaces
+        return self.unit_splitter.splits_at_spaces
 
     def packed_units(self, units: Sequence[Unit]) -> Bytes:
         """Returns units as corpora store them, (units, K or K + 1) uint8, see `packed_blocks`."""
@@ -147,7 +150,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
     @property
     def packed_block_size(self) -> int:
         """Bytes of a packed unit: K, or K + 1 where the coder pads."""
-        return self.block_size + self._coder.pads
+        return self._coder.block_size + self._coder.pads
 
     # -- Text → blocks -----------------------------------------------------------------------------------------------
 
@@ -185,44 +188,46 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         verbose: bool = True,
         **flags: Any,
     ) -> BatchEncoding:
-        """Encodes a text, a pair or a batch of either; `flags` are described in `requested_arrays`."""
+        """Encodes a text, a pair or a batch of either; `flags` are the arguments `return_…` of the library."""
         texts, pairs, is_batch = as_batch(text, text_pair, is_split_into_words)
-        is_pair = pairs is not None
+        sequences = [texts] if pairs is None else [texts, pairs]
         names, splits_masks = self._special_names, flags.get("split_special_tokens", self.split_special_tokens)
         if names[MASK] != self._mask_splitter.mask:  # it was renamed
-            self._mask_splitter = MaskSplitter(self._splitter, names[MASK])
+            self._mask_splitter = MaskSplitter(self.unit_splitter, names[MASK])
             self._cache = self._new_cache(self._mask_splitter)
         cache = self._unmasked_cache if splits_masks else self._cache
-        samples, units = cache.look_up_samples(texts, pairs, is_split_into_words)
-        sizes = [[len(blocks) // cache.block_bytes for blocks in sample] for sample in units]
+        size, look_up = cache.block_bytes, cache.look_up_words if is_split_into_words else cache.look_up
+        samples = list(zip(*map(look_up, sequences), strict=True))  # the blocks of each text or pair
 
-        max_units = None
+        max_units = sys.maxsize
         if truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE and max_length is not None:
-            max_units = max_length - (self.num_special_tokens_to_add(is_pair) if add_special_tokens else 0)
-        rows = plan_rows(sizes, max_units, truncation_strategy, stride, self.truncation_side, return_overflowing_tokens)
-        parts, segments = write_rows(units, rows, cache.block_bytes, cache.special if add_special_tokens else None)
-        lengths = row_lengths(segments, is_pair)
-        if max_units is None:
-            self._warn_of_long_rows(lengths, max_length, verbose)
+            num_special = self.num_special_tokens_to_add(pairs is not None) if add_special_tokens else 0
+            max_units = max_length - num_special
+        limits = max_units, truncation_strategy, self.truncation_side, stride, return_overflowing_tokens
+        rows = [
+            (index, ranges)
+            for index, sample in enumerate(samples)
+            for ranges in truncated_ranges([len(blocks) // size for blocks in sample], *limits)
+        ]
+        parts, counts = write_rows(samples, rows, size, cache.special if add_special_tokens else None)
+        lengths = counts if pairs is None else list(map(sum, zip(counts[::2], counts[1::2], strict=True)))
+        if max_units == sys.maxsize:
+            longest: Any = range(max(lengths, default=0))
+            self._eventual_warn_about_too_long_sequence(longest, max_length, verbose)
 
         width = padded_width(lengths, padding_strategy, max_length, pad_to_multiple_of)
         padding = RowPadding(lengths, width, padding_side or self.padding_side)
-        encodings = BlockEncodings(cache.splitter, samples, rows, names, padding, add_special_tokens)
-        type_ids = pair_type_ids(segments) if pairs else None
+        type_ids = np.repeat(np.arange(len(counts)) % len(sequences), counts)  # 1 in the second sequences
+        texts_of_samples = list(zip(*sequences, strict=True))
+        encodings = BlockEncodings(cache.splitter, texts_of_samples, rows, padding, names, add_special_tokens)
         data = requested_arrays(cache.as_array(parts), type_ids, padding, encodings, self.model_input_names, flags)
         if return_overflowing_tokens:
             data["overflow_to_sample_mapping"] = np.array([sample for sample, _ in rows], dtype=np.int64)
 
-        batch = BatchEncoding(None, cast(Any, encodings), n_sequences=1 + is_pair)
+        batch = BatchEncoding(None, cast(Any, encodings), n_sequences=len(sequences))
         has_rows = is_batch or return_overflowing_tokens
         batch.data = to_tensors(data, return_tensors) if return_tensors else to_lists(data, has_rows)
         return batch
-
-    def _warn_of_long_rows(self, lengths: Sequence[int], max_length: int | None, verbose: bool) -> None:
-        """Warns, once for each tokenizer, if a row is longer than `model_max_length`."""
-        longest = max(lengths, default=0)
-        if longest > self.model_max_length:
-            self._eventual_warn_about_too_long_sequence(cast(Any, range(longest)), max_length, verbose)
 
     # -- Padding -----------------------------------------------------------------------------------------------------
 
@@ -239,7 +244,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
     ) -> BatchEncoding:
         """Pads encodings, a mapping of names to rows or a list of mappings, one for each row, to one length.
 
-        Pads `input_ids`, `attention_mask`, `token_type_ids` and `special_tokens_mask`; does not pad other names.
+        Names that are not in `PAD_VALUES` stay as they are.
 
         Raises:
             ValueError: no `input_ids`, blocks of another size, rows that differ in length, or a collator of single ids.
@@ -253,7 +258,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         if is_requested("attention_mask", return_attention_mask, self.model_input_names):
             columns.setdefault("attention_mask", [np.ones(length, dtype=np.int64) for length in lengths])
         width = padded_width(lengths, strategy, max_length, pad_to_multiple_of)
-        arrays = pad_arrays(columns, RowPadding(lengths, width, padding_side or self.padding_side))
+        arrays = pad_columns(columns, RowPadding(lengths, width, padding_side or self.padding_side))
         if return_tensors is None:
             return BatchEncoding(to_lists(arrays, is_batch))
         tensors = to_tensors(arrays, return_tensors)
@@ -277,7 +282,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         pieces = [self._unit(block) for block in blocks if block[0] >= NUM_SPECIAL or not skip_special_tokens]
         if self._subword is not None and self._subword.decoder is not None:
             return cast(str, self._subword.decoder.decode([to_text(piece) for piece in pieces]))
-        return to_text(self._splitter.separator.encode("utf-8").join(pieces))
+        return to_text(self.unit_splitter.separator.encode("utf-8").join(pieces))
 
     def _unit(self, block: Integers) -> bytes:
         """Returns the bytes of a block's unit, or the name of a special token."""
@@ -313,17 +318,15 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
 
     def convert_tokens_to_string(self, tokens: list[str]) -> str:
         """Joins units with the splitter's separator."""
-        return self._splitter.separator.join(tokens)
+        return self.unit_splitter.separator.join(tokens)
 
     def get_special_tokens_mask(  # type: ignore[override]
         self, token_ids_0: Any, token_ids_1: Any = None, already_has_special_tokens: bool = False
     ) -> list[int]:
         """Returns 1 for each special token or padding and 0 for each unit.
 
-        Args:
-            token_ids_0: blocks of a row if `already_has_special_tokens`, else blocks of the first sequence.
-            token_ids_1: blocks of the second sequence of a pair, or None.
-            already_has_special_tokens: False returns the mask of the row that the sequences would become.
+        The blocks are those of a row if `already_has_special_tokens`, else those of one or two sequences, which become
+        a row.
         """
         if already_has_special_tokens:
             return cast(list[int], (as_blocks(token_ids_0, self.block_size)[:, 0] < NUM_SPECIAL).astype(int).tolist())

@@ -1,40 +1,43 @@
 """Truncation and overflow: which units of one or two sequences a row holds."""
 
-from transformers.tokenization_utils_base import TruncationStrategy
+from collections.abc import Sequence
 
 Range = tuple[int, int]  # units (start, stop)
 
 
 def truncated_ranges(
-    lengths: list[int], max_units: int, strategy: TruncationStrategy, stride: int, side: str, overflow: bool
+    lengths: Sequence[int], max_units: int, strategy: str, side: str, stride: int = 0, overflow: bool = False
 ) -> list[list[Range]]:
-    """Returns, for each row of a sample that is too long, the units (start, stop) of each sequence.
+    """Returns, for each row of a sample, the units (start, stop) of each sequence.
 
     Args:
-        lengths: number of units of each of one or two sequences; their sum exceeds `max_units`.
+        lengths: number of units of each of one or two sequences.
         max_units: units that fit a row.
-        strategy: which sequence is cut.
-        stride: number of units that neighbouring rows share.
+        strategy: which sequence is cut: `longest_first`, `only_first` or `only_second`.
         side: "right" cuts off the end, "left" the beginning.
+        stride: number of units that neighbouring rows share.
         overflow: whether the units that were cut off follow in further rows.
 
     Raises:
         ValueError: no units would be left, or `overflow` of a pair under longest_first.
 
-    >>> truncated_ranges([5], 3, TruncationStrategy.LONGEST_FIRST, stride=1, side="right", overflow=True)
+    >>> truncated_ranges([5], 3, "longest_first", "right", stride=1, overflow=True)
     [[(0, 3)], [(2, 5)]]
     """
+    if sum(lengths) <= max_units:
+        return [[(0, length) for length in lengths]]
     if max_units < 0:
         raise ValueError(f"max_length is {-max_units} less than the number of special tokens; raise max_length.")
-    if len(lengths) == 2 and strategy == TruncationStrategy.LONGEST_FIRST:
+    if len(lengths) == 2 and strategy == "longest_first":
         if overflow:
             raise ValueError(
                 "the overflow of a pair is ambiguous under truncation='longest_first'; "
                 "give truncation='only_first' or 'only_second'."
             )
-        kept = _longest_first(lengths, max_units)
+        shorter = min(*lengths, max_units // 2)
+        kept = (max_units - shorter, shorter) if lengths[0] > lengths[1] else (shorter, max_units - shorter)
         return [[_kept_range(length, count, side) for length, count in zip(lengths, kept, strict=True)]]
-    cut = int(strategy == TruncationStrategy.ONLY_SECOND)  # index of the sequence that is cut
+    cut = int(strategy == "only_second")  # index of the sequence that is cut
     if cut >= len(lengths):
         raise ValueError("truncation='only_second' got a single text; give text_pair, or truncation=True.")
     size = max_units - sum(lengths) + lengths[cut]
@@ -58,13 +61,6 @@ def _windows(length: int, size: int, stride: int, side: str) -> list[Range]:
     starts = range(0, max(length - stride, 1), size - stride)
     parts = [(start, min(start + size, length)) for start in starts]
     return [(length - stop, length - start) for start, stop in parts] if side == "left" else parts
-
-
-def _longest_first(lengths: list[int], max_units: int) -> list[int]:
-    """Returns the number of units kept of each of two sequences, when units are removed from the longer one first."""
-    shorter = min(min(lengths), max_units // 2)
-    longer = max_units - shorter
-    return [longer, shorter] if lengths[0] > lengths[1] else [shorter, longer]
 
 
 def _kept_range(length: int, count: int, side: str) -> Range:

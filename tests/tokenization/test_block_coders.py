@@ -78,7 +78,7 @@ def pack(elements, pads):
 
 
 def blocks(coder, units):
-    return [row.tobytes() for row in coder.encode(units)[0]]
+    return [row.tobytes() for row in coder.encode(units)[:, : coder.block_size]]
 
 
 @settings(max_examples=100, deadline=None)

@@ -14,11 +14,7 @@ _COLLATORS_OF_IDS = ("DataCollatorForLanguageModeling", "DataCollatorForWholeWor
 
 
 def refuse_collators() -> None:
-    """Refuses a call from a collator that reads tokens as single ids: it would mask single bytes.
-
-    Raises:
-        ValueError: such a collator is among the callers.
-    """
+    """Raises ValueError if a collator that reads tokens as single ids is among the callers: it would mask bytes."""
     frame: Any = sys._getframe(2)  # the caller of the tokenizer
     while frame is not None and frame.f_globals.get("__name__") == _COLLATORS:
         name = type(frame.f_locals.get("self")).__name__
@@ -59,10 +55,8 @@ def as_blocks(value: Any, block_size: int) -> Integers:
 def as_columns(encoded: Any, block_size: int) -> tuple[dict[str, list[Any]], bool]:
     """Returns the values of each row, by name, and whether a batch was given; `input_ids` are arrays (S, K) int64.
 
-    Args:
-        encoded: what the tokenizer returned: a mapping of names to the values of one row or of a batch, or a list of
-            mappings, one for each row.
-        block_size: K.
+    `encoded` is what the tokenizer returned: a mapping of names to the values of one row or of a batch, or a list of
+    mappings, one for each row.
 
     Raises:
         ValueError: `input_ids` is missing, or its blocks have another size.
