@@ -4,9 +4,13 @@ A token is a block of K elements. An element is a byte value + 5, or the id of a
 the block [id, 0, …, 0]. A unit shorter than K bytes is padded with zeros; a block of zeros alone is a padding token.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedConfig
+from transformers import initialization as init
 
 NUM_SPECIAL = 5
 SPECIAL_NAMES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -30,17 +34,27 @@ class FrontEnd(nn.Module):
 
     def __init__(self, block_size: int, embedding_size: int) -> None:
         super().__init__()
-        self.block_size = block_size
-        self.embedding_size = embedding_size
+        self.block_size, self.embedding_size = block_size, embedding_size
+        self._constants: dict[str, tuple[Callable[..., Tensor], tuple[Any, ...]]] = {}
+
+    def add_constant(self, name: str, make: Callable[..., Tensor], *arguments: Any) -> None:
+        """Adds the buffer `make(*arguments)`, which no checkpoint holds."""
+        self._constants[name] = make, arguments
+        self.register_buffer(name, make(*arguments), persistent=False)
 
     def init_weights(self, std: float) -> None:
-        """Initialises the parameters and buffers of this module itself, not those of its submodules.
+        """Initialises the parameters and constants of this module itself, not those of its submodules.
 
-        A model that is loaded is first built without values, so this must also fill each buffer that is not saved.
-
-        Args:
-            std: standard deviation of random weights.
+        A model that is loaded is first built without values, so the constants are made again here.
         """
+        for name, (make, arguments) in self._constants.items():
+            init.copy_(getattr(self, name), make(*arguments))
+        for parameter in self.parameters(recurse=False):
+            self.init_parameter(parameter, std)
+
+    def init_parameter(self, parameter: Tensor, std: float) -> None:
+        """Initialises a parameter with random numbers of this standard deviation."""
+        init.normal_(parameter, std=std)
 
     def check_encoder(self, config: PreTrainedConfig) -> None:
         """Raises ValueError if the encoder of this configuration does not fit the front end. By default all fit."""

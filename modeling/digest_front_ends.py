@@ -48,7 +48,7 @@ class BitFrontEnd(FrontEnd):
         num_bits: T, from 8K − 7 to 8K.
     """
 
-    bits_of_bytes: Tensor  # (256, 8) uint8, most significant bit first; a lookup takes a tenth of the time of shifts
+    bits_of_bytes: Tensor  # a lookup takes a tenth of the time of shifts
 
     def __init__(self, block_size: int, embedding_size: int, *, num_bits: int) -> None:
         super().__init__(block_size, embedding_size)
@@ -58,17 +58,11 @@ class BitFrontEnd(FrontEnd):
                 f"give {8 * block_size - 7} to {8 * block_size} bits, or block_size={-(-num_bits // 8)}."
             )
         self.num_bits = num_bits
-        self.register_buffer("bits_of_bytes", self._bits_of_bytes(), persistent=False)
-
-    def init_weights(self, std: float) -> None:
-        init.copy_(self.bits_of_bytes, self._bits_of_bytes())
+        self.add_constant("bits_of_bytes", bits_of_bytes)
 
     def unpack_bits(self, data: Tensor) -> Tensor:
         """Maps bytes (…, K) int64, values 0–255, to their first T bits, (…, T) uint8."""
         return F.embedding(data, self.bits_of_bytes).flatten(start_dim=-2)[..., : self.num_bits]
-
-    def _bits_of_bytes(self) -> Tensor:
-        return torch.tensor([[byte >> place & 1 for place in range(7, -1, -1)] for byte in range(256)]).to(torch.uint8)
 
 
 class DigestFrontEnd(BitFrontEnd):
@@ -119,9 +113,8 @@ class Pool(DigestFrontEnd):
         self.codebook = nn.Embedding(2**codeword_bits, embedding_size)
         self.weights = nn.Parameter(torch.zeros(-(-num_bits // codeword_bits), embedding_size))
 
-    def init_weights(self, std: float) -> None:
-        super().init_weights(std)
-        init.zeros_(self.weights)  # equal weights for all codewords
+    def init_parameter(self, parameter: Tensor, std: float) -> None:
+        init.zeros_(parameter)  # equal weights for all codewords
 
     def embed_bits(self, bits: Tensor) -> Tensor:
         words = codewords(bits, self.codeword_bits).unbind(dim=-1)
@@ -147,10 +140,6 @@ class Add(DigestFrontEnd):
         self.dropout = nn.Dropout(dropout)
         self.bit_vectors = nn.Parameter(torch.empty(num_bits, 2, embedding_size))
 
-    def init_weights(self, std: float) -> None:
-        super().init_weights(std)
-        init.normal_(self.bit_vectors, std=std)
-
     def embed_bits(self, bits: Tensor) -> Tensor:
         zero, one = self.dropout(self.bit_vectors).unbind(dim=1)
         return (zero.sum(dim=0) + bits.to(zero.dtype) @ (one - zero)) / self.num_bits**0.5
@@ -165,10 +154,6 @@ class Projection(DigestFrontEnd):
     def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 128) -> None:
         super().__init__(block_size, embedding_size, num_bits=num_bits)
         self.weight = nn.Parameter(torch.empty(embedding_size, num_bits))
-
-    def init_weights(self, std: float) -> None:
-        super().init_weights(std)
-        init.normal_(self.weight, std=std)
 
     def embed_bits(self, bits: Tensor) -> Tensor:
         centred = self.weight - self.weight.mean(dim=1, keepdim=True)
@@ -189,30 +174,27 @@ class Linear(BitFrontEnd):
         num_bits: T.
     """
 
-    special_bytes: Tensor  # (5, K) int64, values 0–255
+    special_bytes: Tensor
 
     def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 420) -> None:
         super().__init__(block_size, embedding_size, num_bits=num_bits)
         self.weight = nn.Parameter(torch.empty(embedding_size, num_bits))
-        self.register_buffer("special_bytes", self._special_bytes(), persistent=False)
-
-    def init_weights(self, std: float) -> None:
-        super().init_weights(std)
-        init.normal_(self.weight, std=std)
-        init.copy_(self.special_bytes, self._special_bytes())
+        self.add_constant("special_bytes", special_bytes, block_size)
 
     def forward(self, blocks: Tensor) -> Tensor:
-        first = blocks[..., :1]
-        data = torch.where(
-            first < NUM_SPECIAL,
-            self.special_bytes[blocks[..., 0].clamp(max=NUM_SPECIAL - 1)],
-            to_bytes(blocks),
-        )
+        names = self.special_bytes[blocks[..., 0].clamp(max=NUM_SPECIAL - 1)]
+        data = torch.where(blocks[..., :1] < NUM_SPECIAL, names, to_bytes(blocks))
         return F.linear(self.unpack_bits(data).to(self.weight.dtype), self.weight)
 
-    def _special_bytes(self) -> Tensor:
-        digests = [hashlib.shake_128(name.encode()).digest(self.block_size) for name in SPECIAL_NAMES]
-        return torch.tensor([list(digest) for digest in digests])
+
+def bits_of_bytes() -> Tensor:
+    """Returns the bits of each byte, (256, 8) uint8, most significant bit first."""
+    return torch.tensor([[byte >> place & 1 for place in range(7, -1, -1)] for byte in range(256)]).to(torch.uint8)
+
+
+def special_bytes(block_size: int) -> Tensor:
+    """Returns a hash of each special token's name, (5, K) int64, values 0–255."""
+    return torch.tensor([list(hashlib.shake_128(name.encode()).digest(block_size)) for name in SPECIAL_NAMES])
 
 
 def codewords(bits: Tensor, size: int) -> Tensor:

@@ -20,8 +20,7 @@ def build_front_end(name: str, block_size: int, embedding_size: int, options: di
     """
     if not isinstance(name, str) or name not in FRONT_ENDS:
         raise ValueError(f"unknown front_end {name!r}; choose one of {', '.join(FRONT_ENDS)}.")
-    front_end, removed = FRONT_ENDS[name], REMOVED_OPTIONS.get(name, {})
-    options = {key: value for key, value in options.items() if key not in removed or value != removed[key]}
+    front_end = FRONT_ENDS[name]
     legal = front_end.__init__.__kwdefaults__ or {}
     unknown = sorted(set(options) - set(legal))
     if unknown:
@@ -43,6 +42,3 @@ FRONT_ENDS: dict[str, type[FrontEnd]] = {
     "hash_embedding": HashEmbedding,
     "elementwise": Elementwise,
 }
-
-# Options that old checkpoints may name, each with the only value that still loads.
-REMOVED_OPTIONS = {"elementwise": {"gradient": False, "ngram_sizes": 4}}

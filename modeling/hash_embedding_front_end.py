@@ -6,11 +6,12 @@ spaCy's HashEmbed for several hashes of a word in one table. The combination is 
 # mypy: allow-untyped-calls, no-warn-return-any
 # ruff: noqa: D102 (the base class documents the methods)
 
+import math
+
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from transformers import initialization as init
 
 from .blocks import NUM_SPECIAL, check_positive
 from .ngram_front_ends import MODULUS, hash_seeds
@@ -65,7 +66,6 @@ class HashEmbedding(UnitFrontEnd):
         self.min_ngram = check_positive("min_ngram", min_ngram)
         self.max_ngram = check_positive("max_ngram", max_ngram)
         self.num_word_hashes = check_positive("num_word_hashes", num_word_hashes, MAX_WORD_HASHES)
-        self.seed = seed
         self.traced_length = max_ngram
         if not min_ngram <= max_ngram <= block_size:
             raise ValueError(
@@ -82,13 +82,8 @@ class HashEmbedding(UnitFrontEnd):
             if mlp_size
             else None
         )
-        factors = self._factors()
-        self.register_buffer("ngram_factors", factors[0], persistent=False)
-        self.register_buffer("word_factors", factors[1], persistent=False)
-
-    def init_weights(self, std: float) -> None:
-        for buffer, factors in zip((self.ngram_factors, self.word_factors), self._factors(), strict=True):
-            init.copy_(buffer, factors)
+        self.add_constant("ngram_factors", hash_seeds, seed, max_ngram)
+        self.add_constant("word_factors", word_factors, seed, max_ngram, num_word_hashes, block_size + 2)
 
     def embed_units(self, blocks: Tensor) -> Tensor:
         rows, is_row = self.rows_of(blocks)
@@ -138,7 +133,7 @@ class HashEmbedding(UnitFrontEnd):
         end = (blocks > 0).sum(dim=-1, keepdim=True) + 1
         return torch.where(places == 0, BEGIN, torch.where(places == end, END, elements))
 
-    def _factors(self) -> tuple[Tensor, Tensor]:
-        length = self.block_size + 2
-        factors = hash_seeds(self.seed, self.max_ngram + self.num_word_hashes * length)
-        return factors[: self.max_ngram], factors[self.max_ngram :].view(self.num_word_hashes, length)
+
+def word_factors(seed: int, start: int, *shape: int) -> Tensor:
+    """Returns the numbers of the stream of `seed` from place `start` on."""
+    return hash_seeds(seed, start + math.prod(shape))[start:].view(shape)

@@ -1,4 +1,4 @@
-"""Parts of the heads: layers over the encoder, and the loss over tokens."""
+"""Parts of the heads: layers over the encoder, pairs that the encoder reads apart, and the loss over tokens."""
 # mypy: allow-untyped-calls, no-warn-return-any
 
 import torch
@@ -6,9 +6,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import initialization as init
 
-from .blocks import check_blocks
+from .blocks import check_blocks, token_type_ids_of
 from .configuration_vocabless import VocablessConfig
-from .text_pairs import split_pairs
+
+# The first five arguments of `VocablessModel.forward`: input_ids, attention_mask, token_type_ids, position_ids,
+# inputs_embeds.
+Inputs = tuple[Tensor | None, Tensor | None, Tensor | None, Tensor | None, Tensor | None]
 
 
 class LecunLinear(nn.Linear):
@@ -37,10 +40,8 @@ class PooledHead(nn.Module):
         self.dropout = nn.Dropout(config.head_dropout)
         self.out_proj = linear(config.hidden_size, num_outputs)
 
-    def sequences(self, front_end: nn.Module, *inputs: Tensor | None) -> tuple[Tensor | None, ...]:
-        """Returns the first five arguments of `VocablessModel.forward` as the encoder shall read them.
-
-        They are `inputs`, but with `siamese` the sequences that `split_pairs` makes of them.
+    def sequences(self, front_end: nn.Module, inputs: Inputs) -> Inputs:
+        """Returns the inputs as the encoder shall read them: with `siamese`, the sequences of `split_pairs`.
 
         Raises:
             ValueError: `inputs_embeds` come from a front end that embeds a token by its place, which it has lost in the
@@ -58,17 +59,16 @@ class PooledHead(nn.Module):
         return split_pairs(*inputs)
 
     def forward(self, hidden_states: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """Maps hidden states (B, S, D) to outputs (B, num_outputs).
-
-        Args:
-            hidden_states: (B, S, D); with `siamese` (2B, S, D), the first texts and then the second ones.
-            attention_mask: (B, S) or (2B, S), 0 for padding, which a mean leaves out; None if there is no padding.
-        """
+        """Maps hidden states (B, S, D) to outputs (B, num_outputs), see `pool`."""
         pooled = self.pool(hidden_states, attention_mask)
         return self.out_proj(self.dropout(torch.tanh(self.dense(pooled))))
 
     def pool(self, hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
-        """Returns the vector that the layers read. The arguments are those of `forward`.
+        """Returns the vector that the layers read.
+
+        Args:
+            hidden_states: (B, S, D); with `siamese` (2B, S, D), the first texts and then the second ones.
+            attention_mask: (B, S) or (2B, S), 0 for padding, which a mean leaves out; None if there is no padding.
 
         Returns:
             `cls`: the state of the first token, (B, D). `mean`: the mean of the states, (B, D). `siamese`: the means u
@@ -84,6 +84,15 @@ class PooledHead(nn.Module):
         return torch.cat([first, second, (first - second).abs(), first * second], dim=-1)
 
 
+class PredictionTransform(nn.Sequential):
+    """Dense layer, GELU and layer norm, as before BERT's output layer: (…, hidden size) → (…, embedding size)."""
+
+    def __init__(self, config: VocablessConfig) -> None:
+        encoder, size = config.encoder_config, config.embedding_size
+        eps = getattr(encoder, "layer_norm_eps", getattr(encoder, "norm_eps", 1e-12))
+        super().__init__(nn.Linear(config.hidden_size, size), nn.GELU(), nn.LayerNorm(size, eps=eps))
+
+
 def mean_state(hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
     """Returns the mean of the tokens' states, (B, D), special tokens included and padding left out.
 
@@ -96,26 +105,55 @@ def mean_state(hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
     return (hidden_states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
 
 
-class PredictionTransform(nn.Sequential):
-    """Dense layer, GELU and layer norm, as before BERT's output layer: (…, hidden size) → (…, embedding size)."""
+def split_pairs(
+    input_ids: Tensor | None,
+    attention_mask: Tensor | None,
+    token_type_ids: Tensor | None,
+    position_ids: Tensor | None,
+    inputs_embeds: Tensor | None,
+) -> Inputs:
+    """Makes two sequences of each pair, [CLS] a [SEP] b [SEP]: [CLS] a [SEP] and [CLS] b [SEP].
 
-    def __init__(self, config: VocablessConfig) -> None:
-        encoder, size = config.encoder_config, config.embedding_size
-        eps = getattr(encoder, "layer_norm_eps", getattr(encoder, "norm_eps", 1e-12))
-        super().__init__(nn.Linear(config.hidden_size, size), nn.GELU(), nn.LayerNorm(size, eps=eps))
+    A single text is a pair whose second sequence is [CLS] alone. The arguments are those of `VocablessModel.forward`.
+    `position_ids` are not used, because the tokens of each sequence are numbered anew.
+
+    Returns:
+        The same five, without token types and positions: all first sequences and then all second ones, (2B, T, …). T is
+        the longest sequence, or S in a compiled graph.
+
+    Raises:
+        ValueError: the texts cannot be told apart.
+    """
+    inputs = inputs_embeds if input_ids is None else input_ids
+    if token_type_ids is None and input_ids is not None:
+        token_type_ids = token_type_ids_of(input_ids)
+    if inputs is None or token_type_ids is None:
+        raise ValueError("a siamese model splits pairs; give input_ids, or inputs_embeds with token_type_ids.")
+    is_token = torch.ones_like(token_type_ids) if attention_mask is None else (attention_mask > 0).long()
+    is_second = (token_type_ids > 0).long() * is_token
+    last = inputs.shape[1] - 1
+    positions = torch.arange(last + 1, device=inputs.device)
+    first_token = (is_token.cumsum(dim=1) == 0).sum(dim=1, keepdim=True)  # [CLS], behind padding on the left
+    start = (is_second.cumsum(dim=1) == 0).sum(dim=1, keepdim=True)
+    source = torch.where(positions == 0, first_token, start + positions - 1).clamp(max=last)
+    seconds = inputs.gather(1, source.unsqueeze(-1).expand_as(inputs))
+    is_in_second = (positions <= is_second.sum(dim=1, keepdim=True)).long()
+    sequences, mask = torch.cat([inputs, seconds]), torch.cat([is_token - is_second, is_in_second])
+    if not torch.compiler.is_compiling():  # a graph cannot have a width that depends on values
+        width = int(mask.any(dim=0).nonzero().max()) + 1
+        sequences, mask = sequences[:, :width], mask[:, :width]
+    return (None, mask, None, None, sequences) if input_ids is None else (sequences, mask, None, None, None)
 
 
-def token_loss(logits: Tensor, labels: Tensor | None, num_items_in_batch: Tensor | int | None) -> Tensor | None:
-    """Returns the mean cross-entropy over the labelled tokens, 0 if no token has a label, None without labels.
+def token_loss(logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int | None) -> Tensor:
+    """Returns the mean cross-entropy over the labelled tokens, 0 if no token has a label.
 
     Args:
         logits: (…, classes) floating point.
-        labels: (…) integers, −100 for tokens without a label; or None.
+        labels: (…) integers, −100 for tokens without a label.
         num_items_in_batch: number of labels in all micro-batches of a step. The sum is divided by it in place of the
             number of labels here, so the losses of the micro-batches add up to the mean of the step.
     """
-    if labels is None:
-        return None
     logits, labels = logits.flatten(0, -2).float(), labels.flatten()
     total = F.cross_entropy(logits, labels, ignore_index=-100, reduction="sum")
     count = (labels != -100).sum().clamp(min=1) if num_items_in_batch is None else num_items_in_batch

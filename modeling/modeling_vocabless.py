@@ -4,13 +4,14 @@
 heads work with every encoder. They have as many parameters as the stock heads, to agree with published counts.
 """
 # mypy: allow-untyped-calls, allow-untyped-decorators, no-warn-return-any
-# ruff: noqa: D417 (the heads document only the arguments that `VocablessModel.forward` does not have)
+# ruff: noqa: D102, D417 (base classes document the methods, and `VocablessModel.forward` most arguments of heads)
 
 import sys
 from typing import Any, cast
 
 from torch import Tensor, nn
 from torch.nn import functional as F
+from transformers import PreTrainedModel
 from transformers.modeling_outputs import (
     BaseModelOutput,
     MaskedLMOutput,
@@ -19,16 +20,59 @@ from transformers.modeling_outputs import (
     SequenceClassifierOutput,
     TokenClassifierOutput,
 )
-from transformers.utils.generic import can_return_tuple
+from transformers.utils import logging
+from transformers.utils.generic import ModelOutput, can_return_tuple
 
-from .blocks import check_blocks
+from .blocks import FrontEnd, check_blocks
 from .configuration_vocabless import LIMITS, VocablessConfig, check_limits
 from .front_ends import build_front_end
-from .head_layers import PooledHead, PredictionTransform, token_loss
-from .pretrained_model import VocablessPreTrainedModel
+from .head_layers import Inputs, LecunLinear, PooledHead, PredictionTransform, token_loss
 from .stock_encoders import arguments_of, build_encoder, max_tokens, min_tokens, pad_to_minimum_length
 
 NUM_CORRUPTIONS = 3  # intact, shuffled, replaced
+logger = logging.get_logger(__name__)
+
+
+class VocablessPreTrainedModel(PreTrainedModel):
+    """Base class of all models. `base_model` is the `VocablessModel`, which has the front end."""
+
+    config_class = VocablessConfig
+    base_model_prefix = "vocabless"
+    main_input_name = "input_ids"
+    supports_gradient_checkpointing = True
+    _supports_sdpa = True
+    _supports_flash_attn = True
+    _supports_flex_attn = True
+    _supports_attention_backend = True
+    _can_compile_fullgraph = True
+
+    def __new__(cls, config: VocablessConfig | None = None, **kwargs: Any) -> "VocablessPreTrainedModel":
+        """Refuses what `from_pretrained` was given and nothing takes, before `__init__` raises a TypeError.
+
+        A copy or a pickle is made without a configuration.
+        """
+        if config is not None:
+            config.check_names(kwargs)
+        return super().__new__(cls)
+
+    def _init_weights(self, module: nn.Module) -> None:
+        super()._init_weights(module)
+        if isinstance(module, FrontEnd):
+            module.init_weights(self.config.initializer_range)
+        elif isinstance(module, LecunLinear):
+            module.init_weights()
+
+    def get_input_embeddings(self) -> nn.Module:
+        """Returns the front end, which takes the place of the word table."""
+        return cast(FrontEnd, self.base_model.front_end)
+
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        self.base_model.front_end = value
+
+    def resize_token_embeddings(self, *args: Any, **kwargs: Any) -> nn.Module:  # type: ignore[override]
+        """Does nothing, because there is no word table to resize. Returns the front end."""
+        logger.warning_once("A vocabless model has no word table; resize_token_embeddings changes nothing.")
+        return self.get_input_embeddings()
 
 
 class VocablessModel(VocablessPreTrainedModel):
@@ -83,8 +127,18 @@ class VocablessModel(VocablessPreTrainedModel):
             ValueError: not exactly one of `input_ids` and `inputs_embeds` is given, the rank or K is wrong, or the
                 sequence is too long. On the CPU also: values are out of range.
         """
-        inputs_embeds = self._embed(input_ids, inputs_embeds)
-        seq_length = inputs_embeds.shape[1]
+        if (input_ids is None) == (inputs_embeds is None):
+            raise ValueError("give either input_ids, blocks of shape (batch, seq, K), or inputs_embeds, not both.")
+        if input_ids is not None:
+            check_blocks(input_ids, self.config.block_size)
+        seq_length = cast(Tensor, inputs_embeds if input_ids is None else input_ids).shape[1]
+        if seq_length > self.max_tokens:
+            raise ValueError(
+                f"a sequence has {seq_length} tokens but the model has {self.max_tokens} positions; "
+                f"call the tokenizer with truncation=True, max_length={self.max_tokens}."
+            )
+        if input_ids is not None:
+            inputs_embeds = self.front_end(input_ids.long()).to(self.dtype)
         tensors = {"inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
         tensors |= {"token_type_ids": token_type_ids, "position_ids": position_ids}
         inputs = {key: value for key, value in tensors.items() if value is not None and key in self.encoder_arguments}
@@ -99,38 +153,32 @@ class VocablessModel(VocablessPreTrainedModel):
             attentions=outputs.get("attentions"),
         )
 
-    def _embed(self, input_ids: Tensor | None, inputs_embeds: Tensor | None) -> Tensor:
-        """Checks the one input that is given, and returns `inputs_embeds` or the embeddings of `input_ids`."""
-        if input_ids is not None and inputs_embeds is None:
-            check_blocks(input_ids, self.config.block_size)
-            self._check_length(input_ids)
-            return self.front_end(input_ids.long()).to(self.dtype)
-        if inputs_embeds is not None and input_ids is None:
-            self._check_length(inputs_embeds)
-            return inputs_embeds
-        raise ValueError("give either input_ids, blocks of shape (batch, seq, K), or inputs_embeds, not both.")
 
-    def _check_length(self, inputs: Tensor) -> None:
-        seq_length = inputs.shape[1]
-        if seq_length > self.max_tokens:
-            raise ValueError(
-                f"a sequence has {seq_length} tokens but the model has {self.max_tokens} positions; "
-                f"call the tokenizer with truncation=True, max_length={self.max_tokens}."
-            )
+class _HeadModel(VocablessPreTrainedModel):
+    """Base class of the models with a head. A subclass defines `score`, and may define the others."""
 
-
-class VocablessForSequenceClassification(VocablessPreTrainedModel):
-    """Classification or regression of a text or a pair of texts, see `PooledHead`."""
-
-    _auto_class = "AutoModelForSequenceClassification"
-    accepts_loss_kwargs = False  # the loss is a mean over texts; gradient accumulation averages these means
+    output_class: type[ModelOutput] = TokenClassifierOutput
 
     def __init__(self, config: VocablessConfig) -> None:
         super().__init__(config)
-        self.num_labels = cast(int, config.num_labels)
         self.vocabless = VocablessModel(config)
-        self.classifier = PooledHead(config, self.num_labels)
-        self.post_init()
+
+    @property
+    def reads_labelled_only(self) -> bool:
+        """Whether the head reads the states of labelled tokens alone, if there are labels."""
+        return False
+
+    def sequences(self, inputs: Inputs) -> Inputs:
+        """Returns the inputs as the encoder shall read them."""
+        return inputs
+
+    def score(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+        """Maps hidden states (B, S, hidden_size) to logits."""
+        raise NotImplementedError
+
+    def loss(self, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | None) -> Tensor:
+        """Returns the loss, by default `token_loss`."""
+        return token_loss(logits, labels, num_items_in_batch)
 
     @can_return_tuple
     def forward(
@@ -141,38 +189,75 @@ class VocablessForSequenceClassification(VocablessPreTrainedModel):
         position_ids: Tensor | None = None,
         inputs_embeds: Tensor | None = None,
         labels: Tensor | None = None,
+        num_items_in_batch: Tensor | None = None,
         **kwargs: Any,
-    ) -> SequenceClassifierOutput:
-        """Computes class logits. The other arguments are those of `VocablessModel.forward`.
+    ) -> ModelOutput:
+        """Computes logits. The other arguments are those of `VocablessModel.forward`.
 
         Args:
-            labels: (B,) integers for single-label classification, (B, num_labels) floats 0 or 1 for multi-label
-                classification, (B,) floats for regression; or None.
+            labels: see the class; or None.
+            num_items_in_batch: number of labels in all micro-batches of a step, see `token_loss`.
 
         Returns:
-            `logits` (B, num_labels), and `loss` if there are labels.
+            `logits`, see the class, and `loss` if there are labels.
         """
-        arguments = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
-        inputs = self.classifier.sequences(self.get_input_embeddings(), *arguments)
+        inputs = self.sequences((input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds))
         outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
-        logits = self.classifier(outputs.last_hidden_state, inputs[1])
-        loss = None if labels is None else self.loss_function(labels, logits, self.config)
-        return SequenceClassifierOutput(
+        states = outputs.last_hidden_state
+        if labels is not None and self.reads_labelled_only:
+            states, labels = states[labels != -100], labels[labels != -100]
+        logits = self.score(states, inputs[1])
+        loss = None if labels is None else self.loss(logits, labels, num_items_in_batch)
+        return self.output_class(
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
         )
 
 
-class VocablessForMultipleChoice(VocablessPreTrainedModel):
-    """Choice of one out of several texts or pairs of texts, each scored by a `PooledHead`."""
+class _TextHeadModel(_HeadModel):
+    """Base class of the models that score a text or a pair of texts by a `PooledHead`."""
 
-    _auto_class = "AutoModelForMultipleChoice"
-    accepts_loss_kwargs = False
+    accepts_loss_kwargs = False  # the loss is a mean over texts; gradient accumulation averages these means
+
+    def __init__(self, config: VocablessConfig, num_outputs: int) -> None:
+        super().__init__(config)
+        self.classifier = PooledHead(config, num_outputs)
+        self.post_init()
+
+    def sequences(self, inputs: Inputs) -> Inputs:
+        return self.classifier.sequences(self.get_input_embeddings(), inputs)
+
+    def score(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+        return self.classifier(states, attention_mask)
+
+
+class VocablessForSequenceClassification(_TextHeadModel):
+    """Classification or regression of a text or a pair of texts. Logits are (B, num_labels).
+
+    Labels are (B,) integers for single-label classification, (B, num_labels) floats 0 or 1 for multi-label
+    classification, (B,) floats for regression.
+    """
+
+    _auto_class = "AutoModelForSequenceClassification"
+    output_class = SequenceClassifierOutput
 
     def __init__(self, config: VocablessConfig) -> None:
-        super().__init__(config)
-        self.vocabless = VocablessModel(config)
-        self.classifier = PooledHead(config, 1)
-        self.post_init()
+        super().__init__(config, cast(int, config.num_labels))
+        self.num_labels = config.num_labels
+
+    def loss(self, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | None) -> Tensor:
+        return self.loss_function(labels, logits, self.config)
+
+
+class VocablessForMultipleChoice(_TextHeadModel):
+    """Choice of one out of several texts or pairs of texts, each scored alone. Logits are (B, choices).
+
+    Labels are (B,) integers, the index of the correct choice.
+    """
+
+    _auto_class = "AutoModelForMultipleChoice"
+
+    def __init__(self, config: VocablessConfig) -> None:
+        super().__init__(config, 1)
 
     @can_return_tuple
     def forward(
@@ -187,12 +272,6 @@ class VocablessForMultipleChoice(VocablessPreTrainedModel):
     ) -> MultipleChoiceModelOutput:
         """Scores choices. The arguments are those of `VocablessModel.forward` with one more axis, (B, choices, S, …).
 
-        Args:
-            labels: (B,) integers, the index of the correct choice; or None.
-
-        Returns:
-            `logits` (B, choices), and `loss` if there are labels.
-
         Raises:
             ValueError: the input does not have four axes.
         """
@@ -200,151 +279,84 @@ class VocablessForMultipleChoice(VocablessPreTrainedModel):
         if blocks is None or blocks.ndim != 4:
             shape = None if blocks is None else tuple(blocks.shape)
             raise ValueError(f"the input has shape {shape}; multiple choice needs (batch, choices, seq, K).")
-        arguments = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
-        rows = (None if value is None else value.flatten(0, 1) for value in arguments)
-        inputs = self.classifier.sequences(self.get_input_embeddings(), *rows)
-        outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
-        logits = self.classifier(outputs.last_hidden_state, inputs[1]).view(-1, blocks.shape[1])
+        inputs = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
+        rows = [None if value is None else value.flatten(0, 1) for value in inputs]
+        outputs = super().forward(*rows, **kwargs, return_dict=True)
+        logits = outputs.logits.view(-1, blocks.shape[1])
         loss = None if labels is None else F.cross_entropy(logits.float(), labels)
         return MultipleChoiceModelOutput(
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
         )
 
 
-class _TokenClassificationBase(VocablessPreTrainedModel):
-    """Base class of the two token classifiers. A subclass defines `score`."""
-
-    vocabless: "VocablessModel"
-
-    def score(self, hidden_states: Tensor) -> Tensor:
-        """Maps hidden states (B, S, hidden_size) to logits (B, S, num_labels)."""
-        raise NotImplementedError
-
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        inputs_embeds: Tensor | None = None,
-        labels: Tensor | None = None,
-        num_items_in_batch: Tensor | None = None,
-        **kwargs: Any,
-    ) -> TokenClassifierOutput:
-        """Classifies tokens. The other arguments are those of `VocablessModel.forward`.
-
-        Args:
-            labels: (B, S) integers, −100 for tokens without a label; or None.
-            num_items_in_batch: number of labels in all micro-batches of a step, see `token_loss`.
-
-        Returns:
-            `logits` (B, S, num_labels), and `loss` if there are labels.
-        """
-        inputs = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
-        outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
-        logits = self.score(outputs.last_hidden_state)
-        loss = token_loss(logits, labels, num_items_in_batch)
-        return TokenClassifierOutput(
-            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
-        )
-
-
-class VocablessForTokenClassification(_TokenClassificationBase):
-    """Classification of each token."""
+class VocablessForTokenClassification(_HeadModel):
+    """Classification of each token. Logits are (B, S, num_labels); labels (B, S), −100 for tokens without a label."""
 
     _auto_class = "AutoModelForTokenClassification"
 
     def __init__(self, config: VocablessConfig) -> None:
         super().__init__(config)
         self.num_labels = cast(int, config.num_labels)
-        self.vocabless = VocablessModel(config)
         self.dropout = nn.Dropout(config.head_dropout)
         self.classifier = nn.Linear(config.hidden_size, self.num_labels)
         self.post_init()
 
-    def score(self, hidden_states: Tensor) -> Tensor:
-        """Maps hidden states (B, S, hidden_size) to logits (B, S, num_labels)."""
-        return self.classifier(self.dropout(hidden_states))
+    def score(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+        return self.classifier(self.dropout(states))
 
 
-class VocablessForPreTraining(_TokenClassificationBase):
-    """Classifies tokens as intact (0), shuffled (1) or replaced (2). Source: HashFormers 3.6, S+R."""
+class VocablessForPreTraining(_HeadModel):
+    """Classifies tokens as intact (0), shuffled (1) or replaced (2). Source: HashFormers 3.6, S+R.
+
+    Logits are (B, S, 3); labels (B, S), −100 for tokens without a label.
+    """
 
     _auto_class = "AutoModelForPreTraining"
 
     def __init__(self, config: VocablessConfig) -> None:
         super().__init__(config)
-        self.vocabless = VocablessModel(config)
         self.dropout = nn.Dropout(config.head_dropout)
         self.dense = nn.Linear(config.hidden_size, NUM_CORRUPTIONS)
         self.post_init()
 
-    def score(self, hidden_states: Tensor) -> Tensor:
-        """Maps hidden states (B, S, hidden_size) to logits (B, S, 3)."""
-        return self.dense(self.dropout(hidden_states))
+    def score(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+        return self.dense(self.dropout(states))
 
 
-class VocablessForMaskedLM(VocablessPreTrainedModel):
+class VocablessForMaskedLM(_HeadModel):
     """Prediction of masked tokens, over the vocabulary of a target tokenizer. Source: EELBERT 4.1.
 
     The output layer is not tied to an input table, because there is none. Only training needs this layer: it is dropped
     when the checkpoint is loaded with another head.
+
+    Logits are (B, S, target_vocab_size), or (labelled tokens, target_vocab_size) if there are labels and
+    `config.sparse_prediction` is set. Labels are (B, S) ids of the target vocabulary, −100 for tokens without a label.
     """
 
     _auto_class = "AutoModelForMaskedLM"
+    output_class = MaskedLMOutput
 
     def __init__(self, config: VocablessConfig) -> None:
         super().__init__(config)
-        self.vocabless = VocablessModel(config)
         self.transform = PredictionTransform(config)
         self.decoder: nn.Module = nn.Linear(config.embedding_size, config.target_vocab_size)
         self.post_init()
 
     def get_output_embeddings(self) -> nn.Module:
-        """Returns the output layer."""
         return self.decoder
 
     def set_output_embeddings(self, value: nn.Module) -> None:
-        """Replaces the output layer."""
         self.decoder = value
 
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        inputs_embeds: Tensor | None = None,
-        labels: Tensor | None = None,
-        num_items_in_batch: Tensor | None = None,
-        **kwargs: Any,
-    ) -> MaskedLMOutput:
-        """Predicts target tokens. The other arguments are those of `VocablessModel.forward`.
+    @property
+    def reads_labelled_only(self) -> bool:
+        return self.config.sparse_prediction
 
-        Args:
-            labels: (B, S) ids of the target vocabulary, −100 for tokens without a label; or None.
-            num_items_in_batch: number of labels in all micro-batches of a step, see `token_loss`.
-
-        Returns:
-            `logits` (B, S, target_vocab_size), or (labelled tokens, target_vocab_size) if there are labels and
-            `config.sparse_prediction` is set; `loss` if there are labels.
-        """
-        inputs = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
-        outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
-        hidden = outputs.last_hidden_state
-        if labels is not None and self.config.sparse_prediction:
-            labelled = labels != -100
-            hidden, labels = hidden[labelled], labels[labelled]
-        logits = self.decoder(self.transform(hidden))
-        loss = token_loss(logits, labels, num_items_in_batch)
-        return MaskedLMOutput(
-            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
-        )
+    def score(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+        return self.decoder(self.transform(states))
 
 
-class VocablessForQuestionAnswering(VocablessPreTrainedModel):
+class VocablessForQuestionAnswering(_HeadModel):
     """Prediction of the first and the last token of an answer in a context."""
 
     _auto_class = "AutoModelForQuestionAnswering"
@@ -352,12 +364,14 @@ class VocablessForQuestionAnswering(VocablessPreTrainedModel):
 
     def __init__(self, config: VocablessConfig) -> None:
         super().__init__(config)
-        self.vocabless = VocablessModel(config)
         self.qa_outputs = nn.Linear(config.hidden_size, 2)
         self.post_init()
 
+    def score(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+        return self.qa_outputs(states)
+
     @can_return_tuple
-    def forward(
+    def forward(  # type: ignore[override]
         self,
         input_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
@@ -368,18 +382,13 @@ class VocablessForQuestionAnswering(VocablessPreTrainedModel):
         end_positions: Tensor | None = None,
         **kwargs: Any,
     ) -> QuestionAnsweringModelOutput:
-        """Scores tokens as the ends of the answer. The other arguments are those of `VocablessModel.forward`.
+        """Returns `start_logits` and `end_logits` (B, S), and `loss` if both positions are given.
 
-        Args:
-            start_positions: (B,) integers, the first token of the answer; S or more is ignored in the loss.
-            end_positions: (B,) integers, the last token of the answer; S or more is ignored in the loss.
-
-        Returns:
-            `start_logits` and `end_logits` (B, S), and `loss` if both positions are given.
+        These are (B,) integers, the first and the last token of the answer; S or more is ignored in the loss.
         """
         inputs = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
-        outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
-        start_logits, end_logits = self.qa_outputs(outputs.last_hidden_state).unbind(dim=-1)
+        outputs = super().forward(*inputs, **kwargs, return_dict=True)
+        start_logits, end_logits = outputs.logits.unbind(dim=-1)
         loss = None
         if start_positions is not None and end_positions is not None:
             loss = self.loss_function(start_logits, end_logits, start_positions, end_positions)

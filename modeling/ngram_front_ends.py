@@ -10,7 +10,6 @@ import math
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-from transformers import initialization as init
 
 from .blocks import NUM_SPECIAL, SPECIAL_NAMES, check_positive
 from .unit_front_end import UnitFrontEnd
@@ -23,29 +22,21 @@ SECOND_HASH_BASE = 269  # another one: two units that share both hashes have the
 class UnitHash(UnitFrontEnd):
     """Base class of both front ends. A special token is hashed as the bytes of its name, for instance "[CLS]"."""
 
-    special_blocks: Tensor  # (5, K) int64, the names of the special tokens as blocks of ordinary bytes
+    special_blocks: Tensor
 
-    def __init__(self, block_size: int, embedding_size: int, *, seed: int) -> None:
+    def __init__(self, block_size: int, embedding_size: int) -> None:
         super().__init__(block_size, embedding_size)
-        self.seed = seed
         if max(map(len, SPECIAL_NAMES)) > block_size:
             raise ValueError(
                 f"ngram and random_normal hash the name [MASK], so block_size={block_size} is too small; "
                 "give at least 6."
             )
-        self.register_buffer("special_blocks", self._special_blocks(), persistent=False)
-
-    def init_weights(self, std: float) -> None:
-        init.copy_(self.special_blocks, self._special_blocks())
+        self.add_constant("special_blocks", special_blocks, block_size)
 
     def replace_special_tokens(self, blocks: Tensor) -> Tensor:
         """Returns `blocks` with each special token replaced by the bytes of its name."""
         names = F.embedding(blocks[..., 0].clamp(max=NUM_SPECIAL - 1), self.special_blocks)
         return torch.where(blocks[..., :1] < NUM_SPECIAL, names, blocks)
-
-    def _special_blocks(self) -> Tensor:
-        names = [[byte + NUM_SPECIAL for byte in name.encode()] for name in SPECIAL_NAMES]
-        return torch.tensor([name + [0] * (self.block_size - len(name)) for name in names])
 
 
 class Ngram(UnitHash):
@@ -67,16 +58,12 @@ class Ngram(UnitHash):
     before: Tensor  # (D,) int64, n − 1 for the dimensions of part n
 
     def __init__(self, block_size: int, embedding_size: int, *, ngram_sizes: int = 3, seed: int = 0) -> None:
-        super().__init__(block_size, embedding_size, seed=seed)
+        super().__init__(block_size, embedding_size)
         self.ngram_sizes = check_positive("ngram_sizes", ngram_sizes, 4096)
         self.traced_length = self.ngram_sizes
-        self.register_buffer("seeds", hash_seeds(seed, embedding_size), persistent=False)
-        self.register_buffer("before", self._before(), persistent=False)
-
-    def init_weights(self, std: float) -> None:
-        super().init_weights(std)
-        init.copy_(self.seeds, hash_seeds(self.seed, self.embedding_size))
-        init.copy_(self.before, self._before())
+        self.add_constant("seeds", hash_seeds, seed, embedding_size)
+        before = [n for n, width in enumerate(self.widths) for _ in range(width)]
+        self.add_constant("before", torch.tensor, before)
 
     @property
     def widths(self) -> list[int]:
@@ -102,9 +89,6 @@ class Ngram(UnitHash):
         num_ngrams = ((blocks > 0).sum(dim=-1, keepdim=True) - self.before).clamp(min=1)
         return scale_to_unit(torch.cat(sums, dim=-1), num_terms) / num_ngrams
 
-    def _before(self) -> Tensor:
-        return torch.tensor([n for n, width in enumerate(self.widths) for _ in range(width)])
-
 
 class RandomNormal(UnitHash):
     """Frozen normal numbers for each unit, drawn from its hashes: similar words have unrelated embeddings.
@@ -127,15 +111,11 @@ class RandomNormal(UnitHash):
     uniform_seeds: Tensor  # a, b and c, (3, 2·⌈D/2⌉) int64, values 1 to B − 1
 
     def __init__(self, block_size: int, embedding_size: int, *, seed: int = 0, std: float = 0.02) -> None:
-        super().__init__(block_size, embedding_size, seed=seed)
+        super().__init__(block_size, embedding_size)
         if not std > 0:
             raise ValueError(f"random_normal got std={std!r}; give a number above 0.")
         self.std = std
-        self.register_buffer("uniform_seeds", self._uniform_seeds(), persistent=False)
-
-    def init_weights(self, std: float) -> None:
-        super().init_weights(std)
-        init.copy_(self.uniform_seeds, self._uniform_seeds())
+        self.add_constant("uniform_seeds", hash_seeds, seed, 3, 2 * ((embedding_size + 1) // 2))
 
     def embed_units(self, blocks: Tensor) -> Tensor:
         first, second = (hash_units(blocks, base).unsqueeze(-1) for base in (HASH_BASE, SECOND_HASH_BASE))
@@ -145,9 +125,6 @@ class RandomNormal(UnitHash):
         radii, angles = ((numbers + 1).to(torch.float32) / MODULUS).chunk(2, dim=-1)  # above 0, at most 1
         radii, angles = self.std * (-2 * radii.log()).sqrt(), 2 * math.pi * angles
         return torch.cat([radii * angles.cos(), radii * angles.sin()], dim=-1)[..., : self.embedding_size]
-
-    def _uniform_seeds(self) -> Tensor:
-        return hash_seeds(self.seed, 6 * ((self.embedding_size + 1) // 2)).view(3, -1)
 
 
 def hash_units(blocks: Tensor, base: int) -> Tensor:
@@ -180,13 +157,19 @@ def scale_to_unit(sums: Tensor, num_terms: Tensor | int) -> Tensor:
     return (sums - num_terms * (MODULUS // 2)).to(torch.float32) / (MODULUS / 2)
 
 
-def hash_seeds(seed: int, count: int) -> Tensor:
-    """Returns h, (count,) int64, values 1 to B − 1: the SplitMix64 stream of `seed`."""
+def special_blocks(block_size: int) -> Tensor:
+    """Returns the names of the special tokens as blocks of ordinary bytes, (5, K) int64."""
+    names = [[byte + NUM_SPECIAL for byte in name.encode()] for name in SPECIAL_NAMES]
+    return torch.tensor([name + [0] * (block_size - len(name)) for name in names])
+
+
+def hash_seeds(seed: int, *shape: int) -> Tensor:
+    """Returns h, of this shape, int64, values 1 to B − 1: the SplitMix64 stream of `seed`."""
     mask = (1 << 64) - 1
     values = []
-    for index in range(1, count + 1):
+    for index in range(1, math.prod(shape) + 1):
         z = (seed + index * 0x9E3779B97F4A7C15) & mask
         z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
         values.append((z ^ (z >> 31)) % (MODULUS - 1) + 1)
-    return torch.tensor(values, dtype=torch.int64)
+    return torch.tensor(values, dtype=torch.int64).view(shape)

@@ -35,15 +35,8 @@ class VocablessTokenClassificationPipeline(TokenClassificationPipeline):
     ) -> list[dict[str, Any]]:
         """Returns a dict for each ordinary token: scores, characters in `sentence`, whether it continues a word.
 
-        Args:
-            sentence: the text, or the words of a split text joined by the delimiter.
-            input_ids: (S, K).
-            scores: (S, labels) array, probabilities.
-            offset_mapping: (S, 2), start and end in characters; counted from the start of the word for a split text.
-            special_tokens_mask: (S,).
-            aggregation_strategy: not used.
-            word_ids: index of the word of each token, for a split text.
-            word_to_chars_map: start and end of each word in `sentence`, for a split text.
+        `word_ids` and `word_to_chars_map`, the start and end of each word in `sentence`, come with a split text. Its
+        offsets are counted from the start of the word.
         """
         spans = [(start, end) for start, end in torch.as_tensor(offset_mapping).tolist()]
         if word_ids is None or word_to_chars_map is None:
@@ -87,11 +80,6 @@ class VocablessFillMaskPipeline(FillMaskPipeline):
     ) -> dict[str, Any]:
         """Returns the blocks of a text that contains [MASK].
 
-        Args:
-            inputs: a text with at least one [MASK].
-            return_tensors: always "pt".
-            tokenizer_kwargs: arguments of the tokenizer, for instance `{"truncation": True}`.
-
         Raises:
             PipelineException: the text has no mask, or truncation has removed all of them.
         """
@@ -107,10 +95,7 @@ class VocablessFillMaskPipeline(FillMaskPipeline):
     def postprocess(self, model_outputs: dict[str, Any], top_k: int = 5, target_ids: Any = None) -> list[Any]:
         """Returns the `top_k` most probable tokens of the mask, or a list of them for each of several masks.
 
-        Args:
-            model_outputs: `logits` (1, S, target vocabulary), `input_ids` (1, S, K), `text`.
-            top_k: number of tokens.
-            target_ids: ids to choose from; None is the whole vocabulary.
+        `target_ids` are the ids to choose from; None is the whole vocabulary.
         """
         masked = model_outputs["input_ids"][0, :, 0] == self.tokenizer.mask_token_id
         scores = model_outputs["logits"][0, masked].float().softmax(dim=-1)  # (masks, target vocabulary)
@@ -162,7 +147,5 @@ class VocablessFillMaskPipeline(FillMaskPipeline):
         left, right = name.join(pieces[: mask + 1]), name.join(pieces[mask + 1 :])
         prefix = getattr(vocabulary.model, "continuing_subword_prefix", None)
         if prefix and token_str.startswith(prefix):
-            sequence = left.rstrip() + token_str.removeprefix(prefix) + right
-        else:
-            sequence = left + token_str.strip() + right
-        return {"token_str": token_str, "sequence": sequence}
+            return {"token_str": token_str, "sequence": left.rstrip() + token_str.removeprefix(prefix) + right}
+        return {"token_str": token_str, "sequence": left + token_str.strip() + right}

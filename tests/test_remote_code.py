@@ -22,7 +22,6 @@ from vocabless.modeling.configuration_vocabless import AUTO_MAP
 from vocabless.saving.checkpoint import WITHOUT_PACKAGE
 from vocabless.variants import VARIANTS
 
-ROOT = Path(__file__).resolve().parent.parent
 TEXT = ["The quick brown fox, at 25 °C.", "naïve 日本語 😀"]
 HEADS = {auto: path.split(".")[1] for auto, path in AUTO_MAP.items() if auto != "AutoConfig"}
 HEAD_VARIANT = "eelbert-tiny"
@@ -220,26 +219,6 @@ def test_a_checkpoint_has_three_files_of_code_and_those_of_its_pipelines(auto: s
 def test_a_configuration_saved_alone_carries_its_code(tmp_path) -> None:
     load_config("eelbert-tiny").save_pretrained(tmp_path)
     assert code_of(tmp_path).keys() == {CONFIGURATION, MODELING, PIPELINES}  # any head may follow
-
-
-def test_saving_over_a_folder_of_a_former_version_removes_its_files_and_no_others(checkpoint_of, tmp_path) -> None:
-    folder, tensors = checkpoint_of("hashformer-md5-proj-tiny")
-    for name, room in ((MODELING, "modeling"), (TOKENIZATION, "tokenization")):
-        files = [file for file in (ROOT / room).glob("*.py") if file.stem != "__init__"]
-        for file in files:
-            (folder / file.name).write_bytes(file.read_bytes())
-        with (folder / name).open("a") as code:  # it imported every file of its room
-            code.writelines(f"from .{file.stem} import __doc__\n" for file in files if file.name != name)
-            code.write(f'"""\nfrom .{tmp_path}/outside import x\n"""\n')
-    (folder / "mine.py").touch()
-    (tmp_path / "outside.py").touch()
-    model = vocabless.VocablessModel.from_pretrained(folder)
-    tokenizer = vocabless.VocablessTokenizer.from_pretrained(folder)
-    assert torch.equal(tensors["inputs.input_ids"], tokenizer(TEXT, padding=True, return_tensors="pt")["input_ids"])
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    assert code_of(folder).keys() == {CONFIGURATION, MODELING, TOKENIZATION, "mine.py"}
-    assert (tmp_path / "outside.py").exists()
 
 
 def test_code_is_written_in_place_of_a_link_and_not_through_it(tmp_path) -> None:

@@ -21,9 +21,8 @@ from vocabless import (
     load_config,
     load_tokenizer,
 )
-from vocabless.encoder_shapes import SIZES
 from vocabless.stock_shapes import load_shape_config, load_shape_tokenizer
-from vocabless.variants import VARIANTS
+from vocabless.variants import SIZES, VARIANTS
 
 TEXT = ["The quick brown fox, at 25 °C, jumps over the lazy dog.", "", "naïve Ünïcode 日本語 😀 \x00 " + "x" * 50]
 

@@ -45,7 +45,7 @@ class BlockCache:
         self.block_bytes = special.shape[1] * special.itemsize
         self.special = [block.tobytes() for block in special]
         self._special_units = {unit: self.special[index] for unit, index in (special_units or {}).items()}
-        self._max_bytes = max_cached_bytes()
+        self._max_bytes = _max_bytes()
         self._clear()
 
     def __len__(self) -> int:
@@ -117,7 +117,7 @@ def _join(blocks: list[bytes], groups: Sequence[Sequence[Any]]) -> list[bytes]:
     return [b"".join(islice(rest, len(group))) for group in groups]
 
 
-def max_cached_bytes() -> int:
+def _max_bytes() -> int:
     """Returns the limit of a cache. Raises ValueError if `VOCABLESS_CACHED_MIB` is no number."""
     text = os.environ.get("VOCABLESS_CACHED_MIB", "64")
     if not re.fullmatch(r"\d+(\.\d+)?", text):

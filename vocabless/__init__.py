@@ -11,21 +11,11 @@ from vocabless.interrupts import exit_on_interrupt
 if sys.argv[:1] == ["-m"] and "vocabless.conversion" in sys.orig_argv:  # it imports this package first: seconds
     exit_on_interrupt()
 
-from transformers import (
-    AutoConfig,
-    AutoModel,
-    AutoModelForMaskedLM,
-    AutoModelForMultipleChoice,
-    AutoModelForPreTraining,
-    AutoModelForQuestionAnswering,
-    AutoModelForSequenceClassification,
-    AutoModelForTokenClassification,
-    AutoTokenizer,
-)
+import transformers
 
 from vocabless.joined_code import save_with_code
 from vocabless.loading import load_config, load_tokenizer
-from vocabless.modeling.configuration_vocabless import VocablessConfig
+from vocabless.modeling.configuration_vocabless import AUTO_MAP, VocablessConfig
 from vocabless.modeling.modeling_vocabless import (
     VocablessForMaskedLM,
     VocablessForMultipleChoice,
@@ -55,16 +45,9 @@ __all__ = [
     "load_tokenizer",
 ]
 
-AutoConfig.register("vocabless", VocablessConfig)
-AutoTokenizer.register(VocablessConfig, VocablessTokenizer)  # type: ignore[no-untyped-call]
-for _auto_class, _model in (
-    (AutoModel, VocablessModel),
-    (AutoModelForPreTraining, VocablessForPreTraining),
-    (AutoModelForMaskedLM, VocablessForMaskedLM),
-    (AutoModelForSequenceClassification, VocablessForSequenceClassification),
-    (AutoModelForTokenClassification, VocablessForTokenClassification),
-    (AutoModelForQuestionAnswering, VocablessForQuestionAnswering),
-    (AutoModelForMultipleChoice, VocablessForMultipleChoice),
-):
-    _auto_class.register(VocablessConfig, _model)
+transformers.AutoConfig.register("vocabless", VocablessConfig)
+transformers.AutoTokenizer.register(VocablessConfig, VocablessTokenizer)  # type: ignore[no-untyped-call]
+for _auto_class, _path in AUTO_MAP.items():
+    if _auto_class != "AutoConfig":
+        getattr(transformers, _auto_class).register(VocablessConfig, globals()[_path.partition(".")[2]])
 save_with_code()

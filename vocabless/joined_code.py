@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from transformers import PreTrainedConfig, PreTrainedTokenizerBase
-from transformers.dynamic_module_utils import get_relative_imports
 from transformers.utils import CONFIG_NAME
 
 from vocabless.modeling import modeling_vocabless
@@ -38,11 +37,8 @@ def joined(name: str, with_pipelines: bool = False) -> str:
     """Returns the text of one file of a checkpoint, or of the classifier.
 
     It holds the files that it imports, each behind those that it imports itself, under a mark with its name. Imports of
-    another file of a checkpoint stay imports.
-
-    Args:
-        name: the file, a key of `FOLDERS` or `CLASSIFIER`.
-        with_pipelines: whether the models import the pipelines: transformers copies only what they import.
+    another file of a checkpoint stay imports. With `with_pipelines`, the models import the pipelines, because
+    transformers copies only what they import.
     """
     entry = Path(__file__).parent / FOLDERS.get(name, "") / name
     modules: dict[Path, ast.Module] = {}
@@ -65,19 +61,9 @@ def joined(name: str, with_pipelines: bool = False) -> str:
 
 
 def write_code(folder: Path, names: Sequence[str]) -> None:
-    """Writes files of code into the folder of a checkpoint.
-
-    A version that did not join them had more files there. Those that a replaced file imports are removed.
-
-    Args:
-        folder: an existing folder. A link in it is replaced, not what it leads to.
-        names: the files, keys of `FOLDERS`.
-    """
+    """Writes files of code, keys of `FOLDERS`, into a folder. A link in it is replaced, not what it leads to."""
     for name in names:
         file = folder / name
-        for module in get_relative_imports(file) if file.is_file() else ():
-            if module.isidentifier() and f"{module}.py" not in FOLDERS:
-                (folder / f"{module}.py").unlink(missing_ok=True)
         file.unlink(missing_ok=True)
         file.write_text(joined(name, with_pipelines=PIPELINES in names), encoding="utf-8", newline="\n")
 

@@ -8,11 +8,10 @@ from typing import Any
 from tokenizers import Tokenizer
 from transformers.utils.hub import cached_file
 
-from vocabless.encoder_shapes import encoder_arguments, has_token_types
 from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.tokenization.components import read_subword
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.variants import SUBWORD_TOKENIZERS, VARIANTS, Options, Variant, find_variant
+from vocabless.variants import SIZES, SUBWORD_TOKENIZERS, VARIANTS, Options, Variant, find_variant
 
 TARGET_VOCAB_SIZES = {"wordpiece": 30_522, "bpe": 50_265}  # of the two published tokenizers
 
@@ -78,14 +77,13 @@ def load_tokenizer(
         "word": {"lowercase": variant.lowercase},
         "bytes": {"window": variant.block_size},
     }
-    types = ["token_type_ids"] if has_token_types(variant.encoder) else []
     settings: dict[str, Any] = {
         "splitter": "subword" if variant.reads_subwords else variant.splitter,
         "splitter_options": splitter_options.get(variant.splitter, {}) | variant.splitter_options,
         "coder": variant.coder[0],
         "coder_options": variant.coder[1],
         "model_max_length": variant.max_length,
-        "model_input_names": ["input_ids", *types, "attention_mask"],
+        "model_input_names": input_names(variant.encoder),
     }
     if variant.reads_subwords:
         settings["subword_file"] = _find_subword(os.fspath(subword or SUBWORD_TOKENIZERS[variant.splitter]))
@@ -95,12 +93,22 @@ def load_tokenizer(
 
 
 def load_subword(source: str | os.PathLike[str]) -> Tokenizer:
-    """Returns the subword tokenizer of a `tokenizer.json`, a folder that holds one, or a Hub id.
-
-    Raises:
-        ValueError: there is none, or it is damaged.
-    """
+    """Returns the subword tokenizer of a file, a folder or a Hub id. Raises ValueError if it is missing or damaged."""
     return read_subword(_find_subword(os.fspath(source)))
+
+
+def encoder_arguments(model_type: str, size: str, max_tokens: int) -> dict[str, Any]:
+    """Returns the arguments of an encoder's configuration for a size and a longest sequence, in tokens."""
+    arguments: dict[str, Any] = {**SIZES[size]._asdict(), "max_position_embeddings": max_tokens}
+    if model_type == "roberta":  # RoBERTa counts positions from padding_idx + 1 = 2
+        arguments |= {"max_position_embeddings": max_tokens + 2, "type_vocab_size": 1, "layer_norm_eps": 1e-5}
+    return arguments
+
+
+def input_names(model_type: str) -> list[str]:
+    """Returns what an encoder reads; only RoBERTa does not tell the two texts of a pair apart by `token_type_ids`."""
+    types = [] if model_type == "roberta" else ["token_type_ids"]
+    return ["input_ids", *types, "attention_mask"]
 
 
 def _encoder_config(variant: Variant) -> dict[str, Any]:
@@ -120,9 +128,9 @@ def _find_subword(source: str) -> str:
     if os.path.isfile(source):
         return source
     if os.path.isdir(source):
-        for name in ("tokenizer.json", "subword.json"):
-            if os.path.isfile(os.path.join(source, name)):
-                return os.path.join(source, name)
+        files = [os.path.join(source, name) for name in ("tokenizer.json", "subword.json")]
+        if any(map(os.path.isfile, files)):
+            return next(filter(os.path.isfile, files))
         raise ValueError(f"the folder {source!r} holds no tokenizer.json; give the file itself or another folder.")
     try:
         return str(cached_file(source, "tokenizer.json"))

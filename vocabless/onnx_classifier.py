@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from .tokenization.block_coders import CLS, CODERS, MASK, SEP, BlockCoder, special_blocks
 from .tokenization.splitters import MASK_UNIT, SPLITTERS, MaskSplitter, Splitter, SubwordSplitter, Unit
+from .tokenization.truncation import truncated_ranges
 
 Text = str | tuple[str, str]  # a text, or a pair of texts
 ARCHITECTURE = "VocablessForSequenceClassification"
@@ -92,7 +93,7 @@ class Blocks:
         if settings.get("mask_token"):
             self._splitter = MaskSplitter(self._splitter, settings["mask_token"])
         self._max_tokens = int(settings["max_tokens"])
-        self._cuts_left = settings.get("truncation_side") == "left"
+        self._side = settings.get("truncation_side", "right")
 
     def __call__(self, texts: str | Sequence[Text]) -> NDArray[np.int64]:
         """Returns [CLS], then the units of each text and [SEP], padded with 0, (B, S, K)."""
@@ -114,15 +115,8 @@ class Blocks:
         if not 1 <= len(parts) <= 2:
             raise ValueError(f"a pair has {len(parts)} texts; give a string, or two strings.")
         limit = self._max_tokens - 1 - len(parts)
-        if sum(map(len, parts)) <= limit:
-            return parts
-        kept = [limit]
-        if len(parts) == 2:
-            shorter = min(*map(len, parts), limit // 2)
-            is_first_longer = len(parts[0]) > len(parts[1])
-            kept = [limit - shorter, shorter] if is_first_longer else [shorter, limit - shorter]
-        starts = [(len(units) - length) * self._cuts_left for units, length in zip(parts, kept, strict=True)]
-        return [units[start : start + length] for units, start, length in zip(parts, starts, kept, strict=True)]
+        (ranges,) = truncated_ranges([*map(len, parts)], limit, "longest_first", self._side)
+        return [units[start:stop] for units, (start, stop) in zip(parts, ranges, strict=True)]
 
 
 def _make(part: str, makers: Mapping[str, type[Any]], settings: dict[str, Any], options: dict[str, Any]) -> Any:

@@ -10,12 +10,11 @@ from typing import Any
 
 from transformers import AutoConfig
 
-from vocabless.encoder_shapes import SIZES
 from vocabless.modeling.front_ends import FRONT_ENDS
 from vocabless.stock_shapes import StockShape
 from vocabless.tokenization.block_coders import CODERS
 from vocabless.tokenization.splitters import SPLITTERS
-from vocabless.variants import SUBWORD_TOKENIZERS, Component, Options, Variant
+from vocabless.variants import SIZES, SUBWORD_TOKENIZERS, Component, Options, Variant
 
 # The `subword` splitter is chosen by the kind of its tokenizer.
 SPLITTER_NAMES = (*(name for name in SPLITTERS if name != "subword"), *SUBWORD_TOKENIZERS)
@@ -33,9 +32,8 @@ def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
     >>> parse_overrides(["coder=lsh", "coder_options.num_bits=256", 'encoder_options={"num_hidden_layers": 3}'])
     {'coder': 'lsh', 'coder_options': {'num_bits': 256}, 'encoder_options': {'num_hidden_layers': 3}}
 
-    Args:
-        items: `name=value`, or `name.option=value` for a name that ends in `_options`. The value of an option is JSON,
-            or else a string.
+    An item is `name=value`, or `name.option=value` for a name that ends in `_options`. The value of an option is JSON,
+    or else a string.
 
     Raises:
         ValueError: an unknown name, similar ones are listed; or an item of another form.
@@ -60,10 +58,8 @@ def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
 def with_overrides(shape: Variant | StockShape, overrides: Mapping[str, Any]) -> Variant | StockShape:
     """Returns the row with other values; a row of no table, whose name says what differs.
 
-    Args:
-        shape: a row.
-        overrides: see `parse_overrides`. Options are added to the row's own options. A coder or a front end of another
-            name begins with none. `ngrams` belongs to a run and changes nothing here.
+    Options are added to the row's own options. A coder or a front end of another name begins with none. `ngrams`
+    belongs to a run and changes nothing here.
 
     Raises:
         ValueError: an unknown name, option or type of a value; similar names are listed. Or something that stock shapes

@@ -15,9 +15,8 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from vocabless.encoder_shapes import SIZES, encoder_arguments, has_token_types
-from vocabless.loading import load_subword
-from vocabless.variants import Variant, find_variant
+from vocabless.loading import encoder_arguments, input_names, load_subword
+from vocabless.variants import SIZES, Variant, find_variant
 
 MAX_TOKENS = 512
 CANINE_TOKENS = 2048  # characters: the limit of CANINE's own tokenizer; its table has 16 384 positions
@@ -38,7 +37,7 @@ class StockShape:
     Attributes:
         name: as `--variant` and `--model_name_or_path` take it.
         encoder: model type of the encoder.
-        size: a key of `encoder_shapes.SIZES`.
+        size: a key of `SIZES`.
         subwords: kind of subword tokenizer, `wordpiece` or `bpe`. None: its tokenizer reads characters.
         objective: its pre-training objective; None if this project does not pre-train it.
         max_length: tokens of a sequence.
@@ -91,9 +90,6 @@ def load_shape_config(
         vocab_size: rows of the word table. CANINE has none.
         max_length: tokens of a sequence; None is the shape's own length.
         kwargs: other arguments of the configuration, for instance `num_labels=3`.
-
-    Raises:
-        ValueError: an unknown name.
     """
     shape = find_stock_shape(name)
     if shape.encoder == "canine":
@@ -125,43 +121,31 @@ def load_shape_tokenizer(
         return CanineTokenizer(model_max_length=max_length)
     tokenizer = load_subword(subword)
     vocabulary = tokenizer.get_vocab()
-    names = {
-        role: next((candidate for candidate in candidates if candidate in vocabulary), None)
-        for role, candidates in SPECIAL_NAMES.items()
-    }
-    missing = [role for role, special_name in names.items() if special_name is None]
+    names = {role: next(filter(vocabulary.__contains__, each), "") for role, each in SPECIAL_NAMES.items()}
+    missing = [role for role, special_name in names.items() if not special_name]
     if missing:
         raise ValueError(f"the subword tokenizer {os.fspath(subword)!r} has no {', '.join(missing)}; give another one.")
-    cls, sep = str(names["cls_token"]), str(names["sep_token"])
+    cls, sep = names["cls_token"], names["sep_token"]
     tokenizer.post_processor = TemplateProcessing(
         single=f"{cls} $A {sep}",
         pair=f"{cls} $A {sep} $B:1 {sep}:1",
         special_tokens=[(cls, vocabulary[cls]), (sep, vocabulary[sep])],
     )
-    types = ["token_type_ids"] if has_token_types(shape.encoder) else []
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         model_max_length=max_length,
-        model_input_names=["input_ids", *types, "attention_mask"],
+        model_input_names=input_names(shape.encoder),
         **names,
     )
 
 
 def find_shape(name: str) -> Variant | StockShape:
-    """Returns the variant or the stock shape of that name.
-
-    Raises:
-        ValueError: there is none; similar names of variants are listed.
-    """
+    """Returns the variant or the stock shape of that name. Raises ValueError with similar names of variants."""
     return STOCK_SHAPES.get(name) or find_variant(name)
 
 
 def find_stock_shape(name: str | StockShape) -> StockShape:
-    """Returns the stock shape of that name; a row is returned as it is.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """Returns the stock shape of that name; a row is returned as it is. Raises ValueError if there is none."""
     if isinstance(name, StockShape):
         return name
     if name not in STOCK_SHAPES:

@@ -5,9 +5,29 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from vocabless.tokenization.block_coders import CODERS
+
+
+class Size(NamedTuple):
+    """The dimensions of an encoder."""
+
+    num_hidden_layers: int
+    hidden_size: int
+    num_attention_heads: int
+    intermediate_size: int
+
+
+# Turc et al. (2019), Table 1. `uno` is EELBERT's (section 5.2): tiny with a feed-forward width of 128. `nano` is ours.
+SIZES = {
+    "nano": Size(1, 64, 2, 256),
+    "uno": Size(2, 128, 2, 128),
+    "tiny": Size(2, 128, 2, 512),
+    "mini": Size(4, 256, 4, 1024),
+    "small": Size(4, 512, 8, 2048),
+    "base": Size(12, 768, 12, 3072),
+}
 
 Options = dict[str, Any]
 Component = tuple[str, Options]  # the name of a coder or a front end, and its options
@@ -23,7 +43,7 @@ class Variant:
         splitter: of the tokenizer. `wordpiece` and `bpe` are the `subword` splitter over that kind of tokenizer.
         coder: block coder of the tokenizer, and its options.
         front_end: of the model, and its options.
-        size: a key of `encoder_shapes.SIZES`.
+        size: a key of `SIZES`.
         family: which model card template describes it.
         encoder: model type of the encoder.
         objective: the pre-training objective, `shuffle-random`, `mlm` or `distill`; None if it had no pre-training.

@@ -4,7 +4,6 @@
 """
 
 import copy
-import math
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from huggingface_hub.errors import StrictDataclassError
@@ -63,6 +62,10 @@ FOREIGN_CODE = {
 TYPE_ERRORS = (TypeError, AttributeError, IndexError, KeyError, StrictDataclassError)
 
 
+def _of_encoder(name: str, docstring: str) -> Any:
+    return property(lambda config: getattr(config.encoder_config, name), doc=docstring)
+
+
 class VocablessConfig(PreTrainedConfig):
     """Configuration of all vocabless models.
 
@@ -108,7 +111,8 @@ class VocablessConfig(PreTrainedConfig):
         check_limits({**kwargs, "block_size": block_size, "target_vocab_size": target_vocab_size})
         if not isinstance(front_end_options or {}, dict):
             raise ValueError(f"front_end_options is {front_end_options!r}; give a dict of keyword arguments.")
-        if classifier_dropout is not None and not 0 <= _number(classifier_dropout) <= 1:
+        is_number = isinstance(classifier_dropout, (int, float))
+        if classifier_dropout is not None and not (is_number and 0 <= classifier_dropout <= 1):
             raise ValueError(f"classifier_dropout is {classifier_dropout!r}; give a number from 0 to 1, or None.")
         if classifier_pooling not in POOLINGS:
             raise ValueError(f"classifier_pooling is {classifier_pooling!r}; give one of {', '.join(POOLINGS)}.")
@@ -144,10 +148,7 @@ class VocablessConfig(PreTrainedConfig):
             own = config.names_of_encoder(kwargs)
             built = super().from_dict(config_dict, **{name: kwargs[name] for name in kwargs if name not in own})
         except TYPE_ERRORS as error:
-            reason = " ".join(str(error).split())
-            raise ValueError(
-                f"the configuration has a value of a wrong type ({reason}); correct config.json."
-            ) from error
+            raise _wrong_type("the configuration", error) from error
         config = built[0] if isinstance(built, tuple) else built
         for name in own:
             setattr(config.encoder_config, name, kwargs[name])
@@ -155,8 +156,7 @@ class VocablessConfig(PreTrainedConfig):
 
     def names_of_encoder(self, names: Iterable[str]) -> list[str]:
         """Returns those of `names` that only the encoder's configuration has."""
-        has = self.encoder_config
-        return [name for name in names if hasattr(has, name) and name not in SHARED_NAMES]
+        return [name for name in names if hasattr(self.encoder_config, name) and name not in SHARED_NAMES]
 
     def check_names(self, names: Iterable[str]) -> None:
         """Raises ValueError for a name that neither this configuration nor its encoder's has."""
@@ -170,30 +170,17 @@ class VocablessConfig(PreTrainedConfig):
                     f"configuration; {'near names are ' + ', '.join(near) if near else 'see their documentation'}."
                 )
 
-    @property
-    def hidden_size(self) -> int:
-        """Width of the encoder's output."""
-        return self.encoder_config.hidden_size
+    hidden_size = _of_encoder("hidden_size", "Width of the encoder's output.")
+    num_hidden_layers = _of_encoder("num_hidden_layers", "Number of encoder layers.")
+    num_attention_heads = _of_encoder("num_attention_heads", "Number of attention heads in each encoder layer.")
+    max_position_embeddings = _of_encoder(
+        "max_position_embeddings", "As the encoder has it; for the longest sequence see `VocablessModel.max_tokens`."
+    )
 
     @property
     def embedding_size(self) -> int:
         """D, width of the front end's output: the encoder's word-embedding width."""
         return getattr(self.encoder_config, "embedding_size", self.encoder_config.hidden_size)
-
-    @property
-    def num_hidden_layers(self) -> int:
-        """Number of encoder layers."""
-        return self.encoder_config.num_hidden_layers
-
-    @property
-    def num_attention_heads(self) -> int:
-        """Number of attention heads in each encoder layer."""
-        return self.encoder_config.num_attention_heads
-
-    @property
-    def max_position_embeddings(self) -> int:
-        """`max_position_embeddings` of the encoder; for the longest sequence see `VocablessModel.max_tokens`."""
-        return self.encoder_config.max_position_embeddings
 
     @property
     def initializer_range(self) -> float:
@@ -248,11 +235,7 @@ def _encoder_config(encoder: PreTrainedConfig | dict[str, Any] | None) -> PreTra
 
 
 def _stock_config(encoder: PreTrainedConfig | dict[str, Any]) -> PreTrainedConfig:
-    """Returns the configuration that a dict describes, or a configuration as it is.
-
-    Raises:
-        ValueError: it is neither, or of this family, or the dict has no `model_type`, or a wrong size or type.
-    """
+    """Returns the configuration that a dict describes, or a configuration as it is; both must be a stock encoder's."""
     if isinstance(encoder, dict):
         check_limits(encoder)
         if "model_type" not in encoder:
@@ -272,11 +255,6 @@ def _stock_config(encoder: PreTrainedConfig | dict[str, Any]) -> PreTrainedConfi
 
 def _wrong_type(where: str, error: Exception) -> ValueError:
     return ValueError(f"{where} has a value of a wrong type ({' '.join(str(error).split())}); correct config.json.")
-
-
-def _number(value: Any) -> float:
-    """Returns a number as it is, and NaN, which lies in no range, for anything else."""
-    return value if isinstance(value, (int, float)) else math.nan
 
 
 def _without_foreign_code(value: Any) -> Any:

@@ -11,6 +11,7 @@ import inspect
 import math
 import numpy as np
 import os
+import re
 import sys
 import torch
 from collections.abc import Callable
@@ -26,7 +27,7 @@ from transformers.modeling_outputs import (
     TokenClassifierOutput,
 )
 from transformers.utils import logging
-from transformers.utils.generic import can_return_tuple
+from transformers.utils.generic import ModelOutput, can_return_tuple
 from typing import Any, cast
 from .configuration_vocabless import LIMITS, TYPE_ERRORS, VocablessConfig, check_limits
 
@@ -59,17 +60,27 @@ class FrontEnd(nn.Module):
 
     def __init__(self, block_size: int, embedding_size: int) -> None:
         super().__init__()
-        self.block_size = block_size
-        self.embedding_size = embedding_size
+        self.block_size, self.embedding_size = block_size, embedding_size
+        self._constants: dict[str, tuple[Callable[..., Tensor], tuple[Any, ...]]] = {}
+
+    def add_constant(self, name: str, make: Callable[..., Tensor], *arguments: Any) -> None:
+        """Adds the buffer `make(*arguments)`, which no checkpoint holds."""
+        self._constants[name] = make, arguments
+        self.register_buffer(name, make(*arguments), persistent=False)
 
     def init_weights(self, std: float) -> None:
-        """Initialises the parameters and buffers of this module itself, not those of its submodules.
+        """Initialises the parameters and constants of this module itself, not those of its submodules.
 
-        A model that is loaded is first built without values, so this must also fill each buffer that is not saved.
-
-        Args:
-            std: standard deviation of random weights.
+        A model that is loaded is first built without values, so the constants are made again here.
         """
+        for name, (make, arguments) in self._constants.items():
+            init.copy_(getattr(self, name), make(*arguments))
+        for parameter in self.parameters(recurse=False):
+            self.init_parameter(parameter, std)
+
+    def init_parameter(self, parameter: Tensor, std: float) -> None:
+        """Initialises a parameter with random numbers of this standard deviation."""
+        init.normal_(parameter, std=std)
 
     def check_encoder(self, config: PreTrainedConfig) -> None:
         """Raises ValueError if the encoder of this configuration does not fit the front end. By default all fit."""
@@ -178,7 +189,7 @@ class BitFrontEnd(FrontEnd):
         num_bits: T, from 8K − 7 to 8K.
     """
 
-    bits_of_bytes: Tensor  # (256, 8) uint8, most significant bit first; a lookup takes a tenth of the time of shifts
+    bits_of_bytes: Tensor  # a lookup takes a tenth of the time of shifts
 
     def __init__(self, block_size: int, embedding_size: int, *, num_bits: int) -> None:
         super().__init__(block_size, embedding_size)
@@ -188,17 +199,11 @@ class BitFrontEnd(FrontEnd):
                 f"give {8 * block_size - 7} to {8 * block_size} bits, or block_size={-(-num_bits // 8)}."
             )
         self.num_bits = num_bits
-        self.register_buffer("bits_of_bytes", self._bits_of_bytes(), persistent=False)
-
-    def init_weights(self, std: float) -> None:
-        init.copy_(self.bits_of_bytes, self._bits_of_bytes())
+        self.add_constant("bits_of_bytes", bits_of_bytes)
 
     def unpack_bits(self, data: Tensor) -> Tensor:
         """Maps bytes (…, K) int64, values 0–255, to their first T bits, (…, T) uint8."""
         return F.embedding(data, self.bits_of_bytes).flatten(start_dim=-2)[..., : self.num_bits]
-
-    def _bits_of_bytes(self) -> Tensor:
-        return torch.tensor([[byte >> place & 1 for place in range(7, -1, -1)] for byte in range(256)]).to(torch.uint8)
 
 
 class DigestFrontEnd(BitFrontEnd):
@@ -249,9 +254,8 @@ class Pool(DigestFrontEnd):
         self.codebook = nn.Embedding(2**codeword_bits, embedding_size)
         self.weights = nn.Parameter(torch.zeros(-(-num_bits // codeword_bits), embedding_size))
 
-    def init_weights(self, std: float) -> None:
-        super().init_weights(std)
-        init.zeros_(self.weights)  # equal weights for all codewords
+    def init_parameter(self, parameter: Tensor, std: float) -> None:
+        init.zeros_(parameter)  # equal weights for all codewords
 
     def embed_bits(self, bits: Tensor) -> Tensor:
         words = codewords(bits, self.codeword_bits).unbind(dim=-1)
@@ -277,10 +281,6 @@ class Add(DigestFrontEnd):
         self.dropout = nn.Dropout(dropout)
         self.bit_vectors = nn.Parameter(torch.empty(num_bits, 2, embedding_size))
 
-    def init_weights(self, std: float) -> None:
-        super().init_weights(std)
-        init.normal_(self.bit_vectors, std=std)
-
     def embed_bits(self, bits: Tensor) -> Tensor:
         zero, one = self.dropout(self.bit_vectors).unbind(dim=1)
         return (zero.sum(dim=0) + bits.to(zero.dtype) @ (one - zero)) / self.num_bits**0.5
@@ -295,10 +295,6 @@ class Projection(DigestFrontEnd):
     def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 128) -> None:
         super().__init__(block_size, embedding_size, num_bits=num_bits)
         self.weight = nn.Parameter(torch.empty(embedding_size, num_bits))
-
-    def init_weights(self, std: float) -> None:
-        super().init_weights(std)
-        init.normal_(self.weight, std=std)
 
     def embed_bits(self, bits: Tensor) -> Tensor:
         centred = self.weight - self.weight.mean(dim=1, keepdim=True)
@@ -319,30 +315,27 @@ class Linear(BitFrontEnd):
         num_bits: T.
     """
 
-    special_bytes: Tensor  # (5, K) int64, values 0–255
+    special_bytes: Tensor
 
     def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 420) -> None:
         super().__init__(block_size, embedding_size, num_bits=num_bits)
         self.weight = nn.Parameter(torch.empty(embedding_size, num_bits))
-        self.register_buffer("special_bytes", self._special_bytes(), persistent=False)
-
-    def init_weights(self, std: float) -> None:
-        super().init_weights(std)
-        init.normal_(self.weight, std=std)
-        init.copy_(self.special_bytes, self._special_bytes())
+        self.add_constant("special_bytes", special_bytes, block_size)
 
     def forward(self, blocks: Tensor) -> Tensor:
-        first = blocks[..., :1]
-        data = torch.where(
-            first < NUM_SPECIAL,
-            self.special_bytes[blocks[..., 0].clamp(max=NUM_SPECIAL - 1)],
-            to_bytes(blocks),
-        )
+        names = self.special_bytes[blocks[..., 0].clamp(max=NUM_SPECIAL - 1)]
+        data = torch.where(blocks[..., :1] < NUM_SPECIAL, names, to_bytes(blocks))
         return F.linear(self.unpack_bits(data).to(self.weight.dtype), self.weight)
 
-    def _special_bytes(self) -> Tensor:
-        digests = [hashlib.shake_128(name.encode()).digest(self.block_size) for name in SPECIAL_NAMES]
-        return torch.tensor([list(digest) for digest in digests])
+
+def bits_of_bytes() -> Tensor:
+    """Returns the bits of each byte, (256, 8) uint8, most significant bit first."""
+    return torch.tensor([[byte >> place & 1 for place in range(7, -1, -1)] for byte in range(256)]).to(torch.uint8)
+
+
+def special_bytes(block_size: int) -> Tensor:
+    """Returns a hash of each special token's name, (5, K) int64, values 0–255."""
+    return torch.tensor([list(hashlib.shake_128(name.encode()).digest(block_size)) for name in SPECIAL_NAMES])
 
 
 def codewords(bits: Tensor, size: int) -> Tensor:
@@ -434,105 +427,13 @@ class Elementwise(FrontEnd):
         return ((weights * is_byte.unsqueeze(-1)).unsqueeze(-1) * ngrams).sum(dim=-2).view(embeddings.shape)
 
 
-# ---- unit_cache.py ---------------------------------------------------------------------------------------------------
-# `UnitCache`: remembers the hashes of units, which depend on the unit alone and on no weight.
+# ---- unit_front_end.py -----------------------------------------------------------------------------------------------
+# Base class of the front ends that embed each distinct block once: their embedding depends on the block alone.
 
 ENTRY_BYTES = 200  # of a key and its hashes in a dictionary, beside their contents
 
-Hashes = tuple[Tensor, Tensor]
+Hashes = tuple[Tensor, Tensor]  # of all units, one after the other, (H,); and their number for each unit, (n,) int64
 
-
-class UnitCache:
-    """Hashes of the units seen so far, on the CPU. It is never saved, and a copy or pickle of it is empty.
-
-    After a call in which it has grown beyond its limit, the cache is emptied. The environment variable
-    `VOCABLESS_CACHED_MIB` sets this limit, by default 64 MiB; with 0 nothing is kept between calls. Threads may share
-    it: no call changes or removes an entry that another one reads.
-
-    Args:
-        dtype: type of the hashes.
-
-    Raises:
-        ValueError: `VOCABLESS_CACHED_MIB` is no number.
-    """
-
-    def __init__(self, dtype: type[np.generic]) -> None:
-        self._dtype = np.dtype(dtype)
-        self.max_bytes = _max_bytes()
-        self.num_bytes = 0
-        self._hashes: dict[bytes, bytes] = {}
-
-    def __len__(self) -> int:
-        return len(self._hashes)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return UnitCache, (self._dtype.type,)
-
-    def look_up(self, units: Tensor, hash_units: Callable[[Tensor], Hashes]) -> Hashes:
-        """Returns what `hash_units` gives for these units, and calls it for the new ones alone.
-
-        Args:
-            units: (n, K) int64 on the CPU, values 0–260, all distinct.
-            hash_units: maps m units, (m, K), to their hashes one after the other in one dimension, of the cache's
-                type, and to the number of hashes of each unit, (m,) int64.
-
-        Returns:
-            The hashes, and their number for each unit, (n,) int64.
-        """
-        keys = _keys(units)
-        hashes = self._hashes  # emptying the cache replaces this dictionary and does not change it
-        new = [index for index, key in enumerate(keys) if key not in hashes]
-        if new:
-            values, counts = hash_units(units[new])
-            data, ends = values.numpy().tobytes(), (counts.cumsum(0) * self._dtype.itemsize).tolist()
-            spans = zip(new, [0, *ends], ends, strict=False)
-            hashes.update((keys[index], data[start:end]) for index, start, end in spans)
-            self.num_bytes += len(data) + len(new) * (len(keys[0]) + ENTRY_BYTES)
-        if self.num_bytes > self.max_bytes:
-            self.num_bytes, self._hashes = 0, {}
-        found = [hashes[key] for key in keys]
-        joined = np.frombuffer(bytearray().join(found), self._dtype)
-        sizes = np.fromiter(map(len, found), np.int64, len(found))
-        return torch.from_numpy(joined), torch.from_numpy(sizes // self._dtype.itemsize)
-
-
-def distinct_blocks(blocks: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns the distinct ones of blocks, in the order in which they come first, and where each block stands there.
-
-    The same as `torch.unique(dim=0)` up to the order, and ten times as fast.
-
-    Args:
-        blocks: (…, K) int64 on the CPU, values 0–260.
-
-    Returns:
-        (n, K) int64 and (…) int64.
-    """
-    keys = _keys(blocks)
-    places: dict[bytes, int] = {}
-    indices = np.fromiter((places.setdefault(key, len(places)) for key in keys), np.int64, len(keys))
-    elements = np.frombuffer(b"".join(places), np.int16).reshape(-1, blocks.shape[-1])
-    return torch.from_numpy(elements.astype(np.int64)), torch.from_numpy(indices).unflatten(0, blocks.shape[:-1])
-
-
-def _keys(blocks: Tensor) -> list[bytes]:
-    """Returns the elements of each block, (…, K) int64, as bytes."""
-    elements = np.ascontiguousarray(blocks.numpy().astype(np.int16))
-    return elements.view(f"V{2 * elements.shape[-1]}").ravel().tolist()
-
-
-def _max_bytes() -> int:
-    text = os.environ.get("VOCABLESS_CACHED_MIB", "64")
-    try:
-        mib = float(text)
-    except ValueError:
-        mib = math.nan
-    if not 0 <= mib < math.inf:
-        raise ValueError(f"VOCABLESS_CACHED_MIB is {text!r}; give a number of MiB from 0 up, or unset it for 64.")
-    return int(mib * 2**20)
-
-
-# ---- unit_front_end.py -----------------------------------------------------------------------------------------------
-# Base class of the front ends that embed each distinct block once: their embedding depends on the block alone.
 
 class UnitFrontEnd(FrontEnd):
     """Embeds each distinct block of a batch once, in two steps: its hashes, and what the weights make of them.
@@ -557,13 +458,10 @@ class UnitFrontEnd(FrontEnd):
         """
         raise NotImplementedError
 
-    def hash_units(self, units: Tensor) -> tuple[Tensor, Tensor]:
+    def hash_units(self, units: Tensor) -> Hashes:
         """Returns what the embeddings need of units, (n, k) int64, and weights do not change.
 
         By default these are the embeddings, of a front end without parameters.
-
-        Returns:
-            The hashes of all units, one after the other, (H,) of `hash_dtype`; and their number for each unit, (n,).
         """
         embeddings = self.embed_units(units)
         return embeddings.flatten(), torch.full(units.shape[:1], self.embedding_size)
@@ -587,11 +485,76 @@ class UnitFrontEnd(FrontEnd):
             hashes = self._hash_distinct(units)
         return self.embed_hashes(*hashes, units)[inverse.view(blocks.shape[:-1])]
 
-    def _hash_distinct(self, units: Tensor) -> tuple[Tensor, Tensor]:
+    def _hash_distinct(self, units: Tensor) -> Hashes:
         """Returns the hashes of distinct blocks, (n, K) int64. Blocks are cut behind the longest unit."""
         units = self.replace_special_tokens(units)
         longest = int((units.amax(dim=0) > 0).sum()) if len(units) else 1
         return self.hash_units(units[:, : max(longest, 1)])
+
+
+class UnitCache:
+    """Hashes of the units seen so far, on the CPU. It is never saved, and a copy or pickle of it is empty.
+
+    After a call in which it has grown beyond its limit, the cache is emptied. The environment variable
+    `VOCABLESS_CACHED_MIB` sets this limit, by default 64 MiB; with 0 nothing is kept between calls. Threads may share
+    it: no call changes or removes an entry that another one reads.
+
+    Args:
+        dtype: type of the hashes.
+
+    Raises:
+        ValueError: `VOCABLESS_CACHED_MIB` is no number.
+    """
+
+    def __init__(self, dtype: type[np.generic]) -> None:
+        text = os.environ.get("VOCABLESS_CACHED_MIB", "64")
+        if not re.fullmatch(r"\d+(\.\d+)?", text):
+            raise ValueError(f"VOCABLESS_CACHED_MIB is {text!r}; give a number of MiB from 0 up, or unset it for 64.")
+        self.max_bytes, self.num_bytes = int(float(text) * 2**20), 0
+        self._dtype = np.dtype(dtype)
+        self._hashes: dict[bytes, bytes] = {}
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return UnitCache, (self._dtype.type,)
+
+    def look_up(self, units: Tensor, hash_units: Callable[[Tensor], Hashes]) -> Hashes:
+        """Returns what `hash_units` gives for these units, (n, K) int64 and all distinct; calls it for new ones."""
+        keys = _keys(units)
+        hashes = self._hashes  # emptying the cache replaces this dictionary and does not change it
+        new = [index for index, key in enumerate(keys) if key not in hashes]
+        if new:
+            values, counts = hash_units(units[new])
+            data, ends = values.numpy().tobytes(), (counts.cumsum(0) * self._dtype.itemsize).tolist()
+            spans = zip(new, [0, *ends], ends, strict=False)
+            hashes.update((keys[index], data[start:end]) for index, start, end in spans)
+            self.num_bytes += len(data) + len(new) * (len(keys[0]) + ENTRY_BYTES)
+        if self.num_bytes > self.max_bytes:
+            self.num_bytes, self._hashes = 0, {}
+        found = [hashes[key] for key in keys]
+        joined = np.frombuffer(bytearray().join(found), self._dtype)
+        sizes = np.fromiter(map(len, found), np.int64, len(found))
+        return torch.from_numpy(joined), torch.from_numpy(sizes // self._dtype.itemsize)
+
+
+def distinct_blocks(blocks: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns the distinct ones of blocks, (n, K), in the order in which they come first, and the place of each, (…).
+
+    The same as `torch.unique(dim=0)` up to the order, and ten times as fast. `blocks` are (…, K) int64 on the CPU.
+    """
+    keys = _keys(blocks)
+    places: dict[bytes, int] = {}
+    indices = np.fromiter((places.setdefault(key, len(places)) for key in keys), np.int64, len(keys))
+    elements = np.frombuffer(b"".join(places), np.int16).reshape(-1, blocks.shape[-1])
+    return torch.from_numpy(elements.astype(np.int64)), torch.from_numpy(indices).unflatten(0, blocks.shape[:-1])
+
+
+def _keys(blocks: Tensor) -> list[bytes]:
+    """Returns the elements of each block, (…, K) int64 below 2¹⁵, as bytes."""
+    elements = np.ascontiguousarray(blocks.numpy().astype(np.int16))
+    return elements.view(f"V{2 * elements.shape[-1]}").ravel().tolist()
 
 
 # ---- ngram_front_ends.py ---------------------------------------------------------------------------------------------
@@ -607,29 +570,21 @@ SECOND_HASH_BASE = 269  # another one: two units that share both hashes have the
 class UnitHash(UnitFrontEnd):
     """Base class of both front ends. A special token is hashed as the bytes of its name, for instance "[CLS]"."""
 
-    special_blocks: Tensor  # (5, K) int64, the names of the special tokens as blocks of ordinary bytes
+    special_blocks: Tensor
 
-    def __init__(self, block_size: int, embedding_size: int, *, seed: int) -> None:
+    def __init__(self, block_size: int, embedding_size: int) -> None:
         super().__init__(block_size, embedding_size)
-        self.seed = seed
         if max(map(len, SPECIAL_NAMES)) > block_size:
             raise ValueError(
                 f"ngram and random_normal hash the name [MASK], so block_size={block_size} is too small; "
                 "give at least 6."
             )
-        self.register_buffer("special_blocks", self._special_blocks(), persistent=False)
-
-    def init_weights(self, std: float) -> None:
-        init.copy_(self.special_blocks, self._special_blocks())
+        self.add_constant("special_blocks", special_blocks, block_size)
 
     def replace_special_tokens(self, blocks: Tensor) -> Tensor:
         """Returns `blocks` with each special token replaced by the bytes of its name."""
         names = F.embedding(blocks[..., 0].clamp(max=NUM_SPECIAL - 1), self.special_blocks)
         return torch.where(blocks[..., :1] < NUM_SPECIAL, names, blocks)
-
-    def _special_blocks(self) -> Tensor:
-        names = [[byte + NUM_SPECIAL for byte in name.encode()] for name in SPECIAL_NAMES]
-        return torch.tensor([name + [0] * (self.block_size - len(name)) for name in names])
 
 
 class Ngram(UnitHash):
@@ -651,16 +606,12 @@ class Ngram(UnitHash):
     before: Tensor  # (D,) int64, n − 1 for the dimensions of part n
 
     def __init__(self, block_size: int, embedding_size: int, *, ngram_sizes: int = 3, seed: int = 0) -> None:
-        super().__init__(block_size, embedding_size, seed=seed)
+        super().__init__(block_size, embedding_size)
         self.ngram_sizes = check_positive("ngram_sizes", ngram_sizes, 4096)
         self.traced_length = self.ngram_sizes
-        self.register_buffer("seeds", hash_seeds(seed, embedding_size), persistent=False)
-        self.register_buffer("before", self._before(), persistent=False)
-
-    def init_weights(self, std: float) -> None:
-        super().init_weights(std)
-        init.copy_(self.seeds, hash_seeds(self.seed, self.embedding_size))
-        init.copy_(self.before, self._before())
+        self.add_constant("seeds", hash_seeds, seed, embedding_size)
+        before = [n for n, width in enumerate(self.widths) for _ in range(width)]
+        self.add_constant("before", torch.tensor, before)
 
     @property
     def widths(self) -> list[int]:
@@ -686,9 +637,6 @@ class Ngram(UnitHash):
         num_ngrams = ((blocks > 0).sum(dim=-1, keepdim=True) - self.before).clamp(min=1)
         return scale_to_unit(torch.cat(sums, dim=-1), num_terms) / num_ngrams
 
-    def _before(self) -> Tensor:
-        return torch.tensor([n for n, width in enumerate(self.widths) for _ in range(width)])
-
 
 class RandomNormal(UnitHash):
     """Frozen normal numbers for each unit, drawn from its hashes: similar words have unrelated embeddings.
@@ -711,15 +659,11 @@ class RandomNormal(UnitHash):
     uniform_seeds: Tensor  # a, b and c, (3, 2·⌈D/2⌉) int64, values 1 to B − 1
 
     def __init__(self, block_size: int, embedding_size: int, *, seed: int = 0, std: float = 0.02) -> None:
-        super().__init__(block_size, embedding_size, seed=seed)
+        super().__init__(block_size, embedding_size)
         if not std > 0:
             raise ValueError(f"random_normal got std={std!r}; give a number above 0.")
         self.std = std
-        self.register_buffer("uniform_seeds", self._uniform_seeds(), persistent=False)
-
-    def init_weights(self, std: float) -> None:
-        super().init_weights(std)
-        init.copy_(self.uniform_seeds, self._uniform_seeds())
+        self.add_constant("uniform_seeds", hash_seeds, seed, 3, 2 * ((embedding_size + 1) // 2))
 
     def embed_units(self, blocks: Tensor) -> Tensor:
         first, second = (hash_units(blocks, base).unsqueeze(-1) for base in (HASH_BASE, SECOND_HASH_BASE))
@@ -729,9 +673,6 @@ class RandomNormal(UnitHash):
         radii, angles = ((numbers + 1).to(torch.float32) / MODULUS).chunk(2, dim=-1)  # above 0, at most 1
         radii, angles = self.std * (-2 * radii.log()).sqrt(), 2 * math.pi * angles
         return torch.cat([radii * angles.cos(), radii * angles.sin()], dim=-1)[..., : self.embedding_size]
-
-    def _uniform_seeds(self) -> Tensor:
-        return hash_seeds(self.seed, 6 * ((self.embedding_size + 1) // 2)).view(3, -1)
 
 
 def hash_units(blocks: Tensor, base: int) -> Tensor:
@@ -764,16 +705,22 @@ def scale_to_unit(sums: Tensor, num_terms: Tensor | int) -> Tensor:
     return (sums - num_terms * (MODULUS // 2)).to(torch.float32) / (MODULUS / 2)
 
 
-def hash_seeds(seed: int, count: int) -> Tensor:
-    """Returns h, (count,) int64, values 1 to B − 1: the SplitMix64 stream of `seed`."""
+def special_blocks(block_size: int) -> Tensor:
+    """Returns the names of the special tokens as blocks of ordinary bytes, (5, K) int64."""
+    names = [[byte + NUM_SPECIAL for byte in name.encode()] for name in SPECIAL_NAMES]
+    return torch.tensor([name + [0] * (block_size - len(name)) for name in names])
+
+
+def hash_seeds(seed: int, *shape: int) -> Tensor:
+    """Returns h, of this shape, int64, values 1 to B − 1: the SplitMix64 stream of `seed`."""
     mask = (1 << 64) - 1
     values = []
-    for index in range(1, count + 1):
+    for index in range(1, math.prod(shape) + 1):
         z = (seed + index * 0x9E3779B97F4A7C15) & mask
         z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
         values.append((z ^ (z >> 31)) % (MODULUS - 1) + 1)
-    return torch.tensor(values, dtype=torch.int64)
+    return torch.tensor(values, dtype=torch.int64).view(shape)
 
 
 # ---- hash_embedding_front_end.py -------------------------------------------------------------------------------------
@@ -831,7 +778,6 @@ class HashEmbedding(UnitFrontEnd):
         self.min_ngram = check_positive("min_ngram", min_ngram)
         self.max_ngram = check_positive("max_ngram", max_ngram)
         self.num_word_hashes = check_positive("num_word_hashes", num_word_hashes, MAX_WORD_HASHES)
-        self.seed = seed
         self.traced_length = max_ngram
         if not min_ngram <= max_ngram <= block_size:
             raise ValueError(
@@ -848,13 +794,8 @@ class HashEmbedding(UnitFrontEnd):
             if mlp_size
             else None
         )
-        factors = self._factors()
-        self.register_buffer("ngram_factors", factors[0], persistent=False)
-        self.register_buffer("word_factors", factors[1], persistent=False)
-
-    def init_weights(self, std: float) -> None:
-        for buffer, factors in zip((self.ngram_factors, self.word_factors), self._factors(), strict=True):
-            init.copy_(buffer, factors)
+        self.add_constant("ngram_factors", hash_seeds, seed, max_ngram)
+        self.add_constant("word_factors", word_factors, seed, max_ngram, num_word_hashes, block_size + 2)
 
     def embed_units(self, blocks: Tensor) -> Tensor:
         rows, is_row = self.rows_of(blocks)
@@ -904,10 +845,10 @@ class HashEmbedding(UnitFrontEnd):
         end = (blocks > 0).sum(dim=-1, keepdim=True) + 1
         return torch.where(places == 0, BEGIN, torch.where(places == end, END, elements))
 
-    def _factors(self) -> tuple[Tensor, Tensor]:
-        length = self.block_size + 2
-        factors = hash_seeds(self.seed, self.max_ngram + self.num_word_hashes * length)
-        return factors[: self.max_ngram], factors[self.max_ngram :].view(self.num_word_hashes, length)
+
+def word_factors(seed: int, start: int, *shape: int) -> Tensor:
+    """Returns the numbers of the stream of `seed` from place `start` on."""
+    return hash_seeds(seed, start + math.prod(shape))[start:].view(shape)
 
 
 # ---- front_ends.py ---------------------------------------------------------------------------------------------------
@@ -923,8 +864,7 @@ def build_front_end(name: str, block_size: int, embedding_size: int, options: di
     """
     if not isinstance(name, str) or name not in FRONT_ENDS:
         raise ValueError(f"unknown front_end {name!r}; choose one of {', '.join(FRONT_ENDS)}.")
-    front_end, removed = FRONT_ENDS[name], REMOVED_OPTIONS.get(name, {})
-    options = {key: value for key, value in options.items() if key not in removed or value != removed[key]}
+    front_end = FRONT_ENDS[name]
     legal = front_end.__init__.__kwdefaults__ or {}
     unknown = sorted(set(options) - set(legal))
     if unknown:
@@ -947,14 +887,104 @@ FRONT_ENDS: dict[str, type[FrontEnd]] = {
     "elementwise": Elementwise,
 }
 
-# Options that old checkpoints may name, each with the only value that still loads.
-REMOVED_OPTIONS = {"elementwise": {"gradient": False, "ngram_sizes": 4}}
 
+# ---- head_layers.py --------------------------------------------------------------------------------------------------
+# Parts of the heads: layers over the encoder, pairs that the encoder reads apart, and the loss over tokens.
 
-# ---- text_pairs.py ---------------------------------------------------------------------------------------------------
-# Pairs of texts whose two texts the encoder reads apart.
-
+# The first five arguments of `VocablessModel.forward`: input_ids, attention_mask, token_type_ids, position_ids,
+# inputs_embeds.
 Inputs = tuple[Tensor | None, Tensor | None, Tensor | None, Tensor | None, Tensor | None]
+
+
+class LecunLinear(nn.Linear):
+    """A linear layer with LeCun's first weights, N(0, 1 / inputs), so that its outputs are as large as its inputs."""
+
+    def init_weights(self) -> None:
+        """Draws the weights."""
+        init.normal_(self.weight, std=self.in_features**-0.5)
+
+
+class PooledHead(nn.Module):
+    """Dense layer, tanh, dropout and output layer on one vector for the whole text: (B, S, D) → (B, outputs).
+
+    `config.classifier_pooling` chooses the vector, see `pool`. With `cls` and `mean`, the head has as many parameters
+    as BERT's pooler and classifier together, and as RoBERTa's classification head. The numbers of a mean are small, so
+    its layers are `LecunLinear`: with BERT's first weights, N(0, 0.02²), a narrow model needs hundreds of steps to
+    enlarge them.
+    """
+
+    def __init__(self, config: VocablessConfig, num_outputs: int) -> None:
+        super().__init__()
+        self.pooling, self.block_size = config.classifier_pooling, config.block_size
+        linear = nn.Linear if self.pooling == "cls" else LecunLinear
+        num_parts = 4 if self.pooling == "siamese" else 1
+        self.dense = linear(num_parts * config.hidden_size, config.hidden_size)
+        self.dropout = nn.Dropout(config.head_dropout)
+        self.out_proj = linear(config.hidden_size, num_outputs)
+
+    def sequences(self, front_end: nn.Module, inputs: Inputs) -> Inputs:
+        """Returns the inputs as the encoder shall read them: with `siamese`, the sequences of `split_pairs`.
+
+        Raises:
+            ValueError: `inputs_embeds` come from a front end that embeds a token by its place, which it has lost in the
+                second sequence; see also `split_pairs` and `check_blocks`.
+        """
+        if self.pooling != "siamese":
+            return inputs
+        if inputs[0] is not None:
+            check_blocks(inputs[0], self.block_size)
+        elif getattr(front_end, "embeds_by_place", False):
+            raise ValueError(
+                "a siamese model reads the second text from place 0, but inputs_embeds of this front end hold the "
+                "places of the whole pair; give input_ids."
+            )
+        return split_pairs(*inputs)
+
+    def forward(self, hidden_states: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """Maps hidden states (B, S, D) to outputs (B, num_outputs), see `pool`."""
+        pooled = self.pool(hidden_states, attention_mask)
+        return self.out_proj(self.dropout(torch.tanh(self.dense(pooled))))
+
+    def pool(self, hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
+        """Returns the vector that the layers read.
+
+        Args:
+            hidden_states: (B, S, D); with `siamese` (2B, S, D), the first texts and then the second ones.
+            attention_mask: (B, S) or (2B, S), 0 for padding, which a mean leaves out; None if there is no padding.
+
+        Returns:
+            `cls`: the state of the first token, (B, D). `mean`: the mean of the states, (B, D). `siamese`: the means u
+            and v of the two texts as [u, v, |u − v|, u ∗ v], (B, 4D) (InferSent, Conneau et al. 2017, section 3.1;
+            Sentence-BERT, Reimers & Gurevych 2019).
+        """
+        if self.pooling == "cls":
+            return hidden_states[:, 0]
+        mean = mean_state(hidden_states, attention_mask)
+        if self.pooling == "mean":
+            return mean
+        first, second = mean.unflatten(0, (2, -1))
+        return torch.cat([first, second, (first - second).abs(), first * second], dim=-1)
+
+
+class PredictionTransform(nn.Sequential):
+    """Dense layer, GELU and layer norm, as before BERT's output layer: (…, hidden size) → (…, embedding size)."""
+
+    def __init__(self, config: VocablessConfig) -> None:
+        encoder, size = config.encoder_config, config.embedding_size
+        eps = getattr(encoder, "layer_norm_eps", getattr(encoder, "norm_eps", 1e-12))
+        super().__init__(nn.Linear(config.hidden_size, size), nn.GELU(), nn.LayerNorm(size, eps=eps))
+
+
+def mean_state(hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
+    """Returns the mean of the tokens' states, (B, D), special tokens included and padding left out.
+
+    >>> mean_state(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([[1, 1, 0]])).tolist()
+    [[2.0]]
+    """
+    if attention_mask is None:
+        return hidden_states.mean(dim=1)
+    weights = attention_mask.to(hidden_states.dtype).unsqueeze(-1)
+    return (hidden_states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
 
 
 def split_pairs(
@@ -966,14 +996,8 @@ def split_pairs(
 ) -> Inputs:
     """Makes two sequences of each pair, [CLS] a [SEP] b [SEP]: [CLS] a [SEP] and [CLS] b [SEP].
 
-    A single text is a pair whose second sequence is [CLS] alone.
-
-    Args:
-        input_ids: blocks, (B, S, K); or None.
-        attention_mask: (B, S), 0 for padding; None if there is no padding.
-        token_type_ids: (B, S), 1 for the second text, else 0. None looks for the first [SEP] of the blocks.
-        position_ids: not used, because the tokens of each sequence are numbered anew.
-        inputs_embeds: (B, S, D), in place of `input_ids`.
+    A single text is a pair whose second sequence is [CLS] alone. The arguments are those of `VocablessModel.forward`.
+    `position_ids` are not used, because the tokens of each sequence are numbered anew.
 
     Returns:
         The same five, without token types and positions: all first sequences and then all second ones, (2B, T, …). T is
@@ -1003,167 +1027,19 @@ def split_pairs(
     return (None, mask, None, None, sequences) if input_ids is None else (sequences, mask, None, None, None)
 
 
-# ---- head_layers.py --------------------------------------------------------------------------------------------------
-# Parts of the heads: layers over the encoder, and the loss over tokens.
-
-class LecunLinear(nn.Linear):
-    """A linear layer with LeCun's first weights, N(0, 1 / inputs), so that its outputs are as large as its inputs."""
-
-    def init_weights(self) -> None:
-        """Draws the weights."""
-        init.normal_(self.weight, std=self.in_features**-0.5)
-
-
-class PooledHead(nn.Module):
-    """Dense layer, tanh, dropout and output layer on one vector for the whole text: (B, S, D) → (B, outputs).
-
-    `config.classifier_pooling` chooses the vector, see `pool`. With `cls` and `mean`, the head has as many parameters
-    as BERT's pooler and classifier together, and as RoBERTa's classification head. The numbers of a mean are small, so
-    its layers are `LecunLinear`: with BERT's first weights, N(0, 0.02²), a narrow model needs hundreds of steps to
-    enlarge them.
-    """
-
-    def __init__(self, config: VocablessConfig, num_outputs: int) -> None:
-        super().__init__()
-        self.pooling, self.block_size = config.classifier_pooling, config.block_size
-        linear = nn.Linear if self.pooling == "cls" else LecunLinear
-        num_parts = 4 if self.pooling == "siamese" else 1
-        self.dense = linear(num_parts * config.hidden_size, config.hidden_size)
-        self.dropout = nn.Dropout(config.head_dropout)
-        self.out_proj = linear(config.hidden_size, num_outputs)
-
-    def sequences(self, front_end: nn.Module, *inputs: Tensor | None) -> tuple[Tensor | None, ...]:
-        """Returns the first five arguments of `VocablessModel.forward` as the encoder shall read them.
-
-        They are `inputs`, but with `siamese` the sequences that `split_pairs` makes of them.
-
-        Raises:
-            ValueError: `inputs_embeds` come from a front end that embeds a token by its place, which it has lost in the
-                second sequence; see also `split_pairs` and `check_blocks`.
-        """
-        if self.pooling != "siamese":
-            return inputs
-        if inputs[0] is not None:
-            check_blocks(inputs[0], self.block_size)
-        elif getattr(front_end, "embeds_by_place", False):
-            raise ValueError(
-                "a siamese model reads the second text from place 0, but inputs_embeds of this front end hold the "
-                "places of the whole pair; give input_ids."
-            )
-        return split_pairs(*inputs)
-
-    def forward(self, hidden_states: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """Maps hidden states (B, S, D) to outputs (B, num_outputs).
-
-        Args:
-            hidden_states: (B, S, D); with `siamese` (2B, S, D), the first texts and then the second ones.
-            attention_mask: (B, S) or (2B, S), 0 for padding, which a mean leaves out; None if there is no padding.
-        """
-        pooled = self.pool(hidden_states, attention_mask)
-        return self.out_proj(self.dropout(torch.tanh(self.dense(pooled))))
-
-    def pool(self, hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
-        """Returns the vector that the layers read. The arguments are those of `forward`.
-
-        Returns:
-            `cls`: the state of the first token, (B, D). `mean`: the mean of the states, (B, D). `siamese`: the means u
-            and v of the two texts as [u, v, |u − v|, u ∗ v], (B, 4D) (InferSent, Conneau et al. 2017, section 3.1;
-            Sentence-BERT, Reimers & Gurevych 2019).
-        """
-        if self.pooling == "cls":
-            return hidden_states[:, 0]
-        mean = mean_state(hidden_states, attention_mask)
-        if self.pooling == "mean":
-            return mean
-        first, second = mean.unflatten(0, (2, -1))
-        return torch.cat([first, second, (first - second).abs(), first * second], dim=-1)
-
-
-def mean_state(hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
-    """Returns the mean of the tokens' states, (B, D), special tokens included and padding left out.
-
-    >>> mean_state(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([[1, 1, 0]])).tolist()
-    [[2.0]]
-    """
-    if attention_mask is None:
-        return hidden_states.mean(dim=1)
-    weights = attention_mask.to(hidden_states.dtype).unsqueeze(-1)
-    return (hidden_states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
-
-
-class PredictionTransform(nn.Sequential):
-    """Dense layer, GELU and layer norm, as before BERT's output layer: (…, hidden size) → (…, embedding size)."""
-
-    def __init__(self, config: VocablessConfig) -> None:
-        encoder, size = config.encoder_config, config.embedding_size
-        eps = getattr(encoder, "layer_norm_eps", getattr(encoder, "norm_eps", 1e-12))
-        super().__init__(nn.Linear(config.hidden_size, size), nn.GELU(), nn.LayerNorm(size, eps=eps))
-
-
-def token_loss(logits: Tensor, labels: Tensor | None, num_items_in_batch: Tensor | int | None) -> Tensor | None:
-    """Returns the mean cross-entropy over the labelled tokens, 0 if no token has a label, None without labels.
+def token_loss(logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int | None) -> Tensor:
+    """Returns the mean cross-entropy over the labelled tokens, 0 if no token has a label.
 
     Args:
         logits: (…, classes) floating point.
-        labels: (…) integers, −100 for tokens without a label; or None.
+        labels: (…) integers, −100 for tokens without a label.
         num_items_in_batch: number of labels in all micro-batches of a step. The sum is divided by it in place of the
             number of labels here, so the losses of the micro-batches add up to the mean of the step.
     """
-    if labels is None:
-        return None
     logits, labels = logits.flatten(0, -2).float(), labels.flatten()
     total = F.cross_entropy(logits, labels, ignore_index=-100, reduction="sum")
     count = (labels != -100).sum().clamp(min=1) if num_items_in_batch is None else num_items_in_batch
     return total / count
-
-
-# ---- pretrained_model.py ---------------------------------------------------------------------------------------------
-# Base class of all models: configuration, initialisation, and a front end in place of the word table.
-
-logger = logging.get_logger(__name__)
-
-
-class VocablessPreTrainedModel(PreTrainedModel):
-    """Base class of all models. `base_model` is the `VocablessModel`, which has the front end."""
-
-    config_class = VocablessConfig
-    base_model_prefix = "vocabless"
-    main_input_name = "input_ids"
-    supports_gradient_checkpointing = True
-    _supports_sdpa = True
-    _supports_flash_attn = True
-    _supports_flex_attn = True
-    _supports_attention_backend = True
-    _can_compile_fullgraph = True
-
-    def __new__(cls, config: VocablessConfig | None = None, **kwargs: Any) -> "VocablessPreTrainedModel":
-        """Refuses what `from_pretrained` was given and nothing takes, before `__init__` raises a TypeError.
-
-        A copy or a pickle is made without a configuration.
-        """
-        if config is not None:
-            config.check_names(kwargs)
-        return super().__new__(cls)
-
-    def _init_weights(self, module: nn.Module) -> None:
-        super()._init_weights(module)
-        if isinstance(module, FrontEnd):
-            module.init_weights(self.config.initializer_range)
-        elif isinstance(module, LecunLinear):
-            module.init_weights()
-
-    def get_input_embeddings(self) -> nn.Module:
-        """Returns the front end, which takes the place of the word table."""
-        return cast(FrontEnd, self.base_model.front_end)
-
-    def set_input_embeddings(self, value: nn.Module) -> None:
-        """Replaces the front end."""
-        self.base_model.front_end = value
-
-    def resize_token_embeddings(self, *args: Any, **kwargs: Any) -> nn.Module:
-        """Does nothing, because there is no word table to resize. Returns the front end."""
-        logger.warning_once("A vocabless model has no word table; resize_token_embeddings changes nothing.")
-        return self.get_input_embeddings()
 
 
 # ---- stock_encoders.py -----------------------------------------------------------------------------------------------
@@ -1269,6 +1145,49 @@ def _find_position_table(encoder: PreTrainedModel) -> tuple[nn.Module | None, st
 # ---- modeling_vocabless.py -------------------------------------------------------------------------------------------
 
 NUM_CORRUPTIONS = 3  # intact, shuffled, replaced
+logger = logging.get_logger(__name__)
+
+
+class VocablessPreTrainedModel(PreTrainedModel):
+    """Base class of all models. `base_model` is the `VocablessModel`, which has the front end."""
+
+    config_class = VocablessConfig
+    base_model_prefix = "vocabless"
+    main_input_name = "input_ids"
+    supports_gradient_checkpointing = True
+    _supports_sdpa = True
+    _supports_flash_attn = True
+    _supports_flex_attn = True
+    _supports_attention_backend = True
+    _can_compile_fullgraph = True
+
+    def __new__(cls, config: VocablessConfig | None = None, **kwargs: Any) -> "VocablessPreTrainedModel":
+        """Refuses what `from_pretrained` was given and nothing takes, before `__init__` raises a TypeError.
+
+        A copy or a pickle is made without a configuration.
+        """
+        if config is not None:
+            config.check_names(kwargs)
+        return super().__new__(cls)
+
+    def _init_weights(self, module: nn.Module) -> None:
+        super()._init_weights(module)
+        if isinstance(module, FrontEnd):
+            module.init_weights(self.config.initializer_range)
+        elif isinstance(module, LecunLinear):
+            module.init_weights()
+
+    def get_input_embeddings(self) -> nn.Module:
+        """Returns the front end, which takes the place of the word table."""
+        return cast(FrontEnd, self.base_model.front_end)
+
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        self.base_model.front_end = value
+
+    def resize_token_embeddings(self, *args: Any, **kwargs: Any) -> nn.Module:
+        """Does nothing, because there is no word table to resize. Returns the front end."""
+        logger.warning_once("A vocabless model has no word table; resize_token_embeddings changes nothing.")
+        return self.get_input_embeddings()
 
 
 class VocablessModel(VocablessPreTrainedModel):
@@ -1323,8 +1242,18 @@ class VocablessModel(VocablessPreTrainedModel):
             ValueError: not exactly one of `input_ids` and `inputs_embeds` is given, the rank or K is wrong, or the
                 sequence is too long. On the CPU also: values are out of range.
         """
-        inputs_embeds = self._embed(input_ids, inputs_embeds)
-        seq_length = inputs_embeds.shape[1]
+        if (input_ids is None) == (inputs_embeds is None):
+            raise ValueError("give either input_ids, blocks of shape (batch, seq, K), or inputs_embeds, not both.")
+        if input_ids is not None:
+            check_blocks(input_ids, self.config.block_size)
+        seq_length = cast(Tensor, inputs_embeds if input_ids is None else input_ids).shape[1]
+        if seq_length > self.max_tokens:
+            raise ValueError(
+                f"a sequence has {seq_length} tokens but the model has {self.max_tokens} positions; "
+                f"call the tokenizer with truncation=True, max_length={self.max_tokens}."
+            )
+        if input_ids is not None:
+            inputs_embeds = self.front_end(input_ids.long()).to(self.dtype)
         tensors = {"inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
         tensors |= {"token_type_ids": token_type_ids, "position_ids": position_ids}
         inputs = {key: value for key, value in tensors.items() if value is not None and key in self.encoder_arguments}
@@ -1339,38 +1268,32 @@ class VocablessModel(VocablessPreTrainedModel):
             attentions=outputs.get("attentions"),
         )
 
-    def _embed(self, input_ids: Tensor | None, inputs_embeds: Tensor | None) -> Tensor:
-        """Checks the one input that is given, and returns `inputs_embeds` or the embeddings of `input_ids`."""
-        if input_ids is not None and inputs_embeds is None:
-            check_blocks(input_ids, self.config.block_size)
-            self._check_length(input_ids)
-            return self.front_end(input_ids.long()).to(self.dtype)
-        if inputs_embeds is not None and input_ids is None:
-            self._check_length(inputs_embeds)
-            return inputs_embeds
-        raise ValueError("give either input_ids, blocks of shape (batch, seq, K), or inputs_embeds, not both.")
 
-    def _check_length(self, inputs: Tensor) -> None:
-        seq_length = inputs.shape[1]
-        if seq_length > self.max_tokens:
-            raise ValueError(
-                f"a sequence has {seq_length} tokens but the model has {self.max_tokens} positions; "
-                f"call the tokenizer with truncation=True, max_length={self.max_tokens}."
-            )
+class _HeadModel(VocablessPreTrainedModel):
+    """Base class of the models with a head. A subclass defines `score`, and may define the others."""
 
-
-class VocablessForSequenceClassification(VocablessPreTrainedModel):
-    """Classification or regression of a text or a pair of texts, see `PooledHead`."""
-
-    _auto_class = "AutoModelForSequenceClassification"
-    accepts_loss_kwargs = False  # the loss is a mean over texts; gradient accumulation averages these means
+    output_class: type[ModelOutput] = TokenClassifierOutput
 
     def __init__(self, config: VocablessConfig) -> None:
         super().__init__(config)
-        self.num_labels = cast(int, config.num_labels)
         self.vocabless = VocablessModel(config)
-        self.classifier = PooledHead(config, self.num_labels)
-        self.post_init()
+
+    @property
+    def reads_labelled_only(self) -> bool:
+        """Whether the head reads the states of labelled tokens alone, if there are labels."""
+        return False
+
+    def sequences(self, inputs: Inputs) -> Inputs:
+        """Returns the inputs as the encoder shall read them."""
+        return inputs
+
+    def score(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+        """Maps hidden states (B, S, hidden_size) to logits."""
+        raise NotImplementedError
+
+    def loss(self, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | None) -> Tensor:
+        """Returns the loss, by default `token_loss`."""
+        return token_loss(logits, labels, num_items_in_batch)
 
     @can_return_tuple
     def forward(
@@ -1381,38 +1304,75 @@ class VocablessForSequenceClassification(VocablessPreTrainedModel):
         position_ids: Tensor | None = None,
         inputs_embeds: Tensor | None = None,
         labels: Tensor | None = None,
+        num_items_in_batch: Tensor | None = None,
         **kwargs: Any,
-    ) -> SequenceClassifierOutput:
-        """Computes class logits. The other arguments are those of `VocablessModel.forward`.
+    ) -> ModelOutput:
+        """Computes logits. The other arguments are those of `VocablessModel.forward`.
 
         Args:
-            labels: (B,) integers for single-label classification, (B, num_labels) floats 0 or 1 for multi-label
-                classification, (B,) floats for regression; or None.
+            labels: see the class; or None.
+            num_items_in_batch: number of labels in all micro-batches of a step, see `token_loss`.
 
         Returns:
-            `logits` (B, num_labels), and `loss` if there are labels.
+            `logits`, see the class, and `loss` if there are labels.
         """
-        arguments = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
-        inputs = self.classifier.sequences(self.get_input_embeddings(), *arguments)
+        inputs = self.sequences((input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds))
         outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
-        logits = self.classifier(outputs.last_hidden_state, inputs[1])
-        loss = None if labels is None else self.loss_function(labels, logits, self.config)
-        return SequenceClassifierOutput(
+        states = outputs.last_hidden_state
+        if labels is not None and self.reads_labelled_only:
+            states, labels = states[labels != -100], labels[labels != -100]
+        logits = self.score(states, inputs[1])
+        loss = None if labels is None else self.loss(logits, labels, num_items_in_batch)
+        return self.output_class(
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
         )
 
 
-class VocablessForMultipleChoice(VocablessPreTrainedModel):
-    """Choice of one out of several texts or pairs of texts, each scored by a `PooledHead`."""
+class _TextHeadModel(_HeadModel):
+    """Base class of the models that score a text or a pair of texts by a `PooledHead`."""
 
-    _auto_class = "AutoModelForMultipleChoice"
-    accepts_loss_kwargs = False
+    accepts_loss_kwargs = False  # the loss is a mean over texts; gradient accumulation averages these means
+
+    def __init__(self, config: VocablessConfig, num_outputs: int) -> None:
+        super().__init__(config)
+        self.classifier = PooledHead(config, num_outputs)
+        self.post_init()
+
+    def sequences(self, inputs: Inputs) -> Inputs:
+        return self.classifier.sequences(self.get_input_embeddings(), inputs)
+
+    def score(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+        return self.classifier(states, attention_mask)
+
+
+class VocablessForSequenceClassification(_TextHeadModel):
+    """Classification or regression of a text or a pair of texts. Logits are (B, num_labels).
+
+    Labels are (B,) integers for single-label classification, (B, num_labels) floats 0 or 1 for multi-label
+    classification, (B,) floats for regression.
+    """
+
+    _auto_class = "AutoModelForSequenceClassification"
+    output_class = SequenceClassifierOutput
 
     def __init__(self, config: VocablessConfig) -> None:
-        super().__init__(config)
-        self.vocabless = VocablessModel(config)
-        self.classifier = PooledHead(config, 1)
-        self.post_init()
+        super().__init__(config, cast(int, config.num_labels))
+        self.num_labels = config.num_labels
+
+    def loss(self, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | None) -> Tensor:
+        return self.loss_function(labels, logits, self.config)
+
+
+class VocablessForMultipleChoice(_TextHeadModel):
+    """Choice of one out of several texts or pairs of texts, each scored alone. Logits are (B, choices).
+
+    Labels are (B,) integers, the index of the correct choice.
+    """
+
+    _auto_class = "AutoModelForMultipleChoice"
+
+    def __init__(self, config: VocablessConfig) -> None:
+        super().__init__(config, 1)
 
     @can_return_tuple
     def forward(
@@ -1427,12 +1387,6 @@ class VocablessForMultipleChoice(VocablessPreTrainedModel):
     ) -> MultipleChoiceModelOutput:
         """Scores choices. The arguments are those of `VocablessModel.forward` with one more axis, (B, choices, S, …).
 
-        Args:
-            labels: (B,) integers, the index of the correct choice; or None.
-
-        Returns:
-            `logits` (B, choices), and `loss` if there are labels.
-
         Raises:
             ValueError: the input does not have four axes.
         """
@@ -1440,151 +1394,84 @@ class VocablessForMultipleChoice(VocablessPreTrainedModel):
         if blocks is None or blocks.ndim != 4:
             shape = None if blocks is None else tuple(blocks.shape)
             raise ValueError(f"the input has shape {shape}; multiple choice needs (batch, choices, seq, K).")
-        arguments = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
-        rows = (None if value is None else value.flatten(0, 1) for value in arguments)
-        inputs = self.classifier.sequences(self.get_input_embeddings(), *rows)
-        outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
-        logits = self.classifier(outputs.last_hidden_state, inputs[1]).view(-1, blocks.shape[1])
+        inputs = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
+        rows = [None if value is None else value.flatten(0, 1) for value in inputs]
+        outputs = super().forward(*rows, **kwargs, return_dict=True)
+        logits = outputs.logits.view(-1, blocks.shape[1])
         loss = None if labels is None else F.cross_entropy(logits.float(), labels)
         return MultipleChoiceModelOutput(
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
         )
 
 
-class _TokenClassificationBase(VocablessPreTrainedModel):
-    """Base class of the two token classifiers. A subclass defines `score`."""
-
-    vocabless: "VocablessModel"
-
-    def score(self, hidden_states: Tensor) -> Tensor:
-        """Maps hidden states (B, S, hidden_size) to logits (B, S, num_labels)."""
-        raise NotImplementedError
-
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        inputs_embeds: Tensor | None = None,
-        labels: Tensor | None = None,
-        num_items_in_batch: Tensor | None = None,
-        **kwargs: Any,
-    ) -> TokenClassifierOutput:
-        """Classifies tokens. The other arguments are those of `VocablessModel.forward`.
-
-        Args:
-            labels: (B, S) integers, −100 for tokens without a label; or None.
-            num_items_in_batch: number of labels in all micro-batches of a step, see `token_loss`.
-
-        Returns:
-            `logits` (B, S, num_labels), and `loss` if there are labels.
-        """
-        inputs = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
-        outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
-        logits = self.score(outputs.last_hidden_state)
-        loss = token_loss(logits, labels, num_items_in_batch)
-        return TokenClassifierOutput(
-            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
-        )
-
-
-class VocablessForTokenClassification(_TokenClassificationBase):
-    """Classification of each token."""
+class VocablessForTokenClassification(_HeadModel):
+    """Classification of each token. Logits are (B, S, num_labels); labels (B, S), −100 for tokens without a label."""
 
     _auto_class = "AutoModelForTokenClassification"
 
     def __init__(self, config: VocablessConfig) -> None:
         super().__init__(config)
         self.num_labels = cast(int, config.num_labels)
-        self.vocabless = VocablessModel(config)
         self.dropout = nn.Dropout(config.head_dropout)
         self.classifier = nn.Linear(config.hidden_size, self.num_labels)
         self.post_init()
 
-    def score(self, hidden_states: Tensor) -> Tensor:
-        """Maps hidden states (B, S, hidden_size) to logits (B, S, num_labels)."""
-        return self.classifier(self.dropout(hidden_states))
+    def score(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+        return self.classifier(self.dropout(states))
 
 
-class VocablessForPreTraining(_TokenClassificationBase):
-    """Classifies tokens as intact (0), shuffled (1) or replaced (2). Source: HashFormers 3.6, S+R."""
+class VocablessForPreTraining(_HeadModel):
+    """Classifies tokens as intact (0), shuffled (1) or replaced (2). Source: HashFormers 3.6, S+R.
+
+    Logits are (B, S, 3); labels (B, S), −100 for tokens without a label.
+    """
 
     _auto_class = "AutoModelForPreTraining"
 
     def __init__(self, config: VocablessConfig) -> None:
         super().__init__(config)
-        self.vocabless = VocablessModel(config)
         self.dropout = nn.Dropout(config.head_dropout)
         self.dense = nn.Linear(config.hidden_size, NUM_CORRUPTIONS)
         self.post_init()
 
-    def score(self, hidden_states: Tensor) -> Tensor:
-        """Maps hidden states (B, S, hidden_size) to logits (B, S, 3)."""
-        return self.dense(self.dropout(hidden_states))
+    def score(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+        return self.dense(self.dropout(states))
 
 
-class VocablessForMaskedLM(VocablessPreTrainedModel):
+class VocablessForMaskedLM(_HeadModel):
     """Prediction of masked tokens, over the vocabulary of a target tokenizer. Source: EELBERT 4.1.
 
     The output layer is not tied to an input table, because there is none. Only training needs this layer: it is dropped
     when the checkpoint is loaded with another head.
+
+    Logits are (B, S, target_vocab_size), or (labelled tokens, target_vocab_size) if there are labels and
+    `config.sparse_prediction` is set. Labels are (B, S) ids of the target vocabulary, −100 for tokens without a label.
     """
 
     _auto_class = "AutoModelForMaskedLM"
+    output_class = MaskedLMOutput
 
     def __init__(self, config: VocablessConfig) -> None:
         super().__init__(config)
-        self.vocabless = VocablessModel(config)
         self.transform = PredictionTransform(config)
         self.decoder: nn.Module = nn.Linear(config.embedding_size, config.target_vocab_size)
         self.post_init()
 
     def get_output_embeddings(self) -> nn.Module:
-        """Returns the output layer."""
         return self.decoder
 
     def set_output_embeddings(self, value: nn.Module) -> None:
-        """Replaces the output layer."""
         self.decoder = value
 
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        inputs_embeds: Tensor | None = None,
-        labels: Tensor | None = None,
-        num_items_in_batch: Tensor | None = None,
-        **kwargs: Any,
-    ) -> MaskedLMOutput:
-        """Predicts target tokens. The other arguments are those of `VocablessModel.forward`.
+    @property
+    def reads_labelled_only(self) -> bool:
+        return self.config.sparse_prediction
 
-        Args:
-            labels: (B, S) ids of the target vocabulary, −100 for tokens without a label; or None.
-            num_items_in_batch: number of labels in all micro-batches of a step, see `token_loss`.
-
-        Returns:
-            `logits` (B, S, target_vocab_size), or (labelled tokens, target_vocab_size) if there are labels and
-            `config.sparse_prediction` is set; `loss` if there are labels.
-        """
-        inputs = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
-        outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
-        hidden = outputs.last_hidden_state
-        if labels is not None and self.config.sparse_prediction:
-            labelled = labels != -100
-            hidden, labels = hidden[labelled], labels[labelled]
-        logits = self.decoder(self.transform(hidden))
-        loss = token_loss(logits, labels, num_items_in_batch)
-        return MaskedLMOutput(
-            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
-        )
+    def score(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+        return self.decoder(self.transform(states))
 
 
-class VocablessForQuestionAnswering(VocablessPreTrainedModel):
+class VocablessForQuestionAnswering(_HeadModel):
     """Prediction of the first and the last token of an answer in a context."""
 
     _auto_class = "AutoModelForQuestionAnswering"
@@ -1592,9 +1479,11 @@ class VocablessForQuestionAnswering(VocablessPreTrainedModel):
 
     def __init__(self, config: VocablessConfig) -> None:
         super().__init__(config)
-        self.vocabless = VocablessModel(config)
         self.qa_outputs = nn.Linear(config.hidden_size, 2)
         self.post_init()
+
+    def score(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+        return self.qa_outputs(states)
 
     @can_return_tuple
     def forward(
@@ -1608,18 +1497,13 @@ class VocablessForQuestionAnswering(VocablessPreTrainedModel):
         end_positions: Tensor | None = None,
         **kwargs: Any,
     ) -> QuestionAnsweringModelOutput:
-        """Scores tokens as the ends of the answer. The other arguments are those of `VocablessModel.forward`.
+        """Returns `start_logits` and `end_logits` (B, S), and `loss` if both positions are given.
 
-        Args:
-            start_positions: (B,) integers, the first token of the answer; S or more is ignored in the loss.
-            end_positions: (B,) integers, the last token of the answer; S or more is ignored in the loss.
-
-        Returns:
-            `start_logits` and `end_logits` (B, S), and `loss` if both positions are given.
+        These are (B,) integers, the first and the last token of the answer; S or more is ignored in the loss.
         """
         inputs = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
-        outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
-        start_logits, end_logits = self.qa_outputs(outputs.last_hidden_state).unbind(dim=-1)
+        outputs = super().forward(*inputs, **kwargs, return_dict=True)
+        start_logits, end_logits = outputs.logits.unbind(dim=-1)
         loss = None
         if start_positions is not None and end_positions is not None:
             loss = self.loss_function(start_logits, end_logits, start_positions, end_positions)

@@ -140,40 +140,38 @@ class Splitter:
         return range(len(self.units(text)))
 
 
-class WordSplitter(Splitter):
+class _RunSplitter(Splitter):
+    """Base class of the splitters whose units are the matches of a pattern."""
+
+    splits_at_spaces = True
+
+    def units(self, text: str) -> Sequence[Unit]:
+        return cast(list[Unit], self._pattern(text).findall(text))
+
+    def spans(self, text: str) -> list[Span]:
+        return [match.span() for match in self._pattern(text).finditer(text)]
+
+    def _pattern(self, text: str) -> Any:
+        return _NOT_SPACE
+
+
+class WordSplitter(_RunSplitter):
     """Runs of word characters and runs of other non-space characters.
 
     >>> WordSplitter().units("It's 3.14, naïve_x!")
     ['It', "'", 's', '3', '.', '14', ',', 'naïve_x', '!']
     """
 
-    splits_at_spaces = True
-
-    def units(self, text: str) -> Sequence[Unit]:
-        """See `Splitter.units`."""
-        return (_ASCII_RUNS if text.isascii() else _RUNS).findall(text)
-
-    def spans(self, text: str) -> list[Span]:
-        """See `Splitter.spans`."""
-        return [match.span() for match in (_ASCII_RUNS if text.isascii() else _RUNS).finditer(text)]
+    def _pattern(self, text: str) -> Any:
+        return _ASCII_RUNS if text.isascii() else _RUNS
 
 
-class WhitespaceSplitter(Splitter):
+class WhitespaceSplitter(_RunSplitter):
     """Runs of non-space characters.
 
     >>> WhitespaceSplitter(lowercase=True).spans("It's  here")
     [(0, 4), (6, 10)]
     """
-
-    splits_at_spaces = True
-
-    def units(self, text: str) -> Sequence[Unit]:
-        """See `Splitter.units`."""
-        return cast(list[Unit], _NOT_SPACE.findall(text))
-
-    def spans(self, text: str) -> list[Span]:
-        """See `Splitter.spans`."""
-        return [match.span() for match in _NOT_SPACE.finditer(text)]
 
 
 class CharacterSplitter(Splitter):
@@ -191,7 +189,6 @@ class CharacterSplitter(Splitter):
         self.window = check_integer("window", window)
 
     def spans(self, text: str) -> list[Span]:
-        """See `Splitter.spans`."""
         return [
             (start, min(start + self.window, run.end()))
             for run in _NOT_SPACE.finditer(text)
@@ -199,7 +196,6 @@ class CharacterSplitter(Splitter):
         ]
 
     def word_ids(self, text: str) -> Sequence[int]:
-        """See `Splitter.word_ids`."""
         runs = [run.end() - run.start() for run in _NOT_SPACE.finditer(text)]
         return [word for word, length in enumerate(runs) for _ in range(0, length, self.window)]
 
@@ -220,19 +216,16 @@ class ByteSplitter(Splitter):
         self.window = check_integer("window", window)
 
     def units(self, text: str) -> Sequence[Unit]:
-        """See `Splitter.units`."""
         data = to_bytes(text)
         return [data[start : start + self.window] for start in range(0, len(data), self.window)]
 
     def spans(self, text: str) -> list[Span]:
-        """See `Splitter.spans`."""
         # character_at[b]: the index of the character that contains byte b.
         character_at = [index for index, character in enumerate(text) for _ in to_bytes(character)]
         starts = range(0, len(character_at), self.window)
         return [(character_at[s], character_at[min(s + self.window, len(character_at)) - 1] + 1) for s in starts]
 
     def normalize(self, unit: Unit) -> Unit:
-        """See `Splitter.normalize`."""
         return unit
 
 
@@ -252,24 +245,24 @@ class SubwordSplitter(Splitter):
         self.tokenizer.encode_special_tokens = True
 
     def units(self, text: str) -> Sequence[Unit]:
-        """See `Splitter.units`."""
         return cast(list[Unit], self._encode(text).tokens)
 
     def units_of_batch(self, texts: Sequence[str]) -> list[Sequence[Unit]]:
-        """See `Splitter.units_of_batch`."""
         encodings = self.tokenizer.encode_batch([_without_surrogates(text) for text in texts], add_special_tokens=False)
         return [encoding.tokens for encoding in encodings]
 
     def spans(self, text: str) -> list[Span]:
-        """See `Splitter.spans`."""
-        return [_without_spaces(text, *span) for span in self._encode(text).offsets]
+        spans = []
+        for start, end in self._encode(text).offsets:  # some tokenizers count the spaces around a token as part of it
+            piece = text[start:end]
+            start += len(piece) - len(piece.lstrip())
+            spans.append((start, start + len(piece.strip())))
+        return spans
 
     def word_ids(self, text: str) -> Sequence[int]:
-        """See `Splitter.word_ids`."""
         return cast(list[int], self._encode(text).word_ids)
 
     def normalize(self, unit: Unit) -> Unit:
-        """See `Splitter.normalize`."""
         return unit
 
     def _encode(self, text: str) -> Any:  # tokenizers.Encoding
@@ -291,19 +284,15 @@ class MaskSplitter(Splitter):
         self.splits_at_spaces = splitter.splits_at_spaces and mask.split() == [mask]
 
     def units(self, text: str) -> Sequence[Unit]:
-        """See `Splitter.units`."""
         if self.mask not in text:
             return self._splitter.units(text)
         return [unit for _, part in self._parts(text) for unit in (self._splitter.units(part) if part else [MASK_UNIT])]
 
     def units_of_batch(self, texts: Sequence[str]) -> list[Sequence[Unit]]:
-        """See `Splitter.units_of_batch`."""
-        if not any(self.mask in text for text in texts):
-            return self._splitter.units_of_batch(texts)
-        return [self.units(text) for text in texts]
+        has_mask = any(self.mask in text for text in texts)
+        return super().units_of_batch(texts) if has_mask else self._splitter.units_of_batch(texts)
 
     def spans(self, text: str) -> list[Span]:
-        """See `Splitter.spans`."""
         mask = [(0, len(self.mask))]
         return [
             (start + first, start + last)
@@ -312,7 +301,6 @@ class MaskSplitter(Splitter):
         ]
 
     def word_ids(self, text: str) -> Sequence[int]:
-        """See `Splitter.word_ids`. A mask is a word."""
         ids: list[int] = []
         for _, part in self._parts(text):
             first = ids[-1] + 1 if ids else 0
@@ -320,7 +308,6 @@ class MaskSplitter(Splitter):
         return ids
 
     def normalize(self, unit: Unit) -> Unit:
-        """See `Splitter.normalize`."""
         return self.mask if unit is MASK_UNIT else self._splitter.normalize(unit)
 
     def _parts(self, text: str) -> list[tuple[int, str]]:
@@ -337,13 +324,6 @@ class MaskSplitter(Splitter):
             start += len(part)
             parts.append((start, ""))
         return parts + [(start + len(self.mask), last)] * bool(last)
-
-
-def _without_spaces(text: str, start: int, end: int) -> Span:
-    """Returns the span without spaces at its ends; some tokenizers count these as part of the token."""
-    piece = text[start:end]
-    start += len(piece) - len(piece.lstrip())
-    return start, start + len(piece.strip())
 
 
 def _without_surrogates(text: str) -> str:
@@ -378,7 +358,7 @@ PAD, UNK, CLS, SEP, MASK = range(NUM_SPECIAL)
 MAX_NGRAM = 4
 MAX_BITS, MAX_FEATURES = 1 << 15, 1 << 24  # limits of the options; of hyperplanes there are at most MAX_FEATURES
 _MAX_NUMBERS_AT_ONCE = 1 << 17  # in a temporary array of `_rolled_products`: half a megabyte fits the CPU's cache
-_MAX_ADDED_NUMBERS = 1 << 26  # for a unit; beyond it a transform is faster
+_MAX_ADDED_NUMBERS = 1 << 22  # for a unit, 16 megabytes; beyond it a transform is as fast
 _MAX_JOINT_FEATURES = 64  # features of a unit that `_sums` adds together with those of other units; 18 characters
 
 
@@ -407,35 +387,16 @@ class BlockCoder:
     block_size: int
     pads: bool = False
 
-    def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
-        """Returns the blocks of `units`, (n, K) uint8, and the bytes of each before its padding, (n,) int64.
+    def encode(self, units: Sequence[Unit]) -> Bytes:
+        """Returns the packed blocks of `units`, which corpora store; the block of a unit depends on that unit alone.
 
-        A unit's block depends on that unit alone.
+        They are (n, K) uint8, or (n, K + 1) with the number of bytes before the padding last where the coder pads.
         """
         raise NotImplementedError
 
-    def packed_blocks(self, units: Sequence[Unit]) -> Bytes:
-        """Returns the blocks of `units` as corpora store them.
-
-        They are (n, K) uint8, or (n, K + 1) with the length of `encode` as the last byte where the coder pads.
-
-        >>> Utf8Coder(block_size=3).packed_blocks(["as"]).tolist()
-        [[97, 115, 0, 2]]
-        """
-        blocks, lengths = self.encode(units)
-        return np.column_stack([blocks, lengths.astype(np.uint8)]) if self.pads else blocks
-
     def elements(self, units: Sequence[Unit]) -> Elements:
-        """Returns the elements of the blocks of `units`, (n, K) uint16: byte value b → b + 5, padding → 0.
-
-        >>> Utf8Coder(block_size=3).elements(["as"]).tolist()
-        [[102, 120, 0]]
-        """
-        blocks, lengths = self.encode(units)
-        elements: Elements = np.add(blocks, NUM_SPECIAL, dtype=np.uint16)
-        if self.pads:
-            elements[np.arange(self.block_size) >= lengths[:, None]] = PAD
-        return elements
+        """Returns the elements of the blocks of `units`, (n, K) uint16, see `unpack`."""
+        return unpack(self.encode(units), self.pads).astype(np.uint16)
 
     def decode(self, block: bytes) -> bytes:
         """Returns the UTF-8 bytes of the unit that was written as `block`, given without its padding.
@@ -448,15 +409,12 @@ class BlockCoder:
             "keep the text beside its blocks, or use the utf8 coder."
         )
 
-    def _all_full(self, count: int) -> Integers:
-        return np.full(count, self.block_size, dtype=np.int64)
-
 
 class Utf8Coder(BlockCoder):
     """Writes a unit's own UTF-8 bytes, cut at K and zero-padded. Source: Elementwise 3.2.
 
-    >>> Utf8Coder(block_size=4).encode(["as", "naïve"])[0].tolist()
-    [[97, 115, 0, 0], [110, 97, 195, 175]]
+    >>> Utf8Coder(block_size=4).encode(["as", "naïve"]).tolist()
+    [[97, 115, 0, 0, 2], [110, 97, 195, 175, 4]]
     """
 
     pads = True
@@ -464,15 +422,13 @@ class Utf8Coder(BlockCoder):
     def __init__(self, *, block_size: int = 16) -> None:
         self.block_size = check_integer("block_size", block_size, 255)  # the length of a packed block is one byte
 
-    def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
-        """See `BlockCoder.encode`."""
+    def encode(self, units: Sequence[Unit]) -> Bytes:
         size = self.block_size
         data = [to_bytes(unit)[:size] for unit in units]
-        blocks = np.frombuffer(b"".join([unit.ljust(size, b"\0") for unit in data]), dtype=np.uint8)
-        return blocks.reshape(-1, size), np.fromiter(map(len, data), dtype=np.int64, count=len(data))
+        packed = b"".join([unit.ljust(size, b"\0") + bytes((len(unit),)) for unit in data])
+        return np.frombuffer(packed, dtype=np.uint8).reshape(-1, size + 1)
 
     def decode(self, block: bytes) -> bytes:
-        """See `BlockCoder.decode`."""
         return block
 
 
@@ -482,7 +438,7 @@ class Md5Coder(BlockCoder):
     Args:
         key: the secret key; the authors' published models use `en`.
 
-    >>> Md5Coder(key="Jefe").encode(["what do ya want for nothing?"])[0].tobytes().hex()
+    >>> Md5Coder(key="Jefe").encode(["what do ya want for nothing?"]).tobytes().hex()
     '750c783e6ab0b503eaa86e310a5db738'
     """
 
@@ -495,8 +451,7 @@ class Md5Coder(BlockCoder):
         # The two keyed states are copied for each unit, which takes half the time of the `hmac` module.
         self._pads = bytes(b ^ 0x36 for b in secret), bytes(b ^ 0x5C for b in secret)
 
-    def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
-        """See `BlockCoder.encode`."""
+    def encode(self, units: Sequence[Unit]) -> Bytes:
         inner, outer = map(_md5, self._pads)
         digests = []
         for unit in units:
@@ -504,7 +459,7 @@ class Md5Coder(BlockCoder):
             first.update(to_bytes(unit))
             second.update(first.digest())
             digests.append(second.digest())
-        return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(-1, 16), self._all_full(len(units))
+        return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(-1, 16)
 
 
 class NgramFeatures:
@@ -525,11 +480,13 @@ class NgramFeatures:
 
         An n-gram that occurs twice has two entries, because its weight is its frequency in the unit.
         """
-        return self._hashed(units) if self._rank is None else self._ranked(units, self._rank)
+        texts = [unit.decode("latin-1") if isinstance(unit, bytes) else unit for unit in units]
+        return self._hashed(texts) if self._rank is None else self._ranked(texts, self._rank)
 
-    def _hashed(self, units: Sequence[Unit]) -> tuple[Integers, Integers]:
-        codes, lengths = _codepoints(units)
-        owner = np.repeat(np.arange(len(units)), lengths)
+    def _hashed(self, texts: Sequence[str]) -> tuple[Integers, Integers]:
+        codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
+        lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+        owner = np.repeat(np.arange(len(texts)), lengths)
         remaining = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(codes))  # characters up to the unit's end
         state = np.zeros(len(codes), dtype=np.uint64)  # state[i]: hash of the n-gram that begins at character i
         features, owners = [], []
@@ -543,8 +500,14 @@ class NgramFeatures:
                 break
         return np.concatenate(features), np.concatenate(owners)
 
-    def _ranked(self, units: Sequence[Unit], rank: dict[str, int]) -> tuple[Integers, Integers]:
-        pairs = [(rank[ngram], index) for index, unit in enumerate(units) for ngram in _ngrams(unit) if ngram in rank]
+    def _ranked(self, texts: Sequence[str], rank: dict[str, int]) -> tuple[Integers, Integers]:
+        pairs = [
+            (rank[text[start : start + n]], owner)
+            for owner, text in enumerate(texts)
+            for n in range(1, MAX_NGRAM + 1)
+            for start in range(len(text) - n + 1)
+            if text[start : start + n] in rank
+        ]
         features, owners = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
         return features, owners
 
@@ -573,10 +536,9 @@ class LshCoder(BlockCoder):
         self._features = NgramFeatures(check_integer("num_features", num_features, MAX_FEATURES), ngrams)
         self._eta = normal_integers(seed, num_features)
 
-    def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
-        """See `BlockCoder.encode`."""
+    def encode(self, units: Sequence[Unit]) -> Bytes:
         scores = _rolled_products(self._eta, self._features, units, self.num_bits)
-        return np.packbits(scores >= 0, axis=1), self._all_full(len(units))
+        return np.packbits(scores >= 0, axis=1)
 
 
 class LshIndexCoder(BlockCoder):
@@ -604,13 +566,12 @@ class LshIndexCoder(BlockCoder):
         self._features = NgramFeatures(check_integer("num_features", num_features, MAX_FEATURES), ngrams)
         self._eta = normal_integers(seed, num_features)
 
-    def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
-        """See `BlockCoder.encode`."""
+    def encode(self, units: Sequence[Unit]) -> Bytes:
         blocks = np.empty((len(units), self.block_size), dtype=np.uint8)
         for index, unit in enumerate(units):  # one at a time, because each has N scores
             scores = _rolled_products(self._eta, self._features, [unit], self.num_hyperplanes)[0]
             blocks[index] = [*int(scores.argmax()).to_bytes(self.block_size, "big")]
-        return blocks, self._all_full(len(units))
+        return blocks
 
 
 def special_blocks(block_size: int) -> Elements:
@@ -624,7 +585,7 @@ def unpack(packed: Bytes, pads: bool) -> Integers:
     """Returns the elements of packed blocks, (…, K) int64: byte value b → b + 5, padding → 0.
 
     Args:
-        packed: what `BlockCoder.packed_blocks` returns, (…, K) uint8, or (…, K + 1) with the length last if `pads`.
+        packed: what `BlockCoder.encode` returns, (…, K) uint8, or (…, K + 1) with the length last if `pads`.
         pads: see `BlockCoder`.
 
     >>> unpack(np.array([[97, 115, 0, 2]], dtype=np.uint8), pads=True).tolist()
@@ -687,7 +648,7 @@ def _sums(
     for index in range(np.count_nonzero(sizes > _MAX_JOINT_FEATURES)):
         rest = feature[starts[index] + _MAX_JOINT_FEATURES : starts[index] + sizes[index]]
         if len(rest) * count < _MAX_ADDED_NUMBERS:
-            _add_windows(sums[index], rest, windows)
+            sums[index] += _windows_of(rest, windows, count).sum(axis=0, dtype=sums.dtype)
         else:
             _add_correlation(sums[index], rest, eta)
 
@@ -696,15 +657,8 @@ def _sums(
     return scores
 
 
-def _add_windows(total: Scores, features: Integers, windows: NDArray[np.void]) -> None:
-    """Adds the windows of the features of one unit to `total`, (count,)."""
-    step = max(1, _MAX_NUMBERS_AT_ONCE // len(total))
-    for start in range(0, len(features), step):
-        total += _windows_of(features[start : start + step], windows, len(total)).sum(axis=0, dtype=total.dtype)
-
-
 def _add_correlation(total: Scores, features: Integers, eta: NDArray[np.int32]) -> None:
-    """Does the same as `_add_windows` by Fourier transforms, in a time that hardly depends on the number of features.
+    """Adds the sum of the features' windows by Fourier transforms, in a time that hardly depends on their number.
 
     It is the circular correlation of η with the counts of the features. Eight bits of the counts go at a time, so the
     errors stay far below 1/2 and rounding is exact.
@@ -720,18 +674,6 @@ def _add_correlation(total: Scores, features: Integers, eta: NDArray[np.int32]) 
 def _windows_of(features: Integers, windows: NDArray[np.void], count: int) -> NDArray[np.int32]:
     """Returns the windows of `features`, (m, count)."""
     return windows[features].view(np.int32).reshape(-1, count)
-
-
-def _codepoints(units: Sequence[Unit]) -> tuple[NDArray[np.uint64], Integers]:
-    """Returns the characters of all units end to end, and the length of each; each byte of `bytes` is a character."""
-    texts = [unit.decode("latin-1") if isinstance(unit, bytes) else unit for unit in units]
-    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
-    return codes, np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-
-
-def _ngrams(unit: Unit) -> list[str]:
-    text = unit.decode("latin-1") if isinstance(unit, bytes) else unit
-    return [text[i : i + n] for n in range(1, MAX_NGRAM + 1) for i in range(len(text) - n + 1)]
 
 
 def _mix(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -751,6 +693,74 @@ CODERS: dict[str, type[BlockCoder]] = {
     "lsh-index": LshIndexCoder,
     "utf8": Utf8Coder,
 }
+
+
+# ---- truncation.py ---------------------------------------------------------------------------------------------------
+# Truncation and overflow: which units of one or two sequences a row holds.
+
+Range = tuple[int, int]  # units (start, stop)
+
+
+def truncated_ranges(
+    lengths: Sequence[int], max_units: int, strategy: str, side: str, stride: int = 0, overflow: bool = False
+) -> list[list[Range]]:
+    """Returns, for each row of a sample, the units (start, stop) of each sequence.
+
+    Args:
+        lengths: number of units of each of one or two sequences.
+        max_units: units that fit a row.
+        strategy: which sequence is cut: `longest_first`, `only_first` or `only_second`.
+        side: "right" cuts off the end, "left" the beginning.
+        stride: number of units that neighbouring rows share.
+        overflow: whether the units that were cut off follow in further rows.
+
+    Raises:
+        ValueError: no units would be left, or `overflow` of a pair under longest_first.
+
+    >>> truncated_ranges([5], 3, "longest_first", "right", stride=1, overflow=True)
+    [[(0, 3)], [(2, 5)]]
+    """
+    if sum(lengths) <= max_units:
+        return [[(0, length) for length in lengths]]
+    if max_units < 0:
+        raise ValueError(f"max_length is {-max_units} less than the number of special tokens; raise max_length.")
+    if len(lengths) == 2 and strategy == "longest_first":
+        if overflow:
+            raise ValueError(
+                "the overflow of a pair is ambiguous under truncation='longest_first'; "
+                "give truncation='only_first' or 'only_second'."
+            )
+        shorter = min(*lengths, max_units // 2)
+        kept = (max_units - shorter, shorter) if lengths[0] > lengths[1] else (shorter, max_units - shorter)
+        return [[_kept_range(length, count, side) for length, count in zip(lengths, kept, strict=True)]]
+    cut = int(strategy == "only_second")  # index of the sequence that is cut
+    if cut >= len(lengths):
+        raise ValueError("truncation='only_second' got a single text; give text_pair, or truncation=True.")
+    size = max_units - sum(lengths) + lengths[cut]
+    if size <= 0 and len(lengths) == 2:
+        raise ValueError(
+            f"cutting only the {'second' if cut else 'first'} sequence leaves {size} of its {lengths[cut]} tokens; "
+            "raise max_length, or give truncation='longest_first'."
+        )
+    parts = _windows(lengths[cut], size, stride, side) if overflow else [_kept_range(lengths[cut], size, side)]
+    whole = [(0, length) for length in lengths]
+    return [[*whole[:cut], part, *whole[cut + 1 :]] for part in parts]
+
+
+def _windows(length: int, size: int, stride: int, side: str) -> list[Range]:
+    """Returns ranges of at most `size` units that cover all units; neighbours share `stride` units."""
+    if not 0 <= stride < size:
+        raise ValueError(
+            f"stride={stride} must be at least 0 and less than the {size} tokens that fit a row; "
+            "lower stride, or raise max_length."
+        )
+    starts = range(0, max(length - stride, 1), size - stride)
+    parts = [(start, min(start + size, length)) for start in starts]
+    return [(length - stop, length - start) for start, stop in parts] if side == "left" else parts
+
+
+def _kept_range(length: int, count: int, side: str) -> Range:
+    return (length - count, length) if side == "left" else (0, count)
 
 
 # ---- onnx_classifier.py ----------------------------------------------------------------------------------------------
@@ -827,7 +837,7 @@ class Blocks:
         if settings.get("mask_token"):
             self._splitter = MaskSplitter(self._splitter, settings["mask_token"])
         self._max_tokens = int(settings["max_tokens"])
-        self._cuts_left = settings.get("truncation_side") == "left"
+        self._side = settings.get("truncation_side", "right")
 
     def __call__(self, texts: str | Sequence[Text]) -> NDArray[np.int64]:
         """Returns [CLS], then the units of each text and [SEP], padded with 0, (B, S, K)."""
@@ -849,15 +859,8 @@ class Blocks:
         if not 1 <= len(parts) <= 2:
             raise ValueError(f"a pair has {len(parts)} texts; give a string, or two strings.")
         limit = self._max_tokens - 1 - len(parts)
-        if sum(map(len, parts)) <= limit:
-            return parts
-        kept = [limit]
-        if len(parts) == 2:
-            shorter = min(*map(len, parts), limit // 2)
-            is_first_longer = len(parts[0]) > len(parts[1])
-            kept = [limit - shorter, shorter] if is_first_longer else [shorter, limit - shorter]
-        starts = [(len(units) - length) * self._cuts_left for units, length in zip(parts, kept, strict=True)]
-        return [units[start : start + length] for units, start, length in zip(parts, starts, kept, strict=True)]
+        (ranges,) = truncated_ranges([*map(len, parts)], limit, "longest_first", self._side)
+        return [units[start:stop] for units, (start, stop) in zip(parts, ranges, strict=True)]
 
 
 def _make(part: str, makers: Mapping[str, type[Any]], settings: dict[str, Any], options: dict[str, Any]) -> Any:

@@ -10,7 +10,6 @@ no text can spell one of the other four.
 
 import hashlib
 import json
-import math
 import numpy as np
 import os
 import re
@@ -146,40 +145,38 @@ class Splitter:
         return range(len(self.units(text)))
 
 
-class WordSplitter(Splitter):
+class _RunSplitter(Splitter):
+    """Base class of the splitters whose units are the matches of a pattern."""
+
+    splits_at_spaces = True
+
+    def units(self, text: str) -> Sequence[Unit]:
+        return cast(list[Unit], self._pattern(text).findall(text))
+
+    def spans(self, text: str) -> list[Span]:
+        return [match.span() for match in self._pattern(text).finditer(text)]
+
+    def _pattern(self, text: str) -> Any:
+        return _NOT_SPACE
+
+
+class WordSplitter(_RunSplitter):
     """Runs of word characters and runs of other non-space characters.
 
     >>> WordSplitter().units("It's 3.14, naïve_x!")
     ['It', "'", 's', '3', '.', '14', ',', 'naïve_x', '!']
     """
 
-    splits_at_spaces = True
-
-    def units(self, text: str) -> Sequence[Unit]:
-        """See `Splitter.units`."""
-        return (_ASCII_RUNS if text.isascii() else _RUNS).findall(text)
-
-    def spans(self, text: str) -> list[Span]:
-        """See `Splitter.spans`."""
-        return [match.span() for match in (_ASCII_RUNS if text.isascii() else _RUNS).finditer(text)]
+    def _pattern(self, text: str) -> Any:
+        return _ASCII_RUNS if text.isascii() else _RUNS
 
 
-class WhitespaceSplitter(Splitter):
+class WhitespaceSplitter(_RunSplitter):
     """Runs of non-space characters.
 
     >>> WhitespaceSplitter(lowercase=True).spans("It's  here")
     [(0, 4), (6, 10)]
     """
-
-    splits_at_spaces = True
-
-    def units(self, text: str) -> Sequence[Unit]:
-        """See `Splitter.units`."""
-        return cast(list[Unit], _NOT_SPACE.findall(text))
-
-    def spans(self, text: str) -> list[Span]:
-        """See `Splitter.spans`."""
-        return [match.span() for match in _NOT_SPACE.finditer(text)]
 
 
 class CharacterSplitter(Splitter):
@@ -197,7 +194,6 @@ class CharacterSplitter(Splitter):
         self.window = check_integer("window", window)
 
     def spans(self, text: str) -> list[Span]:
-        """See `Splitter.spans`."""
         return [
             (start, min(start + self.window, run.end()))
             for run in _NOT_SPACE.finditer(text)
@@ -205,7 +201,6 @@ class CharacterSplitter(Splitter):
         ]
 
     def word_ids(self, text: str) -> Sequence[int]:
-        """See `Splitter.word_ids`."""
         runs = [run.end() - run.start() for run in _NOT_SPACE.finditer(text)]
         return [word for word, length in enumerate(runs) for _ in range(0, length, self.window)]
 
@@ -226,19 +221,16 @@ class ByteSplitter(Splitter):
         self.window = check_integer("window", window)
 
     def units(self, text: str) -> Sequence[Unit]:
-        """See `Splitter.units`."""
         data = to_bytes(text)
         return [data[start : start + self.window] for start in range(0, len(data), self.window)]
 
     def spans(self, text: str) -> list[Span]:
-        """See `Splitter.spans`."""
         # character_at[b]: the index of the character that contains byte b.
         character_at = [index for index, character in enumerate(text) for _ in to_bytes(character)]
         starts = range(0, len(character_at), self.window)
         return [(character_at[s], character_at[min(s + self.window, len(character_at)) - 1] + 1) for s in starts]
 
     def normalize(self, unit: Unit) -> Unit:
-        """See `Splitter.normalize`."""
         return unit
 
 
@@ -258,24 +250,24 @@ class SubwordSplitter(Splitter):
         self.tokenizer.encode_special_tokens = True
 
     def units(self, text: str) -> Sequence[Unit]:
-        """See `Splitter.units`."""
         return cast(list[Unit], self._encode(text).tokens)
 
     def units_of_batch(self, texts: Sequence[str]) -> list[Sequence[Unit]]:
-        """See `Splitter.units_of_batch`."""
         encodings = self.tokenizer.encode_batch([_without_surrogates(text) for text in texts], add_special_tokens=False)
         return [encoding.tokens for encoding in encodings]
 
     def spans(self, text: str) -> list[Span]:
-        """See `Splitter.spans`."""
-        return [_without_spaces(text, *span) for span in self._encode(text).offsets]
+        spans = []
+        for start, end in self._encode(text).offsets:  # some tokenizers count the spaces around a token as part of it
+            piece = text[start:end]
+            start += len(piece) - len(piece.lstrip())
+            spans.append((start, start + len(piece.strip())))
+        return spans
 
     def word_ids(self, text: str) -> Sequence[int]:
-        """See `Splitter.word_ids`."""
         return cast(list[int], self._encode(text).word_ids)
 
     def normalize(self, unit: Unit) -> Unit:
-        """See `Splitter.normalize`."""
         return unit
 
     def _encode(self, text: str) -> Any:  # tokenizers.Encoding
@@ -297,19 +289,15 @@ class MaskSplitter(Splitter):
         self.splits_at_spaces = splitter.splits_at_spaces and mask.split() == [mask]
 
     def units(self, text: str) -> Sequence[Unit]:
-        """See `Splitter.units`."""
         if self.mask not in text:
             return self._splitter.units(text)
         return [unit for _, part in self._parts(text) for unit in (self._splitter.units(part) if part else [MASK_UNIT])]
 
     def units_of_batch(self, texts: Sequence[str]) -> list[Sequence[Unit]]:
-        """See `Splitter.units_of_batch`."""
-        if not any(self.mask in text for text in texts):
-            return self._splitter.units_of_batch(texts)
-        return [self.units(text) for text in texts]
+        has_mask = any(self.mask in text for text in texts)
+        return super().units_of_batch(texts) if has_mask else self._splitter.units_of_batch(texts)
 
     def spans(self, text: str) -> list[Span]:
-        """See `Splitter.spans`."""
         mask = [(0, len(self.mask))]
         return [
             (start + first, start + last)
@@ -318,7 +306,6 @@ class MaskSplitter(Splitter):
         ]
 
     def word_ids(self, text: str) -> Sequence[int]:
-        """See `Splitter.word_ids`. A mask is a word."""
         ids: list[int] = []
         for _, part in self._parts(text):
             first = ids[-1] + 1 if ids else 0
@@ -326,7 +313,6 @@ class MaskSplitter(Splitter):
         return ids
 
     def normalize(self, unit: Unit) -> Unit:
-        """See `Splitter.normalize`."""
         return self.mask if unit is MASK_UNIT else self._splitter.normalize(unit)
 
     def _parts(self, text: str) -> list[tuple[int, str]]:
@@ -343,13 +329,6 @@ class MaskSplitter(Splitter):
             start += len(part)
             parts.append((start, ""))
         return parts + [(start + len(self.mask), last)] * bool(last)
-
-
-def _without_spaces(text: str, start: int, end: int) -> Span:
-    """Returns the span without spaces at its ends; some tokenizers count these as part of the token."""
-    piece = text[start:end]
-    start += len(piece) - len(piece.lstrip())
-    return start, start + len(piece.strip())
 
 
 def _without_surrogates(text: str) -> str:
@@ -384,7 +363,7 @@ PAD, UNK, CLS, SEP, MASK = range(NUM_SPECIAL)
 MAX_NGRAM = 4
 MAX_BITS, MAX_FEATURES = 1 << 15, 1 << 24  # limits of the options; of hyperplanes there are at most MAX_FEATURES
 _MAX_NUMBERS_AT_ONCE = 1 << 17  # in a temporary array of `_rolled_products`: half a megabyte fits the CPU's cache
-_MAX_ADDED_NUMBERS = 1 << 26  # for a unit; beyond it a transform is faster
+_MAX_ADDED_NUMBERS = 1 << 22  # for a unit, 16 megabytes; beyond it a transform is as fast
 _MAX_JOINT_FEATURES = 64  # features of a unit that `_sums` adds together with those of other units; 18 characters
 
 
@@ -413,35 +392,16 @@ class BlockCoder:
     block_size: int
     pads: bool = False
 
-    def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
-        """Returns the blocks of `units`, (n, K) uint8, and the bytes of each before its padding, (n,) int64.
+    def encode(self, units: Sequence[Unit]) -> Bytes:
+        """Returns the packed blocks of `units`, which corpora store; the block of a unit depends on that unit alone.
 
-        A unit's block depends on that unit alone.
+        They are (n, K) uint8, or (n, K + 1) with the number of bytes before the padding last where the coder pads.
         """
         raise NotImplementedError
 
-    def packed_blocks(self, units: Sequence[Unit]) -> Bytes:
-        """Returns the blocks of `units` as corpora store them.
-
-        They are (n, K) uint8, or (n, K + 1) with the length of `encode` as the last byte where the coder pads.
-
-        >>> Utf8Coder(block_size=3).packed_blocks(["as"]).tolist()
-        [[97, 115, 0, 2]]
-        """
-        blocks, lengths = self.encode(units)
-        return np.column_stack([blocks, lengths.astype(np.uint8)]) if self.pads else blocks
-
     def elements(self, units: Sequence[Unit]) -> Elements:
-        """Returns the elements of the blocks of `units`, (n, K) uint16: byte value b → b + 5, padding → 0.
-
-        >>> Utf8Coder(block_size=3).elements(["as"]).tolist()
-        [[102, 120, 0]]
-        """
-        blocks, lengths = self.encode(units)
-        elements: Elements = np.add(blocks, NUM_SPECIAL, dtype=np.uint16)
-        if self.pads:
-            elements[np.arange(self.block_size) >= lengths[:, None]] = PAD
-        return elements
+        """Returns the elements of the blocks of `units`, (n, K) uint16, see `unpack`."""
+        return unpack(self.encode(units), self.pads).astype(np.uint16)
 
     def decode(self, block: bytes) -> bytes:
         """Returns the UTF-8 bytes of the unit that was written as `block`, given without its padding.
@@ -454,15 +414,12 @@ class BlockCoder:
             "keep the text beside its blocks, or use the utf8 coder."
         )
 
-    def _all_full(self, count: int) -> Integers:
-        return np.full(count, self.block_size, dtype=np.int64)
-
 
 class Utf8Coder(BlockCoder):
     """Writes a unit's own UTF-8 bytes, cut at K and zero-padded. Source: Elementwise 3.2.
 
-    >>> Utf8Coder(block_size=4).encode(["as", "naïve"])[0].tolist()
-    [[97, 115, 0, 0], [110, 97, 195, 175]]
+    >>> Utf8Coder(block_size=4).encode(["as", "naïve"]).tolist()
+    [[97, 115, 0, 0, 2], [110, 97, 195, 175, 4]]
     """
 
     pads = True
@@ -470,15 +427,13 @@ class Utf8Coder(BlockCoder):
     def __init__(self, *, block_size: int = 16) -> None:
         self.block_size = check_integer("block_size", block_size, 255)  # the length of a packed block is one byte
 
-    def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
-        """See `BlockCoder.encode`."""
+    def encode(self, units: Sequence[Unit]) -> Bytes:
         size = self.block_size
         data = [to_bytes(unit)[:size] for unit in units]
-        blocks = np.frombuffer(b"".join([unit.ljust(size, b"\0") for unit in data]), dtype=np.uint8)
-        return blocks.reshape(-1, size), np.fromiter(map(len, data), dtype=np.int64, count=len(data))
+        packed = b"".join([unit.ljust(size, b"\0") + bytes((len(unit),)) for unit in data])
+        return np.frombuffer(packed, dtype=np.uint8).reshape(-1, size + 1)
 
     def decode(self, block: bytes) -> bytes:
-        """See `BlockCoder.decode`."""
         return block
 
 
@@ -488,7 +443,7 @@ class Md5Coder(BlockCoder):
     Args:
         key: the secret key; the authors' published models use `en`.
 
-    >>> Md5Coder(key="Jefe").encode(["what do ya want for nothing?"])[0].tobytes().hex()
+    >>> Md5Coder(key="Jefe").encode(["what do ya want for nothing?"]).tobytes().hex()
     '750c783e6ab0b503eaa86e310a5db738'
     """
 
@@ -501,8 +456,7 @@ class Md5Coder(BlockCoder):
         # The two keyed states are copied for each unit, which takes half the time of the `hmac` module.
         self._pads = bytes(b ^ 0x36 for b in secret), bytes(b ^ 0x5C for b in secret)
 
-    def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
-        """See `BlockCoder.encode`."""
+    def encode(self, units: Sequence[Unit]) -> Bytes:
         inner, outer = map(_md5, self._pads)
         digests = []
         for unit in units:
@@ -510,7 +464,7 @@ class Md5Coder(BlockCoder):
             first.update(to_bytes(unit))
             second.update(first.digest())
             digests.append(second.digest())
-        return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(-1, 16), self._all_full(len(units))
+        return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(-1, 16)
 
 
 class NgramFeatures:
@@ -531,11 +485,13 @@ class NgramFeatures:
 
         An n-gram that occurs twice has two entries, because its weight is its frequency in the unit.
         """
-        return self._hashed(units) if self._rank is None else self._ranked(units, self._rank)
+        texts = [unit.decode("latin-1") if isinstance(unit, bytes) else unit for unit in units]
+        return self._hashed(texts) if self._rank is None else self._ranked(texts, self._rank)
 
-    def _hashed(self, units: Sequence[Unit]) -> tuple[Integers, Integers]:
-        codes, lengths = _codepoints(units)
-        owner = np.repeat(np.arange(len(units)), lengths)
+    def _hashed(self, texts: Sequence[str]) -> tuple[Integers, Integers]:
+        codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
+        lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+        owner = np.repeat(np.arange(len(texts)), lengths)
         remaining = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(codes))  # characters up to the unit's end
         state = np.zeros(len(codes), dtype=np.uint64)  # state[i]: hash of the n-gram that begins at character i
         features, owners = [], []
@@ -549,8 +505,14 @@ class NgramFeatures:
                 break
         return np.concatenate(features), np.concatenate(owners)
 
-    def _ranked(self, units: Sequence[Unit], rank: dict[str, int]) -> tuple[Integers, Integers]:
-        pairs = [(rank[ngram], index) for index, unit in enumerate(units) for ngram in _ngrams(unit) if ngram in rank]
+    def _ranked(self, texts: Sequence[str], rank: dict[str, int]) -> tuple[Integers, Integers]:
+        pairs = [
+            (rank[text[start : start + n]], owner)
+            for owner, text in enumerate(texts)
+            for n in range(1, MAX_NGRAM + 1)
+            for start in range(len(text) - n + 1)
+            if text[start : start + n] in rank
+        ]
         features, owners = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
         return features, owners
 
@@ -579,10 +541,9 @@ class LshCoder(BlockCoder):
         self._features = NgramFeatures(check_integer("num_features", num_features, MAX_FEATURES), ngrams)
         self._eta = normal_integers(seed, num_features)
 
-    def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
-        """See `BlockCoder.encode`."""
+    def encode(self, units: Sequence[Unit]) -> Bytes:
         scores = _rolled_products(self._eta, self._features, units, self.num_bits)
-        return np.packbits(scores >= 0, axis=1), self._all_full(len(units))
+        return np.packbits(scores >= 0, axis=1)
 
 
 class LshIndexCoder(BlockCoder):
@@ -610,13 +571,12 @@ class LshIndexCoder(BlockCoder):
         self._features = NgramFeatures(check_integer("num_features", num_features, MAX_FEATURES), ngrams)
         self._eta = normal_integers(seed, num_features)
 
-    def encode(self, units: Sequence[Unit]) -> tuple[Bytes, Integers]:
-        """See `BlockCoder.encode`."""
+    def encode(self, units: Sequence[Unit]) -> Bytes:
         blocks = np.empty((len(units), self.block_size), dtype=np.uint8)
         for index, unit in enumerate(units):  # one at a time, because each has N scores
             scores = _rolled_products(self._eta, self._features, [unit], self.num_hyperplanes)[0]
             blocks[index] = [*int(scores.argmax()).to_bytes(self.block_size, "big")]
-        return blocks, self._all_full(len(units))
+        return blocks
 
 
 def special_blocks(block_size: int) -> Elements:
@@ -630,7 +590,7 @@ def unpack(packed: Bytes, pads: bool) -> Integers:
     """Returns the elements of packed blocks, (…, K) int64: byte value b → b + 5, padding → 0.
 
     Args:
-        packed: what `BlockCoder.packed_blocks` returns, (…, K) uint8, or (…, K + 1) with the length last if `pads`.
+        packed: what `BlockCoder.encode` returns, (…, K) uint8, or (…, K + 1) with the length last if `pads`.
         pads: see `BlockCoder`.
 
     >>> unpack(np.array([[97, 115, 0, 2]], dtype=np.uint8), pads=True).tolist()
@@ -693,7 +653,7 @@ def _sums(
     for index in range(np.count_nonzero(sizes > _MAX_JOINT_FEATURES)):
         rest = feature[starts[index] + _MAX_JOINT_FEATURES : starts[index] + sizes[index]]
         if len(rest) * count < _MAX_ADDED_NUMBERS:
-            _add_windows(sums[index], rest, windows)
+            sums[index] += _windows_of(rest, windows, count).sum(axis=0, dtype=sums.dtype)
         else:
             _add_correlation(sums[index], rest, eta)
 
@@ -702,15 +662,8 @@ def _sums(
     return scores
 
 
-def _add_windows(total: Scores, features: Integers, windows: NDArray[np.void]) -> None:
-    """Adds the windows of the features of one unit to `total`, (count,)."""
-    step = max(1, _MAX_NUMBERS_AT_ONCE // len(total))
-    for start in range(0, len(features), step):
-        total += _windows_of(features[start : start + step], windows, len(total)).sum(axis=0, dtype=total.dtype)
-
-
 def _add_correlation(total: Scores, features: Integers, eta: NDArray[np.int32]) -> None:
-    """Does the same as `_add_windows` by Fourier transforms, in a time that hardly depends on the number of features.
+    """Adds the sum of the features' windows by Fourier transforms, in a time that hardly depends on their number.
 
     It is the circular correlation of η with the counts of the features. Eight bits of the counts go at a time, so the
     errors stay far below 1/2 and rounding is exact.
@@ -726,18 +679,6 @@ def _add_correlation(total: Scores, features: Integers, eta: NDArray[np.int32]) 
 def _windows_of(features: Integers, windows: NDArray[np.void], count: int) -> NDArray[np.int32]:
     """Returns the windows of `features`, (m, count)."""
     return windows[features].view(np.int32).reshape(-1, count)
-
-
-def _codepoints(units: Sequence[Unit]) -> tuple[NDArray[np.uint64], Integers]:
-    """Returns the characters of all units end to end, and the length of each; each byte of `bytes` is a character."""
-    texts = [unit.decode("latin-1") if isinstance(unit, bytes) else unit for unit in units]
-    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
-    return codes, np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-
-
-def _ngrams(unit: Unit) -> list[str]:
-    text = unit.decode("latin-1") if isinstance(unit, bytes) else unit
-    return [text[i : i + n] for n in range(1, MAX_NGRAM + 1) for i in range(len(text) - n + 1)]
 
 
 def _mix(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -766,35 +707,38 @@ Range = tuple[int, int]  # units (start, stop)
 
 
 def truncated_ranges(
-    lengths: list[int], max_units: int, strategy: TruncationStrategy, stride: int, side: str, overflow: bool
+    lengths: Sequence[int], max_units: int, strategy: str, side: str, stride: int = 0, overflow: bool = False
 ) -> list[list[Range]]:
-    """Returns, for each row of a sample that is too long, the units (start, stop) of each sequence.
+    """Returns, for each row of a sample, the units (start, stop) of each sequence.
 
     Args:
-        lengths: number of units of each of one or two sequences; their sum exceeds `max_units`.
+        lengths: number of units of each of one or two sequences.
         max_units: units that fit a row.
-        strategy: which sequence is cut.
-        stride: number of units that neighbouring rows share.
+        strategy: which sequence is cut: `longest_first`, `only_first` or `only_second`.
         side: "right" cuts off the end, "left" the beginning.
+        stride: number of units that neighbouring rows share.
         overflow: whether the units that were cut off follow in further rows.
 
     Raises:
         ValueError: no units would be left, or `overflow` of a pair under longest_first.
 
-    >>> truncated_ranges([5], 3, TruncationStrategy.LONGEST_FIRST, stride=1, side="right", overflow=True)
+    >>> truncated_ranges([5], 3, "longest_first", "right", stride=1, overflow=True)
     [[(0, 3)], [(2, 5)]]
     """
+    if sum(lengths) <= max_units:
+        return [[(0, length) for length in lengths]]
     if max_units < 0:
         raise ValueError(f"max_length is {-max_units} less than the number of special tokens; raise max_length.")
-    if len(lengths) == 2 and strategy == TruncationStrategy.LONGEST_FIRST:
+    if len(lengths) == 2 and strategy == "longest_first":
         if overflow:
             raise ValueError(
                 "the overflow of a pair is ambiguous under truncation='longest_first'; "
                 "give truncation='only_first' or 'only_second'."
             )
-        kept = _longest_first(lengths, max_units)
+        shorter = min(*lengths, max_units // 2)
+        kept = (max_units - shorter, shorter) if lengths[0] > lengths[1] else (shorter, max_units - shorter)
         return [[_kept_range(length, count, side) for length, count in zip(lengths, kept, strict=True)]]
-    cut = int(strategy == TruncationStrategy.ONLY_SECOND)  # index of the sequence that is cut
+    cut = int(strategy == "only_second")  # index of the sequence that is cut
     if cut >= len(lengths):
         raise ValueError("truncation='only_second' got a single text; give text_pair, or truncation=True.")
     size = max_units - sum(lengths) + lengths[cut]
@@ -820,70 +764,66 @@ def _windows(length: int, size: int, stride: int, side: str) -> list[Range]:
     return [(length - stop, length - start) for start, stop in parts] if side == "left" else parts
 
 
-def _longest_first(lengths: list[int], max_units: int) -> list[int]:
-    """Returns the number of units kept of each of two sequences, when units are removed from the longer one first."""
-    shorter = min(min(lengths), max_units // 2)
-    longer = max_units - shorter
-    return [longer, shorter] if lengths[0] > lengths[1] else [shorter, longer]
-
-
 def _kept_range(length: int, count: int, side: str) -> Range:
     return (length - count, length) if side == "left" else (0, count)
 
 
-# ---- batch_rows.py ---------------------------------------------------------------------------------------------------
-# The rows of a batch: which units of which sample each row holds, and the tokens that are written for it.
+# ---- batches.py ------------------------------------------------------------------------------------------------------
+# What a call reads and returns: texts and pairs, rows of blocks, and padded arrays as lists or tensors.
 
 Row = tuple[int, Sequence[Range]]  # (index of its sample, the range of units of each of its sequences)
-Samples = Sequence[Sequence[bytes]]  # for each sample, the blocks of its 1 or 2 sequences, end to end
+BatchArray = NDArray[Any] | Sequence[Any]  # one array for all rows, or a list of arrays or lists, one for each row
+
+# The padding value of each name; other names are not padded.
+PAD_VALUES = {"input_ids": 0, "attention_mask": 0, "token_type_ids": 0, "special_tokens_mask": 1}
 
 
-def plan_rows(
-    num_units: Sequence[list[int]],
-    max_units: int | None,
-    strategy: TruncationStrategy,
-    stride: int,
-    side: str,
-    overflow: bool,
-) -> list[Row]:
-    """Returns the rows of a batch: one for each sample, or several for a long sample if `overflow`.
+def as_batch(text: Any, pair: Any, is_split: bool) -> tuple[list[Any], list[Any] | None, bool]:
+    """Returns a list of texts, the list of their second texts or None, and whether a batch was given.
 
     Args:
-        num_units: of the sequences of each sample.
-        max_units: units that fit a row; None: any number.
-        strategy: which sequence is cut.
-        stride: number of units that neighbouring rows of a sample share.
-        side: "right" cuts off the end, "left" the beginning.
-        overflow: whether the units that were cut off follow in further rows.
+        text: a text, or a batch of texts; a text is a str, or a list of str if `is_split`. Without `pair` and
+            `is_split`, a batch whose values are all (str, str) is a batch of pairs.
+        pair: the second text, or a batch of second texts, or None.
+        is_split: whether texts are lists of words.
+
+    Raises:
+        ValueError: a value is not a text, or `pair` has another number of texts.
+
+    >>> as_batch([("a", "b"), ("c", "d")], None, is_split=False)
+    (['a', 'c'], ['b', 'd'], True)
     """
-    rows: list[Row] = []
-    for sample, lengths in enumerate(num_units):
-        if max_units is None or sum(lengths) <= max_units:
-            rows.append((sample, [(0, length) for length in lengths]))
-        else:
-            windows = truncated_ranges(lengths, max_units, strategy, stride, side, overflow)
-            rows += [(sample, ranges) for ranges in windows]
-    return rows
+    if isinstance(text, str) and pair is None and not is_split:
+        return [text], None, False
+    text, is_batch = _listed(text, "text", is_split)
+    texts, pairs = text if is_batch else [text], None
+    if pair is not None:
+        pair, is_pair_batch = _listed(pair, "text_pair", is_split)
+        pairs = pair if is_batch and is_pair_batch else [pair]
+    elif is_batch and not is_split and texts and all(_are_words(each) and len(each) == 2 for each in texts):
+        texts, pairs = [first for first, _ in texts], [second for _, second in texts]
+    for name, values in (("text", texts), ("text_pair", pairs or [])):
+        for position, value in enumerate(values):
+            if not (_are_words(value) if is_split else isinstance(value, str)):
+                _refuse(value, f"{name}[{position}]" if is_batch else name, is_split)
+    if pairs is not None and len(pairs) != len(texts):
+        raise ValueError(f"got {len(texts)} texts and {len(pairs)} values of text_pair; give one for each text.")
+    return texts, pairs, is_batch
 
 
 def write_rows(
-    samples: Samples, rows: Sequence[Row], block_bytes: int, special: Sequence[bytes] | None
+    samples: Sequence[Sequence[bytes]], rows: Sequence[Row], block_bytes: int, special: Sequence[bytes] | None
 ) -> tuple[list[bytes], list[int]]:
     """Returns the blocks of all rows end to end, in parts, and the number of tokens of each sequence.
 
-    A special token belongs to the sequence before it, [CLS] to the first.
-
-    Args:
-        samples: see `Samples`.
-        rows: see `Row`.
-        block_bytes: size of a block.
-        special: the blocks of the special tokens by id; None writes none.
+    `samples` are the blocks of each sample's one or two sequences, end to end, and `special` those of the special
+    tokens by id; None writes none. A special token belongs to the sequence before it, [CLS] to the first.
 
     >>> write_rows([[b"ab", b"c"]], [(0, [(0, 2), (0, 1)])], 1, [b"P", b"U", b"C", b"S"])
     ([b'C', b'ab', b'S', b'c', b'S'], [4, 2])
     """
     parts: list[bytes] = []
-    segments = []
+    counts = []
     for sample, ranges in rows:
         num_special = 0
         if special:
@@ -893,55 +833,9 @@ def write_rows(
             parts.append(sequence[start * block_bytes : stop * block_bytes])
             if special:
                 parts.append(special[SEP])
-            segments.append(stop - start + num_special)
+            counts.append(stop - start + num_special)
             num_special = bool(special)
-    return parts, segments
-
-
-def row_lengths(segments: list[int], is_pair: bool) -> list[int]:
-    """Returns the number of tokens of each row; a row of a pair has two sequences.
-
-    Args:
-        segments: the number of tokens of each sequence.
-        is_pair: whether the samples are pairs.
-
-    >>> row_lengths([4, 2], is_pair=True)
-    [6]
-    """
-    return list(map(sum, zip(segments[::2], segments[1::2], strict=True))) if is_pair else segments
-
-
-def pair_type_ids(segments: Sequence[int]) -> Integers:
-    """Returns the token type ids of pairs, (tokens,) int64: 0 in first sequences, 1 in second ones.
-
-    Args:
-        segments: the number of tokens of each sequence.
-
-    >>> pair_type_ids([4, 2]).tolist()
-    [0, 0, 0, 0, 1, 1]
-    """
-    return np.repeat(np.arange(len(segments)) % 2, segments)
-
-
-# ---- padding.py ------------------------------------------------------------------------------------------------------
-# Padding: rows of different lengths, given end to end, become one array.
-
-# The padding value of each name; other names are not padded.
-PAD_VALUES = {"input_ids": 0, "attention_mask": 0, "token_type_ids": 0, "special_tokens_mask": 1}
-
-BatchArray = NDArray[Any] | Sequence[Any]  # one array for all rows, or a list of arrays or lists, one for each row
-
-
-def padded_width(
-    lengths: Sequence[int], strategy: PaddingStrategy, max_length: int | None, multiple: int | None
-) -> int | None:
-    """Returns the length that all rows are padded to, or None if they are not padded."""
-    if strategy == PaddingStrategy.DO_NOT_PAD:
-        return None
-    width = max(lengths, default=0)
-    if strategy == PaddingStrategy.MAX_LENGTH and max_length is not None:
-        width = max(width, max_length)
-    return -(-width // multiple) * multiple if multiple else width
+    return parts, counts
 
 
 class RowPadding:
@@ -952,7 +846,7 @@ class RowPadding:
         width: the length that rows are padded to, at least the longest; None: rows are not padded.
         side: which side is padded, "right" or "left".
 
-    >>> RowPadding([1, 2], width=3, side="left").pad_rows(np.array([7, 8, 9]), value=0).tolist()
+    >>> RowPadding([1, 2], width=3, side="left").pad(np.array([7, 8, 9])).tolist()
     [[0, 0, 7], [0, 8, 9]]
     """
 
@@ -975,24 +869,8 @@ class RowPadding:
         is_token = np.arange(self._width) < np.array(self.lengths)[:, None]
         return is_token[:, ::-1] if self._side == "left" else is_token
 
-    def zeros(self) -> BatchArray:
-        """Returns 0 for each position, int64."""
-        if self._is_ragged:
-            return [np.zeros(length, dtype=np.int64) for length in self.lengths]
-        return np.zeros((len(self.lengths), self._width), dtype=np.int64)
-
-    def mask(self) -> BatchArray:
-        """Returns 1 for each token and 0 for padding, int64."""
-        if self._is_ragged:
-            return [np.ones(length, dtype=np.int64) for length in self.lengths]
-        if not self._is_full:
-            return self._is_token.astype(np.int64)
-        ones = np.empty((len(self.lengths), self._width), dtype=np.int64)
-        ones.fill(1)  # np.ones takes twice as long for a single text
-        return ones
-
-    def pad_rows(self, flat: NDArray[Any], value: int) -> BatchArray:
-        """Returns the rows of `flat`, (sum of lengths, …), each padded with `value`."""
+    def pad(self, flat: NDArray[Any], value: int = 0) -> BatchArray:
+        """Returns the rows of `flat`, (sum of lengths, …), each padded with `value`: (rows, width, …)."""
         if self._is_ragged:
             ends = accumulate(self.lengths)
             return [flat[end - length : end] for length, end in zip(self.lengths, ends, strict=True)]
@@ -1004,12 +882,50 @@ class RowPadding:
         return padded
 
 
-def pad_arrays(columns: Mapping[str, Sequence[Any]], padding: RowPadding) -> dict[str, BatchArray]:
-    """Returns each name's values as arrays, padded if `PAD_VALUES` has the name.
+def requested_arrays(
+    blocks: Elements,
+    type_ids: Integers,
+    padding: RowPadding,
+    encodings: Sequence[Any],
+    model_input_names: Collection[str],
+    flags: Mapping[str, Any],
+) -> dict[str, BatchArray]:
+    """Returns `input_ids` and the other arrays that models take or that `flags`, `return_…`, request, by name.
 
-    Args:
-        columns: name → for each row, its values.
-        padding: has the lengths of the rows of `input_ids`.
+    `blocks`, (tokens, K), and `type_ids`, (tokens,), are those of all rows end to end, special tokens included.
+    """
+    data = {"input_ids": padding.pad(blocks)}
+    if is_requested("token_type_ids", flags.get("return_token_type_ids"), model_input_names):
+        data["token_type_ids"] = padding.pad(type_ids)
+    if is_requested("attention_mask", flags.get("return_attention_mask"), model_input_names):
+        data["attention_mask"] = padding.pad(np.ones(len(blocks), dtype=np.int64))
+    if flags.get("return_special_tokens_mask"):
+        is_special = (blocks[:, 0] < NUM_SPECIAL).astype(np.int64)
+        data["special_tokens_mask"] = padding.pad(is_special, PAD_VALUES["special_tokens_mask"])
+    if flags.get("return_offsets_mapping"):
+        data["offset_mapping"] = [encoding.offsets for encoding in encodings]
+    if flags.get("return_length"):
+        data["length"] = np.array([len(encoding) for encoding in encodings], dtype=np.int64)
+    return data
+
+
+def is_requested(name: str, flag: bool | None, model_input_names: Collection[str]) -> bool:
+    """Returns whether a call returns an array: `flag` if the caller gave one, else whether models take the array."""
+    return name in model_input_names if flag is None else flag
+
+
+def padded_width(lengths: Sequence[int], strategy: str, max_length: int | None, multiple: int | None) -> int | None:
+    """Returns the length that all rows are padded to, or None if they are not padded."""
+    if strategy == "do_not_pad":
+        return None
+    width = max(lengths, default=0)
+    if strategy == "max_length" and max_length is not None:
+        width = max(width, max_length)
+    return -(-width // multiple) * multiple if multiple else width
+
+
+def pad_columns(columns: Mapping[str, Sequence[Any]], padding: RowPadding) -> dict[str, BatchArray]:
+    """Returns the values of each name as arrays, one for each row, or padded if `PAD_VALUES` has the name.
 
     Raises:
         ValueError: a name that is padded differs from `input_ids` in the lengths of its rows.
@@ -1021,246 +937,8 @@ def pad_arrays(columns: Mapping[str, Sequence[Any]], padding: RowPadding) -> dic
         if name in PAD_VALUES and padding.lengths:
             if [len(row) for row in rows] != padding.lengths:
                 raise ValueError(f"pad got {name} of other lengths than input_ids; give one value for each block.")
-            arrays[name] = padding.pad_rows(np.concatenate(rows), PAD_VALUES[name])
+            arrays[name] = padding.pad(np.concatenate(rows), PAD_VALUES[name])
     return arrays
-
-
-# ---- block_encodings.py ----------------------------------------------------------------------------------------------
-# Tokens, offsets and word ids of each row of a batch, computed when they are first read.
-#
-# `BlockEncoding` has the attributes of `tokenizers.Encoding` that `BatchEncoding` uses for `word_ids()`,
-# `char_to_token(…)` and so on. A call that returns only ids does not compute them.
-
-Slot = tuple[int, int]  # (sequence, unit); for special tokens and padding (−1, id)
-
-
-class Source:
-    """A text, or a list of words, and its units.
-
-    Args:
-        splitter: cuts the text into units.
-        text: a string, or a list of words, each cut separately.
-    """
-
-    def __init__(self, splitter: Splitter, text: str | Sequence[str]) -> None:
-        self._splitter = splitter
-        self._text = text
-
-    def token(self, index: int) -> str:
-        """Returns a unit, normalised, as a string."""
-        unit = self._splitter.normalize(self._units[index])
-        return unit.decode("utf-8", "replace") if isinstance(unit, bytes) else unit
-
-    def is_mask(self, index: int) -> bool:
-        """Returns whether a unit is a mask token."""
-        return self._units[index] is MASK_UNIT
-
-    @cached_property
-    def _units(self) -> Sequence[Unit]:
-        if isinstance(self._text, str):
-            return self._splitter.units(self._text)
-        return [unit for word in self._text for unit in self._splitter.units(word)]
-
-    @cached_property
-    def spans(self) -> list[Span]:
-        """(start, end) of each unit, in characters: in the text, or in the unit's word for a list of words."""
-        if isinstance(self._text, str):
-            return self._splitter.spans(self._text)
-        return [span for word in self._text for span in self._splitter.spans(word)]
-
-    @cached_property
-    def word_ids(self) -> Sequence[int]:
-        """The index of the word of each unit."""
-        if isinstance(self._text, str):
-            return self._splitter.word_ids(self._text)
-        return [index for index, word in enumerate(self._text) for _ in self._splitter.units(word)]
-
-
-class BlockEncoding:
-    """One row of a batch: units of one or two sources, special tokens and padding.
-
-    Args:
-        sources: one source, or two for a pair.
-        ranges: for each source, the units (start, stop) that this row holds.
-        special_names: the names of the special tokens by id.
-        padding: the number of padding positions on the left and on the right.
-        adds_special_tokens: whether the row has [CLS] and [SEP].
-    """
-
-    def __init__(
-        self,
-        sources: Sequence[Source],
-        ranges: Sequence[Range],
-        special_names: Sequence[str],
-        padding: tuple[int, int],
-        adds_special_tokens: bool,
-    ) -> None:
-        self._sources = sources
-        self._ranges = ranges
-        self._names = special_names
-        self._padding = padding
-        self._special = adds_special_tokens
-        self.n_sequences = len(sources)
-
-    @cached_property
-    def slots(self) -> list[Slot]:
-        """The unit, special token or padding at each position."""
-        left, right = self._padding
-        slots: list[Slot] = [(-1, PAD)] * left + [(-1, CLS)] * self._special
-        for sequence, (start, stop) in enumerate(self._ranges):
-            slots += [(sequence, unit) for unit in range(start, stop)]
-            slots += [(-1, SEP)] * self._special
-        return slots + [(-1, PAD)] * right
-
-    def __len__(self) -> int:
-        return len(self.slots)
-
-    @property
-    def tokens(self) -> list[str]:
-        """The token at each position, as a string."""
-        return [
-            self._names[unit] if sequence < 0 else self._sources[sequence].token(unit) for sequence, unit in self.slots
-        ]
-
-    @property
-    def special_tokens_mask(self) -> list[int]:
-        """1 for each special token, a mask in a text too, and for padding, else 0."""
-        return [int(sequence < 0 or self._sources[sequence].is_mask(unit)) for sequence, unit in self.slots]
-
-    @property
-    def sequence_ids(self) -> list[int | None]:
-        """The sequence, 0 or 1, of each position; None for special tokens."""
-        return [None if sequence < 0 else sequence for sequence, _ in self.slots]
-
-    @property
-    def word_ids(self) -> list[int | None]:
-        """The index of the word of each position; None for special tokens."""
-        return [None if sequence < 0 else self._sources[sequence].word_ids[unit] for sequence, unit in self.slots]
-
-    words = word_ids
-
-    @property
-    def offsets(self) -> list[Span]:
-        """The characters (start, end) of the text at each position; (0, 0) for special tokens."""
-        return [(0, 0) if sequence < 0 else self._sources[sequence].spans[unit] for sequence, unit in self.slots]
-
-    def token_to_sequence(self, token: int) -> int | None:
-        """Returns the sequence of a position."""
-        return self.sequence_ids[token]
-
-    def token_to_word(self, token: int) -> int | None:
-        """Returns the index of the word of a position."""
-        return self.word_ids[token]
-
-    def token_to_chars(self, token: int) -> Span | None:
-        """Returns the characters (start, end) of a position."""
-        return None if self.sequence_ids[token] is None else self.offsets[token]
-
-    def char_to_token(self, char: int, sequence: int = 0) -> int | None:
-        """Returns the first position whose characters include `char`."""
-        for position, (start, end) in enumerate(self.offsets):
-            if self.slots[position][0] == sequence and start <= char < end:
-                return position
-        return None
-
-    def char_to_word(self, char: int, sequence: int = 0) -> int | None:
-        """Returns the index of the word that includes `char`."""
-        token = self.char_to_token(char, sequence)
-        return None if token is None else self.word_ids[token]
-
-    def word_to_tokens(self, word: int, sequence: int = 0) -> Span | None:
-        """Returns the positions (first, last + 1) of a word."""
-        positions = [i for i, w in enumerate(self.word_ids) if w == word and self.slots[i][0] == sequence]
-        return (positions[0], positions[-1] + 1) if positions else None
-
-    def word_to_chars(self, word: int, sequence: int = 0) -> Span | None:
-        """Returns the characters (start, end) of a word."""
-        tokens = self.word_to_tokens(word, sequence)
-        return None if tokens is None else (self.offsets[tokens[0]][0], self.offsets[tokens[1] - 1][1])
-
-
-class BlockEncodings(Sequence[BlockEncoding]):
-    """The rows of a batch as `BlockEncoding`s, created when one of them is first read.
-
-    Args:
-        splitter: the splitter that cut the texts.
-        samples: the one or two texts of each sample.
-        rows: the sample of each row, and the ranges of its units.
-        special_names: the names of the special tokens by id.
-        padding: has the padding of each row.
-        adds_special_tokens: whether rows have [CLS] and [SEP].
-    """
-
-    def __init__(
-        self,
-        splitter: Splitter,
-        samples: Sequence[Sequence[Any]],
-        rows: Sequence[Row],
-        special_names: Sequence[str],
-        padding: RowPadding,
-        adds_special_tokens: bool,
-    ) -> None:
-        self._splitter = splitter
-        self._samples = samples
-        self._rows, self._padding = rows, padding
-        self._names, self._special = special_names, adds_special_tokens
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._encodings[index]
-
-    @cached_property
-    def _encodings(self) -> list[BlockEncoding]:
-        sources = [[Source(self._splitter, text) for text in texts] for texts in self._samples]
-        return [
-            BlockEncoding(sources[sample], ranges, self._names, padding, self._special)
-            for (sample, ranges), padding in zip(self._rows, self._padding.counts, strict=True)
-        ]
-
-
-# ---- batch_arrays.py -------------------------------------------------------------------------------------------------
-# The arrays that a call returns, by name, and their forms: nested lists or tensors.
-
-def is_requested(name: str, flag: bool | None, model_input_names: Collection[str]) -> bool:
-    """Returns whether a call returns an array: `flag` if the caller gave one, else whether models take the array."""
-    return name in model_input_names if flag is None else flag
-
-
-def requested_arrays(
-    blocks: Elements,
-    type_ids: Integers | None,
-    padding: RowPadding,
-    encodings: Sequence[BlockEncoding],
-    model_input_names: Collection[str],
-    flags: Mapping[str, Any],
-) -> dict[str, BatchArray]:
-    """Returns `input_ids` and the other arrays that the caller requests, by name.
-
-    Args:
-        blocks: (tokens, K), the blocks of all rows end to end, special tokens included.
-        type_ids: (tokens,), or None if all are 0.
-        padding: pads the rows.
-        encodings: the offsets and lengths of the rows.
-        model_input_names: the arrays that models take.
-        flags: the library's arguments `return_token_type_ids`, `return_attention_mask`, `return_special_tokens_mask`,
-            `return_offsets_mapping` and `return_length`; each may be missing.
-    """
-    data: dict[str, BatchArray] = {"input_ids": padding.pad_rows(blocks, PAD_VALUES["input_ids"])}
-    if is_requested("token_type_ids", flags.get("return_token_type_ids"), model_input_names):
-        value = PAD_VALUES["token_type_ids"]
-        data["token_type_ids"] = padding.zeros() if type_ids is None else padding.pad_rows(type_ids, value)
-    if is_requested("attention_mask", flags.get("return_attention_mask"), model_input_names):
-        data["attention_mask"] = padding.mask()
-    if flags.get("return_special_tokens_mask"):
-        is_special = (blocks[:, 0] < NUM_SPECIAL).astype(np.int64)
-        data["special_tokens_mask"] = padding.pad_rows(is_special, PAD_VALUES["special_tokens_mask"])
-    if flags.get("return_offsets_mapping"):
-        data["offset_mapping"] = [encoding.offsets for encoding in encodings]
-    if flags.get("return_length"):
-        data["length"] = np.array([len(encoding) for encoding in encodings], dtype=np.int64)
-    return data
 
 
 def to_lists(data: Mapping[str, BatchArray], is_batch: bool) -> dict[str, Any]:
@@ -1280,20 +958,17 @@ def to_tensors(data: Mapping[str, BatchArray], kind: Any) -> dict[str, Any]:
     Raises:
         ValueError: the rows of a name differ in length, or are not numbers.
     """
-    if kind == "pt":
-        return {name: torch.from_numpy(_stack(name, rows)) for name, rows in data.items()}
     arrays = {name: _stack(name, rows) for name, rows in data.items()}
+    if kind == "pt":
+        return {name: torch.from_numpy(array) for name, array in arrays.items()}
     return arrays if kind == "np" else BatchEncoding(arrays, tensor_type=kind).data
 
 
 def _stack(name: str, rows: BatchArray) -> NDArray[Any]:
     """Returns one array of int64, float32 or bool for all rows."""
-    if isinstance(rows, np.ndarray) and rows.dtype == np.int64:
-        return rows
     if not isinstance(rows, np.ndarray):
         rows = [np.asarray(row) for row in rows]
-        shapes = {row.shape for row in rows}
-        if len(shapes) > 1:
+        if len({row.shape for row in rows}) > 1:
             lengths = sorted({len(row) if row.ndim else 1 for row in rows})
             raise ValueError(
                 f"return_tensors needs rows of one length, but the rows of {name} have lengths {lengths}; "
@@ -1302,92 +977,28 @@ def _stack(name: str, rows: BatchArray) -> NDArray[Any]:
         rows = np.stack(rows) if rows else np.zeros(0, dtype=np.int64)
     if rows.dtype.kind not in "biuf":
         raise ValueError(f"return_tensors needs numbers, but {name} holds no numbers; leave it out, or give None.")
-    if rows.dtype.kind == "f":
-        return rows.astype(np.float32)  # as torch makes of Python floats
-    return rows if rows.dtype.kind == "b" else rows.astype(np.int64, copy=False)
+    types = {"b": np.bool_, "f": np.float32}  # float32, as torch makes of Python floats
+    return rows.astype(types.get(rows.dtype.kind, np.int64), copy=False)
 
 
-# ---- block_batches.py ------------------------------------------------------------------------------------------------
-# Reads blocks and encodings that a caller hands back: lists, arrays or tensors, of one text or of several.
-
-# The module of the collators in transformers, and those that mask or copy single ids.
-_COLLATORS = "transformers.data.data_collator"
-_COLLATORS_OF_IDS = ("DataCollatorForLanguageModeling", "DataCollatorForWholeWordMask")
-
-
-def refuse_collators() -> None:
-    """Refuses a call from a collator that reads tokens as single ids: it would mask single bytes.
-
-    Raises:
-        ValueError: such a collator is among the callers.
-    """
-    frame: Any = sys._getframe(2)  # the caller of the tokenizer
-    while frame is not None and frame.f_globals.get("__name__") == _COLLATORS:
-        name = type(frame.f_locals.get("self")).__name__
-        if name in _COLLATORS_OF_IDS:
-            raise ValueError(
-                f"{name} masks single ids, but a token is a block of bytes here; pre-train with run_pretraining.py "
-                "--objective mlm, and fine-tune with DataCollatorWithPadding."
-            )
-        frame = frame.f_back
+def _listed(value: Any, name: str, is_split: bool) -> tuple[Any, bool]:
+    """Returns `value`, as a list unless it is a str, and whether it is a batch of texts."""
+    if isinstance(value, str):
+        return value, False
+    if isinstance(value, (bytes, bytearray, Mapping)) or not isinstance(value, Iterable):
+        _refuse(value, name, is_split)
+    values = list(value)
+    return values, not (is_split and values and isinstance(values[0], str))
 
 
-def as_blocks(value: Any, block_size: int) -> Integers:
-    """Returns the blocks of one text, (S, K) int64; a single block, (K,), becomes (1, K).
-
-    Raises:
-        ValueError: the last axis is not K = `block_size` elements.
-
-    >>> as_blocks([2, 0, 0], block_size=3)
-    array([[2, 0, 0]])
-    """
-    try:
-        blocks = np.asarray(value, dtype=np.int64)
-    except ValueError:
-        raise ValueError(
-            f"got blocks that differ in length, but this tokenizer's blocks have {block_size} elements each; "
-            "give what this tokenizer returned."
-        ) from None
-    if blocks.shape == (0,):
-        blocks = blocks.reshape(0, block_size)
-    if blocks.ndim not in (1, 2) or blocks.shape[-1] != block_size:
-        raise ValueError(
-            f"got blocks of shape {blocks.shape}, but this tokenizer's blocks have shape (units, {block_size}); "
-            "give what this tokenizer returned, or load the tokenizer that wrote them."
-        )
-    return blocks.reshape(-1, block_size)
+def _are_words(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(word, str) for word in value)
 
 
-def as_columns(encoded: Any, block_size: int) -> tuple[dict[str, list[Any]], bool]:
-    """Returns the values of each row, by name, and whether a batch was given; `input_ids` are arrays (S, K) int64.
-
-    Args:
-        encoded: what the tokenizer returned: a mapping of names to the values of one row or of a batch, or a list of
-            mappings, one for each row.
-        block_size: K.
-
-    Raises:
-        ValueError: `input_ids` is missing, or its blocks have another size.
-    """
-    if not isinstance(encoded, Mapping):
-        names = encoded[0].keys() if encoded else ["input_ids"]
-        encoded = {name: [row[name] for row in encoded] for name in names}
-    if "input_ids" not in encoded:
-        raise ValueError(f"pad got {sorted(encoded)}; it needs input_ids as this tokenizer returns them.")
-    is_batch = depth(encoded["input_ids"]) != 2
-    columns = {name: list(values) if is_batch else [values] for name, values in encoded.items() if values is not None}
-    columns["input_ids"] = [as_blocks(row, block_size) for row in columns["input_ids"]]
-    return columns, is_batch
-
-
-def depth(value: Any) -> int:
-    """Returns the nesting depth of a sequence, array or tensor; an empty sequence has depth 3, as a batch has."""
-    shape = getattr(value, "shape", None)
-    if shape is not None:
-        return len(shape)
-    if not isinstance(value, (list, tuple)):
-        return 0
-    return 1 + (depth(value[0]) if len(value) else 2)
+def _refuse(value: Any, name: str, is_split: bool) -> None:
+    expected = "a list of str (is_split_into_words=True)" if is_split else "a str"
+    hint = " (words need is_split_into_words=True)" if not is_split and _are_words(value) else ""
+    raise ValueError(f"{name} is {type(value).__name__} {str(value)[:40]!r}; it must be {expected}{hint}.")
 
 
 # ---- block_cache.py --------------------------------------------------------------------------------------------------
@@ -1407,7 +1018,7 @@ class BlockCache:
 
     Args:
         splitter: cuts texts into units and normalises them.
-        encode: takes normalised units, returns their blocks, (n, width): `coder.elements` or `coder.packed_blocks`.
+        encode: takes normalised units, returns their blocks, (n, width): `coder.elements` or `coder.encode`.
         special: (m, width), the blocks of special tokens, of the same type.
         special_units: units whose block is one of these → its index there.
 
@@ -1474,16 +1085,6 @@ class BlockCache:
         self._limit()
         return found
 
-    def look_up_samples(
-        self, texts: list[Any], pairs: list[Any] | None, is_split_into_words: bool
-    ) -> tuple[list[tuple[Any, ...]], list[tuple[bytes, ...]]]:
-        """Returns the one or two texts of each sample, and the blocks of each of these texts, end to end."""
-        sequences = texts if pairs is None else texts + pairs
-        blocks = self.look_up_words(sequences) if is_split_into_words else self.look_up(sequences)
-        if pairs is None:
-            return list(zip(texts)), list(zip(blocks))
-        return list(zip(texts, pairs, strict=True)), list(zip(blocks, blocks[len(texts) :], strict=False))
-
     def as_array(self, blocks: Iterable[bytes]) -> Table:
         """Returns blocks, in any number of parts, as an array (blocks, width)."""
         width = self.block_bytes // self._dtype.itemsize
@@ -1510,14 +1111,170 @@ def _join(blocks: list[bytes], groups: Sequence[Sequence[Any]]) -> list[bytes]:
 
 
 def _max_bytes() -> int:
+    """Returns the limit of a cache. Raises ValueError if `VOCABLESS_CACHED_MIB` is no number."""
     text = os.environ.get("VOCABLESS_CACHED_MIB", "64")
-    try:
-        mib = float(text)
-    except ValueError:
-        mib = math.nan
-    if not 0 <= mib < math.inf:
+    if not re.fullmatch(r"\d+(\.\d+)?", text):
         raise ValueError(f"VOCABLESS_CACHED_MIB is {text!r}; give a number of MiB from 0 up, or unset it for 64.")
-    return int(mib * 2**20)
+    return int(float(text) * 2**20)
+
+
+# ---- block_encodings.py ----------------------------------------------------------------------------------------------
+# Tokens, offsets and word ids of each row of a batch, computed when they are first read.
+#
+# `BlockEncoding` has the attributes of `tokenizers.Encoding` that `BatchEncoding` uses for `word_ids()`,
+# `char_to_token(…)` and so on. A call that returns only ids does not compute them.
+
+class Source:
+    """A text, or a list of words that are cut separately, and its units."""
+
+    def __init__(self, splitter: Splitter, text: str | Sequence[str]) -> None:
+        self._splitter = splitter
+        self._is_split = not isinstance(text, str)
+        self._words = [text] if isinstance(text, str) else text
+
+    @cached_property
+    def units(self) -> list[Unit]:
+        return [unit for word in self._words for unit in self._splitter.units(word)]
+
+    @cached_property
+    def spans(self) -> list[Span]:
+        """(start, end) of each unit, in characters: in the text, or in the unit's word for a list of words."""
+        return [span for word in self._words for span in self._splitter.spans(word)]
+
+    @cached_property
+    def word_ids(self) -> Sequence[int]:
+        """The index of the word of each unit."""
+        if self._is_split:
+            return [index for index, word in enumerate(self._words) for _ in self._splitter.units(word)]
+        return self._splitter.word_ids(self._words[0])
+
+    def token(self, index: int) -> str:
+        """Returns a unit, normalised, as a string."""
+        unit = self._splitter.normalize(self.units[index])
+        return unit.decode("utf-8", "replace") if isinstance(unit, bytes) else unit
+
+
+class BlockEncoding:
+    """One row of a batch: units of one or two sources, special tokens and padding.
+
+    Args:
+        sources: the source of each sequence.
+        ranges: for each source, the units (start, stop) that this row holds.
+        special_names: the names of the special tokens by id.
+        padding: the number of padding positions on the left and on the right.
+        adds_special_tokens: whether the row has [CLS] and [SEP].
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        ranges: Sequence[Range],
+        special_names: Sequence[str],
+        padding: tuple[int, int],
+        adds_special_tokens: bool,
+    ) -> None:
+        self._sources, self._names = sources, special_names
+        self.n_sequences = len(sources)
+        # The token at each position: (sequence, index of its unit), or (None, id) for special tokens and padding.
+        self._tokens: list[tuple[int | None, int]] = [(None, PAD)] * padding[0]
+        self._tokens += [(None, CLS)] * adds_special_tokens
+        for sequence, (start, stop) in enumerate(ranges):
+            self._tokens += [(sequence, unit) for unit in range(start, stop)]
+            self._tokens += [(None, SEP)] * adds_special_tokens
+        self._tokens += [(None, PAD)] * padding[1]
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    @property
+    def tokens(self) -> list[str]:
+        names, sources = self._names, self._sources
+        return [names[unit] if sequence is None else sources[sequence].token(unit) for sequence, unit in self._tokens]
+
+    @property
+    def special_tokens_mask(self) -> list[int]:
+        """1 for each special token, a mask in a text too, and for padding, else 0."""
+        sources = self._sources
+        return [int(place is None or sources[place].units[unit] is MASK_UNIT) for place, unit in self._tokens]
+
+    @property
+    def sequence_ids(self) -> list[int | None]:
+        return [sequence for sequence, _ in self._tokens]
+
+    @cached_property
+    def word_ids(self) -> list[int | None]:
+        sources = self._sources
+        return [None if sequence is None else sources[sequence].word_ids[unit] for sequence, unit in self._tokens]
+
+    @property
+    def words(self) -> list[int | None]:
+        return self.word_ids
+
+    @cached_property
+    def offsets(self) -> list[Span]:
+        sources = self._sources
+        return [(0, 0) if sequence is None else sources[sequence].spans[unit] for sequence, unit in self._tokens]
+
+    def token_to_sequence(self, token: int) -> int | None:
+        return self._tokens[token][0]
+
+    def token_to_word(self, token: int) -> int | None:
+        return self.word_ids[token]
+
+    def token_to_chars(self, token: int) -> Span | None:
+        return None if self._tokens[token][0] is None else self.offsets[token]
+
+    def char_to_token(self, char: int, sequence: int = 0) -> int | None:
+        for token, (start, end) in enumerate(self.offsets):
+            if self._tokens[token][0] == sequence and start <= char < end:
+                return token
+        return None
+
+    def char_to_word(self, char: int, sequence: int = 0) -> int | None:
+        token = self.char_to_token(char, sequence)
+        return None if token is None else self.word_ids[token]
+
+    def word_to_tokens(self, word: int, sequence: int = 0) -> Span | None:
+        """Returns the positions (first, last + 1) of a word."""
+        tokens = [i for i, each in enumerate(self.word_ids) if each == word and self._tokens[i][0] == sequence]
+        return (tokens[0], tokens[-1] + 1) if tokens else None
+
+    def word_to_chars(self, word: int, sequence: int = 0) -> Span | None:
+        tokens = self.word_to_tokens(word, sequence)
+        return None if tokens is None else (self.offsets[tokens[0]][0], self.offsets[tokens[1] - 1][1])
+
+
+class BlockEncodings(Sequence[BlockEncoding]):
+    """The rows of a batch as `BlockEncoding`s, created when one of them is first read.
+
+    A sample is one or two texts, which `splitter` cuts. The other arguments are those of `BlockEncoding`, for all rows.
+    """
+
+    def __init__(
+        self,
+        splitter: Splitter,
+        samples: Sequence[Sequence[Any]],
+        rows: Sequence[Row],
+        padding: RowPadding,
+        special_names: Sequence[str],
+        adds_special_tokens: bool,
+    ) -> None:
+        self._splitter, self._samples, self._rows, self._padding = splitter, samples, rows, padding
+        self._names, self._special = special_names, adds_special_tokens
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._encodings[index]
+
+    @cached_property
+    def _encodings(self) -> list[BlockEncoding]:
+        sources = [[Source(self._splitter, text) for text in texts] for texts in self._samples]
+        return [
+            BlockEncoding(sources[sample], ranges, self._names, padding, self._special)
+            for (sample, ranges), padding in zip(self._rows, self._padding.counts, strict=True)
+        ]
 
 
 # ---- components.py ---------------------------------------------------------------------------------------------------
@@ -1526,26 +1283,25 @@ def _max_bytes() -> int:
 File = str | os.PathLike[str] | None
 
 
-def build_splitter(name: str, options: dict[str, Any], subword_file: File) -> Splitter:
-    """Returns the splitter called `name`.
+def build(axis: str, classes: Mapping[str, type[Any]], name: str, options: dict[str, Any], **loaded: Any) -> Any:
+    """Returns an instance of the class called `name`, a splitter or a coder as `axis` says.
+
+    `options` and `loaded` are its keyword arguments; `loaded` were read from files, and None is left out.
 
     Raises:
-        ValueError: unknown name or options, or `subword` without a readable `subword_file`.
+        ValueError: unknown name or options, or wrong values.
     """
-    loaded = {"tokenizer": read_subword(subword_file)} if name == "subword" else {}
-    splitter: Splitter = _build("splitter", SPLITTERS, name, options, loaded)
-    return splitter
-
-
-def build_coder(name: str, options: dict[str, Any], ngrams: list[str] | None) -> BlockCoder:
-    """Returns the block coder called `name`; `ngrams` is one more option, see `NgramFeatures`.
-
-    Raises:
-        ValueError: unknown name or options.
-    """
-    loaded = {} if ngrams is None else {"ngrams": ngrams}
-    coder: BlockCoder = _build("coder", CODERS, name, options, loaded)
-    return coder
+    if not isinstance(name, str) or name not in classes:
+        raise ValueError(f"unknown {axis} {name!r}; choose one of {', '.join(classes)}.")
+    loaded = {option: value for option, value in loaded.items() if value is not None}
+    code = classes[name].__init__.__code__
+    legal = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    if not {*options, *loaded} <= set(legal):
+        raise ValueError(f"{axis} {name!r} got options {sorted({*options, *loaded})}; it takes {', '.join(legal)}.")
+    try:
+        return classes[name](**options, **loaded)
+    except (TypeError, AttributeError, ArithmeticError) as error:
+        raise ValueError(f"{axis} {name!r} got {options} ({error}); give values as in its class.") from error
 
 
 def read_ngrams(file: File) -> list[str] | None:
@@ -1560,57 +1316,6 @@ def read_ngrams(file: File) -> list[str] | None:
     if not isinstance(ngrams, list) or not all(isinstance(ngram, str) for ngram in ngrams):
         raise ValueError(f"ngrams_file={os.fspath(file)!r} is not a list of str; give a JSON list of n-grams.")
     return ngrams
-
-
-def check_types(splitter_options: Any, coder_options: Any, model_max_length: Any) -> None:
-    """Checks arguments of a tokenizer that may come from another person's file.
-
-    Raises:
-        ValueError: options are no dict, or the length is no number; None is the default of each.
-    """
-    for name, value in (("splitter_options", splitter_options), ("coder_options", coder_options)):
-        if not isinstance(value or {}, dict):
-            raise ValueError(f"{name} is {value!r}; give a dict of keyword arguments.")
-    if not isinstance(model_max_length, (int, float, type(None))):
-        raise ValueError(f"model_max_length is {model_max_length!r}; give a number of tokens.")
-
-
-def check_special_tokens(tokens: Mapping[str, Any], names: Sequence[str]) -> None:
-    """Checks that no token would be new, because a new one would need an id.
-
-    Args:
-        tokens: what a caller gives as special tokens, by the names that the library has for them. Others are ignored.
-        names: the names of the five special tokens.
-
-    Raises:
-        ValueError: a token is not one of the five.
-    """
-    for key in ("tokens", "additional_special_tokens", "extra_special_tokens", "bos_token", "eos_token"):
-        value = tokens.get(key) or []
-        if isinstance(value, (str, AddedToken)) or not isinstance(value, (list, tuple, dict)):
-            value = [value]
-        new = [str(token) for token in value]
-        if not set(new) <= {*names}:
-            raise ValueError(
-                f"there is no vocabulary to add {', '.join(new)} to ({key}); every text has blocks already, and the "
-                "five special tokens can only be renamed."
-            )
-
-
-def _build(
-    axis: str, classes: Mapping[str, type[Any]], name: str, options: dict[str, Any], loaded: dict[str, Any]
-) -> Any:
-    """Returns an instance of the class called `name`; `loaded` are options that were read from files."""
-    if not isinstance(name, str) or name not in classes:
-        raise ValueError(f"unknown {axis} {name!r}; choose one of {', '.join(classes)}.")
-    code = classes[name].__init__.__code__
-    legal = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
-    if not {*options, *loaded} <= set(legal):
-        raise ValueError(f"{axis} {name!r} got options {sorted({*options, *loaded})}; it takes {', '.join(legal)}.")
-    try:
-        return classes[name](**options, **loaded)
-    except (TypeError, AttributeError, ArithmeticError) as error:
-        raise ValueError(f"{axis} {name!r} got {options} ({error}); give values as in its class.") from error
 
 
 def read_subword(file: File) -> Tokenizer:
@@ -1629,72 +1334,112 @@ def read_subword(file: File) -> Tokenizer:
         ) from error
 
 
-# ---- text_batches.py -------------------------------------------------------------------------------------------------
-# Reads and checks the texts that a tokenizer is called with: a text, a batch, pairs, or texts as lists of words.
+def check_types(splitter_options: Any, coder_options: Any, model_max_length: Any) -> None:
+    """Raises ValueError if options are no dict, or the length is no number; None is the default of each."""
+    for name, value in (("splitter_options", splitter_options), ("coder_options", coder_options)):
+        if not isinstance(value or {}, dict):
+            raise ValueError(f"{name} is {value!r}; give a dict of keyword arguments.")
+    if not isinstance(model_max_length, (int, float, type(None))):
+        raise ValueError(f"model_max_length is {model_max_length!r}; give a number of tokens.")
 
-def as_batch(text: Any, pair: Any, is_split: bool) -> tuple[list[Any], list[Any] | None, bool]:
-    """Returns a list of texts, the list of their second texts or None, and whether a batch was given.
+
+def check_special_tokens(tokens: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Raises ValueError if a special token is none of the five, because a new one would need an id.
 
     Args:
-        text: a text, or a batch of texts; a text is a str, or a list of str if `is_split`. Without `pair` and
-            `is_split`, a batch whose values are all (str, str) is a batch of pairs.
-        pair: the second text, or a batch of second texts, or None.
-        is_split: whether texts are lists of words.
+        tokens: what a caller gives as special tokens, by the names that the library has for them. Others are ignored.
+        names: the names of the five special tokens.
+    """
+    for key in ("tokens", "additional_special_tokens", "extra_special_tokens", "bos_token", "eos_token"):
+        value = tokens.get(key) or []
+        if isinstance(value, (str, AddedToken)) or not isinstance(value, (list, tuple, dict)):
+            value = [value]
+        new = [str(token) for token in value]
+        if not set(new) <= {*names}:
+            raise ValueError(
+                f"there is no vocabulary to add {', '.join(new)} to ({key}); every text has blocks already, and the "
+                "five special tokens can only be renamed."
+            )
+
+
+# ---- given_blocks.py -------------------------------------------------------------------------------------------------
+# Reads blocks and encodings that a caller hands back: lists, arrays or tensors, of one text or of several.
+
+# The module of the collators in transformers, and those that mask or copy single ids.
+_COLLATORS = "transformers.data.data_collator"
+_COLLATORS_OF_IDS = ("DataCollatorForLanguageModeling", "DataCollatorForWholeWordMask")
+
+
+def refuse_collators() -> None:
+    """Raises ValueError if a collator that reads tokens as single ids is among the callers: it would mask bytes."""
+    frame: Any = sys._getframe(2)  # the caller of the tokenizer
+    while frame is not None and frame.f_globals.get("__name__") == _COLLATORS:
+        name = type(frame.f_locals.get("self")).__name__
+        if name in _COLLATORS_OF_IDS:
+            raise ValueError(
+                f"{name} masks single ids, but a token is a block of bytes here; pre-train with run_pretraining.py "
+                "--objective mlm, and fine-tune with DataCollatorWithPadding."
+            )
+        frame = frame.f_back
+
+
+def as_blocks(value: Any, block_size: int) -> Integers:
+    """Returns the blocks of one text, (S, K) int64; a single block, (K,), becomes (1, K).
 
     Raises:
-        ValueError: a value is not a text, or `pair` has another number of texts.
+        ValueError: the last axis is not K = `block_size` elements.
 
-    >>> as_batch([("a", "b"), ("c", "d")], None, is_split=False)
-    (['a', 'c'], ['b', 'd'], True)
+    >>> as_blocks([2, 0, 0], block_size=3)
+    array([[2, 0, 0]])
     """
-    if isinstance(text, str) and pair is None and not is_split:
-        return [text], None, False
-    text, is_batch = _listed(text, "text", is_split)
-    texts = text if is_batch else [text]
-    if pair is None:
-        pairs = None
-    else:
-        pair, is_pair_batch = _listed(pair, "text_pair", is_split)
-        pairs = pair if is_batch and is_pair_batch else [pair]
-    if is_batch and pair is None and not is_split and texts and all(map(_is_pair, texts)):
-        texts, pairs = [first for first, _ in texts], [second for _, second in texts]
-    for name, values in (("text", texts), ("text_pair", pairs or [])):
-        for position, value in enumerate(values):
-            if not (_are_words(value) if is_split else isinstance(value, str)):
-                _refuse(value, f"{name}[{position}]" if is_batch else name, is_split)
-    if pairs is not None and len(pairs) != len(texts):
-        raise ValueError(f"got {len(texts)} texts and {len(pairs)} values of text_pair; give one for each text.")
-    return texts, pairs, is_batch
+    try:
+        blocks = np.asarray(value, dtype=np.int64)
+    except ValueError:
+        raise ValueError(
+            f"got blocks that differ in length, but this tokenizer's blocks have {block_size} elements each; "
+            "give what this tokenizer returned."
+        ) from None
+    if blocks.shape == (0,):
+        blocks = blocks.reshape(0, block_size)
+    if blocks.ndim not in (1, 2) or blocks.shape[-1] != block_size:
+        raise ValueError(
+            f"got blocks of shape {blocks.shape}, but this tokenizer's blocks have shape (units, {block_size}); "
+            "give what this tokenizer returned, or load the tokenizer that wrote them."
+        )
+    return blocks.reshape(-1, block_size)
 
 
-def _listed(value: Any, name: str, is_split: bool) -> tuple[Any, bool]:
-    """Returns `value`, as a list unless it is a str, and whether it is a batch of texts."""
-    if isinstance(value, str):
-        return value, False
-    if not isinstance(value, list):
-        if isinstance(value, (bytes, bytearray, Mapping)) or not isinstance(value, Iterable):
-            _refuse(value, name, is_split)
-    values = list(value)
-    return values, not (is_split and values and isinstance(values[0], str))
+def as_columns(encoded: Any, block_size: int) -> tuple[dict[str, list[Any]], bool]:
+    """Returns the values of each row, by name, and whether a batch was given; `input_ids` are arrays (S, K) int64.
+
+    `encoded` is what the tokenizer returned: a mapping of names to the values of one row or of a batch, or a list of
+    mappings, one for each row.
+
+    Raises:
+        ValueError: `input_ids` is missing, or its blocks have another size.
+    """
+    if not isinstance(encoded, Mapping):
+        names = encoded[0].keys() if encoded else ["input_ids"]
+        encoded = {name: [row[name] for row in encoded] for name in names}
+    if "input_ids" not in encoded:
+        raise ValueError(f"pad got {sorted(encoded)}; it needs input_ids as this tokenizer returns them.")
+    is_batch = depth(encoded["input_ids"]) != 2
+    columns = {name: list(values) if is_batch else [values] for name, values in encoded.items() if values is not None}
+    columns["input_ids"] = [as_blocks(row, block_size) for row in columns["input_ids"]]
+    return columns, is_batch
 
 
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, (tuple, list)) and len(value) == 2 and all(isinstance(text, str) for text in value)
-
-
-def _are_words(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and all(isinstance(word, str) for word in value)
-
-
-def _refuse(value: Any, name: str, is_split: bool) -> None:
-    expected = "a list of str (is_split_into_words=True)" if is_split else "a str"
-    hint = " (words need is_split_into_words=True)" if not is_split and _are_words(value) else ""
-    raise ValueError(f"{name} is {type(value).__name__} {str(value)[:40]!r}; it must be {expected}{hint}.")
+def depth(value: Any) -> int:
+    """Returns the nesting depth of a sequence, array or tensor; an empty sequence has depth 3, as a batch has."""
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        return len(shape)
+    if not isinstance(value, (list, tuple)):
+        return 0
+    return 1 + (depth(value[0]) if len(value) else 2)
 
 
 # ---- tokenization_vocabless.py ---------------------------------------------------------------------------------------
-
-__all__ = ["CLS", "MASK", "PAD", "ROLES", "SEP", "UNK", "VocablessTokenizer"]
 
 # `__call__` leaves calls with these arguments to the library's `__call__`.
 _RARE_ARGUMENTS = frozenset(("text_target", "text_pair_target", "max_target_length", "tokenizer_kwargs"))
@@ -1715,6 +1460,10 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         target_file: for masked LM: the `tokenizer.json` whose tokens the head predicts; None: `subword_file`.
         kwargs: arguments of every Hugging Face tokenizer. With `split_special_tokens=True`, here or in a call, "[MASK]"
             in a text is text too.
+
+    Attributes:
+        unit_splitter: the splitter.
+        block_size: K, bytes in a block.
 
     Raises:
         ValueError: unknown splitter or coder, unknown or wrong options, more special tokens, a missing file.
@@ -1757,34 +1506,26 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
             **kwargs,
         )
         self._ngrams = read_ngrams(ngrams_file)
-        self._splitter = build_splitter(splitter, self.splitter_options, subword_file)
-        self._subword = self._splitter.tokenizer if isinstance(self._splitter, SubwordSplitter) else None
+        self._subword = read_subword(subword_file) if splitter == "subword" else None
         self._target = None if target_file is None else read_subword(target_file)
-        self._coder = build_coder(coder, self.coder_options, self._ngrams)
+        options = self.splitter_options
+        self.unit_splitter: Splitter = build("splitter", SPLITTERS, splitter, options, tokenizer=self._subword)
+        self._coder: BlockCoder = build("coder", CODERS, coder, self.coder_options, ngrams=self._ngrams)
+        self.block_size = self._coder.block_size
         # Caches of elements, for calls, and one of packed blocks, for corpora, which have no special tokens.
-        self._mask_splitter = MaskSplitter(self._splitter, str(self.mask_token))
+        self._mask_splitter = MaskSplitter(self.unit_splitter, str(self.mask_token))
         self._cache = self._new_cache(self._mask_splitter)
-        self._unmasked_cache = self._new_cache(self._splitter)
+        self._unmasked_cache = self._new_cache(self.unit_splitter)
         no_blocks = np.empty((0, self.packed_block_size), dtype=np.uint8)
-        self._packed_cache = BlockCache(self._splitter, self._coder.packed_blocks, no_blocks)
+        self._packed_cache = BlockCache(self.unit_splitter, self._coder.encode, no_blocks)
 
     def _new_cache(self, splitter: Splitter) -> BlockCache:
         return BlockCache(splitter, self._coder.elements, special_blocks(self.block_size), {MASK_UNIT: MASK})
 
     @property
-    def unit_splitter(self) -> Splitter:
-        """The splitter."""
-        return self._splitter
-
-    @property
     def target_tokenizer(self) -> Tokenizer | None:
         """The tokenizer whose tokens masked LM predicts: of `target_file`, else of `subword_file`, else None."""
         return self._subword if self._target is None else self._target
-
-    @property
-    def block_size(self) -> int:
-        """K, bytes in a block."""
-        return self._coder.block_size
 
     # -- Corpora -----------------------------------------------------------------------------------------------------
 
@@ -1800,7 +1541,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
     @property
     def splits_at_spaces(self) -> bool:
         """Whether a text has the same units as its pieces between white space have together."""
-        return self._splitter.splits_at_spaces
+        return self.unit_splitter.splits_at_spaces
 
     def packed_units(self, units: Sequence[Unit]) -> Bytes:
         """Returns units as corpora store them, (units, K or K + 1) uint8, see `packed_blocks`."""
@@ -1813,7 +1554,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
     @property
     def packed_block_size(self) -> int:
         """Bytes of a packed unit: K, or K + 1 where the coder pads."""
-        return self.block_size + self._coder.pads
+        return self._coder.block_size + self._coder.pads
 
     # -- Text → blocks -----------------------------------------------------------------------------------------------
 
@@ -1851,44 +1592,46 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         verbose: bool = True,
         **flags: Any,
     ) -> BatchEncoding:
-        """Encodes a text, a pair or a batch of either; `flags` are described in `requested_arrays`."""
+        """Encodes a text, a pair or a batch of either; `flags` are the arguments `return_…` of the library."""
         texts, pairs, is_batch = as_batch(text, text_pair, is_split_into_words)
-        is_pair = pairs is not None
+        sequences = [texts] if pairs is None else [texts, pairs]
         names, splits_masks = self._special_names, flags.get("split_special_tokens", self.split_special_tokens)
         if names[MASK] != self._mask_splitter.mask:  # it was renamed
-            self._mask_splitter = MaskSplitter(self._splitter, names[MASK])
+            self._mask_splitter = MaskSplitter(self.unit_splitter, names[MASK])
             self._cache = self._new_cache(self._mask_splitter)
         cache = self._unmasked_cache if splits_masks else self._cache
-        samples, units = cache.look_up_samples(texts, pairs, is_split_into_words)
-        sizes = [[len(blocks) // cache.block_bytes for blocks in sample] for sample in units]
+        size, look_up = cache.block_bytes, cache.look_up_words if is_split_into_words else cache.look_up
+        samples = list(zip(*map(look_up, sequences), strict=True))  # the blocks of each text or pair
 
-        max_units = None
+        max_units = sys.maxsize
         if truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE and max_length is not None:
-            max_units = max_length - (self.num_special_tokens_to_add(is_pair) if add_special_tokens else 0)
-        rows = plan_rows(sizes, max_units, truncation_strategy, stride, self.truncation_side, return_overflowing_tokens)
-        parts, segments = write_rows(units, rows, cache.block_bytes, cache.special if add_special_tokens else None)
-        lengths = row_lengths(segments, is_pair)
-        if max_units is None:
-            self._warn_of_long_rows(lengths, max_length, verbose)
+            num_special = self.num_special_tokens_to_add(pairs is not None) if add_special_tokens else 0
+            max_units = max_length - num_special
+        limits = max_units, truncation_strategy, self.truncation_side, stride, return_overflowing_tokens
+        rows = [
+            (index, ranges)
+            for index, sample in enumerate(samples)
+            for ranges in truncated_ranges([len(blocks) // size for blocks in sample], *limits)
+        ]
+        parts, counts = write_rows(samples, rows, size, cache.special if add_special_tokens else None)
+        lengths = counts if pairs is None else list(map(sum, zip(counts[::2], counts[1::2], strict=True)))
+        if max_units == sys.maxsize:
+            longest: Any = range(max(lengths, default=0))
+            self._eventual_warn_about_too_long_sequence(longest, max_length, verbose)
 
         width = padded_width(lengths, padding_strategy, max_length, pad_to_multiple_of)
         padding = RowPadding(lengths, width, padding_side or self.padding_side)
-        encodings = BlockEncodings(cache.splitter, samples, rows, names, padding, add_special_tokens)
-        type_ids = pair_type_ids(segments) if pairs else None
+        type_ids = np.repeat(np.arange(len(counts)) % len(sequences), counts)  # 1 in the second sequences
+        texts_of_samples = list(zip(*sequences, strict=True))
+        encodings = BlockEncodings(cache.splitter, texts_of_samples, rows, padding, names, add_special_tokens)
         data = requested_arrays(cache.as_array(parts), type_ids, padding, encodings, self.model_input_names, flags)
         if return_overflowing_tokens:
             data["overflow_to_sample_mapping"] = np.array([sample for sample, _ in rows], dtype=np.int64)
 
-        batch = BatchEncoding(None, cast(Any, encodings), n_sequences=1 + is_pair)
+        batch = BatchEncoding(None, cast(Any, encodings), n_sequences=len(sequences))
         has_rows = is_batch or return_overflowing_tokens
         batch.data = to_tensors(data, return_tensors) if return_tensors else to_lists(data, has_rows)
         return batch
-
-    def _warn_of_long_rows(self, lengths: Sequence[int], max_length: int | None, verbose: bool) -> None:
-        """Warns, once for each tokenizer, if a row is longer than `model_max_length`."""
-        longest = max(lengths, default=0)
-        if longest > self.model_max_length:
-            self._eventual_warn_about_too_long_sequence(cast(Any, range(longest)), max_length, verbose)
 
     # -- Padding -----------------------------------------------------------------------------------------------------
 
@@ -1905,7 +1648,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
     ) -> BatchEncoding:
         """Pads encodings, a mapping of names to rows or a list of mappings, one for each row, to one length.
 
-        Pads `input_ids`, `attention_mask`, `token_type_ids` and `special_tokens_mask`; does not pad other names.
+        Names that are not in `PAD_VALUES` stay as they are.
 
         Raises:
             ValueError: no `input_ids`, blocks of another size, rows that differ in length, or a collator of single ids.
@@ -1919,7 +1662,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         if is_requested("attention_mask", return_attention_mask, self.model_input_names):
             columns.setdefault("attention_mask", [np.ones(length, dtype=np.int64) for length in lengths])
         width = padded_width(lengths, strategy, max_length, pad_to_multiple_of)
-        arrays = pad_arrays(columns, RowPadding(lengths, width, padding_side or self.padding_side))
+        arrays = pad_columns(columns, RowPadding(lengths, width, padding_side or self.padding_side))
         if return_tensors is None:
             return BatchEncoding(to_lists(arrays, is_batch))
         tensors = to_tensors(arrays, return_tensors)
@@ -1943,7 +1686,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         pieces = [self._unit(block) for block in blocks if block[0] >= NUM_SPECIAL or not skip_special_tokens]
         if self._subword is not None and self._subword.decoder is not None:
             return cast(str, self._subword.decoder.decode([to_text(piece) for piece in pieces]))
-        return to_text(self._splitter.separator.encode("utf-8").join(pieces))
+        return to_text(self.unit_splitter.separator.encode("utf-8").join(pieces))
 
     def _unit(self, block: Integers) -> bytes:
         """Returns the bytes of a block's unit, or the name of a special token."""
@@ -1979,17 +1722,15 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
 
     def convert_tokens_to_string(self, tokens: list[str]) -> str:
         """Joins units with the splitter's separator."""
-        return self._splitter.separator.join(tokens)
+        return self.unit_splitter.separator.join(tokens)
 
     def get_special_tokens_mask(
         self, token_ids_0: Any, token_ids_1: Any = None, already_has_special_tokens: bool = False
     ) -> list[int]:
         """Returns 1 for each special token or padding and 0 for each unit.
 
-        Args:
-            token_ids_0: blocks of a row if `already_has_special_tokens`, else blocks of the first sequence.
-            token_ids_1: blocks of the second sequence of a pair, or None.
-            already_has_special_tokens: False returns the mask of the row that the sequences would become.
+        The blocks are those of a row if `already_has_special_tokens`, else those of one or two sequences, which become
+        a row.
         """
         if already_has_special_tokens:
             return cast(list[int], (as_blocks(token_ids_0, self.block_size)[:, 0] < NUM_SPECIAL).astype(int).tolist())

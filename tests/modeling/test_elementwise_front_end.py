@@ -54,14 +54,6 @@ def test_pooling_does_not_read_the_padding_behind_a_text() -> None:
     assert front_end(padded)[:, 5:].abs().sum() == 0
 
 
-def test_a_removed_option_loads_with_its_former_default_alone() -> None:
-    former = {"focus": False, "gradient": False, "ngram_sizes": 4}
-    assert list(build("elementwise", 8, 24, **former).state_dict()) == ["elements.weight"]
-    for name, value in (("gradient", True), ("ngram_sizes", 3)):
-        with pytest.raises(ValueError, match=rf"no option '{name}'; its options are focus, max_tokens, pool_ngrams"):
-            build_front_end("elementwise", 8, 24, {**former, name: value})
-
-
 def test_padding_inside_a_block_has_no_embedding_and_no_gradient() -> None:
     front_end = build_front_end("elementwise", 4, 8, {"focus": False})
     output = front_end(tensor([[100, 0, 0, 0]]))

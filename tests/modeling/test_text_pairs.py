@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from vocabless import VocablessForMultipleChoice, VocablessForSequenceClassification
-from vocabless.modeling.text_pairs import split_pairs
+from vocabless.modeling.head_layers import split_pairs
 
 CLS, SEP = 2, 3
 # Units of the two texts of each pair; None is no second text.

@@ -9,10 +9,9 @@ import torch
 from torch.nn.utils import prune
 
 from vocabless import VocablessModel, load_config, load_tokenizer
-from vocabless.modeling import unit_cache
+from vocabless.modeling import unit_front_end
 from vocabless.modeling.front_ends import FRONT_ENDS, build_front_end
-from vocabless.modeling.unit_cache import distinct_blocks
-from vocabless.modeling.unit_front_end import UnitFrontEnd
+from vocabless.modeling.unit_front_end import UnitFrontEnd, distinct_blocks
 
 BATCHES = [
     [f"word{i % 37} number {i} naïve 文字{i % 5}" for i in range(start, start + 8)] for start in range(0, 160, 8)
@@ -59,7 +58,7 @@ def test_its_size_is_limited_between_calls(tokenizer, front_end, monkeypatch):
         blocks = blocks_of(tokenizer, texts)
         assert torch.equal(front_end(blocks), without_cache(front_end, blocks))
         held = front_end._cache._hashes
-        assert sum(len(key) + len(value) + unit_cache.ENTRY_BYTES for key, value in held.items()) <= limit
+        assert sum(len(key) + len(value) + unit_front_end.ENTRY_BYTES for key, value in held.items()) <= limit
 
 
 def test_it_is_neither_copied_nor_pickled_nor_saved(tokenizer):

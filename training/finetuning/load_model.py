@@ -9,7 +9,6 @@ from typing import Any
 from datasets import Dataset
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from vocabless.encoder_shapes import SIZES
 from vocabless.loading import load_config, load_tokenizer
 from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.overrides import with_overrides
@@ -24,7 +23,7 @@ from vocabless.training.finetuning.tasks import Task
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.texts.ngrams import with_ngrams
 from vocabless.training.texts.subword import TRAINED_SUBWORD, trained_subword
-from vocabless.variants import VARIANTS, Variant
+from vocabless.variants import SIZES, VARIANTS, Variant
 
 
 def is_checkpoint(name: str) -> bool:

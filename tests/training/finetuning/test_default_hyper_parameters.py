@@ -7,7 +7,6 @@ import pytest
 from datasets import Dataset
 
 import run_glue
-from vocabless.encoder_shapes import SIZES
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.default_hyper_parameters import (
     default_epochs,
@@ -16,6 +15,7 @@ from vocabless.training.finetuning.default_hyper_parameters import (
 )
 from vocabless.training.finetuning.load_model import choose_learning_rate
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
+from vocabless.variants import SIZES
 
 QUICK = ["--max_seq_length", "8", "--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none"]
 
