@@ -32,25 +32,15 @@ SPECIAL_NAMES = {
 
 @dataclass(frozen=True)
 class StockShape:
-    """One row of the table.
+    """One row of the table."""
 
-    Attributes:
-        name: as `--variant` and `--model_name_or_path` take it.
-        encoder: model type of the encoder.
-        size: a key of `SIZES`.
-        subwords: kind of subword tokenizer, `wordpiece` or `bpe`. None: its tokenizer reads characters.
-        objective: its pre-training objective; None if this project does not pre-train it.
-        max_length: tokens of a sequence.
-        encoder_options: arguments of the configuration that differ from the size's.
-    """
-
-    name: str
-    encoder: str
-    size: str
-    subwords: str | None
-    objective: str | None = "mlm"
-    max_length: int = MAX_TOKENS
-    encoder_options: dict[str, Any] = field(default_factory=dict)
+    name: str  # as `--variant` and `--model_name_or_path` take it
+    encoder: str  # model type of the encoder
+    size: str  # a key of `SIZES`
+    subwords: str | None  # kind of subword tokenizer, `wordpiece` or `bpe`. None: its tokenizer reads characters
+    objective: str | None = "mlm"  # its pre-training objective; None if this project does not pre-train it
+    max_length: int = MAX_TOKENS  # tokens of a sequence
+    encoder_options: dict[str, Any] = field(default_factory=dict)  # of the configuration, beside the size's
 
 
 _ROWS = (

@@ -35,43 +35,24 @@ Component = tuple[str, Options]  # the name of a coder or a front end, and its o
 
 @dataclass(frozen=True)
 class Variant:
-    """One row of the table.
+    """One row of the table."""
 
-    Attributes:
-        name: short for its family, what tells it from the family's other rows, and its size.
-        source: paper and section.
-        splitter: of the tokenizer. `wordpiece` and `bpe` are the `subword` splitter over that kind of tokenizer.
-        coder: block coder of the tokenizer, and its options.
-        front_end: of the model, and its options.
-        size: a key of `SIZES`.
-        family: which model card template describes it.
-        encoder: model type of the encoder.
-        objective: the pre-training objective, `shuffle-random`, `mlm` or `distill`; None if it had no pre-training.
-        lowercase: whether the `word` splitter lower-cases.
-        splitter_options: other options of the splitter.
-        max_length: tokens of a sequence.
-        max_positions: positions of the encoder; None is `max_length`.
-        position_embeddings: whether the encoder keeps its table of positions.
-        encoder_options: arguments of the encoder's configuration that differ from the size's.
-        classifier_pooling: what the heads for whole texts read, see `VocablessConfig`.
-    """
-
-    name: str
-    source: str
-    splitter: str
-    coder: Component
-    front_end: Component
-    size: str
-    family: str
-    encoder: str
-    objective: str | None = "shuffle-random"
-    lowercase: bool = True
-    splitter_options: Options = field(default_factory=dict)
-    max_length: int = 512
-    max_positions: int | None = None
-    position_embeddings: bool = True
-    encoder_options: Options = field(default_factory=dict)
-    classifier_pooling: str = "cls"
+    name: str  # short for its family, what tells it from the family's other rows, and its size
+    source: str  # paper and section
+    splitter: str  # of the tokenizer. `wordpiece` and `bpe` are the `subword` splitter over that kind of tokenizer
+    coder: Component  # block coder of the tokenizer, and its options
+    front_end: Component  # of the model, and its options
+    size: str  # a key of `SIZES`
+    family: str  # which model card template describes it
+    encoder: str  # model type of the encoder
+    objective: str | None = "shuffle-random"  # of pre-training; or `mlm`, `distill`, None if it had no pre-training
+    lowercase: bool = True  # whether the `word` splitter lower-cases
+    splitter_options: Options = field(default_factory=dict)  # other options of the splitter
+    max_length: int = 512  # tokens of a sequence
+    max_positions: int | None = None  # positions of the encoder; None is `max_length`
+    position_embeddings: bool = True  # whether the encoder keeps its table of positions
+    encoder_options: Options = field(default_factory=dict)  # of the encoder's configuration, beside the size's
+    classifier_pooling: str = "cls"  # what the heads for whole texts read, see `VocablessConfig`
 
     @property
     def reads_subwords(self) -> bool:
