@@ -111,6 +111,16 @@ class RowPadding:
         is_token = np.arange(self._width) < np.array(self.lengths)[:, None]
         return is_token[:, ::-1] if self._side == "left" else is_token
 
+    def fill(self, number: int) -> BatchArray:
+        """Returns `number` for each token and 0 for padding, int64."""
+        if self._is_ragged:
+            return [np.full(length, number, dtype=np.int64) for length in self.lengths]
+        if number and not self._is_full:
+            return self._is_token * np.int64(number)
+        filled = np.empty((len(self.lengths), self._width), dtype=np.int64)
+        filled.fill(number)  # np.ones takes twice as long for a single text
+        return filled
+
     def pad(self, flat: NDArray[Any], value: int = 0) -> BatchArray:
         """Returns the rows of `flat`, (sum of lengths, …), each padded with `value`: (rows, width, …)."""
         if self._is_ragged:
@@ -126,7 +136,7 @@ class RowPadding:
 
 def requested_arrays(
     blocks: Elements,
-    type_ids: Integers,
+    type_ids: Integers | None,
     padding: RowPadding,
     encodings: Sequence[Any],
     model_input_names: Collection[str],
@@ -134,13 +144,14 @@ def requested_arrays(
 ) -> dict[str, BatchArray]:
     """Returns `input_ids` and the other arrays that models take or that `flags`, `return_…`, request, by name.
 
-    `blocks`, (tokens, K), and `type_ids`, (tokens,), are those of all rows end to end, special tokens included.
+    `blocks`, (tokens, K), and `type_ids`, (tokens,) or None if all are 0, are those of all rows end to end, special
+    tokens included.
     """
     data = {"input_ids": padding.pad(blocks)}
     if is_requested("token_type_ids", flags.get("return_token_type_ids"), model_input_names):
-        data["token_type_ids"] = padding.pad(type_ids)
+        data["token_type_ids"] = padding.fill(0) if type_ids is None else padding.pad(type_ids)
     if is_requested("attention_mask", flags.get("return_attention_mask"), model_input_names):
-        data["attention_mask"] = padding.pad(np.ones(len(blocks), dtype=np.int64))
+        data["attention_mask"] = padding.fill(1)
     if flags.get("return_special_tokens_mask"):
         is_special = (blocks[:, 0] < NUM_SPECIAL).astype(np.int64)
         data["special_tokens_mask"] = padding.pad(is_special, PAD_VALUES["special_tokens_mask"])
@@ -200,14 +211,16 @@ def to_tensors(data: Mapping[str, BatchArray], kind: Any) -> dict[str, Any]:
     Raises:
         ValueError: the rows of a name differ in length, or are not numbers.
     """
-    arrays = {name: _stack(name, rows) for name, rows in data.items()}
     if kind == "pt":
-        return {name: torch.from_numpy(array) for name, array in arrays.items()}
+        return {name: torch.from_numpy(_stack(name, rows)) for name, rows in data.items()}
+    arrays = {name: _stack(name, rows) for name, rows in data.items()}
     return arrays if kind == "np" else BatchEncoding(arrays, tensor_type=kind).data
 
 
 def _stack(name: str, rows: BatchArray) -> NDArray[Any]:
     """Returns one array of int64, float32 or bool for all rows."""
+    if isinstance(rows, np.ndarray) and rows.dtype == np.int64:
+        return rows
     if not isinstance(rows, np.ndarray):
         rows = [np.asarray(row) for row in rows]
         if len({row.shape for row in rows}) > 1:
@@ -219,8 +232,9 @@ def _stack(name: str, rows: BatchArray) -> NDArray[Any]:
         rows = np.stack(rows) if rows else np.zeros(0, dtype=np.int64)
     if rows.dtype.kind not in "biuf":
         raise ValueError(f"return_tensors needs numbers, but {name} holds no numbers; leave it out, or give None.")
-    types = {"b": np.bool_, "f": np.float32}  # float32, as torch makes of Python floats
-    return rows.astype(types.get(rows.dtype.kind, np.int64), copy=False)
+    if rows.dtype.kind == "f":
+        return rows.astype(np.float32)  # as torch makes of Python floats
+    return rows if rows.dtype.kind == "b" else rows.astype(np.int64, copy=False)
 
 
 def _listed(value: Any, name: str, is_split: bool) -> tuple[Any, bool]:

@@ -138,19 +138,20 @@ class BlockEncoding:
 class BlockEncodings(Sequence[BlockEncoding]):
     """The rows of a batch as `BlockEncoding`s, created when one of them is first read.
 
-    A sample is one or two texts, which `splitter` cuts. The other arguments are those of `BlockEncoding`, for all rows.
+    `splitter` has cut the texts, and their second texts if `sequences` holds two lists. The other arguments are those
+    of `BlockEncoding`, for all rows.
     """
 
     def __init__(
         self,
         splitter: Splitter,
-        samples: Sequence[Sequence[Any]],
+        sequences: Sequence[Sequence[Any]],
         rows: Sequence[Row],
         padding: RowPadding,
         special_names: Sequence[str],
         adds_special_tokens: bool,
     ) -> None:
-        self._splitter, self._samples, self._rows, self._padding = splitter, samples, rows, padding
+        self._splitter, self._sequences, self._rows, self._padding = splitter, sequences, rows, padding
         self._names, self._special = special_names, adds_special_tokens
 
     def __len__(self) -> int:
@@ -161,7 +162,7 @@ class BlockEncodings(Sequence[BlockEncoding]):
 
     @cached_property
     def _encodings(self) -> list[BlockEncoding]:
-        sources = [[Source(self._splitter, text) for text in texts] for texts in self._samples]
+        sources = [[Source(self._splitter, text) for text in sample] for sample in zip(*self._sequences, strict=True)]
         return [
             BlockEncoding(sources[sample], ranges, self._names, padding, self._special)
             for (sample, ranges), padding in zip(self._rows, self._padding.counts, strict=True)

@@ -19,6 +19,7 @@ from transformers.tokenization_utils_base import BatchEncoding, PreTrainedTokeni
 from transformers.utils.generic import PaddingStrategy
 
 from .batches import (
+    Row,
     RowPadding,
     as_batch,
     is_requested,
@@ -197,29 +198,30 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
             self._cache = self._new_cache(self._mask_splitter)
         cache = self._unmasked_cache if splits_masks else self._cache
         size, look_up = cache.block_bytes, cache.look_up_words if is_split_into_words else cache.look_up
-        samples = list(zip(*map(look_up, sequences), strict=True))  # the blocks of each text or pair
+        blocks = look_up(texts)
+        samples: list[Any] = list(zip(blocks)) if pairs is None else list(zip(blocks, look_up(pairs), strict=True))
 
         max_units = sys.maxsize
         if truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE and max_length is not None:
-            num_special = self.num_special_tokens_to_add(pairs is not None) if add_special_tokens else 0
-            max_units = max_length - num_special
+            max_units = max_length - add_special_tokens * self.num_special_tokens_to_add(pairs is not None)
         limits = max_units, truncation_strategy, self.truncation_side, stride, return_overflowing_tokens
-        rows = [
-            (index, ranges)
-            for index, sample in enumerate(samples)
-            for ranges in truncated_ranges([len(blocks) // size for blocks in sample], *limits)
-        ]
+        rows: list[Row] = []
+        for index, sample in enumerate(samples):
+            counts = [len(sequence) // size for sequence in sample]
+            if sum(counts) <= max_units:
+                rows.append((index, [(0, count) for count in counts]))
+            else:
+                rows += [(index, ranges) for ranges in truncated_ranges(counts, *limits)]
         parts, counts = write_rows(samples, rows, size, cache.special if add_special_tokens else None)
         lengths = counts if pairs is None else list(map(sum, zip(counts[::2], counts[1::2], strict=True)))
-        if max_units == sys.maxsize:
-            longest: Any = range(max(lengths, default=0))
-            self._eventual_warn_about_too_long_sequence(longest, max_length, verbose)
+        longest = max(lengths, default=0)
+        if max_units == sys.maxsize and longest > self.model_max_length:
+            self._eventual_warn_about_too_long_sequence(cast(Any, range(longest)), max_length, verbose)
 
         width = padded_width(lengths, padding_strategy, max_length, pad_to_multiple_of)
         padding = RowPadding(lengths, width, padding_side or self.padding_side)
-        type_ids = np.repeat(np.arange(len(counts)) % len(sequences), counts)  # 1 in the second sequences
-        texts_of_samples = list(zip(*sequences, strict=True))
-        encodings = BlockEncodings(cache.splitter, texts_of_samples, rows, padding, names, add_special_tokens)
+        type_ids = np.repeat(np.arange(len(counts)) % 2, counts) if pairs else None  # 1 in the second sequences
+        encodings = BlockEncodings(cache.splitter, sequences, rows, padding, names, add_special_tokens)
         data = requested_arrays(cache.as_array(parts), type_ids, padding, encodings, self.model_input_names, flags)
         if return_overflowing_tokens:
             data["overflow_to_sample_mapping"] = np.array([sample for sample, _ in rows], dtype=np.int64)
@@ -269,8 +271,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
     def decode(self, token_ids: Any, skip_special_tokens: bool = False, **kwargs: Any) -> str | list[str]:
         """Returns the text of blocks (S, K), or the texts of a batch (B, S, K).
 
-        Units are joined by a space; those of the bytes and characters splitters are joined without one. A unit that
-        was cut at K bytes stays cut.
+        Units are joined by the splitter's separator. A unit that was cut at K bytes stays cut.
 
         Raises:
             NotImplementedError: the coder is a hash, which has no inverse.
@@ -325,8 +326,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
     ) -> list[int]:
         """Returns 1 for each special token or padding and 0 for each unit.
 
-        The blocks are those of a row if `already_has_special_tokens`, else those of one or two sequences, which become
-        a row.
+        The blocks are a row if `already_has_special_tokens`, else one or two sequences, which become a row.
         """
         if already_has_special_tokens:
             return cast(list[int], (as_blocks(token_ids_0, self.block_size)[:, 0] < NUM_SPECIAL).astype(int).tolist())

@@ -1270,7 +1270,7 @@ class VocablessModel(VocablessPreTrainedModel):
 
 
 class _HeadModel(VocablessPreTrainedModel):
-    """Base class of the models with a head. A subclass defines `score`, and may define the others."""
+    """Base class of the models with a head. A subclass defines `predict`, and may define the others."""
 
     output_class: type[ModelOutput] = TokenClassifierOutput
 
@@ -1287,7 +1287,7 @@ class _HeadModel(VocablessPreTrainedModel):
         """Returns the inputs as the encoder shall read them."""
         return inputs
 
-    def score(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+    def predict(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Maps hidden states (B, S, hidden_size) to logits."""
         raise NotImplementedError
 
@@ -1321,7 +1321,7 @@ class _HeadModel(VocablessPreTrainedModel):
         states = outputs.last_hidden_state
         if labels is not None and self.reads_labelled_only:
             states, labels = states[labels != -100], labels[labels != -100]
-        logits = self.score(states, inputs[1])
+        logits = self.predict(states, inputs[1])
         loss = None if labels is None else self.loss(logits, labels, num_items_in_batch)
         return self.output_class(
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
@@ -1341,7 +1341,7 @@ class _TextHeadModel(_HeadModel):
     def sequences(self, inputs: Inputs) -> Inputs:
         return self.classifier.sequences(self.get_input_embeddings(), inputs)
 
-    def score(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+    def predict(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
         return self.classifier(states, attention_mask)
 
 
@@ -1416,7 +1416,7 @@ class VocablessForTokenClassification(_HeadModel):
         self.classifier = nn.Linear(config.hidden_size, self.num_labels)
         self.post_init()
 
-    def score(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+    def predict(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
         return self.classifier(self.dropout(states))
 
 
@@ -1434,7 +1434,7 @@ class VocablessForPreTraining(_HeadModel):
         self.dense = nn.Linear(config.hidden_size, NUM_CORRUPTIONS)
         self.post_init()
 
-    def score(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+    def predict(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
         return self.dense(self.dropout(states))
 
 
@@ -1467,7 +1467,7 @@ class VocablessForMaskedLM(_HeadModel):
     def reads_labelled_only(self) -> bool:
         return self.config.sparse_prediction
 
-    def score(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+    def predict(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
         return self.decoder(self.transform(states))
 
 
@@ -1482,7 +1482,7 @@ class VocablessForQuestionAnswering(_HeadModel):
         self.qa_outputs = nn.Linear(config.hidden_size, 2)
         self.post_init()
 
-    def score(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+    def predict(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
         return self.qa_outputs(states)
 
     @can_return_tuple

@@ -869,6 +869,16 @@ class RowPadding:
         is_token = np.arange(self._width) < np.array(self.lengths)[:, None]
         return is_token[:, ::-1] if self._side == "left" else is_token
 
+    def fill(self, number: int) -> BatchArray:
+        """Returns `number` for each token and 0 for padding, int64."""
+        if self._is_ragged:
+            return [np.full(length, number, dtype=np.int64) for length in self.lengths]
+        if number and not self._is_full:
+            return self._is_token * np.int64(number)
+        filled = np.empty((len(self.lengths), self._width), dtype=np.int64)
+        filled.fill(number)  # np.ones takes twice as long for a single text
+        return filled
+
     def pad(self, flat: NDArray[Any], value: int = 0) -> BatchArray:
         """Returns the rows of `flat`, (sum of lengths, …), each padded with `value`: (rows, width, …)."""
         if self._is_ragged:
@@ -884,7 +894,7 @@ class RowPadding:
 
 def requested_arrays(
     blocks: Elements,
-    type_ids: Integers,
+    type_ids: Integers | None,
     padding: RowPadding,
     encodings: Sequence[Any],
     model_input_names: Collection[str],
@@ -892,13 +902,14 @@ def requested_arrays(
 ) -> dict[str, BatchArray]:
     """Returns `input_ids` and the other arrays that models take or that `flags`, `return_…`, request, by name.
 
-    `blocks`, (tokens, K), and `type_ids`, (tokens,), are those of all rows end to end, special tokens included.
+    `blocks`, (tokens, K), and `type_ids`, (tokens,) or None if all are 0, are those of all rows end to end, special
+    tokens included.
     """
     data = {"input_ids": padding.pad(blocks)}
     if is_requested("token_type_ids", flags.get("return_token_type_ids"), model_input_names):
-        data["token_type_ids"] = padding.pad(type_ids)
+        data["token_type_ids"] = padding.fill(0) if type_ids is None else padding.pad(type_ids)
     if is_requested("attention_mask", flags.get("return_attention_mask"), model_input_names):
-        data["attention_mask"] = padding.pad(np.ones(len(blocks), dtype=np.int64))
+        data["attention_mask"] = padding.fill(1)
     if flags.get("return_special_tokens_mask"):
         is_special = (blocks[:, 0] < NUM_SPECIAL).astype(np.int64)
         data["special_tokens_mask"] = padding.pad(is_special, PAD_VALUES["special_tokens_mask"])
@@ -958,14 +969,16 @@ def to_tensors(data: Mapping[str, BatchArray], kind: Any) -> dict[str, Any]:
     Raises:
         ValueError: the rows of a name differ in length, or are not numbers.
     """
-    arrays = {name: _stack(name, rows) for name, rows in data.items()}
     if kind == "pt":
-        return {name: torch.from_numpy(array) for name, array in arrays.items()}
+        return {name: torch.from_numpy(_stack(name, rows)) for name, rows in data.items()}
+    arrays = {name: _stack(name, rows) for name, rows in data.items()}
     return arrays if kind == "np" else BatchEncoding(arrays, tensor_type=kind).data
 
 
 def _stack(name: str, rows: BatchArray) -> NDArray[Any]:
     """Returns one array of int64, float32 or bool for all rows."""
+    if isinstance(rows, np.ndarray) and rows.dtype == np.int64:
+        return rows
     if not isinstance(rows, np.ndarray):
         rows = [np.asarray(row) for row in rows]
         if len({row.shape for row in rows}) > 1:
@@ -977,8 +990,9 @@ def _stack(name: str, rows: BatchArray) -> NDArray[Any]:
         rows = np.stack(rows) if rows else np.zeros(0, dtype=np.int64)
     if rows.dtype.kind not in "biuf":
         raise ValueError(f"return_tensors needs numbers, but {name} holds no numbers; leave it out, or give None.")
-    types = {"b": np.bool_, "f": np.float32}  # float32, as torch makes of Python floats
-    return rows.astype(types.get(rows.dtype.kind, np.int64), copy=False)
+    if rows.dtype.kind == "f":
+        return rows.astype(np.float32)  # as torch makes of Python floats
+    return rows if rows.dtype.kind == "b" else rows.astype(np.int64, copy=False)
 
 
 def _listed(value: Any, name: str, is_split: bool) -> tuple[Any, bool]:
@@ -1247,19 +1261,20 @@ class BlockEncoding:
 class BlockEncodings(Sequence[BlockEncoding]):
     """The rows of a batch as `BlockEncoding`s, created when one of them is first read.
 
-    A sample is one or two texts, which `splitter` cuts. The other arguments are those of `BlockEncoding`, for all rows.
+    `splitter` has cut the texts, and their second texts if `sequences` holds two lists. The other arguments are those
+    of `BlockEncoding`, for all rows.
     """
 
     def __init__(
         self,
         splitter: Splitter,
-        samples: Sequence[Sequence[Any]],
+        sequences: Sequence[Sequence[Any]],
         rows: Sequence[Row],
         padding: RowPadding,
         special_names: Sequence[str],
         adds_special_tokens: bool,
     ) -> None:
-        self._splitter, self._samples, self._rows, self._padding = splitter, samples, rows, padding
+        self._splitter, self._sequences, self._rows, self._padding = splitter, sequences, rows, padding
         self._names, self._special = special_names, adds_special_tokens
 
     def __len__(self) -> int:
@@ -1270,7 +1285,7 @@ class BlockEncodings(Sequence[BlockEncoding]):
 
     @cached_property
     def _encodings(self) -> list[BlockEncoding]:
-        sources = [[Source(self._splitter, text) for text in texts] for texts in self._samples]
+        sources = [[Source(self._splitter, text) for text in sample] for sample in zip(*self._sequences, strict=True)]
         return [
             BlockEncoding(sources[sample], ranges, self._names, padding, self._special)
             for (sample, ranges), padding in zip(self._rows, self._padding.counts, strict=True)
@@ -1601,29 +1616,30 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
             self._cache = self._new_cache(self._mask_splitter)
         cache = self._unmasked_cache if splits_masks else self._cache
         size, look_up = cache.block_bytes, cache.look_up_words if is_split_into_words else cache.look_up
-        samples = list(zip(*map(look_up, sequences), strict=True))  # the blocks of each text or pair
+        blocks = look_up(texts)
+        samples: list[Any] = list(zip(blocks)) if pairs is None else list(zip(blocks, look_up(pairs), strict=True))
 
         max_units = sys.maxsize
         if truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE and max_length is not None:
-            num_special = self.num_special_tokens_to_add(pairs is not None) if add_special_tokens else 0
-            max_units = max_length - num_special
+            max_units = max_length - add_special_tokens * self.num_special_tokens_to_add(pairs is not None)
         limits = max_units, truncation_strategy, self.truncation_side, stride, return_overflowing_tokens
-        rows = [
-            (index, ranges)
-            for index, sample in enumerate(samples)
-            for ranges in truncated_ranges([len(blocks) // size for blocks in sample], *limits)
-        ]
+        rows: list[Row] = []
+        for index, sample in enumerate(samples):
+            counts = [len(sequence) // size for sequence in sample]
+            if sum(counts) <= max_units:
+                rows.append((index, [(0, count) for count in counts]))
+            else:
+                rows += [(index, ranges) for ranges in truncated_ranges(counts, *limits)]
         parts, counts = write_rows(samples, rows, size, cache.special if add_special_tokens else None)
         lengths = counts if pairs is None else list(map(sum, zip(counts[::2], counts[1::2], strict=True)))
-        if max_units == sys.maxsize:
-            longest: Any = range(max(lengths, default=0))
-            self._eventual_warn_about_too_long_sequence(longest, max_length, verbose)
+        longest = max(lengths, default=0)
+        if max_units == sys.maxsize and longest > self.model_max_length:
+            self._eventual_warn_about_too_long_sequence(cast(Any, range(longest)), max_length, verbose)
 
         width = padded_width(lengths, padding_strategy, max_length, pad_to_multiple_of)
         padding = RowPadding(lengths, width, padding_side or self.padding_side)
-        type_ids = np.repeat(np.arange(len(counts)) % len(sequences), counts)  # 1 in the second sequences
-        texts_of_samples = list(zip(*sequences, strict=True))
-        encodings = BlockEncodings(cache.splitter, texts_of_samples, rows, padding, names, add_special_tokens)
+        type_ids = np.repeat(np.arange(len(counts)) % 2, counts) if pairs else None  # 1 in the second sequences
+        encodings = BlockEncodings(cache.splitter, sequences, rows, padding, names, add_special_tokens)
         data = requested_arrays(cache.as_array(parts), type_ids, padding, encodings, self.model_input_names, flags)
         if return_overflowing_tokens:
             data["overflow_to_sample_mapping"] = np.array([sample for sample, _ in rows], dtype=np.int64)
@@ -1673,8 +1689,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
     def decode(self, token_ids: Any, skip_special_tokens: bool = False, **kwargs: Any) -> str | list[str]:
         """Returns the text of blocks (S, K), or the texts of a batch (B, S, K).
 
-        Units are joined by a space; those of the bytes and characters splitters are joined without one. A unit that
-        was cut at K bytes stays cut.
+        Units are joined by the splitter's separator. A unit that was cut at K bytes stays cut.
 
         Raises:
             NotImplementedError: the coder is a hash, which has no inverse.
@@ -1729,8 +1744,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
     ) -> list[int]:
         """Returns 1 for each special token or padding and 0 for each unit.
 
-        The blocks are those of a row if `already_has_special_tokens`, else those of one or two sequences, which become
-        a row.
+        The blocks are a row if `already_has_special_tokens`, else one or two sequences, which become a row.
         """
         if already_has_special_tokens:
             return cast(list[int], (as_blocks(token_ids_0, self.block_size)[:, 0] < NUM_SPECIAL).astype(int).tolist())

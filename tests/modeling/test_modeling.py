@@ -52,28 +52,18 @@ def assert_every_parameter_learns(model: nn.Module) -> None:
 # ---- heads ---------------------------------------------------------------------------------------------------------
 
 
-def test_single_label_loss_is_cross_entropy(config, blocks) -> None:
-    model = VocablessForSequenceClassification(config)
-    labels = torch.tensor([0, 2, 1, 1])
-    output = model(blocks, labels=labels)
-    assert output.logits.shape == (B, 3)
-    assert output.loss.item() == pytest.approx(F.cross_entropy(output.logits, labels).item())
+@pytest.mark.parametrize(("num_labels", "labels", "loss"), [
+    (3, [0, 2, 1, 1], F.cross_entropy),
+    (3, [[1.0, 0, 1], [0, 0, 0], [1, 1, 1], [0, 1, 0]], F.binary_cross_entropy_with_logits),
+    (1, [[0.5], [4.0], [2.0], [-1.0]], F.mse_loss),
+], ids=["single label", "multi label", "regression"])  # fmt: skip
+def test_loss_of_a_classifier_is_that_of_its_problem(num_labels: int, labels: list, loss, config_of, blocks) -> None:
+    model, labels = VocablessForSequenceClassification(config_of(num_labels=num_labels)), torch.tensor(labels)
+    output = model(blocks, labels=labels if num_labels > 1 else labels[:, 0])
+    assert output.logits.shape == (B, num_labels)
+    assert output.loss.item() == pytest.approx(loss(output.logits, labels).item())
     output.loss.backward()
     assert_every_parameter_learns(model)
-
-
-def test_multi_label_loss_is_binary_cross_entropy(config, blocks) -> None:
-    config.problem_type = "multi_label_classification"
-    labels = torch.tensor([[1.0, 0, 1], [0, 0, 0], [1, 1, 1], [0, 1, 0]])
-    output = VocablessForSequenceClassification(config)(blocks, labels=labels)
-    assert output.loss.item() == pytest.approx(F.binary_cross_entropy_with_logits(output.logits, labels).item())
-
-
-def test_regression_loss_is_squared_error(config_of, blocks) -> None:
-    labels = torch.tensor([0.5, 4.0, 2.0, -1.0])
-    output = VocablessForSequenceClassification(config_of(num_labels=1))(blocks, labels=labels)
-    assert output.logits.shape == (B, 1)
-    assert output.loss.item() == pytest.approx(F.mse_loss(output.logits[:, 0], labels).item())
 
 
 @pytest.mark.parametrize("front_end", FRONT_ENDS)
@@ -96,7 +86,10 @@ def test_mean_pooling_reads_the_states_of_all_tokens_but_padding(front_end: str,
         torch.testing.assert_close(scores, choices.classifier.out_proj(hidden).flatten())
 
 
-@pytest.mark.parametrize("head", [VocablessForTokenClassification, VocablessForPreTraining, VocablessForMaskedLM])
+TOKEN_HEADS = [VocablessForTokenClassification, VocablessForPreTraining, VocablessForMaskedLM]
+
+
+@pytest.mark.parametrize("head", TOKEN_HEADS)
 def test_loss_of_token_heads_is_the_mean_over_labelled_tokens(head, config, blocks) -> None:
     model = head(config)
     classes = {VocablessForMaskedLM: 19}.get(head, 3)
@@ -109,7 +102,7 @@ def test_loss_of_token_heads_is_the_mean_over_labelled_tokens(head, config, bloc
     assert_every_parameter_learns(model)
 
 
-@pytest.mark.parametrize("head", [VocablessForTokenClassification, VocablessForPreTraining, VocablessForMaskedLM])
+@pytest.mark.parametrize("head", TOKEN_HEADS)
 @pytest.mark.parametrize("sparse", [True, False])
 def test_a_batch_without_labels_has_loss_zero(head, sparse: bool, config, blocks) -> None:
     config.sparse_prediction = sparse
@@ -213,21 +206,14 @@ def test_states_are_dropped_before_the_output_layer_as_in_the_stock_head(head, c
 
 @pytest.mark.parametrize(
     "head",
-    [
-        VocablessForTokenClassification,
-        VocablessForPreTraining,
-        VocablessForMaskedLM,
-        VocablessForSequenceClassification,
-        VocablessForQuestionAnswering,
-        VocablessForMultipleChoice,
-    ],
+    [*TOKEN_HEADS, VocablessForSequenceClassification, VocablessForQuestionAnswering, VocablessForMultipleChoice],
 )
 def test_gradient_accumulation_equals_one_large_batch(head, config_of, blocks_of, tmp_path) -> None:
     pytest.importorskip("accelerate")
     config = config_of(num_labels=3, classifier_dropout=0.0)
     blocks = blocks_of(config, B, 3, S) if head is VocablessForMultipleChoice else blocks_of(config, B, S)
     labels = {"labels": torch.tensor([0, 2, 1, 1])}
-    if head in (VocablessForTokenClassification, VocablessForPreTraining, VocablessForMaskedLM):
+    if head in TOKEN_HEADS:
         labels = {"labels": labels_with_gaps(3)}
     if head is VocablessForQuestionAnswering:
         labels = {"start_positions": torch.arange(B), "end_positions": torch.arange(B) + 2}
@@ -283,23 +269,18 @@ def test_multiple_choice_refuses_single_texts(config, blocks) -> None:
         VocablessForMultipleChoice(config)(blocks)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"front_end": "hash"}, r"unknown front_end 'hash'; choose one of bucket, pool"),
-        ({"front_end_options": {"bits": 1}}, r"'ngram' has no option 'bits'; its options are ngram_sizes, seed"),
-        ({"front_end_options": [1]}, r"front_end_options is \[1\]; give a dict"),
-        ({"classifier_pooling": "max"}, r"classifier_pooling is 'max'; give one of cls, mean, siamese"),
-        ({"block_size": 0}, r"block_size is 0; give an integer from 1 to 4096"),
-        ({"block_size": "16"}, r"block_size is '16'"),
-        ({"encoder_config": {"hidden_size": 8}}, r"keys \['hidden_size'\] but no model_type; add one"),
-        (
-            {"front_end": "elementwise", "front_end_options": {}, "block_size": 8},
-            r"one attention head for each of the 8 elements .* has 4 attention heads; make num_attention_heads",
-        ),
-        ({"front_end": "elementwise", "front_end_options": {}, "block_size": 5}, r"5 does not divide .* width 32"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"front_end": "hash"}, r"unknown front_end 'hash'; choose one of bucket, pool"),
+    ({"front_end_options": {"bits": 1}}, r"'ngram' has no option 'bits'; its options are ngram_sizes, seed"),
+    ({"front_end_options": [1]}, r"front_end_options is \[1\]; give a dict"),
+    ({"classifier_pooling": "max"}, r"classifier_pooling is 'max'; give one of cls, mean, siamese"),
+    ({"block_size": 0}, r"block_size is 0; give an integer from 1 to 4096"),
+    ({"block_size": "16"}, r"block_size is '16'"),
+    ({"encoder_config": {"hidden_size": 8}}, r"keys \['hidden_size'\] but no model_type; add one"),
+    ({"front_end": "elementwise", "front_end_options": {}, "block_size": 8},
+     r"one attention head for each of the 8 elements .* has 4 attention heads; make num_attention_heads"),
+    ({"front_end": "elementwise", "front_end_options": {}, "block_size": 5}, r"5 does not divide .* width 32"),
+])  # fmt: skip
 def test_a_wrong_configuration_is_refused(options: dict, message: str, config_of) -> None:
     with pytest.raises(ValueError, match=message) as error:
         VocablessModel(config_of(**options))

@@ -30,6 +30,10 @@ def type_ids(first: list[int], second: list[int] | None) -> list[int]:
     return [0] * (len(first) + 2) + ([] if second is None else [1] * (len(second) + 1))
 
 
+IDS, TYPES = pad([sequence(*pair) for pair in PAIRS], 9), pad([type_ids(*pair) for pair in PAIRS], 9)
+MASK = (IDS > 0).long()
+
+
 @pytest.mark.parametrize("side", ["right", "left"])
 def test_each_text_gets_a_sequence_of_its_own(side: str) -> None:
     ids = pad([sequence(*pair) for pair in PAIRS], 9, side)
@@ -43,13 +47,8 @@ def test_each_text_gets_a_sequence_of_its_own(side: str) -> None:
     if side == "right":
         assert mask.tolist() == [[1] * len(row) + [0] * (mask.shape[1] - len(row)) for row in rows]
         assert mask.shape[1] == max(map(len, rows))
-
-
-def test_without_a_mask_all_are_tokens() -> None:
-    ids = torch.tensor([sequence([11, 12], [21])])
-    types = torch.tensor([type_ids([11, 12], [21])])
-    sequences, mask, *_ = split_pairs(ids.unsqueeze(-1), None, types, None, None)
-    assert sequences.squeeze(-1)[mask > 0].tolist() == [*sequence([11, 12]), *sequence([21])]
+        one = split_pairs(ids[:1, :7].unsqueeze(-1), None, types[:1, :7], None, None)  # without a mask all are tokens
+        assert one[0].squeeze(-1)[one[1] > 0].tolist() == [*sequence(PAIRS[0][0]), *sequence(PAIRS[0][1])]
 
 
 def spell(ids: Tensor, block_size: int) -> Tensor:
@@ -67,8 +66,7 @@ def spell(ids: Tensor, block_size: int) -> Tensor:
 def test_the_head_reads_the_means_of_the_two_texts(encoder: str, config_of) -> None:
     config = config_of(encoder, classifier_pooling="siamese", num_labels=3)
     model = VocablessForSequenceClassification(config).eval()
-    ids = pad([sequence(*pair) for pair in PAIRS], 9)
-    blocks, mask = spell(ids, config.block_size), (ids > 0).long()
+    blocks, mask = spell(IDS, config.block_size), MASK
 
     def mean(units: list[int]) -> Tensor:
         states = model.vocabless(spell(torch.tensor([units]), config.block_size)).last_hidden_state
@@ -82,17 +80,15 @@ def test_the_head_reads_the_means_of_the_two_texts(encoder: str, config_of) -> N
             expected.append(model.classifier.out_proj(hidden))
         logits = model(blocks, attention_mask=mask).logits
         torch.testing.assert_close(logits, torch.stack(expected), atol=1e-5, rtol=1e-4)
-        types = pad([type_ids(*pair) for pair in PAIRS], 9)
-        torch.testing.assert_close(model(blocks, attention_mask=mask, token_type_ids=types).logits, logits)
+        torch.testing.assert_close(model(blocks, attention_mask=mask, token_type_ids=TYPES).logits, logits)
         embeds = model.vocabless.front_end(blocks)
-        again = model(inputs_embeds=embeds, attention_mask=mask, token_type_ids=types).logits
+        again = model(inputs_embeds=embeds, attention_mask=mask, token_type_ids=TYPES).logits
         torch.testing.assert_close(again, logits, atol=1e-5, rtol=1e-4)
 
 
 def test_choices_are_pairs_too_and_every_parameter_of_the_head_learns(config_of) -> None:
     config = config_of("bert", classifier_pooling="siamese")
-    ids = pad([sequence(*pair) for pair in PAIRS], 9)
-    blocks, mask = spell(ids, config.block_size), (ids > 0).long()
+    blocks, mask = spell(IDS, config.block_size), MASK
     model = VocablessForMultipleChoice(config)
     output = model(blocks.unflatten(0, (2, 2)), attention_mask=mask.unflatten(0, (2, 2)), labels=torch.tensor([0, 1]))
     assert output.logits.shape == (2, 2)
@@ -111,25 +107,19 @@ def test_embeddings_without_token_types_are_refused(config_of) -> None:
         model(torch.zeros(2, 4, dtype=torch.int64))
 
 
-@pytest.mark.parametrize("options", [{}, {"focus": False, "pool_ngrams": True}])
-def test_embeddings_that_hold_places_are_refused(options: dict, config_of) -> None:
+@pytest.mark.parametrize(
+    ("options", "hold_places"), [({}, True), ({"focus": False, "pool_ngrams": True}, True), ({"focus": False}, False)]
+)
+def test_embeddings_that_hold_places_are_refused(options: dict, hold_places: bool, config_of) -> None:
     """The second text is read from place 0, but its embeddings were made at its place in the pair."""
     shape = {"front_end": "elementwise", "block_size": 4, "front_end_options": {"max_tokens": 24, **options}}
     model = VocablessForSequenceClassification(config_of("bert", classifier_pooling="siamese", **shape)).eval()
-    ids = pad([sequence(*pair) for pair in PAIRS], 9)
-    inputs = {"attention_mask": (ids > 0).long(), "token_type_ids": pad([type_ids(*pair) for pair in PAIRS], 9)}
-    blocks = spell(ids, 4)
-    with pytest.raises(ValueError, match=r"hold the places of the whole pair; give input_ids"):
-        model(inputs_embeds=model.get_input_embeddings()(blocks), **inputs)
-    assert model(blocks, **inputs).logits.shape == (4, 2)
-
-
-def test_embeddings_without_places_give_the_logits_of_their_blocks(config_of) -> None:
-    shape = {"front_end": "elementwise", "block_size": 4, "front_end_options": {"max_tokens": 24, "focus": False}}
-    model = VocablessForSequenceClassification(config_of("bert", classifier_pooling="siamese", **shape)).eval()
-    ids = pad([sequence(*pair) for pair in PAIRS], 9)
-    inputs = {"attention_mask": (ids > 0).long(), "token_type_ids": pad([type_ids(*pair) for pair in PAIRS], 9)}
-    blocks = spell(ids, 4)
+    inputs, blocks = {"attention_mask": MASK, "token_type_ids": TYPES}, spell(IDS, 4)
     with torch.no_grad():
-        embeds = model.get_input_embeddings()(blocks)
-        torch.testing.assert_close(model(inputs_embeds=embeds, **inputs).logits, model(blocks, **inputs).logits)
+        logits, embeds = model(blocks, **inputs).logits, model.get_input_embeddings()(blocks)
+        assert logits.shape == (4, 2)
+        if hold_places:
+            with pytest.raises(ValueError, match=r"hold the places of the whole pair; give input_ids"):
+                model(inputs_embeds=embeds, **inputs)
+        else:
+            torch.testing.assert_close(model(inputs_embeds=embeds, **inputs).logits, logits)
