@@ -396,7 +396,7 @@ class BlockCoder:
 
     def elements(self, units: Sequence[Unit]) -> Elements:
         """Returns the elements of the blocks of `units`, (n, K) uint16, see `unpack`."""
-        return unpack(self.encode(units), self.pads).astype(np.uint16)
+        return unpack(self.encode(units), self.pads, np.uint16)
 
     def decode(self, block: bytes) -> bytes:
         """Returns the UTF-8 bytes of the unit that was written as `block`, given without its padding.
@@ -425,8 +425,11 @@ class Utf8Coder(BlockCoder):
     def encode(self, units: Sequence[Unit]) -> Bytes:
         size = self.block_size
         data = [to_bytes(unit)[:size] for unit in units]
-        packed = b"".join([unit.ljust(size, b"\0") + bytes((len(unit),)) for unit in data])
-        return np.frombuffer(packed, dtype=np.uint8).reshape(-1, size + 1)
+        packed = np.empty((len(units), size + 1), dtype=np.uint8)
+        blocks = b"".join([unit.ljust(size, b"\0") for unit in data])
+        packed[:, :size] = np.frombuffer(blocks, dtype=np.uint8).reshape(-1, size)
+        packed[:, size] = np.fromiter(map(len, data), dtype=np.uint8, count=len(data))
+        return packed
 
     def decode(self, block: bytes) -> bytes:
         return block
@@ -581,8 +584,8 @@ def special_blocks(block_size: int) -> Elements:
     return blocks
 
 
-def unpack(packed: Bytes, pads: bool) -> Integers:
-    """Returns the elements of packed blocks, (…, K) int64: byte value b → b + 5, padding → 0.
+def unpack(packed: Bytes, pads: bool, dtype: type[np.integer[Any]] = np.int64) -> NDArray[Any]:
+    """Returns the elements of packed blocks, (…, K) of this type: byte value b → b + 5, padding → 0.
 
     Args:
         packed: what `BlockCoder.encode` returns, (…, K) uint8, or (…, K + 1) with the length last if `pads`.
@@ -592,9 +595,10 @@ def unpack(packed: Bytes, pads: bool) -> Integers:
     [[102, 120, 0]]
     """
     if not pads:
-        return np.add(packed, NUM_SPECIAL, dtype=np.int64)
-    lengths = packed[..., -1:]
-    return np.where(np.arange(packed.shape[-1] - 1) < lengths, packed[..., :-1].astype(np.int64) + NUM_SPECIAL, PAD)
+        return np.add(packed, NUM_SPECIAL, dtype=dtype)
+    elements = np.add(packed[..., :-1], NUM_SPECIAL, dtype=dtype)
+    elements[np.arange(elements.shape[-1]) >= packed[..., -1:]] = PAD
+    return elements
 
 
 def normal_integers(seed: int, count: int) -> NDArray[np.int32]:

@@ -88,6 +88,12 @@ def test_pool_weights_the_codewords_by_position(block_size: int, num_bits: int, 
     assert_equals_oracle(front_end, specials_and(digests(block_size, 400)), oracle)
 
 
+def test_pool_starts_with_equal_weights_for_all_codewords() -> None:
+    front_end = build("pool", 16, 3)
+    front_end.init_weights(0.02)
+    assert not front_end.weights.any()
+
+
 @pytest.mark.parametrize(("block_size", "num_bits"), SHAPES)
 def test_add_sums_one_of_two_vectors_for_each_bit(block_size: int, num_bits: int) -> None:
     front_end = build("add", block_size, 5, num_bits=num_bits)
