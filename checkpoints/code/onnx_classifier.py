@@ -590,6 +590,7 @@ def unpack(packed: Bytes, pads: bool, dtype: type[np.integer[Any]] = np.int64) -
     Args:
         packed: what `BlockCoder.encode` returns, (…, K) uint8, or (…, K + 1) with the length last if `pads`.
         pads: see `BlockCoder`.
+        dtype: of the elements.
 
     >>> unpack(np.array([[97, 115, 0, 2]], dtype=np.uint8), pads=True).tolist()
     [[102, 120, 0]]
