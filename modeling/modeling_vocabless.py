@@ -21,7 +21,7 @@ from transformers.modeling_outputs import (
     TokenClassifierOutput,
 )
 from transformers.utils import logging
-from transformers.utils.generic import ModelOutput, can_return_tuple
+from transformers.utils.generic import can_return_tuple
 
 from .blocks import FrontEnd, check_blocks
 from .configuration_vocabless import LIMITS, VocablessConfig, check_limits
@@ -157,7 +157,7 @@ class VocablessModel(VocablessPreTrainedModel):
 class _HeadModel(VocablessPreTrainedModel):
     """Base class of the models with a head. A subclass defines `predict`, and may define the others."""
 
-    output_class: type[ModelOutput] = TokenClassifierOutput
+    output_class: type[Any] = TokenClassifierOutput
 
     def __init__(self, config: VocablessConfig) -> None:
         super().__init__(config)
@@ -191,7 +191,7 @@ class _HeadModel(VocablessPreTrainedModel):
         labels: Tensor | None = None,
         num_items_in_batch: Tensor | None = None,
         **kwargs: Any,
-    ) -> ModelOutput:
+    ) -> SequenceClassifierOutput | TokenClassifierOutput | MaskedLMOutput:  # sentence-transformers reads the fields
         """Computes logits. The other arguments are those of `VocablessModel.forward`.
 
         Args:

@@ -7,7 +7,7 @@ from datasets import Dataset
 from transformers import DataCollatorForTokenClassification, EvalPrediction
 
 from vocabless import load_tokenizer
-from vocabless.tokenization.tokenization_vocabless import CLS, MASK, SEP
+from vocabless.tokenization.block_coders import CLS, MASK, SEP
 from vocabless.training.pretraining.arguments import PretrainingArguments, parse_command_line
 from vocabless.training.pretraining.codecs import BlockCodec, build_codec, special_block
 from vocabless.training.pretraining.load_model import load_model
