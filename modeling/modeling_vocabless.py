@@ -233,8 +233,7 @@ class _TextHeadModel(_HeadModel):
 class VocablessForSequenceClassification(_TextHeadModel):
     """Classification or regression of a text or a pair of texts. Logits are (B, num_labels).
 
-    Labels are (B,) integers for single-label classification, (B, num_labels) floats 0 or 1 for multi-label
-    classification, (B,) floats for regression.
+    Labels are (B,) integers for one label, (B, num_labels) floats 0 or 1 for several, (B,) floats for regression.
     """
 
     _auto_class = "AutoModelForSequenceClassification"

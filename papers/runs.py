@@ -16,9 +16,8 @@ from papers import hash_init, patents
 from papers.comparison import MEASURES, ComparedRun, FinishedRun, compare_runs, compared, speed_up
 from papers.counts import VOCABULARY_SIZES, parameter_figures
 from papers.table import CENTERS, PaperRow, PaperTable, render
-from vocabless.encoder_shapes import SIZES
 from vocabless.stock_shapes import find_shape
-from vocabless.variants import SUBWORD_TOKENIZERS, Variant
+from vocabless.variants import SIZES, SUBWORD_TOKENIZERS, Variant
 
 QUIET = ["--disable_tqdm", "true", "--report_to", "none"]
 TRAINED_SUBWORD = "subword.json"  # what run_pretraining.py --subword train writes
