@@ -112,11 +112,11 @@ class RowPadding:
         return is_token[:, ::-1] if self._side == "left" else is_token
 
     def fill(self, number: int) -> BatchArray:
-        """Returns `number` for each token and 0 for padding, int64."""
+        """Returns `number`, 0 or 1, for each token and 0 for padding, int64."""
         if self._is_ragged:
             return [np.full(length, number, dtype=np.int64) for length in self.lengths]
         if number and not self._is_full:
-            return self._is_token * np.int64(number)
+            return self._is_token.astype(np.int64)
         filled = np.empty((len(self.lengths), self._width), dtype=np.int64)
         filled.fill(number)  # np.ones takes twice as long for a single text
         return filled
