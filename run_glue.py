@@ -21,6 +21,7 @@ if __name__ == "__main__":
 
 import sys
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 from vocabless.saving.run_folder import locked_run_folder
@@ -30,7 +31,8 @@ from vocabless.training.finetuning.load_model import check_model, choose_learnin
 from vocabless.training.finetuning.load_tasks import load_tasks
 from vocabless.training.finetuning.own_tasks import describe_own_task
 from vocabless.training.finetuning.report import Report
-from vocabless.training.finetuning.runs import all_versions, check_uploads, fine_tune, run_folder
+from vocabless.training.finetuning.runs import all_versions, check_uploads, run_folder
+from vocabless.training.finetuning.stages import fine_tune
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.launched_process import exit_launched_process
 from vocabless.training.script_arguments import set_logging
@@ -71,7 +73,7 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     with locked_run_folder(folder, identifying_arguments(arguments, training)) if is_main else nullcontext():
         for task, seed in runs:
             repository = repositories.get((task.name, seed))
-            outcome = fine_tune(task, seed, arguments, training, repository)
+            outcome = fine_tune(task, seed, arguments, training, repository, partial(print, flush=True))
             results[task.name][str(seed)] = outcome.results
             if is_main:
                 print(outcome.text, flush=True)

@@ -106,7 +106,7 @@ def train(task: TrainingTask, arguments: Any, training: ScriptTrainingArguments)
         model=task.module_to_train(model, examples, arguments.model_name_or_path),
         args=training,
         train_dataset=examples.train,
-        eval_dataset=examples.evaluated[""],
+        eval_dataset=examples.evaluated.get(""),
         data_collator=examples.collator,
         compute_metrics=examples.compute_metrics,
         preprocess_logits_for_metrics=task.reduce_outputs,

@@ -17,7 +17,7 @@ from vocabless.training.texts.text_format import TextFormat
 
 LIMITS = {
     "gradient_accumulation_steps": COUNT,
-    "per_device_train_batch_size": COUNT,
+    "per_device_train_batch_size": Limit(),
     "per_device_eval_batch_size": COUNT,
     "max_steps": Limit(1, also=(-1, "for whole epochs")),
     "num_train_epochs": POSITIVE,

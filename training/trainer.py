@@ -66,9 +66,13 @@ class ResumableTrainer(Trainer):
     def resume(self) -> dict[str, float]:
         """Trains, from the last complete checkpoint of the output folder if there is one; returns the metrics.
 
+        With 0 epochs it does nothing.
+
         Raises:
             TrainingStopped: the loss is not finite, the disk is full, or there is not one example.
         """
+        if self.args.num_train_epochs == 0:
+            return {"train_runtime": 0.0}
         folder = str(self.args.output_dir)
         with self.accelerator.main_process_first():  # it removes damaged checkpoints
             checkpoint = run_checkpoints.find_last(folder)

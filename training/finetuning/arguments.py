@@ -133,11 +133,12 @@ class GlueArguments(ModelArguments):
             "takes the labels of the training rows.",
         },
     )
-    validation_split_percentage: float = field(
-        default=10.0,
+    validation_split_percentage: float | None = field(
+        default=None,
         metadata={
             "group": "held-out rows, length and number of texts",
-            "help": "Percent of the training rows to hold out if there is no validation data, 0–50.",
+            "help": "Percent of the training rows to hold out if there is no validation data, 0–50. None is 10; below "
+            "1 000 rows it is five folds in turn (cross-validation), and the model that is saved learns from all rows.",
         },
     )
     group_column: str | None = field(
@@ -206,10 +207,20 @@ class GlueArguments(ModelArguments):
             "evaluated without further training. 0 leaves this evaluation out.",
         },
     )
+    head_only: bool = field(
+        default=False,
+        metadata={
+            "group": "training",
+            "help": "Stop after the first head: a linear model of the frozen encoder's vectors. It takes seconds.",
+        },
+    )
+    random_head: bool = field(
+        default=False,
+        metadata={"is_rare": True, "help": "Begin with random weights of the head, as the papers do."},
+    )
     early_stopping_patience: int | None = field(
         default=None,
         metadata={
-            "group": "training",
             "help": "Stop after this number of evaluations without an improvement; 0 never stops early. None is 2, and "
             "in proportion for more than 5 epochs.",
         },

@@ -3,7 +3,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -16,6 +16,13 @@ from vocabless.training.trainer import EXACT_LOSS
 
 IGNORED = -100  # target of a token without a label; losses and metrics skip it
 Array = NDArray[Any]
+
+
+class Prediction(NamedTuple):
+    """Logits and targets, as `Problem.compute_metrics` takes them."""
+
+    predictions: Any
+    label_ids: Any
 
 
 class Problem(ABC):
@@ -134,6 +141,20 @@ class Problem(ABC):
     def _baseline_candidates(self, targets: Sequence[Any]) -> Iterable[Any]:
         """Returns the constant predictions, in the metrics' form, among which the best is searched."""
 
+    def strata(self, targets: Sequence[Any]) -> Sequence[Any]:
+        """Returns what held-out rows shall have as often as all rows: here, the targets."""
+        return targets
+
+    def fit_linear(self, vectors: Array, targets: Sequence[Any], strength: float) -> tuple[Array, Array]:
+        """Returns weight (labels, D) and bias (labels,) of a regularised linear model.
+
+        Args:
+            vectors: (n, D) standardised.
+            targets: n of them.
+            strength: inverse regularisation, above 0, as scikit-learn's C.
+        """
+        raise NotImplementedError(f"{self.name} has no linear model of one vector for each text.")
+
     @property
     def config(self) -> dict[str, Any]:
         """Arguments of the model's configuration."""
@@ -210,6 +231,11 @@ class Problem(ABC):
         logits, targets = np.asarray(prediction.predictions, np.float64), np.asarray(prediction.label_ids)
         loss = float(self.evaluation_loss(torch.from_numpy(logits), torch.from_numpy(targets)))
         return {EXACT_LOSS: loss, **score(self.metrics, *self._metric_inputs(logits, targets), self.metric_options)}
+
+    def score(self, logits: Array, targets: Sequence[Any]) -> dict[str, float]:
+        """Returns `loss` and the metrics of logits (n, outputs) and n targets; not for a problem per word."""
+        metrics = self.compute_metrics(Prediction(logits, np.asarray(targets)))
+        return {"loss": metrics.pop(EXACT_LOSS), **metrics}
 
     def constant_baselines(self, targets: Sequence[Any]) -> dict[str, float]:
         """Returns, for each metric, the best score of a prediction that is the same for every example."""

@@ -16,6 +16,7 @@ from vocabless.training.finetuning.task_distillation import describe_rows, descr
 from vocabless.training.finetuning.task_files import GLUE_REPOSITORY
 from vocabless.training.finetuning.tasks import Examples
 
+MIN_ROWS = 100  # of a held-out part, for a score in the metadata
 EXAMPLE_LENGTH = 120  # characters of a card's example, at most
 # Our name of a measure → the Hub's name, where they differ.
 METRIC_IDS = {"pearson": "pearsonr", "spearman": "spearmanr"}
@@ -56,6 +57,7 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
         eval_results=[
             _eval_result(measure, results["measures"][measure], dataset, glue_task, arguments)
             for measure in results["constant_baselines"]
+            if results["is_cross_validated"] or results["rows"][measure] >= MIN_ROWS
         ],
     )
 
@@ -78,12 +80,15 @@ def card_example(examples: Examples) -> list[str]:
 
 
 def _table(results: Mapping[str, Any]) -> str:
-    """Returns a Markdown table of the measures beside the constant baselines.
+    """Returns a Markdown table of the measures with their intervals, beside the constant baselines.
 
-    A run with a teacher has one more column, and a run that was also evaluated on misspelt texts has two.
+    A run with a first head or a teacher has one more column, and a run that was also evaluated on misspelt texts has
+    two.
     """
     noisy = results.get("noisy")
-    columns = {"this model": results["measures"], "constant baseline": results["constant_baselines"]}
+    columns = {"constant baseline": results["constant_baselines"]}
+    if "head" in results:
+        columns["head alone"] = results["head"]["measures"]
     if "teacher" in results:
         columns["teacher"] = results["teacher"]["measures"]
     if noisy:
@@ -91,17 +96,22 @@ def _table(results: Mapping[str, Any]) -> str:
         lost = {name: results["measures"][name] - misspelt[name] for name in results["constant_baselines"]}
         columns |= {"misspelt": misspelt, "lost": lost}
     lines = [
-        "Scores are multiplied by 100. The constant baseline is the best score of a model that gives the same answer "
-        "to every example.",
+        "Scores are multiplied by 100. The interval holds the score on other texts of the same kind, 95 % sure. The "
+        "constant baseline is the best score of a model that gives the same answer to every example.",
         "",
-        f"| measure | {' | '.join(columns)} |",
-        f"|---|{'--:|' * len(columns)}",
+        f"| measure | this model | 95 % interval | texts | {' | '.join(columns)} |",
+        f"|---|{'--:|' * (3 + len(columns))}",
     ]
+    if "head" in results:
+        lines[0] += " Head alone: a linear model of the encoder's vectors, before fine-tuning."
     if noisy:
         lines[0] += f" Misspelt: {100 * noisy['probability']:g} % of the words of the same texts are misspelt."
     for measure in results["constant_baselines"]:
-        scores = [f"{100 * column[measure]:.1f}" for column in columns.values()]
-        lines.append(f"| {measure.replace('_', ' ')} | {' | '.join(scores)} |")
+        low, high = results["intervals"][measure]
+        cells = [measure.replace("_", " "), f"{100 * results['measures'][measure]:.1f}"]
+        cells += [f"{100 * low:.1f}–{100 * high:.1f}", f"{results['rows'][measure]:,}"]
+        cells += [f"{100 * column[measure]:.1f}" for column in columns.values()]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

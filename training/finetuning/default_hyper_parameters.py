@@ -15,6 +15,8 @@ BASE_WIDTH, BASE_LEARNING_RATE = 768, 3e-5  # HashFormers, Table 5
 NARROWEST = 64  # width of nano; no narrower encoder was measured
 EPOCHS, PATIENCE = 5, 2  # at most, for data sets with enough rows
 MIN_STEPS = 600  # optimizer steps
+BATCH_SIZE, BATCH_SIZE_AFTER_HEAD = 32, 16
+MAX_EPOCHS, EXAMPLES = 20, 10_000  # after a first head
 
 
 def default_learning_rate(width: int) -> float:
@@ -39,6 +41,16 @@ def default_epochs(rows: int, training: "TrainingArguments") -> float:
     """
     batch = training.train_batch_size * training.gradient_accumulation_steps * training.world_size
     return float(max(EPOCHS, math.ceil(MIN_STEPS / math.ceil(rows / batch))))
+
+
+def default_epochs_after_head(rows: int) -> float:
+    """Returns the number of epochs after a first head: 20 for at most 500 rows, 5 for 2 000 and more.
+
+    Example:
+        >>> [default_epochs_after_head(rows) for rows in (100, 1000, 67_349)]
+        [20.0, 10.0, 5.0]
+    """
+    return float(max(EPOCHS, min(MAX_EPOCHS, EXAMPLES // rows)))
 
 
 def default_patience(epochs: float) -> int:

@@ -1,13 +1,16 @@
 """The model that fine-tuning starts from: a variant or a stock shape with random weights, or any checkpoint."""
 # mypy: allow-untyped-calls
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from datasets import Dataset
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils import logging as transformers_logging
 
 from vocabless.loading import load_config, load_tokenizer
 from vocabless.modeling.configuration_vocabless import VocablessConfig
@@ -29,6 +32,16 @@ from vocabless.variants import SIZES, VARIANTS, Variant
 def is_checkpoint(name: str) -> bool:
     """Returns whether the model has trained weights. A folder takes precedence over a variant with the same name."""
     return Path(name).is_dir() or name not in {*VARIANTS, *STOCK_SHAPES}
+
+
+def is_trained_vocabless(arguments: GlueArguments) -> bool:
+    """Returns whether the model is a trained encoder of ours.
+
+    Raises:
+        ValueError: its configuration cannot be loaded.
+    """
+    name = arguments.model_name_or_path
+    return is_checkpoint(name) and _load_checkpoint_config(arguments, {}).model_type == VocablessConfig.model_type
 
 
 def check_model(arguments: GlueArguments) -> None:
@@ -75,7 +88,21 @@ def choose_learning_rate(arguments: GlueArguments, training: GlueTrainingArgumen
     return f"Learning rate: {training.learning_rate:g}, chosen for an encoder {width} wide."
 
 
-def load_model(arguments: GlueArguments, task: Task, folder: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+class LoadedModel(NamedTuple):
+    """A model to fine-tune.
+
+    Attributes:
+        model: with a head for the task.
+        tokenizer: of the model.
+        lacks_head: whether a trained encoder has a head with random weights.
+    """
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    lacks_head: bool
+
+
+def load_model(arguments: GlueArguments, task: Task, folder: Path) -> LoadedModel:
     """Returns a model with a head for the task, and its tokenizer.
 
     Args:
@@ -104,7 +131,7 @@ def load_model(arguments: GlueArguments, task: Task, folder: Path) -> tuple[PreT
         tokenizer = load_shape_tokenizer(shape, subword)
         config = load_shape_config(shape, len(tokenizer), pad_token_id=tokenizer.pad_token_id, **problem.config)
     _choose_pooling(config, arguments, task)
-    return problem.auto_class.from_config(config), tokenizer
+    return LoadedModel(problem.auto_class.from_config(config), tokenizer, lacks_head=False)
 
 
 def _choose_pooling(config: Any, arguments: GlueArguments, task: Task) -> None:
@@ -147,7 +174,7 @@ def _shape(arguments: GlueArguments) -> Variant | StockShape:
     return with_overrides(find_shape(arguments.model_name_or_path), arguments.overrides)
 
 
-def _load_checkpoint(arguments: GlueArguments, task: Task) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def _load_checkpoint(arguments: GlueArguments, task: Task) -> LoadedModel:
     name, kwargs, problem = arguments.model_name_or_path, _hub_arguments(arguments), task.problem
     config = _load_checkpoint_config(arguments, problem.config)
     _choose_pooling(config, arguments, task)
@@ -155,14 +182,26 @@ def _load_checkpoint(arguments: GlueArguments, task: Task) -> tuple[PreTrainedMo
         tokenizer = load_checkpoint_tokenizer(
             arguments.tokenizer_name or name, config.model_type, problem.per_word, **kwargs
         )
-        # A head with another number of labels is created anew; transformers logs the names of its weights.
-        model, loading_info = problem.auto_class.from_pretrained(
-            name, config=config, ignore_mismatched_sizes=True, output_loading_info=True, **kwargs
-        )
+        with _without_report():
+            model, loading_info = problem.auto_class.from_pretrained(
+                name, config=config, ignore_mismatched_sizes=True, output_loading_info=True, **kwargs
+            )
     except LOADING_ERRORS as error:
         raise _loading_error(name, error) from error
     check_encoder_tensors(name, model, loading_info)
-    return model, tokenizer
+    new = [*loading_info["missing_keys"], *(key for key, *_ in loading_info["mismatched_keys"])]
+    return LoadedModel(model, tokenizer, lacks_head=any(key.startswith("classifier.") for key in new))
+
+
+@contextmanager
+def _without_report() -> Iterator[None]:
+    """Silences transformers' report on the weights of a head, which every run of a new task has."""
+    verbosity = transformers_logging.get_verbosity()
+    transformers_logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(verbosity)
 
 
 def _load_checkpoint_config(arguments: GlueArguments, changes: dict[str, Any]) -> PreTrainedConfig:

@@ -59,7 +59,7 @@ def add_noisy_measures(
     if arguments.noise == 0 or settings.items() <= results.get("noisy", {}).items():
         return results
     checkpoint = replace(arguments, model_name_or_path=str(folder), tokenizer_name=None, model_revision="main")
-    model, tokenizer = load_model(checkpoint, task, folder)
+    model, tokenizer, _ = load_model(checkpoint, task, folder)
     trainer = _make_evaluator(task, model, tokenizer, copy.copy(training))
     measures = _measure(trainer, task, tokenizer, arguments)
     noisy = settings | {"measures": {name: measures[name] for name in ("loss", *results["constant_baselines"])}}

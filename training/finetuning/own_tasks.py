@@ -1,8 +1,6 @@
 """Loads a task from a user's own files or from a data set on the Hub; infers the task type from the labels."""
 # mypy: allow-untyped-calls
 
-import random
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +8,12 @@ from datasets import ClassLabel, Dataset
 
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.base_problem import Problem
+from vocabless.training.finetuning.load_model import is_trained_vocabless
 from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Regression, SingleLabel, Tagging
+from vocabless.training.finetuning.splits import hold_out
 from vocabless.training.finetuning.task_files import SHARD, check_rows, find_columns, read_files, read_hub
 from vocabless.training.finetuning.tasks import (
+    FOLDS,
     LABEL_COLUMNS,
     SAMPLING_SEED,
     Columns,
@@ -24,6 +25,8 @@ from vocabless.training.finetuning.tasks import (
 from vocabless.training.texts.local_files import STRING_TYPES, column_type
 
 SPLITS = ("train", "validation", "test")
+CROSS_VALIDATED = 1000  # fewer training rows are not divided once, but five times
+HELD_OUT = 10.0  # percent of more rows
 # Names of files and folders that do not say what the data are.
 GENERAL_NAMES = ("train", "training", "train_subset", "all", "full", "data", "dataset", "csv", "json", "parquet")
 
@@ -50,17 +53,28 @@ def load_own_task(arguments: GlueArguments) -> Task:
             f"the train rows have {len(labels)} label ({', '.join(labels)}); "
             f"{problem_class.name} needs at least {problem_class.min_labels}."
         )
-    if "validation" not in examples:
-        examples["train"], examples["validation"] = _hold_out(examples["train"], tables["train"], arguments)
-        footnotes = [f"{name}: evaluated on {len(examples['validation']):,} rows held out of the training data"]
-    else:
-        footnotes = _training_rows_note(name, examples["train"], examples["validation"])
     problem = problem_class(labels, threshold=arguments.threshold)
-    _check_known_labels(problem, examples)
+    is_cross_validated = False
+    if "validation" in examples:
+        _check_known_labels(problem, examples["validation"])
+        footnotes = _training_rows_note(name, examples["train"], examples["validation"])
+    else:
+        train = examples["train"]
+        train.groups = _groups(train, tables["train"], arguments)
+        is_cross_validated = _is_cross_validated(train, problem, arguments)
+        if is_cross_validated:
+            examples["validation"] = train
+            footnotes = [
+                f"{name}: cross-validated, {FOLDS} folds of {len(train):,} rows; the model saved learned from all"
+            ]
+        else:
+            given = arguments.validation_split_percentage
+            examples["train"], examples["validation"] = _hold_out(train, problem, HELD_OUT if given is None else given)
+            footnotes = [f"{name}: evaluated on {len(examples['validation']):,} rows held out of the training data"]
     test = {"": examples["test"]} if "test" in examples else {}
     text_columns = tuple(find_text_columns(tables["train"], "train", columns))
     validation = {"": examples["validation"]}
-    return Task(name, name, problem, examples["train"], validation, test, footnotes, text_columns)
+    return Task(name, name, problem, examples["train"], validation, test, footnotes, text_columns, is_cross_validated)
 
 
 def describe_own_task(task: Task, arguments: GlueArguments) -> str:
@@ -69,9 +83,10 @@ def describe_own_task(task: Task, arguments: GlueArguments) -> str:
     labels = f" with {len(task.problem.labels)} labels ({names})" if task.problem.labels else ""
     origin = ", inferred from the labels; --task_type changes it" if arguments.task_type is None else ""
     columns = " and ".join(repr(column) for column in task.text_columns)
+    validation = "no validation rows" if task.is_cross_validated else f"{len(task.validation['']):,} validation rows"
     return (
-        f"Data {task.name}: {len(task.train):,} training rows and {len(task.validation['']):,} validation rows, text "
-        f"in {columns}; {task.problem.name}{labels}{origin}."
+        f"Data {task.name}: {len(task.train):,} training rows and {validation}, text in {columns}; "
+        f"{task.problem.name}{labels}{origin}."
     )
 
 
@@ -216,29 +231,39 @@ def _sorted_labels(examples: Examples, problem_class: type[Problem]) -> list[str
     return sorted(names, key=lambda name: (name != "O", name))
 
 
-def _hold_out(examples: Examples, table: Dataset, arguments: GlueArguments) -> tuple[Examples, Examples]:
-    """Returns training and held-out examples.
+def _groups(examples: Examples, table: Dataset, arguments: GlueArguments) -> list[Any]:
+    """Returns what rows that are held out together have in common: the value of `--group_column`, else the text."""
+    if arguments.group_column is None:
+        return [repr(row) for row in zip(examples.texts, examples.pairs or examples.texts, strict=True)]
+    (column,) = find_columns(table, "train", [arguments.group_column], (), "--group_column")
+    return list(map(repr, table[column]))  # lists are groups, too
 
-    Rows are held out at random; with `--group_column`, whole groups of rows with the same value in this column.
-    """
-    groups: list[Any] = list(range(len(examples)))
-    if arguments.group_column is not None:
-        (column,) = find_columns(table, "train", [arguments.group_column], (), "--group_column")
-        groups = list(map(repr, table[column]))  # lists are groups, too
-    share = arguments.validation_split_percentage / 100
-    order = list(dict.fromkeys(groups))
-    if not 0 < share <= 0.5 or len(order) < 2:
+
+def _hold_out(examples: Examples, problem: Problem, percentage: float) -> tuple[Examples, Examples]:
+    """Returns training and held-out examples, see `hold_out`."""
+    number = len(set(examples.groups or ()))
+    if not 0 < percentage <= 50 or number < 2:
         raise ValueError(
-            f"{share:.1%} of {len(order)} training rows or groups cannot be held out; give --validation_file, or "
+            f"{percentage:g} % of {number} training rows or groups cannot be held out; give --validation_file, or "
             "--validation_split_percentage above 0 and at most 50 and at least two rows."
         )
-    random.Random(SAMPLING_SEED).shuffle(order)
-    held_out_groups = set(order[: max(1, round(share * len(order)))])
-    is_held_out = [group in held_out_groups for group in groups]
-    return (
-        examples.select([row for row, held_out in enumerate(is_held_out) if not held_out]),
-        examples.select([row for row, held_out in enumerate(is_held_out) if held_out]),
-    )
+    targets = [problem.target(label) for label in examples.labels or []]
+    held_out = set(hold_out(problem.strata(targets), percentage / 100, SAMPLING_SEED, examples.groups).tolist())
+    rest = [row for row in range(len(examples)) if row not in held_out]
+    return examples.select(rest), examples.select(sorted(held_out))
+
+
+def _is_cross_validated(examples: Examples, problem: Problem, arguments: GlueArguments) -> bool:
+    """Returns whether the rows are too few to hold some out, and nothing stands against cross-validation.
+
+    It trains five times more, which takes seconds only for our trained encoders. A teacher's logits belong to one
+    split, and misspelt copies need rows that the model has not learned from.
+    """
+    rows = min(len(examples), arguments.max_train_samples or len(examples))
+    is_free = arguments.validation_split_percentage is None and arguments.teacher is None and not arguments.noise
+    enough = len(set(examples.groups or ())) >= FOLDS
+    is_possible = rows < CROSS_VALIDATED and is_free and enough and not problem.per_word
+    return is_possible and is_trained_vocabless(arguments)
 
 
 def _training_rows_note(name: str, train: Examples, validation: Examples) -> list[str]:
@@ -251,13 +276,12 @@ def _training_rows_note(name: str, train: Examples, validation: Examples) -> lis
     return [f"{rows}, so the score tells less about new texts"] if number else []
 
 
-def _check_known_labels(problem: Problem, examples: Mapping[str, Examples]) -> None:
-    """Raises an error if a split has a label that the training rows lack."""
-    for split, part in examples.items():
-        unknown = problem.unknown_labels(part.labels or [])
-        if unknown:
-            names = ", ".join(unknown[:5]) + (f" and {len(unknown) - 5} more" if len(unknown) > 5 else "")
-            raise ValueError(
-                f"the {split} rows have labels that the training rows do not have: {names}; drop these rows, add "
-                "training rows, or give all labels by --label_names."
-            )
+def _check_known_labels(problem: Problem, examples: Examples) -> None:
+    """Raises an error if the validation rows have a label that the training rows lack."""
+    unknown = problem.unknown_labels(examples.labels or [])
+    if unknown:
+        names = ", ".join(unknown[:5]) + (f" and {len(unknown) - 5} more" if len(unknown) > 5 else "")
+        raise ValueError(
+            f"the validation rows have labels that the training rows do not have: {names}; drop these rows, add "
+            "training rows, or give all labels by --label_names."
+        )

@@ -5,16 +5,22 @@ To add one, write a subclass of `Problem` and add it to `PROBLEMS`: `--task_type
 # mypy: allow-untyped-calls
 
 import math
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, Ridge
 from torch import Tensor
 from torch.nn import functional as F
 from transformers import AutoModelForTokenClassification, DataCollatorForTokenClassification
 
 from vocabless.training.finetuning.base_problem import IGNORED, Array, Problem
+
+ABSENT = -10.0  # logit of a label that the training rows do not have
+TOLERANCE = 1e-3  # of the gradient of a logistic regression; smaller ones take longer and change no score
 
 
 class SingleLabel(Problem):
@@ -37,6 +43,10 @@ class SingleLabel(Problem):
     def target(self, label: str) -> int:
         """Returns the label's index."""
         return self._index_of[label]
+
+    def fit_linear(self, vectors: Array, targets: Sequence[Any], strength: float) -> tuple[Array, Array]:
+        """Returns a multinomial logistic regression. A label without a row is never the most likely one."""
+        return _logistic_regression(vectors, np.asarray(targets), len(self.labels), strength)
 
     def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Returns the cross-entropies of (N, labels) logits and (N,) integer targets."""
@@ -99,6 +109,11 @@ class Regression(Problem):
         """The target of a text without a label, a float as all targets of a regression."""
         return 0.0
 
+    def fit_linear(self, vectors: Array, targets: Sequence[Any], strength: float) -> tuple[Array, Array]:
+        """Returns a ridge regression."""
+        model = Ridge(alpha=1 / strength).fit(vectors, targets)
+        return np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
+
     def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Returns the squared errors of (N, 1) logits and (N,) targets."""
         return (logits.flatten() - targets.to(logits.dtype).flatten()).square()
@@ -152,6 +167,15 @@ class MultiLabel(Problem):
     def placeholder(self) -> Array:
         """The target of a text without a label: (labels,) zeros."""
         return np.zeros(len(self.labels), np.float32)
+
+    def strata(self, targets: Sequence[Any]) -> Sequence[Any]:
+        """Returns the sets of labels."""
+        return [tuple(target) for target in targets]
+
+    def fit_linear(self, vectors: Array, targets: Sequence[Any], strength: float) -> tuple[Array, Array]:
+        """Returns a logistic regression of each label against the others."""
+        models = [_logistic_regression(vectors, column, 2, strength) for column in np.stack(targets).T.astype(int)]
+        return np.stack([w[1] - w[0] for w, _ in models]), np.array([bias[1] - bias[0] for _, bias in models])
 
     def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Returns the binary cross-entropies of (N, labels) logits and targets, (N,) means over the labels."""
@@ -216,6 +240,10 @@ class Tagging(Problem):
         """Returns the tag's index for each word; `EncodedExamples` assigns them to tokens."""
         return [self._index_of[tag] for tag in label]
 
+    def strata(self, targets: Sequence[Any]) -> Sequence[Any]:
+        """Returns nothing to divide by: texts have many tags."""
+        return [0] * len(targets)
+
     def scored(self, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the logits and the tags of the first tokens of all words, (P, labels) and (P,)."""
         is_first = targets != IGNORED
@@ -264,6 +292,22 @@ def _soft_cross_entropy(logits: Tensor, teacher_logits: Tensor, temperature: flo
     """Returns (P,) cross-entropies of the teacher's and the model's probabilities, see `Problem.teacher_losses`."""
     probabilities = (teacher_logits / temperature).softmax(dim=-1)
     return F.cross_entropy(logits / temperature, probabilities, reduction="none") * temperature**2
+
+
+def _logistic_regression(vectors: Array, classes: Array, count: int, strength: float) -> tuple[Array, Array]:
+    """Returns weight (count, D) and bias (count,) for classes 0 to count − 1, of which some may be absent."""
+    weight, bias = np.zeros((count, vectors.shape[1])), np.full(count, ABSENT)
+    present = np.unique(classes)
+    if len(present) == 1:
+        bias[present] = 0
+        return weight, bias
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = LogisticRegression(C=strength, tol=TOLERANCE, max_iter=200).fit(vectors, classes)
+    # Of two classes, scikit-learn gives the weights of their difference.
+    signs = np.array([[-0.5], [0.5]]) if len(present) == 2 else np.ones((len(present), 1))
+    weight[present], bias[present] = signs * model.coef_, signs[:, 0] * model.intercept_
+    return weight, bias
 
 
 def _softmax(logits: Array) -> Array:

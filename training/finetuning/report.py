@@ -10,6 +10,7 @@ from vocabless.overrides import describe_overrides
 from vocabless.saving.run_folder import RESULTS, write_json
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.glue import AVERAGES, GLUE, Metrics, average, missing_for
+from vocabless.training.finetuning.intervals import interval
 from vocabless.training.finetuning.noise import NOISE_SEED
 from vocabless.training.finetuning.task_distillation import describe_rows, describe_teacher
 from vocabless.training.finetuning.tasks import Task
@@ -69,6 +70,8 @@ class Report:
         footnotes: remarks on the data, without a full stop.
         noisy: scores on misspelt texts, or None.
         teacher: task → metric → the teacher's score; empty without a teacher.
+        head: task → metric → score of the first head alone; empty without one.
+        rows: task → metric → number of rows that were scored.
     """
 
     scores: Scores
@@ -78,6 +81,8 @@ class Report:
     footnotes: Sequence[str] = field(default_factory=tuple)
     noisy: NoisyScores | None = None
     teacher: Mapping[str, Metrics] = field(default_factory=dict)
+    head: Mapping[str, Metrics] = field(default_factory=dict)
+    rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, tasks: Sequence[Task], results: RunResults, arguments: GlueArguments) -> "Report":
@@ -121,6 +126,8 @@ class Report:
             noisy=NoisyScores(arguments.noise, NOISE_SEED, scores(lambda run: run["noisy"]["measures"]))
             if arguments.noise
             else None,
+            head={task: run["head"]["measures"] for task, run in first_runs.items() if "head" in run},
+            rows={task: run["rows"] for task, run in first_runs.items()},
             teacher={
                 task: {name: facts["measures"][name] for name in constants[task]} for task, facts in teachers.items()
             },
@@ -158,7 +165,13 @@ class Report:
                 task: {name: vars(summary) for name, summary in summaries.items()}
                 for task, summaries in self.summaries().items()
             },
+            "rows": self.rows,
+            "intervals": {
+                task: {name: self.interval(task, name, summary.center) for name, summary in summaries.items()}
+                for task, summaries in self.summaries().items()
+            },
             "constant_baselines": self.constant_baselines,
+            "head": self.head,
             "averages": {name: vars(summary) for name, summary in self.averages().items()},
             "missing_for_averages": self._missing_for_averages(),
             "footnotes": list(self.footnotes),
@@ -168,7 +181,12 @@ class Report:
 
     def as_markdown(self) -> str:
         """Returns the table in percent, with its legend and footnotes."""
-        legend = "In percent. Constant: the best score of a prediction that is the same for every example."
+        legend = (
+            "In percent. Interval: where the score on other rows of the same kind lies, 95 % sure. Constant: the best "
+            "score of a prediction that is the same for every example."
+        )
+        if self.head:
+            legend += " Head: a linear model of the frozen encoder's vectors, before fine-tuning."
         if self.noisy:
             legend += f" Misspelt: with {100 * self.noisy.probability:g} % of the words misspelt. Lost: the difference."
         if self.teacher:
@@ -184,20 +202,34 @@ class Report:
         """Returns the cells of the table, header first."""
         noisy = self._noisy_summaries()
         columns = [
+            *(["head"] if self.head else []),
             *(["misspelt", "lost"] if self.noisy else []),
             *(["teacher"] if self.teacher else []),
         ]
-        rows = [["task", "measure", "mean", "constant", *columns]]
+        rows = [["task", "measure", "mean", "interval", "rows", "constant", *columns]]
         for task, summaries in [*self.summaries().items(), ("average", self.averages())]:
             for name, summary in summaries.items():
                 constant = self.constant_baselines.get(task, {}).get(name)
-                row = [self.titles.get(task, task), name.replace("_", " "), str(summary), percent(constant)]
+                bounds = self.interval(task, name, summary.center)
+                row = [
+                    *(self.titles.get(task, task), name.replace("_", " "), str(summary)),
+                    "–".join(percent(bound) for bound in bounds or ()),
+                    f"{self.rows[task][name]:,}" if bounds else "",
+                    percent(constant),
+                ]
+                if self.head:
+                    row.append(percent(self.head.get(task, {}).get(name)))
                 if self.noisy:
                     row += [str(noisy[task][name]), percent(summary.center - noisy[task][name].center)]
                 if self.teacher:
                     row.append(percent(self.teacher.get(task, {}).get(name)))
                 rows.append(row)
         return rows
+
+    def interval(self, task: str, metric: str, value: float) -> tuple[float, float] | None:
+        """Returns the confidence interval of a score, see `interval`; None for an average of tasks."""
+        count = self.rows.get(task, {}).get(metric)
+        return None if count is None else interval(metric.removesuffix("_mm"), value, count)
 
     def _noisy_summaries(self) -> dict[str, dict[str, SeedSummary]]:
         """Returns task → metric → summary on misspelt texts, with the averages; empty without them."""

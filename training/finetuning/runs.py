@@ -1,14 +1,23 @@
 """One fine-tuning run: one task with one seed."""
 # mypy: allow-untyped-calls
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from torch.utils.data import ConcatDataset
-from transformers import EarlyStoppingCallback, PreTrainedModel, PreTrainedTokenizerBase, PrinterCallback
+from transformers import (
+    EarlyStoppingCallback,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    PrinterCallback,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
 
 from vocabless.saving.card_facts import CardFacts
 from vocabless.saving.provenance import provenance
@@ -18,28 +27,50 @@ from vocabless.training.checkpoint_tokenizers import longest_sequence
 from vocabless.training.finetuning.arguments import GlueArguments, identifying_arguments, reported_arguments
 from vocabless.training.finetuning.card import card_example, card_facts
 from vocabless.training.finetuning.constant_baseline import constant_baseline_note
-from vocabless.training.finetuning.default_hyper_parameters import BASE_WIDTH, default_patience
+from vocabless.training.finetuning.default_hyper_parameters import BASE_WIDTH
 from vocabless.training.finetuning.distilled_examples import DistilledExamples, DistillingTrainer
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
+from vocabless.training.finetuning.first_head import FirstHead
+from vocabless.training.finetuning.intervals import interval
 from vocabless.training.finetuning.load_model import is_checkpoint, load_model
 from vocabless.training.finetuning.noise import add_noisy_measures
 from vocabless.training.finetuning.predictions import write_predictions
 from vocabless.training.finetuning.task_distillation import TaskDistillation, distill_task, read_unlabelled
 from vocabless.training.finetuning.tasks import Examples, Task
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
-from vocabless.training.run import Outcome, run
 from vocabless.training.task import ExampleSets, Results, Trained, TrainingTask
 from vocabless.training.trainer import ResumableTrainer, logits_only
 
 
+class Evaluation(NamedTuple):
+    """Scores that are known before the training.
+
+    Attributes:
+        head: of the first head alone; None without one.
+        tuned: of fine-tuning, cross-validated; None if validation rows tell.
+    """
+
+    head: Mapping[str, float] | None = None
+    tuned: Mapping[str, float] | None = None
+
+
 @dataclass(frozen=True)
 class FineTuning(TrainingTask):
-    """Fine-tuning on a task with one seed, with or without a teacher."""
+    """Fine-tuning on a task with one seed, with or without a teacher.
+
+    Attributes:
+        task: the task.
+        head: what the head begins with; None leaves its weights.
+        evaluation: decides, with the validation rows if there are any, whether the fine-tuned model is better than the
+            first head alone. The better one is saved.
+    """
 
     checks_standalone: ClassVar[bool] = False
     keeps_checkpoints: ClassVar[bool] = False
 
     task: Task
+    head: FirstHead | None = None
+    evaluation: Evaluation = field(default_factory=Evaluation)
 
     def identity(self, arguments: GlueArguments, training: GlueTrainingArguments) -> dict[str, Any]:  # type: ignore[override]
         """See `TrainingTask.identity`."""
@@ -69,7 +100,7 @@ class FineTuning(TrainingTask):
         Raises:
             ValueError: the model cannot be loaded, or `--max_seq_length` does not fit it.
         """
-        model, tokenizer = load_model(arguments, self.task, folder)
+        model, tokenizer, _ = load_model(arguments, self.task, folder)
         limit = longest_sequence(model, tokenizer)
         if not 3 <= arguments.max_seq_length <= limit:
             raise ValueError(
@@ -91,7 +122,8 @@ class FineTuning(TrainingTask):
         def encode(examples: Examples) -> EncodedExamples:
             return EncodedExamples(examples, problem, tokenizer, arguments.max_seq_length)
 
-        evaluated = {suffix: encode(examples) for suffix, examples in self.task.validation.items()}
+        validation = {} if self.task.is_cross_validated else self.task.validation
+        evaluated = {suffix: encode(examples) for suffix, examples in validation.items()}
         train: Any = (
             encode(self.task.train)
             if data is None
@@ -106,6 +138,8 @@ class FineTuning(TrainingTask):
     def make_trainer(self, arguments: GlueArguments, **options: Any) -> ResumableTrainer:
         """See `TrainingTask.make_trainer`."""
         options["preprocess_logits_for_metrics"] = logits_only
+        if self.head is not None:
+            self.head.write_into(options["model"].classifier)
         trainer = (
             ResumableTrainer(**options)
             if arguments.teacher is None
@@ -114,9 +148,31 @@ class FineTuning(TrainingTask):
         patience = arguments.early_stopping_patience or 0
         if patience > 0 and trainer.args.load_best_model_at_end:
             trainer.add_callback(EarlyStoppingCallback(patience))
+        if self._needs_no_training(arguments):
+            trainer.args.num_train_epochs = 0
+        elif self.head is not None and trainer.args.load_best_model_at_end:
+            trainer.add_callback(_RestoreBetterHead(self, trainer.model))
         if trainer.args.disable_tqdm:
             trainer.remove_callback(PrinterCallback)
         return trainer
+
+    def _needs_no_training(self, arguments: GlueArguments) -> bool:
+        """Returns whether the first head alone is saved, by `--head_only` or because it is better cross-validated."""
+        head, tuned = self.evaluation
+        if arguments.head_only:
+            return True
+        metric = self.task.problem.best_metric
+        if head is None or tuned is None:
+            return False
+        low, high = interval(metric, tuned[metric], len(self.task.train))
+        return head[metric] > tuned[metric] + (high - low) / 4  # a standard error; small samples differ by less
+
+    def is_head_better(self, training: TrainingArguments, state: TrainerState) -> bool:
+        """Returns whether the first head alone has a better score on the validation rows than every epoch."""
+        head, name = self.evaluation.head, str(training.metric_for_best_model).removeprefix("eval_")
+        if head is None or name not in head or state.best_metric is None:
+            return False
+        return head[name] >= state.best_metric if training.greater_is_better else head[name] <= state.best_metric
 
     def predict(
         self, arguments: GlueArguments, trainer: ResumableTrainer, tokenizer: PreTrainedTokenizerBase, folder: Path
@@ -140,17 +196,40 @@ class FineTuning(TrainingTask):
             "from_scratch": from_scratch,
             "start": provenance(arguments.model_name_or_path, from_scratch),
             "seed": training.seed,
-            "measures": {name.removeprefix("eval_"): value for name, value in trained.measures.items()},
+            "measures": self._scores(trained, arguments),
             "constant_baselines": task.constant_baselines(),
             "best_checkpoint": Path(state.best_model_checkpoint or "").name or None,
-            "epochs": state.epoch,
-            "footnotes": _footnotes(task, trained.examples.evaluated[""]),
+            "epochs": state.epoch or 0.0,
+            "is_cross_validated": task.is_cross_validated,
+            "footnotes": _footnotes(task, trained.examples.evaluated),
             "arguments": reported_arguments(arguments, training),
             "versions": all_versions(),
             **trained.examples.facts,
         }
+        results |= self._intervals(results["measures"])
+        if self.evaluation.head is not None:
+            is_better = self.is_head_better(trained.trainer.args, state)
+            is_kept = self._needs_no_training(arguments) or (training.load_best_model_at_end and is_better)
+            results["head"] = {"measures": dict(self.evaluation.head), "is_kept": is_kept}
         note = constant_baseline_note(task, results, getattr(trained.model.config, "hidden_size", BASE_WIDTH))
         return results | ({"constant_baseline_note": note} if note else {})
+
+    def _scores(self, trained: Trained, arguments: GlueArguments) -> dict[str, float]:
+        """Returns the scores of the saved model, and those of its predictions of test rows."""
+        measures = {name.removeprefix("eval_"): value for name, value in trained.measures.items()}
+        if self.task.is_cross_validated:
+            measures |= (self.evaluation.head if self._needs_no_training(arguments) else self.evaluation.tuned) or {}
+        return measures
+
+    def _intervals(self, measures: Mapping[str, float]) -> Results:
+        """Returns `rows`, the number that each measure is taken over, and `intervals`, see `interval`."""
+        rows = {
+            f"{name}{suffix}": len(examples)
+            for suffix, examples in self.task.validation.items()
+            for name in self.task.problem.constant_baselines(self.task.targets(suffix))
+        }
+        intervals = {name: interval(name.removesuffix("_mm"), measures[name], count) for name, count in rows.items()}
+        return {"rows": rows, "intervals": intervals}
 
     def card_facts(self, results: Results) -> CardFacts:
         """See `TrainingTask.card_facts`."""
@@ -177,28 +256,24 @@ class FineTuning(TrainingTask):
         return f"{self.task.title}, seed {results['seed']}: {measures}; {time}"
 
 
+class _RestoreBetterHead(TrainerCallback):
+    """Restores the weights before the training if no epoch was better than the first head alone."""
+
+    def __init__(self, fine_tuning: FineTuning, model: Any) -> None:
+        self._fine_tuning = fine_tuning
+        self._weights = {name: weight.detach().cpu().clone() for name, weight in model.state_dict().items()}
+
+    def on_train_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: Any = None, **kwargs: Any
+    ) -> None:
+        """Compares the scores."""
+        if self._fine_tuning.is_head_better(args, state):
+            model.load_state_dict(self._weights)
+
+
 def run_folder(task: Task, seed: int, training: GlueTrainingArguments) -> Path:
     """Returns the folder of a run, in the output folder of the command."""
     return Path(str(training.output_dir)) / task.name / f"seed-{seed}"
-
-
-def fine_tune(
-    task: Task, seed: int, arguments: GlueArguments, training: GlueTrainingArguments, repository: str | None
-) -> Outcome:
-    """Fine-tunes on a task with a seed, in the run's own folder.
-
-    Args:
-        task: the task.
-        seed: of the run.
-        arguments: of the command.
-        training: of the command.
-        repository: id of the repository that the run is uploaded to, or None.
-    """
-    folder, eval_steps = run_folder(task, seed, training), arguments.eval_steps_of(task.name)
-    of_run = training.for_run(folder, seed, len(task.train), task.problem.best_metric, eval_steps)
-    if arguments.early_stopping_patience is None:
-        arguments = replace(arguments, early_stopping_patience=default_patience(float(of_run.num_train_epochs or 0)))
-    return run(FineTuning(task), arguments, of_run, repository)
 
 
 def check_uploads(runs: Sequence[tuple[Task, int]], training: GlueTrainingArguments) -> dict[tuple[str, int], str]:
@@ -219,12 +294,12 @@ def all_versions() -> dict[str, str]:
     return versions() | {name: version(name) for name in ("evaluate", "scikit-learn", "scipy")}
 
 
-def _footnotes(task: Task, validation: EncodedExamples) -> list[str]:
+def _footnotes(task: Task, evaluated: Mapping[str, EncodedExamples]) -> list[str]:
     """Returns a footnote on the words that are not evaluated, if there are any; only for problems per word."""
     if not task.problem.per_word:
         return []
     words = sum(len(text) for text in task.validation[""].texts)
-    unscored = words - sum(map(len, validation.scored_words))
+    unscored = words - sum(map(len, evaluated[""].scored_words))
     if not unscored:
         return []
     return [f"{task.title}: {unscored:,} of {words:,} words, cut off or without a token, are not scored"]

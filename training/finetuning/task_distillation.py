@@ -11,7 +11,7 @@ from vocabless.saving.public_names import public_name
 from vocabless.training.distillation.augmentation import Corruptor
 from vocabless.training.distillation.task_teacher import Logits, TaskTeacher, TeacherSource, check_teacher, load_teacher
 from vocabless.training.finetuning.arguments import TEACHER_FLAGS, GlueArguments
-from vocabless.training.finetuning.base_problem import IGNORED, Problem
+from vocabless.training.finetuning.base_problem import IGNORED, Prediction, Problem
 from vocabless.training.finetuning.task_files import find_columns, read_files
 from vocabless.training.finetuning.tasks import Examples, Task, read_text_examples
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
@@ -181,22 +181,14 @@ def _measures(teacher: TaskTeacher, task: Task) -> dict[str, float]:
     return measures
 
 
-@dataclass(frozen=True)
-class _Prediction:
-    """Logits and targets, as `Problem.compute_metrics` takes them."""
-
-    predictions: Any
-    label_ids: Any
-
-
-def _prediction(problem: Problem, examples: Examples, logits: list[Logits]) -> _Prediction:
+def _prediction(problem: Problem, examples: Examples, logits: list[Logits]) -> Prediction:
     """Returns (N, labels) logits and their targets; per word (N, W, labels), W the words of the longest text.
 
     Words behind the teacher's limit, and padding, have the target `IGNORED`.
     """
     targets = [problem.target(label) for label in examples.labels or []]
     if not problem.per_word:
-        return _Prediction(np.concatenate(logits), np.asarray(targets))
+        return Prediction(np.concatenate(logits), np.asarray(targets))
     shape = len(logits), max(map(len, logits))
     padded = np.zeros((*shape, len(problem.labels)), np.float32)
     padded_targets = np.full(shape, IGNORED)
@@ -204,4 +196,4 @@ def _prediction(problem: Problem, examples: Examples, logits: list[Logits]) -> _
         has_token = ~np.isnan(values).any(axis=-1)
         padded[row, : len(values)] = np.nan_to_num(values)
         padded_targets[row, : len(values)] = np.where(has_token, np.asarray(tags, np.int64), IGNORED)
-    return _Prediction(padded, padded_targets)
+    return Prediction(padded, padded_targets)

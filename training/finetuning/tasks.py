@@ -9,10 +9,12 @@ from typing import Any
 from datasets import ClassLabel, Dataset
 
 from vocabless.training.finetuning.base_problem import Problem
+from vocabless.training.finetuning.splits import Rows, folds_of
 from vocabless.training.finetuning.task_files import find_columns, read_labels, read_texts
 
 TEXT_COLUMNS = ("text", "sentence", "tokens", "words")
 LABEL_COLUMNS = ("label", "labels", "ner_tags", "tags")
+FOLDS = 5
 SAMPLING_SEED = 42  # fixed: all seeds of a run use the same held-out and the same sampled rows
 
 
@@ -33,11 +35,12 @@ class Columns:
 
 @dataclass
 class Examples:
-    """Texts, or lists of words; optionally the second texts of pairs, and labels."""
+    """Texts, or lists of words; optionally the second texts of pairs, labels and groups."""
 
     texts: list[Any]
     pairs: list[str] | None = None
     labels: list[Any] | None = None
+    groups: list[Any] | None = None  # of rows that are held out together
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -59,7 +62,7 @@ class Examples:
 
     def select(self, indices: Sequence[int]) -> "Examples":
         """Returns the examples with these indices."""
-        columns = (self.texts, self.pairs, self.labels)
+        columns = (self.texts, self.pairs, self.labels, self.groups)
         return Examples(*(column and [column[index] for index in indices] for column in columns))  # type: ignore[arg-type]
 
 
@@ -76,6 +79,8 @@ class Task:
         test: suffix → examples that `--do_predict` predicts.
         footnotes: remarks for the reader of the figures, without a full stop.
         text_columns: the text column of the training data, or the two columns of a text pair.
+        is_cross_validated: whether the scores come from folds of the training rows; the validation examples are the
+            training examples then.
     """
 
     name: str
@@ -86,13 +91,20 @@ class Task:
     test: dict[str, Examples] = field(default_factory=dict)
     footnotes: list[str] = field(default_factory=list)
     text_columns: tuple[str, ...] = ()
+    is_cross_validated: bool = False
+
+    def folds(self) -> list[Rows]:
+        """Returns the training rows of each fold, the same for all seeds."""
+        return folds_of(self.problem.strata(self.targets()), FOLDS, SAMPLING_SEED, self.train.groups)
 
     def limit(self, train: int | None, validation: int | None, test: int | None) -> None:
         """Keeps at most this number of random examples in each part; None keeps all."""
         if train is not None and train < len(self.train):
             self.footnotes.append(f"{self.title}: trained on {train:,} of {len(self.train):,} rows")
             self.train = self.train.sample(train)
-        for suffix, examples in self.validation.items():
+            if self.is_cross_validated:
+                self.validation = {"": self.train}
+        for suffix, examples in () if self.is_cross_validated else self.validation.items():
             if validation is not None and validation < len(examples):
                 self.footnotes.append(f"{self.title}: evaluated on {validation:,} of {len(examples):,} rows")
                 self.validation[suffix] = examples.sample(validation)

@@ -7,7 +7,16 @@ from pathlib import Path
 
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
-from vocabless.training.finetuning.default_hyper_parameters import EPOCHS, MIN_STEPS, default_epochs
+from vocabless.training.finetuning.default_hyper_parameters import (
+    BATCH_SIZE,
+    BATCH_SIZE_AFTER_HEAD,
+    EPOCHS,
+    EXAMPLES,
+    MAX_EPOCHS,
+    MIN_STEPS,
+    default_epochs,
+    default_epochs_after_head,
+)
 from vocabless.training.script_arguments import ScriptTrainingArguments
 
 
@@ -34,11 +43,17 @@ class GlueTrainingArguments(ScriptTrainingArguments):
         default=None,
         metadata={
             "group": "training",
-            "help": f"Maximum number of epochs. None is {EPOCHS}, or as many as make {MIN_STEPS} optimizer steps.",
+            "help": f"Maximum number of epochs. None is {EPOCHS}, or as many as make {MIN_STEPS} optimizer steps; "
+            f"after a first head {EPOCHS} to {MAX_EPOCHS}, as many as read {EXAMPLES:,} texts.",
         },
     )
     per_device_train_batch_size: int = field(
-        default=32, metadata={"group": "training", "help": "Texts per training step on each device."}
+        default=0,
+        metadata={
+            "group": "training",
+            "help": f"Texts per training step on each device. 0 is {BATCH_SIZE}, and {BATCH_SIZE_AFTER_HEAD} after a "
+            "first head.",
+        },
     )
     per_device_eval_batch_size: int = field(default=64, metadata={"help": "Texts per evaluation step on each device."})
     learning_rate: float | None = field(  # type: ignore[assignment]
@@ -77,7 +92,13 @@ class GlueTrainingArguments(ScriptTrainingArguments):
         self.metric_for_best_model = metric  # the Trainer replaces None by the loss; here None is the task's metric
 
     def for_run(
-        self, folder: Path, seed: int, rows: int, best_metric: str, eval_steps: int | None = None
+        self,
+        folder: Path,
+        seed: int,
+        rows: int,
+        best_metric: str,
+        eval_steps: int | None = None,
+        has_first_head: bool = False,
     ) -> "GlueTrainingArguments":
         """Returns a copy of the arguments for one run.
 
@@ -87,11 +108,15 @@ class GlueTrainingArguments(ScriptTrainingArguments):
             rows: of the training data, which decide the number of epochs if it is not given.
             best_metric: metric that selects the best epoch, unless `--metric_for_best_model` names another.
             eval_steps: steps between two evaluations; None evaluates as the arguments say.
+            has_first_head: whether the run begins with a fitted head, which needs fewer steps.
         """
         training = copy.copy(self)
         training.output_dir, training.seed = str(folder), seed
+        if training.per_device_train_batch_size == 0:
+            training.per_device_train_batch_size = BATCH_SIZE_AFTER_HEAD if has_first_head else BATCH_SIZE
         if training.num_train_epochs is None:
-            training.num_train_epochs = default_epochs(rows, training)
+            chosen = default_epochs_after_head(rows) if has_first_head else default_epochs(rows, training)
+            training.num_train_epochs = chosen
         if training.metric_for_best_model is None:
             training.metric_for_best_model, training.greater_is_better = best_metric, True
         if eval_steps is not None:

@@ -1,0 +1,124 @@
+"""The stages of a fine-tuning run: the first head, cross-validation if no rows can be spared, and training."""
+# mypy: allow-untyped-calls
+
+import copy
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm.auto import tqdm
+from transformers.trainer_utils import IntervalStrategy, SaveStrategy
+
+from vocabless.saving.run_folder import read_results, rows_identity
+from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.default_hyper_parameters import default_patience
+from vocabless.training.finetuning.first_head import FirstHead, Vectors
+from vocabless.training.finetuning.load_model import load_model
+from vocabless.training.finetuning.probe import Probe, can_probe, probe
+from vocabless.training.finetuning.runs import Evaluation, FineTuning, run_folder
+from vocabless.training.finetuning.tasks import Task
+from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
+from vocabless.training.run import Outcome, run, train
+
+
+def fine_tune(
+    task: Task,
+    seed: int,
+    arguments: GlueArguments,
+    training: GlueTrainingArguments,
+    repository: str | None,
+    say: Callable[[str], None],
+) -> Outcome:
+    """Fine-tunes on a task with a seed, in the run's own folder.
+
+    Args:
+        task: the task.
+        seed: of the run.
+        arguments: of the command.
+        training: of the command.
+        repository: id of the repository that the run is uploaded to, or None.
+        say: prints the score of the first head, before the training.
+    """
+    folder = run_folder(task, seed, training)
+    loaded = load_model(arguments, task, folder)
+    begins_with_head = not arguments.random_head and can_probe(loaded, task.problem)
+    if arguments.head_only and not begins_with_head:
+        raise ValueError(
+            f"--head_only fits a head to a trained encoder of ours, but {arguments.model_name_or_path!r} is none, has "
+            "a head for these labels, or needs another kind of head for them; leave it out."
+        )
+    of_run = training.for_run(
+        folder,
+        seed,
+        len(task.train),
+        task.problem.best_metric,
+        arguments.eval_steps_of(task.name),
+        begins_with_head,
+    )
+    if arguments.early_stopping_patience is None:
+        arguments = replace(arguments, early_stopping_patience=default_patience(float(of_run.num_train_epochs or 0)))
+    if task.is_cross_validated:
+        of_run.eval_strategy, of_run.load_best_model_at_end = IntervalStrategy.NO, False
+    if read_results(folder) is not None:
+        return run(FineTuning(task), arguments, of_run, repository)
+    first = probe(task, loaded, arguments.max_seq_length) if begins_with_head else None
+    if first is not None and training.process_index == 0:
+        say(_describe(task, first))
+    tuned = None
+    folds = folder.with_name(f"folds-{folder.name}")
+    if task.is_cross_validated and not arguments.head_only:
+        tuned = task.problem.score(_held_out_logits(task, folds, arguments, of_run, first), task.targets())
+    evaluation = Evaluation(None if first is None else first.metrics, tuned)
+    fine_tuning = FineTuning(task, None if first is None else first.head(), evaluation)
+    outcome = run(fine_tuning, arguments, of_run, repository)
+    shutil.rmtree(folds, ignore_errors=True)
+    return outcome
+
+
+def _describe(task: Task, first: Probe) -> str:
+    """Returns a sentence with the scores of the first head."""
+    metric = task.problem.best_metric
+    ways = "cross-validated" if task.is_cross_validated else f"on {len(task.validation['']):,} validation rows"
+    return (
+        f"{task.title}, head alone (a linear model of the frozen encoder's vectors): {metric.replace('_', ' ')} "
+        f"{100 * first.metrics[metric]:.1f}, {ways}."
+    )
+
+
+def _held_out_logits(
+    task: Task, folder: Path, arguments: GlueArguments, training: GlueTrainingArguments, first: Probe | None
+) -> Vectors:
+    """Returns (n, outputs), the logits of each training row of a model that was fine-tuned without the row's fold.
+
+    The logits of each fold are kept in a folder until the run is finished, so a run that was killed loses one fold.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    identity = rows_identity(task.train.rows())
+    logits = np.empty((len(task.train), task.problem.config["num_labels"]))
+    for number, rows in enumerate(tqdm(task.folds(), desc="Cross-validation", disable=training.disable_tqdm)):
+        file = folder / f"{identity[:16]}-{number}.npy"
+        if not file.is_file():
+            scratch = file.with_suffix(".new.npy")
+            np.save(scratch, _fold_logits(task, rows, folder, arguments, training, first))
+            os.replace(scratch, file)
+        logits[rows] = np.load(file)
+    return logits
+
+
+def _fold_logits(
+    task: Task, rows: Any, folder: Path, arguments: GlueArguments, training: GlueTrainingArguments, first: Probe | None
+) -> Any:
+    rest = np.setdiff1d(np.arange(len(task.train)), rows)
+    train_rows, held_out = task.train.select(rest.tolist()), task.train.select(rows.tolist())
+    fold = replace(task, train=train_rows, validation={"": held_out}, test={}, is_cross_validated=False)
+    head: FirstHead | None = None if first is None else first.head(rest)
+    quiet = copy.copy(training)
+    quiet.output_dir = str(folder)  # nothing is written there
+    quiet.report_to, quiet.disable_tqdm, quiet.do_predict = [], True, False
+    quiet.save_strategy, quiet.logging_strategy = SaveStrategy.NO, IntervalStrategy.NO
+    trained = train(FineTuning(fold, head), arguments, quiet)
+    return trained.trainer.predict(trained.examples.evaluated[""]).predictions
