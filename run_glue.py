@@ -62,6 +62,7 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     set_logging(training)
     check_model(arguments)
     chosen_rate = choose_learning_rate(arguments, training)
+    training.do_predict |= arguments.test_file is not None
     tasks = load_tasks(arguments, training)
     is_main, folder = training.process_index == 0, Path(str(training.output_dir))
     if is_main:

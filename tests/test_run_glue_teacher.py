@@ -100,7 +100,7 @@ def test_table_results_and_card_name_the_teacher_without_its_place(colours, comm
     run(*command, "--unlabelled", more, "--augment", "2", "--seeds", "2")
     assert sum(batches) == 96 + 2 + 2 * 96 + 24  # once for both seeds
     table = (tmp_path / "student" / "table.md").read_text()
-    assert "| mean | constant | teacher |" in " ".join(table.split())
+    assert "| mean | interval | rows | constant | teacher |" in " ".join(table.split())
     note = f"learned from seed-42 (vocabless, {results(colours['teacher'])['parameters']:,} parameters), which labelled"
     assert f"colours: {note} 96 training rows, 2 unlabelled rows and 192 corrupted copies." in table
     top, one = results(tmp_path / "student"), results(tmp_path / "student" / "colours" / "seed-43")
@@ -108,7 +108,10 @@ def test_table_results_and_card_name_the_teacher_without_its_place(colours, comm
     assert one["teacher"]["rows"] == {"training rows": 96, "unlabelled rows": 2, "corrupted copies": 192}
     assert top["arguments"]["teacher"] == one["arguments"]["teacher"] == one["teacher"]["name"] == "seed-42"
     card = (tmp_path / "student" / "colours" / "seed-43" / "README.md").read_text()
-    assert "| measure | this model | constant baseline | teacher |\n|---|--:|--:|--:|\n" in card
+    assert (
+        "| measure | this model | 95 % interval | texts | constant baseline | teacher |\n|---|--:|--:|--:|--:|--:|\n"
+        in card
+    )
     assert "- Teacher: the model learned the outputs of `seed-42 (vocabless, " in card
     assert "parameters)` for 96 training rows, 2 unlabelled rows and 192 corrupted copies\n" in card
     for text in (table, json.dumps(top["teacher"]), json.dumps(one["teacher"]), card):

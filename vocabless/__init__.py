@@ -5,6 +5,8 @@ Importing this package registers its classes with the Auto classes of transforme
 """
 
 import sys
+from importlib import import_module
+from typing import Any
 
 from vocabless.interrupts import exit_on_interrupt
 
@@ -30,7 +32,9 @@ from vocabless.variants import list_variants
 
 __version__ = "0.1.0"
 
+ESTIMATORS = ("VocablessClassifier", "VocablessVectorizer")
 __all__ = [
+    *ESTIMATORS,
     "VocablessConfig",
     "VocablessForMaskedLM",
     "VocablessForMultipleChoice",
@@ -51,3 +55,10 @@ for _auto_class, _path in AUTO_MAP.items():
     if _auto_class != "AutoConfig":
         getattr(transformers, _auto_class).register(VocablessConfig, globals()[_path.partition(".")[2]])
 save_with_code()
+
+
+def __getattr__(name: str) -> Any:
+    """Returns the estimators for scikit-learn. They train, so they import more than the other names need."""
+    if name not in ESTIMATORS:
+        raise AttributeError(f"module 'vocabless' has no attribute {name!r}")
+    return getattr(import_module("vocabless.training.finetuning.estimators"), name)

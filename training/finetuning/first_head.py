@@ -5,7 +5,7 @@ fine-tuning change states of the encoder that the labels could use as they are. 
 """
 # mypy: allow-untyped-calls
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,7 +87,6 @@ def fits(model: PreTrainedModel, problem: Problem) -> bool:
     )
 
 
-@torch.no_grad()
 def head_inputs(model: Any, examples: EncodedExamples, collator: Any) -> Vectors:
     """Returns what the head reads of each example, (n, D), in evaluation mode.
 
@@ -97,20 +96,36 @@ def head_inputs(model: Any, examples: EncodedExamples, collator: Any) -> Vectors
         collator: pads a batch.
     """
     rows: list[Tensor] = []
-    hook = model.classifier.dense.register_forward_pre_hook(lambda _, inputs: rows.append(inputs[0].float().cpu()))
+    hook = model.classifier.dense.register_forward_pre_hook(lambda _, inputs: rows.append(inputs[0]))
+    try:
+        return compute(model, examples, collator, lambda _: rows.pop())
+    finally:
+        hook.remove()
+
+
+@torch.no_grad()
+def compute(model: Any, examples: EncodedExamples, collator: Any, choose: Callable[[Any], Tensor]) -> Vectors:
+    """Returns (n, D) of n examples, in evaluation mode; those of similar length are read together.
+
+    Args:
+        model: any model.
+        examples: of the task; labels are not given to the model.
+        collator: pads a batch.
+        choose: takes the outputs of a batch and returns (B, D).
+    """
     was_training = model.training
     model.eval()
     order = sorted(range(len(examples)), key=lambda index: len(examples[index]["input_ids"]))
-    try:
-        for start in range(0, len(order), BATCH_SIZE):
-            batch = collator([examples[index] for index in order[start : start + BATCH_SIZE]])
-            model(**{name: values.to(model.device) for name, values in batch.items() if name != "labels"})
-    finally:
-        hook.remove()
-        model.train(was_training)
-    vectors = np.empty((len(order), rows[0].shape[-1]))
-    vectors[order] = torch.cat(rows).numpy()
-    return vectors
+    rows = []
+    for start in range(0, len(order), BATCH_SIZE):
+        batch = collator([examples[index] for index in order[start : start + BATCH_SIZE]])
+        inputs = {name: values.to(model.device) for name, values in batch.items() if name != "labels"}
+        rows.append(choose(model(**inputs)).double().cpu().numpy())
+    model.train(was_training)
+    values = np.concatenate(rows)
+    result = np.empty_like(values)
+    result[order] = values
+    return result
 
 
 def cross_validate_head(

@@ -79,7 +79,7 @@ def _measure(
     metrics: dict[str, float] = {}
     for suffix, examples in task.validation.items():
         noisy = misspelt_examples(examples, arguments.noise, NOISE_SEED)
-        output = trainer.predict(EncodedExamples(noisy, task.problem, tokenizer, arguments.max_seq_length))
+        output = trainer.predict(EncodedExamples(noisy, task.problem, tokenizer, int(arguments.max_seq_length or 0)))
         metrics |= {f"{name.removeprefix('test_')}{suffix}": value for name, value in (output.metrics or {}).items()}
     return metrics
 

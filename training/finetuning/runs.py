@@ -23,7 +23,7 @@ from vocabless.saving.card_facts import CardFacts
 from vocabless.saving.provenance import provenance
 from vocabless.saving.run_folder import rows_identity, versions
 from vocabless.saving.uploads import check_run_upload
-from vocabless.training.checkpoint_tokenizers import longest_sequence
+from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.finetuning.arguments import GlueArguments, identifying_arguments, reported_arguments
 from vocabless.training.finetuning.card import card_example, card_facts
 from vocabless.training.finetuning.constant_baseline import constant_baseline_note
@@ -35,6 +35,7 @@ from vocabless.training.finetuning.intervals import interval
 from vocabless.training.finetuning.load_model import is_checkpoint, load_model
 from vocabless.training.finetuning.noise import add_noisy_measures
 from vocabless.training.finetuning.predictions import write_predictions
+from vocabless.training.finetuning.sequence_length import length_limit
 from vocabless.training.finetuning.task_distillation import TaskDistillation, distill_task, read_unlabelled
 from vocabless.training.finetuning.tasks import Examples, Task
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
@@ -95,18 +96,18 @@ class FineTuning(TrainingTask):
     def load_model(
         self, arguments: GlueArguments, data: TaskDistillation | None, folder: Path
     ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-        """See `TrainingTask.load_model`.
+        """See `TrainingTask.load_model`. Our tokenizer remembers the length, for pipelines, ONNX and page.
 
         Raises:
-            ValueError: the model cannot be loaded, or `--max_seq_length` does not fit it.
+            ValueError: the model cannot be loaded, or `--max_seq_length` is beyond its limit.
         """
         model, tokenizer, _ = load_model(arguments, self.task, folder)
-        limit = longest_sequence(model, tokenizer)
-        if not 3 <= arguments.max_seq_length <= limit:
-            raise ValueError(
-                f"--max_seq_length {arguments.max_seq_length} does not fit {arguments.model_name_or_path}; "
-                f"give 3 to {limit}."
-            )
+        length, limit = sequence_length(arguments), length_limit(model, tokenizer)
+        if length > limit:
+            name = arguments.model_name_or_path
+            raise ValueError(f"--max_seq_length {length} does not fit {name}; give 3 to {limit}.")
+        if isinstance(tokenizer, VocablessTokenizer):
+            tokenizer.model_max_length = length
         return model, tokenizer
 
     def build_examples(  # type: ignore[override]
@@ -120,7 +121,7 @@ class FineTuning(TrainingTask):
         problem = self.task.problem
 
         def encode(examples: Examples) -> EncodedExamples:
-            return EncodedExamples(examples, problem, tokenizer, arguments.max_seq_length)
+            return EncodedExamples(examples, problem, tokenizer, sequence_length(arguments))
 
         validation = {} if self.task.is_cross_validated else self.task.validation
         evaluated = {suffix: encode(examples) for suffix, examples in validation.items()}
@@ -180,11 +181,7 @@ class FineTuning(TrainingTask):
         """Predicts the test splits, if `--do_predict` asks for it."""
         if not trainer.args.do_predict:
             return {}
-        tests = {
-            suffix: EncodedExamples(examples, self.task.problem, tokenizer, arguments.max_seq_length)
-            for suffix, examples in self.task.test.items()
-        }
-        return write_predictions(trainer, self.task, tests, folder)
+        return write_predictions(trainer, self.task, tokenizer, sequence_length(arguments), folder)
 
     def results(self, trained: Trained, arguments: GlueArguments, training: GlueTrainingArguments) -> Results:  # type: ignore[override]
         """See `TrainingTask.results`."""
@@ -269,6 +266,12 @@ class _RestoreBetterHead(TrainerCallback):
         """Compares the scores."""
         if self._fine_tuning.is_head_better(args, state):
             model.load_state_dict(self._weights)
+
+
+def sequence_length(arguments: GlueArguments) -> int:
+    """Returns `max_seq_length`, which is chosen before a run begins."""
+    assert arguments.max_seq_length is not None
+    return arguments.max_seq_length
 
 
 def run_folder(task: Task, seed: int, training: GlueTrainingArguments) -> Path:

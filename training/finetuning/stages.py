@@ -17,9 +17,10 @@ from vocabless.saving.run_folder import read_results, rows_identity
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.default_hyper_parameters import default_patience
 from vocabless.training.finetuning.first_head import FirstHead, Vectors
-from vocabless.training.finetuning.load_model import load_model
+from vocabless.training.finetuning.load_model import is_checkpoint, load_model
 from vocabless.training.finetuning.probe import Probe, can_probe, probe
 from vocabless.training.finetuning.runs import Evaluation, FineTuning, run_folder
+from vocabless.training.finetuning.sequence_length import choose_sequence_length
 from vocabless.training.finetuning.tasks import Task
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.run import Outcome, run, train
@@ -44,8 +45,10 @@ def fine_tune(
         say: prints the score of the first head, before the training.
     """
     folder = run_folder(task, seed, training)
-    loaded = load_model(arguments, task, folder)
-    begins_with_head = not arguments.random_head and can_probe(loaded, task.problem)
+    loaded = load_model(arguments, task, folder) if is_checkpoint(arguments.model_name_or_path) else None
+    length, sentence = choose_sequence_length(arguments, task, loaded)
+    arguments = replace(arguments, max_seq_length=length)
+    begins_with_head = loaded is not None and not arguments.random_head and can_probe(loaded, task.problem)
     if arguments.head_only and not begins_with_head:
         raise ValueError(
             f"--head_only fits a head to a trained encoder of ours, but {arguments.model_name_or_path!r} is none, has "
@@ -65,9 +68,10 @@ def fine_tune(
         of_run.eval_strategy, of_run.load_best_model_at_end = IntervalStrategy.NO, False
     if read_results(folder) is not None:
         return run(FineTuning(task), arguments, of_run, repository)
-    first = probe(task, loaded, arguments.max_seq_length) if begins_with_head else None
-    if first is not None and training.process_index == 0:
-        say(_describe(task, first))
+    first = probe(task, loaded, length) if loaded is not None and begins_with_head else None
+    if training.process_index == 0:
+        for line in filter(None, [sentence, "" if first is None else _describe(task, first)]):
+            say(line)
     tuned = None
     folds = folder.with_name(f"folds-{folder.name}")
     if task.is_cross_validated and not arguments.head_only:

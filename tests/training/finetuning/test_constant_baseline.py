@@ -7,7 +7,8 @@ import pytest
 from datasets import Dataset
 
 import run_glue
-from vocabless.training.finetuning.constant_baseline import chance_margin, constant_baseline_note
+from vocabless.training.finetuning.constant_baseline import constant_baseline_note
+from vocabless.training.finetuning.intervals import interval
 from vocabless.training.finetuning.problems import SingleLabel, Tagging
 from vocabless.training.finetuning.tasks import Examples, Task
 
@@ -20,6 +21,9 @@ def task_of(count: int, problem=None) -> Task:
 def results_of(score: float, constant: float = 0.5, metric: str = "accuracy", **arguments: object) -> dict:
     defaults = {"learning_rate": 3e-5, "num_train_epochs": 5.0, "max_steps": -1}
     return {
+        "from_scratch": True,
+        "epochs": 5.0,
+        "intervals": {metric: interval(metric, score, 400)},
         "measures": {metric: score},
         "constant_baselines": {metric: constant},
         "seed": 7,
@@ -27,29 +31,19 @@ def results_of(score: float, constant: float = 0.5, metric: str = "accuracy", **
     }
 
 
-@pytest.mark.parametrize(("score", "is_noted"), [(0.4, True), (0.5, True), (0.549, True), (0.551, False), (1.0, False)])
-def test_a_score_within_two_standard_errors_of_the_constant_is_noted(score, is_noted):
+@pytest.mark.parametrize(("score", "is_noted"), [(0.4, True), (0.5, True), (0.548, True), (0.551, False), (1.0, False)])
+def test_a_score_whose_interval_holds_the_constant_is_noted(score, is_noted):
     assert bool(constant_baseline_note(task_of(400), results_of(score), 128)) == is_noted
 
 
 def test_a_score_below_the_constant_is_called_so():
-    assert " accuracy 44.0 is below the constant baseline 50.0, so " in constant_baseline_note(
-        task_of(400), results_of(0.44), 128
-    )
+    assert ") is below the constant baseline 50.0, so " in constant_baseline_note(task_of(400), results_of(0.44), 128)
 
 
 def test_a_tagger_that_finds_one_entity_is_above_its_constant():
     task = task_of(400, Tagging(["O", "B-a"]))
     assert constant_baseline_note(task, results_of(0.0, 0.0, "entity_f1"), 128)
     assert constant_baseline_note(task, results_of(0.01, 0.0, "entity_f1"), 128) is None
-
-
-def test_a_margin_is_what_constant_guesses_vary_by():
-    """Coins thrown again and again: 95 % of the shares of heads are within the margin."""
-    chance = random.Random(0)
-    shares = [sum(chance.random() < 0.3 for _ in range(400)) / 400 for _ in range(2_000)]
-    margin = chance_margin("accuracy", 0.3, 400)
-    assert sum(abs(share - 0.3) <= margin for share in shares) / 2_000 == pytest.approx(0.954, abs=0.02)
 
 
 @pytest.mark.parametrize(
@@ -63,8 +57,22 @@ def test_a_margin_is_what_constant_guesses_vary_by():
 )
 def test_the_sentence_has_the_score_the_limit_and_numbers_to_try(arguments, remedy):
     note = constant_baseline_note(task_of(400), results_of(0.51, **arguments), 128)
-    assert note.startswith("Trees, seed 7: accuracy 51.0 is within chance (5.0) of the constant baseline 50.0, so ")
+    start = "Trees, seed 7: accuracy 51.0 (46.1 to 55.9) cannot be told from the constant baseline 50.0, so "
+    assert note.startswith(start)
     assert remedy in note and "\n" not in note
+
+
+def test_a_checkpoint_gets_no_advice_to_begin_from_a_checkpoint():
+    note = constant_baseline_note(task_of(400), results_of(0.51) | {"from_scratch": False}, 128)
+    assert note.endswith("; try --num_train_epochs 10")
+    head = results_of(0.51) | {"from_scratch": False, "epochs": 0.0}
+    assert constant_baseline_note(task_of(400), head, 128).endswith("; try fine-tuning, without --head_only")
+
+
+def test_every_row_right_is_not_chance():
+    """Four of four rows: the interval begins at 51."""
+    results = results_of(1.0) | {"intervals": {"accuracy": interval("accuracy", 1.0, 4)}}
+    assert constant_baseline_note(task_of(4), results, 128) is None
 
 
 def test_a_run_at_its_constant_says_so_on_stderr_in_the_table_and_in_the_card(tmp_path, capsys):
@@ -79,7 +87,7 @@ def test_a_run_at_its_constant_says_so_on_stderr_in_the_table_and_in_the_card(tm
     streams = capsys.readouterr()
     (warning,) = [line for line in streams.err.splitlines() if line.startswith("Warning: ")]
     sentence = warning.removeprefix("Warning: ")
-    assert "--learning_rate 0.00044, --num_train_epochs 2, or" in sentence
+    assert "--learning_rate 0.00044, --num_train_epochs 2, or start" in sentence
     assert f"- {sentence}\n" in streams.out and f"- {sentence}\n" in (tmp_path / "run" / "table.md").read_text()
     (folder,) = (tmp_path / "run").glob("*/seed-42")
     assert f"- {sentence}\n" in (folder / "README.md").read_text()

@@ -21,6 +21,9 @@ def results_of(task: str, constant_baselines: dict[str, float], **arguments: obj
     measures = {name: (2 + place) / 7 for place, name in enumerate(constant_baselines)} | {"loss": 0.5, "runtime": 3.0}
     results = {"task": task, "seed": 42, "epochs": 3.0, "from_scratch": True, "arguments": defaults | arguments}
     return results | {
+        "rows": dict.fromkeys(constant_baselines, 872),
+        "intervals": {name: (0.25, 0.3125) for name in constant_baselines},
+        "is_cross_validated": False,
         "constant_baselines": constant_baselines,
         "measures": measures,
         "footnotes": [],
@@ -45,8 +48,11 @@ def test_the_results_of_a_card_are_those_of_the_run(task: str, save_model) -> No
         assert result.task_type == card.data.pipeline_tag == "text-classification"
     assert (card.data.license, card.data.language, card.data.datasets) == ("apache-2.0", "en", ["nyu-mll/glue"])
     assert bool(card.data.get("widget")) == (len(GLUE[task].texts) == 1)  # a widget sends one text
-    assert "| measure | this model | constant baseline |\n" in card.text and "floor" not in card.text
-    assert f"| {metrics[0].replace('_', ' ')} | 28.6 | 25.0 |" in card.text
+    assert (
+        "| measure | this model | 95 % interval | texts | constant baseline |\n" in card.text
+        and "floor" not in card.text
+    )
+    assert f"| {metrics[0].replace('_', ' ')} | 28.6 | 25.0–31.2 | 872 | 25.0 |" in card.text
     assert "- Start: random weights\n- Epochs: 3; the best checkpoint was kept\n" in card.text
     assert "- Batch size: 32 examples per device\n- Length: at most 128 tokens\n- Seed: 42\n" in card.text
     assert "base_model" not in card.data.to_dict()
@@ -56,7 +62,10 @@ def test_footnotes_follow_the_table(save_model) -> None:
     model, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForSequenceClassification")
     results = results_of("sst2", {"accuracy": 0.5}) | {"footnotes": ["3 of 9 words are not scored"]}
     write_card(folder, model, 16, card_facts(results))
-    assert "| accuracy | 28.6 | 50.0 |\n\n- 3 of 9 words are not scored.\n" in (folder / CARD).read_text()
+    assert (
+        "| accuracy | 28.6 | 25.0–31.2 | 872 | 50.0 |\n\n- 3 of 9 words are not scored.\n"
+        in (folder / CARD).read_text()
+    )
 
 
 def test_a_teacher_is_named_with_what_it_labelled_and_its_own_score(save_model) -> None:
@@ -65,8 +74,11 @@ def test_a_teacher_is_named_with_what_it_labelled_and_its_own_score(save_model) 
     teacher["rows"] = {"corrupted copies": 2000, "training rows": 1000}
     write_card(folder, model, 16, card_facts(results_of("sst2", {"accuracy": 0.5}) | {"teacher": teacher}))
     card = ModelCard.load(folder / CARD)
-    assert "| measure | this model | constant baseline | teacher |\n|---|--:|--:|--:|\n" in card.text
-    assert "| accuracy | 28.6 | 50.0 | 92.5 |\n" in card.text
+    assert (
+        "| measure | this model | 95 % interval | texts | constant baseline | teacher |\n|---|--:|--:|--:|--:|--:|\n"
+        in card.text
+    )
+    assert "| accuracy | 28.6 | 25.0–31.2 | 872 | 50.0 | 92.5 |\n" in card.text
     line = "`you/large (bert, 9 parameters)` for 1,000 training rows and 2,000 corrupted copies"
     assert f"- Teacher: the model learned the outputs of {line}\n- Length:" in card.text
 

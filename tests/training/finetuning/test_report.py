@@ -38,10 +38,11 @@ def test_the_table_shows_figures_constant_baselines_notes_and_what_averages_lack
         {"sst2": {"accuracy": 0.509}},
         heading="a model",
         footnotes=["SST-2: one", "SST-2: one"],
+        rows={"sst2": {"accuracy": 872}},
     )
     text = report.as_markdown()
-    assert "| task  | measure  | mean | constant |" in text
-    assert "| SST-2 | accuracy | 81.2 |     50.9 |" in text
+    assert "| task  | measure  | mean |  interval | rows | constant |" in text
+    assert "| SST-2 | accuracy | 81.2 | 78.5–83.7 |  872 |     50.9 |" in text
     assert "Constant: the best score of a prediction that is the same for every example." in text
     assert "No EELBERT small average without mrpc, qqp, mnli, qnli, rte." in text
     assert text.count("SST-2: one.") == 1
@@ -56,10 +57,10 @@ def test_scores_on_misspelt_texts_stand_beside_the_others_with_what_is_lost():
     misspelt = {task: {"1": {name: value / 2 for name, value in m.items()}} for task, m in METRICS.items()}
     report = Report(clean, {}, {}, noisy=NoisyScores(0.1, 42, misspelt))
     lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in report.as_markdown().splitlines()]
-    assert lines[2] == ["task", "measure", "mean", "constant", "misspelt", "lost"]
-    assert ["cola", "matthews correlation", "15.0", "", "7.5", "7.5"] in lines
+    assert lines[2] == ["task", "measure", "mean", "interval", "rows", "constant", "misspelt", "lost"]
+    assert ["cola", "matthews correlation", "15.0", "", "", "", "7.5", "7.5"] in lines
     (average_row,) = [line for line in lines if line[:2] == ["average", "HashFormers"]]
-    assert float(average_row[2]) == pytest.approx(2 * float(average_row[4]), abs=0.2)
+    assert float(average_row[2]) == pytest.approx(2 * float(average_row[6]), abs=0.2)
     assert "Misspelt: with 10 % of the words misspelt. Lost: the difference." in report.as_markdown()
     content = json.loads(json.dumps(report.as_json()))["noisy"]
     assert (content["probability"], content["seed"], content["scores"]) == (0.1, 42, misspelt)
@@ -75,8 +76,8 @@ def test_a_teachers_scores_stand_beside_the_students():
         teacher={"sst2": {"accuracy": 0.9125}},
     )
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in report.as_markdown().splitlines()]
-    assert ["task", "measure", "mean", "constant", "teacher"] in cells
-    assert ["sst2", "accuracy", "80.0", "", "91.2"] in cells
-    assert ["rte", "accuracy", "50.0", "", ""] in cells
+    assert ["task", "measure", "mean", "interval", "rows", "constant", "teacher"] in cells
+    assert ["sst2", "accuracy", "80.0", "", "", "", "91.2"] in cells
+    assert ["rte", "accuracy", "50.0", "", "", "", ""] in cells
     assert "Teacher: the score of the model whose outputs were learned." in report.as_markdown()
     assert report.as_json()["teacher"] == {"sst2": {"accuracy": 0.9125}}

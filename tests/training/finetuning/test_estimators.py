@@ -1,0 +1,76 @@
+"""scikit-learn's interface."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from transformers import pipeline
+
+from vocabless import VocablessClassifier, VocablessModel, VocablessVectorizer, load_config, load_tokenizer
+
+THINGS = "house river stone cat dog tree hill road".split()
+TEXTS = [f"{colour} {thing}" for colour in ("red", "blue") for thing in THINGS]
+LABELS = ["warm"] * 8 + ["cold"] * 8
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory) -> str:
+    """A small encoder without a head, as pre-training leaves it."""
+    folder = tmp_path_factory.mktemp("encoder")
+    VocablessModel(load_config("hashgram-nano")).save_pretrained(folder)
+    load_tokenizer("hashgram-nano").save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.mark.parametrize("epochs", [0, 1])
+def test_texts_are_classified_and_the_saved_folder_gives_the_same(encoder, tmp_path, epochs):
+    classifier = VocablessClassifier(encoder, epochs=epochs).fit(TEXTS, LABELS)
+    assert classifier.classes_.tolist() == ["cold", "warm"]
+    assert classifier.score(TEXTS, LABELS) == 1.0 and 0 <= classifier.cross_validated_["accuracy"] <= 1
+    probabilities = classifier.predict_proba(["red hill", "a blue road and a river"])
+    np.testing.assert_allclose(probabilities.sum(1), 1)
+    classifier.save_pretrained(tmp_path / "saved")
+    (found,) = pipeline("text-classification", str(tmp_path / "saved"))(["red hill"], top_k=None)
+    by_label = {row["label"]: row["score"] for row in found}
+    assert [by_label["cold"], by_label["warm"]] == pytest.approx(probabilities[0].tolist(), abs=1e-6)
+
+
+def test_labels_keep_their_type_and_a_run_repeats_itself(encoder):
+    labels = [label == "warm" for label in LABELS]
+    first, second = (VocablessClassifier(encoder).fit(TEXTS, labels) for _ in range(2))
+    assert first.predict(["red hill"]).dtype == bool
+    np.testing.assert_array_equal(first.predict_proba(TEXTS), second.predict_proba(TEXTS))
+
+
+def test_parameters_are_cloned_and_searched(encoder):
+    classifier = VocablessClassifier(encoder, epochs=2, learning_rate=1e-3)
+    assert clone(classifier).get_params() == classifier.get_params()
+    steps = make_pipeline(VocablessVectorizer(encoder), LogisticRegression())
+    search = GridSearchCV(steps, {"logisticregression__C": [0.1, 10.0]}, cv=2).fit(TEXTS, LABELS)
+    assert search.predict(["red hill"]).tolist() == ["warm"]
+    assert VocablessVectorizer(encoder).fit_transform(TEXTS).shape == (16, 64)
+
+
+@pytest.mark.parametrize(
+    ("texts", "labels", "sentence"),
+    [
+        ("red", ["a"], "texts are a list of strings, but here is one string"),
+        (["red", None], ["a", "b"], "but here is None; give a list with a string for each text"),
+        ([], [], "but here is nothing"),
+        (["red"], ["a", "b"], "1 texts have 2 labels; give each text one label"),
+        (["red", "blue"], ["a", "a"], "all texts have the label 'a'; give texts of at least two labels"),
+    ],
+)
+def test_a_mistake_is_named(encoder, texts, labels, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        VocablessClassifier(encoder).fit(texts, labels)
+
+
+def test_a_classifier_that_is_not_fitted_says_so(encoder):
+    with pytest.raises(NotFittedError):
+        VocablessClassifier(encoder).predict(TEXTS)
+    with pytest.raises(NotFittedError):
+        VocablessVectorizer(encoder).transform(TEXTS)

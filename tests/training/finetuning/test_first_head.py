@@ -1,0 +1,94 @@
+"""The first head: its logits are those of scikit-learn, and the model's head has the same."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from vocabless import load_config
+from vocabless.modeling.head_layers import PooledHead
+from vocabless.training.finetuning.first_head import FirstHead, cross_validate_head
+from vocabless.training.finetuning.problems import ABSENT, MultiLabel, Regression, SingleLabel
+from vocabless.training.finetuning.splits import folds_of
+
+chance = np.random.default_rng(0)
+VECTORS = chance.normal(3.0, 2.0, (90, 8)) * np.arange(1, 9)
+CLASSES = (VECTORS @ chance.normal(size=(8, 3))).argmax(1)
+
+
+def fitted(model):
+    return make_pipeline(StandardScaler(), model).fit
+
+
+def test_a_single_label_has_the_probabilities_of_a_logistic_regression():
+    for labels, targets in ((3, CLASSES), (2, np.minimum(CLASSES, 1))):
+        head = FirstHead.fit(SingleLabel(["a", "b", "c"][:labels]), VECTORS, targets.tolist(), 0.3)
+        expected = fitted(LogisticRegression(C=0.3, tol=1e-8, max_iter=1000))(VECTORS, targets).predict_proba(VECTORS)
+        ours = torch.from_numpy(head.logits(VECTORS)).softmax(-1).numpy()
+        np.testing.assert_allclose(ours, expected, atol=5e-3)
+
+
+def test_several_labels_have_a_regression_each():
+    targets = np.stack([CLASSES == 0, CLASSES != 2], axis=1).astype(np.float32)
+    head = FirstHead.fit(MultiLabel(["a", "b"]), VECTORS, list(targets), 0.3)
+    model = OneVsRestClassifier(LogisticRegression(C=0.3, tol=1e-8, max_iter=1000))
+    expected = fitted(model)(VECTORS, targets).predict_proba(VECTORS)
+    np.testing.assert_allclose(1 / (1 + np.exp(-head.logits(VECTORS))), expected, atol=5e-3)
+
+
+def test_a_number_has_a_ridge_regression():
+    targets = VECTORS[:, 0] + 1.0
+    head = FirstHead.fit(Regression(), VECTORS, targets.tolist(), 0.3)
+    expected = fitted(Ridge(alpha=1 / 0.3))(VECTORS, targets).predict(VECTORS)
+    np.testing.assert_allclose(head.logits(VECTORS)[:, 0], expected)
+
+
+def test_a_label_without_rows_is_never_predicted():
+    head = FirstHead.fit(SingleLabel(["a", "b", "c"]), VECTORS, np.minimum(CLASSES, 1).tolist(), 0.3)
+    assert (head.logits(VECTORS)[:, 2] == ABSENT).all() and (head.logits(VECTORS).argmax(1) < 2).all()
+    alone = FirstHead.fit(SingleLabel(["a", "b"]), VECTORS, [1] * 90, 0.3)
+    assert (alone.logits(VECTORS).argmax(1) == 1).all()
+
+
+@pytest.mark.parametrize(("pooling", "size"), [("mean", 1), ("siamese", 4)])
+def test_the_head_of_a_model_has_nearly_the_same_logits(pooling, size):
+    config = load_config("hashgram-nano", classifier_pooling=pooling)
+    module = PooledHead(config, 3).eval()
+    vectors = chance.normal(size=(200, size * config.hidden_size))
+    targets = vectors[:, :3].argmax(1)
+    head = FirstHead.fit(SingleLabel(["a", "b", "c"]), vectors, targets.tolist(), 0.003)
+    head.write_into(module)
+    with torch.no_grad():
+        ours = module.out_proj(torch.tanh(module.dense(torch.from_numpy(vectors).float()))).numpy()
+    expected = head.logits(vectors)
+    assert (ours.argmax(1) == expected.argmax(1)).mean() > 0.95
+    assert np.corrcoef(ours.ravel(), expected.ravel())[0, 1] > 0.99
+    assert ours.std() / expected.std() == pytest.approx(1, abs=0.1)
+
+
+def test_a_head_without_room_is_refused():
+    config = load_config("hashgram-nano", classifier_pooling="siamese")
+    labels = config.hidden_size + 1
+    head = FirstHead(np.zeros((labels, 4 * config.hidden_size)), np.zeros(labels), np.zeros(1), np.ones(1))
+    with pytest.raises(ValueError, match="a head with 64 units has no place for 65 outputs; fine-tune without it"):
+        head.write_into(PooledHead(config, labels))
+
+
+def test_the_strength_is_that_of_the_best_held_out_loss_and_each_row_is_scored_without_itself():
+    problem, targets = SingleLabel(["a", "b", "c"]), CLASSES.tolist()
+    folds = folds_of(targets, 5, 0)
+    strength, logits = cross_validate_head(problem, VECTORS, targets, folds)
+    losses = {}
+    for candidate in (0.003, 0.03, 0.3):
+        slow = np.empty((90, 3))
+        for fold in folds:
+            rest = [row for row in range(90) if row not in fold]
+            head = FirstHead.fit(problem, VECTORS[rest], [targets[row] for row in rest], candidate)
+            slow[fold] = head.logits(VECTORS[fold])
+        losses[candidate] = problem.score(slow, targets)["loss"]
+        if candidate == strength:
+            np.testing.assert_allclose(logits, slow)
+    assert strength == min(losses, key=losses.get)
