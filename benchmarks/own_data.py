@@ -1,0 +1,106 @@
+"""What a few labelled rows of your own are worth: our head alone and fine-tuned, beside TF-IDF and other encoders.
+
+    python -m benchmarks.own_data checkpoints/hashgram-tiny-sentence --data_dir sets/ --peers PEER
+
+The sets are those of `benchmarks.features`. Each row of the table is a set with some training rows: so many of each
+label (`20/label`), or so many in all (`1000`), drawn anew for each seed. Figures: mean accuracies on up to 1000 test
+rows, in percent. Ours are what `VocablessClassifier` makes, with the epochs of `run_glue.py`. TF-IDF of words and of
+characters, and the vectors of the peers, have a logistic regression; cross-validation chooses its regularisation.
+"""
+# mypy: allow-untyped-calls
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sentence_transformers import SentenceTransformer
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from tqdm import tqdm
+
+from benchmarks.features import rows
+from vocabless.saving.public_names import public_name
+from vocabless.saving.run_folder import versions
+from vocabless.saving.tables import markdown_table
+from vocabless.training.finetuning.default_hyper_parameters import default_epochs_after_head
+from vocabless.training.finetuning.estimators import VocablessClassifier
+
+SIZES = ("10/label", "20/label", "100", "1000")
+TEST_ROWS = 1000
+REGULARISATIONS = (0.1, 1.0, 10.0, 100.0)
+FOLDS = 3
+Fit = Callable[[list[str], list[Any]], Any]  # texts, labels → a fitted estimator
+
+
+def draw(labels: Sequence[Any], size: str, seed: int) -> list[int]:
+    """Returns the rows of a training set, for instance `20/label` or `1000`."""
+    order = np.random.default_rng(seed).permutation(len(labels))
+    number, _, per_label = size.partition("/")
+    if not per_label:
+        return [int(row) for row in order[: int(number)]]
+    taken: dict[Any, list[int]] = {}
+    for row in order:
+        taken.setdefault(labels[row], []).append(int(row))
+    return [row for members in taken.values() for row in members[: int(number)]]
+
+
+def regression(features: Any) -> Fit:
+    """Returns what fits a logistic regression of features."""
+    steps = make_pipeline(features, LogisticRegression(max_iter=2000))
+    return GridSearchCV(steps, {"logisticregression__C": REGULARISATIONS}, cv=FOLDS).fit
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Prints a table with a row for each set and size."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", help="folder or Hub id of an encoder of ours")
+    parser.add_argument("--peers", nargs="*", default=[], help="folders or Hub ids for sentence-transformers")
+    parser.add_argument("--data_dir", type=Path, required=True, help="folder with one folder for each set")
+    parser.add_argument("--sets", nargs="+", help="names of sets; default: all folders with a column `text`")
+    parser.add_argument("--sizes", nargs="+", default=SIZES, help="training rows; default %(default)s")
+    parser.add_argument("--seeds", type=int, default=3, help="draws of each size; default %(default)s")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    arguments = parser.parse_args(argv)
+
+    def fine_tuned(texts: list[str], labels: list[Any]) -> VocablessClassifier:
+        epochs = default_epochs_after_head(len(texts))
+        return VocablessClassifier(arguments.model, epochs=epochs).fit(texts, labels)
+
+    fits: dict[str, Fit] = {
+        "words": regression(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)),
+        "characters": regression(TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True)),
+        "head alone": VocablessClassifier(arguments.model).fit,
+        "fine-tuned": fine_tuned,
+    }
+    for source in arguments.peers:
+        encoder = SentenceTransformer(source, trust_remote_code=True, device="cpu")
+        fits[public_name(source)] = regression(FunctionTransformer(encoder.encode))
+    names = arguments.sets or sorted(folder.name for folder in arguments.data_dir.iterdir() if folder.is_dir())
+    table: dict[str, list[list[float]]] = {}  # set and size → scores of each column
+    for name in names:
+        train = rows(arguments.data_dir / name, "train", 10**9)
+        test = rows(arguments.data_dir / name, "test", TEST_ROWS)
+        if "text" not in train.column_names:
+            continue
+        for size in tqdm(arguments.sizes, desc=name):
+            table[f"{name}, {size}"] = [[] for _ in fits]
+            for seed in range(arguments.seeds):
+                chosen = train.select(draw(train["label"][:], size, seed))
+                for scores, fit in zip(table[f"{name}, {size}"], fits.values(), strict=True):
+                    classifier = fit(list(chosen["text"]), list(chosen["label"]))
+                    scores.append(float(np.mean(classifier.predict(list(test["text"])) == np.asarray(test["label"]))))
+    lines = [[name, *(f"{100 * np.mean(scores):.1f}" for scores in columns)] for name, columns in table.items()]
+    means = np.mean([[np.mean(scores) for scores in columns] for columns in table.values()], axis=0)
+    print(markdown_table(["", *fits], [*lines, ["mean", *(f"{100 * mean:.1f}" for mean in means)]]))
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"columns": [*fits], "table": table, "versions": versions()}, indent=2))
+
+
+if __name__ == "__main__":
+    main()
