@@ -132,6 +132,14 @@ class GlueArguments(ModelArguments):
             "takes the labels of the training rows.",
         },
     )
+    class_weights: str | None = field(
+        default=None,
+        metadata={
+            "help": "balanced lets each label count alike in training, however many rows it has, and keeps the epoch "
+            "with the best macro F1; for single labels. Scores are not weighted.",
+            "choices": ["balanced"],
+        },
+    )
     validation_split_percentage: float | None = field(
         default=None,
         metadata={

@@ -41,6 +41,7 @@ class Problem(ABC):
         metrics: keys of `vocabless.training.finetuning.metrics.METRICS`.
         best_metric: the metric that selects the best epoch.
         threshold: see `MultiLabel`; other problems ignore it.
+        is_balanced: see `SingleLabel`; other problems ignore it.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Problem(ABC):
         self.metrics = tuple(metrics or self.default_metrics)
         self.best_metric = best_metric or self.default_best_metric
         self.threshold = threshold
+        self.is_balanced = False
         self._index_of = {label: index for index, label in enumerate(self.labels)}
 
     @classmethod

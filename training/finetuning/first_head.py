@@ -17,6 +17,7 @@ from transformers import PreTrainedModel
 
 from vocabless.modeling.head_layers import PooledHead
 from vocabless.training.finetuning.base_problem import Problem
+from vocabless.training.finetuning.class_weights import balanced_weights
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
 from vocabless.training.finetuning.splits import Rows
 
@@ -149,6 +150,10 @@ def cross_validate_head(
             head = FirstHead.fit(problem, vectors[rest], [targets[row] for row in rest], strength)
             values[held_out] = head.logits(vectors[held_out])
     references = torch.from_numpy(np.asarray(targets))
-    losses = {s: float(problem.losses(torch.from_numpy(values), references).mean()) for s, values in logits.items()}
+    weights = balanced_weights(targets, len(problem.labels))[targets] if problem.is_balanced else np.ones(len(targets))
+    losses = {
+        strength: float((problem.losses(torch.from_numpy(values), references) * torch.from_numpy(weights)).mean())
+        for strength, values in logits.items()
+    }
     best = min(losses, key=lambda strength: losses[strength])
     return best, logits[best]

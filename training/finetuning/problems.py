@@ -24,7 +24,7 @@ TOLERANCE = 1e-3  # of the gradient of a logistic regression; smaller ones take 
 
 
 class SingleLabel(Problem):
-    """One label for each text."""
+    """One label for each text. If it `is_balanced`, each label counts alike in training; see `balanced_weights`."""
 
     name = "single_label_classification"
     default_metrics = ("accuracy", "macro_f1")
@@ -46,7 +46,7 @@ class SingleLabel(Problem):
 
     def fit_linear(self, vectors: Array, targets: Sequence[Any], strength: float) -> tuple[Array, Array]:
         """Returns a multinomial logistic regression. A label without a row is never the most likely one."""
-        return _logistic_regression(vectors, np.asarray(targets), len(self.labels), strength)
+        return _logistic_regression(vectors, np.asarray(targets), len(self.labels), strength, self.is_balanced)
 
     def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Returns the cross-entropies of (N, labels) logits and (N,) integer targets."""
@@ -294,7 +294,9 @@ def _soft_cross_entropy(logits: Tensor, teacher_logits: Tensor, temperature: flo
     return F.cross_entropy(logits / temperature, probabilities, reduction="none") * temperature**2
 
 
-def _logistic_regression(vectors: Array, classes: Array, count: int, strength: float) -> tuple[Array, Array]:
+def _logistic_regression(
+    vectors: Array, classes: Array, count: int, strength: float, is_balanced: bool = False
+) -> tuple[Array, Array]:
     """Returns weight (count, D) and bias (count,) for classes 0 to count − 1, of which some may be absent."""
     weight, bias = np.zeros((count, vectors.shape[1])), np.full(count, ABSENT)
     present = np.unique(classes)
@@ -303,7 +305,8 @@ def _logistic_regression(vectors: Array, classes: Array, count: int, strength: f
         return weight, bias
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = LogisticRegression(C=strength, tol=TOLERANCE, max_iter=200).fit(vectors, classes)
+        weights = "balanced" if is_balanced else None
+        model = LogisticRegression(C=strength, tol=TOLERANCE, max_iter=200, class_weight=weights).fit(vectors, classes)
     # Of two classes, scikit-learn gives the weights of their difference.
     signs = np.array([[-0.5], [0.5]]) if len(present) == 2 else np.ones((len(present), 1))
     weight[present], bias[present] = signs * model.coef_, signs[:, 0] * model.intercept_

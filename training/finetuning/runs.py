@@ -26,6 +26,7 @@ from vocabless.saving.uploads import check_run_upload
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.finetuning.arguments import GlueArguments, identifying_arguments, reported_arguments
 from vocabless.training.finetuning.card import card_example, card_facts
+from vocabless.training.finetuning.class_weights import WeightedLoss, balanced_weights
 from vocabless.training.finetuning.constant_baseline import constant_baseline_note
 from vocabless.training.finetuning.default_hyper_parameters import BASE_WIDTH
 from vocabless.training.finetuning.distilled_examples import DistilledExamples, DistillingTrainer
@@ -139,12 +140,17 @@ class FineTuning(TrainingTask):
     def make_trainer(self, arguments: GlueArguments, **options: Any) -> ResumableTrainer:
         """See `TrainingTask.make_trainer`."""
         options["preprocess_logits_for_metrics"] = logits_only
+        problem = self.task.problem
+        if problem.is_balanced:
+            targets = [problem.target(label) for label in self.task.train.labels or []]
+            weights = balanced_weights(targets, len(problem.labels))
+            options["compute_loss_func"] = WeightedLoss(weights, options["args"].label_smoothing_factor)
         if self.head is not None:
             self.head.write_into(options["model"].classifier)
         trainer = (
             ResumableTrainer(**options)
             if arguments.teacher is None
-            else DistillingTrainer(self.task.problem, arguments.gold_weight, arguments.teacher_temperature, **options)
+            else DistillingTrainer(problem, arguments.gold_weight, arguments.teacher_temperature, **options)
         )
         patience = arguments.early_stopping_patience or 0
         if patience > 0 and trainer.args.load_best_model_at_end:
