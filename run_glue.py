@@ -29,7 +29,7 @@ from vocabless.training.exit_with_message import exit_with_message
 from vocabless.training.finetuning.arguments import GlueArguments, identifying_arguments, reported_arguments
 from vocabless.training.finetuning.load_model import check_model, choose_learning_rate
 from vocabless.training.finetuning.load_tasks import load_tasks
-from vocabless.training.finetuning.own_tasks import describe_own_task
+from vocabless.training.finetuning.own_tasks import data_name, describe_own_task
 from vocabless.training.finetuning.report import Report
 from vocabless.training.finetuning.runs import all_versions, check_uploads, run_folder
 from vocabless.training.finetuning.stages import fine_tune
@@ -49,7 +49,9 @@ def main(argv: list[str] | None = None) -> None:
     with exit_with_message("run_glue.py"):
         arguments, training = parser.parse(argv, OWN_DATA)
         if training.output_dir is None:
-            training.output_dir = f"runs/glue/{Path(arguments.model_name_or_path).name}"
+            is_glue = arguments.train_file is None and arguments.dataset_name is None
+            name = f"glue/{Path(arguments.model_name_or_path).name}" if is_glue else data_name(arguments)
+            training.output_dir = f"runs/{name}"
         run(arguments, training)
 
 

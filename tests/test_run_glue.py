@@ -354,13 +354,6 @@ def test_words_for_nothing_are_texts_and_labels(tmp_path, kind):
     assert load_text(str(file))["text"][:] == words * 2
 
 
-@pytest.mark.parametrize("row", ["a,", ",x"])
-def test_an_empty_cell_is_missing(tmp_path, row):
-    (tmp_path / "rows.csv").write_text(f"text,label\nb,y\n{row}\n")
-    with pytest.raises(ValueError, match=r"row 1 .* holds no text|row 1 of train has no label"):
-        load_own_task(GlueArguments(model_name_or_path=MODEL, train_file=str(tmp_path / "rows.csv")))
-
-
 def test_a_damaged_record_of_a_finished_run_is_named(finished, glue, tmp_path):
     folder = shutil.copytree(finished, tmp_path / "run")
     (folder / "rte" / "seed-42" / "results.json").write_text("{")

@@ -80,7 +80,7 @@ class GlueArguments(ModelArguments):
         metadata={"help": "Folder with one subfolder of parquet files per GLUE task. None downloads nyu-mll/glue."},
     )
     train_file: str | None = field(
-        default=None, metadata={"help": "Your own training data: a csv, tsv, jsonl, json or parquet file."}
+        default=None, metadata={"help": "Your own training data: a csv, tsv, jsonl, json, parquet or conll file."}
     )
     validation_file: str | None = field(
         default=None, metadata={"help": "File to evaluate on. None holds out a part of the training data."}
@@ -94,7 +94,8 @@ class GlueArguments(ModelArguments):
         default=None,
         metadata={
             "group": "columns and labels of your own data",
-            "help": "Column of the text. None looks for text, sentence, tokens or words.",
+            "help": "Column of the text. None looks for text, sentence, tokens or words, then for the pairs "
+            "sentence1 and sentence2, text1 and text2, premise and hypothesis, question1 and question2.",
         },
     )
     text_pair_column: str | None = field(default=None, metadata={"help": "Column of the second text of a text pair."})
@@ -123,6 +124,9 @@ class GlueArguments(ModelArguments):
             "help": "Multi-label classification: a label is predicted if its probability is above this value, 0–1 "
             "(Elementwise, 4.1).",
         },
+    )
+    drop_empty: bool = field(
+        default=False, metadata={"help": "Leave out rows without a text or a label, instead of naming them."}
     )
     label_names: str | None = field(
         default=None,

@@ -67,6 +67,11 @@ class Problem(ABC):
         self._index_of = {label: index for index, label in enumerate(self.labels)}
 
     @classmethod
+    def is_missing(cls, label: Any) -> bool:
+        """Returns whether a row of a data file has no label."""
+        return label is None or label == "" or (isinstance(label, list) and None in label)
+
+    @classmethod
     @abstractmethod
     def parse_label(cls, label: Any) -> Any:
         """Returns a label from a data file in the form that `target` takes.
@@ -77,7 +82,7 @@ class Problem(ABC):
 
     @classmethod
     def parse_labels(cls, labels: Iterable[Any], where: str) -> list[Any]:
-        """Returns the labels of a table, see `parse_label`.
+        """Returns the labels of a table, see `parse_label`; None where a label is missing.
 
         Args:
             labels: one for each row.
@@ -89,7 +94,7 @@ class Problem(ABC):
         parsed: list[Any] = []
         for label in labels:
             try:
-                parsed.append(cls.parse_label(label))
+                parsed.append(None if cls.is_missing(label) else cls.parse_label(label))
             except ValueError as error:
                 raise ValueError(
                     f"row {len(parsed)} of {where} does not fit {cls.name}: {error}; mend or drop the row, or check "

@@ -35,6 +35,10 @@ def load_glue_task(row: GlueTask, data_dir: str | None) -> Task:
         split: read_examples(table, f"{split} of {row.name}", columns, needs_labels=split not in row.test_splits)
         for split, table in tables.items()
     }
+    for split, part in examples.items():
+        empty = next((number for number, values in enumerate(part.rows()) if None in values), None)
+        if empty is not None:
+            raise ValueError(f"row {empty} of {split} of {row.name} has no text or no label; mend the file.")
     problem_class = PROBLEMS["single_label_classification" if row.labels else "regression"]
     return Task(
         name=row.name,

@@ -1,6 +1,8 @@
 """Loads a task from a user's own files or from a data set on the Hub; infers the task type from the labels."""
 # mypy: allow-untyped-calls
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ from datasets import ClassLabel, Dataset
 
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.base_problem import Problem
+from vocabless.training.finetuning.empty_rows import files_of, fill
 from vocabless.training.finetuning.load_model import is_trained_vocabless
 from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Regression, SingleLabel, Tagging
 from vocabless.training.finetuning.splits import hold_out
@@ -24,7 +27,6 @@ from vocabless.training.finetuning.tasks import (
 )
 from vocabless.training.texts.local_files import STRING_TYPES, column_type
 
-SPLITS = ("train", "validation", "test")
 CROSS_VALIDATED = 1000  # fewer training rows are not divided once, but five times
 HELD_OUT = 10.0  # percent of more rows
 # Names of files and folders that do not say what the data are.
@@ -38,14 +40,17 @@ def load_own_task(arguments: GlueArguments) -> Task:
         ValueError: a file or column is missing, the labels fit no task type, there are too few labels, or the
             validation rows have labels that the training rows lack.
     """
-    columns = _columns(arguments)
-    name, tables = _read_tables(arguments)
+    columns, name, tables = _columns(arguments), data_name(arguments), _read_tables(arguments)
     for split, table in tables.items():
         check_rows(table, split)
     examples = {split: read_examples(table, split, columns, split != "test") for split, table in tables.items()}
+    examples["train"].groups = _groups(examples["train"], tables["train"], arguments)
     problem_class = _find_problem(arguments.task_type, tables["train"], examples["train"], columns)
+    footnotes = []
     for split in examples:
         _parse_labels(examples[split], problem_class, split, columns)
+        examples[split], notes = fill(examples[split], split, arguments)
+        footnotes += [f"{name}: {note}" for note in notes]
     labels = _read_label_names(arguments) or _declared_labels(tables["train"], columns)
     labels = labels or _sorted_labels(examples["train"], problem_class)
     if len(labels) < problem_class.min_labels:
@@ -57,20 +62,20 @@ def load_own_task(arguments: GlueArguments) -> Task:
     is_cross_validated = False
     if "validation" in examples:
         _check_known_labels(problem, examples["validation"])
-        footnotes = _training_rows_note(name, examples["train"], examples["validation"])
+        footnotes += _training_rows_note(name, examples["train"], examples["validation"])
     else:
         train = examples["train"]
-        train.groups = _groups(train, tables["train"], arguments)
         is_cross_validated = _is_cross_validated(train, problem, arguments)
         if is_cross_validated:
             examples["validation"] = train
-            footnotes = [
+            footnotes.append(
                 f"{name}: cross-validated, {FOLDS} folds of {len(train):,} rows; the model saved learned from all"
-            ]
+            )
         else:
             given = arguments.validation_split_percentage
             examples["train"], examples["validation"] = _hold_out(train, problem, HELD_OUT if given is None else given)
-            footnotes = [f"{name}: evaluated on {len(examples['validation']):,} rows held out of the training data"]
+            held_out = len(examples["validation"])
+            footnotes.append(f"{name}: evaluated on {held_out:,} rows held out of the training data")
     test = {"": examples["test"]} if "test" in examples else {}
     text_columns = tuple(find_text_columns(tables["train"], "train", columns))
     validation = {"": examples["validation"]}
@@ -100,32 +105,41 @@ def _columns(arguments: GlueArguments) -> Columns:
     )
 
 
-def _read_tables(arguments: GlueArguments) -> tuple[str, dict[str, Dataset]]:
-    """Returns a name for the task, made from the name of the data, and the splits."""
+def data_name(arguments: GlueArguments) -> str:
+    """Returns the name of a user's own data, for tables and folders."""
     if arguments.train_file is not None:
-        train = Path(arguments.train_file)
-        files = zip(SPLITS, (str(train), arguments.validation_file, arguments.test_file), strict=True)
-        tables = {split: read_files([file], arguments.text_format) for split, file in files if file is not None}
-        return _name_of(train), tables
+        return _name_of(Path(arguments.train_file))
+    parts = [str(arguments.dataset_name).rpartition("/")[2], arguments.dataset_config_name]
+    return "-".join(filter(None, parts))
+
+
+def _read_tables(arguments: GlueArguments) -> dict[str, Dataset]:
+    """Returns the splits."""
+    files = files_of(arguments)
+    if files:
+        return {split: read_files([file], arguments.text_format) for split, file in files.items()}
     hub_id, config = str(arguments.dataset_name), arguments.dataset_config_name
     tables = read_hub(hub_id, config, "check --dataset_name.")
     if "train" not in tables:
         raise ValueError(f"{hub_id} has no split train; it has {', '.join(tables)}: give files instead.")
-    name = "-".join(part for part in (hub_id.rpartition("/")[2], config) if part)
-    return name, {split: tables[split] for split in SPLITS if split in tables}
+    return {split: tables[split] for split in ("train", "validation", "test") if split in tables}
 
 
 def _name_of(file: Path) -> str:
     r"""Returns a name for the data in a file: that of the file or, if it says nothing, of the nearest folder that does.
 
-    It has one line, since it stands in tables.
+    The folder in which a user works, and those above it, say nothing of the data. The name has one line, since it
+    stands in tables.
 
     >>> _name_of(Path("/data/reviews/all/train-00000-of-00002.parquet")), _name_of(Path("/data/beasts\nof prey.csv"))
     ('reviews', 'beasts of prey')
+    >>> _name_of(Path("train.csv")), _name_of(Path("spam/train.csv"))
+    ('train', 'spam')
     """
-    names = [SHARD.sub("", file.stem, count=1), *(folder.name for folder in file.absolute().parents)]
-    name = next((name for name in names if name and name.lower() not in GENERAL_NAMES), "data")
-    return " ".join(name.splitlines())
+    own = SHARD.sub("", file.stem, count=1)
+    homes = {folder for home in (Path.cwd(), Path.home()) for folder in (home, *home.parents)}
+    names = [own, *(folder.name for folder in Path(os.path.abspath(file)).parents if folder not in homes)]
+    return " ".join(next((name for name in names if name.lower() not in GENERAL_NAMES), own).splitlines())
 
 
 def _find_problem(task_type: str | None, table: Dataset, examples: Examples, columns: Columns) -> type[Problem]:
@@ -152,8 +166,8 @@ def _infer_problem(table: Dataset, examples: Examples, columns: Columns) -> type
     dtype = column_type(inner if is_list else feature)
     is_name = dtype in (*STRING_TYPES, "bool") or dtype.startswith(("int", "uint"))
     if is_list and is_name:
-        return Tagging if isinstance(examples.texts[0], list) else MultiLabel
-    if not is_list and is_name:
+        return Tagging if _has_words(examples) else MultiLabel
+    if not is_list and (is_name or _are_integers_with_gaps(examples.labels or [])):
         return SingleLabel
     if not is_list and dtype.startswith(("float", "decimal")):
         return Regression
@@ -163,13 +177,24 @@ def _infer_problem(table: Dataset, examples: Examples, columns: Columns) -> type
     )
 
 
+def _has_words(examples: Examples) -> bool:
+    """Returns whether the texts are lists of words."""
+    return isinstance(next(filter(None, examples.texts), None), list)
+
+
+def _are_integers_with_gaps(labels: Sequence[Any]) -> bool:
+    """Returns whether labels are whole numbers and some are missing: pandas makes floats of such integers."""
+    given = [label for label in labels if label is not None]
+    return len(given) < len(labels) and all(isinstance(label, float) and label.is_integer() for label in given)
+
+
 def _label_columns(table: Dataset, columns: Columns) -> list[str]:
     return find_columns(table, "train", columns.labels, LABEL_COLUMNS, "--label_column")
 
 
 def _parse_labels(examples: Examples, problem_class: type[Problem], split: str, columns: Columns) -> None:
     """Converts the labels in place: splits strings, and gives them the problem's form."""
-    if isinstance(examples.texts[0], list) != problem_class.per_word:
+    if _has_words(examples) != problem_class.per_word:
         needed = "lists of words" if problem_class.per_word else "texts, not lists of words"
         raise ValueError(
             f"{problem_class.name} takes {needed}; the {split} rows differ: check --text_column or --task_type."
@@ -178,7 +203,8 @@ def _parse_labels(examples: Examples, problem_class: type[Problem], split: str, 
         return
     labels = examples.labels
     if columns.separator is not None:
-        labels = [[part.strip() for part in str(label).split(columns.separator) if part.strip()] for label in labels]
+        cells = ["" if label is None else str(label) for label in labels]
+        labels = [[part.strip() for part in cell.split(columns.separator) if part.strip()] for cell in cells]
     examples.labels = problem_class.parse_labels(labels, split)
     if problem_class.per_word:
         _check_one_label_per_word(examples, split)
@@ -186,7 +212,7 @@ def _parse_labels(examples: Examples, problem_class: type[Problem], split: str, 
 
 def _check_one_label_per_word(examples: Examples, split: str) -> None:
     for row, (words, tags) in enumerate(zip(examples.texts, examples.labels or [], strict=True)):
-        if len(words) != len(tags):
+        if words and tags and len(words) != len(tags):
             raise ValueError(
                 f"row {row} of {split} has {len(words)} words but {len(tags)} tags; give each word one tag."
             )

@@ -144,8 +144,14 @@ class MultiLabel(Problem):
 
     @classmethod
     def parse_label(cls, label: Any) -> list[str]:
-        """Returns the label names of a list, or of a single label."""
-        return [_label_name(part) for part in (label if isinstance(label, list) else [label])]
+        """Returns the label names of a list, or of a single label; none for an empty cell."""
+        parts = label if isinstance(label, list) else [label]
+        return [_label_name(part) for part in parts if part is not None and part != ""]
+
+    @classmethod
+    def is_missing(cls, label: Any) -> bool:
+        """Returns False: a text may have no label."""
+        return False
 
     @classmethod
     def label_names(cls, label: list[str]) -> Sequence[str]:

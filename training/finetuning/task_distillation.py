@@ -144,10 +144,10 @@ def read_unlabelled(sources: Sequence[str], task: Task, text_format: TextFormat 
         [text for part in parts for text in part.texts],
         None if len(task.text_columns) == 1 else [pair for part in parts for pair in part.pairs or []],
     )
-    filled = [index for index, text in enumerate(examples.texts) if (text.strip() if isinstance(text, str) else text)]
-    if not filled:
+    empty, _ = examples.empty_rows()
+    if len(empty) == len(examples):
         raise ValueError(f"--unlabelled {' '.join(sources)} holds no text; give files with text in them.")
-    return examples.select(filled)
+    return examples.select(np.setdiff1d(np.arange(len(examples)), empty).tolist())
 
 
 def _source(arguments: GlueArguments, task: Task) -> TeacherSource:

@@ -1,4 +1,4 @@
-"""Reads tables of examples: parquet, jsonl, json, csv and tsv files, or data sets on the Hub; checks their columns."""
+"""Reads tables of examples from files or from data sets on the Hub; checks their columns."""
 # mypy: allow-untyped-calls
 
 import math
@@ -9,10 +9,11 @@ from typing import Any
 
 from datasets import ClassLabel, Dataset, load_dataset
 
+from vocabless.training.texts import conll
 from vocabless.training.texts.local_files import FORMATS, STRING_TYPES, column_type, load_files
 from vocabless.training.texts.text_format import UTF8, TextFormat
 
-TABLES = [suffix for suffix in FORMATS if suffix != ".txt"]
+TABLES = [*(suffix for suffix in FORMATS if suffix != ".txt"), conll.SUFFIX]
 GLUE_REPOSITORY = "nyu-mll/glue"
 SHARD = re.compile(r"-\d+-of-\d+")
 
@@ -35,6 +36,8 @@ def read_files(files: Sequence[str], text_format: TextFormat = UTF8) -> Dataset:
             raise ValueError(f"the file {file!r} has an unknown format; convert it to one of {', '.join(TABLES)}.")
         if not Path(file).stat().st_size:
             raise ValueError(f"the file {file!r} is empty; give a file with rows.")
+    if Path(files[0]).suffix == conll.SUFFIX:
+        return check_rows(conll.read_conll(files, text_format), files[0])
     return check_rows(load_files(files, f"the file {files[0]!r}", text_format), files[0])
 
 
@@ -107,7 +110,7 @@ def read_texts(table: Dataset, where: str, column: str) -> tuple[list[Any], bool
     """Returns the texts of a column, and whether they are lists of words.
 
     Raises:
-        ValueError: the column does not hold strings or lists of strings, or a row has no text.
+        ValueError: the column does not hold strings or lists of strings.
     """
     feature: Any = table.features[column]
     inner = getattr(feature, "feature", None)  # of a column of lists
@@ -115,35 +118,26 @@ def read_texts(table: Dataset, where: str, column: str) -> tuple[list[Any], bool
     kind = column_type(feature)
     if not is_words and kind not in STRING_TYPES:
         raise ValueError(f"the column {column!r} of {where} holds {kind}, not text; name a column of strings.")
-    texts = table[column][:]
-    for row, text in enumerate(texts):
-        if text is None or (is_words and None in text):
-            raise ValueError(f"row {row} of the column {column!r} of {where} holds no text; fill it or drop the row.")
-    return texts, is_words
+    return table[column][:], is_words
 
 
 def read_labels(table: Dataset, where: str, columns: Sequence[str]) -> list[Any]:
-    """Returns one label for each row; several columns make a list of labels for each row.
+    """Returns one label for each row, None if it has none; several columns make a list of labels for each row.
 
     Numbers whose names the column declares (`ClassLabel`) become these names.
 
     Raises:
-        ValueError: a row has no label, or one that is no finite number.
+        ValueError: a row has a label that is no finite number.
     """
     values = [_class_names(table.features[column], table[column][:]) for column in columns]
     labels = values[0] if len(values) == 1 else [list(row) for row in zip(*values, strict=True)]
     for row, label in enumerate(labels):
-        if None in _parts(label) or label == "":
-            raise ValueError(f"row {row} of {where} has no label in {columns[0]!r}; fill it or drop the row.")
-        if any(isinstance(part, float) and not math.isfinite(part) for part in _parts(label)):
+        parts = label if isinstance(label, list) else [label]
+        if any(isinstance(part, float) and not math.isfinite(part) for part in parts):
             raise ValueError(
                 f"row {row} of {where} has the label {label} in {columns[0]!r}; give a finite number or drop the row."
             )
     return labels
-
-
-def _parts(label: Any) -> list[Any]:
-    return label if isinstance(label, list) else [label]
 
 
 def _class_names(feature: Any, values: list[Any]) -> list[Any]:

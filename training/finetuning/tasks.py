@@ -13,6 +13,12 @@ from vocabless.training.finetuning.splits import Rows, folds_of
 from vocabless.training.finetuning.task_files import find_columns, read_labels, read_texts
 
 TEXT_COLUMNS = ("text", "sentence", "tokens", "words")
+PAIR_COLUMNS = (
+    ("sentence1", "sentence2"),
+    ("text1", "text2"),
+    ("premise", "hypothesis"),
+    ("question1", "question2"),
+)
 LABEL_COLUMNS = ("label", "labels", "ner_tags", "tags")
 FOLDS = 5
 SAMPLING_SEED = 42  # fixed: all seeds of a run use the same held-out and the same sampled rows
@@ -23,7 +29,8 @@ class Columns:
     """The columns of a table that hold texts and labels.
 
     Attributes:
-        texts: the text column, or the two columns of a text pair; empty searches `TEXT_COLUMNS`.
+        texts: the text column, or the two columns of a text pair; empty searches `TEXT_COLUMNS`, then
+            `PAIR_COLUMNS`.
         labels: the label column; several columns make a list of labels; empty searches `LABEL_COLUMNS`.
         separator: separator of several labels in one string; None if a string is one label.
     """
@@ -59,6 +66,15 @@ class Examples:
         if limit is None or limit >= len(self):
             return self
         return self.select(sorted(random.Random(SAMPLING_SEED).sample(range(len(self)), limit)))
+
+    def empty_rows(self) -> tuple[list[int], list[int]]:
+        """Returns the rows without a text, and the rows without a label; labels are those of `Problem.parse_labels`."""
+        texts = [
+            row
+            for row, each in enumerate(zip(self.texts, self.pairs or self.texts, strict=True))
+            if any(map(_is_empty, each))
+        ]
+        return texts, [row for row, label in enumerate(self.labels or []) if label is None]
 
     def select(self, indices: Sequence[int]) -> "Examples":
         """Returns the examples with these indices."""
@@ -144,6 +160,10 @@ def read_examples(table: Dataset, where: str, columns: Columns, needs_labels: bo
 
 def find_text_columns(table: Dataset, where: str, columns: Columns) -> list[str]:
     """Returns the text column of a table, or the two columns of a text pair, see `find_columns`."""
+    if not columns.texts and not set(TEXT_COLUMNS) & set(table.column_names):
+        pair = next((pair for pair in PAIR_COLUMNS if set(pair) <= set(table.column_names)), None)
+        if pair is not None:
+            return list(pair)
     return find_columns(table, where, columns.texts, TEXT_COLUMNS, "--text_column")
 
 
@@ -160,6 +180,11 @@ def read_text_examples(table: Dataset, where: str, names: Sequence[str]) -> Exam
         if is_words:
             raise ValueError(f"the column {names[1]!r} of {where} holds lists; a text pair needs strings.")
     return Examples(texts, pairs)
+
+
+def _is_empty(text: Any) -> bool:
+    """Returns whether a text, or a list of words, has nothing to read."""
+    return text is None or (not text.strip() if isinstance(text, str) else not text or None in text)
 
 
 def _has_labels(table: Dataset, columns: Columns) -> bool:

@@ -36,7 +36,7 @@ class GlueTrainingArguments(ScriptTrainingArguments):
         default=None,
         metadata={
             "group": "training",
-            "help": "Output folder. None is runs/glue/<model>.",
+            "help": "Output folder. None is runs/glue/<model>, and runs/<name of the data> for your own data.",
         },
     )
     num_train_epochs: float | None = field(  # type: ignore[assignment]

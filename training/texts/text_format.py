@@ -2,7 +2,7 @@
 
 import codecs
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
-TEXT_FILES = (*DELIMITERS, ".txt", ".jsonl", ".json")
+TEXT_FILES = (*DELIMITERS, ".txt", ".jsonl", ".json", ".conll")
 OTHER_DELIMITERS = (";", "\t", "|", ",")
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 BYTES = 1 << 16  # that are read of a file to check it
@@ -98,6 +98,15 @@ class TextFormat:
             elif Path(file).suffix in DELIMITERS:
                 self._check_fields(file)
 
+    def row_lines(self, file: str) -> list[int]:
+        """Returns the line in which each row of a csv, tsv or jsonl file begins, from 1; nothing for other files."""
+        if Path(file).suffix in DELIMITERS:
+            return [line for line, _ in self._records(file)][1:]
+        if Path(file).suffix not in (".jsonl", ".json"):
+            return []
+        with open(file, encoding=self._encoding_without_mark) as stream:
+            return [number for number, line in enumerate(stream, 1) if line.strip()]
+
     def _delimiter(self, suffix: str) -> str:
         return self.delimiter or DELIMITERS[suffix]
 
@@ -118,21 +127,31 @@ class TextFormat:
 
     def _check_fields(self, file: str, rows: int | None = None) -> None:
         """Checks the header and the first rows, or all rows, of a csv or tsv file."""
-        encoding = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
+        records = self._records(file)
+        _, header = next(records, (0, []))
+        twice = next((name for name in header if name and header.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"the header of {file!r} has the column {twice!r} twice; rename one of them.")
+        for line, record in islice(records, rows):
+            if len(record) > len(header):
+                raise ValueError(
+                    f"line {line} of {file!r} has {len(record)} fields, but the header has {len(header)}; put a text "
+                    "with delimiters in quotes, or name all columns."
+                )
+
+    def _records(self, file: str) -> Iterator[tuple[int, list[str]]]:
+        """Yields the line in which each record of a csv or tsv file begins, and its fields; the header is the first."""
         csv.field_size_limit(MOST_CHARACTERS)
-        with open(file, encoding=encoding, newline="") as stream:
-            reader = csv.reader(stream, delimiter=self._delimiter(Path(file).suffix))
-            records = (record for record in reader if len(record) > 1 or any(map(str.strip, record)))
-            header = next(records, [])
-            twice = next((name for name in header if name and header.count(name) > 1), None)
-            if twice is not None:
-                raise ValueError(f"the header of {file!r} has the column {twice!r} twice; rename one of them.")
-            for record in islice(records, rows):
-                if len(record) > len(header):
-                    raise ValueError(
-                        f"line {reader.line_num} of {file!r} has {len(record)} fields, but the header has "
-                        f"{len(header)}; put a text with delimiters in quotes, or name all columns."
-                    )
+        with open(file, encoding=self._encoding_without_mark, newline="") as stream:
+            reader, line = csv.reader(stream, delimiter=self._delimiter(Path(file).suffix)), 1
+            for record in reader:
+                if len(record) > 1 or any(map(str.strip, record)):
+                    yield line, record
+                line = reader.line_num + 1
+
+    @property
+    def _encoding_without_mark(self) -> str:
+        return "utf-8-sig" if self.encoding == "utf-8" else self.encoding
 
     def _check_delimiter(self, file: str, header: str) -> None:
         delimiter = self._delimiter(Path(file).suffix)
