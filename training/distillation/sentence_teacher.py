@@ -22,6 +22,7 @@ from vocabless.saving.permissions import check_readable
 from vocabless.saving.public_names import public_name
 from vocabless.training.checkpoint_tokenizers import SMALLEST_VOCABULARY
 from vocabless.training.distillation.output_cache import cached_outputs, check_outputs, digest, fingerprint
+from vocabless.training.distillation.reachable import check_reachable
 
 TEXTS_PER_PART = 20_000  # embedded and written together; a killed run loses at most one part
 TEXTS_PER_CALL = 4096  # sorted by length, then cut into batches
@@ -53,6 +54,7 @@ class SentenceTeacher:
         except ImportError as error:
             raise ValueError('a teacher needs sentence-transformers; run pip install -e ".[distill]".') from error
         check_readable(source)
+        check_reachable(source)
         dtype = torch.bfloat16 if use_bf16 else torch.float32
         try:
             self._model = SentenceTransformer(

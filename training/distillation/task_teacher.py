@@ -27,9 +27,10 @@ from vocabless.training.checkpoint_tokenizers import (
 )
 from vocabless.training.distillation.alignment import first_tokens
 from vocabless.training.distillation.output_cache import cached_outputs, check_outputs, digest, fingerprint
+from vocabless.training.distillation.reachable import check_reachable
 from vocabless.training.distillation.teacher_checks import DistilledProblem, check_head, label_order
 
-ROWS_PER_PART = 10_000  # labelled and cached together
+ROWS_PER_PART = 1000  # labelled and cached together
 Logits = NDArray[np.float32]
 
 
@@ -172,6 +173,7 @@ def check_teacher(source: TeacherSource, problem: DistilledProblem) -> tuple[Pre
     Raises:
         ValueError: the teacher is missing, has no tokenizer, or does not fit the problem.
     """
+    check_reachable(source.name, source.revision)
     config = _load_config(source)
     check_head(source.name, config, problem)
     outputs = label_order(source.name, config, problem)
