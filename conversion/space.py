@@ -29,6 +29,8 @@ from vocabless.conversion.space_export.graph_json import check_operators, int8_o
 from vocabless.conversion.space_export.manifest import CORRUPTIONS, examples_of, task_of, with_ngrams
 from vocabless.conversion.space_export.page import size_report, write_page, write_readme
 from vocabless.modeling.modeling_vocabless import VocablessModel
+from vocabless.saving.card_facts import CardFacts
+from vocabless.saving.card_heads import NEUTRAL_EXAMPLE
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.targets import check_target, copy_to_target
@@ -88,12 +90,9 @@ def write_space(arguments: argparse.Namespace, folder: Path) -> str:
     """Writes all files of the page into an existing, empty folder; returns a report. Errors: see `run`."""
     source = arguments.source
     model, tokenizer = load_checkpoint(source)
-    try:
-        record = Path(str(cached_file(source, RESULTS)))
-    except OSError:  # the checkpoint has no record
-        record = Path(source, RESULTS)
-    facts = read_card_facts(record.parent)
-    manifest = make_manifest(model, tokenizer, arguments.pairs or facts.is_pair, arguments.example)
+    facts = run_record(source)
+    takes_pairs = arguments.pairs or facts.is_pair
+    manifest = make_manifest(model, tokenizer, takes_pairs, arguments.example or run_examples(facts, takes_pairs))
     model_id = arguments.model_id or (None if Path(source).exists() else source)
     manifest["title"] = arguments.title or Path(source).resolve().name
     manifest["model_card"] = f"{constants.ENDPOINT}/{model_id}" if model_id else None
@@ -125,6 +124,22 @@ def make_manifest(
         "tokenizer": with_ngrams(settings, tokenizer),
         "examples": examples_of(task, takes_pairs, examples),
     }
+
+
+def run_record(source: str) -> CardFacts:
+    """Returns what the `results.json` of a checkpoint says about its training, if it has one."""
+    try:
+        folder = Path(str(cached_file(source, RESULTS))).parent
+    except OSError:
+        folder = Path(source)
+    return read_card_facts(folder)
+
+
+def run_examples(facts: CardFacts, takes_pairs: bool) -> list[list[str]] | None:
+    """Returns the example that was given to the run; for own data without one a neutral text; None: the page's own."""
+    if len(facts.example) == 1 + takes_pairs:
+        return [list(facts.example)]
+    return [[NEUTRAL_EXAMPLE]] if facts.is_own_data and not takes_pairs else None
 
 
 def _int8_report(model: PreTrainedModel, tokenizer: VocablessTokenizer, proto: Any) -> str:

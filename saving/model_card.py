@@ -19,7 +19,7 @@ from transformers.utils import SAFE_WEIGHTS_NAME
 
 from vocabless.joined_code import FOLDERS
 from vocabless.saving.card_facts import UNKNOWN_TRAINING, CardFacts
-from vocabless.saving.card_heads import HEADS, PAIR_EXAMPLE
+from vocabless.saving.card_heads import HEADS, NEUTRAL_EXAMPLE, PAIR_EXAMPLE
 from vocabless.saving.tables import markdown_table
 from vocabless.variants import VARIANTS
 
@@ -130,7 +130,8 @@ def _code_table(folder: Path) -> str:
 
 
 def _metadata(model: PreTrainedModel, facts: CardFacts, title: str) -> ModelCardData:
-    widget = {"text": facts.example[0]} if facts.example else HEADS[type(model).__name__].widget
+    own_widget = {"text": facts.example[0]} if facts.example else {}
+    widget = own_widget if facts.example or facts.is_own_data else HEADS[type(model).__name__].widget
     return hub_metadata(
         model,
         license=facts.license,
@@ -148,7 +149,8 @@ def _usage(model: PreTrainedModel, facts: CardFacts) -> str:
     """Returns Python code that loads the model, calls it on an example and prints the answer of a classifier."""
     head = HEADS[type(model).__name__]
     own_example = ", ".join(json.dumps(text, ensure_ascii=False) for text in facts.example)
-    example = own_example or (PAIR_EXAMPLE if facts.is_pair else head.example)
+    neutral = json.dumps(NEUTRAL_EXAMPLE) if facts.is_own_data else head.example
+    example = own_example or (PAIR_EXAMPLE if facts.is_pair else neutral)
     answer = head.answers.get(model.config.problem_type or "") or head.answers.get("", "")
     call = f'inputs = tokenizer({example}, padding=True, return_tensors="pt")'
     if head.pipeline_tag == "multiple-choice":  # the model takes (questions, choices, tokens, K)

@@ -15,7 +15,7 @@ QUICK = ["--num_train_epochs", "1", "--per_device_train_batch_size", "8", "--max
 WORDS = "red blue green small large old new dog cat house river stone".split()
 
 
-def test_a_file_with_semicolons_in_latin_1_becomes_a_model_whose_card_quotes_it(tmp_path, capsys):
+def test_a_file_with_semicolons_in_latin_1_becomes_a_model_whose_card_shows_no_row_of_it(tmp_path, capsys):
     chance = random.Random(0)
     (tmp_path / "beasts" / "all").mkdir(parents=True)
     file = tmp_path / "beasts" / "all" / "train.csv"
@@ -34,11 +34,17 @@ def test_a_file_with_semicolons_in_latin_1_becomes_a_model_whose_card_quotes_it(
     assert "hashformer-lsh-proj-tiny from random weights, " in (tmp_path / "run" / "table.md").read_text()
     folder = tmp_path / "run" / "beasts" / "seed-42"
     assert f"Models with their cards:\n  {folder}\n" in printed
-    (example,) = json.loads((folder / "results.json").read_text())["example"]
-    assert example.startswith("Ein Käfer: ")
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert "# hashformer-lsh-proj-tiny trained from random weights on beasts\n" in card
-    assert f"- text: '{example}'\n" in card and f'tokenizer("{example}", ' in card and "id2label" in card
+    assert 'tokenizer("Write a text of your own here.", ' in card and "id2label" in card
+    assert not any("Käfer" in file.read_text(encoding="utf-8") for file in folder.glob("*.[jm][sd]*"))
+    weights = (folder / "model.safetensors").read_bytes()
+    # An example can be added to a finished run.
+    run_glue.main([*command, "--encoding", "latin-1", "--delimiter", ";", *QUICK, *output, "--example", "Ein Falter."])
+    assert "Nothing was trained" in capsys.readouterr().out and (folder / "model.safetensors").read_bytes() == weights
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert "widget:\n- text: Ein Falter.\n" in card and 'tokenizer("Ein Falter.", ' in card
+    assert json.loads((folder / "results.json").read_text())["example"] == ["Ein Falter."]
     with pytest.raises(SystemExit, match=r"run_glue.py: the file .* is not utf-8"):
         run_glue.main([*command, *QUICK, *output])
 

@@ -32,6 +32,7 @@ GOOD = {"text": ["a b", "c d"] * 4, "label": ["x", "y"] * 4}
         (GOOD, GOOD, ["--max_seq_length", "513"], "give 3 to 512"),
         (GOOD, None, ["--validation_split_percentage", "0"], "cannot be held out"),
         (GOOD, GOOD, ["--seeds", "0"], "at least 1"),
+        (GOOD, GOOD, ["--example", "a", "b"], "--example has 2 texts, but .* has 1 in each row; give one text, in quo"),
         (GOOD, GOOD, ["--task_name", "rte"], "--task_name and --train_file cannot be combined"),
         (GOOD, GOOD, ["--tokenizer_name", "train"], "does not use --tokenizer_name"),
         (GOOD, GOOD, ["--model_name_or_path", "bert-tiny"], "give --tokenizer_name PATH, or train"),

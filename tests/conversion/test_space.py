@@ -24,6 +24,7 @@ from vocabless.conversion.space_export import graph_json, page
 from vocabless.conversion.space_export.manifest import task_of
 from vocabless.conversion.space_export.page import json_for_html, write_readme
 from vocabless.conversion.space_export.script import join_modules
+from vocabless.saving.card_facts import CardFacts
 
 onnx, _, _ = (
     pytest.importorskip(package, reason="the extra [onnx] is not installed")
@@ -186,3 +187,18 @@ def test_a_module_that_the_script_cannot_hold_is_refused(line: str, tmp_path) ->
 def test_json_cannot_end_its_element() -> None:
     assert json.loads(json_for_html({"a": EVIL})) == {"a": EVIL}
     assert "<" not in json_for_html({"a": EVIL})
+
+
+@pytest.mark.parametrize(
+    ("facts", "takes_pairs", "examples"),
+    [
+        ({"example": ["Buy now."], "is_own_data": True}, False, [["Buy now."]]),
+        ({"example": ["Buy now.", "Why?"], "is_own_data": True}, True, [["Buy now.", "Why?"]]),
+        ({"example": ["Buy now."], "is_own_data": True}, True, None),
+        ({"is_own_data": True}, False, [["Write a text of your own here."]]),
+        ({"is_own_data": True}, True, None),
+        ({}, False, None),
+    ],
+)
+def test_a_page_shows_the_example_of_the_run_and_no_film_reviews_for_own_data(facts, takes_pairs, examples) -> None:
+    assert space.run_examples(CardFacts(kind="fine-tuned", **facts), takes_pairs) == examples

@@ -13,7 +13,7 @@ from vocabless.training.script_arguments import ModelArguments, ScriptTrainingAr
 # Output, logging and the selection of runs: they may change between two commands for the same folder.
 NOT_IDENTIFYING = (
     *("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "logging_steps", "logging_strategy"),
-    *("task_name", "seeds", "seed", "noise", *HUB_ARGUMENTS),
+    *("task_name", "seeds", "seed", "noise", "example", *HUB_ARGUMENTS),
 )
 LIMITS = {
     "subword_vocab_size": Limit(MIN_VOCABULARY),
@@ -227,6 +227,13 @@ class GlueArguments(ModelArguments):
         metadata={
             "group": "training",
             "help": "Stop after the first head: a linear model of the frozen encoder's vectors. It takes seconds.",
+        },
+    )
+    example: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "A text, or the two texts of a pair, that the model card and the page show. None shows no text of "
+            "yours."
         },
     )
     random_head: bool = field(

@@ -1,7 +1,6 @@
 """What the model card of a fine-tuned checkpoint says, read from the results of its run."""
 # mypy: allow-untyped-calls
 
-import textwrap
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,10 +13,8 @@ from vocabless.saving.public_names import public_name
 from vocabless.training.finetuning.glue import GLUE, GlueTask
 from vocabless.training.finetuning.task_distillation import describe_rows, describe_teacher
 from vocabless.training.finetuning.task_files import GLUE_REPOSITORY
-from vocabless.training.finetuning.tasks import Examples
 
 MIN_ROWS = 100  # of a held-out part, for a score in the metadata
-EXAMPLE_LENGTH = 120  # characters of a card's example, at most
 # Our name of a measure → the Hub's name, where they differ.
 METRIC_IDS = {"pearson": "pearsonr", "spearman": "spearmanr"}
 METRIC_IDS |= {
@@ -44,8 +41,9 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
         dataset=dataset,
         datasets=[hub_id] if hub_id else [],
         language="en" if glue_task else None,
-        is_pair=bool(glue_task and len(glue_task.texts) > 1) or arguments["text_pair_column"] is not None,
-        example=results.get("example", ()),
+        is_pair=results["is_pair"],
+        is_own_data=glue_task is None,
+        example=results["example"],
         threshold=arguments.get("threshold"),
         epochs=float(results["epochs"]),
         keeps_best=arguments["load_best_model_at_end"],
@@ -64,19 +62,6 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
 
 def _is_own_data(arguments: Mapping[str, Any]) -> bool:
     return any(arguments.get(source) for source in ("train_file", "dataset_name"))
-
-
-def card_example(examples: Examples) -> list[str]:
-    """Returns a text, or the two texts of a pair, for the example of a card: the first that is short but not too short.
-
-    >>> card_example(Examples(["Yes.", "The red fox sleeps in the snow."]))
-    ['The red fox sleeps in the snow.']
-    """
-    rows = zip(*[part for part in (examples.texts, examples.pairs) if part], strict=True)
-    written = [[" ".join((text if isinstance(text, str) else " ".join(text)).split()) for text in row] for row in rows]
-    short = [row for row in written if all(20 <= len(text) <= EXAMPLE_LENGTH and "```" not in text for text in row)]
-    chosen = next(iter([*short, *written]))
-    return [textwrap.shorten(text.replace("`", "'"), EXAMPLE_LENGTH, placeholder=" …") for text in chosen]
 
 
 def _table(results: Mapping[str, Any]) -> str:

@@ -30,11 +30,22 @@ def load_tasks(arguments: GlueArguments, training: GlueTrainingArguments) -> lis
             tasks = [load_own_task(arguments)]
         for task in tasks:
             task.limit(arguments.max_train_samples, arguments.max_eval_samples, arguments.max_predict_samples)
+            _check_example(task, arguments.example)
             if arguments.class_weights is not None:
                 _balance(task, arguments)
             _check_best_metric(task, training.metric_for_best_model)
         check_task_distillation(arguments, training, tasks)
     return tasks
+
+
+def _check_example(task: Task, example: list[str] | None) -> None:
+    """Raises an error if `--example` does not have the number of texts that the task has."""
+    needed = 1 if task.train.pairs is None else 2
+    if example is not None and len(example) != needed:
+        raise ValueError(
+            f"--example has {len(example)} texts, but {task.title} has {needed} in each row; give "
+            f"{'two texts' if needed > 1 else 'one text, in quotes'}."
+        )
 
 
 def _balance(task: Task, arguments: GlueArguments) -> None:

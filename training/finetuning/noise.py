@@ -6,19 +6,14 @@ same misspelt texts. The run itself does not change: a finished run is evaluated
 # mypy: allow-untyped-calls
 
 import copy
-from dataclasses import replace
 from pathlib import Path
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, PrinterCallback
 from transformers.trainer_utils import IntervalStrategy
 
-from vocabless.saving.model_card import write_card
-from vocabless.saving.run_folder import RESULTS, write_json
-from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.finetuning.arguments import GlueArguments
-from vocabless.training.finetuning.card import card_facts
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
-from vocabless.training.finetuning.load_model import load_model
+from vocabless.training.finetuning.finished_run import load_finished, renew
 from vocabless.training.finetuning.tasks import Examples, Task
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.task import Results
@@ -58,16 +53,13 @@ def add_noisy_measures(
     settings = {"probability": arguments.noise, "seed": NOISE_SEED}
     if arguments.noise == 0 or settings.items() <= results.get("noisy", {}).items():
         return results
-    checkpoint = replace(arguments, model_name_or_path=str(folder), tokenizer_name=None, model_revision="main")
-    model, tokenizer, _ = load_model(checkpoint, task, folder)
+    model, tokenizer, _ = load_finished(arguments, task, folder)
     trainer = _make_evaluator(task, model, tokenizer, copy.copy(training))
     measures = _measure(trainer, task, tokenizer, arguments)
     noisy = settings | {"measures": {name: measures[name] for name in ("loss", *results["constant_baselines"])}}
     results = results | {"noisy": noisy}
     if trainer.is_world_process_zero():
-        if isinstance(tokenizer, VocablessTokenizer):
-            write_card(folder, model, tokenizer.block_size, card_facts(results))
-        write_json(folder / RESULTS, results)
+        renew(results, model, tokenizer, folder)
     trainer.accelerator.wait_for_everyone()
     return results
 

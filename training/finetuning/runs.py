@@ -25,12 +25,13 @@ from vocabless.saving.run_folder import rows_identity, versions
 from vocabless.saving.uploads import check_run_upload
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.finetuning.arguments import GlueArguments, identifying_arguments, reported_arguments
-from vocabless.training.finetuning.card import card_example, card_facts
+from vocabless.training.finetuning.card import card_facts
 from vocabless.training.finetuning.class_weights import WeightedLoss, balanced_weights
 from vocabless.training.finetuning.constant_baseline import constant_baseline_note
 from vocabless.training.finetuning.default_hyper_parameters import BASE_WIDTH
 from vocabless.training.finetuning.distilled_examples import DistilledExamples, DistillingTrainer
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
+from vocabless.training.finetuning.finished_run import load_finished, renew
 from vocabless.training.finetuning.first_head import FirstHead
 from vocabless.training.finetuning.intervals import interval
 from vocabless.training.finetuning.load_model import is_checkpoint, load_model
@@ -195,7 +196,8 @@ class FineTuning(TrainingTask):
         from_scratch = not is_checkpoint(arguments.model_name_or_path)
         results = {
             "task": task.name,
-            "example": [] if arguments.task_name else card_example(task.validation[""]),
+            "example": arguments.example or [],
+            "is_pair": task.train.pairs is not None,
             "from_scratch": from_scratch,
             "start": provenance(arguments.model_name_or_path, from_scratch),
             "seed": training.seed,
@@ -241,7 +243,11 @@ class FineTuning(TrainingTask):
     def complete(  # type: ignore[override]
         self, results: Results, arguments: GlueArguments, training: GlueTrainingArguments, folder: Path
     ) -> Results:
-        """Returns the results with the measures on misspelt texts, if `--noise` asks for them."""
+        """Returns the results with the example of this command, and with the measures on misspelt texts."""
+        if training.process_index == 0 and arguments.example and arguments.example != results["example"]:
+            results = results | {"example": arguments.example}
+            model, tokenizer, _ = load_finished(arguments, self.task, folder)
+            renew(results, model, tokenizer, folder)
         return add_noisy_measures(results, self.task, arguments, training, folder)
 
     def summary(self, results: Results, arguments: GlueArguments) -> str:

@@ -1,14 +1,14 @@
 """What the card of a fine-tuned checkpoint says: results, data, license and base model of the run."""
 
+import json
 import re
 
 import pytest
 from huggingface_hub import ModelCard
 
 from vocabless.saving.model_card import CARD, card_for_repository, write_card
-from vocabless.training.finetuning.card import card_example, card_facts
+from vocabless.training.finetuning.card import card_facts
 from vocabless.training.finetuning.glue import GLUE
-from vocabless.training.finetuning.tasks import Examples
 
 VERSIONS = {"transformers": "5.23.0", "torch": "2.13.0"}
 
@@ -24,6 +24,8 @@ def results_of(task: str, constant_baselines: dict[str, float], **arguments: obj
         "rows": dict.fromkeys(constant_baselines, 872),
         "intervals": {name: (0.25, 0.3125) for name in constant_baselines},
         "is_cross_validated": False,
+        "is_pair": task in GLUE and len(GLUE[task].texts) > 1,
+        "example": [],
         "constant_baselines": constant_baselines,
         "measures": measures,
         "footnotes": [],
@@ -101,31 +103,32 @@ PROBLEMS = {  # kind of problem → its labels, and what the example of the card
 }
 
 
+@pytest.mark.parametrize("own", [[], ['It sings "loud" ``` in\nthe tree.']])
 @pytest.mark.parametrize("problem", PROBLEMS)
-def test_the_example_of_a_card_is_of_your_own_data_and_prints_a_label(problem, save_model, capsys) -> None:
+def test_a_card_of_own_data_shows_the_given_text_alone_and_prints_a_label(problem, own, save_model, capsys) -> None:
     labels, answers = PROBLEMS[problem]
     options = {"problem_type": problem, "num_labels": len(labels), "id2label": dict(enumerate(labels))}
     model, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForSequenceClassification", **options)
-    example = card_example(Examples(["Hm.", 'It sings "loud"\nin the tree.']))
-    results = results_of("beasts", {"f1": 0.5}, train_file="beasts.csv", threshold=0.01) | {"example": example}
+    results = results_of("beasts", {"f1": 0.5}, train_file="beasts.csv", threshold=0.01) | {"example": own}
     write_card(folder, model, 16, card_facts(results))
-    (code,) = re.findall(r"```python\n(.*?)```", card_for_repository(folder / CARD, str(folder)), re.S)
-    assert ModelCard.load(folder / CARD).data.widget == [{"text": 'It sings "loud" in the tree.'}]
-    assert '"It sings \\"loud\\" in the tree."' in code and "summer" not in (folder / CARD).read_text()
+    (code,) = re.findall(r"```python\n(.*?)\n```\n", card_for_repository(folder / CARD, str(folder)), re.S)
+    assert ModelCard.load(folder / CARD).data.to_dict().get("widget") == ([{"text": own[0]}] if own else None)
+    assert json.dumps(own[0] if own else "Write a text of your own here.") in code
     exec(code, {})
     printed = capsys.readouterr().out
     assert printed in answers if answers else -100 < float(printed) < 100
 
 
-def test_the_example_of_a_pair_and_of_words(save_model) -> None:
-    assert card_example(Examples([["Ada", "lived", "in", "London", "."]])) == ["Ada lived in London ."]
-    example = card_example(Examples(["a " * 200, "The heron fishes in the river."], ["b", "A bird is near the water."]))
-    assert example == ["The heron fishes in the river.", "A bird is near the water."]
-    assert len(card_example(Examples(["word ``` " * 100]))[0]) <= 120
+def test_the_example_of_a_pair(save_model) -> None:
     model, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForSequenceClassification")
-    results = results_of("beasts", {"f1": 0.5}, train_file="b.csv", text_pair_column="b") | {"example": example}
-    write_card(folder, model, 16, card_facts(results))
-    assert 'tokenizer("The heron fishes in the river.", "A bird is near the water.", ' in (folder / CARD).read_text()
+    results = results_of("beasts", {"f1": 0.5}, train_file="b.csv") | {"is_pair": True}
+    for example, shown in [
+        (["The heron fishes.", "A bird is near."], '"The heron fishes.", "A bird is near."'),
+        ([], '"He left early.", "He went home before the others."'),
+    ]:
+        write_card(folder, model, 16, card_facts(results | {"example": example}))
+        assert f"tokenizer({shown}, " in (folder / CARD).read_text()
+        assert "widget" not in ModelCard.load(folder / CARD).data.to_dict()
 
 
 @pytest.mark.parametrize(("from_scratch", "title"), [(True, " trained from random weights"), (False, "")])
