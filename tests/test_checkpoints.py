@@ -15,6 +15,7 @@ import torch
 from test_remote_code import HEADS, assert_equal, bare_process, outputs_of
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
+from vocabless.conversion.hub import read_card_facts
 from vocabless.joined_code import CLASSIFIER, joined
 from vocabless.saving.checkpoint import load_checkpoint, loads_without_package
 from vocabless.saving.model_card import CARD
@@ -81,6 +82,7 @@ def test_a_checkpoint_loads_with_its_code_alone(folder: Path, run_bare, tmp_path
 @pytest.mark.parametrize("folder", CHECKPOINTS, ids=name_of)
 def test_a_checkpoint_has_a_card_a_record_and_no_path_of_a_machine(folder: Path) -> None:
     assert json.loads((folder / RESULTS).read_text())["arguments"]
+    assert read_card_facts(folder).kind in ("pre-trained", "fine-tuned")  # a page is made from it
     card = (folder / CARD).read_text()
     assert "Teacher" in card and {*re.findall("^(?:# |- name: )(.*)$", card, re.M)} == {folder.name}
     assert not (folder / "run.json").exists()
