@@ -55,9 +55,7 @@ class CardFacts:
     from_scratch: bool = False  # whether the starting weights were random
     is_pair: bool = False  # whether an example is a pair of texts
     is_own_data: bool = False  # whether the texts are the user's own, not those of a benchmark
-    example: Sequence[
-        str
-    ] = ()  # a text that the user gave, or both of a pair; empty takes that of the head
+    example: Sequence[str] = ()  # a text that the user gave, or both of a pair; empty takes that of the head
     threshold: float | None = None  # probability above which one of several labels is predicted
     epochs: float | None = None  # that were run
     keeps_best: bool = False  # whether the best checkpoint of the run was kept, not the last

@@ -9,20 +9,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from transformers import pipeline
 
-from vocabless import VocablessClassifier, VocablessModel, VocablessVectorizer, load_config, load_tokenizer
+from vocabless import VocablessClassifier, VocablessVectorizer
 
 THINGS = "house river stone cat dog tree hill road".split()
 TEXTS = [f"{colour} {thing}" for colour in ("red", "blue") for thing in THINGS]
 LABELS = ["warm"] * 8 + ["cold"] * 8
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory) -> str:
-    """A small encoder without a head, as pre-training leaves it."""
-    folder = tmp_path_factory.mktemp("encoder")
-    VocablessModel(load_config("hashgram-nano")).save_pretrained(folder)
-    load_tokenizer("hashgram-nano").save_pretrained(folder)
-    return str(folder)
 
 
 @pytest.mark.parametrize("epochs", [0, 1])

@@ -1,0 +1,190 @@
+"""The stages of a run: the first head, cross-validation, fine-tuning, and which of them is saved."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from coloured_texts import coloured, write_csv
+from safetensors.torch import load_file
+from transformers import AutoModelForSequenceClassification
+
+from vocabless.training.finetuning import stages
+from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.first_head import FirstHead
+from vocabless.training.finetuning.own_tasks import load_own_task
+from vocabless.training.finetuning.problems import SingleLabel
+from vocabless.training.finetuning.runs import Evaluation, FineTuning
+from vocabless.training.finetuning.tasks import Examples, Task
+
+ROWS = coloured(60)
+
+
+@pytest.fixture
+def data(tmp_path):
+    return write_csv(tmp_path / "mine.csv", ROWS)
+
+
+def predictions_of(folder):
+    return [json.loads(line)["probabilities"] for line in (folder / "predictions.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("flags", [["--random_head", "true"], []])
+def test_cross_validated_scores_are_those_of_a_slow_loop_over_the_folds(flags, tune, data, tmp_path, encoder):
+    """Each fold is a command of its own: its rows are the validation and the test file. With one strength of the
+    regularisation, the first head of a fold depends on the other folds alone."""
+    settings = ["--max_seq_length", "32", "--learning_rate", "1e-3", "--load_best_model_at_end", "false", *flags]
+    settings += ["--eval_strategy", "no"]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("vocabless.training.finetuning.first_head.STRENGTHS", (0.03,))
+        patched.setattr(FineTuning, "_needs_no_training", lambda *_: False)
+        _, results = tune(tmp_path / "whole", "--train_file", data, *settings)
+        task = load_own_task(GlueArguments(model_name_or_path=encoder, train_file=str(data)))
+        assert task.is_cross_validated and results["is_cross_validated"] and results["rows"]["accuracy"] == 60
+        losses, right = [], []
+        for number, fold in enumerate(task.folds()):
+            held_out = [ROWS[row] for row in fold]
+            train = write_csv(tmp_path / "rest.csv", [row for row in ROWS if row not in held_out])
+            test = write_csv(tmp_path / "fold.csv", held_out)
+            files = ["--train_file", train, "--validation_file", test, "--test_file", test]
+            folder, _ = tune(tmp_path / f"fold {number}", *files, *settings)
+            for row, (_, label) in zip(predictions_of(folder), held_out, strict=True):
+                losses.append(-np.log(row[label]))
+                right.append(max(row, key=row.get) == label)
+    assert results["measures"]["accuracy"] == np.mean(right)
+    assert results["measures"]["loss"] == pytest.approx(np.mean(losses), abs=1e-3)
+    assert ("head" in results) == (not flags)
+
+
+def test_a_killed_run_loses_one_fold_and_ends_alike(tune, data, tmp_path, monkeypatch):
+    command = ["--train_file", data]
+    folder, whole = tune(tmp_path / "whole", *command)
+    assert not list((tmp_path / "whole").rglob("*.npy"))
+    calls, fold_logits = [], stages._fold_logits
+
+    def killed(*arguments):
+        calls.append(arguments)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return fold_logits(*arguments)
+
+    monkeypatch.setattr(stages, "_fold_logits", killed)
+    with pytest.raises(SystemExit, match="130"):
+        tune(tmp_path / "killed", *command)
+    again, resumed = tune(tmp_path / "killed", *command)
+    assert len(calls) == 3 + 3  # two of the five folds are kept
+    assert resumed["measures"]["loss"] == whole["measures"]["loss"]
+    first, second = (load_file(each / "model.safetensors") for each in (folder, again))
+    assert all((first[name] == second[name]).all() for name in first)
+    assert not list((tmp_path / "killed").rglob("*.npy"))
+
+
+@pytest.mark.parametrize("is_cross_validated", [True, False])
+def test_the_head_alone_is_fitted_printed_and_saved(is_cross_validated, tune, data, tmp_path, encoder, capsys):
+    flags = [] if is_cross_validated else ["--validation_file", data]
+    folder, results = tune(tmp_path / "run", "--train_file", data, "--head_only", "true", *flags)
+    share = 100 * results["head"]["measures"]["accuracy"]
+    way = "cross-validated" if is_cross_validated else "on 60 validation rows"
+    sentence = "mine, head alone (a linear model of the frozen encoder's vectors): accuracy"
+    assert f"{sentence} {share:.1f}, {way}.\n" in capsys.readouterr().out
+    assert results["epochs"] == 0 and results["head"]["is_kept"]
+    if is_cross_validated:
+        assert results["measures"]["accuracy"] == results["head"]["measures"]["accuracy"]
+    before, after = load_file(f"{encoder}/model.safetensors"), load_file(folder / "model.safetensors")
+    assert all((before[name] == after[f"vocabless.{name}"]).all() for name in before)
+    assert AutoModelForSequenceClassification.from_pretrained(folder).config.num_labels == 3
+
+
+def test_the_head_is_restored_when_no_epoch_is_better(tune, data, tmp_path, monkeypatch):
+    command = ["--train_file", data, "--validation_file", data]
+    alone, _ = tune(tmp_path / "alone", *command, "--head_only", "true")
+    monkeypatch.setattr(FineTuning, "is_head_better", lambda *_: False)
+    tuned, results = tune(tmp_path / "tuned", *command)
+    assert not results["head"]["is_kept"]
+    monkeypatch.setattr(FineTuning, "is_head_better", lambda *_: True)
+    restored, results = tune(tmp_path / "restored", *command)
+    assert results["head"]["is_kept"] and results["epochs"] > 0
+    head, tuned, restored = (load_file(folder / "model.safetensors") for folder in (alone, tuned, restored))
+    assert all((head[name] == restored[name]).all() for name in head)
+    assert not all((head[name] == tuned[name]).all() for name in head)
+
+
+@pytest.mark.parametrize(
+    ("name", "greater", "best", "is_better"),
+    [
+        ("accuracy", True, 0.85, False),
+        ("accuracy", True, 0.8, True),
+        ("eval_accuracy", True, 0.7, True),
+        ("loss", False, 0.5, False),
+        ("loss", False, 0.7, True),
+        ("unknown", True, 0.1, False),
+        ("accuracy", True, None, False),
+    ],
+)
+def test_a_head_is_better_if_no_epoch_has_a_better_score(name, greater, best, is_better):
+    task = Task("t", "t", SingleLabel(["a", "b"]), Examples(["t"], labels=["a"]), {})
+    run = FineTuning(task, evaluation=Evaluation({"accuracy": 0.8, "loss": 0.6}))
+    training = SimpleNamespace(metric_for_best_model=name, greater_is_better=greater)
+    assert run.is_head_better(training, SimpleNamespace(best_metric=best)) == is_better
+
+
+@pytest.mark.parametrize(("head", "tuned", "keeps"), [(0.9, 0.8, True), (0.81, 0.8, False), (0.7, 0.8, False)])
+def test_a_cross_validated_head_is_saved_if_it_is_better_by_more_than_a_standard_error(head, tuned, keeps):
+    """A standard error of 0.8 in 100 rows is 0.04."""
+    examples = Examples(["t"] * 100, labels=["a"] * 100)
+    task = Task("t", "t", SingleLabel(["a", "b"]), examples, {"": examples}, is_cross_validated=True)
+    run = FineTuning(task, evaluation=Evaluation({"accuracy": head}, {"accuracy": tuned}))
+    assert run._needs_no_training(GlueArguments(model_name_or_path="any")) == keeps
+    assert run._needs_no_training(GlueArguments(model_name_or_path="any", head_only=True))
+
+
+def test_a_run_may_begin_with_a_random_head(tune, data, tmp_path, capsys):
+    _, results = tune(tmp_path / "run", "--train_file", data, "--validation_file", data, "--random_head", "true")
+    assert "head" not in results and "head alone" not in capsys.readouterr().out
+
+
+def test_a_checkpoint_with_a_head_for_these_labels_keeps_it(tune, data, tmp_path, encoder, capsys):
+    command = ["--train_file", data, "--validation_file", data]
+    folder, _ = tune(tmp_path / "first", *command, "--head_only", "true")
+    capsys.readouterr()
+    _, results = tune(tmp_path / "second", *command, "--model_name_or_path", folder)
+    assert "head" not in results and "head alone" not in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="has a head for these labels"):
+        tune(tmp_path / "third", *command, "--model_name_or_path", folder, "--head_only", "true")
+
+
+@pytest.mark.parametrize("kind", ["random", "stock", "tags"])
+def test_a_head_alone_needs_a_trained_encoder_of_ours(kind, tune, data, tmp_path, stock_folder):
+    flags = []
+    if kind == "tags":
+        data = tmp_path / "tags.conll"
+        data.write_text("Ada\tB-PER\nran\tO\n\nhere\tO\n" * 6)
+    else:
+        flags = ["--model_name_or_path", stock_folder("bert") if kind == "stock" else "hashgram-nano"]
+    with pytest.raises(SystemExit, match=r"--head_only fits a head to a trained encoder of ours, but .* is none, has"):
+        tune(tmp_path / "run", "--train_file", data, "--validation_file", data, "--head_only", "true", *flags)
+
+
+KINDS = {  # kind of problem → header and rows, and flags
+    "multi_label_classification": (("text", "label"), [(t, f"{c};any" if c != "blue" else "") for t, c in ROWS]),
+    "regression": (("text", "label"), [(t, 0.5 if c == "blue" else 2.25) for t, c in ROWS]),
+    "single_label_classification": (("sentence1", "sentence2", "label"), [(t, t[::-1], c) for t, c in ROWS]),
+}
+
+
+@pytest.mark.parametrize("validated", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_several_labels_numbers_and_pairs_begin_with_a_fitted_head(kind, validated, tune, tmp_path, monkeypatch):
+    header, rows = KINDS[kind]
+    data = write_csv(tmp_path / "mine.csv", rows, header)
+    written = []
+    write_into = FirstHead.write_into
+    monkeypatch.setattr(FirstHead, "write_into", lambda self, head: written.append(self) or write_into(self, head))
+    flags = ["--label_separator", ";"] if kind.startswith("multi") else []
+    flags += ["--validation_file", data] if validated else []
+    folder, results = tune(tmp_path / "run", "--train_file", data, *flags, "--num_train_epochs", "1")
+    assert len(written) == (1 if validated else 6)
+    metric = {"multi": "micro_f1", "regre": "pearson", "singl": "accuracy"}[kind[:5]]
+    head, constant = results["head"]["measures"][metric], results["constant_baselines"][metric]
+    assert head > constant + 0.1 and results["is_pair"] == (len(header) == 3)
+    assert json.loads((folder / "config.json").read_text())["problem_type"] == kind
