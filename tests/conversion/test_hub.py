@@ -304,7 +304,7 @@ QUICK = ["--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none", "
 
 @pytest.fixture
 def texts(tmp_path) -> str:
-    rows = [f"{colour} stone number {number},{colour}" for number in range(12) for colour in ("red", "blue")]
+    rows = [f"{colour} stone number {number},{colour}" for number in range(50) for colour in ("red", "blue")]
     (tmp_path / "colours.csv").write_text("\n".join(["text,label", *rows]))
     return str(tmp_path / "colours.csv")
 

@@ -162,7 +162,7 @@ def _read_texts(source: str, task: Task, text_format: TextFormat) -> Examples:
         return Examples([text or "" for text in documents["text"]])
     table = read_files([source], text_format)
     examples = read_text_examples(table, source, find_columns(table, source, task.text_columns, (), "--unlabelled"))
-    if task.problem.per_word and isinstance(examples.texts[0], str):
+    if task.problem.per_word and any(isinstance(text, str) for text in examples.texts):
         raise ValueError(f"the column {task.text_columns[0]!r} of {source} holds no lists of words; split its texts.")
     return examples
 

@@ -31,7 +31,14 @@ class GlueTrainingArguments(ScriptTrainingArguments):
     The Trainer's own `label_names`, the names of a model's inputs, is no flag: here `--label_names` is a file.
     """
 
-    do_predict: bool = field(default=False, metadata={"group": "training", "help": "Predict the test data."})
+    do_predict: bool = field(
+        default=False,
+        metadata={
+            "is_rare": True,
+            "group": "training",
+            "help": "Predict the test split of GLUE or of a data set on the Hub; a --test_file is always predicted.",
+        },
+    )
     output_dir: str | None = field(
         default=None,
         metadata={
@@ -82,7 +89,10 @@ class GlueTrainingArguments(ScriptTrainingArguments):
     load_best_model_at_end: bool = field(
         default=True, metadata={"help": "Whether the final weights are those of the best epoch, not of the last."}
     )
-    seed: int = field(default=42, metadata={"group": "runs and figures", "help": "Seed of the first run."})
+    seed: int = field(
+        default=42,
+        metadata={"is_rare": True, "group": "runs and figures", "help": "Seed of the first run."},
+    )
     push_to_hub: bool = field(default=False, metadata={"group": "training", "help": "Upload each finished run."})
     label_names: list[str] | None = field(default=None, init=False)
 

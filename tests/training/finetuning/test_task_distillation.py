@@ -45,7 +45,7 @@ def test_pairs_and_lists_of_words_come_from_the_tasks_columns(files) -> None:
         ("other.csv", task_of("sentence"), "no column 'sentence' in .*other.csv; its columns are body"),
         ("pairs.jsonl", task_of("a", "c"), "has no column c; its columns are a, b"),
         ("lines.txt", task_of("a", "b"), "has an unknown format"),
-        ("more.parquet", task_of("sentence", problem=Tagging), "holds no text"),
+        ("more.parquet", task_of("sentence", problem=Tagging), "holds no lists of words"),
         ("other.csv", task_of("body", problem=Tagging), "holds no lists of words"),
         ("empty.jsonl", task_of("sentence"), "--unlabelled .* holds no text; give files with text"),
         ("none.txt", task_of("sentence"), "none.txt' does not exist"),
