@@ -202,7 +202,7 @@ class Plan:
         if not self.table.is_patents:
             place = ["--data_dir", arguments.data_dir] if arguments.data_dir else []
             return ["--task_name", *(arguments.task_name or self.table.tasks), *place]
-        kind = [] if self.is_paper else ["--task_type", "multi_label_classification"]
+        kind = [] if self.is_paper else ["--problem_type", "multi_label_classification"]
         splits = {"train": patents.TRAIN, "validation": patents.TEST_A, "test": patents.TEST_B}
         files = [word for name, part in splits.items() for word in (f"--{name}_file", str(folder / f"{part}.jsonl"))]
         return [*kind, *files, "--label_names", str(folder / patents.LABEL_NAMES), "--do_predict"]

@@ -313,7 +313,7 @@ def test_a_problem_is_added_by_one_class_and_one_row(tmp_path, monkeypatch):
     monkeypatch.setitem(PROBLEMS, "stars", Stars)
     data = write(tmp_path, "films.parquet", {"text": texts(16), "label": [0, 1, 2, 3] * 4})
     run("--model_name_or_path", MODEL, "--train_file", data, "--validation_file", data, "--test_file", data,
-        "--task_type", "stars", "--do_predict", "--output_dir", tmp_path / "run")  # fmt: skip
+        "--problem_type", "stars", "--do_predict", "--output_dir", tmp_path / "run")  # fmt: skip
     folder = tmp_path / "run" / "films" / "seed-42"
     assert {"pearson", "spearman"} <= set(results(folder)["measures"])
     records = [json.loads(line) for line in (folder / "predictions.jsonl").read_text().splitlines()]

@@ -27,8 +27,8 @@ GOOD = {"text": ["a b", "c d"] * 4, "label": ["x", "y"] * 4}
         ({"text": ["a", "b"], "label": [[0.5], [0.5]]}, None, [], "labels are strings, integers"),
         ({"text": ["a", "b"], "label": ["x", "x"]}, None, [], "needs at least 2"),
         ({"text": [["a"], ["b"]], "label": [["O", "O"], ["O"]]}, None, [], "row 0 of train has 1 words but 2 tags"),
-        (GOOD, GOOD, ["--task_type", "regression"], "row 0 of train does not fit regression: the label 'x' is not"),
-        (GOOD, GOOD, ["--task_type", "clustering"], "unknown task type.*token_classification"),
+        (GOOD, GOOD, ["--problem_type", "regression"], "row 0 of train does not fit regression: the label 'x' is not"),
+        (GOOD, GOOD, ["--problem_type", "clustering"], "unknown problem type.*token_classification"),
         (GOOD, GOOD, ["--max_seq_length", "513"], "give 3 to 512"),
         (GOOD, None, ["--validation_split_percentage", "0"], "cannot be held out"),
         (GOOD, GOOD, ["--seeds", "0"], "at least 1"),
@@ -68,7 +68,7 @@ GOOD = {"text": ["a b", "c d"] * 4, "label": ["x", "y"] * 4}
         (
             {"text": ["a", "b"], "label": ["1", "inf"]},
             None,
-            ["--task_type", "regression"],
+            ["--problem_type", "regression"],
             "row 1 of train does not fit regression: the label 'inf' is not a finite number",
         ),
         (

@@ -109,11 +109,11 @@ class GlueArguments(ModelArguments):
     label_separator: str | None = field(
         default=None, metadata={"help": "Separator of several labels in one string, for csv files."}
     )
-    task_type: str | None = field(
+    problem_type: str | None = field(
         default=None,
         metadata={
             "help": "single_label_classification, multi_label_classification, regression or token_classification. None "
-            "infers the task type from the labels: strings or integers are a single label, floats a regression, lists "
+            "infers it from the labels: strings or integers are a single label, floats a regression, lists "
             "several labels, and lists of tags for lists of words a token classification."
         },
     )

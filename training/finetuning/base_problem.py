@@ -29,7 +29,7 @@ class Problem(ABC):
     """Base class: how labels become targets, how predictions are evaluated, and how they are written to a file.
 
     Class attributes:
-        name: the task type, as in `--task_type` and `config.problem_type`.
+        name: the problem type, as in `--problem_type` and `config.problem_type`.
         per_word: whether a text is a list of words and each word has a label.
         min_labels: smallest number of different labels that makes sense.
         auto_class: the `AutoModelFor…` class with the right head.
@@ -98,7 +98,7 @@ class Problem(ABC):
             except ValueError as error:
                 raise ValueError(
                     f"row {len(parsed)} of {where} does not fit {cls.name}: {error}; mend or drop the row, or check "
-                    "--task_type and --label_column."
+                    "--problem_type and --label_column."
                 ) from error
         return parsed
 

@@ -1,4 +1,4 @@
-"""Loads a task from a user's own files or from a data set on the Hub; infers the task type from the labels."""
+"""Loads a task from a user's own files or from a data set on the Hub; infers the problem type from the labels."""
 # mypy: allow-untyped-calls
 
 import os
@@ -37,7 +37,7 @@ def load_own_task(arguments: GlueArguments) -> Task:
     """Returns the task that `--train_file` or `--dataset_name` describes.
 
     Raises:
-        ValueError: a file or column is missing, the labels fit no task type, there are too few labels, or the
+        ValueError: a file or column is missing, the labels fit no problem type, there are too few labels, or the
             validation rows have labels that the training rows lack.
     """
     columns, name, tables = _columns(arguments), data_name(arguments), _read_tables(arguments)
@@ -45,7 +45,7 @@ def load_own_task(arguments: GlueArguments) -> Task:
         check_rows(table, split)
     examples = {split: read_examples(table, split, columns, split != "test") for split, table in tables.items()}
     examples["train"].groups = _groups(examples["train"], tables["train"], arguments)
-    problem_class = _find_problem(arguments.task_type, tables["train"], examples["train"], columns)
+    problem_class = _find_problem(arguments.problem_type, tables["train"], examples["train"], columns)
     footnotes = []
     for split in examples:
         _parse_labels(examples[split], problem_class, split, columns)
@@ -86,7 +86,7 @@ def describe_own_task(task: Task, arguments: GlueArguments) -> str:
     """Returns a sentence that says what was read: rows, columns, the kind of problem and its labels."""
     names = ", ".join(task.problem.labels[:5]) + (", …" if len(task.problem.labels) > 5 else "")
     labels = f" with {len(task.problem.labels)} labels ({names})" if task.problem.labels else ""
-    origin = ", inferred from the labels; --task_type changes it" if arguments.task_type is None else ""
+    origin = ", inferred from the labels; --problem_type changes it" if arguments.problem_type is None else ""
     columns = " and ".join(repr(column) for column in task.text_columns)
     validation = "no validation rows" if task.is_cross_validated else f"{len(task.validation['']):,} validation rows"
     return (
@@ -142,13 +142,13 @@ def _name_of(file: Path) -> str:
     return " ".join(next((name for name in names if name.lower() not in GENERAL_NAMES), own).splitlines())
 
 
-def _find_problem(task_type: str | None, table: Dataset, examples: Examples, columns: Columns) -> type[Problem]:
-    """Returns the class of the given task type; None infers it from the labels."""
-    if task_type is None:
+def _find_problem(problem_type: str | None, table: Dataset, examples: Examples, columns: Columns) -> type[Problem]:
+    """Returns the class of the given problem type; None infers it from the labels."""
+    if problem_type is None:
         return _infer_problem(table, examples, columns)
-    if task_type not in PROBLEMS:
-        raise ValueError(f"unknown task type {task_type!r}; choose one of {', '.join(PROBLEMS)}.")
-    return PROBLEMS[task_type]
+    if problem_type not in PROBLEMS:
+        raise ValueError(f"unknown problem type {problem_type!r}; choose one of {', '.join(PROBLEMS)}.")
+    return PROBLEMS[problem_type]
 
 
 def _infer_problem(table: Dataset, examples: Examples, columns: Columns) -> type[Problem]:
@@ -197,7 +197,7 @@ def _parse_labels(examples: Examples, problem_class: type[Problem], split: str, 
     if _has_words(examples) != problem_class.per_word:
         needed = "lists of words" if problem_class.per_word else "texts, not lists of words"
         raise ValueError(
-            f"{problem_class.name} takes {needed}; the {split} rows differ: check --text_column or --task_type."
+            f"{problem_class.name} takes {needed}; the {split} rows differ: check --text_column or --problem_type."
         )
     if examples.labels is None:
         return

@@ -1,6 +1,6 @@
 """The problems that a model can be fine-tuned for: single label, regression, several labels, a tag for each word.
 
-To add one, write a subclass of `Problem` and add it to `PROBLEMS`: `--task_type` then accepts its name.
+To add one, write a subclass of `Problem` and add it to `PROBLEMS`: `--problem_type` then accepts its name.
 """
 # mypy: allow-untyped-calls
 

@@ -22,10 +22,12 @@ TEXTS = ["a b", "c d", "e f", "g h"]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-@pytest.mark.parametrize("task_type", [None, "single_label_classification", "multi_label_classification", "regression"])
-def test_a_label_that_is_no_finite_number_is_named_with_its_row(task_type, value, tmp_path, empty_cache) -> None:
+@pytest.mark.parametrize(
+    "problem_type", [None, "single_label_classification", "multi_label_classification", "regression"]
+)
+def test_a_label_that_is_no_finite_number_is_named_with_its_row(problem_type, value, tmp_path, empty_cache) -> None:
     with pytest.raises(ValueError, match=rf"row 2 of train has the label {value} in 'label'; give a finite number"):
-        load(tmp_path, {"text": TEXTS, "label": [0.5, 1.5, value, 2.0]}, task_type=task_type)
+        load(tmp_path, {"text": TEXTS, "label": [0.5, 1.5, value, 2.0]}, problem_type=problem_type)
 
 
 def test_a_number_of_several_columns_is_checked_too(tmp_path, empty_cache) -> None:
@@ -35,7 +37,7 @@ def test_a_number_of_several_columns_is_checked_too(tmp_path, empty_cache) -> No
 
 
 @pytest.mark.parametrize(
-    ("labels", "task_type", "sentence"),
+    ("labels", "problem_type", "sentence"),
     [
         (["1", "2", "nan", "3"], "regression", "row 2 of train .* the label 'nan' is not a finite number; mend"),
         ([{"a": 1}] * 4, "regression", "row 0 of train .* is not a number"),
@@ -44,9 +46,9 @@ def test_a_number_of_several_columns_is_checked_too(tmp_path, empty_cache) -> No
         (["x", 1, "x", "x"], None, "the column 'label' holds values of several types; labels are"),
     ],
 )
-def test_a_label_that_does_not_fit_is_named_with_its_row(labels, task_type, sentence, tmp_path, empty_cache) -> None:
+def test_a_label_that_does_not_fit_is_named_with_its_row(labels, problem_type, sentence, tmp_path, empty_cache) -> None:
     with pytest.raises(ValueError, match=sentence):
-        load(tmp_path, {"text": TEXTS, "label": labels}, task_type=task_type)
+        load(tmp_path, {"text": TEXTS, "label": labels}, problem_type=problem_type)
 
 
 @pytest.mark.parametrize(
