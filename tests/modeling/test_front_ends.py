@@ -162,6 +162,7 @@ def test_the_largest_byte_is_the_last_element() -> None:
     ("hash_embedding", 16, {"num_rows": 2**24 + 1}, r"num_rows=16777217; give an integer from 1 to 16777216"),
     ("hash_embedding", 16, {"min_ngram": 4, "max_ngram": 3}, r"min_ngram=4 and max_ngram=3; give min_ngram ≤"),
     ("hash_embedding", 4, {}, r"min_ngram=2 and max_ngram=5; .* ≤ block_size = 4"),
+    ("hash_embedding", 16, {"max_ngram": 9, "characters": True}, r"max_ngram=9; give an integer from 1 to 8"),
     ("hash_embedding", 16, {"mlp_size": -1}, r"mlp_size=-1; give an integer from 1 to"),
     ("hash_embedding", 16, {"num_word_hashes": 0}, r"num_word_hashes=0; give an integer"),
     ("elementwise", 5, {}, r"block_size=5 does not divide the embedding width 64; give for instance 4"),

@@ -6,10 +6,13 @@ import math
 import pytest
 import torch
 from front_end_blocks import Block, assert_equals_oracle, build, is_special, specials_and, tensor, units
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import nn
 from transformers import BertConfig
 
 from vocabless.modeling.blocks import NUM_SPECIAL, SPECIAL_NAMES
+from vocabless.modeling.hash_embedding_front_end import characters_of
 from vocabless.modeling.ngram_front_ends import HASH_BASE, MODULUS, hash_seeds, hash_vectors, scale_to_unit
 
 GOLDEN_SEEDS = {
@@ -20,6 +23,10 @@ GOLDEN_NGRAM = [-0.15992187, 0.17077238, -0.44305808, 0.18885684, -0.4525958, 0.
 GOLDEN_ROWS = [
     *(689, 61, 3992, 5906, 3631, 1994, 5666, 3602, 4966, 850, 5928),
     *(7038, 4974, 559, 7920, 384, 5882, 3889, 1104, 7173, 1837),
+]
+GOLDEN_CHARACTER_ROWS = [
+    *(3644, 3886, 4723, 1676, 4851, 7770, 4014, 4721, 242, 1068, 6792, 655),
+    *(2771, 540, 3353, 4175, 5727, 1518, 1295, 6990, 2837, 1920, 4696, 4641),
 ]
 GOLDEN_RANDOM_NORMAL = [0.00069459, -0.05591833, 0.00967199, 0.0361159, -0.00787374, -0.0158521]
 
@@ -50,6 +57,36 @@ def elements_of(block: Block) -> list[int]:
     if is_special(block):
         return [byte + NUM_SPECIAL for byte in SPECIAL_NAMES[block[0]].encode()]
     return [element for element in block if element]
+
+
+def is_continuation(element: int) -> bool:
+    return 0x80 <= element - NUM_SPECIAL < 0xC0
+
+
+def character_ngrams(marked: Block, n: int) -> list[Block]:
+    """The n-grams of characters: a byte and up to three continuation bytes behind it are a code point, plus 5."""
+    grams = []
+    for start in [place for place, element in enumerate(marked) if not is_continuation(element)]:
+        gram, place = [], start
+        while len(gram) < n and place < len(marked):
+            size = 1
+            while size < 4 and place + size < len(marked) and is_continuation(marked[place + size]):
+                size += 1
+            gram.append(code_of(marked[place : place + size]))
+            place += size
+        grams += [gram] * (len(gram) == n)
+    return grams
+
+
+def code_of(elements: Block) -> int:
+    """Code point + 5, decoded as RFC 3629 says, from the bytes that are there; if no UTF-8, at most 0x10FFFF + 5."""
+    if len(elements) == 1:
+        return elements[0]
+    first, *behind = [element - NUM_SPECIAL for element in elements]
+    code = first - {2: 0xC0, 3: 0xE0, 4: 0xF0}[len(elements)]
+    for byte in behind:
+        code = code * 64 + byte - 0x80
+    return min(max(code + NUM_SPECIAL, 1), 0x10FFFF + NUM_SPECIAL)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +158,8 @@ def test_random_normal_is_berts_default_initialisation() -> None:
         (12, {"num_rows": 7, "min_ngram": 1, "max_ngram": 1, "seed": 5}),
         (8, {"num_rows": 1, "min_ngram": 3, "max_ngram": 8, "num_word_hashes": 2}),
         (16, {"num_rows": 1000, "mlp_size": 9}),
+        (32, {"characters": True}),
+        (9, {"num_rows": 300, "min_ngram": 1, "max_ngram": 8, "characters": True, "seed": 5}),
     ],
 )
 def test_hash_embedding_adds_and_normalises_the_rows_of_ngrams_and_words(block_size: int, options: dict) -> None:
@@ -147,12 +186,17 @@ def test_hash_embedding_adds_and_normalises_the_rows_of_ngrams_and_words(block_s
         rows = zip(layer.weight.tolist(), layer.bias.tolist(), strict=True)
         return [sum(w * value for w, value in zip(weights, vector, strict=True)) + bias for weights, bias in rows]
 
+    def ngrams(marked: Block) -> list[Block]:
+        if options.get("characters"):
+            return [gram for n in range(n_min, n_max + 1) for gram in character_ngrams(marked, n)]
+        return [marked[i : i + n] for n in range(n_min, n_max + 1) for i in range(len(marked) - n + 1)]
+
     def oracle(block: Block) -> list[float]:
         if is_special(block):
             vector = layer_norm(specials[block[0]])
         else:
             marked = [1, *(element for element in block if element), 2]
-            grams = [marked[i : i + n] for n in range(n_min, n_max + 1) for i in range(len(marked) - n + 1)]
+            grams = ngrams(marked)
             rows = [row(gram, ngram_factors) for gram in grams] + [row(marked, factors) for factors in word_factors]
             total = [sum(table[index][column] for index in rows) for column in range(width)]
             vector = layer_norm([value / math.sqrt(len(rows)) for value in total])
@@ -176,6 +220,41 @@ def test_the_hashes_of_the_word_hello_never_change() -> None:
     assert build("random_normal", 32, 6)(blocks).flatten().tolist() == pytest.approx(GOLDEN_RANDOM_NORMAL, abs=1e-7)
     rows, is_row = build("hash_embedding", 32, 6).rows_of(blocks)
     assert rows[is_row].tolist() == GOLDEN_ROWS
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=16), st.integers(1, 8))
+def test_ngrams_of_characters_are_those_of_the_text(text: str, n: int) -> None:
+    front_end = build("hash_embedding", 64, 6, min_ngram=n, max_ngram=n, characters=True)
+    data = text.encode()
+    rows, is_row = front_end.rows_of(tensor([[byte + NUM_SPECIAL for byte in data] + [0] * (64 - len(data))]))
+    codes = [1, *(ord(character) + NUM_SPECIAL for character in text), 2]
+    factors = front_end.ngram_factors.tolist()
+    grams = [codes[i : i + n] for i in range(len(codes) - n + 1)]
+    expected = [sum(c * e for c, e in zip(factors, gram, strict=True)) % MODULUS % 8192 for gram in grams]
+    assert rows[is_row].tolist()[: -front_end.num_word_hashes] == expected
+
+
+@pytest.mark.parametrize("data", ["\U0010ffff".encode(), b"\xf4\x90\x80\x80", b"\xff\xbf\xbf\xbf"])
+def test_no_character_is_above_the_last_code_point(data: bytes) -> None:
+    codes, _, _ = characters_of(tensor([[byte + NUM_SPECIAL for byte in data]]))
+    assert codes[0, 0, 0] == 0x10FFFF + NUM_SPECIAL
+
+
+def test_ascii_units_have_the_same_rows_with_ngrams_of_bytes_and_of_characters() -> None:
+    words = [b"hello", b"a", b"x" * 32, b"it's 3.14"]
+    blocks = tensor([[byte + NUM_SPECIAL for byte in word] + [0] * (32 - len(word)) for word in words])
+    found = [build("hash_embedding", 32, 6, characters=each).rows_of(blocks) for each in (False, True)]
+    for place in range(len(words)):
+        bytes_, characters = (sorted(rows[0, place][is_row[0, place]].tolist()) for rows, is_row in found)
+        assert bytes_ == characters
+
+
+def test_the_rows_of_a_hindi_word_never_change() -> None:
+    data = "नमस्ते".encode()
+    blocks = tensor([[byte + NUM_SPECIAL for byte in data] + [0] * (32 - len(data))])
+    rows, is_row = build("hash_embedding", 32, 6, min_ngram=1, max_ngram=3, characters=True).rows_of(blocks)
+    assert rows[is_row].tolist() == GOLDEN_CHARACTER_ROWS
 
 
 def test_hash_vectors_are_within_one_and_wrap_at_half_the_modulus() -> None:
