@@ -60,8 +60,8 @@ export class Tokenizer {
     let block = this.cache.get(unit.text);
     if (block === undefined) {
       if (this.cache.size >= MAX_CACHED_UNITS) this.cache.clear();
-      const isLower = this.settings.splitter_options.lowercase;
-      block = this.encode(normalizeUnit(unit.text, isLower));
+      const { splitter, splitter_options: options } = this.settings;
+      block = this.encode(normalizeUnit(unit.text, options.lowercase, splitter));
       this.cache.set(unit.text, block);
     }
     return block;

@@ -2,8 +2,10 @@
  * Splitters: text → units, and the form of a unit that is encoded. The same rules as tokenization/splitters.py.
  *
  * A unit is cut from the unchanged text and normalised alone: lower-casing a whole text would choose another form of
- * the Greek final sigma. JavaScript's own `\s` is another set of characters than Python's, so the spaces are listed.
+ * the Greek final sigma.
  */
+
+import { CONTINUES, SPACE, WORD, scriptRuns } from "./scripts.js";
 
 /**
  * @typedef {object} Unit
@@ -15,18 +17,15 @@
  * @property {Uint8Array} [bytes] - the unit itself where it is a window of bytes
  */
 
-const SPACE = String.raw`\p{White_Space}\x1c-\x1f\u200b\ufeff`;
-const WORD = String.raw`\p{L}\p{N}\p{M}_`;
-const CONTINUES = String.raw`\p{M}\u200c\u200d`;
 const RUNS = new RegExp(
   `[${WORD}][${WORD}${CONTINUES}]*|[^${WORD}${SPACE}](?:[^${WORD}${SPACE}]|[${CONTINUES}])*`, "gu");
 const NOT_SPACE = new RegExp(`[^${SPACE}]+`, "gu");
-const LONG_RUN_OF_MARKS = /\p{M}{30,}/gu; // longer than in any natural text: Unicode's Stream-Safe Text Format (UAX 15)
+const LONG_RUN_OF_MARKS = /[\p{M}\uff9e\uff9f]{30,}/gu; // longer than in any natural text: Unicode's Stream-Safe Text Format (UAX 15)
 const [LOWEST_MARK, HIGHEST_MARK] = ["\u0334", "\u0345"]; // by their combining class
 
 /**
  * Returns a function that cuts a text into units.
- * @param {string} name - `word`, `whitespace`, `characters` or `bytes`
+ * @param {string} name - `word`, `whitespace`, `characters`, `scripts` or `bytes`
  * @param {{lowercase?: boolean, window?: number}} options
  * @returns {(text: string, part: number) => Unit[]}
  */
@@ -35,28 +34,30 @@ export function makeSplitter(name, options) {
 }
 
 /**
- * Returns the form of a unit that the coder reads: NFC, and lower case if the splitter lower-cases.
+ * Returns the form of a unit that the coder reads: NFC or NFKC, and lower case if the splitter lower-cases.
  * @param {string} text
  * @param {boolean} lowercase
+ * @param {string} [splitter] - `scripts` has NFKC, all others NFC
  * @returns {string}
  */
-export function normalizeUnit(text, lowercase) {
-  const composed = compose(text);
-  return lowercase ? compose(composed.toLowerCase()) : composed;
+export function normalizeUnit(text, lowercase, splitter) {
+  const form = splitter === "scripts" ? "NFKC" : "NFC";
+  const composed = compose(text, form);
+  return lowercase ? compose(composed.toLowerCase(), form) : composed;
 }
 
 /**
- * Returns the canonical composition (NFC) of a text in linear time.
+ * Returns the canonical (NFC) or compatibility composition (NFKC) of a text in linear time.
  *
  * Browsers sort a run of n marks in up to n² steps. So a long run is sorted here first, by the same rule.
  */
-function compose(text) {
-  return text.replace(LONG_RUN_OF_MARKS, inCanonicalOrder).normalize("NFC");
+function compose(text, form) {
+  return text.replace(LONG_RUN_OF_MARKS, (marks) => inCanonicalOrder(marks, form.replace("C", "D"))).normalize(form);
 }
 
 /** Returns marks decomposed, with those between two marks of class 0 sorted by their combining class. */
-function inCanonicalOrder(marks) {
-  const decomposed = Array.from(marks, (mark) => Array.from(mark.normalize("NFD"))).flat();
+function inCanonicalOrder(marks, decomposition) {
+  const decomposed = Array.from(marks, (mark) => Array.from(mark.normalize(decomposition))).flat();
   const distinct = Array.from(new Set(decomposed));
   const moving = distinct.filter((mark) => isBehind(mark, LOWEST_MARK) || isBehind(HIGHEST_MARK, mark));
   moving.sort((first, second) => isBehind(first, second) - isBehind(second, first));
@@ -142,5 +143,9 @@ const SPLITTERS = {
   word: () => (text, part) => matches(text, part, RUNS),
   whitespace: () => (text, part) => matches(text, part, NOT_SPACE),
   characters: ({ window }) => (text, part) => characterWindows(text, part, window),
+  scripts: ({ window }) => {
+    const pattern = scriptRuns(window);
+    return (text, part) => matches(text, part, pattern);
+  },
   bytes: ({ window }) => (text, part) => byteWindows(text, part, window),
 };

@@ -18,12 +18,16 @@ from vocabless.onnx_classifier import CODERS, KNOWN_SPLITTERS, Blocks, OnnxClass
 
 MAX_TOKENS = 24
 TEXTS = st.text(st.characters(exclude_categories=["Cn"]), max_size=60) | st.lists(
-    st.sampled_from(["[MASK]", *" aAé_1!.\u0301\u0308\u200d\u200b\u0939\u093f👩'\x1c\u3000İßK\ud800"]), max_size=60
+    st.sampled_from(
+        ["[MASK]", *" aAé_1!.\u0301\u0308\u200d\u200b\u0939\u093f👩'\x1c\u3000İßK\ud800中かｶ\uff9eไ\u0e35"]
+    ),
+    max_size=60,
 ).map("".join)
 SPLITTER_OPTIONS = {
     "word": [{}, {"lowercase": True}],
     "whitespace": [{}, {"lowercase": True}],
     "characters": [{}, {"window": 1, "lowercase": True}],
+    "scripts": [{}, {"window": 2, "lowercase": True}],
     "bytes": [{}, {"window": 5}],
 }
 CODER_OPTIONS = {

@@ -48,7 +48,7 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
     """A tokenizer without a vocabulary.
 
     Args:
-        splitter: `word`, `whitespace`, `characters`, `bytes` or `subword`.
+        splitter: `word`, `scripts`, `whitespace`, `characters`, `bytes` or `subword`.
         coder: `md5`, `lsh`, `lsh-index` or `utf8`.
         splitter_options: keyword arguments of the splitter, for instance `{"lowercase": True}`.
         coder_options: keyword arguments of the coder, for instance `{"num_bits": 128}`.

@@ -75,6 +75,7 @@ def load_tokenizer(
         )
     splitter_options: dict[str, Options] = {
         "word": {"lowercase": variant.lowercase},
+        "scripts": {"lowercase": variant.lowercase},
         "bytes": {"window": variant.block_size},
     }
     settings: dict[str, Any] = {

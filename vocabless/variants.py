@@ -46,7 +46,7 @@ class Variant:
     family: str  # which model card template describes it
     encoder: str  # model type of the encoder
     objective: str | None = "shuffle-random"  # of pre-training; or `mlm`, `distill`, None if it had no pre-training
-    lowercase: bool = True  # whether the `word` splitter lower-cases
+    lowercase: bool = True  # whether the splitter `word` or `scripts` lower-cases
     splitter_options: Options = field(default_factory=dict)  # other options of the splitter
     max_length: int = 512  # tokens of a sequence
     max_positions: int | None = None  # positions of the encoder; None is `max_length`

@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.pretraining.shuffle_random import CLASS_NAMES
 
-SPLITTERS = ("word", "whitespace", "characters", "bytes")  # that browser/words.js has
+SPLITTERS = ("word", "whitespace", "characters", "scripts", "bytes")  # that browser/words.js has
 NGRAMS = VocablessTokenizer.vocab_files_names["ngrams_file"]
 TASK_OF_HEAD = {"VocablessForTokenClassification": "tags", "VocablessForPreTraining": "odd_word"}
 TASK_OF_PROBLEM = {

@@ -24,6 +24,8 @@ TOKENIZERS = {
     "md5, long key": {"coder": "md5", "coder_options": {"key": "clé " * 30}},
     "whitespace": {"coder": "utf8", "splitter": "whitespace", "splitter_options": {"lowercase": True}},
     "characters": {"coder": "utf8", "splitter": "characters", "splitter_options": {"window": 3}},
+    "scripts": {"coder": "utf8", "splitter": "scripts", "splitter_options": {"lowercase": True}},
+    "scripts, windows": {"coder": "utf8", "splitter": "scripts", "splitter_options": {"window": 3}},
     "bytes": {"coder": "utf8", "splitter": "bytes", "splitter_options": {"window": 5}},
     "bytes, lsh": {"coder": "lsh", "splitter": "bytes", "splitter_options": {"window": 5}},
 }
@@ -52,7 +54,7 @@ def utf16_offset(text: str, index: int) -> int:
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_blocks_and_offsets_are_those_of_python(name: str, call) -> None:
     tokenizer = VocablessTokenizer(**TOKENIZERS[name], model_max_length=512)
-    texts = TEXTS if name in ("utf8", "lsh", "md5") else TEXTS[:200]
+    texts = TEXTS if name in ("utf8", "lsh", "md5", "scripts") else TEXTS[:200]
     results = call(READ, settings_of(tokenizer), [[text] for text in texts], False)
     encodings, splitter = tokenizer(texts), MaskSplitter(tokenizer.unit_splitter, "[MASK]")
     wrong = []
@@ -79,9 +81,12 @@ def test_long_runs_of_marks_are_composed_as_in_python(call) -> None:
     texts += ["".join(generator.choices(["\u0301", "\u0316", "\u0344", "\u034f", "a"], k=200)) for _ in range(100)]
     found = call('(texts) => texts.map((text) => modules["words.js"].normalizeUnit(text, false))', texts)
     assert found == [unicodedata.normalize("NFC", text) for text in texts]
+    texts += [text.replace("a", "\uff9e") for text in texts]
+    found = call('(texts) => texts.map((text) => modules["words.js"].normalizeUnit(text, false, "scripts"))', texts)
+    assert found == [unicodedata.normalize("NFKC", text) for text in texts]
 
 
-@pytest.mark.parametrize("splitter", ["word", "whitespace", "characters", "bytes"])
+@pytest.mark.parametrize("splitter", ["word", "whitespace", "characters", "scripts", "bytes"])
 def test_many_marks_take_linear_time(splitter: str, call) -> None:
     tokenizer = VocablessTokenizer(splitter, "utf8", {} if splitter == "bytes" else {"lowercase": True})
     milliseconds = call(
@@ -91,7 +96,7 @@ def test_many_marks_take_linear_time(splitter: str, call) -> None:
           tokenizer.blocksOf([tokenizer.unitsOf(text).units], false);
           return performance.now() - start;
         }""",
-        settings_of(tokenizer), "a" + "\u0301\u0316" * 80_000,
+        settings_of(tokenizer), "a" + "\u0301\u0316\uff9e" * 80_000,
     )  # fmt: skip
     assert milliseconds < 4000  # 10 s and more if each mark is moved past all others
 

@@ -12,6 +12,8 @@ from transformers import PreTrainedModel
 
 import vocabless
 from vocabless import VocablessTokenizer, load_config, load_tokenizer
+from vocabless.overrides import with_overrides
+from vocabless.variants import find_variant
 
 onnx = pytest.importorskip("onnx", reason="the extra [onnx] is not installed")
 pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
@@ -28,6 +30,7 @@ TEXTS = [
     "Two hours that felt like five, and teh endign is awfull!",
     "What a splendiferish, wonderflummoxing little book",
     "Die Züge fahren heute nicht, пожалуйста подождите. 日本語 😀 हिन्दी ΑΣ İ",
+    "こんにちは、世界！ ２０２４年のﾃﾞｰﾀ ภาษาไทย مُحَمَّدٌ 한국어 ខ្មែរ",
     "No.",
     "",
     "word " * 600,
@@ -37,6 +40,7 @@ CLASSIFIER, TAGGER = "VocablessForSequenceClassification", "VocablessForTokenCla
 # Each front end of units that are no subwords, and together all heads and problems: variant → head, options.
 EXPORTS: dict[str, tuple[str, dict[str, Any]]] = {
     "hashgram-nano": (CLASSIFIER, {"num_labels": 2}),
+    "hashgram-nano of every script": (CLASSIFIER, {"num_labels": 2}),
     "hashgram-uno": (CLASSIFIER, {"num_labels": 3, "classifier_pooling": "siamese"}),
     "hashformer-lsh-proj-tiny": (CLASSIFIER, {"num_labels": 3}),
     "hashformer-md5-pool-tiny": (CLASSIFIER, {"num_labels": 3}),
@@ -47,7 +51,10 @@ EXPORTS: dict[str, tuple[str, dict[str, Any]]] = {
     "proformer": (CLASSIFIER, {"num_labels": 2}),
     "ewe-bert-gradient-base": (TAGGER, {"num_labels": 2}),
 }
-QUICK = ("hashgram-nano", "hashgram-uno", "hashformer-lsh-proj-tiny")
+EVERY_SCRIPT = {
+    "splitter": "scripts", "coder_options": {"block_size": 64}, "front_end_options": {"characters": True},
+}  # fmt: skip
+QUICK = ("hashgram-nano", "hashgram-nano of every script", "hashgram-uno", "hashformer-lsh-proj-tiny")
 PAIRS = ("hashgram-uno", "ewe-bert-tiny", "proformer")  # siamese, with token types, and without
 
 
@@ -58,13 +65,15 @@ def exported(shrink) -> Callable[[str], tuple[PreTrainedModel, VocablessTokenize
     @cache
     def make(name: str) -> tuple[PreTrainedModel, VocablessTokenizer, dict[str, Any], Any]:
         head, options = EXPORTS[name]
-        config = load_config(name, **options)
+        variant, of_every_script, _ = name.partition(" of every script")
+        row = with_overrides(find_variant(variant), EVERY_SCRIPT if of_every_script else {})
+        config = load_config(row, **options)
         torch.manual_seed(1)
-        model = getattr(vocabless, head)(config if name == "hashgram-nano" else shrink(config)).eval()
+        model = getattr(vocabless, head)(config if variant == "hashgram-nano" else shrink(config)).eval()
         with torch.no_grad():
             for parameter in model.parameters():  # weights of a size that training gives
                 parameter.add_(torch.randn_like(parameter) * 0.05)
-        tokenizer = load_tokenizer(name)
+        tokenizer = load_tokenizer(row)
         proto = export(model, reads_token_types(model, tokenizer))
         check_operators(proto)
         return model, tokenizer, make_manifest(model, tokenizer, name in PAIRS), proto

@@ -117,9 +117,14 @@ def export_and_compare(model: torch.nn.Module, tokenizer: vocabless.VocablessTok
 
 @pytest.mark.parametrize(
     ("pooling", "options"),
-    [("mean", {}), ("mean", {"num_rows": 97, "min_ngram": 1, "max_ngram": 3, "mlp_size": 16}), ("siamese", {})],
+    [
+        ("mean", {}),
+        ("mean", {"num_rows": 97, "min_ngram": 1, "max_ngram": 3, "mlp_size": 16}),
+        ("siamese", {}),
+        ("mean", {"characters": True}),
+    ],
 )
-@pytest.mark.quick("mean-options1")
+@pytest.mark.quick("mean-options1", "mean-options3")
 def test_a_learned_table_and_means_of_states_are_exported(pooling: str, options: dict, shrink, tmp_path) -> None:
     torch.manual_seed(2)
     config = load_config(

@@ -162,6 +162,7 @@ SAVED = [
     ("word", "md5", {"lowercase": True}, {"key": "secret"}),
     ("whitespace", "lsh", {}, {"num_bits": 420}),
     ("characters", "lsh-index", {"window": 2}, {"num_hyperplanes": 1033}),
+    ("scripts", "utf8", {"window": 2, "lowercase": True}, {"block_size": 64}),
     ("bytes", "utf8", {"window": 4}, {"block_size": 4}),
     ("subword", "utf8", {}, {"block_size": 32}),
     ("subword", "md5", {}, {}),

@@ -130,11 +130,12 @@ ENDS = ["e.g. ", "it's", "“No.” ", "a_1,b ", "naïve-x. ", "…) ", "我来�
 TOKENIZERS |= {
     "whitespace": VocablessTokenizer(splitter="whitespace", splitter_options={"lowercase": True}),
     "characters": VocablessTokenizer(splitter="characters", coder="utf8"),
+    "scripts": VocablessTokenizer(splitter="scripts", coder="utf8"),
 }
 
 
 @pytest.mark.parametrize(
-    "name", ["ewe-bert-tiny", "hashformer-md5-pool-tiny", "ewe-bert-bytes-base", "whitespace", "characters"]
+    "name", ["ewe-bert-tiny", "hashformer-md5-pool-tiny", "ewe-bert-bytes-base", "whitespace", "characters", "scripts"]
 )
 @settings(max_examples=100, deadline=None)
 @given(
