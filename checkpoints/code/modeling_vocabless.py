@@ -731,6 +731,9 @@ def hash_seeds(seed: int, *shape: int) -> Tensor:
 
 BEGIN, END = 1, 2  # elements that mark the borders of a unit; no unit contains them
 MAX_WORD_HASHES = 1024
+MAX_CHARACTER = 0x10FFFF + NUM_SPECIAL  # the last code point
+MAX_CHARACTER_NGRAM = 8  # 8 · MAX_CHARACTER · MODULUS is below 2⁵³
+FIRST_CONTINUATION, LAST_CONTINUATION = 0x80 + NUM_SPECIAL, 0xBF + NUM_SPECIAL  # bytes inside a UTF-8 character
 
 
 class HashEmbedding(UnitFrontEnd):
@@ -748,13 +751,18 @@ class HashEmbedding(UnitFrontEnd):
     The hash of elements e_1 … e_n is (Σ c_i·e_i mod P) mod `num_rows`, P = 10⁹ + 7, with fixed random c_i: multilinear
     hashing. All intermediate results stay below 2⁵³.
 
+    With `characters`, n-grams are of characters of UTF-8, a byte and up to three continuation bytes behind it. A
+    character's element is its code point + 5, so the rows of ASCII units are the same in both modes. The hashes of the
+    whole unit read bytes in both.
+
     Args:
         num_rows: rows of the table.
-        min_ngram: length of the shortest n-grams, in bytes; a border mark counts as one.
+        min_ngram: length of the shortest n-grams, in bytes or characters; a border mark counts as one.
         max_ngram: length of the longest n-grams.
         num_word_hashes: rows that the whole unit is hashed to.
         mlp_size: width of the MLP; 0 leaves it out.
         seed: seed of the generator that the c_i come from.
+        characters: whether n-grams are of characters instead of bytes.
     """
 
     ngram_factors: Tensor  # c_i of the n-grams, (max_ngram,) int64
@@ -772,12 +780,16 @@ class HashEmbedding(UnitFrontEnd):
         num_word_hashes: int = 3,
         mlp_size: int = 0,
         seed: int = 0,
+        characters: bool = False,
     ) -> None:
         super().__init__(block_size, embedding_size)
         self.num_rows = check_positive("num_rows", num_rows)
         self.min_ngram = check_positive("min_ngram", min_ngram)
         self.max_ngram = check_positive("max_ngram", max_ngram)
         self.num_word_hashes = check_positive("num_word_hashes", num_word_hashes, MAX_WORD_HASHES)
+        self.characters = characters
+        if characters:
+            check_positive("max_ngram", max_ngram, MAX_CHARACTER_NGRAM)
         self.traced_length = max_ngram
         if not min_ngram <= max_ngram <= block_size:
             raise ValueError(
@@ -826,6 +838,14 @@ class HashEmbedding(UnitFrontEnd):
         Rows of n-grams that reach beyond the end of the unit do not count.
         """
         elements = self._with_borders(blocks)
+        rows, is_row = self._character_ngrams(elements) if self.characters else self._byte_ngrams(elements)
+        words = (elements.unsqueeze(-2) * self.word_factors[:, : elements.shape[-1]]).sum(dim=-1)
+        rows.append(words % MODULUS % self.num_rows)
+        is_row.append(torch.ones_like(words, dtype=torch.bool))
+        return torch.cat(rows, dim=-1), torch.cat(is_row, dim=-1)
+
+    def _byte_ngrams(self, elements: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        """Returns for each n the rows of the n-grams of elements (…, k), and which of them lie inside the unit."""
         hashes, rows, is_row = torch.zeros_like(elements), [], []
         for n in range(1, self.max_ngram + 1):
             last = elements[..., n - 1 :]  # the last element of the n-gram that starts at each position
@@ -833,10 +853,22 @@ class HashEmbedding(UnitFrontEnd):
             if n >= self.min_ngram:
                 rows.append(hashes % MODULUS % self.num_rows)
                 is_row.append(last > 0)
-        words = (elements.unsqueeze(-2) * self.word_factors[:, : elements.shape[-1]]).sum(dim=-1)
-        rows.append(words % MODULUS % self.num_rows)
-        is_row.append(torch.ones_like(words, dtype=torch.bool))
-        return torch.cat(rows, dim=-1), torch.cat(is_row, dim=-1)
+        return rows, is_row
+
+    def _character_ngrams(self, elements: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        """Returns the same as `_byte_ngrams` for n-grams of characters, which start where a character starts."""
+        elements = F.pad(elements, (0, 1))  # from the last character on, n-grams end here
+        codes, sizes, is_start = characters_of(elements)
+        places = torch.arange(elements.shape[-1], device=elements.device).expand_as(elements)
+        hashes, rows, is_row = torch.zeros_like(elements), [], []
+        for n in range(1, self.max_ngram + 1):
+            last = codes.gather(-1, places)  # the last character of the n-gram that starts at each position
+            hashes = hashes + self.ngram_factors[n - 1] * last
+            places = (places + sizes.gather(-1, places)).clamp(max=elements.shape[-1] - 1)
+            if n >= self.min_ngram:
+                rows.append(hashes % MODULUS % self.num_rows)
+                is_row.append((last > 0) & is_start)
+        return rows, is_row
 
     def _with_borders(self, blocks: Tensor) -> Tensor:
         """Returns blocks (…, k) with the marks around each unit, (…, k + 2)."""
@@ -849,6 +881,26 @@ class HashEmbedding(UnitFrontEnd):
 def word_factors(seed: int, start: int, *shape: int) -> Tensor:
     """Returns the numbers of the stream of `seed` from place `start` on."""
     return hash_seeds(seed, start + math.prod(shape))[start:].view(shape)
+
+
+def characters_of(elements: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns the UTF-8 character at each place of elements (…, k): code point + 5, bytes, whether it starts there.
+
+    A character is a byte and up to three continuation bytes behind it, so that every unit has some, UTF-8 or not.
+
+    >>> codes, sizes, is_start = characters_of(torch.tensor([[byte + 5 for byte in "aé".encode()]]))
+    >>> codes[is_start].tolist(), sizes[is_start].tolist()
+    ([102, 238], [1, 2])
+    """
+    continues = (elements >= FIRST_CONTINUATION) & (elements <= LAST_CONTINUATION)
+    codes, sizes, is_inside = elements, torch.ones_like(elements), torch.ones_like(continues)
+    for num_behind, lead in enumerate((0xC0, 0x20, 0x10), start=1):  # what each longer form adds to its first byte
+        is_inside = is_inside & F.pad(continues[..., num_behind:], (0, num_behind))
+        following = F.pad(elements[..., num_behind:], (0, num_behind))
+        # Both elements are 5 above their bytes, and the following byte has 0x80 beside its six bits.
+        longer = 64 * codes + following - 64 * NUM_SPECIAL - 0x80 - lead * 64**num_behind
+        codes, sizes = torch.where(is_inside, longer.clamp(1, MAX_CHARACTER), codes), sizes + is_inside
+    return codes, sizes, ~continues
 
 
 # ---- front_ends.py ---------------------------------------------------------------------------------------------------

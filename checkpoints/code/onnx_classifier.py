@@ -20,7 +20,47 @@ from io import TextIOWrapper
 from itertools import groupby
 from numpy.typing import NDArray
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Literal, cast
+
+
+# ---- scripts.py ------------------------------------------------------------------------------------------------------
+# Patterns of the scripts that are written without spaces between words.
+#
+# Of the line-breaking classes of Unicode (UAX 14), ID has the ideographs and the kana, SA has Thai, Lao, Khmer, Myanmar
+# and their relatives. `browser/scripts.js` has the same patterns.
+
+# The zero-width space and the byte-order mark separate words, although Unicode does not call them white space. The four
+# information separators are spaces for `str.isspace`, but not for every regex engine, so they are listed.
+SPACE = r"\s\x1c-\x1f\u200b\ufeff"
+WORD = r"\p{L}\p{N}\p{M}_"
+CONTINUES = r"\p{M}\u200c\u200d"
+HALF_WIDTH_MARKS = "\uff9e\uff9f"  # letters for Unicode, but NFKC composes them with the kana before them
+IDEOGRAPHS = r"\p{Han}\p{Yi}\p{Tangut}\p{Nushu}\p{Khitan_Small_Script}\u3006"
+KANA = (r"\p{Hiragana}\u30fc\u3031-\u3035", r"\p{Katakana}\u30fc\uff70", r"\p{Bopomofo}")
+SOUTH_EAST_ASIAN = r"\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tai_Le}\p{New_Tai_Lue}\p{Tai_Tham}\p{Tai_Viet}\p{Ahom}"
+# Ranges that hold all these scripts, and others: a text without such a character needs no pattern of this file.
+MAY_LACK_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u1aaf\u2e80-\uabff\uf900-\U0003ffff]")
+HAS_NO_WORDS = regex.compile(rf"(?V1)[[{SOUTH_EAST_ASIAN}]&&\p{{L}}]")
+
+
+def script_runs(window: int) -> regex.Pattern[str]:
+    """Returns the pattern of the units of `ScriptSplitter`, for any text."""
+    marks, others = f"[{CONTINUES}{HALF_WIDTH_MARKS}]*+", f"{WORD}{SPACE}"
+    ideographs, *kana, asian = (_letters(script) for script in (IDEOGRAPHS, *KANA, SOUTH_EAST_ASIAN))
+    word = rf"[[{WORD}]--[{ideographs}{''.join(kana)}{asian}]]"
+    units = [
+        f"{ideographs}{marks}",
+        *(f"(?:{letters}{marks})++" for letters in kana),
+        rf"{asian}{marks}(?:(?!\p{{Logical_Order_Exception}}){asian}{marks}){{,{window - 1}}}+",
+        f"(?:{word}{marks})++",
+        f"[^{others}](?:[^{others}]|[{CONTINUES}{HALF_WIDTH_MARKS}])*+",
+    ]
+    return regex.compile(f"(?V1){'|'.join(units)}")
+
+
+def _letters(script: str) -> str:
+    """Returns the set of the letters of a script, without its marks, digits and punctuation."""
+    return rf"[[{script}]&&[\p{{L}}\p{{Nl}}]]"
 
 
 # ---- splitters.py ----------------------------------------------------------------------------------------------------
@@ -36,16 +76,11 @@ from typing import Any, ClassVar, cast
 Unit = str | bytes
 Span = tuple[int, int]
 
-# The zero-width space and the byte-order mark separate words, although Unicode does not call them white space. The four
-# information separators are spaces for `str.isspace`, but not for every regex engine, so they are listed.
-_SPACE = r"\s\x1c-\x1f\u200b\ufeff"
-_WORD = r"\p{L}\p{N}\p{M}_"
-_CONTINUES = r"\p{M}\u200c\u200d"
-_RUNS = regex.compile(rf"[{_WORD}][{_WORD}{_CONTINUES}]*+|[^{_WORD}{_SPACE}](?:[^{_WORD}{_SPACE}]|[{_CONTINUES}])*+")
+_RUNS = regex.compile(rf"[{WORD}][{WORD}{CONTINUES}]*+|[^{WORD}{SPACE}](?:[^{WORD}{SPACE}]|[{CONTINUES}])*+")
 _ASCII_RUNS = re.compile(r"\w+|[^\w\s]+")  # the same runs in ASCII texts, twice as fast
-_NOT_SPACE = regex.compile(rf"[^{_SPACE}]+")
+_NOT_SPACE = regex.compile(rf"[^{SPACE}]+")
 MAX_MARKS = 30  # in a run, in any natural text: the limit of Unicode's Stream-Safe Text Format (UAX 15)
-_LONG_RUN_OF_MARKS = regex.compile(rf"\p{{M}}{{{MAX_MARKS},}}+")
+_LONG_RUN_OF_MARKS = regex.compile(rf"[\p{{M}}{HALF_WIDTH_MARKS}]{{{MAX_MARKS},}}+")
 
 
 def to_bytes(unit: Unit) -> bytes:
@@ -72,20 +107,21 @@ def check_integer(name: str, value: int, limit: int = 1 << 24) -> int:
     return value
 
 
-def compose(text: str) -> str:
-    """Returns the canonical composition (NFC) of a text in linear time.
+def compose(text: str, form: Literal["NFC", "NFKC"] = "NFC") -> str:
+    """Returns the canonical composition (NFC) of a text in linear time, or the compatibility composition (NFKC).
 
     `unicodedata` sorts a run of n marks in up to n² steps. A run longer than the Unicode limit for streams is therefore
     sorted here first, by the same rule; the result is the same.
     """
     if len(text) > MAX_MARKS:
-        text = _LONG_RUN_OF_MARKS.sub(_in_canonical_order, text)
-    return unicodedata.normalize("NFC", text)
+        decomposition: Any = {"NFC": "NFD", "NFKC": "NFKD"}[form]
+        text = _LONG_RUN_OF_MARKS.sub(lambda marks: _in_canonical_order(marks[0], decomposition), text)
+    return unicodedata.normalize(form, text)
 
 
-def _in_canonical_order(marks: regex.Match[str]) -> str:
+def _in_canonical_order(marks: str, decomposition: Literal["NFD", "NFKD"]) -> str:
     """Returns the marks decomposed, with those between two marks of class 0 sorted by their combining class."""
-    decomposed = "".join([unicodedata.normalize("NFD", mark) for mark in marks[0]])
+    decomposed = "".join([unicodedata.normalize(decomposition, mark) for mark in marks])
     runs = groupby(decomposed, key=lambda mark: unicodedata.combining(mark) == 0)
     return "".join(mark for _, run in runs for mark in sorted(run, key=unicodedata.combining))
 
@@ -198,6 +234,47 @@ class CharacterSplitter(Splitter):
     def word_ids(self, text: str) -> Sequence[int]:
         runs = [run.end() - run.start() for run in _NOT_SPACE.finditer(text)]
         return [word for word, length in enumerate(runs) for _ in range(0, length, self.window)]
+
+
+class ScriptSplitter(WordSplitter):
+    """Words, and in scripts that are written without spaces what stands for a word.
+
+    There a unit is an ideograph, a run of hiragana, of katakana or of Bopomofo, or up to `window` letters of Thai, Lao,
+    Khmer, Myanmar and their relatives; a vowel that is written before its consonant begins a new unit. Letters keep
+    their marks. `normalize` is NFKC instead of NFC, so full-width, half-width and presentation forms are the same.
+
+    >>> ScriptSplitter().units("Pythonで書く。 ไม่สามารถเปลี่ยนแปลง")
+    ['Python', 'で', '書', 'く', '。', 'ไม่สามารถ', 'เปลี่ยน', 'แปลง']
+    """
+
+    def __init__(self, *, window: int = 8, lowercase: bool = False) -> None:
+        super().__init__(lowercase=lowercase)
+        self.window = check_integer("window", window)
+        self._script_runs = script_runs(self.window)
+
+    def units(self, text: str) -> Sequence[Unit]:
+        if text.isascii() or not MAY_LACK_SPACES.search(text):
+            return super().units(text)
+        return cast(list[Unit], self._script_runs.findall(text))
+
+    def spans(self, text: str) -> list[Span]:
+        return [match.span() for match in self._script_runs.finditer(text)]
+
+    def word_ids(self, text: str) -> Sequence[int]:
+        ids: list[int] = []  # the windows of a run of Thai letters are one word
+        run_end = -1  # where the last unit ended, if it is such a window
+        for start, end in self.spans(text):
+            is_window = HAS_NO_WORDS.match(text, start) is not None
+            goes_on = is_window and start == run_end
+            ids.append((ids[-1] if ids else -1) + (not goes_on))
+            run_end = end if is_window else -1
+        return ids
+
+    def normalize(self, unit: Unit) -> Unit:
+        if unit.isascii() or isinstance(unit, bytes):
+            return super().normalize(unit)
+        unit = compose(unit, "NFKC")
+        return compose(unit.lower(), "NFKC") if self.lowercase else unit
 
 
 class ByteSplitter(Splitter):
@@ -335,6 +412,7 @@ SPLITTERS: dict[str, type[Splitter]] = {
     "word": WordSplitter,
     "whitespace": WhitespaceSplitter,
     "characters": CharacterSplitter,
+    "scripts": ScriptSplitter,
     "bytes": ByteSplitter,
     "subword": SubwordSplitter,
 }
