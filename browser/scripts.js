@@ -7,7 +7,7 @@
 export const SPACE = String.raw`\p{White_Space}\x1c-\x1f\u200b\ufeff`;
 export const WORD = String.raw`\p{L}\p{N}\p{M}_`;
 export const CONTINUES = String.raw`\p{M}\u200c\u200d`;
-const HALF_WIDTH_MARKS = String.raw`\uff9e\uff9f`; // letters for Unicode, but NFKC composes them with the kana before them
+const HALF_WIDTH_MARKS = String.raw`\uff9e\uff9f`; // letters for Unicode, but forms of U+3099 and U+309A
 const IDEOGRAPHS = scripts("Han", "Yi", "Tangut", "Nushu", "Khitan_Small_Script") + String.raw`\u3006`;
 const KANA = [
   scripts("Hiragana") + String.raw`\u30fc\u3031-\u3035`, scripts("Katakana") + String.raw`\u30fc\uff70`, scripts("Bopomofo"),

@@ -34,24 +34,24 @@ export function makeSplitter(name, options) {
 }
 
 /**
- * Returns the form of a unit that the coder reads: NFC or NFKC, and lower case if the splitter lower-cases.
+ * Returns the form of a unit that the coder reads: NFC or NFKD, and lower case if the splitter lower-cases.
  * @param {string} text
  * @param {boolean} lowercase
- * @param {string} [splitter] - `scripts` has NFKC, all others NFC
+ * @param {string} [splitter] - `scripts` has NFKD, all others NFC
  * @returns {string}
  */
 export function normalizeUnit(text, lowercase, splitter) {
-  const form = splitter === "scripts" ? "NFKC" : "NFC";
-  const composed = compose(text, form);
-  return lowercase ? compose(composed.toLowerCase(), form) : composed;
+  const form = splitter === "scripts" ? "NFKD" : "NFC";
+  const composed = normalForm(text, form);
+  return lowercase ? normalForm(composed.toLowerCase(), form) : composed;
 }
 
 /**
- * Returns the canonical (NFC) or compatibility composition (NFKC) of a text in linear time.
+ * Returns a text in a normal form of Unicode, NFC or NFKD, in linear time.
  *
  * Browsers sort a run of n marks in up to n² steps. So a long run is sorted here first, by the same rule.
  */
-function compose(text, form) {
+function normalForm(text, form) {
   return text.replace(LONG_RUN_OF_MARKS, (marks) => inCanonicalOrder(marks, form.replace("C", "D"))).normalize(form);
 }
 

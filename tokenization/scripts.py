@@ -13,7 +13,7 @@ import regex
 SPACE = r"\s\x1c-\x1f\u200b\ufeff"
 WORD = r"\p{L}\p{N}\p{M}_"
 CONTINUES = r"\p{M}\u200c\u200d"
-HALF_WIDTH_MARKS = "\uff9e\uff9f"  # letters for Unicode, but NFKC composes them with the kana before them
+HALF_WIDTH_MARKS = "\uff9e\uff9f"  # letters for Unicode, but forms of the marks U+3099 and U+309A
 IDEOGRAPHS = r"\p{Han}\p{Yi}\p{Tangut}\p{Nushu}\p{Khitan_Small_Script}\u3006"
 KANA = (r"\p{Hiragana}\u30fc\u3031-\u3035", r"\p{Katakana}\u30fc\uff70", r"\p{Bopomofo}")
 SOUTH_EAST_ASIAN = r"\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tai_Le}\p{New_Tai_Lue}\p{Tai_Tham}\p{Tai_Viet}\p{Ahom}"

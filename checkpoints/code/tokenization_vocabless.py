@@ -39,7 +39,7 @@ from typing import Any, ClassVar, Literal, cast
 SPACE = r"\s\x1c-\x1f\u200b\ufeff"
 WORD = r"\p{L}\p{N}\p{M}_"
 CONTINUES = r"\p{M}\u200c\u200d"
-HALF_WIDTH_MARKS = "\uff9e\uff9f"  # letters for Unicode, but NFKC composes them with the kana before them
+HALF_WIDTH_MARKS = "\uff9e\uff9f"  # letters for Unicode, but forms of the marks U+3099 and U+309A
 IDEOGRAPHS = r"\p{Han}\p{Yi}\p{Tangut}\p{Nushu}\p{Khitan_Small_Script}\u3006"
 KANA = (r"\p{Hiragana}\u30fc\u3031-\u3035", r"\p{Katakana}\u30fc\uff70", r"\p{Bopomofo}")
 SOUTH_EAST_ASIAN = r"\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tai_Le}\p{New_Tai_Lue}\p{Tai_Tham}\p{Tai_Viet}\p{Ahom}"
@@ -112,14 +112,19 @@ def check_integer(name: str, value: int, limit: int = 1 << 24) -> int:
     return value
 
 
-def compose(text: str, form: Literal["NFC", "NFKC"] = "NFC") -> str:
-    """Returns the canonical composition (NFC) of a text in linear time, or the compatibility composition (NFKC).
+def compose(text: str) -> str:
+    """Returns the canonical composition (NFC) of a text in linear time."""
+    return normal_form(text, "NFC")
+
+
+def normal_form(text: str, form: Literal["NFC", "NFKD"]) -> str:
+    """Returns a text in a normal form of Unicode in linear time.
 
     `unicodedata` sorts a run of n marks in up to n² steps. A run longer than the Unicode limit for streams is therefore
     sorted here first, by the same rule; the result is the same.
     """
     if len(text) > MAX_MARKS:
-        decomposition: Any = {"NFC": "NFD", "NFKC": "NFKD"}[form]
+        decomposition: Literal["NFD", "NFKD"] = "NFD" if form == "NFC" else "NFKD"
         text = _LONG_RUN_OF_MARKS.sub(lambda marks: _in_canonical_order(marks[0], decomposition), text)
     return unicodedata.normalize(form, text)
 
@@ -246,7 +251,8 @@ class ScriptSplitter(WordSplitter):
 
     There a unit is an ideograph, a run of hiragana, of katakana or of Bopomofo, or up to `window` letters of Thai, Lao,
     Khmer, Myanmar and their relatives; a vowel that is written before its consonant begins a new unit. Letters keep
-    their marks. `normalize` is NFKC instead of NFC, so full-width, half-width and presentation forms are the same.
+    their marks. `normalize` is NFKD instead of NFC: full-width, half-width and presentation forms are the same, and
+    n-grams see the letters of a Hangul syllable.
 
     >>> ScriptSplitter().units("Pythonで書く。 ไม่สามารถเปลี่ยนแปลง")
     ['Python', 'で', '書', 'く', '。', 'ไม่สามารถ', 'เปลี่ยน', 'แปลง']
@@ -278,8 +284,8 @@ class ScriptSplitter(WordSplitter):
     def normalize(self, unit: Unit) -> Unit:
         if unit.isascii() or isinstance(unit, bytes):
             return super().normalize(unit)
-        unit = compose(unit, "NFKC")
-        return compose(unit.lower(), "NFKC") if self.lowercase else unit
+        unit = normal_form(unit, "NFKD")
+        return normal_form(unit.lower(), "NFKD") if self.lowercase else unit
 
 
 class ByteSplitter(Splitter):

@@ -155,7 +155,9 @@ def test_texts_of_scripts_with_spaces_have_the_units_of_words(text):
 )
 def test_units_of_many_scripts(text, units):
     splitter = ScriptSplitter(window=4, lowercase=True)
-    assert [splitter.normalize(unit) for unit in splitter.units(text)] == units
+    assert [splitter.normalize(unit) for unit in splitter.units(text)] == [
+        unicodedata.normalize("NFKD", unit) for unit in units
+    ]
 
 
 def test_offsets_and_word_ids_reach_the_tokenizer():
@@ -164,6 +166,12 @@ def test_offsets_and_word_ids_reach_the_tokenizer():
     assert encoding["offset_mapping"] == [(0, 3), (4, 5), (5, 6), (6, 7), (7, 8), (8, 9), (10, 16), (16, 17)]
     assert encoding.word_ids() == [0, 1, 2, 3, 4, 5, 6, 6]
     assert tokenizer.decode(encoding["input_ids"]) == "Ada は 東 京 に , ไทยกขค ง"
+
+
+def test_a_mask_in_a_text_without_spaces_is_the_mask_token():
+    encoding = VocablessTokenizer("scripts", "utf8")("自[MASK]ไทย[MASK]", return_offsets_mapping=True)
+    assert encoding.tokens() == ["[CLS]", "自", "[MASK]", "ไทย", "[MASK]", "[SEP]"]
+    assert encoding["offset_mapping"][1:-1] == [(0, 1), (1, 7), (7, 10), (10, 16)]
 
 
 @pytest.mark.parametrize("piece", ["中", "ไท", "e\u0301", "ｶﾞ", "中\u0301\u0316", "a中", "!", "ا\u064b\u0651"])

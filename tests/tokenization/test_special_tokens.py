@@ -13,7 +13,6 @@ from vocabless import VocablessTokenizer
 TEXT = "naïve [MASK] fox, un[MASK][MASK]able"
 TOKENS = {
     "word": ["naïve", "[MASK]", "fox", ",", "un", "[MASK]", "[MASK]", "able"],
-    "scripts": ["naïve", "[MASK]", "fox", ",", "un", "[MASK]", "[MASK]", "able"],
     "whitespace": ["naïve", "[MASK]", "fox,", "un", "[MASK]", "[MASK]", "able"],
     "characters": ["naïv", "e", "[MASK]", "fox,", "un", "[MASK]", "[MASK]", "able"],
     "bytes": ["naïve ", "[MASK]", " fox, un", "[MASK]", "[MASK]", "able"],
