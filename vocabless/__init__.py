@@ -32,9 +32,8 @@ from vocabless.variants import list_variants
 
 __version__ = "0.1.0"
 
-ESTIMATORS = ("VocablessClassifier", "VocablessVectorizer")
 __all__ = [
-    *ESTIMATORS,
+    "VocablessClassifier",
     "VocablessConfig",
     "VocablessForMaskedLM",
     "VocablessForMultipleChoice",
@@ -44,6 +43,7 @@ __all__ = [
     "VocablessForTokenClassification",
     "VocablessModel",
     "VocablessTokenizer",
+    "VocablessVectorizer",
     "list_variants",
     "load_config",
     "load_tokenizer",
@@ -59,6 +59,6 @@ save_with_code()
 
 def __getattr__(name: str) -> Any:
     """Returns the estimators for scikit-learn. They train, so they import more than the other names need."""
-    if name not in ESTIMATORS:
+    if name not in ("VocablessClassifier", "VocablessVectorizer"):
         raise AttributeError(f"module 'vocabless' has no attribute {name!r}")
     return getattr(import_module("vocabless.training.finetuning.estimators"), name)

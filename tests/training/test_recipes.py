@@ -66,7 +66,7 @@ def test_proformer_has_the_hyper_parameters_of_table_5_like_the_models_beside_it
     own, common = read_recipe("proformer"), read_recipe("hashformer-glue")
     assert own.pop("model_name_or_path") == "proformer"
     assert own == {name: common[name] for name in own}
-    assert set(common) - set(own) == {"task_name", "seeds", "max_seq_length", "task_eval_steps"}
+    assert set(common) - set(own) == {"task_name", "seeds", "max_seq_length", "task_eval_steps", "random_head"}
 
 
 def pretraining(*argv):
