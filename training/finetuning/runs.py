@@ -251,7 +251,7 @@ class FineTuning(TrainingTask):
         return add_noisy_measures(results, self.task, arguments, training, folder)
 
     def summary(self, results: Results, arguments: GlueArguments) -> str:
-        """Returns the line that is printed after a run."""
+        """Returns the line that is printed after a run, with the scores of the test rows if they have labels."""
         misspelt = {
             name: f", misspelt {100 * results['noisy']['measures'][name]:.1f}" if arguments.noise else ""
             for name in results["constant_baselines"]
@@ -261,6 +261,12 @@ class FineTuning(TrainingTask):
             f"(constant {100 * constant:.1f}{misspelt[name]})"
             for name, constant in results["constant_baselines"].items()
         )
+        tested = [
+            f"{name.replace('_', ' ')} {100 * results['measures'][f'test_{name}']:.1f}"
+            for name in results["constant_baselines"]
+            if f"test_{name}" in results["measures"]
+        ]
+        measures += f"; test rows: {', '.join(tested)}" if tested else ""
         time = f"{results['epochs']:.1f} epochs, {results['train']['train_runtime']:.0f} s"
         return f"{self.task.title}, seed {results['seed']}: {measures}; {time}"
 

@@ -105,7 +105,7 @@ QUICK += ["--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none"]
 
 
 @pytest.mark.parametrize(("separator", "metric"), [(None, "test_accuracy"), (";", "test_micro_f1")])
-def test_a_test_file_is_predicted_and_scored_without_another_flag(separator, metric, tmp_path):
+def test_a_test_file_is_predicted_and_scored_without_another_flag(separator, metric, tmp_path, capsys):
     flags = [] if separator is None else ["--label_separator", separator]
     for name, extra in (("train", ""), ("test", "\nred stone,bear\nblue stone,bear")):
         rows = ["red stone,warm", "blue stone,cold"] * 8
@@ -120,4 +120,6 @@ def test_a_test_file_is_predicted_and_scored_without_another_flag(separator, met
     if separator is None:
         right = [row["label"] == ("warm", "cold")[number % 2] for number, row in enumerate(predicted[:16])]
         assert measures[metric] == sum(right) / 18
+    name = metric.removeprefix("test_").replace("_", " ")
+    assert f"; test rows: {name} {100 * measures[metric]:.1f}" in capsys.readouterr().out
     assert "do not have: bear." in (folder / "test.md").read_text()
