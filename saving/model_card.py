@@ -132,17 +132,21 @@ def _code_table(folder: Path) -> str:
 def _metadata(model: PreTrainedModel, facts: CardFacts, title: str) -> ModelCardData:
     own_widget = {"text": facts.example[0]} if facts.example else {}
     widget = own_widget if facts.example or facts.is_own_data else HEADS[type(model).__name__].widget
-    return hub_metadata(
+    data = hub_metadata(
         model,
         license=facts.license,
         language=facts.language,
         datasets=list(facts.datasets),
         base_model=facts.base_model,
         metrics=sorted({result.metric_type for result in facts.eval_results}),
-        widget=[dict(widget)] if widget and not facts.is_pair else None,
+        widget=[dict(widget)] if widget and not facts.is_pair and not facts.is_sentence_model else None,
         model_name=title if facts.eval_results else None,
         eval_results=list(facts.eval_results),
     )
+    if facts.is_sentence_model:
+        data.pipeline_tag = "sentence-similarity"
+        data.tags = [*(data.tags or []), "sentence-transformers"]
+    return data
 
 
 def _usage(model: PreTrainedModel, facts: CardFacts) -> str:

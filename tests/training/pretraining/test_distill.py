@@ -54,6 +54,8 @@ def test_a_student_of_any_variant_comes_nearer_to_its_teacher(variant, run, tmp_
     assert results["examples"]["teacher"] == "small-teacher"
     card = (folder / "README.md").read_text()
     assert "`small-teacher`" in card and str(tmp_path) not in card and "SentenceTransformer(" in card
+    assert "pipeline_tag: sentence-similarity\n" in card and "\n- sentence-transformers\n" in card
+    assert "widget" not in card
     assert "recall_at_10" in capsys.readouterr().out
     pairs.write_text("sentence1,sentence2,score\nthe fox,the dog,2\n")
     with pytest.raises(SystemExit, match=r"differs in the pairs of --sts_file .* give another --output_dir"):
