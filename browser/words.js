@@ -21,6 +21,7 @@ const RUNS = new RegExp(
   `[${WORD}][${WORD}${CONTINUES}]*|[^${WORD}${SPACE}](?:[^${WORD}${SPACE}]|[${CONTINUES}])*`, "gu");
 const NOT_SPACE = new RegExp(`[^${SPACE}]+`, "gu");
 const LONG_RUN_OF_MARKS = /[\p{M}\uff9e\uff9f]{30,}/gu; // longer than in any natural text: Unicode's Stream-Safe Text Format (UAX 15)
+const DIGITS = /(?![0-9])\p{Nd}/gu;
 const [LOWEST_MARK, HIGHEST_MARK] = ["\u0334", "\u0345"]; // by their combining class
 
 /**
@@ -37,12 +38,13 @@ export function makeSplitter(name, options) {
  * Returns the form of a unit that the coder reads: NFC or NFKD, and lower case if the splitter lower-cases.
  * @param {string} text
  * @param {boolean} lowercase
- * @param {string} [splitter] - `scripts` has NFKD, all others NFC
+ * @param {string} [splitter] - `scripts` has NFKD and the digits 0–9, all others NFC
  * @returns {string}
  */
 export function normalizeUnit(text, lowercase, splitter) {
   const form = splitter === "scripts" ? "NFKD" : "NFC";
-  const composed = normalForm(text, form);
+  let composed = normalForm(text, form);
+  if (splitter === "scripts") composed = composed.replace(DIGITS, decimalDigit);
   return lowercase ? normalForm(composed.toLowerCase(), form) : composed;
 }
 
@@ -53,6 +55,13 @@ export function normalizeUnit(text, lowercase, splitter) {
  */
 function normalForm(text, form) {
   return text.replace(LONG_RUN_OF_MARKS, (marks) => inCanonicalOrder(marks, form.replace("C", "D"))).normalize(form);
+}
+
+/** Returns the value of a decimal digit of any script. Unicode puts the ten digits of a script side by side, 0 first. */
+function decimalDigit(digit) {
+  let zero = digit.codePointAt(0);
+  while (String.fromCodePoint(zero - 1).match(DIGITS)) zero--;
+  return String(digit.codePointAt(0) - zero);
 }
 
 /** Returns marks decomposed, with those between two marks of class 0 sorted by their combining class. */

@@ -26,6 +26,7 @@ _RUNS = regex.compile(rf"[{WORD}][{WORD}{CONTINUES}]*+|[^{WORD}{SPACE}](?:[^{WOR
 _ASCII_RUNS = re.compile(r"\w+|[^\w\s]+")  # the same runs in ASCII texts, twice as fast
 _NOT_SPACE = regex.compile(rf"[^{SPACE}]+")
 MAX_MARKS = 30  # in a run, in any natural text: the limit of Unicode's Stream-Safe Text Format (UAX 15)
+_DIGITS = regex.compile(r"(?V1)[\p{Nd}--[0-9]]")
 _LONG_RUN_OF_MARKS = regex.compile(rf"[\p{{M}}{HALF_WIDTH_MARKS}]{{{MAX_MARKS},}}+")
 
 
@@ -193,7 +194,7 @@ class ScriptSplitter(WordSplitter):
     There a unit is an ideograph, a run of hiragana, of katakana or of Bopomofo, or up to `window` letters of Thai, Lao,
     Khmer, Myanmar and their relatives; a vowel that is written before its consonant begins a new unit. Letters keep
     their marks. `normalize` is NFKD instead of NFC: full-width, half-width and presentation forms are the same, and
-    n-grams see the letters of a Hangul syllable.
+    n-grams see the letters of a Hangul syllable. The decimal digits of all scripts become 0–9.
 
     >>> ScriptSplitter().units("Pythonで書く。 ไม่สามารถเปลี่ยนแปลง")
     ['Python', 'で', '書', 'く', '。', 'ไม่สามารถ', 'เปลี่ยน', 'แปลง']
@@ -226,6 +227,7 @@ class ScriptSplitter(WordSplitter):
         if unit.isascii() or isinstance(unit, bytes):
             return super().normalize(unit)
         unit = normal_form(unit, "NFKD")
+        unit = _DIGITS.sub(lambda digit: str(unicodedata.decimal(digit[0], digit[0])), unit)
         return normal_form(unit.lower(), "NFKD") if self.lowercase else unit
 
 

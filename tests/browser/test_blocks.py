@@ -1,6 +1,7 @@
 """Words and blocks in the browser are those of Python."""
 
 import random
+import sys
 import unicodedata
 from typing import Any
 
@@ -11,7 +12,7 @@ from strings import random_strings
 from vocabless import VocablessTokenizer
 from vocabless.conversion.onnx_export.settings import tokenizer_settings
 from vocabless.conversion.space_export.manifest import with_ngrams
-from vocabless.tokenization.splitters import MaskSplitter
+from vocabless.tokenization.splitters import MaskSplitter, ScriptSplitter
 
 TEXTS = random_strings(2000)
 TOKENIZERS = {
@@ -84,6 +85,12 @@ def test_long_runs_of_marks_are_composed_as_in_python(call) -> None:
     texts += [text.replace("a", "\uff9e") for text in texts]
     found = call('(texts) => texts.map((text) => modules["words.js"].normalizeUnit(text, false, "scripts"))', texts)
     assert found == [unicodedata.normalize("NFKD", text) for text in texts]
+
+
+def test_digits_are_those_of_python(call) -> None:
+    texts = [chr(code) for code in range(sys.maxunicode) if unicodedata.category(chr(code)) in ("Nd", "Nl", "No")]
+    found = call('(texts) => texts.map((text) => modules["words.js"].normalizeUnit(text, true, "scripts"))', texts)
+    assert found == list(map(ScriptSplitter(lowercase=True).normalize, texts))
 
 
 @pytest.mark.parametrize("splitter", ["word", "whitespace", "characters", "scripts", "bytes"])
