@@ -37,7 +37,7 @@ class CardFacts:
 
     kind: Literal["pre-trained", "fine-tuned", "random", "unknown"]  # of training; it selects sentences of the card
     license: str | None = None  # of the weights, by the Hub's name
-    language: str | None = None  # of the training texts, an ISO 639 code
+    language: str | Sequence[str] | None = None  # of the training texts, ISO 639 codes
     datasets: Sequence[str] = ()  # Hub ids
     learning_rate: float | None = None  # the peak
     length: int | None = None  # maximum tokens of a sequence

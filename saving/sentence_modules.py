@@ -12,21 +12,24 @@ from torch import Tensor
 from transformers.utils.hub import cached_file
 
 MODULES = "modules.json"
+TEACHER_MEAN = "teacher_mean.safetensors"
 POOLING, DENSE, NORMALIZE = "1_Pooling", "2_Dense", "3_Normalize"
 SENTENCE_FILES = (
     MODULES,
-    *("config_sentence_transformers.json", "sentence_bert_config.json"),
+    *("config_sentence_transformers.json", "sentence_bert_config.json", TEACHER_MEAN),
     *(f"{POOLING}/config.json", f"{DENSE}/config.json", f"{DENSE}/model.safetensors"),
 )
 
 
-def write_sentence_modules(folder: Path, *, weight: Tensor, bias: Tensor) -> None:
+def write_sentence_modules(folder: Path, *, weight: Tensor, bias: Tensor, teacher_mean: Tensor | None = None) -> None:
     """Writes the modules that follow the encoder into its folder: pooling, a dense layer, division by the length.
 
     Args:
         folder: of the checkpoint.
         weight: of the dense layer, (vector size, hidden size).
         bias: of the dense layer, (vector size,).
+        teacher_mean: (vector size,) what was taken from the teacher's vectors of length 1 before the student learned
+            them. Take it from others of the teacher's vectors, to compare them with the student's. None writes none.
     """
     vector_size, hidden_size = weight.shape
     types = {"": "Transformer", POOLING: "Pooling", DENSE: "Dense", NORMALIZE: "Normalize"}
@@ -44,6 +47,8 @@ def write_sentence_modules(folder: Path, *, weight: Tensor, bias: Tensor) -> Non
     _write(folder / DENSE / "config.json", dense | {"activation_function": "torch.nn.modules.linear.Identity"})
     tensors = {"linear.weight": weight.detach().cpu().contiguous(), "linear.bias": bias.detach().cpu()}
     save_file(tensors, folder / DENSE / "model.safetensors", metadata={"format": "pt"})
+    if teacher_mean is not None:
+        save_file({"mean": teacher_mean.detach().cpu()}, folder / TEACHER_MEAN)
 
 
 def read_dense(source: str) -> dict[str, Tensor]:

@@ -226,9 +226,8 @@ class ScriptSplitter(WordSplitter):
     def normalize(self, unit: Unit) -> Unit:
         if unit.isascii() or isinstance(unit, bytes):
             return super().normalize(unit)
-        unit = normal_form(unit, "NFKD")
-        unit = _DIGITS.sub(lambda digit: str(unicodedata.decimal(digit[0], digit[0])), unit)
-        return normal_form(unit.lower(), "NFKD") if self.lowercase else unit
+        text = _DIGITS.sub(lambda digit: str(unicodedata.decimal(digit[0], digit[0])), normal_form(unit, "NFKD"))
+        return normal_form(text.lower(), "NFKD") if self.lowercase else text
 
 
 class ByteSplitter(Splitter):

@@ -17,7 +17,7 @@ st = pytest.importorskip("sentence_transformers", reason="sentence-transformers 
 def test_the_modules_give_the_direction_of_the_dense_layer(save_model, tmp_path) -> None:
     model, folder = save_model("hashgram-tiny")
     dense = torch.nn.Linear(model.config.hidden_size, 7)
-    write_sentence_modules(folder, weight=dense.weight, bias=dense.bias)
+    write_sentence_modules(folder, weight=dense.weight, bias=dense.bias, teacher_mean=torch.zeros(7))
     (folder / "run.json").write_text("{}")
     repository = tmp_path / "repository"
     repository.mkdir()

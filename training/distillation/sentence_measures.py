@@ -1,6 +1,7 @@
 """Measures of sentence vectors: cosine and recall against the teacher's, Spearman's rho against people's scores."""
 # mypy: allow-untyped-calls
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,12 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
+from vocabless.saving.tables import markdown_table
+from vocabless.training.distillation.parallel_texts import ParallelTexts
 from vocabless.training.texts.local_files import FORMATS, load_files
 from vocabless.training.trainer import EXACT_LOSS
 
 Vectors = NDArray[np.float32]  # (n, size), of length 1
 PAIR_COLUMNS = ("sentence1", "sentence2", "score")
 NEIGHBOURS = 10
+# Of a language's held-out texts: the share whose nearest English side is their own, the mean cosine with the teacher's
+# vector of that side, and the recall among the teacher's vectors of the sides.
+LANGUAGE_MEASURES = ("translation", "cosine", "recall_at_10")
 
 
 class ScoredPairs(NamedTuple):
@@ -44,25 +50,31 @@ def read_scored_pairs(file: str) -> ScoredPairs:
 
 
 class SentenceMeasures:
-    """Measures an evaluation of held-out texts, followed by the first and then the second texts of scored pairs.
+    """Measures an evaluation of held-out texts.
+
+    They are followed by the first and then the second texts of scored pairs, then by translations and then their
+    English sides.
 
     Args:
         num_texts: number of held-out texts.
         scores: one for each pair.
+        parallel: held-out translations, or None.
     """
 
-    def __init__(self, num_texts: int, scores: list[float]) -> None:
+    def __init__(self, num_texts: int, scores: list[float], parallel: ParallelTexts | None = None) -> None:
         self._num_texts = num_texts
         self._scores = scores
+        self._parallel = parallel
 
     @property
     def names(self) -> list[str]:
         """What it measures: recall needs twelve texts (of eleven, each finds all others), Spearman pairs."""
         of_texts = ["loss", "cosine", "recall_at_10"] if self._num_texts > NEIGHBOURS + 1 else ["loss", "cosine"]
-        return [*of_texts, "spearman", "teacher_spearman"] if self._scores else of_texts
+        of_pairs = ["spearman", "teacher_spearman"] if self._scores else []
+        return [*of_texts, *of_pairs, *(["translation"] if self._parallel else [])]
 
     def __call__(self, evaluation: Any) -> dict[str, float]:
-        """Returns the measures of `names`; the loss is 1 − cosine.
+        """Returns the measures of `names`, and those of each language, see `LANGUAGE_MEASURES`; the loss is 1 − cosine.
 
         Args:
             evaluation: `predictions`, the student's vectors, and `label_ids`, the teacher's, both (n, size).
@@ -75,14 +87,51 @@ class SentenceMeasures:
         if self._scores:
             measures["spearman"] = self._spearman(vectors)
             measures["teacher_spearman"] = self._spearman(targets)
+        if self._parallel:
+            measures |= self._of_languages(self._parallel, vectors, targets)
         return measures
 
+    @property
+    def _first_translation(self) -> int:
+        return self._num_texts + 2 * len(self._scores)
+
+    def _of_languages(self, parallel: ParallelTexts, vectors: Vectors, targets: Vectors) -> dict[str, float]:
+        measures: dict[str, float] = {}
+        for language in np.unique(parallel.languages):
+            rows = np.flatnonzero(parallel.languages == language)
+            texts = self._first_translation + rows
+            sides = self._first_translation + len(parallel) + parallel.side_of[rows]
+            found = (vectors[texts] @ vectors[sides].T).argmax(axis=1)
+            measures[f"translation_{language}"] = float((found == np.arange(len(rows))).mean())
+            measures[f"cosine_{language}"] = float((vectors[texts] * targets[texts]).sum(axis=1).mean())
+            if len(rows) > NEIGHBOURS + 1:
+                measures[f"recall_at_10_{language}"] = recall(vectors[texts], targets[sides])
+        found = [value for name, value in measures.items() if name.startswith("translation_")]
+        return measures | {"translation": float(np.mean(found))}
+
     def _spearman(self, vectors: Vectors) -> float:
-        first, second = np.split(vectors[self._num_texts :], 2)
+        first, second = np.split(vectors[self._num_texts : self._first_translation], 2)
         similarities = (first * second).sum(axis=1)
         if np.ptp(similarities) == 0 or np.ptp(self._scores) == 0:  # the correlation is not defined
             return 0.0
         return float(spearmanr(similarities, self._scores).statistic)
+
+
+def language_table(measures: Mapping[str, float], prefix: str = "eval_") -> str:
+    """Returns a Markdown table of `LANGUAGE_MEASURES` in percent, a row for each language; "" if there is none.
+
+    Args:
+        measures: by name.
+        prefix: of the names.
+    """
+    start = f"{prefix}translation_"
+    languages = sorted(name.removeprefix(start) for name in measures if name.startswith(start))
+    rows = []
+    for language in languages:
+        values = [measures.get(f"{prefix}{measure}_{language}") for measure in LANGUAGE_MEASURES]
+        rows.append([language, *("–" if value is None else f"{100 * value:.1f}" for value in values)])
+    header = ["held-out texts", "translation found, %", "cosine with the teacher, %", "recall at 10, %"]
+    return markdown_table(header, rows) if rows else ""
 
 
 def recall(queries: Vectors, targets: Vectors, neighbours: int = NEIGHBOURS) -> float:

@@ -1,15 +1,17 @@
 """A student of sentence vectors: an encoder, the mean of its states, and a dense layer into the teacher's space."""
 # mypy: allow-untyped-calls, no-warn-return-any
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from vocabless import VocablessTokenizer
 from vocabless.modeling.head_layers import mean_state
 
 
@@ -23,15 +25,23 @@ class SentenceStudent(nn.Module):
         encoder: any model that returns states (B, S, D) first.
         vector_size: numbers in a vector of the teacher.
         similarity_weight: weight of the second part of the loss.
+        teacher_mean: (vector_size,) what was taken from the teacher's vectors, to be saved with the weights; or None.
     """
 
     main_input_name = "input_ids"
 
-    def __init__(self, encoder: PreTrainedModel, vector_size: int, similarity_weight: float) -> None:
+    def __init__(
+        self,
+        encoder: PreTrainedModel,
+        vector_size: int,
+        similarity_weight: float,
+        teacher_mean: NDArray[np.float32] | None = None,
+    ) -> None:
         super().__init__()
         self.encoder = encoder
         self.dense = nn.Linear(encoder.config.hidden_size, vector_size)
         self.similarity_weight = similarity_weight
+        self.register_buffer("teacher_mean", None if teacher_mean is None else torch.from_numpy(teacher_mean))
 
     def forward(self, labels: Tensor | None = None, **inputs: Tensor) -> dict[str, Tensor]:
         """Returns `vectors`, (B, vector_size) of length 1, and with labels the `loss`.
@@ -51,6 +61,14 @@ class SentenceStudent(nn.Module):
         if self.similarity_weight:
             loss = loss + self.similarity_weight * F.mse_loss(vectors @ vectors.T, targets @ targets.T)
         return {"loss": loss, "vectors": vectors}
+
+
+def token_counter(tokenizer: PreTrainedTokenizerBase) -> Callable[[list[str]], list[int]]:
+    """Returns a function that counts the units of texts, or their characters for a tokenizer of another family."""
+    if isinstance(tokenizer, VocablessTokenizer):
+        splitter = tokenizer.unit_splitter
+        return lambda texts: list(map(len, splitter.units_of_batch(texts)))
+    return lambda texts: list(map(len, texts))
 
 
 class VectorCollator:

@@ -16,12 +16,14 @@ import torch
 from datasets import Dataset, Features, List, Value, concatenate_datasets
 from huggingface_hub import ModelCard
 from huggingface_hub.errors import HfHubHTTPError
+from numpy.typing import NDArray
 
 from vocabless.saving.error_text import first_line
 from vocabless.saving.permissions import check_readable
 from vocabless.saving.public_names import public_name
 from vocabless.training.checkpoint_tokenizers import SMALLEST_VOCABULARY
 from vocabless.training.distillation.output_cache import cached_outputs, check_outputs, digest, fingerprint
+from vocabless.training.distillation.parallel_texts import ParallelTexts
 from vocabless.training.distillation.reachable import check_reachable
 
 TEXTS_PER_PART = 20_000  # embedded and written together; a killed run loses at most one part
@@ -38,6 +40,7 @@ class SentenceTeacher:
         max_length: tokens of a text; the teacher cuts the rest off. At most the teacher's own length.
         use_bf16: whether it computes in bfloat16.
         trust_remote_code: whether to run code that the source contains.
+        prompt: what stands before each text, such as "query: "; None is the teacher's own default.
 
     Raises:
         ValueError: sentence-transformers is not installed, or the teacher cannot be loaded.
@@ -48,7 +51,14 @@ class SentenceTeacher:
         vector_size: numbers in a vector.
     """
 
-    def __init__(self, source: str, max_length: int, use_bf16: bool = False, trust_remote_code: bool = False) -> None:
+    def __init__(
+        self,
+        source: str,
+        max_length: int,
+        use_bf16: bool = False,
+        trust_remote_code: bool = False,
+        prompt: str | None = None,
+    ) -> None:
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
@@ -67,6 +77,7 @@ class SentenceTeacher:
             ) from error
         if len(self._model.tokenizer) < SMALLEST_VOCABULARY:
             raise ValueError(f"the teacher {source!r} has no tokenizer; give a folder or a Hub id that holds one.")
+        self._prompt = prompt
         self.name = public_name(source)
         self.license = _license(source)
         self._model.max_seq_length = min(max_length, self._model.max_seq_length or max_length)
@@ -80,6 +91,7 @@ class SentenceTeacher:
         """
         vectors = self._model.encode(
             list(texts),
+            prompt=self._prompt,
             batch_size=BATCH_SIZE,
             show_progress_bar=False,
             processing_kwargs={"text": {"pad_to_multiple_of": LENGTH_STEP}},
@@ -90,7 +102,7 @@ class SentenceTeacher:
     def fingerprint(self) -> str:
         """Returns a hash of all that its vectors depend on: modules, weights, precision, prompts and tokenizer."""
         model = self._model
-        settings = [model.max_seq_length, model.prompts, model.default_prompt_name, model.truncate_dim]
+        settings = [model.max_seq_length, model.prompts, model.default_prompt_name, model.truncate_dim, self._prompt]
         return fingerprint(model, model.tokenizer, settings)
 
 
@@ -117,6 +129,29 @@ def add_vectors(texts: Dataset, teacher: SentenceTeacher) -> Dataset:
         title = f"Teacher's vectors {number}/{len(starts)}"
         parts.append(cached_outputs(part, partial(_embed, teacher=teacher), features, TEXTS_PER_CALL, key, title))
     return concatenate_datasets(parts)
+
+
+def with_translations(
+    texts: Sequence[str], parallel: ParallelTexts | None, teacher: SentenceTeacher
+) -> tuple[Dataset, Dataset, NDArray[np.int64]]:
+    """Returns texts, translations and their English sides, one behind the other; the teacher's vectors; targets.
+
+    Args:
+        texts: texts that the teacher reads.
+        parallel: translations, of which the teacher reads the English sides; None for none.
+        teacher: see `add_vectors`.
+
+    Returns:
+        The texts, with the column `text`; vectors, with the column `vector`; the row in the vectors of each text.
+    """
+    own = Dataset.from_dict({"text": list(texts)})
+    vectors, targets = add_vectors(own, teacher), np.arange(len(own))
+    if parallel is None:
+        return own, vectors, targets
+    sides = Dataset.from_dict({"text": parallel.sides})
+    targets = np.concatenate([targets, len(own) + parallel.side_of, len(own) + np.arange(len(sides))])
+    vectors = concatenate_datasets([vectors, add_vectors(sides, teacher)])
+    return concatenate_datasets([own, parallel.texts, sides]), vectors, targets
 
 
 def _license(source: str) -> str | None:

@@ -1,6 +1,7 @@
 """Texts with a teacher's vectors as examples of training."""
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 import datasets
@@ -9,42 +10,90 @@ import torch
 from numpy.typing import NDArray
 
 Change = Callable[[str, np.random.Generator], str]
+TEXTS_AT_ONCE = 10_000
+
+
+def mean_vector(vectors: datasets.Dataset) -> NDArray[np.float32]:
+    """Returns the mean of the teacher's vectors, (vector size,), each divided by its length first.
+
+    Args:
+        vectors: with a column `vector`.
+    """
+    total = np.zeros(vectors.features["vector"].length)
+    for batch in vectors.with_format("numpy").iter(batch_size=TEXTS_AT_ONCE):
+        total += _normalized(batch["vector"]).sum(axis=0)
+    return (total / max(1, len(vectors))).astype(np.float32)
+
+
+def _normalized(vectors: NDArray[Any]) -> NDArray[np.float32]:
+    values: NDArray[np.float32] = vectors.astype(np.float32)
+    values /= np.linalg.norm(values, axis=1, keepdims=True).clip(min=1e-12)
+    return values
+
+
+def _characters(texts: list[str]) -> list[int]:
+    return list(map(len, texts))
 
 
 class VectorDataset(torch.utils.data.Dataset[dict[str, Any]]):
     """Examples with a `text` and the teacher's `vector`.
 
     Args:
-        texts: see `sentence_teacher.add_vectors`.
+        texts: with a column `text`, n rows.
+        vectors: with a column `vector`, see `sentence_teacher.add_vectors`.
+        targets: (n,) the row in `vectors` of each text; None if the rows are the same.
+        rows: (examples,) the row in `texts` of each example; None takes each text once.
+        mean: (vector size,) taken from each vector of length 1, see `mean_vector`; None changes no vector.
         change: changes the text that the student reads, for instance misspells it; None leaves it. Each epoch has other
             changes.
-        seed: source of all randomness, with the epoch and the number of the text.
+        seed: source of all randomness, with the epoch and the number of the example.
+        length_of: returns the length of each text of a list, in any unit; by default their characters.
 
     Attributes:
-        lengths: (n,) characters of each text.
+        mean: see above.
+        lengths: (examples,) the length of each text.
     """
 
-    def __init__(self, texts: datasets.Dataset, change: Change | None = None, seed: int = 0) -> None:
+    def __init__(
+        self,
+        texts: datasets.Dataset,
+        vectors: datasets.Dataset,
+        targets: NDArray[np.int64] | None = None,
+        rows: NDArray[np.int64] | None = None,
+        mean: NDArray[np.float32] | None = None,
+        change: Change | None = None,
+        seed: int = 0,
+        length_of: Callable[[list[str]], list[int]] = _characters,
+    ) -> None:
         self._texts = texts.with_format("numpy")
+        self._vectors = vectors.with_format("numpy")
+        self._targets = np.arange(len(texts)) if targets is None else targets
+        self._rows = np.arange(len(texts)) if rows is None else rows
+        self.mean = mean
         self._change = change
         self._seed = seed
         self._epoch = 0
-        self.lengths: NDArray[np.int64] = np.array([len(text) for text in texts["text"]])
+        batches = (length_of(batch["text"]) for batch in texts.iter(batch_size=TEXTS_AT_ONCE))
+        lengths = np.fromiter(chain.from_iterable(batches), np.int64, len(texts))
+        self.lengths: NDArray[np.int64] = lengths[self._rows]
 
     def set_epoch(self, epoch: int) -> None:
         """Sets the epoch."""
         self._epoch = epoch
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return len(self._rows)
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         return self.__getitems__([index])[0]
 
     def __getitems__(self, indices: Sequence[int]) -> list[dict[str, Any]]:
-        columns = self._texts[list(indices)]
-        rows = zip(indices, columns["text"], columns["vector"], strict=True)
-        return [{"text": self._changed(str(text), index), "vector": vector} for index, text, vector in rows]
+        rows = self._rows[list(indices)]
+        texts, vectors = self._texts[rows]["text"], self._vectors[self._targets[rows]]["vector"]
+        if self.mean is not None:
+            vectors = _normalized(vectors) - self.mean
+        found = zip(indices, texts, vectors, strict=True)
+        return [{"text": self._changed(str(text), index), "vector": vector} for index, text, vector in found]
 
     def _changed(self, text: str, index: int) -> str:
         if self._change is None:

@@ -4,35 +4,43 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from datasets import Dataset
 from torch import Tensor, nn
 from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless import VocablessModel
+from vocabless.saving.card_facts import CardFacts
 from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.saving.run_folder import rows_identity
 from vocabless.saving.sentence_modules import read_dense, write_sentence_modules
 from vocabless.training.distillation.corpus_texts import corpus_texts, draw_texts
-from vocabless.training.distillation.sentence_measures import ScoredPairs, SentenceMeasures, read_scored_pairs
-from vocabless.training.distillation.sentence_student import SentenceStudent, VectorCollator
-from vocabless.training.distillation.sentence_teacher import SentenceTeacher, add_vectors
-from vocabless.training.distillation.vector_dataset import VectorDataset
+from vocabless.training.distillation.parallel_texts import ParallelTexts, read_parallel, sample_languages
+from vocabless.training.distillation.sentence_measures import (
+    ScoredPairs,
+    SentenceMeasures,
+    language_table,
+    read_scored_pairs,
+)
+from vocabless.training.distillation.sentence_student import SentenceStudent, VectorCollator, token_counter
+from vocabless.training.distillation.sentence_teacher import SentenceTeacher, with_translations
+from vocabless.training.distillation.vector_dataset import VectorDataset, mean_vector
 from vocabless.training.limits import SHARE, Limit, check_limits
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.script_arguments import ScriptTrainingArguments
-from vocabless.training.task import ExampleSets
+from vocabless.training.task import ExampleSets, Results
 from vocabless.training.texts.misspellings import misspell
 
 if TYPE_CHECKING:  # arguments.py imports the table of objectives
     from vocabless.training.pretraining.arguments import PretrainingArguments
     from vocabless.training.pretraining.documents import Documents
 
+ENGLISH = "en"  # the language of the English sides
 ENCODER_PREFIX = "encoder."  # of the encoder's weights in a `SentenceStudent`
 EMBEDDED_TEACHER = Path(__file__).resolve().parents[2] / "checkpoints" / "hashgram-tiny-sentence"  # in a clone
 
@@ -48,7 +56,9 @@ class Distill(Objective):
     name: ClassVar[str] = "distill"
     help: ClassVar[str] = "learn the sentence vectors of --teacher"
     card_text: ClassVar[str] = "learning the sentence vectors of a teacher"
-    measures: ClassVar[tuple[str, ...]] = ("loss", "cosine", "recall_at_10", "spearman", "teacher_spearman")
+    measures: ClassVar[tuple[str, ...]] = (
+        *("loss", "cosine", "recall_at_10", "spearman", "teacher_spearman", "translation"),
+    )
     model_class: ClassVar[type[PreTrainedModel]] = VocablessModel
     stock_model_class: ClassVar[Any] = AutoModel
 
@@ -87,8 +97,40 @@ class Distill(Objective):
         default=5.0, metadata={"help": "distill: weight of the similarities within a batch in the loss."}
     )
 
+    parallel: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "distill: files with the columns text, english, its translation, and lang. The student's vector of "
+            "a text learns the teacher's vector of the translation, or of the text if there is none. The English "
+            "sides are texts of their own.",
+        },
+    )
+    validation_parallel: list[str] | None = field(
+        default=None,
+        metadata={"help": "distill: held-out files like --parallel. None holds out a part of --parallel."},
+    )
+    language_exponent: float = field(
+        default=0.3,
+        metadata={
+            "help": "distill: the texts of a language in an epoch are in proportion to its texts in --parallel to "
+            "this power, 0–1."
+        },
+    )
+    teacher_prompt: str | None = field(
+        default=None,
+        metadata={"help": "distill: what the teacher reads before each text, such as 'query: '. None is its own."},
+    )
+    centre_teacher: bool = field(
+        default=False,
+        metadata={
+            "help": "distill: take the mean of the teacher's vectors from each of them, where the cosines of all texts "
+            "are high. The checkpoint keeps the mean."
+        },
+    )
+
     def __post_init__(self) -> None:
-        check_limits(vars(self), {"max_texts": Limit(), "similarity_weight": Limit(), "misspell_probability": SHARE})
+        limits = {"max_texts": Limit(), "similarity_weight": Limit()}
+        check_limits(vars(self), limits | dict.fromkeys(("misspell_probability", "language_exponent"), SHARE))
 
     @property
     def requested_by_flags(self) -> bool:
@@ -104,45 +146,88 @@ class Distill(Objective):
     ) -> ExampleSets:
         """See `TrainingTask.build_examples`."""
         self._check(arguments)
-        pairs = ScoredPairs([], [], []) if self.sts_file is None else read_scored_pairs(self.sts_file)
+        scored = ScoredPairs([], [], []) if self.sts_file is None else read_scored_pairs(self.sts_file)
         texts = draw_texts(data.train, arguments.mix, self.max_texts, training.seed)
         held_out = corpus_texts(data.held_out, arguments.max_eval_samples, training.seed)
-        measures = SentenceMeasures(len(held_out), pairs.scores)
+        parallel, translations = self._read_parallel(arguments, training.seed)
+        measures = SentenceMeasures(len(held_out), scored.scores, translations)
         if training.metric_for_best_model not in (None, *measures.names):
             raise ValueError(
                 f"--metric_for_best_model {training.metric_for_best_model} is not measured: recall_at_10 needs twelve "
-                f"held-out texts, spearman --sts_file; give one of {', '.join(measures.names)}."
+                "held-out texts, spearman --sts_file, translation --parallel; "
+                f"give one of {', '.join(measures.names)}."
             )
         teacher = SentenceTeacher(
             self.teacher or str(EMBEDDED_TEACHER),
             arguments.max_seq_length,
             self.teacher_bf16,
             self.teacher_trust_remote_code,
+            self.teacher_prompt,
         )
-        train, evaluation = (
-            add_vectors(Dataset.from_dict({"text": part}), teacher)
-            for part in (texts, [*held_out, *pairs.first, *pairs.second])
+        length_of = token_counter(tokenizer)
+        train = self._examples(texts, parallel, teacher, length_of, training.seed)
+        evaluated = [*held_out, *scored.first, *scored.second]
+        evaluation = VectorDataset(
+            *with_translations(evaluated, translations, teacher), mean=train.mean, length_of=length_of
         )
-        return ExampleSets(
-            VectorDataset(train, self._misspell if self.misspell_probability else None, training.seed),
-            {"": VectorDataset(evaluation)},
-            VectorCollator(tokenizer, arguments.max_seq_length),
-            measures,
-            {
-                "teacher": teacher.name,
-                "teacher_license": teacher.license,
-                "vector_size": teacher.vector_size,
-                "texts": len(texts),
-            },
+        facts: dict[str, Any] = {
+            "teacher": teacher.name,
+            "teacher_license": teacher.license,
+            "vector_size": teacher.vector_size,
+            "texts": len(texts),
+        }
+        if parallel is not None:
+            facts["translations"] = parallel.counts()
+        collator = VectorCollator(tokenizer, arguments.max_seq_length)
+        return ExampleSets(train, {"": evaluation}, collator, measures, facts)
+
+    def _read_parallel(
+        self, arguments: PretrainingArguments, seed: int
+    ) -> tuple[ParallelTexts | None, ParallelTexts | None]:
+        """Returns the translations to train on, and the held-out ones."""
+        if self.parallel is None:
+            return None, None
+        train = read_parallel(self.parallel, "--parallel")
+        if self.validation_parallel is not None:
+            held_out = read_parallel(self.validation_parallel, "--validation_parallel")
+        else:
+            train, held_out = train.hold_out(arguments.validation_split_percentage / 100, seed)
+        return train, held_out.at_most(arguments.max_eval_samples, seed)
+
+    def _examples(
+        self,
+        texts: list[str],
+        parallel: ParallelTexts | None,
+        teacher: SentenceTeacher,
+        length_of: Callable[[list[str]], list[int]],
+        seed: int,
+    ) -> VectorDataset:
+        """Returns the texts of the corpus once each, then those of the languages, see `sample_languages`."""
+        columns = with_translations(texts, parallel, teacher)
+        rows = None
+        if parallel is not None:
+            languages = np.array([*parallel.languages, *[ENGLISH] * len(parallel.sides)])
+            rows = len(texts) + sample_languages(languages, self.language_exponent, seed)
+            rows = np.concatenate([np.arange(len(texts)), rows])
+        return VectorDataset(
+            *columns,
+            rows=rows,
+            mean=mean_vector(columns[1]) if self.centre_teacher else None,
+            change=self._misspell if self.misspell_probability else None,
+            seed=seed,
+            length_of=length_of,
         )
 
     def data_identity(self, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> dict[str, str]:
-        """Returns what identifies the text, and the pairs of `--sts_file`."""
+        """Returns what identifies the text, the pairs of `--sts_file` and the translations."""
         identity = super().data_identity(arguments, training)
-        if self.sts_file is None:
-            return identity
-        pairs = zip(*read_scored_pairs(self.sts_file), strict=True)
-        return identity | {"the pairs of --sts_file": rows_identity(pairs)}
+        if self.sts_file is not None:
+            pairs = zip(*read_scored_pairs(self.sts_file), strict=True)
+            identity["the pairs of --sts_file"] = rows_identity(pairs)
+        for flag, files in (("--parallel", self.parallel), ("--validation_parallel", self.validation_parallel)):
+            if files is not None:
+                identity[f"the texts of {flag}"] = read_parallel(files, flag).identity()
+        return identity
 
     def config_options(self, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
         """Returns that heads read the mean of the states: it is what the model learned to use."""
@@ -150,7 +235,9 @@ class Distill(Objective):
 
     def module_to_train(self, model: PreTrainedModel, examples: ExampleSets, start: str | None = None) -> nn.Module:
         """Returns the model with a dense layer into the teacher's space, that of `start` if it has one of this size."""
-        student = SentenceStudent(model, examples.facts["vector_size"], self.similarity_weight)
+        student = SentenceStudent(
+            model, examples.facts["vector_size"], self.similarity_weight, getattr(examples.train, "mean", None)
+        )
         dense = read_dense(start) if start is not None else {}
         if {name: value.shape for name, value in student.dense.state_dict().items()} == {
             name: value.shape for name, value in dense.items()
@@ -172,8 +259,25 @@ class Distill(Objective):
             for name, weight in weights.items()
             if name.startswith(ENCODER_PREFIX)
         }
-        extra = partial(write_sentence_modules, weight=weights["dense.weight"], bias=weights["dense.bias"])
+        extra = partial(
+            write_sentence_modules,
+            weight=weights["dense.weight"],
+            bias=weights["dense.bias"],
+            teacher_mean=weights.get("teacher_mean"),
+        )
         save_checkpoint(module.encoder, tokenizer, folder, encoder, extra)
+
+    def summary(self, results: Results, arguments: PretrainingArguments) -> str:
+        """Returns the held-out measures, and those of each language."""
+        return f"{super().summary(results, arguments)}{language_table(results['after'])}\n"
+
+    def card_facts(self, results: Results) -> CardFacts:
+        """See `TrainingTask.card_facts`."""
+        facts, translations = super().card_facts(results), results["examples"].get("translations")
+        languages = language_table(results["after"])
+        if not translations:
+            return facts
+        return replace(facts, language=sorted({*translations, ENGLISH}), measures=f"{facts.measures}\n\n{languages}")
 
     def _misspell(self, text: str, rng: np.random.Generator) -> str:
         return misspell(text, self.misspell_probability, rng)

@@ -1,0 +1,136 @@
+"""Translations: a text in another language learns the teacher's vector of its English side.
+
+Reimers and Gurevych, *Making Monolingual Sentence Embeddings Multilingual using Knowledge Distillation*, 2020.
+"""
+# mypy: allow-untyped-calls
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from datasets import Dataset, Value
+from numpy.typing import NDArray
+
+from vocabless.saving.run_folder import rows_identity
+from vocabless.training.texts.local_files import FORMATS, load_files
+
+COLUMNS = ("text", "english", "lang")
+Indices = NDArray[np.int64]
+
+
+class ParallelTexts(NamedTuple):
+    """Texts of several languages and what they mean in English.
+
+    Attributes:
+        texts: with the column `text`, n rows.
+        languages: (n,) the language of each text.
+        sides: the distinct English sides. A text without one is its own: the teacher then reads the text itself.
+        side_of: (n,) the index in `sides` of each text.
+    """
+
+    texts: Dataset
+    languages: NDArray[np.str_]
+    sides: list[str]
+    side_of: Indices
+
+    def __len__(self) -> int:
+        return len(self.side_of)
+
+    def counts(self) -> dict[str, int]:
+        """Returns the number of texts of each language."""
+        names, counts = np.unique(self.languages, return_counts=True)
+        return dict(zip(names.tolist(), counts.tolist(), strict=True))
+
+    def identity(self) -> str:
+        """Returns what identifies the texts with their languages and English sides."""
+        texts = (text for batch in self.texts.iter(batch_size=10_000) for text in batch["text"])
+        sides = map(self.sides.__getitem__, self.side_of)
+        return rows_identity(zip(texts, sides, self.languages.tolist(), strict=True))
+
+    def select(self, rows: Indices) -> "ParallelTexts":
+        """Returns some of the texts, with the English sides that they have."""
+        kept, side_of = np.unique(self.side_of[rows], return_inverse=True)
+        sides = [self.sides[side] for side in kept]
+        return ParallelTexts(self.texts.select(rows), self.languages[rows], sides, side_of)
+
+    def hold_out(self, share: float, seed: int) -> tuple["ParallelTexts", "ParallelTexts"]:
+        """Returns the texts to train on and the held-out ones. No English side is in both, in any language.
+
+        Args:
+            share: of the English sides that are held out, 0–1.
+            seed: source of the choice.
+        """
+        is_held_out = np.random.default_rng(seed).random(len(self.sides)) < share
+        held_out = is_held_out[self.side_of]
+        return self.select(np.flatnonzero(~held_out)), self.select(np.flatnonzero(held_out))
+
+    def at_most(self, number: int, seed: int) -> "ParallelTexts":
+        """Returns at most `number` random texts of each language, no two of one language with the same English side.
+
+        Args:
+            number: 0 takes all.
+            seed: source of the choice.
+        """
+        order = np.random.default_rng(seed).permutation(len(self))
+        chosen = []
+        for language in np.unique(self.languages):
+            rows = order[self.languages[order] == language]
+            first = np.sort(np.unique(self.side_of[rows], return_index=True)[1])
+            chosen.append(rows[first][: number or None])
+        return self.select(np.concatenate(chosen))
+
+
+def read_parallel(files: Sequence[str], flag: str) -> ParallelTexts:
+    """Returns the rows of parquet, jsonl or csv files: columns `text`, its translation `english`, and `lang`.
+
+    Args:
+        files: the files.
+        flag: that named them, for messages.
+
+    Raises:
+        ValueError: a file does not exist, cannot be read or lacks a column, or a row lacks its text or language.
+    """
+    for file in files:
+        if not Path(file).is_file() or Path(file).suffix not in FORMATS:
+            raise ValueError(f"{flag} {file!r} is no parquet, jsonl or csv file; give one.")
+    rows = load_files(files, f"{flag} {' '.join(files)!r}")
+    missing = [name for name in COLUMNS if name not in rows.column_names]
+    if missing:
+        raise ValueError(f"{flag} lacks the column {', '.join(missing)}; it needs {', '.join(COLUMNS)}.")
+    columns = [rows[name][:] for name in COLUMNS]
+    for number, (text, _, language) in enumerate(zip(*columns, strict=True), 1):
+        if not isinstance(text, str) or not isinstance(language, str) or not text.strip() or not language:
+            raise ValueError(f"{flag} has no text or no lang in row {number}; fill it in or leave the row out.")
+    texts, english, languages = columns
+    meanings = [side or text for text, side in zip(texts, english, strict=True)]
+    sides = list(dict.fromkeys(meanings))
+    index_of = {side: index for index, side in enumerate(sides)}
+    side_of = np.fromiter(map(index_of.__getitem__, meanings), np.int64, len(meanings))
+    column = rows.select_columns(["text"]).cast_column("text", Value("string"))  # pandas and polars write large_string
+    return ParallelTexts(column, np.array(languages), sides, side_of)
+
+
+def sample_languages(languages: NDArray[np.str_], exponent: float, seed: int) -> Indices:
+    """Returns which texts an epoch has: of a language in proportion to its number of texts to the power `exponent`.
+
+    The language with the most texts has each once. The others repeat theirs, each text nearly equally often. Source:
+    Conneau and Lample, *Cross-lingual Language Model Pretraining*, 2019, section 3.1.
+
+    Args:
+        languages: (n,) the language of each text.
+        exponent: 1 leaves the numbers as they are, 0 makes them equal.
+        seed: source of the choice of those that are repeated once more.
+
+    Example:
+        >>> np.bincount(sample_languages(np.array(["de"] * 4 + ["fa"]), 0.5, seed=0)).tolist()
+        [1, 1, 1, 1, 2]
+    """
+    rng = np.random.default_rng(seed)
+    names, counts = np.unique(languages, return_counts=True)
+    rows = []
+    for name, count in zip(names, counts, strict=True):
+        own = np.flatnonzero(languages == name)
+        repeats, rest = divmod(round(count**exponent * counts.max() ** (1 - exponent)), count)
+        rows += [np.tile(own, repeats), np.sort(rng.choice(own, rest, replace=False))]
+    return np.concatenate(rows)
