@@ -5,9 +5,10 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from benchmarks import measure, memory
+from benchmarks import languages, measure, memory
 
 NAMES = sorted(file.stem for file in Path(measure.__file__).parent.glob("*.py") if "def main" in file.read_text())
 
@@ -34,6 +35,23 @@ def test_each_benchmark_prints_its_help(name, monkeypatch, capsys):
         module.main()
     assert stopped.value.code == 0
     assert f"python -m benchmarks.{name}" in capsys.readouterr().out
+
+
+def test_languages_are_measured_apart(tmp_path):
+    meanings = {"dog": 0, "cat": 1, "Hund": 0, "Katze": 1, "chien": 0, "chat": 0}  # the model is wrong about "chat"
+
+    def features(texts):
+        return np.eye(2, dtype=np.float32)[[meanings[text] for text in texts]]
+
+    pairs, labelled = tmp_path / "pairs.csv", tmp_path / "labelled.csv"
+    pairs.write_text("text,english,lang\nHund,dog,de\nKatze,cat,de\nchien,dog,fr\nchat,cat,fr\n")
+    rows = [(text, text == "chat" or meanings[text]) for text in meanings]
+    of = {"dog": "en", "cat": "en", "Hund": "de", "Katze": "de", "chien": "fr", "chat": "fr"}
+    lines = [f"{text},{int(label)},{of[text]},{split}" for text, label in rows for split in ["train"] * 3 + ["test"]]
+    labelled.write_text("\n".join(["text,label,lang,split", *lines]))
+    table = languages.measure(features, str(pairs), str(labelled))
+    assert table["found"] == {"de": 100, "fr": 50}
+    assert table["from en"] == {"en": 100, "de": 100, "fr": 50} and table["own"]["de"] == 100
 
 
 @pytest.mark.slow

@@ -1,0 +1,119 @@
+"""What frozen encoders know of languages: retrieval of translations, and classifiers across languages and within one.
+
+    python -m benchmarks.languages checkpoints/hashgram-multi-sentence PEER --pairs A.parquet --labelled B.parquet
+
+`--pairs` has the columns `text`, `english` and `lang`. A text is found if its English side is the nearest of all of its
+language. `--labelled` has the columns `text`, `label`, `lang` and `split`, train or test. A logistic regression on the
+vectors learns the training rows in English (`from en`) or those of the language (`own`), and reads its test rows.
+"""
+# mypy: allow-untyped-calls
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+
+from benchmarks.features import FOLDS, REGULARISATIONS, Features
+from vocabless.saving.public_names import public_name
+from vocabless.saving.run_folder import versions
+from vocabless.saving.tables import markdown_table
+from vocabless.training.texts.local_files import load_files
+
+ENGLISH = "en"
+Table = dict[str, dict[str, float]]  # measure → language → percent
+
+
+class Labelled:
+    """Rows with labels in several languages, and their vectors by one model."""
+
+    def __init__(self, file: str, features: Features) -> None:
+        rows: Any = load_files([file], f"--labelled {file!r}")
+        self._labels, self._languages, self._splits = (np.array(rows[name][:]) for name in ("label", "lang", "split"))
+        self._vectors = features(rows["text"][:])
+        self.languages = sorted({*self._languages[self._splits == "test"]})
+
+    def part(self, language: str, split: str) -> tuple[NDArray[np.float32], NDArray[np.str_]]:
+        """Returns the vectors and the labels of one part."""
+        rows = (self._languages == language) & (self._splits == split)
+        return self._vectors[rows], self._labels[rows]
+
+    def classifier(self, language: str) -> Any:
+        """Returns a logistic regression that learned the training rows of a language."""
+        search = GridSearchCV(LogisticRegression(max_iter=1000), {"C": REGULARISATIONS}, cv=FOLDS)
+        return search.fit(*self.part(language, "train"))
+
+
+def translations_found(file: str, features: Features) -> dict[str, float]:
+    """Returns, for each language, the percent of texts whose own English side is the nearest."""
+    rows: Any = load_files([file], f"--pairs {file!r}")
+    languages, texts, sides = (np.array(rows[name][:], object) for name in ("lang", "text", "english"))
+    distinct, side_of = np.unique(sides.astype(str), return_inverse=True)
+    vectors, side_vectors = features(texts.tolist()), features(distinct.tolist())
+    found = {}
+    for language in sorted({*languages}):
+        of_language = np.flatnonzero(languages == language)
+        candidates = np.unique(side_of[of_language])
+        nearest = candidates[(vectors[of_language] @ side_vectors[candidates].T).argmax(axis=1)]
+        found[language] = 100 * float((nearest == side_of[of_language]).mean())
+    return found
+
+
+def measure(features: Features, pairs: str | None, labelled: str | None) -> Table:
+    """Returns the measures of one model."""
+    table: Table = {}
+    if pairs:
+        table["found"] = translations_found(pairs, features)
+    if labelled:
+        rows = Labelled(labelled, features)
+        english = rows.classifier(ENGLISH)
+        table["from en"], table["own"] = {}, {}
+        for language in rows.languages:
+            table["from en"][language] = 100 * float(english.score(*rows.part(language, "test")))
+            table["own"][language] = 100 * float(rows.classifier(language).score(*rows.part(language, "test")))
+    return table
+
+
+def cells(tables: Sequence[Table], languages: Sequence[str]) -> list[str]:
+    """Returns the mean over languages of each measure of each model; a dash where there is none."""
+    columns = [[of[language] for language in languages if language in of] for table in tables for of in table.values()]
+    return [f"{np.mean(values):.1f}" if values else "–" for values in columns]
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Prints a table with a row for each language."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", help="folders or Hub ids that sentence-transformers loads")
+    parser.add_argument("--pairs", help="file of held-out translations")
+    parser.add_argument("--labelled", help="file of texts with labels")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    arguments = parser.parse_args(argv)
+    if not arguments.pairs and not arguments.labelled:
+        parser.error("nothing to measure; give --pairs, --labelled, or both.")
+    tables = {}
+    for source in arguments.models:
+        model = SentenceTransformer(source, trust_remote_code=True, device="cpu")
+
+        def features(texts: Sequence[str], model: SentenceTransformer = model) -> NDArray[np.float32]:
+            vectors: NDArray[np.float32] = model.encode(list(texts), normalize_embeddings=True)
+            return vectors
+
+        tables[public_name(source)] = measure(features, arguments.pairs, arguments.labelled)
+    languages = sorted({language for table in tables.values() for of in table.values() for language in of})
+    header = [f"{name}: {column}" for name, table in tables.items() for column in table]
+    others = [language for language in languages if language != ENGLISH]
+    lines = [[language, *cells([*tables.values()], [language])] for language in languages]
+    lines.append(["mean without en", *cells([*tables.values()], others)])
+    print(markdown_table(["language", *header], lines))
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"tables": tables, "versions": versions()}, indent=2))
+
+
+if __name__ == "__main__":
+    main()
