@@ -116,6 +116,13 @@ class Distill(Objective):
             "this power, 0–1."
         },
     )
+    parallel_share: float | None = field(
+        default=None,
+        metadata={
+            "help": "distill: share of --parallel in an epoch, with its English sides; the texts of --corpus are "
+            "repeated for it. None has each text of --corpus once."
+        },
+    )
     teacher_prompt: str | None = field(
         default=None,
         metadata={"help": "distill: what the teacher reads before each text, such as 'query: '. None is its own."},
@@ -130,7 +137,8 @@ class Distill(Objective):
 
     def __post_init__(self) -> None:
         limits = {"max_texts": Limit(), "similarity_weight": Limit()}
-        check_limits(vars(self), limits | dict.fromkeys(("misspell_probability", "language_exponent"), SHARE))
+        limits |= dict.fromkeys(("misspell_probability", "language_exponent"), SHARE)
+        check_limits(vars(self), limits | {"parallel_share": Limit(0, 1, above=True)})
 
     @property
     def requested_by_flags(self) -> bool:
@@ -202,13 +210,15 @@ class Distill(Objective):
         length_of: Callable[[list[str]], list[int]],
         seed: int,
     ) -> VectorDataset:
-        """Returns the texts of the corpus once each, then those of the languages, see `sample_languages`."""
+        """Returns the texts of the corpus, then those of the languages, see `sample_languages`."""
         columns = with_translations(texts, parallel, teacher)
         rows = None
         if parallel is not None:
             languages = np.array([*parallel.languages, *[ENGLISH] * len(parallel.sides)])
-            rows = len(texts) + sample_languages(languages, self.language_exponent, seed)
-            rows = np.concatenate([np.arange(len(texts)), rows])
+            translations = len(texts) + sample_languages(languages, self.language_exponent, seed)
+            share = self.parallel_share
+            number = len(texts) if share is None else round(len(translations) * (1 - share) / share)
+            rows = np.concatenate([np.resize(np.arange(len(texts)), number), translations])
         return VectorDataset(
             *columns,
             rows=rows,

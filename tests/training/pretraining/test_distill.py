@@ -4,10 +4,13 @@ import json
 
 import numpy as np
 import pytest
+from datasets import Dataset
 from safetensors.torch import load_file
 
 import run_pretraining
 from vocabless import VocablessForSequenceClassification
+from vocabless.training.distillation.parallel_texts import ParallelTexts
+from vocabless.training.distillation.sentence_teacher import SentenceTeacher
 from vocabless.training.pretraining import distill
 from vocabless.training.pretraining.arguments import parse_command_line
 from vocabless.training.pretraining.distill import Distill
@@ -106,6 +109,20 @@ def test_translations_learn_the_vectors_of_their_english_sides(run, tmp_path, ca
     with pytest.raises(SystemExit, match=r"differs in the texts of --parallel"):
         file.write_text("\n".join(map(json.dumps, rows[1:])))
         run("run", *flags, "--centre_teacher", "true", "--teacher_prompt", "query: ")
+
+
+@pytest.mark.parametrize(("share", "number"), [(None, 7), (0.5, 12), (0.75, 4), (1.0, 0)])
+def test_the_corpus_has_a_share_of_an_epoch(share, number, make_teacher, tmp_path, empty_cache) -> None:
+    teacher = SentenceTeacher(make_teacher(tmp_path / "teacher"), 16)
+    parallel = ParallelTexts(
+        Dataset.from_dict({"text": list("äöü")}), np.array(["de"] * 3), list("abcdef"), np.arange(3)
+    )
+    texts = ["the fox", "the dog", "a fox", "a dog", "one fox", "one dog", "two dogs"]
+    objective = Distill(language_exponent=0, parallel_share=share)
+    examples = objective._examples(texts, parallel, teacher, lambda batch: [len(text) for text in batch], seed=0)
+    found = [item["text"] for item in examples.__getitems__(range(len(examples)))]
+    assert found[:number] == [*texts, *texts][:number]
+    assert sorted({*found[number:]}) == sorted("abcdefäöü") and len(found) == number + 12
 
 
 @pytest.mark.slow
