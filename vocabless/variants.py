@@ -82,6 +82,7 @@ LSH_50K: Component = ("lsh-index", {"num_hyperplanes": 50_260})
 UTF8_8: Component = ("utf8", {"block_size": 8})
 UTF8_16: Component = ("utf8", {"block_size": 16})
 UTF8_32: Component = ("utf8", {"block_size": 32})
+UTF8_64: Component = ("utf8", {"block_size": 64})
 
 # Front ends.
 EMB_1K: Component = ("bucket", {"num_buckets": 1_033})
@@ -91,6 +92,7 @@ ADD: Component = ("add", {})
 PROJ: Component = ("projection", {})
 LINEAR: Component = ("linear", {"num_bits": 420})
 NGRAM: Component = ("ngram", {})
+CHARACTERS: Component = ("hash_embedding", {"num_rows": 22528, "characters": True})
 RANDOM: Component = ("random_normal", {})
 FOCUS: Component = ("elementwise", {"max_tokens": 128})
 FOCUS_512: Component = ("elementwise", {"max_tokens": 512})  # CANINE downsamples 512 units to M = 128
@@ -180,6 +182,8 @@ _ROWS = (
     _hashgram("hashgram-uno", "ours", "word", UTF8_32, ("hash_embedding", {"num_rows": 7168}), "uno"),
     _hashgram("hashgram-tiny", "ours", "word", UTF8_32, ("hash_embedding", {"num_rows": 15360}), "tiny"),
     _hashgram("hashgram-mini", "ours", "word", UTF8_32, ("hash_embedding", {"num_rows": 16384}), "mini"),
+    _hashgram("hashgram-multi", "ours, for every script", "scripts", UTF8_64, CHARACTERS, "mini", max_length=256,
+              encoder_options={"num_hidden_layers": 2}),
 )
 # fmt: on
 
