@@ -7,7 +7,7 @@
     python -m vocabless.conversion hub runs/mine me/mine --push
 
 `python -m vocabless.conversion VERB --help` explains a verb and its options. SOURCE is a folder or a Hub id. TARGET is
-a new or an empty folder; with `hub … --push` it is a repository.
+a new or an empty folder, or any folder with --overwrite; with `--push` it is a repository.
 """
 # ruff: noqa: T201 (a command prints its output)
 
@@ -27,9 +27,9 @@ PROGRAM = "python -m vocabless.conversion"
 class Verb:
     """One row of the table. A new verb is a module of its name in this folder, and a row.
 
-    The module is imported only for its own verb. `add_arguments(parser)` declares all its arguments, `source` and
-    `target` too. `run(arguments)` does the work and returns a report to print, or None; for a user's mistake it raises
-    a ValueError with one sentence. The docstring is the description in `VERB --help`.
+    The module is imported only for its own verb. `add_arguments(parser)` declares its arguments, `source` and
+    `target` too; all verbs have `--overwrite`. `run(arguments)` does the work and returns a report to print, or None;
+    for a user's mistake it raises a ValueError with one sentence. The docstring is the description in `VERB --help`.
 
     Attributes:
         help: what the verb does, one line of `--help`.
@@ -78,6 +78,9 @@ def _parser(argv: list[str]) -> tuple[argparse.ArgumentParser, Any]:
         subparser = subparsers.add_parser(name, help=verb.help, description=description, formatter_class=as_written)
         if name == chosen:
             module.add_arguments(subparser)
+            subparser.add_argument(
+                "--overwrite", action="store_true", help="replace files of the same names in TARGET; others stay"
+            )
     return parser, module
 
 

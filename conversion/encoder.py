@@ -43,7 +43,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "source", metavar="SOURCE", help="folder or Hub id of an encoder that takes inputs_embeds: BERT, RoBERTa, …"
     )
-    parser.add_argument("target", metavar="TARGET", help="new or empty folder")
+    parser.add_argument("target", metavar="TARGET", help="new or empty folder, unless --overwrite")
     parser.add_argument("--variant", required=True, help="see vocabless.list_variants(); its size is ignored")
     parser.add_argument("--seed", type=int, default=0, help="seed of the new weights and of the training; default 0")
     group = parser.add_argument_group("distillation")
@@ -67,7 +67,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> str:
     """Converts, and distils with --distill; returns a report on the kept and dropped tensors and the training."""
-    folder = check_target(arguments.target)
+    folder = check_target(arguments.target, arguments.overwrite)
     source, variant = arguments.source, find_variant(arguments.variant)
     if arguments.learning_rate is None:
         is_whole = arguments.train_encoder
@@ -86,7 +86,7 @@ def run(arguments: Namespace) -> str:
         results["cosine"] = _distill(arguments, model, tokenizer, original)
         report[1] = AGREEMENT.format(**results["cosine"])
     description = f"The encoder of `{public_name(source)}` with the tokenizer and the front end of `{variant.name}`."
-    write_converted(folder, model, tokenizer, source, [description, *report], {RESULTS: results})
+    write_converted(folder, model, tokenizer, source, [description, *report], {RESULTS: results}, arguments.overwrite)
     return "\n".join(report)
 
 

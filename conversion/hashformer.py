@@ -89,13 +89,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="SOURCE",
         help="Hub id, or a folder with config.json and pytorch_model.bin or model.safetensors",
     )
-    parser.add_argument("target", metavar="TARGET", help="new or empty folder")
+    parser.add_argument("target", metavar="TARGET", help="new or empty folder, unless --overwrite")
     parser.add_argument("--coder", choices=CODERS, help="hash of the words; default: the one in the name of SOURCE")
 
 
 def run(arguments: Namespace) -> str:
     """Converts; returns a report on the mapped and the dropped tensors."""
-    folder, source = check_target(arguments.target), arguments.source
+    folder, source = check_target(arguments.target, arguments.overwrite), arguments.source
     coder = arguments.coder or _coder_in_name(source)
     model, tokenizer, num_mapped, dropped = convert(*read_config_and_tensors(source), coder, source)
     report = [f"{num_mapped} tensors mapped, {len(dropped)} dropped"]
@@ -103,7 +103,7 @@ def run(arguments: Namespace) -> str:
         report.append(f"dropped ({reason}): {', '.join(name for name in dropped if dropped[name] == reason)}")
     report = ["\n".join(report), NOTES[coder], PAIR_NOTE]
     description = f"`{public_name(source)}`, published weights of HashFormers, as a checkpoint of the vocabless family."
-    write_converted(folder, model, tokenizer, source, [description, *report])
+    write_converted(folder, model, tokenizer, source, [description, *report], overwrite=arguments.overwrite)
     return "\n".join(report)
 
 

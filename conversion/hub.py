@@ -45,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder or Hub id of a checkpoint of this family; or the name of a variant, for random weights",
     )
     parser.add_argument(
-        "target", metavar="TARGET", help="new or empty folder; with --push the repository, name or owner/name"
+        "target",
+        metavar="TARGET",
+        help="new or empty folder, unless --overwrite; with --push the repository, name or owner/name",
     )
     parser.add_argument("--push", action="store_true", help="upload to the Hub; no folder is written")
     parser.add_argument("--exist_ok", action="store_true", help="commit a new version if the repository holds files")
@@ -73,7 +75,7 @@ def run(arguments: argparse.Namespace) -> str | None:
     if arguments.push:
         repo_id = check_upload(target, replace=arguments.exist_ok)
     else:
-        check_target(target)
+        check_target(target, arguments.overwrite)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / Path(target).name
         folder.mkdir()
@@ -82,7 +84,7 @@ def run(arguments: argparse.Namespace) -> str | None:
             link_page(folder / CARD, arguments.space)
         if arguments.push:
             return upload(folder, repo_id, arguments.commit_message, private=arguments.private or None)
-        copy_to_target(folder, target)
+        copy_to_target(folder, target, arguments.overwrite)
     return None
 
 

@@ -36,7 +36,7 @@ REQUIRED = ("onnx", "onnxruntime", "onnxscript")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of the verb."""
     parser.add_argument("source", metavar="SOURCE", help="folder or Hub id of a checkpoint of this family")
-    parser.add_argument("target", metavar="TARGET", help="new or empty folder")
+    parser.add_argument("target", metavar="TARGET", help="new or empty folder, unless --overwrite")
     parser.add_argument("--int8", action="store_true", help="also write model_int8.onnx, with 8-bit weights")
 
 
@@ -48,10 +48,10 @@ def run(arguments: argparse.Namespace) -> str:
             encoder has no dynamic graph, or the graph differs from the model.
     """
     check_packages("onnx")
-    check_target(arguments.target)
+    check_target(arguments.target, arguments.overwrite)
     model, tokenizer = load_checkpoint(arguments.source)
     model = model.float()
-    with new_target(arguments.target) as folder:
+    with new_target(arguments.target, arguments.overwrite) as folder:
         files = write_graphs(model, tokenizer, folder, arguments.int8)
         report = check(model, tokenizer, files)
         write_settings(model, tokenizer, folder)

@@ -42,7 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of the verb."""
     parser.add_argument("source", metavar="SOURCE", help="folder or Hub id of a checkpoint of this family")
     parser.add_argument(
-        "target", metavar="TARGET", help="new or empty folder; with --push the Space, name or owner/name"
+        "target",
+        metavar="TARGET",
+        help="new or empty folder, unless --overwrite; with --push the Space, name or owner/name",
     )
     parser.add_argument("--title", help="title of the page; default: the name of SOURCE")
     parser.add_argument(
@@ -76,13 +78,13 @@ def run(arguments: argparse.Namespace) -> str:
     if arguments.push:
         repo_id = check_upload(target, replace=arguments.exist_ok, repo_type="space")
     else:
-        check_target(target)
+        check_target(target, arguments.overwrite)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         report = write_space(arguments, folder)
         if arguments.push:
             return f"{report}\n{upload_space(folder, repo_id, 'Add the page', arguments.private or None)}"
-        copy_to_target(folder, target)
+        copy_to_target(folder, target, arguments.overwrite)
     return report
 
 

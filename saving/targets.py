@@ -1,4 +1,4 @@
-"""The target folder of a conversion: it must be new or empty, and it is written whole or not at all."""
+"""The target folder of a conversion: new, empty or given with `--overwrite`; it is written whole or not at all."""
 # mypy: allow-untyped-calls
 
 import os
@@ -17,8 +17,8 @@ from vocabless.saving.permissions import check_writable
 from vocabless.saving.run_folder import write_json
 
 
-def check_target(target: str | os.PathLike[str]) -> Path:
-    """Returns the path of a target folder, which does not exist yet or is empty. Creates nothing.
+def check_target(target: str | os.PathLike[str], overwrite: bool = False) -> Path:
+    """Returns the path of a target folder, which does not exist yet, is empty or may be overwritten. Creates nothing.
 
     What a conversion that was killed has left there does not count.
 
@@ -27,25 +27,33 @@ def check_target(target: str | os.PathLike[str]) -> Path:
         PermissionError: the folder may not be written.
     """
     folder = Path(target)
-    is_other = os.path.lexists(folder) and not folder.is_dir()
-    if is_other or (folder.is_dir() and any(not file.name.startswith(UNFINISHED) for file in folder.iterdir())):
-        raise ValueError(f"the target {str(target)!r} exists and is not an empty folder; give an empty or a new one.")
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise ValueError(f"the target {str(target)!r} exists and is not a folder; give a folder.")
+    has_files = folder.is_dir() and any(not file.name.startswith(UNFINISHED) for file in folder.iterdir())
+    if has_files and not overwrite:
+        raise ValueError(
+            f"the target {str(target)!r} is not an empty folder; give another one, or --overwrite, which replaces "
+            "files of the same names."
+        )
     check_writable(folder)
     return folder
 
 
 @contextmanager
-def new_target(target: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yields a temporary folder. When the block ends without an error, its files are moved into the checked target."""
-    folder = check_target(target)
+def new_target(target: str | os.PathLike[str], overwrite: bool = False) -> Iterator[Path]:
+    """Yields a temporary folder. When the block ends without an error, its files are moved into the checked target.
+
+    With `overwrite`, they replace files of the same names; other files stay.
+    """
+    folder = check_target(target, overwrite)
     folder.mkdir(parents=True, exist_ok=True)
     with written_whole(folder) as temporary:
         yield temporary
 
 
-def copy_to_target(folder: Path, target: str | os.PathLike[str]) -> None:
+def copy_to_target(folder: Path, target: str | os.PathLike[str], overwrite: bool = False) -> None:
     """Copies what a folder holds into the target, see `new_target`."""
-    with new_target(target) as temporary:
+    with new_target(target, overwrite) as temporary:
         shutil.copytree(folder, temporary, dirs_exist_ok=True)
 
 
@@ -56,20 +64,22 @@ def write_converted(
     source: str,
     paragraphs: list[str],
     records: dict[str, Any] | None = None,
+    overwrite: bool = False,
 ) -> None:
     """Writes a converted checkpoint: weights, code, tokenizer, README.md and records.
 
     Args:
-        target: a new or empty folder.
+        target: see `check_target`.
         model: a model of this family, or a stock model.
         tokenizer: the model's tokenizer.
         source: what was converted, a folder or a Hub id. The card names a Hub id as base model.
         paragraphs: text of the README.md.
         records: name of a JSON file → its content.
+        overwrite: see `new_target`.
     """
     metadata = hub_metadata(model, base_model=None if os.path.exists(source) else source)
     text = "\n\n".join([f"# {target.resolve().name}", *paragraphs])
-    with new_target(target) as folder:
+    with new_target(target, overwrite) as folder:
         save_checkpoint(model, tokenizer, folder)
         for name, content in (records or {}).items():
             write_json(folder / name, content)

@@ -39,8 +39,19 @@ def test_files_of_a_user_are_never_removed_and_a_broken_link_is_no_target(tmp_pa
         pass
     assert {file.name for file in tmp_path.iterdir()} == {"notes.txt", ".writing-1"}
     (tmp_path / "link").symlink_to(tmp_path / "absent")
-    with pytest.raises(ValueError, match="not an empty folder"):
-        check_target(tmp_path / "link")
+    with pytest.raises(ValueError, match="not a folder"):
+        check_target(tmp_path / "link", overwrite=True)
+
+
+def test_overwrite_replaces_files_of_the_same_names_and_keeps_others(checkpoint, tmp_path):
+    target = tmp_path / "new"
+    main(["hub", str(checkpoint), str(target)])
+    written = {file.name: file.read_bytes() for file in target.iterdir()}
+    (target / WEIGHTS).write_text("old")
+    (target / "thesis.txt").write_text("precious")
+    assert "give another one, or --overwrite" in refusal(main, "hub", checkpoint, target)
+    main(["hub", str(checkpoint), str(target), "--overwrite"])
+    assert {file.name: file.read_bytes() for file in target.iterdir()} == {**written, "thesis.txt": b"precious"}
 
 
 KILLED = """
