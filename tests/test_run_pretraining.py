@@ -42,6 +42,8 @@ def test_a_run_leaves_a_checkpoint_that_loads_anywhere(corpus, tmp_path, capsys)
     assert set(results["after"]) >= {"eval_majority", "eval_accuracy_intact", "eval_accuracy_replaced"}
     assert all(line["train_tokens_per_second"] > 0 for line in results["log"] if "loss" in line)
     printed = capsys.readouterr().out
+    assert printed.startswith("Trains hashformer-lsh-proj-tiny from random weights, objective shuffle-random, text ")
+    assert f", 6 steps, into {folder}." in printed.splitlines()[0]
     assert "bit-equal" in printed
     card = (folder / "README.md").read_text()
     assert "hashformer-lsh-proj-tiny" in card and "library_name: transformers" in card

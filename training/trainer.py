@@ -10,12 +10,22 @@ from typing import Any
 from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset
-from transformers import PreTrainedModel, Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import (
+    PreTrainedModel,
+    PrinterCallback,
+    ProgressCallback,
+    Trainer,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
 from transformers.trainer_utils import EvalLoopOutput, speed_metrics
 
 from vocabless.saving.full_disk import is_disk_full
 from vocabless.training import run_checkpoints
 from vocabless.training.length_groups import LengthGroups
+from vocabless.training.progress_line import ProgressLine
 
 EXACT_LOSS = "exact_loss"  # a metric with this name is reported as the evaluation loss
 
@@ -62,6 +72,10 @@ class ResumableTrainer(Trainer):
         # The Trainer would remove other folders, too, and old checkpoints before the new one is complete.
         self._save_total_limit, self.args.save_total_limit = self.args.save_total_limit, None
         self.add_callback(_ContinueExactly())
+        for callback in (ProgressCallback, PrinterCallback):
+            self.remove_callback(callback)
+        if not self.args.disable_tqdm:
+            self.add_callback(ProgressLine())
 
     def resume(self) -> dict[str, float]:
         """Trains, from the last complete checkpoint of the output folder if there is one; returns the metrics.

@@ -1,6 +1,7 @@
 """What a trained encoder knows of a task before fine-tuning: its first head and the head's scores."""
 # mypy: allow-untyped-calls
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,7 @@ class Probe:
         targets: of these rows.
         strength: of the regularisation.
         metrics: scores of the head alone, on the validation rows or cross-validated.
+        seconds: that the encoder takes for a row.
     """
 
     problem: Problem
@@ -33,6 +35,7 @@ class Probe:
     targets: list[Any]
     strength: float
     metrics: dict[str, float]
+    seconds: float
 
     def head(self, rows: Any = slice(None)) -> FirstHead:
         """Returns the head that is fitted to some of the training rows."""
@@ -59,15 +62,17 @@ def probe(task: Task, loaded: LoadedModel, max_seq_length: int) -> Probe:
         encoded = EncodedExamples(examples, problem, loaded.tokenizer, max_seq_length)
         return head_inputs(loaded.model, encoded, collator), [problem.target(label) for label in examples.labels or []]
 
+    start = time.perf_counter()
     vectors, targets = read(task.train.sample(MAX_ROWS))
+    seconds = (time.perf_counter() - start) / len(vectors)
     folds = task.folds() if task.is_cross_validated else folds_of(problem.strata(targets), FOLDS, SAMPLING_SEED)
     strength, logits = cross_validate_head(problem, vectors, targets, folds)
     if task.is_cross_validated:
-        return Probe(problem, vectors, targets, strength, problem.score(logits, targets))
+        return Probe(problem, vectors, targets, strength, problem.score(logits, targets), seconds)
     metrics: dict[str, float] = {}
     head = FirstHead.fit(problem, vectors, targets, strength)
     for suffix, examples in task.validation.items():
         values, references = read(examples)
         scores = problem.score(head.logits(values), references)
         metrics |= {f"{name}{suffix}": value for name, value in scores.items()}
-    return Probe(problem, vectors, targets, strength, metrics)
+    return Probe(problem, vectors, targets, strength, metrics, seconds)

@@ -12,7 +12,6 @@ from transformers import (
     EarlyStoppingCallback,
     PreTrainedModel,
     PreTrainedTokenizerBase,
-    PrinterCallback,
     TrainerCallback,
     TrainerControl,
     TrainerState,
@@ -160,8 +159,6 @@ class FineTuning(TrainingTask):
             trainer.args.num_train_epochs = 0
         elif self.head is not None and trainer.args.load_best_model_at_end:
             trainer.add_callback(_RestoreBetterHead(self, trainer.model))
-        if trainer.args.disable_tqdm:
-            trainer.remove_callback(PrinterCallback)
         return trainer
 
     def _needs_no_training(self, arguments: GlueArguments) -> bool:

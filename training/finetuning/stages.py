@@ -21,9 +21,11 @@ from vocabless.training.finetuning.load_model import is_checkpoint, load_model
 from vocabless.training.finetuning.probe import Probe, can_probe, probe
 from vocabless.training.finetuning.runs import Evaluation, FineTuning, run_folder
 from vocabless.training.finetuning.sequence_length import choose_sequence_length
-from vocabless.training.finetuning.tasks import Task
+from vocabless.training.finetuning.tasks import FOLDS, Task
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.run import Outcome, run, train
+
+TRAINING_PER_READING = 5  # time of a row in training, as a multiple of that for reading it; measured: 4 to 5.5
 
 
 def fine_tune(
@@ -70,7 +72,10 @@ def fine_tune(
         return run(FineTuning(task), arguments, of_run, repository)
     first = probe(task, loaded, length) if loaded is not None and begins_with_head else None
     if training.process_index == 0:
-        for line in filter(None, [sentence, "" if first is None else _describe(task, first)]):
+        lines = [sentence] if first is None else [sentence, _describe(task, first)]
+        if first is not None and not arguments.head_only:
+            lines.append(_describe_training(task, first, float(of_run.num_train_epochs or 0)))
+        for line in filter(None, lines):
             say(line)
     tuned = None
     folds = folder.with_name(f"folds-{folder.name}")
@@ -91,6 +96,15 @@ def _describe(task: Task, first: Probe) -> str:
         f"{task.title}, head alone (a linear model of the frozen encoder's vectors): {metric.replace('_', ' ')} "
         f"{100 * first.metrics[metric]:.1f}, {ways}."
     )
+
+
+def _describe_training(task: Task, first: Probe, epochs: float) -> str:
+    """Returns a sentence that says what follows the first head, and about how long it takes."""
+    ways = f", in {FOLDS} folds and then on all rows" if task.is_cross_validated else ""
+    # Folds of 4/5 of the rows, and all rows, are read FOLDS times in all.
+    seconds = TRAINING_PER_READING * first.seconds * len(task.train) * epochs * (FOLDS if ways else 1)
+    time = f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
+    return f"Now fine-tuning, up to {epochs:g} epochs{ways}: about {time}."
 
 
 def _held_out_logits(

@@ -105,6 +105,14 @@ class Objective(TrainingTask):
             results["start"] = provenance(arguments.model_name_or_path, from_scratch=False)
         return results
 
+    def announcement(self, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> str:
+        """Returns a sentence that is printed first: what is trained, on what, how long, and where it is written."""
+        start = arguments.model_name_or_path
+        model = f"{arguments.variant} from random weights" if start is None else f"{start} further"
+        length = f"{training.max_steps:,} steps" if training.max_steps > 0 else f"{training.num_train_epochs:g} epochs"
+        corpora = ", ".join(arguments.corpus or [EMBEDDED])
+        return f"Trains {model}, objective {self.name}, text {corpora}, {length}, into {training.output_dir}."
+
     def summary(self, results: Results, arguments: PretrainingArguments) -> str:
         """Returns the held-out measures before and after training, as a table."""
         lines = [f"{measure:20} {before:8.4f} {after:8.4f}" for measure, before, after in self._compare(results)]

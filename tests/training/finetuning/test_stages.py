@@ -86,13 +86,27 @@ def test_the_head_alone_is_fitted_printed_and_saved(is_cross_validated, tune, da
     share = 100 * results["head"]["measures"]["accuracy"]
     way = "cross-validated" if is_cross_validated else "on 60 validation rows"
     sentence = "mine, head alone (a linear model of the frozen encoder's vectors): accuracy"
-    assert f"{sentence} {share:.1f}, {way}.\n" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert f"{sentence} {share:.1f}, {way}.\n" in printed and "Now fine-tuning" not in printed
     assert results["epochs"] == 0 and results["head"]["is_kept"]
     if is_cross_validated:
         assert results["measures"]["accuracy"] == results["head"]["measures"]["accuracy"]
     before, after = load_file(f"{encoder}/model.safetensors"), load_file(folder / "model.safetensors")
     assert all((before[name] == after[f"vocabless.{name}"]).all() for name in before)
     assert AutoModelForSequenceClassification.from_pretrained(folder).config.num_labels == 3
+
+
+@pytest.mark.parametrize("folds", [True, False])
+def test_the_time_of_the_training_follows_from_that_of_the_reading(folds):
+    """Each fold reads four fifths of the rows, five times, and the last training all rows: five times in all."""
+    task = SimpleNamespace(train=range(100), is_cross_validated=folds)
+    first = SimpleNamespace(seconds=0.01)
+    seconds = stages.TRAINING_PER_READING * (1.0 * 20) * ((5 * 0.8 + 1) if folds else 1)
+    said = stages._describe_training(task, first, 20.0)
+    assert (
+        said.endswith(f"about {seconds / 60:.0f} minutes.") and "up to 20 epochs" in said and ("folds" in said) == folds
+    )
+    assert stages._describe_training(task, first, 1.0).endswith(f"about {seconds / 20:.0f} seconds.")
 
 
 def test_the_head_is_restored_when_no_epoch_is_better(tune, data, tmp_path, monkeypatch):
