@@ -34,6 +34,7 @@ async function startPage() {
   const state = { manifest, chosen: null, answer: null, without: [], isDone: false };
   drawFrame(manifest);
   element("figure-size").textContent = sizeText(size);
+  element("figure-tokens").textContent = `${manifest.tokenizer.max_tokens} tokens`;
   try {
     const weights = await readWeights();
     element("figure-size").textContent = sizeText(size + weights.lengthBeside);

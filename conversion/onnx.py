@@ -19,7 +19,7 @@ from transformers import PreTrainedModel
 
 from vocabless.conversion.onnx_export.graph import export, quantize, session_of
 from vocabless.conversion.onnx_export.parity import difference_table, differences, latencies, probes
-from vocabless.conversion.onnx_export.settings import inference_settings
+from vocabless.conversion.onnx_export.settings import describe_length, inference_settings
 from vocabless.joined_code import CLASSIFIER, write_code
 from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassification, VocablessModel
 from vocabless.saving.checkpoint import load_checkpoint
@@ -54,8 +54,8 @@ def run(arguments: argparse.Namespace) -> str:
     with new_target(arguments.target, arguments.overwrite) as folder:
         files = write_graphs(model, tokenizer, folder, arguments.int8)
         report = check(model, tokenizer, files)
-        write_settings(model, tokenizer, folder)
-    return report
+        settings = write_settings(model, tokenizer, folder)
+    return f"{report}\n\n{describe_length(settings)}"
 
 
 def check_packages(verb: str) -> None:
@@ -111,9 +111,14 @@ def check(model: PreTrainedModel, tokenizer: VocablessTokenizer, files: list[Pat
     return f"{difference_table(found)}\n\n{markdown_table(header, rows)}"
 
 
-def write_settings(model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: Path) -> None:
-    """Writes inference.json, the files that the tokenizer itself needs, and beside a classifier's graph its program."""
+def write_settings(model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: Path) -> dict[str, Any]:
+    """Writes inference.json, the files that the tokenizer itself needs, and beside a classifier's graph its program.
+
+    Returns the settings.
+    """
+    settings = inference_settings(model, tokenizer)
     tokenizer.save_vocabulary(str(folder))
-    write_json(folder / SETTINGS, inference_settings(model, tokenizer))
+    write_json(folder / SETTINGS, settings)
     if isinstance(model, VocablessForSequenceClassification):
         write_code(folder, [CLASSIFIER])
+    return settings

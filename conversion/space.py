@@ -1,7 +1,7 @@
 """Makes a web page of a classifier: one HTML file with the model in it, and the README.md of a static Space.
 
     python -m vocabless.conversion space runs/my-classifier page/
-    python -m vocabless.conversion space runs/my-classifier page/ --title "Film reviews" --example "What a film!"
+    python -m vocabless.conversion space runs/my-classifier page/ --overwrite --title "Reviews" --example "What a book!"
     python -m vocabless.conversion space me/my-classifier me/my-page --push
 
 SOURCE is a checkpoint with one label, many labels or a number for a text or a pair of texts, with tags for words, or
@@ -24,7 +24,7 @@ from vocabless.conversion.hub import read_card_facts
 from vocabless.conversion.onnx import check_packages, reads_token_types
 from vocabless.conversion.onnx_export.graph import export, session_of
 from vocabless.conversion.onnx_export.parity import difference_table, differences, probes
-from vocabless.conversion.onnx_export.settings import labels_of, tokenizer_settings
+from vocabless.conversion.onnx_export.settings import describe_length, labels_of, tokenizer_settings
 from vocabless.conversion.space_export.graph_json import check_operators, int8_onnx, to_json
 from vocabless.conversion.space_export.manifest import CORRUPTIONS, examples_of, task_of, with_ngrams
 from vocabless.conversion.space_export.page import size_report, write_page, write_readme
@@ -46,7 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TARGET",
         help="new or empty folder, unless --overwrite; with --push the Space, name or owner/name",
     )
-    parser.add_argument("--title", help="title of the page; default: the name of SOURCE")
+    parser.add_argument(
+        "--title", help="title of the page; default: the name of the data that SOURCE was fine-tuned on, else of SOURCE"
+    )
     parser.add_argument(
         "--example",
         action="append",
@@ -96,14 +98,14 @@ def write_space(arguments: argparse.Namespace, folder: Path) -> str:
     takes_pairs = arguments.pairs or facts.is_pair
     manifest = make_manifest(model, tokenizer, takes_pairs, arguments.example or run_examples(facts, takes_pairs))
     model_id = arguments.model_id or (None if Path(source).exists() else source)
-    manifest["title"] = arguments.title or Path(source).resolve().name
+    manifest["title"] = arguments.title or facts.dataset or Path(source).resolve().name
     manifest["model_card"] = f"{constants.ENDPOINT}/{model_id}" if model_id else None
     proto = export(model.float(), reads_token_types(model, tokenizer))
     check_operators(proto)
     manifest["graph"], weights = to_json(proto, int8=not arguments.fp32)
     write_page(folder, manifest, weights)
     write_readme(folder, manifest["title"], model_id, facts.license, manifest["task"])
-    sizes = size_report(folder)
+    sizes = f"{size_report(folder)}\n{describe_length(manifest['tokenizer'])}"
     return sizes if arguments.fp32 else f"{_int8_report(model, tokenizer, proto)}\n\n{sizes}"
 
 

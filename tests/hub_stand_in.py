@@ -3,6 +3,8 @@
     with HubStandIn() as hub:
         subprocess.run(command, env={**os.environ, **hub.environment(home)}, timeout=60)
 
+    python tests/hub_stand_in.py python -m vocabless.conversion hub checkpoints/hashgram-nano-sst2 you/mine --push
+
 It keeps all files in memory. Any token that begins with `hf_` belongs to the user `you`. Weights are uploaded by LFS,
 other files with the commit. The server stops at the end of the `with` block.
 """
@@ -10,7 +12,11 @@ other files with the commit. The server stops at the end of the `with` block.
 import base64
 import hashlib
 import json
+import os
 import re
+import subprocess
+import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -257,3 +263,16 @@ ROUTES: tuple[tuple[str, Callable[..., Answer]], ...] = (
     (rf"GET /api/(?:models|spaces)/{_ID}/tree/{_REVISION}/?(.*)", HubStandIn.tree),
     (rf"GET /{_ID}/resolve/{_REVISION}/(.+)", HubStandIn.resolve),
 )
+
+
+def main(command: list[str]) -> int:
+    """Runs a command with a stand-in for the Hub, lists what it uploaded, and returns its exit status."""
+    with HubStandIn() as hub, tempfile.TemporaryDirectory() as home:
+        status = subprocess.run(command, env={**os.environ, **hub.environment(Path(home))}).returncode
+    for name, repository in hub.repositories.items():
+        print(f"The stand-in holds {name}: {', '.join(sorted(repository.files))}.")  # noqa: T201
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

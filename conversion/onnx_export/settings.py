@@ -28,6 +28,14 @@ def inference_settings(model: PreTrainedModel, tokenizer: VocablessTokenizer) ->
     }
 
 
+def describe_length(settings: dict[str, Any]) -> str:
+    """Returns a sentence on the length that is read, from the settings of a tokenizer."""
+    side = "the end" if settings["truncation_side"] == "right" else "the beginning"
+    return (
+        f"Texts are read up to {settings['max_tokens']} tokens, as by the pipeline; {side} of a longer text is cut off."
+    )
+
+
 def labels_of(model: PreTrainedModel) -> list[str] | None:
     """Returns the labels of a classifier of texts or words, in the order of its logits; None for another head."""
     config = cast(Any, model.config)

@@ -121,6 +121,7 @@ def test_the_page_answers_the_text_of_its_address_as_the_model_does(made: Made, 
     assert close(probabilities(browser), expected)
     assert browser.evaluate(f"{DATA}.label") == LABELS[int(expected.argmax())]
     assert browser.evaluate("document.querySelector('#text').value") == TEXT
+    assert text_of(browser, "#figure-tokens") == f"{made.tokenizer.model_max_length} tokens"
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,15 @@ def test_a_folder_gets_one_page_that_names_no_other_address_and_a_readme(checkpo
     assert (readme["sdk"], readme["app_file"], readme["title"]) == ("static", "index.html", title)
     assert readme["models"] == ["me/mine"]
     printed = capsys.readouterr().out
+    length = manifest["tokenizer"]["max_tokens"]
+    assert f"\nTexts are read up to {length} tokens, as by the pipeline; the end of a longer text" in printed
     assert "index.html: " in printed and "same choices" in printed and f"The page is in {target}." in printed
+
+
+def test_a_page_has_the_title_of_the_data_that_its_model_learned(checkpoint, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(space, "run_record", lambda _: CardFacts(kind="fine-tuned", dataset="spam", is_own_data=True))
+    main(["space", str(checkpoint), str(tmp_path / "page")])
+    assert manifest_of((tmp_path / "page" / "index.html").read_text(encoding="utf-8"))["title"] == "spam"
 
 
 def test_a_page_that_would_be_too_large_has_its_weights_beside_it(checkpoint, tmp_path, monkeypatch) -> None:

@@ -147,6 +147,13 @@ class Objective(TrainingTask):
         lines = ["| measure on held-out text | before | after |", "|---|--:|--:|"]
         for measure, before, after in self._compare(results):
             lines.append(f"| {measure.replace('_', ' ')} | {before:.4f} | {after:.4f} |")
+        file = results["arguments"].get("sts_file")
+        if file is not None:
+            lines += [
+                "",
+                "Spearman: rank correlation of the cosines of vectors with people's scores, of the pairs of texts in "
+                f"`{file}`. Teacher spearman: the same with the teacher's vectors.",
+            ]
         return "\n".join(lines)
 
     def _compare(self, results: Results) -> list[tuple[str, float, float]]:

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from tqdm.auto import tqdm
 from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless import VocablessModel, VocablessTokenizer
@@ -91,7 +92,14 @@ class WordStates(Objective):
         max_words = arguments.max_seq_length - SPECIAL_PER_TEXT
         numbers = (training.max_steps * training.per_device_train_batch_size, arguments.max_eval_samples)
         train, held_out = (
-            list(islice(passages(documents.shuffle(seed=training.seed), self.tokenizer, max_words), number))
+            list(
+                tqdm(
+                    islice(passages(documents.shuffle(seed=training.seed), self.tokenizer, max_words), number),
+                    desc="Passages",
+                    total=number,
+                    disable=training.disable_tqdm,
+                )
+            )
             for documents, number in zip((data.train[0], data.held_out), numbers, strict=True)
         )
         if not train or not held_out:
