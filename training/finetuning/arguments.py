@@ -149,7 +149,7 @@ class GlueArguments(ModelArguments):
         metadata={
             "group": "held-out rows, length and number of texts",
             "help": "Percent of the training rows to hold out if there is no validation data, 0–50. None is 10; below "
-            "1 000 rows it is five folds in turn (cross-validation), and the model that is saved learns from all rows.",
+            "10 000 rows, other models are scored on one or all of five folds, and the saved one learns from all rows.",
         },
     )
     group_column: str | None = field(

@@ -33,7 +33,7 @@ from vocabless.training.finetuning.probe import can_probe, probe
 from vocabless.training.finetuning.problems import SingleLabel
 from vocabless.training.finetuning.runs import FineTuning
 from vocabless.training.finetuning.sequence_length import choose_sequence_length
-from vocabless.training.finetuning.tasks import Examples, Task
+from vocabless.training.finetuning.tasks import FOLDS, Examples, Task
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.run import train
 
@@ -88,7 +88,7 @@ class VocablessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"all texts have the label {labels[0]!r}; give texts of at least two labels.")
         problem = SingleLabel([str(label) for label in self.classes_])
         examples = Examples(texts, labels=[problem.labels[index] for index in indices])
-        task = Task("texts", "texts", problem, examples, {"": examples}, is_cross_validated=True)
+        task = Task("texts", "texts", problem, examples, {"": examples}, scored_folds=FOLDS)
         arguments = GlueArguments(model_name_or_path=self.model_name_or_path, max_seq_length=self.max_seq_length)
         set_seed(self.random_state)
         loaded = load_model(arguments, task, Path())

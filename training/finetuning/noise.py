@@ -8,7 +8,7 @@ same misspelt texts. The run itself does not change: a finished run is evaluated
 import copy
 from pathlib import Path
 
-from transformers import PreTrainedModel, PreTrainedTokenizerBase, PrinterCallback
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.trainer_utils import IntervalStrategy
 
 from vocabless.training.finetuning.arguments import GlueArguments
@@ -89,13 +89,10 @@ def _make_evaluator(
     """
     training.eval_strategy = IntervalStrategy.NO  # else the Trainer asks for validation data
     training.report_to = []  # dashboards show the training only
-    trainer = ResumableTrainer(
+    return ResumableTrainer(
         model=model,
         args=training,
         data_collator=task.problem.collator(tokenizer),
         compute_metrics=task.problem.compute_metrics,
         preprocess_logits_for_metrics=logits_only,
     )
-    if training.disable_tqdm:
-        trainer.remove_callback(PrinterCallback)
-    return trainer

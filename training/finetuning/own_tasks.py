@@ -27,7 +27,8 @@ from vocabless.training.finetuning.tasks import (
 )
 from vocabless.training.texts.local_files import STRING_TYPES, column_type
 
-CROSS_VALIDATED = 1000  # fewer training rows are not divided once, but five times
+CROSS_VALIDATED = 1000  # fewer training rows are all scored, in folds; of more rows those of one fold
+TRAINED_TWICE = 10_000  # of fewer training rows, the saved model learns from all
 HELD_OUT = 10.0  # percent of more rows
 # Names of files and folders that do not say what the data are.
 GENERAL_NAMES = ("train", "training", "train_subset", "all", "full", "data", "dataset", "csv", "json", "parquet")
@@ -59,27 +60,29 @@ def load_own_task(arguments: GlueArguments) -> Task:
             f"{problem_class.name} needs at least {problem_class.min_labels}."
         )
     problem = problem_class(labels, threshold=arguments.threshold)
-    is_cross_validated = False
+    scored_folds = 0
     if "validation" in examples:
         _check_known_labels(problem, examples["validation"])
         footnotes += _training_rows_note(name, examples["train"], examples["validation"])
     else:
         train = examples["train"]
-        is_cross_validated = _is_cross_validated(train, problem, arguments)
-        if is_cross_validated:
-            examples["validation"] = train
-            footnotes.append(
-                f"{name}: cross-validated, {FOLDS} folds of {len(train):,} rows; the model saved learned from all"
-            )
-        else:
+        scored_folds = _scored_folds(train, problem, arguments)
+        if not scored_folds:
             given = arguments.validation_split_percentage
             examples["train"], examples["validation"] = _hold_out(train, problem, HELD_OUT if given is None else given)
             held_out = len(examples["validation"])
             footnotes.append(f"{name}: evaluated on {held_out:,} rows held out of the training data")
     test = {"": examples["test"]} if "test" in examples else {}
     text_columns = tuple(find_text_columns(tables["train"], "train", columns))
-    validation = {"": examples["validation"]}
-    return Task(name, name, problem, examples["train"], validation, test, footnotes, text_columns, is_cross_validated)
+    validation = {"": examples.get("validation", examples["train"])}
+    task = Task(name, name, problem, examples["train"], validation, test, footnotes, text_columns)
+    if scored_folds:
+        task.score_folds(scored_folds)
+        ways = (
+            f"cross-validated, {FOLDS} folds of" if scored_folds == FOLDS else "evaluated by a model that did not see"
+        )
+        footnotes.append(f"{name}: {ways} {len(task.validation['']):,} rows; the model saved learned from all")
+    return task
 
 
 def describe_own_task(task: Task, arguments: GlueArguments) -> str:
@@ -88,7 +91,8 @@ def describe_own_task(task: Task, arguments: GlueArguments) -> str:
     labels = f" with {len(task.problem.labels)} labels ({names})" if task.problem.labels else ""
     origin = ", inferred from the labels; --problem_type changes it" if arguments.problem_type is None else ""
     columns = " and ".join(repr(column) for column in task.text_columns)
-    validation = "no validation rows" if task.is_cross_validated else f"{len(task.validation['']):,} validation rows"
+    count = f"{len(task.validation['']):,}"
+    validation = f"{count} of them scored" if task.is_cross_validated else f"{count} validation rows"
     return (
         f"Data {task.name}: {len(task.train):,} training rows and {validation}, text in {columns}; "
         f"{task.problem.name}{labels}{origin}."
@@ -279,17 +283,20 @@ def _hold_out(examples: Examples, problem: Problem, percentage: float) -> tuple[
     return examples.select(rest), examples.select(sorted(held_out))
 
 
-def _is_cross_validated(examples: Examples, problem: Problem, arguments: GlueArguments) -> bool:
-    """Returns whether the rows are too few to hold some out, and nothing stands against cross-validation.
+def _scored_folds(examples: Examples, problem: Problem, arguments: GlueArguments) -> int:
+    """Returns how many folds are scored; 0 if rows are held out for good.
 
-    It trains five times more, which takes seconds only for our trained encoders. A teacher's logits belong to one
-    split, and misspelt copies need rows that the model has not learned from.
+    Scoring five folds trains five times more, which takes seconds only for our trained encoders and few rows. A head
+    alone takes seconds for all. A teacher's logits belong to one split, and misspelt copies need rows that the model
+    has not learned from.
     """
     rows = min(len(examples), arguments.max_train_samples or len(examples))
     is_free = arguments.validation_split_percentage is None and arguments.teacher is None and not arguments.noise
     enough = len(set(examples.groups or ())) >= FOLDS
-    is_possible = rows < CROSS_VALIDATED and is_free and enough and not problem.per_word
-    return is_possible and is_trained_vocabless(arguments)
+    is_possible = rows < TRAINED_TWICE and is_free and enough and not problem.per_word
+    if not is_possible or not is_trained_vocabless(arguments):
+        return 0
+    return FOLDS if rows < CROSS_VALIDATED or arguments.head_only else 1
 
 
 def _training_rows_note(name: str, train: Examples, validation: Examples) -> list[str]:

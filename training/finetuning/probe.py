@@ -68,7 +68,9 @@ def probe(task: Task, loaded: LoadedModel, max_seq_length: int) -> Probe:
     folds = task.folds() if task.is_cross_validated else folds_of(problem.strata(targets), FOLDS, SAMPLING_SEED)
     strength, logits = cross_validate_head(problem, vectors, targets, folds)
     if task.is_cross_validated:
-        return Probe(problem, vectors, targets, strength, problem.score(logits, targets), seconds)
+        rows = task.scored_rows()
+        scores = problem.score(logits[rows], [targets[row] for row in rows])
+        return Probe(problem, vectors, targets, strength, scores, seconds)
     metrics: dict[str, float] = {}
     head = FirstHead.fit(problem, vectors, targets, strength)
     for suffix, examples in task.validation.items():

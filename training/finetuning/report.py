@@ -72,6 +72,7 @@ class Report:
         teacher: task → metric → the teacher's score; empty without a teacher.
         head: task → metric → score of the first head alone; empty without one.
         rows: task → metric → number of rows that were scored.
+        scored_folds: task → folds that were scored, see `Task`; empty if rows are apart.
     """
 
     scores: Scores
@@ -83,6 +84,7 @@ class Report:
     teacher: Mapping[str, Metrics] = field(default_factory=dict)
     head: Mapping[str, Metrics] = field(default_factory=dict)
     rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    scored_folds: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, tasks: Sequence[Task], results: RunResults, arguments: GlueArguments) -> "Report":
@@ -128,6 +130,7 @@ class Report:
             else None,
             head={task: run["head"]["measures"] for task, run in first_runs.items() if "head" in run},
             rows={task: run["rows"] for task, run in first_runs.items()},
+            scored_folds={task.name: task.scored_folds for task in tasks},
             teacher={
                 task: {name: facts["measures"][name] for name in constants[task]} for task, facts in teachers.items()
             },
@@ -229,7 +232,9 @@ class Report:
     def interval(self, task: str, metric: str, value: float) -> tuple[float, float] | None:
         """Returns the confidence interval of a score, see `interval`; None for an average of tasks."""
         count = self.rows.get(task, {}).get(metric)
-        return None if count is None else interval(metric.removesuffix("_mm"), value, count)
+        if count is None:
+            return None
+        return interval(metric.removesuffix("_mm"), value, count, self.scored_folds.get(task, 0))
 
     def _noisy_summaries(self) -> dict[str, dict[str, SeedSummary]]:
         """Returns task → metric → summary on misspelt texts, with the averages; empty without them."""

@@ -169,7 +169,7 @@ class FineTuning(TrainingTask):
         metric = self.task.problem.best_metric
         if head is None or tuned is None:
             return False
-        low, high = interval(metric, tuned[metric], len(self.task.train))
+        low, high = interval(metric, tuned[metric], len(self.task.validation[""]))
         return head[metric] > tuned[metric] + (high - low) / 4  # a standard error; small samples differ by less
 
     def is_head_better(self, training: TrainingArguments, state: TrainerState) -> bool:
@@ -203,6 +203,7 @@ class FineTuning(TrainingTask):
             "best_checkpoint": Path(state.best_model_checkpoint or "").name or None,
             "epochs": state.epoch or 0.0,
             "is_cross_validated": task.is_cross_validated,
+            "scored_folds": task.scored_folds,
             "footnotes": _footnotes(task, trained.examples.evaluated),
             "arguments": reported_arguments(arguments, training),
             "versions": all_versions(),
@@ -230,7 +231,10 @@ class FineTuning(TrainingTask):
             for suffix, examples in self.task.validation.items()
             for name in self.task.problem.constant_baselines(self.task.targets(suffix))
         }
-        intervals = {name: interval(name.removesuffix("_mm"), measures[name], count) for name, count in rows.items()}
+        folds = self.task.scored_folds
+        intervals = {
+            name: interval(name.removesuffix("_mm"), measures[name], count, folds) for name, count in rows.items()
+        }
         return {"rows": rows, "intervals": intervals}
 
     def card_facts(self, results: Results) -> CardFacts:

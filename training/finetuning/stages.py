@@ -80,7 +80,8 @@ def fine_tune(
     tuned = None
     folds = folder.with_name(f"folds-{folder.name}")
     if task.is_cross_validated and not arguments.head_only:
-        tuned = task.problem.score(_held_out_logits(task, folds, arguments, of_run, first), task.targets())
+        logits = _held_out_logits(task, folds, arguments, of_run, first)
+        tuned = task.problem.score(logits[task.scored_rows()], task.targets())
     evaluation = Evaluation(None if first is None else first.metrics, tuned)
     fine_tuning = FineTuning(task, None if first is None else first.head(), evaluation)
     outcome = run(fine_tuning, arguments, of_run, repository)
@@ -91,7 +92,8 @@ def fine_tune(
 def _describe(task: Task, first: Probe) -> str:
     """Returns a sentence with the scores of the first head."""
     metric = task.problem.best_metric
-    ways = "cross-validated" if task.is_cross_validated else f"on {len(task.validation['']):,} validation rows"
+    count = len(task.validation[""])
+    ways = "cross-validated" if task.scored_folds == FOLDS else f"on {count:,} held-out rows"
     return (
         f"{task.title}, head alone (a linear model of the frozen encoder's vectors): {metric.replace('_', ' ')} "
         f"{100 * first.metrics[metric]:.1f}, {ways}."
@@ -100,9 +102,10 @@ def _describe(task: Task, first: Probe) -> str:
 
 def _describe_training(task: Task, first: Probe, epochs: float) -> str:
     """Returns a sentence that says what follows the first head, and about how long it takes."""
-    ways = f", in {FOLDS} folds and then on all rows" if task.is_cross_validated else ""
-    # Folds of 4/5 of the rows, and all rows, are read FOLDS times in all.
-    seconds = TRAINING_PER_READING * first.seconds * len(task.train) * epochs * (FOLDS if ways else 1)
+    parts = "without the held-out rows" if task.scored_folds == 1 else f"in {FOLDS} folds"
+    ways = f", {parts} and then on all rows" if task.is_cross_validated else ""
+    rows = len(task.train) * (1 + task.scored_folds * (1 - 1 / FOLDS))
+    seconds = TRAINING_PER_READING * first.seconds * rows * epochs
     time = f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
     return f"Now fine-tuning, up to {epochs:g} epochs{ways}: about {time}."
 
@@ -110,14 +113,16 @@ def _describe_training(task: Task, first: Probe, epochs: float) -> str:
 def _held_out_logits(
     task: Task, folder: Path, arguments: GlueArguments, training: GlueTrainingArguments, first: Probe | None
 ) -> Vectors:
-    """Returns (n, outputs), the logits of each training row of a model that was fine-tuned without the row's fold.
+    """Returns (n, outputs), the logits of each row in the scored folds, of a model that was fine-tuned without it.
 
     The logits of each fold are kept in a folder until the run is finished, so a run that was killed loses one fold.
     """
     folder.mkdir(parents=True, exist_ok=True)
     identity = rows_identity(task.train.rows())
-    logits = np.empty((len(task.train), task.problem.config["num_labels"]))
-    for number, rows in enumerate(tqdm(task.folds(), desc="Cross-validation", disable=training.disable_tqdm)):
+    logits = np.full((len(task.train), task.problem.config["num_labels"]), np.nan)
+    folds = task.folds()[: task.scored_folds]
+    is_quiet = training.disable_tqdm or len(folds) == 1
+    for number, rows in enumerate(tqdm(folds, desc="Cross-validation", disable=is_quiet)):
         file = folder / f"{identity[:16]}-{number}.npy"
         if not file.is_file():
             scratch = file.with_suffix(".new.npy")
@@ -132,11 +137,12 @@ def _fold_logits(
 ) -> Any:
     rest = np.setdiff1d(np.arange(len(task.train)), rows)
     train_rows, held_out = task.train.select(rest.tolist()), task.train.select(rows.tolist())
-    fold = replace(task, train=train_rows, validation={"": held_out}, test={}, is_cross_validated=False)
+    fold = replace(task, train=train_rows, validation={"": held_out}, test={}, scored_folds=0)
     head: FirstHead | None = None if first is None else first.head(rest)
     quiet = copy.copy(training)
     quiet.output_dir = str(folder)  # nothing is written there
-    quiet.report_to, quiet.disable_tqdm, quiet.do_predict = [], True, False
+    quiet.report_to, quiet.do_predict = [], False
+    quiet.disable_tqdm = training.disable_tqdm or task.scored_folds > 1
     quiet.save_strategy, quiet.logging_strategy = SaveStrategy.NO, IntervalStrategy.NO
     trained = train(FineTuning(fold, head), arguments, quiet)
     return trained.trainer.predict(trained.examples.evaluated[""]).predictions

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from datasets import ClassLabel, Dataset
 
 from vocabless.training.finetuning.base_problem import Problem
@@ -95,8 +96,8 @@ class Task:
         test: suffix → examples that `--do_predict` predicts.
         footnotes: remarks for the reader of the figures, without a full stop.
         text_columns: the text column of the training data, or the two columns of a text pair.
-        is_cross_validated: whether the scores come from folds of the training rows; the validation examples are the
-            training examples then.
+        scored_folds: of the `FOLDS` of the training rows, those that are scored by a model that learned from the other
+            folds; their rows are the validation examples. 0 if the validation examples are apart.
     """
 
     name: str
@@ -107,11 +108,26 @@ class Task:
     test: dict[str, Examples] = field(default_factory=dict)
     footnotes: list[str] = field(default_factory=list)
     text_columns: tuple[str, ...] = ()
-    is_cross_validated: bool = False
+    scored_folds: int = 0
+
+    @property
+    def is_cross_validated(self) -> bool:
+        """Whether the scores are those of other models than the saved one, which learns from all rows."""
+        return self.scored_folds > 0
 
     def folds(self) -> list[Rows]:
         """Returns the training rows of each fold, the same for all seeds."""
-        return folds_of(self.problem.strata(self.targets()), FOLDS, SAMPLING_SEED, self.train.groups)
+        targets = [self.problem.target(label) for label in self.train.labels or []]
+        return folds_of(self.problem.strata(targets), FOLDS, SAMPLING_SEED, self.train.groups)
+
+    def scored_rows(self) -> Rows:
+        """Returns the training rows of the scored folds, sorted."""
+        return np.sort(np.concatenate(self.folds()[: self.scored_folds]))
+
+    def score_folds(self, count: int) -> None:
+        """Makes the rows of so many folds the validation examples."""
+        self.scored_folds = count
+        self.validation = {"": self.train.select(self.scored_rows().tolist())}
 
     def limit(self, train: int | None, validation: int | None, test: int | None) -> None:
         """Keeps at most this number of random examples in each part; None keeps all."""
@@ -119,7 +135,7 @@ class Task:
             self.footnotes.append(f"{self.title}: trained on {train:,} of {len(self.train):,} rows")
             self.train = self.train.sample(train)
             if self.is_cross_validated:
-                self.validation = {"": self.train}
+                self.score_folds(self.scored_folds)
         for suffix, examples in () if self.is_cross_validated else self.validation.items():
             if validation is not None and validation < len(examples):
                 self.footnotes.append(f"{self.title}: evaluated on {validation:,} of {len(examples):,} rows")

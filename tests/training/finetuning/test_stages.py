@@ -15,7 +15,7 @@ from vocabless.training.finetuning.first_head import FirstHead
 from vocabless.training.finetuning.own_tasks import load_own_task
 from vocabless.training.finetuning.problems import SingleLabel
 from vocabless.training.finetuning.runs import Evaluation, FineTuning
-from vocabless.training.finetuning.tasks import Examples, Task
+from vocabless.training.finetuning.tasks import FOLDS, Examples, Task
 
 ROWS = coloured(60)
 
@@ -29,20 +29,22 @@ def predictions_of(folder):
     return [json.loads(line)["probabilities"] for line in (folder / "predictions.jsonl").read_text().splitlines()]
 
 
-@pytest.mark.parametrize("flags", [["--random_head", "true"], []])
-def test_cross_validated_scores_are_those_of_a_slow_loop_over_the_folds(flags, tune, data, tmp_path, encoder):
-    """Each fold is a command of its own: its rows are the validation and the test file. With one strength of the
-    regularisation, the first head of a fold depends on the other folds alone."""
+@pytest.mark.parametrize(("flags", "folds"), [(["--random_head", "true"], 5), ([], 5), ([], 1)])
+def test_scores_of_folds_are_those_of_a_slow_loop_over_the_folds(flags, folds, tune, data, tmp_path, encoder):
+    """From some number of rows on, one fold is scored. Each fold is a command of its own: its rows are the validation
+    and the test file. With one strength of the regularisation, the first head of a fold depends on the others alone."""
     settings = ["--max_seq_length", "32", "--learning_rate", "1e-3", "--load_best_model_at_end", "false", *flags]
     settings += ["--eval_strategy", "no"]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("vocabless.training.finetuning.first_head.STRENGTHS", (0.03,))
         patched.setattr(FineTuning, "_needs_no_training", lambda *_: False)
+        patched.setattr("vocabless.training.finetuning.own_tasks.CROSS_VALIDATED", 100 if folds == FOLDS else 60)
         _, results = tune(tmp_path / "whole", "--train_file", data, *settings)
         task = load_own_task(GlueArguments(model_name_or_path=encoder, train_file=str(data)))
-        assert task.is_cross_validated and results["is_cross_validated"] and results["rows"]["accuracy"] == 60
+        assert task.is_cross_validated and results["is_cross_validated"] and task.scored_folds == folds
+        assert results["rows"]["accuracy"] == 12 * folds
         losses, right = [], []
-        for number, fold in enumerate(task.folds()):
+        for number, fold in enumerate(task.folds()[:folds]):
             held_out = [ROWS[row] for row in fold]
             train = write_csv(tmp_path / "rest.csv", [row for row in ROWS if row not in held_out])
             test = write_csv(tmp_path / "fold.csv", held_out)
@@ -84,7 +86,7 @@ def test_the_head_alone_is_fitted_printed_and_saved(is_cross_validated, tune, da
     flags = [] if is_cross_validated else ["--validation_file", data]
     folder, results = tune(tmp_path / "run", "--train_file", data, "--head_only", "true", *flags)
     share = 100 * results["head"]["measures"]["accuracy"]
-    way = "cross-validated" if is_cross_validated else "on 60 validation rows"
+    way = "cross-validated" if is_cross_validated else "on 60 held-out rows"
     sentence = "mine, head alone (a linear model of the frozen encoder's vectors): accuracy"
     printed = capsys.readouterr().out
     assert f"{sentence} {share:.1f}, {way}.\n" in printed and "Now fine-tuning" not in printed
@@ -96,15 +98,18 @@ def test_the_head_alone_is_fitted_printed_and_saved(is_cross_validated, tune, da
     assert AutoModelForSequenceClassification.from_pretrained(folder).config.num_labels == 3
 
 
-@pytest.mark.parametrize("folds", [True, False])
-def test_the_time_of_the_training_follows_from_that_of_the_reading(folds):
-    """Each fold reads four fifths of the rows, five times, and the last training all rows: five times in all."""
-    task = SimpleNamespace(train=range(100), is_cross_validated=folds)
+@pytest.mark.parametrize(("folds", "ways"), [(5, "in 5 folds and"), (1, "without the held-out rows and"), (0, "")])
+def test_the_time_of_the_training_follows_from_that_of_the_reading(folds, ways):
+    """Each fold is left out once, so four fifths of the rows are read for it; the last training reads all rows."""
+    task = SimpleNamespace(train=range(100), scored_folds=folds, is_cross_validated=folds > 0)
     first = SimpleNamespace(seconds=0.01)
-    seconds = stages.TRAINING_PER_READING * (1.0 * 20) * ((5 * 0.8 + 1) if folds else 1)
+    seconds = stages.TRAINING_PER_READING * (1.0 * 20) * (folds * 0.8 + 1)
     said = stages._describe_training(task, first, 20.0)
     assert (
-        said.endswith(f"about {seconds / 60:.0f} minutes.") and "up to 20 epochs" in said and ("folds" in said) == folds
+        said.endswith(f"about {seconds / 60:.0f} minutes.")
+        and "up to 20 epochs" in said
+        and ways in said
+        and ("then" in said) == (folds > 0)
     )
     assert stages._describe_training(task, first, 1.0).endswith(f"about {seconds / 20:.0f} seconds.")
 
@@ -146,7 +151,7 @@ def test_a_head_is_better_if_no_epoch_has_a_better_score(name, greater, best, is
 def test_a_cross_validated_head_is_saved_if_it_is_better_by_more_than_a_standard_error(head, tuned, keeps):
     """A standard error of 0.8 in 100 rows is 0.04."""
     examples = Examples(["t"] * 100, labels=["a"] * 100)
-    task = Task("t", "t", SingleLabel(["a", "b"]), examples, {"": examples}, is_cross_validated=True)
+    task = Task("t", "t", SingleLabel(["a", "b"]), examples, {"": examples}, scored_folds=FOLDS)
     run = FineTuning(task, evaluation=Evaluation({"accuracy": head}, {"accuracy": tuned}))
     assert run._needs_no_training(GlueArguments(model_name_or_path="any")) == keeps
     assert run._needs_no_training(GlueArguments(model_name_or_path="any", head_only=True))
