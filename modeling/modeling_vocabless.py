@@ -27,6 +27,7 @@ from .blocks import FrontEnd, check_blocks
 from .configuration_vocabless import LIMITS, VocablessConfig, check_limits
 from .front_ends import build_front_end
 from .head_layers import Inputs, LecunLinear, PooledHead, PredictionTransform, token_loss
+from .ngram_scores import text_scores, with_embeddings, without_scores
 from .stock_encoders import arguments_of, build_encoder, max_tokens, min_tokens, pad_to_minimum_length
 
 NUM_CORRUPTIONS = 3  # intact, shuffled, replaced
@@ -139,7 +140,7 @@ class VocablessModel(VocablessPreTrainedModel):
             )
         if input_ids is not None:
             inputs_embeds = self.front_end(input_ids.long()).to(self.dtype)
-        tensors = {"inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
+        tensors = {"inputs_embeds": without_scores(self.front_end, inputs_embeds), "attention_mask": attention_mask}
         tensors |= {"token_type_ids": token_type_ids, "position_ids": position_ids}
         inputs = {key: value for key, value in tensors.items() if value is not None and key in self.encoder_arguments}
         inputs = pad_to_minimum_length(inputs, self._min_tokens)
@@ -172,7 +173,7 @@ class _HeadModel(VocablessPreTrainedModel):
         """Returns the inputs as the encoder shall read them."""
         return inputs
 
-    def predict(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+    def predict(self, states: Tensor, inputs: Inputs) -> Tensor:
         """Maps hidden states (B, S, hidden_size) to logits."""
         raise NotImplementedError
 
@@ -206,7 +207,7 @@ class _HeadModel(VocablessPreTrainedModel):
         states = outputs.last_hidden_state
         if labels is not None and self.reads_labelled_only:
             states, labels = states[labels != -100], labels[labels != -100]
-        logits = self.predict(states, inputs[1])
+        logits = self.predict(states, inputs)
         loss = None if labels is None else self.loss(logits, labels, num_items_in_batch)
         return self.output_class(
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
@@ -224,10 +225,10 @@ class _TextHeadModel(_HeadModel):
         self.post_init()
 
     def sequences(self, inputs: Inputs) -> Inputs:
-        return self.classifier.sequences(self.get_input_embeddings(), inputs)
+        return with_embeddings(self.vocabless.front_end, self.classifier.sequences(self.vocabless.front_end, inputs))
 
-    def predict(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
-        return self.classifier(states, attention_mask)
+    def predict(self, states: Tensor, inputs: Inputs) -> Tensor:
+        return text_scores(self.vocabless.front_end, inputs, self.classifier(states, inputs[1]))
 
 
 class VocablessForSequenceClassification(_TextHeadModel):
@@ -300,7 +301,7 @@ class VocablessForTokenClassification(_HeadModel):
         self.classifier = nn.Linear(config.hidden_size, self.num_labels)
         self.post_init()
 
-    def predict(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+    def predict(self, states: Tensor, inputs: Inputs) -> Tensor:
         return self.classifier(self.dropout(states))
 
 
@@ -318,7 +319,7 @@ class VocablessForPreTraining(_HeadModel):
         self.dense = nn.Linear(config.hidden_size, NUM_CORRUPTIONS)
         self.post_init()
 
-    def predict(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+    def predict(self, states: Tensor, inputs: Inputs) -> Tensor:
         return self.dense(self.dropout(states))
 
 
@@ -351,7 +352,7 @@ class VocablessForMaskedLM(_HeadModel):
     def reads_labelled_only(self) -> bool:
         return self.config.sparse_prediction
 
-    def predict(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+    def predict(self, states: Tensor, inputs: Inputs) -> Tensor:
         return self.decoder(self.transform(states))
 
 
@@ -366,7 +367,7 @@ class VocablessForQuestionAnswering(_HeadModel):
         self.qa_outputs = nn.Linear(config.hidden_size, 2)
         self.post_init()
 
-    def predict(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+    def predict(self, states: Tensor, inputs: Inputs) -> Tensor:
         return self.qa_outputs(states)
 
     @can_return_tuple

@@ -56,6 +56,7 @@ class FrontEnd(nn.Module):
     """
 
     max_tokens: int | None = None  # maximum sequence length; None is no limit
+    num_scores = 0  # further numbers behind each embedding, which heads add up, see `HashEmbedding`
     embeds_by_place = False  # whether the embedding of a token depends on its place or on its neighbours
 
     def __init__(self, block_size: int, embedding_size: int) -> None:
@@ -755,6 +756,10 @@ class HashEmbedding(UnitFrontEnd):
     character's element is its code point + 5, so the rows of ASCII units are the same in both modes. The hashes of the
     whole unit read bytes in both.
 
+    With `num_scores`, the table has so many more columns. Their sums over the rows of a unit, divided by the root
+    of the number of rows, stand behind the embedding; those of special tokens are 0. A head adds the sums over the
+    units, divided by the square root of the number of tokens, to its logits: a linear model of the text's n-grams.
+
     Args:
         num_rows: rows of the table.
         min_ngram: length of the shortest n-grams, in bytes or characters; a border mark counts as one.
@@ -763,6 +768,7 @@ class HashEmbedding(UnitFrontEnd):
         mlp_size: width of the MLP; 0 leaves it out.
         seed: seed of the generator that the c_i come from.
         characters: whether n-grams are of characters instead of bytes.
+        num_scores: scores of each unit, as many as labels.
     """
 
     ngram_factors: Tensor  # c_i of the n-grams, (max_ngram,) int64
@@ -781,6 +787,7 @@ class HashEmbedding(UnitFrontEnd):
         mlp_size: int = 0,
         seed: int = 0,
         characters: bool = False,
+        num_scores: int = 0,
     ) -> None:
         super().__init__(block_size, embedding_size)
         self.num_rows = check_positive("num_rows", num_rows)
@@ -798,7 +805,10 @@ class HashEmbedding(UnitFrontEnd):
             )
         if mlp_size != 0:
             check_positive("mlp_size", mlp_size)
-        self.table = nn.Embedding(num_rows, embedding_size)
+        if num_scores != 0:
+            check_positive("num_scores", num_scores)
+        self.num_scores = num_scores
+        self.table = nn.Embedding(num_rows, embedding_size + num_scores)
         self.special = nn.Embedding(NUM_SPECIAL, embedding_size)
         self.norm = nn.LayerNorm(embedding_size)
         self.mlp = (
@@ -808,6 +818,12 @@ class HashEmbedding(UnitFrontEnd):
         )
         self.add_constant("ngram_factors", hash_seeds, seed, max_ngram)
         self.add_constant("word_factors", word_factors, seed, max_ngram, num_word_hashes, block_size + 2)
+
+    @torch.no_grad()
+    def add_scores(self, weight: Tensor) -> None:
+        """Adds columns to the table, (rows, num_scores)."""
+        self.num_scores = weight.shape[1]
+        self.table = nn.Embedding.from_pretrained(torch.cat([self.table.weight, weight], dim=1), freeze=False)
 
     def embed_units(self, blocks: Tensor) -> Tensor:
         rows, is_row = self.rows_of(blocks)
@@ -825,12 +841,14 @@ class HashEmbedding(UnitFrontEnd):
         return self._normalise(sums, counts, units)
 
     def _normalise(self, sums: Tensor, counts: Tensor, blocks: Tensor) -> Tensor:
-        """Maps sums of rows, (…, D), their numbers, (…), and the blocks, (…, k), to embeddings, (…, D)."""
+        """Maps sums of rows, their numbers, (…), and the blocks, (…, k), to embeddings and scores; see the class."""
         first = blocks[..., 0]
         is_special = (first < NUM_SPECIAL).unsqueeze(-1)
-        means = sums / counts.unsqueeze(-1).sqrt().to(sums.dtype)
+        sums = sums / counts.unsqueeze(-1).sqrt().to(sums.dtype)
+        means, scores = sums[..., : self.embedding_size], sums[..., self.embedding_size :]
         embeddings = self.norm(torch.where(is_special, self.special(first.clamp(max=NUM_SPECIAL - 1)), means))
-        return embeddings if self.mlp is None else embeddings + self.mlp(embeddings)
+        embeddings = embeddings if self.mlp is None else embeddings + self.mlp(embeddings)
+        return torch.cat([embeddings, scores.masked_fill(is_special, 0)], dim=-1) if self.num_scores else embeddings
 
     def rows_of(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the table rows of blocks (…, k), and which of them count: both (…, R), int64 and bool.
@@ -1094,6 +1112,38 @@ def token_loss(logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int 
     return total / count
 
 
+# ---- ngram_scores.py -------------------------------------------------------------------------------------------------
+# Scores of a text's units, which a front end gives behind the embeddings: see `HashEmbedding`.
+
+def with_embeddings(front_end: Any, inputs: Inputs) -> Inputs:
+    """Returns inputs with embeddings and scores, (B, S, D + scores), in place of `input_ids`, if there are scores."""
+    input_ids, mask, token_types, positions, _ = inputs
+    if input_ids is None or not getattr(front_end, "num_scores", 0):
+        return inputs
+    check_blocks(input_ids, front_end.block_size)
+    return None, mask, token_types, positions, front_end(input_ids.long())
+
+
+def without_scores(front_end: Any, embeddings: Tensor | None) -> Tensor | None:
+    """Returns the embeddings alone, (B, S, D), as the encoder reads them."""
+    if embeddings is None or not getattr(front_end, "num_scores", 0):
+        return embeddings
+    return embeddings[..., : front_end.embedding_size]
+
+
+def text_scores(front_end: Any, inputs: Inputs, logits: Tensor) -> Tensor:
+    """Returns logits (B, outputs) plus the sums of the units' scores, divided by the root of the number of tokens.
+
+    Scores that are not as many as the outputs belong to another head and do not count.
+    """
+    embeddings, mask = inputs[4], inputs[1]
+    if embeddings is None or getattr(front_end, "num_scores", 0) != logits.shape[-1]:
+        return logits
+    scores = embeddings[..., front_end.embedding_size :].to(logits.dtype)
+    weights = torch.ones_like(scores[..., :1]) if mask is None else mask.unsqueeze(-1).to(logits.dtype)
+    return logits + (scores * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1).sqrt()
+
+
 # ---- stock_encoders.py -----------------------------------------------------------------------------------------------
 # Stock Hugging Face encoders without word table and pooler, as the body of a vocabless model.
 #
@@ -1306,7 +1356,7 @@ class VocablessModel(VocablessPreTrainedModel):
             )
         if input_ids is not None:
             inputs_embeds = self.front_end(input_ids.long()).to(self.dtype)
-        tensors = {"inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
+        tensors = {"inputs_embeds": without_scores(self.front_end, inputs_embeds), "attention_mask": attention_mask}
         tensors |= {"token_type_ids": token_type_ids, "position_ids": position_ids}
         inputs = {key: value for key, value in tensors.items() if value is not None and key in self.encoder_arguments}
         inputs = pad_to_minimum_length(inputs, self._min_tokens)
@@ -1339,7 +1389,7 @@ class _HeadModel(VocablessPreTrainedModel):
         """Returns the inputs as the encoder shall read them."""
         return inputs
 
-    def predict(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+    def predict(self, states: Tensor, inputs: Inputs) -> Tensor:
         """Maps hidden states (B, S, hidden_size) to logits."""
         raise NotImplementedError
 
@@ -1373,7 +1423,7 @@ class _HeadModel(VocablessPreTrainedModel):
         states = outputs.last_hidden_state
         if labels is not None and self.reads_labelled_only:
             states, labels = states[labels != -100], labels[labels != -100]
-        logits = self.predict(states, inputs[1])
+        logits = self.predict(states, inputs)
         loss = None if labels is None else self.loss(logits, labels, num_items_in_batch)
         return self.output_class(
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
@@ -1391,10 +1441,10 @@ class _TextHeadModel(_HeadModel):
         self.post_init()
 
     def sequences(self, inputs: Inputs) -> Inputs:
-        return self.classifier.sequences(self.get_input_embeddings(), inputs)
+        return with_embeddings(self.vocabless.front_end, self.classifier.sequences(self.vocabless.front_end, inputs))
 
-    def predict(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
-        return self.classifier(states, attention_mask)
+    def predict(self, states: Tensor, inputs: Inputs) -> Tensor:
+        return text_scores(self.vocabless.front_end, inputs, self.classifier(states, inputs[1]))
 
 
 class VocablessForSequenceClassification(_TextHeadModel):
@@ -1467,7 +1517,7 @@ class VocablessForTokenClassification(_HeadModel):
         self.classifier = nn.Linear(config.hidden_size, self.num_labels)
         self.post_init()
 
-    def predict(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+    def predict(self, states: Tensor, inputs: Inputs) -> Tensor:
         return self.classifier(self.dropout(states))
 
 
@@ -1485,7 +1535,7 @@ class VocablessForPreTraining(_HeadModel):
         self.dense = nn.Linear(config.hidden_size, NUM_CORRUPTIONS)
         self.post_init()
 
-    def predict(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+    def predict(self, states: Tensor, inputs: Inputs) -> Tensor:
         return self.dense(self.dropout(states))
 
 
@@ -1518,7 +1568,7 @@ class VocablessForMaskedLM(_HeadModel):
     def reads_labelled_only(self) -> bool:
         return self.config.sparse_prediction
 
-    def predict(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+    def predict(self, states: Tensor, inputs: Inputs) -> Tensor:
         return self.decoder(self.transform(states))
 
 
@@ -1533,7 +1583,7 @@ class VocablessForQuestionAnswering(_HeadModel):
         self.qa_outputs = nn.Linear(config.hidden_size, 2)
         self.post_init()
 
-    def predict(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+    def predict(self, states: Tensor, inputs: Inputs) -> Tensor:
         return self.qa_outputs(states)
 
     @can_return_tuple

@@ -41,6 +41,7 @@ CLASSIFIER, TAGGER = "VocablessForSequenceClassification", "VocablessForTokenCla
 EXPORTS: dict[str, tuple[str, dict[str, Any]]] = {
     "hashgram-nano": (CLASSIFIER, {"num_labels": 2}),
     "hashgram-nano of every script": (CLASSIFIER, {"num_labels": 2}),
+    "hashgram-nano with scores": (CLASSIFIER, {"num_labels": 2}),
     "hashgram-uno": (CLASSIFIER, {"num_labels": 3, "classifier_pooling": "siamese"}),
     "hashformer-lsh-proj-tiny": (CLASSIFIER, {"num_labels": 3}),
     "hashformer-md5-pool-tiny": (CLASSIFIER, {"num_labels": 3}),
@@ -51,10 +52,19 @@ EXPORTS: dict[str, tuple[str, dict[str, Any]]] = {
     "proformer": (CLASSIFIER, {"num_labels": 2}),
     "ewe-bert-gradient-base": (TAGGER, {"num_labels": 2}),
 }
-EVERY_SCRIPT = {
-    "splitter": "scripts", "coder_options": {"block_size": 64}, "front_end_options": {"characters": True},
+CHANGES: dict[str, dict[str, Any]] = {
+    "of every script": {
+        "splitter": "scripts", "coder_options": {"block_size": 64}, "front_end_options": {"characters": True},
+    },
+    "with scores": {"front_end_options": {"num_scores": 2}},
 }  # fmt: skip
-QUICK = ("hashgram-nano", "hashgram-nano of every script", "hashgram-uno", "hashformer-lsh-proj-tiny")
+QUICK = (
+    "hashgram-nano",
+    "hashgram-nano of every script",
+    "hashgram-nano with scores",
+    "hashgram-uno",
+    "hashformer-lsh-proj-tiny",
+)
 PAIRS = ("hashgram-uno", "ewe-bert-tiny", "proformer")  # siamese, with token types, and without
 
 
@@ -65,8 +75,8 @@ def exported(shrink) -> Callable[[str], tuple[PreTrainedModel, VocablessTokenize
     @cache
     def make(name: str) -> tuple[PreTrainedModel, VocablessTokenizer, dict[str, Any], Any]:
         head, options = EXPORTS[name]
-        variant, of_every_script, _ = name.partition(" of every script")
-        row = with_overrides(find_variant(variant), EVERY_SCRIPT if of_every_script else {})
+        variant, _, change = name.partition(" ")
+        row = with_overrides(find_variant(variant), CHANGES.get(change, {}))
         config = load_config(row, **options)
         torch.manual_seed(1)
         model = getattr(vocabless, head)(config if variant == "hashgram-nano" else shrink(config)).eval()

@@ -122,9 +122,10 @@ def export_and_compare(model: torch.nn.Module, tokenizer: vocabless.VocablessTok
         ("mean", {"num_rows": 97, "min_ngram": 1, "max_ngram": 3, "mlp_size": 16}),
         ("siamese", {}),
         ("mean", {"characters": True}),
+        ("mean", {"num_scores": 2}),
     ],
 )
-@pytest.mark.quick("mean-options1", "mean-options3")
+@pytest.mark.quick("mean-options1", "mean-options3", "mean-options4")
 def test_a_learned_table_and_means_of_states_are_exported(pooling: str, options: dict, shrink, tmp_path) -> None:
     torch.manual_seed(2)
     config = load_config(

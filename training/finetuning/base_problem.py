@@ -31,6 +31,7 @@ class Problem(ABC):
     Class attributes:
         name: the problem type, as in `--problem_type` and `config.problem_type`.
         per_word: whether a text is a list of words and each word has a label.
+        has_logits: whether outputs are logits of labels of a text, so that those of two models can be added.
         min_labels: smallest number of different labels that makes sense.
         auto_class: the `AutoModelFor…` class with the right head.
         collator: class that pads a batch.
@@ -46,6 +47,7 @@ class Problem(ABC):
 
     name: str
     per_word: bool = False
+    has_logits: bool = False
     min_labels: int = 2
     auto_class: Any = AutoModelForSequenceClassification
     collator: Any = DataCollatorWithPadding

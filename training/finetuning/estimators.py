@@ -100,10 +100,15 @@ class VocablessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.model_, self.tokenizer_ = loaded.model, loaded.tokenizer
         self.tokenizer_.model_max_length = arguments.max_seq_length
         first.head().write_into(cast(PooledHead, self.model_.classifier))
+        scores = first.scores(first.share)
         if self.epochs:
             with tempfile.TemporaryDirectory() as folder:
-                trained = train(FineTuning(task, first.head()), arguments, self._training(arguments, folder))
+                trained = train(
+                    FineTuning(task, first.head(), scores=scores), arguments, self._training(arguments, folder)
+                )
             self.model_ = trained.model
+        elif scores is not None:
+            scores.write_into(self.model_)
         self.model_.eval()
         return self
 

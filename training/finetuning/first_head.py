@@ -149,11 +149,13 @@ def cross_validate_head(
         for strength, values in logits.items():
             head = FirstHead.fit(problem, vectors[rest], [targets[row] for row in rest], strength)
             values[held_out] = head.logits(vectors[held_out])
-    references = torch.from_numpy(np.asarray(targets))
-    weights = balanced_weights(targets, len(problem.labels))[targets] if problem.is_balanced else np.ones(len(targets))
-    losses = {
-        strength: float((problem.losses(torch.from_numpy(values), references) * torch.from_numpy(weights)).mean())
-        for strength, values in logits.items()
-    }
+    losses = {strength: mean_loss(problem, values, targets) for strength, values in logits.items()}
     best = min(losses, key=lambda strength: losses[strength])
     return best, logits[best]
+
+
+def mean_loss(problem: Problem, logits: Vectors, targets: Sequence[Any]) -> float:
+    """Returns the mean loss of logits (n, outputs), in which each label counts alike if the problem is balanced."""
+    references = torch.from_numpy(np.asarray(targets))
+    weights = balanced_weights(targets, len(problem.labels))[targets] if problem.is_balanced else np.ones(len(targets))
+    return float((problem.losses(torch.from_numpy(logits), references) * torch.from_numpy(weights)).mean())

@@ -27,6 +27,7 @@ class SingleLabel(Problem):
     """One label for each text. If it `is_balanced`, each label counts alike in training; see `balanced_weights`."""
 
     name = "single_label_classification"
+    has_logits = True
     default_metrics = ("accuracy", "macro_f1")
     default_best_metric = "accuracy"
 
@@ -138,6 +139,7 @@ class MultiLabel(Problem):
     """Any number of labels for each text; those with a probability above `threshold` are predicted."""
 
     name = "multi_label_classification"
+    has_logits = True
     min_labels = 1
     default_metrics = ("micro_f1",)
     default_best_metric = "micro_f1"

@@ -34,6 +34,7 @@ from vocabless.training.finetuning.finished_run import load_finished, renew
 from vocabless.training.finetuning.first_head import FirstHead
 from vocabless.training.finetuning.intervals import interval
 from vocabless.training.finetuning.load_model import is_checkpoint, load_model
+from vocabless.training.finetuning.ngram_scores import NgramScores
 from vocabless.training.finetuning.noise import add_noisy_measures
 from vocabless.training.finetuning.predictions import write_predictions
 from vocabless.training.finetuning.sequence_length import length_limit
@@ -65,6 +66,8 @@ class FineTuning(TrainingTask):
         head: what the head begins with; None leaves its weights.
         evaluation: decides, with the validation rows if there are any, whether the fine-tuned model is better than the
             first head alone. The better one is saved.
+        scores: of n-grams, that are added to the outputs after the training: before it, they would leave it little to
+            learn. None adds none.
     """
 
     checks_standalone: ClassVar[bool] = False
@@ -73,6 +76,7 @@ class FineTuning(TrainingTask):
     task: Task
     head: FirstHead | None = None
     evaluation: Evaluation = field(default_factory=Evaluation)
+    scores: NgramScores | None = None
 
     def identity(self, arguments: GlueArguments, training: GlueTrainingArguments) -> dict[str, Any]:  # type: ignore[override]
         """See `TrainingTask.identity`."""
@@ -155,13 +159,17 @@ class FineTuning(TrainingTask):
         patience = arguments.early_stopping_patience or 0
         if patience > 0 and trainer.args.load_best_model_at_end:
             trainer.add_callback(EarlyStoppingCallback(patience))
-        if self._needs_no_training(arguments):
+        if self.needs_no_training(arguments):
             trainer.args.num_train_epochs = 0
+            if self.scores is not None:
+                self.scores.write_into(trainer.model)
         elif self.head is not None and trainer.args.load_best_model_at_end:
             trainer.add_callback(_RestoreBetterHead(self, trainer.model))
+        if self.scores is not None and not self.needs_no_training(arguments):
+            trainer.add_callback(_AddScores(self.scores))
         return trainer
 
-    def _needs_no_training(self, arguments: GlueArguments) -> bool:
+    def needs_no_training(self, arguments: GlueArguments) -> bool:
         """Returns whether the first head alone is saved, by `--head_only` or because it is better cross-validated."""
         head, tuned = self.evaluation
         if arguments.head_only:
@@ -212,7 +220,7 @@ class FineTuning(TrainingTask):
         results |= self._intervals(results["measures"])
         if self.evaluation.head is not None:
             is_better = self.is_head_better(trained.trainer.args, state)
-            is_kept = self._needs_no_training(arguments) or (training.load_best_model_at_end and is_better)
+            is_kept = self.needs_no_training(arguments) or (training.load_best_model_at_end and is_better)
             results["head"] = {"measures": dict(self.evaluation.head), "is_kept": is_kept}
         note = constant_baseline_note(task, results, getattr(trained.model.config, "hidden_size", BASE_WIDTH))
         return results | ({"constant_baseline_note": note} if note else {})
@@ -221,7 +229,7 @@ class FineTuning(TrainingTask):
         """Returns the scores of the saved model, and those of its predictions of test rows."""
         measures = {name.removeprefix("eval_"): value for name, value in trained.measures.items()}
         if self.task.is_cross_validated:
-            measures |= (self.evaluation.head if self._needs_no_training(arguments) else self.evaluation.tuned) or {}
+            measures |= (self.evaluation.head if self.needs_no_training(arguments) else self.evaluation.tuned) or {}
         return measures
 
     def _intervals(self, measures: Mapping[str, float]) -> Results:
@@ -270,6 +278,19 @@ class FineTuning(TrainingTask):
         measures += f"; test rows: {', '.join(tested)}" if tested else ""
         time = f"{results['epochs']:.1f} epochs, {results['train']['train_runtime']:.0f} s"
         return f"{self.task.title}, seed {results['seed']}: {measures}; {time}"
+
+
+class _AddScores(TrainerCallback):
+    """Adds scores of n-grams to a trained model."""
+
+    def __init__(self, scores: NgramScores) -> None:
+        self._scores = scores
+
+    def on_train_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: Any = None, **kwargs: Any
+    ) -> None:
+        """Adds them."""
+        self._scores.write_into(model)
 
 
 class _RestoreBetterHead(TrainerCallback):

@@ -77,16 +77,27 @@ def fine_tune(
             lines.append(_describe_training(task, first, float(of_run.num_train_epochs or 0)))
         for line in filter(None, lines):
             say(line)
-    tuned = None
     folds = folder.with_name(f"folds-{folder.name}")
-    if task.is_cross_validated and not arguments.head_only:
-        logits = _held_out_logits(task, folds, arguments, of_run, first)
-        tuned = task.problem.score(logits[task.scored_rows()], task.targets())
-    evaluation = Evaluation(None if first is None else first.metrics, tuned)
-    fine_tuning = FineTuning(task, None if first is None else first.head(), evaluation)
+    fine_tuning = _choose(task, folds, arguments, of_run, first)
     outcome = run(fine_tuning, arguments, of_run, repository)
     shutil.rmtree(folds, ignore_errors=True)
     return outcome
+
+
+def _choose(
+    task: Task, folder: Path, arguments: GlueArguments, training: GlueTrainingArguments, first: Probe | None
+) -> FineTuning:
+    """Returns what is trained and saved, by the scores of the folds if there are any; `folder` keeps their logits."""
+    tuned, share = None, 0.0
+    if task.is_cross_validated and not arguments.head_only:
+        logits, rows = _held_out_logits(task, folder, arguments, training, first), task.scored_rows()
+        share, logits = (0.0, logits[rows]) if first is None else first.add_scores(logits, rows)
+        tuned = task.problem.score(logits, task.targets())
+    if first is None:
+        return FineTuning(task, evaluation=Evaluation(None, tuned))
+    chosen = FineTuning(task, first.head(), Evaluation(first.metrics, tuned))
+    share = first.share if chosen.needs_no_training(arguments) else share
+    return replace(chosen, scores=first.scores(share))
 
 
 def _describe(task: Task, first: Probe) -> str:
