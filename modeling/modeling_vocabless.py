@@ -121,8 +121,7 @@ class VocablessModel(VocablessPreTrainedModel):
             kwargs: further arguments of the encoder, for instance `output_hidden_states`.
 
         Returns:
-            `last_hidden_state` (B, S, hidden_size), and `hidden_states` and `attentions` if `kwargs` or the
-            configuration request them.
+            `last_hidden_state` (B, S, hidden_size), and `hidden_states` and `attentions` if they are requested.
 
         Raises:
             ValueError: not exactly one of `input_ids` and `inputs_embeds` is given, the rank or K is wrong, or the

@@ -19,6 +19,7 @@ from vocabless.training.finetuning.first_head import (
     head_inputs,
     mean_loss,
 )
+from vocabless.training.finetuning.intervals import interval
 from vocabless.training.finetuning.load_model import LoadedModel
 from vocabless.training.finetuning.ngram_scores import SHARES, NgramScores, can_score, held_out_scores, ngram_features
 from vocabless.training.finetuning.splits import Rows, folds_of
@@ -67,6 +68,9 @@ class Probe:
     def add_scores(self, logits: Vectors, rows: Rows) -> tuple[float, Vectors]:
         """Returns the share of the scores with the smallest loss beside logits of held-out rows, and their sum.
 
+        The loss also falls if a sum is only surer. So a share is 0 unless the best metric rises by half a standard
+        error: with few rows, such shares cost a point on average.
+
         Args:
             logits: (n, outputs), of which some rows count.
             rows: that count.
@@ -79,6 +83,10 @@ class Probe:
         targets = [self.targets[row] for row in rows]
         sums = {share: logits[rows] + share * self.ngram_scores[rows] for share in SHARES}
         best = min(SHARES, key=lambda share: mean_loss(self.problem, sums[share], targets))
+        metric = self.problem.best_metric
+        before, after = (self.problem.score(sums[share], targets)[metric] for share in (SHARES[0], best))
+        low, high = interval(metric, before, len(rows))
+        best = best if after > before + (high - low) / 8 else SHARES[0]
         return best, sums[best]
 
 
