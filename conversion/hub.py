@@ -49,6 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TARGET",
         help="new or empty folder, unless --overwrite; with --push the repository, name or owner/name",
     )
+    parser.add_argument(
+        "--half",
+        action="store_true",
+        help="store the weights in 16 bits, in half the bytes; they load as 32 bits, rounded to three digits",
+    )
     parser.add_argument("--push", action="store_true", help="upload to the Hub; no folder is written")
     parser.add_argument("--exist_ok", action="store_true", help="commit a new version if the repository holds files")
     parser.add_argument("--private", action="store_true", help="make a new repository private")
@@ -79,7 +84,7 @@ def run(arguments: argparse.Namespace) -> str | None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / Path(target).name
         folder.mkdir()
-        write_repository(arguments.source, folder, arguments.subword)
+        write_repository(arguments.source, folder, arguments.subword, arguments.half)
         if arguments.space:
             link_page(folder / CARD, arguments.space)
         if arguments.push:
@@ -88,13 +93,14 @@ def run(arguments: argparse.Namespace) -> str | None:
     return None
 
 
-def write_repository(source: str, folder: Path, subword: str | None = None) -> None:
+def write_repository(source: str, folder: Path, subword: str | None = None, half: bool = False) -> None:
     """Writes a complete repository, and checks that it loads in a process that cannot import this package.
 
     Args:
         source: a folder, a Hub id or the name of a variant.
         folder: an existing, empty folder.
         subword: see `load_tokenizer`.
+        half: whether to store the weights in 16 bits.
 
     Raises:
         ValueError: see `load_checkpoint` and `load_tokenizer`; or the repository does not load, or gives other numbers.
@@ -108,7 +114,11 @@ def write_repository(source: str, folder: Path, subword: str | None = None) -> N
         model, tokenizer = load_checkpoint(source)
         for name in COPIED_FILES:
             _copy(source, name, folder)
-    save_checkpoint(model, tokenizer, folder)
+    weights = model.state_dict()
+    if half:
+        weights = {name: value.half() if value.is_floating_point() else value for name, value in weights.items()}
+        model.load_state_dict(weights)
+    save_checkpoint(model, tokenizer, folder, weights)
     if (folder / CARD).is_file():
         renew_code_table(folder)
     else:

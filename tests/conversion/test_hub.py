@@ -148,6 +148,19 @@ def test_a_folder_gets_the_whole_repository_bit_for_bit_and_its_card_gets_digest
     assert card.startswith(MIT_CARD) and card.endswith(" |\n\nEnd.\n")
 
 
+@pytest.mark.parametrize("name", ["hashgram-tiny", "hashformer-lsh-proj-tiny"])
+def test_half_the_bytes_load_as_32_bits(name, save_model, tmp_path) -> None:
+    model, folder = save_model(name)
+    target = tmp_path / "target"
+    main(["hub", str(folder), str(target), "--half"])
+    whole, half = load_file(folder / "model.safetensors"), load_file(target / "model.safetensors")
+    assert {tensor.dtype for tensor in half.values()} == {torch.float16} and whole.keys() == half.keys()
+    loaded = vocabless.VocablessModel.from_pretrained(target)
+    assert loaded.dtype == torch.float32 and loaded.config.dtype == torch.float32
+    state = loaded.state_dict()
+    assert all(torch.equal(state[name], tensor.half().float()) for name, tensor in model.state_dict().items())
+
+
 def test_what_the_library_uploads_while_it_saves_is_the_joined_code(hub, tmp_path) -> None:
     model = vocabless.VocablessForTokenClassification(load_config(NAME))
     for name, saved in (("model", model), ("config", model.config), ("tokenizer", load_tokenizer(NAME))):
