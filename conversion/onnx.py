@@ -5,7 +5,8 @@
 
 TARGET gets model.onnx and inference.json, and with --int8 model_int8.onnx too. inference.json holds the settings that
 turn texts into blocks and outputs into labels. The files are compared with the model before they are written to TARGET.
-A classifier also gets onnx_classifier.py, a program that runs it without torch.
+A classifier of texts also gets onnx_model.py, a program that runs it without torch. So does a sentence encoder, whose
+graph also gives the vectors of sentence-transformers, as the output sentence_embedding.
 """
 # mypy: allow-untyped-calls
 
@@ -19,8 +20,9 @@ from transformers import PreTrainedModel
 
 from vocabless.conversion.onnx_export.graph import export, quantize, session_of
 from vocabless.conversion.onnx_export.parity import difference_table, differences, latencies, probes
+from vocabless.conversion.onnx_export.sentence_encoder import SentenceEncoder, sentence_encoder_of
 from vocabless.conversion.onnx_export.settings import describe_length, inference_settings
-from vocabless.joined_code import CLASSIFIER, write_code
+from vocabless.joined_code import PROGRAM, write_code
 from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassification, VocablessModel
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.run_folder import write_json
@@ -50,7 +52,7 @@ def run(arguments: argparse.Namespace) -> str:
     check_packages("onnx")
     check_target(arguments.target, arguments.overwrite)
     model, tokenizer = load_checkpoint(arguments.source)
-    model = model.float()
+    model = sentence_encoder_of(model.float(), arguments.source)
     with new_target(arguments.target, arguments.overwrite) as folder:
         files = write_graphs(model, tokenizer, folder, arguments.int8)
         report = check(model, tokenizer, files)
@@ -112,13 +114,13 @@ def check(model: PreTrainedModel, tokenizer: VocablessTokenizer, files: list[Pat
 
 
 def write_settings(model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: Path) -> dict[str, Any]:
-    """Writes inference.json, the files that the tokenizer itself needs, and beside a classifier's graph its program.
+    """Writes inference.json, the files that the tokenizer itself needs, and perhaps the program.
 
     Returns the settings.
     """
     settings = inference_settings(model, tokenizer)
     tokenizer.save_vocabulary(str(folder))
     write_json(folder / SETTINGS, settings)
-    if isinstance(model, VocablessForSequenceClassification):
-        write_code(folder, [CLASSIFIER])
+    if isinstance(model, (VocablessForSequenceClassification, SentenceEncoder)):
+        write_code(folder, [PROGRAM])
     return settings

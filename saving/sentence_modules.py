@@ -4,6 +4,7 @@ A checkpoint without these files is one, too: sentence-transformers takes the me
 """
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from transformers.utils.hub import cached_file
 MODULES = "modules.json"
 TEACHER_MEAN = "teacher_mean.safetensors"
 POOLING, DENSE, NORMALIZE = "1_Pooling", "2_Dense", "3_Normalize"
+KNOWN = ("Transformer", "Pooling", "Dense", "Normalize")  # modules in their order; the last two may be left out
 SENTENCE_FILES = (
     MODULES,
     *("config_sentence_transformers.json", "sentence_bert_config.json", TEACHER_MEAN),
@@ -51,13 +53,69 @@ def write_sentence_modules(folder: Path, *, weight: Tensor, bias: Tensor, teache
         save_file({"mean": teacher_mean.detach().cpu()}, folder / TEACHER_MEAN)
 
 
-def read_dense(source: str) -> dict[str, Tensor]:
+@dataclass(frozen=True)
+class SentenceModules:
+    """What follows the encoder: the mean of the states of all tokens, a dense layer, and division by the length.
+
+    Attributes:
+        weight: of the dense layer, (vector size, hidden size); None: there is no dense layer.
+        bias: of the dense layer, (vector size,); None: it has none.
+        normalizes: whether vectors are divided by their length.
+    """
+
+    weight: Tensor | None = None
+    bias: Tensor | None = None
+    normalizes: bool = True
+
+
+def read_sentence_modules(source: str) -> SentenceModules | None:
+    """Returns what follows the encoder of a checkpoint, a folder or a Hub id; None if it has no modules.json.
+
+    Raises:
+        ValueError: other modules follow than those that `SentenceModules` describes, or in another order.
+    """
+    rows = _read(source, MODULES)
+    if rows is None:
+        return None
+    names = [str(row["type"]).rpartition(".")[2] for row in rows]
+    paths = dict(zip(names, (row["path"] for row in rows), strict=True))
+    if names[:2] != list(KNOWN[:2]) or names != [name for name in KNOWN if name in paths]:
+        raise _unknown(source, f"the modules {', '.join(names)}")
+    pooling = _read(source, f"{paths['Pooling']}/config.json") or {}
+    modes = [name for name, value in pooling.items() if name.startswith("pooling_mode_") and value]
+    if pooling.get("pooling_mode", "mean") != "mean" or modes not in ([], ["pooling_mode_mean_tokens"]):
+        raise _unknown(source, f"the pooling {pooling.get('pooling_mode') or modes}")
+    dense = {}
+    if "Dense" in paths:
+        activation = (_read(source, f"{paths['Dense']}/config.json") or {}).get("activation_function", "none")
+        if not activation.endswith(".Identity"):
+            raise _unknown(source, f"a dense layer with {activation}")
+        dense = read_dense(source, paths["Dense"])
+    return SentenceModules(dense.get("weight"), dense.get("bias"), "Normalize" in paths)
+
+
+def read_dense(source: str, path: str = DENSE) -> dict[str, Tensor]:
     """Returns `weight` and `bias` of the dense layer of a checkpoint, a folder or a Hub id; empty if it has none."""
     try:
-        tensors = load_file(str(cached_file(source, f"{DENSE}/model.safetensors")))
+        tensors = load_file(str(cached_file(source, f"{path}/model.safetensors")))
     except OSError:
         return {}
     return {name.removeprefix("linear."): tensor for name, tensor in tensors.items()}
+
+
+def _unknown(source: str, what: str) -> ValueError:
+    return ValueError(
+        f"the sentence encoder {source!r} has {what}; give one with the mean of the states, at most one dense "
+        "layer without an activation, and division by the length."
+    )
+
+
+def _read(source: str, name: str) -> Any:
+    """Returns the content of a JSON file of a checkpoint; None if it is not there."""
+    try:
+        return json.loads(Path(str(cached_file(source, name))).read_text(encoding="utf-8"))
+    except OSError:
+        return None
 
 
 def _write(file: Path, content: Any) -> None:

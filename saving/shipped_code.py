@@ -1,14 +1,12 @@
 """Renews the code of the checkpoints that ship: `python -m vocabless.saving.shipped_code`, in the root of a clone.
 
 All folders in checkpoints/ have links to one copy of the code, checkpoints/code/, and its SHA-256 in their cards.
-Beside the graph of a classifier is a link to the program that runs it.
+Beside each graph is a link to the program that runs it.
 """
 
-import json
 from pathlib import Path
 
-from vocabless.joined_code import CLASSIFIER, CONFIGURATION, MODELING, TOKENIZATION, write_code
-from vocabless.onnx_classifier import ARCHITECTURE
+from vocabless.joined_code import CONFIGURATION, MODELING, PROGRAM, TOKENIZATION, write_code
 from vocabless.saving.model_card import renew_code_table
 
 SHIPPED = Path("checkpoints")
@@ -19,15 +17,15 @@ LINKED = (CONFIGURATION, MODELING, TOKENIZATION)  # no checkpoint that ships has
 def links_of(folder: Path) -> dict[str, str]:
     """Returns the links to code in the folder of a checkpoint: name → where it leads to."""
     links = {name: f"../{CODE}/{name}" for name in LINKED}
-    if json.loads((folder / "config.json").read_text(encoding="utf-8"))["architectures"] == [ARCHITECTURE]:
-        links[f"onnx/{CLASSIFIER}"] = f"../../{CODE}/{CLASSIFIER}"
+    if (folder / "onnx").is_dir():
+        links[f"onnx/{PROGRAM}"] = f"../../{CODE}/{PROGRAM}"
     return links
 
 
 def main() -> None:
     """Writes the copy, the links to it and the tables in the cards."""
     (SHIPPED / CODE).mkdir(exist_ok=True)
-    write_code(SHIPPED / CODE, [*LINKED, CLASSIFIER])
+    write_code(SHIPPED / CODE, [*LINKED, PROGRAM])
     for folder in sorted(file.parent for file in SHIPPED.glob("*/config.json")):
         for file in folder.rglob("*.py"):
             file.unlink()

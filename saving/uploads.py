@@ -12,7 +12,7 @@ from huggingface_hub import CommitOperationAdd, HfApi
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError, RepositoryNotFoundError
 from transformers.trainer_utils import HubStrategy
 
-from vocabless.joined_code import CLASSIFIER
+from vocabless.joined_code import PROGRAM
 from vocabless.saving.error_text import first_line
 from vocabless.saving.model_card import CARD, card_for_repository, has_examples
 from vocabless.saving.run_folder import ARGUMENTS
@@ -21,7 +21,7 @@ from vocabless.saving.sentence_modules import SENTENCE_FILES
 # Base class of the errors of huggingface_hub's HTTP client, which is httpx or httpx2, depending on the version.
 CLIENT_ERROR = cast(type[Exception], HfHubHTTPError.__mro__[1])
 # What the verb `onnx` exports beside the weights.
-ONNX_FILES = ("onnx/model.onnx", "onnx/model_int8.onnx", "onnx/inference.json", f"onnx/{CLASSIFIER}")
+ONNX_FILES = ("onnx/model.onnx", "onnx/model_int8.onnx", "onnx/inference.json", f"onnx/{PROGRAM}")
 PIN_MESSAGE = "Load this revision in the examples of the card"
 UPLOADED_SUFFIXES = (".json", ".md", ".py", ".safetensors")  # leaves out pickle files and predictions
 

@@ -13,7 +13,7 @@ import pytest
 import transformers
 
 import vocabless
-from vocabless.joined_code import CLASSIFIER, FOLDERS, MODELING, joined
+from vocabless.joined_code import FOLDERS, MODELING, PROGRAM, joined
 from vocabless.modeling.configuration_vocabless import AUTO_MAP
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -144,7 +144,7 @@ def global_names(code: CodeType, stored: bool) -> set[str]:
     return found.union(*(global_names(each, stored) for each in code.co_consts if isinstance(each, CodeType)))
 
 
-@pytest.mark.parametrize("name", [*FOLDERS, CLASSIFIER])
+@pytest.mark.parametrize("name", [*FOLDERS, PROGRAM])
 def test_a_joined_file_holds_every_name_that_it_reads(name: str) -> None:
     text = joined(name)
     code = compile(text, name, "exec")

@@ -3,7 +3,7 @@
 transformers downloads each file of a checkpoint's code on its own and prints four lines about it, so a checkpoint has
 few: those that `config.json` and `tokenizer_config.json` name. They are written when a model, a configuration or a
 tokenizer of this package is saved. In a process without this package, transformers itself copies the joined files.
-The classifier beside an ONNX graph is joined in the same way.
+The program beside an ONNX graph is joined in the same way.
 """
 
 import ast
@@ -25,7 +25,7 @@ CONFIGURATION, MODELING, PIPELINES, TOKENIZATION = (
     f"{kind}_vocabless.py" for kind in ("configuration", "modeling", "pipelines", "tokenization")
 )
 FOLDERS = {CONFIGURATION: "modeling", MODELING: "modeling", PIPELINES: "modeling", TOKENIZATION: "tokenization"}
-CLASSIFIER = "onnx_classifier.py"  # of no checkpoint
+PROGRAM = "onnx_model.py"  # of no checkpoint
 HEADER = "# Generated from files of {folder}/ in the package vocabless. Do not edit.\n"
 LINE_LENGTH = 120
 _FOR_CHECKERS = re.compile(r"^# (?:mypy|ruff): .*\n|  # (?:noqa: \w+|type: ignore\[[\w, -]+\])", re.M)
@@ -34,7 +34,7 @@ _Import = ast.Import | ast.ImportFrom
 
 @cache
 def joined(name: str, with_pipelines: bool = False) -> str:
-    """Returns the text of one file of a checkpoint, or of the classifier.
+    """Returns the text of one file of a checkpoint, or of the program beside a graph.
 
     It holds the files that it imports, each behind those that it imports itself, under a mark with its name. Imports of
     another file of a checkpoint stay imports. With `with_pipelines`, the models import the pipelines, because

@@ -132,7 +132,7 @@ def test_a_folder_gets_the_whole_repository_bit_for_bit_and_its_card_gets_digest
     (copy / CARD).write_text(f"{MIT_CARD}\n| code | SHA-256 |\n|---|---|\n| `old.py` | `0` |\n\nEnd.\n")
     (copy / "training_args.bin").write_bytes(b"pickle")
     (copy / "onnx").mkdir()
-    for name in ("model_int8.onnx", "inference.json", "onnx_classifier.py"):
+    for name in ("model_int8.onnx", "inference.json", "onnx_model.py"):
         (copy / "onnx" / name).write_text(name)
     target = tmp_path / "target"
     main(["hub", str(copy), str(target)])

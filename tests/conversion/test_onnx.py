@@ -20,10 +20,10 @@ from vocabless.conversion.__main__ import main
 from vocabless.conversion.onnx_export import graph as onnx_graph
 from vocabless.conversion.onnx_export import parity as onnx_parity
 from vocabless.conversion.onnx_export.settings import inference_settings
-from vocabless.joined_code import CLASSIFIER as CLASSIFIER_FILE
+from vocabless.joined_code import PROGRAM
 from vocabless.modeling.blocks import attention_mask_of, token_type_ids_of
 from vocabless.modeling.ngram_front_ends import Ngram, RandomNormal, UnitHash
-from vocabless.onnx_classifier import OnnxClassifier
+from vocabless.onnx_model import OnnxClassifier
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.variants import VARIANTS
 
@@ -147,7 +147,7 @@ def test_every_front_end_and_head_gives_the_models_outputs_at_any_batch_and_leng
 
 def test_the_command_writes_both_files_and_reports_differences_sizes_and_latencies(exported) -> None:
     _, _, target, printed = exported
-    names = {"model.onnx", "model_int8.onnx", "inference.json", "onnx_classifier.py"}
+    names = {"model.onnx", "model_int8.onnx", "inference.json", "onnx_model.py"}
     assert {file.name for file in target.iterdir()} == names
     for row in ("| model.onnx | random blocks |", "| model_int8.onnx | sentences |", "| torch, eager |"):
         assert row in printed
@@ -200,7 +200,7 @@ def test_the_program_needs_neither_torch_nor_transformers(name: str, exported, c
         target.mkdir()
         verb.write_graphs(model, tokenizer, target, int8=False)
         verb.write_settings(model, tokenizer, target)
-    command = [sys.executable, "-c", BARE, str(target / CLASSIFIER_FILE), str(target / "model.onnx"), json.dumps(TEXTS)]
+    command = [sys.executable, "-c", BARE, str(target / PROGRAM), str(target / "model.onnx"), json.dumps(TEXTS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     for text, probabilities in zip(TEXTS, json.loads(done.stdout), strict=True):

@@ -1,4 +1,4 @@
-"""The classifier without torch writes the blocks of the tokenizer."""
+"""The program without torch writes the blocks of the tokenizer, and gives the probabilities of a classifier."""
 
 import json
 import math
@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vocabless import VocablessTokenizer
-from vocabless.joined_code import CLASSIFIER, joined
-from vocabless.onnx_classifier import CODERS, KNOWN_SPLITTERS, Blocks, OnnxClassifier, main
+from vocabless.joined_code import PROGRAM, joined
+from vocabless.onnx_model import CODERS, KNOWN_SPLITTERS, Blocks, OnnxClassifier, main
 
 MAX_TOKENS = 24
 TEXTS = st.text(st.characters(exclude_categories=["Cn"]), max_size=60) | st.lists(
@@ -156,9 +156,10 @@ def test_probabilities(logits, is_multi_label, expected, monkeypatch):
 
 
 def test_a_label_that_the_terminal_cannot_write_is_escaped(tmp_path):
-    (tmp_path / CLASSIFIER).write_text(joined(CLASSIFIER), encoding="utf-8")
-    code = "import onnx_classifier as c; c.OnnxClassifier = lambda path: lambda texts: [{'été': 1.0}]"
-    code += "; c.main(['folder', 'text'])"
+    (tmp_path / PROGRAM).write_text(joined(PROGRAM), encoding="utf-8")
+    code = "import onnx_model as m; m.read_settings = lambda path: (path, {})"
+    code += "; m.OnnxClassifier = lambda path: lambda texts: [{'été': 1.0}]"
+    code += "; m.main(['folder', 'text'])"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False,
         cwd=tmp_path, env=os.environ | {"PYTHONIOENCODING": "ascii"},

@@ -1,11 +1,12 @@
 # Generated from files of vocabless/ in the package vocabless. Do not edit.
 
-"""Classifies texts with an exported model on onnxruntime, numpy and regex: text → units → blocks → probabilities.
+"""Classifies or embeds texts with an exported model on onnxruntime, numpy and regex: text → units → blocks → numbers.
 
-    python onnx/onnx_classifier.py onnx/ "It is worth the money." "Two hours that felt like five!"
+    python onnx/onnx_model.py onnx/ "It is worth the money." "Two hours that felt like five!"
 
-The verb `onnx` writes this file beside the graph of a classifier, joined with the tokenizer's splitters and coders. So
-it needs no other file and no torch: copy it beside your program. It knows every coder and all splitters but `subword`.
+The verb `onnx` writes this file beside the graph of a classifier of texts or of a sentence encoder, joined with the
+tokenizer's splitters and coders. So it needs no other file and no torch: copy it beside your program. It knows every
+coder and all splitters but `subword`.
 """
 
 import hashlib
@@ -853,45 +854,63 @@ def _kept_range(length: int, count: int, side: str) -> Range:
     return (length - count, length) if side == "left" else (0, count)
 
 
-# ---- onnx_classifier.py ----------------------------------------------------------------------------------------------
+# ---- onnx_model.py ---------------------------------------------------------------------------------------------------
 
 Text = str | tuple[str, str]  # a text, or a pair of texts
 ARCHITECTURE = "VocablessForSequenceClassification"
+VECTORS = "sentence_embedding"  # output of a sentence encoder's graph
 KNOWN_SPLITTERS = {name: each for name, each in SPLITTERS.items() if each is not SubwordSplitter}
 MODEL_FILES = ("model.onnx", "model_int8.onnx")  # of a folder, the first that it holds is read
+BATCH = 64  # texts that are embedded at once
+LARGEST_INT8 = 127
 
 
-class OnnxClassifier:
-    """A classifier in the folder that `python -m vocabless.conversion onnx` has written.
+class OnnxModel:
+    """A model in the folder that `python -m vocabless.conversion onnx` has written; base of the two below.
 
     Args:
         path: the folder, or one of its .onnx files; of a folder model.onnx is read, or else model_int8.onnx.
 
     Raises:
-        ValueError: the model is no text classifier, or its tokenizer is one that this file does not know.
+        ValueError: the model is of another kind, or its tokenizer is one that this file does not know.
         OSError: a file is missing.
     """
 
     def __init__(self, path: str | Path) -> None:
         import onnxruntime
 
-        files = [Path(path) / name for name in MODEL_FILES] if Path(path).is_dir() else [Path(path)]
-        file = next(filter(Path.is_file, files), None)
-        if file is None:
-            problem = f"holds no {' and no '.join(MODEL_FILES)}" if Path(path).is_dir() else "does not exist"
-            raise ValueError(f"{str(path)!r} {problem}; give the folder or a file of an exported model.")
-        settings = json.loads(file.with_name("inference.json").read_text(encoding="utf-8"))
+        file, self.settings = read_settings(path)
+        self.check(file, self.settings)
+        self.blocks = Blocks(self.settings, file.parent)
+        self._session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+
+    @staticmethod
+    def check(file: Path, settings: dict[str, Any]) -> None:
+        """Raises ValueError if the settings are not those of this kind of model."""
+
+    def run(self, texts: str | Sequence[Text], output: str) -> NDArray[np.float32]:
+        """Returns an output of the graph for all texts, in one batch."""
+        values: NDArray[np.float32] = self._session.run([output], {"input_ids": self.blocks(texts)})[0]
+        return values
+
+
+class OnnxClassifier(OnnxModel):
+    """A classifier of texts or of pairs of texts. See `OnnxModel` for the argument and the errors."""
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(path)
+        self.labels: list[str] = self.settings["labels"]
+        self.is_multi_label = self.settings["problem_type"] == "multi_label_classification"
+
+    @staticmethod
+    def check(file: Path, settings: dict[str, Any]) -> None:
+        """Raises ValueError if the model is no classifier of texts."""
         if settings["architecture"] != ARCHITECTURE:
             raise ValueError(f"{str(file)!r} is a {settings['architecture']}; give a {ARCHITECTURE}.")
-        self.labels: list[str] = settings["labels"]
-        self.is_multi_label = settings["problem_type"] == "multi_label_classification"
-        self.blocks = Blocks(settings, file.parent)
-        self._session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
 
     def logits(self, texts: str | Sequence[Text]) -> NDArray[np.float32]:
         """Returns the logits of all texts, (B, labels); a string is one text."""
-        logits: NDArray[np.float32] = self._session.run(None, {"input_ids": self.blocks(texts)})[0]
-        return logits
+        return self.run(texts, "logits")
 
     def __call__(self, texts: str | Sequence[Text]) -> list[dict[str, float]]:
         """Returns label → probability for each text or pair of texts; for a regression, label → number.
@@ -905,6 +924,76 @@ class OnnxClassifier:
             values = np.exp(values - values.max(axis=1, keepdims=True))
             values /= values.sum(axis=1, keepdims=True)
         return [dict(zip(self.labels, row, strict=True)) for row in values.tolist()]
+
+
+class OnnxEncoder(OnnxModel):
+    """A sentence encoder: texts → the vectors that sentence-transformers gives. See `OnnxModel` for the argument.
+
+    Attributes:
+        dimensions: D, the numbers of a vector.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(path)
+        shapes = {output.name: output.shape for output in self._session.get_outputs()}
+        self.dimensions = int(shapes[VECTORS][-1])
+
+    @staticmethod
+    def check(file: Path, settings: dict[str, Any]) -> None:
+        """Raises ValueError if the graph gives no vectors of texts."""
+        if VECTORS not in settings["outputs"]:
+            raise ValueError(
+                f"{str(file)!r} gives {', '.join(settings['outputs'])} and no {VECTORS}; export a sentence encoder, a "
+                "checkpoint with a modules.json."
+            )
+
+    def encode(
+        self, texts: str | Sequence[Text], dimensions: int | None = None, int8: bool = False
+    ) -> NDArray[np.float32] | NDArray[np.int8]:
+        """Returns the vector of each text or pair of texts, (n, D) float32; a string is one text.
+
+        Args:
+            texts: any number of texts. They are read in batches of similar length.
+            dimensions: keeps the first numbers of each vector, and divides them by their length; None keeps all.
+            int8: whether each vector is multiplied so that its largest number is ±127, and rounded: (n, D) int8. The
+                factors differ, so compare such vectors by their cosine.
+
+        Raises:
+            ValueError: `dimensions` is below 1 or above D, or a pair has not two texts.
+        """
+        if dimensions is not None and not 1 <= dimensions <= self.dimensions:
+            raise ValueError(f"dimensions={dimensions} is not within 1 and {self.dimensions}; give a number between.")
+        texts = [texts] if isinstance(texts, str) else texts
+        order = sorted(range(len(texts)), key=lambda index: len("".join(texts[index])))
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        for start in range(0, len(order), BATCH):
+            batch = order[start : start + BATCH]
+            vectors[batch] = self.run([texts[index] for index in batch], VECTORS)
+        if dimensions is not None:
+            vectors = vectors[:, :dimensions]
+            vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        return as_int8(vectors) if int8 else vectors
+
+
+def as_int8(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
+    """Returns vectors as int8 numbers, each multiplied so that its largest number is ±127.
+
+    >>> as_int8(np.array([[0.5, -1.0], [0.0, 0.0]], dtype=np.float32)).tolist()
+    [[64, -127], [0, 0]]
+    """
+    largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0)
+    return np.rint(vectors * (LARGEST_INT8 / np.where(largest > 0, largest, 1))).astype(np.int8)
+
+
+def read_settings(path: str | Path) -> tuple[Path, dict[str, Any]]:
+    """Returns the .onnx file that a path means, see `OnnxModel`, and its settings, the content of inference.json."""
+    files = [Path(path) / name for name in MODEL_FILES] if Path(path).is_dir() else [Path(path)]
+    file = next(filter(Path.is_file, files), None)
+    if file is None:
+        problem = f"holds no {' and no '.join(MODEL_FILES)}" if Path(path).is_dir() else "does not exist"
+        raise ValueError(f"{str(path)!r} {problem}; give the folder or a file of an exported model.")
+    settings: dict[str, Any] = json.loads(file.with_name("inference.json").read_text(encoding="utf-8"))
+    return file, settings
 
 
 class Blocks:
@@ -971,7 +1060,10 @@ def _make(part: str, makers: Mapping[str, type[Any]], settings: dict[str, Any], 
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Prints the probabilities of each text, FOLDER TEXT …, or of each pair, --pairs FOLDER FIRST SECOND …"""
+    """Prints the answer for each text, FOLDER TEXT …, or for each pair, --pairs FOLDER FIRST SECOND …
+
+    It is the label and all probabilities, or of a sentence encoder the vector, a JSON list in a line.
+    """
     arguments = sys.argv[1:] if argv is None else argv
     has_pairs = "--pairs" in arguments[:1]
     path, *words = arguments[has_pairs:] or [""]
@@ -981,13 +1073,17 @@ def main(argv: list[str] | None = None) -> None:
         )
     texts: list[Text] = list(zip(words[::2], words[1::2], strict=True)) if has_pairs else list(words)
     try:
-        classify = OnnxClassifier(path)
+        _, settings = read_settings(path)
+        model = OnnxEncoder(path) if VECTORS in settings.get("outputs", ()) else OnnxClassifier(path)
     except (ValueError, OSError) as error:
         sys.exit(f"{error}")
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a label can have characters that the terminal lacks
     for text in texts:
-        (probabilities,) = classify([text])
+        if isinstance(model, OnnxEncoder):
+            print(json.dumps(model.encode([text])[0].tolist()))
+            continue
+        (probabilities,) = model([text])
         best = max(probabilities, key=probabilities.__getitem__)
         print(best, {label: round(value, 4) for label, value in probabilities.items()})
 

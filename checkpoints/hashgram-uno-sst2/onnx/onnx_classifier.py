@@ -1,1 +1,0 @@
-../../code/onnx_classifier.py

@@ -1,0 +1,53 @@
+"""A sentence encoder as one model: encoder, mean of the states, dense layer and division by the length."""
+# mypy: allow-untyped-calls
+
+from typing import Any, cast
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers import PreTrainedModel
+
+from vocabless.modeling.blocks import attention_mask_of
+from vocabless.modeling.head_layers import mean_state
+from vocabless.modeling.modeling_vocabless import VocablessModel
+from vocabless.onnx_model import VECTORS
+from vocabless.saving.sentence_modules import SentenceModules, read_sentence_modules
+
+
+class SentenceEncoder(VocablessModel):
+    """Blocks (B, S, K) → the states of the tokens (B, S, hidden size), and the vector of each text (B, D)."""
+
+    dense: nn.Module
+    normalizes: bool
+
+    def forward(  # type: ignore[override]
+        self, input_ids: Tensor | None = None, attention_mask: Tensor | None = None, **kwargs: Any
+    ) -> dict[str, Tensor]:
+        """Returns `last_hidden_state` and `sentence_embedding`; the arguments are those of `VocablessModel`."""
+        if attention_mask is None and input_ids is not None:
+            attention_mask = attention_mask_of(input_ids)
+        states = super().forward(input_ids, attention_mask, **kwargs).last_hidden_state
+        vectors = self.dense(mean_state(states, attention_mask))
+        return {"last_hidden_state": states, VECTORS: F.normalize(vectors) if self.normalizes else vectors}
+
+
+def with_vectors(model: PreTrainedModel, modules: SentenceModules) -> SentenceEncoder:
+    """Returns an encoder with what follows it. It shares the tensors of `model`, a `VocablessModel`."""
+    encoder = SentenceEncoder(cast(VocablessModel, model).config)
+    encoder.load_state_dict(model.state_dict(), assign=True)
+    encoder.dense, encoder.normalizes = nn.Identity(), modules.normalizes
+    if modules.weight is not None:
+        dense = nn.Linear(modules.weight.shape[1], modules.weight.shape[0], bias=modules.bias is not None)
+        dense.load_state_dict({"weight": modules.weight} | ({} if modules.bias is None else {"bias": modules.bias}))
+        encoder.dense = dense
+    return encoder.eval()
+
+
+def sentence_encoder_of(model: PreTrainedModel, source: str) -> PreTrainedModel:
+    """Returns a checkpoint's model, with its vectors of texts if it is an encoder that has a modules.json.
+
+    Raises:
+        ValueError: see `read_sentence_modules`.
+    """
+    modules = read_sentence_modules(source) if type(model) is VocablessModel else None
+    return model if modules is None else with_vectors(model, modules)

@@ -1,0 +1,195 @@
+"""The program beside the graph of a sentence encoder gives the vectors of sentence-transformers, without torch."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from strings import random_strings
+
+from vocabless import VocablessModel, load_config, load_tokenizer
+from vocabless.conversion.onnx import write_graphs, write_settings
+from vocabless.conversion.onnx_export.sentence_encoder import sentence_encoder_of, with_vectors
+from vocabless.joined_code import PROGRAM
+from vocabless.onnx_model import OnnxClassifier, OnnxEncoder, as_int8, main
+from vocabless.saving.checkpoint import load_checkpoint
+from vocabless.saving.sentence_modules import SentenceModules, read_sentence_modules, write_sentence_modules
+
+st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
+pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
+
+ROOT = Path(__file__).resolve().parent.parent
+ENCODERS = [folder.parent for folder in sorted(ROOT.glob("checkpoints/*/modules.json"))]
+TEXTS = ["", " ", "\t\n", "word " * 600, "a" * 5000, "No.", "Zoë  met 李小龍 in São Paulo 😀.", "[MASK] it"]
+MODULES = {"weight": torch.randn(12, 8, generator=torch.Generator().manual_seed(0)), "bias": torch.ones(12)}
+
+# Prints vectors, in a process where neither torch nor transformers can be imported.
+BARE = """
+import json, sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("torch", "transformers", "tokenizers", "vocabless", "sentence_transformers"):
+            raise ModuleNotFoundError(name + " is absent on purpose")
+sys.meta_path.insert(0, Absent())
+sys.path.insert(0, sys.argv[1])
+from onnx_model import OnnxEncoder
+print(json.dumps(OnnxEncoder(sys.argv[1]).encode(json.loads(sys.argv[2])).tolist()))
+"""
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory) -> Callable[[Path], Path]:
+    """Exports a sentence encoder; returns the folder with its graph and the program."""
+
+    @cache
+    def export(source: Path) -> Path:
+        model, tokenizer = load_checkpoint(str(source))
+        folder = tmp_path_factory.mktemp(source.name)
+        encoder = sentence_encoder_of(model, str(source))
+        write_graphs(encoder, tokenizer, folder, int8=False)
+        write_settings(encoder, tokenizer, folder)
+        return folder
+
+    return export
+
+
+def encoder_of(folder: Path):
+    return st.SentenceTransformer(str(folder), trust_remote_code=True, device="cpu")
+
+
+@pytest.mark.parametrize("count", [200, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("folder", ENCODERS, ids=lambda folder: folder.name)
+def test_vectors_are_those_of_sentence_transformers(folder: Path, count: int, exported) -> None:
+    texts = [*TEXTS, *random_strings(count, seed=count)]
+    model, encoder = encoder_of(folder), OnnxEncoder(exported(folder))
+    expected = model.encode(texts)
+    vectors = encoder.encode(texts)
+    assert vectors.dtype == np.float32 and vectors.shape == (len(texts), encoder.dimensions) == expected.shape
+    assert np.abs(vectors - expected).max() <= 1e-5
+    model.truncate_dim = 64
+    short = model.encode(texts[:40])
+    short /= np.linalg.norm(short, axis=1, keepdims=True)
+    assert np.abs(encoder.encode(texts[:40], dimensions=64) - short).max() <= 1e-5
+
+
+@pytest.fixture(scope="module")
+def small(shrink, tmp_path_factory) -> Path:
+    """A small sentence encoder with random weights and vectors of 12 numbers."""
+    folder = tmp_path_factory.mktemp("small")
+    torch.manual_seed(0)
+    config = shrink(load_config("ewe-bert-tiny"))
+    model = VocablessModel(config)
+    for parameter in model.parameters():
+        parameter.data.normal_(std=0.3)
+    model.save_pretrained(folder)
+    load_tokenizer("ewe-bert-tiny").save_pretrained(folder)
+    weight = torch.randn(12, config.hidden_size, generator=torch.Generator().manual_seed(0))
+    write_sentence_modules(folder, weight=weight, bias=torch.ones(12))
+    return folder
+
+
+def test_a_folder_that_sentence_transformers_saved_is_exported_too(small, exported, tmp_path) -> None:
+    encoder_of(small).save_pretrained(str(tmp_path / "saved"))
+    expected = encoder_of(small).encode(TEXTS)
+    assert np.abs(OnnxEncoder(exported(tmp_path / "saved")).encode(TEXTS) - expected).max() <= 1e-5
+
+
+def test_without_a_dense_layer_and_division_the_vector_is_the_mean_of_the_states(small) -> None:
+    model, tokenizer = load_checkpoint(str(small))
+    inputs = tokenizer(TEXTS, padding=True, truncation=True, return_tensors="pt")
+    with torch.no_grad():
+        states, vectors = with_vectors(model, SentenceModules(normalizes=False))(**inputs).values()
+    for row, mask, vector in zip(states, inputs["attention_mask"], vectors, strict=True):
+        assert torch.allclose(vector, row[mask.bool()].mean(dim=0), atol=1e-5)
+
+
+def test_the_program_needs_neither_torch_nor_transformers(small, exported, capsys) -> None:
+    folder = exported(small)
+    command = [sys.executable, "-c", BARE, str(folder), json.dumps(TEXTS)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    expected = encoder_of(small).encode(TEXTS)
+    assert np.abs(np.array(json.loads(done.stdout)) - expected).max() <= 1e-5
+    main([str(folder), *TEXTS[-2:]])
+    printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert np.abs(np.array(printed) - expected[-2:]).max() <= 1e-5
+
+
+def test_pairs_one_string_and_no_text_are_encoded(small, exported) -> None:
+    encoder = OnnxEncoder(exported(small))
+    pairs = [("Is it open?", "It closes at six."), ("a", "")]
+    model, tokenizer = load_checkpoint(str(small))
+    inputs = tokenizer(*map(list, zip(*pairs, strict=True)), padding=True, return_tensors="pt")
+    with torch.no_grad():
+        expected = sentence_encoder_of(model, str(small))(**inputs)["sentence_embedding"].numpy()
+    assert np.abs(encoder.encode(pairs) - expected).max() <= 1e-5
+    assert encoder.encode("No.").shape == (1, 12) and encoder.encode([]).shape == (0, 12)
+    assert np.array_equal(encoder.encode("No."), encoder.encode(["No."]))
+
+
+def test_int8_vectors_keep_the_cosines(small, exported) -> None:
+    encoder = OnnxEncoder(exported(small))
+    whole, numbers = encoder.encode(TEXTS), encoder.encode(TEXTS, int8=True)
+    assert numbers.dtype == np.int8 and (np.abs(numbers).max(axis=1) == 127).all()
+    cosines = (whole * numbers).sum(axis=1) / np.linalg.norm(numbers.astype(np.float32), axis=1)
+    assert cosines.min() > 0.9999
+    assert encoder.encode(TEXTS, dimensions=5, int8=True).shape == (len(TEXTS), 5)
+    assert as_int8(np.zeros((0, 3), np.float32)).shape == (0, 3)
+
+
+@pytest.mark.parametrize("dimensions", [0, 13])
+def test_a_number_of_dimensions_that_a_vector_lacks_is_refused(dimensions: int, small, exported) -> None:
+    with pytest.raises(ValueError, match=rf"dimensions={dimensions} is not within 1 and 12; give a number between"):
+        OnnxEncoder(exported(small)).encode("No.", dimensions=dimensions)
+
+
+def test_a_model_of_the_other_kind_is_refused(small, exported, tmp_path) -> None:
+    with pytest.raises(ValueError, match="is a SentenceEncoder; give a VocablessForSequenceClassification"):
+        OnnxClassifier(exported(small))
+    settings = json.loads((exported(small) / "inference.json").read_text())
+    assert settings["outputs"] == ["last_hidden_state", "sentence_embedding"]
+    (tmp_path / "inference.json").write_text(json.dumps(settings | {"outputs": ["logits"]}))
+    (tmp_path / "model.onnx").touch()
+    with pytest.raises(ValueError, match=r"gives logits and no sentence_embedding; export a sentence encoder"):
+        OnnxEncoder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "sentence"),
+    [
+        ("1_Pooling/config.json", {"pooling_mode_cls_token": True}, "has the pooling .*cls_token"),
+        ("1_Pooling/config.json", {"pooling_mode": "max"}, "has the pooling max; give one with the mean"),
+        ("2_Dense/config.json", {"activation_function": "torch.nn.Tanh"}, "a dense layer with torch.nn.Tanh"),
+    ],
+)
+def test_modules_that_the_graph_lacks_are_refused(file: str, change: dict, sentence: str, small, tmp_path) -> None:
+    write_sentence_modules(tmp_path, **MODULES)
+    (tmp_path / file).write_text(json.dumps(json.loads((tmp_path / file).read_text()) | change))
+    with pytest.raises(ValueError, match=sentence):
+        read_sentence_modules(str(tmp_path))
+
+
+def test_other_modules_are_refused_and_none_are_none(tmp_path) -> None:
+    assert read_sentence_modules(str(tmp_path)) is None
+    write_sentence_modules(tmp_path, **MODULES)
+    rows = json.loads((tmp_path / "modules.json").read_text())
+    (tmp_path / "modules.json").write_text(json.dumps([*rows, {**rows[-1], "type": "st.models.LayerNorm"}]))
+    with pytest.raises(ValueError, match="has the modules Transformer, Pooling, Dense, Normalize, LayerNorm"):
+        read_sentence_modules(str(tmp_path))
+
+
+@pytest.mark.parametrize("folder", ENCODERS, ids=lambda folder: folder.name)
+def test_the_graph_and_the_program_that_ship_give_vectors(folder: Path) -> None:
+    sentences = ["The cat sleeps on the sofa.", "A cat is sleeping on a sofa.", "Stocks fell sharply on Monday."]
+    command = [sys.executable, folder / "onnx" / PROGRAM, folder / "onnx", *sentences]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    vectors = np.array([json.loads(line) for line in printed])
+    cosines = vectors @ vectors.T
+    assert cosines[0, 1] > cosines[0, 2]
+    assert ((vectors * encoder_of(folder).encode(sentences)).sum(axis=1) > 0.98).all()
