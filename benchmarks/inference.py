@@ -25,7 +25,7 @@ from benchmarks.peers import Side, original, ours, read, sentences_of, stock, vo
 from vocabless import load_tokenizer
 from vocabless.conversion.onnx import write_graphs, write_settings
 from vocabless.conversion.onnx_export.graph import INPUT, run_session, session_of
-from vocabless.joined_code import CLASSIFIER
+from vocabless.joined_code import PROGRAM
 
 BATCH = 32
 LONG_TEXT = 100  # words: they fit into 128 units and into 2 048 characters
@@ -157,7 +157,7 @@ def classify_sorted(session: Any, tokenizer: Any, texts: list[str]) -> None:
 def cold_start(model: Path, rounds: int) -> list[Comparison]:
     """Compares time and memory of a new process, from its start to a label, with the limits 0.2 s and 80 MB."""
     seconds, megabytes = [], []
-    program = model.with_name(CLASSIFIER)
+    program = model.with_name(PROGRAM)
     peak_kib = "next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM'))"
     code = f"import runpy; runpy.run_path({str(program)!r}, run_name='__main__'); print({peak_kib})"
     for _ in range(rounds + 1):

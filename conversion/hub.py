@@ -25,7 +25,7 @@ from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.saving.card_facts import RANDOM_WEIGHTS, UNKNOWN_TRAINING, CardFacts
 from vocabless.saving.checkpoint import load_checkpoint, loads_without_package, save_checkpoint
 from vocabless.saving.error_text import first_line
-from vocabless.saving.model_card import CARD, link_page, renew_code_table, write_card
+from vocabless.saving.model_card import CARD, link_page, renew_card, write_card
 from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.sentence_modules import SENTENCE_FILES
 from vocabless.saving.targets import check_target, copy_to_target
@@ -120,7 +120,7 @@ def write_repository(source: str, folder: Path, subword: str | None = None, half
         model.load_state_dict(weights)
     save_checkpoint(model, tokenizer, folder, weights)
     if (folder / CARD).is_file():
-        renew_code_table(folder)
+        renew_card(folder)
     else:
         write_card(folder, model, tokenizer.block_size, RANDOM_WEIGHTS if is_variant else read_card_facts(folder))
     if not loads_without_package(model, tokenizer, folder):

@@ -102,7 +102,8 @@ def written_whole(folder: Path) -> Iterator[Path]:
 def load_checkpoint(source: str) -> tuple[PreTrainedModel, VocablessTokenizer]:
     """Returns the model of a checkpoint, with the head that it was saved with, and its tokenizer.
 
-    The model holds the very tensors of the file, in their precision. No code of the checkpoint runs.
+    The model holds the tensors of the file, in the precision that the configuration names. No code of the checkpoint
+    runs.
 
     Args:
         source: a folder or a Hub id.
@@ -124,6 +125,8 @@ def load_checkpoint(source: str) -> tuple[PreTrainedModel, VocablessTokenizer]:
         raise ValueError(
             f"the shapes of the tensors of {source!r} do not match its config.json; download the checkpoint again."
         ) from error
+    dtype = getattr(torch, str(config.get("dtype")), None)
+    model = model.to(dtype) if isinstance(dtype, torch.dtype) else model
     tokenizer = _load_tokenizer(source)
     _check_tokenizer(source, model.config, tokenizer)
     return model, tokenizer

@@ -26,6 +26,7 @@ from vocabless.variants import VARIANTS
 CARD = "README.md"
 REPOSITORY_PLACEHOLDER = "FOLDER_OR_REPOSITORY"  # stands in a card's example until an upload gives the repository's id
 TEMPLATES = Path(__file__).parent.parent / "model_cards"
+WEIGHTS_SIZE = re.compile(r"The weights take [\d.]+ MB\.")
 CODE_TABLE = re.compile(r"^\| code \| SHA-256 \|\n(?:\|.*\n?)*", re.M)
 HEADER_AND_TITLE = re.compile(r"\A(?:---\n.*?\n---\n)?\s*(?:# [^\n]*\n)?", re.S)
 PAGE_LINK = "\n**Try it in the browser: [{space}]({address})**, one page that holds the model and sends nothing.\n"
@@ -62,7 +63,7 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: Car
         encoder=model.config.encoder_config.model_type,
         parameters=model.num_parameters(),
         embedding_parameters=sum(p.numel() for p in model.get_input_embeddings().parameters()),
-        megabytes=(folder / SAFE_WEIGHTS_NAME).stat().st_size / 1e6,
+        megabytes=_megabytes(folder),
         code=Markup(_code_table(folder)),
         usage=Markup(_usage(model, facts)),
     )
@@ -94,11 +95,16 @@ def link_page(card: Path, space_id: str) -> None:
         card.write_text(HEADER_AND_TITLE.sub(lambda match: match[0] + link, text, count=1), encoding="utf-8")
 
 
-def renew_code_table(folder: Path) -> None:
-    """Writes the SHA-256 of each file of code into the card of a folder, if the card has a table of them."""
+def renew_card(folder: Path) -> None:
+    """Writes into the card of a folder what its files say: the SHA-256 of the code, and the size of the weights."""
     card = folder / CARD
-    text = card.read_text(encoding="utf-8")
-    card.write_text(CODE_TABLE.sub(lambda _: _code_table(folder) + "\n", text), encoding="utf-8")
+    text = CODE_TABLE.sub(lambda _: _code_table(folder) + "\n", card.read_text(encoding="utf-8"))
+    text = WEIGHTS_SIZE.sub(f"The weights take {_megabytes(folder):.1f} MB.", text)
+    card.write_text(text, encoding="utf-8")
+
+
+def _megabytes(folder: Path) -> float:
+    return (folder / SAFE_WEIGHTS_NAME).stat().st_size / 1e6
 
 
 def hub_metadata(model: PreTrainedModel, **fields: Any) -> ModelCardData:

@@ -7,7 +7,7 @@ Beside each graph is a link to the program that runs it.
 from pathlib import Path
 
 from vocabless.joined_code import CONFIGURATION, MODELING, PROGRAM, TOKENIZATION, write_code
-from vocabless.saving.model_card import renew_code_table
+from vocabless.saving.model_card import renew_card
 
 SHIPPED = Path("checkpoints")
 CODE = "code"  # folder of the copy
@@ -31,7 +31,7 @@ def main() -> None:
             file.unlink()
         for name, place in links_of(folder).items():
             (folder / name).symlink_to(place)
-        renew_code_table(folder)
+        renew_card(folder)
 
 
 if __name__ == "__main__":

@@ -107,8 +107,8 @@ def test_pushed_by_the_readme_loaded_by_its_id_fine_tuned_pushed_again_and_loade
 ) -> None:
     assert len([line for line in (readme("bash") + readme("python")).splitlines() if line.strip()]) < 10
     (line,) = [line for line in readme("bash").splitlines() if "vocabless.conversion" in line]
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / "my-classifier").symlink_to(checkpoint)
+    (tmp_path / "runs" / "mine" / "reviews").mkdir(parents=True)
+    (tmp_path / "runs" / "mine" / "reviews" / "seed-42").symlink_to(checkpoint)
     monkeypatch.chdir(tmp_path)
     main(shlex.split(line.partition("-m vocabless.conversion ")[2]))
     printed = capsys.readouterr().out
