@@ -1,0 +1,1 @@
+../code/configuration_vocabless.py

@@ -1,0 +1,1 @@
+../code/modeling_vocabless.py

@@ -1,0 +1,1 @@
+../code/tokenization_vocabless.py
