@@ -78,9 +78,9 @@ def make_page(checkpoint: str, folder: Path, *options: str) -> None:
         convert(["space", checkpoint, str(folder), *options])
 
 
-def open_modules(tab: Chromium, folder: Path) -> None:
-    """Opens a page, written into `folder`, in which the modules of `browser/` are `modules["file.js"]`."""
-    page, script = folder / "modules.html", join_modules(BROWSER, "classifier.js")
+def open_modules(tab: Chromium, folder: Path, entry: str = "classifier.js") -> None:
+    """Opens a page, written into `folder`, in which `entry` and the modules below it are `modules["file.js"]`."""
+    page, script = folder / "modules.html", join_modules(BROWSER, entry)
     page.write_text(f'<!doctype html><meta charset="utf-8"><script>{script}</script>', encoding="utf-8")
     tab.open(page.as_uri())
 

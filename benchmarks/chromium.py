@@ -162,7 +162,17 @@ class Chromium:
 
     def press(self, key: str) -> None:
         """Presses a key: "Tab", "ArrowRight" and other names of `KeyboardEvent.key`."""
-        codes = {"Tab": 9, "Enter": 13, "ArrowLeft": 37, "ArrowRight": 39, "Home": 36, "End": 35}
+        codes = {
+            "Tab": 9,
+            "Enter": 13,
+            "Escape": 27,
+            "ArrowUp": 38,
+            "ArrowDown": 40,
+            "ArrowLeft": 37,
+            "ArrowRight": 39,
+            "Home": 36,
+            "End": 35,
+        }
         for kind in ("rawKeyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=codes[key])
 

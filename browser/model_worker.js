@@ -1,27 +1,24 @@
 /** Runs the model in a worker, so that the page answers to the person at all times. */
 
-import { createReader } from "./reading.js";
-import { loadClassifier } from "./classifier.js";
-
 /**
  * Starts the model. The worker is a Blob of the page's own program: a page of one file has no other place for it. Where
  * no worker starts, the model runs in the page.
  *
- * @param {string} program the text of the page's script
- * @param {object} manifest
- * @param {ArrayBuffer} weights
- * @param {(message: object) => void} receive takes the messages of `createReader`
- * @returns {Promise<(input: {text: string, pair?: string}) => void>} sends a text to the model
+ * @param {string} program the text of the page's script; without a document it calls `serve`
+ * @param {object} parts what `create` needs
+ * @param {(message: object) => void} receive takes the messages of `create`
+ * @param {(parts: object, send: (message: object) => void) => Promise<(input: any) => void>} create the model
+ * @returns {Promise<(input: any) => void>} sends an input to the model
  */
-export async function startModel(program, manifest, weights, receive) {
+export async function startModel(program, parts, receive, create) {
   try {
-    return await startWorker(program, manifest, weights, receive);
+    return await startWorker(program, parts, receive);
   } catch {
-    return createReader(await loadClassifier(manifest, weights), receive);
+    return create(parts, receive);
   }
 }
 
-function startWorker(program, manifest, weights, receive) {
+function startWorker(program, parts, receive) {
   return new Promise((resolve, reject) => {
     const address = URL.createObjectURL(new Blob([program], { type: "text/javascript" }));
     const worker = new Worker(address, { type: "module" });
@@ -32,6 +29,22 @@ function startWorker(program, manifest, weights, receive) {
       worker.onerror = (event) => receive({ failure: event.message });
       resolve((input) => worker.postMessage({ input }));
     };
-    worker.postMessage({ manifest, weights });
+    worker.postMessage({ parts });
   });
+}
+
+/** Serves a page from a worker: the first message holds the parts of the model, each further message an input. */
+export function serve(scope, create) {
+  const send = (message) => scope.postMessage(message);
+  scope.onmessage = async ({ data: { parts } }) => {
+    try {
+      const read = await create(parts, send);
+      scope.onmessage = ({ data }) => read(data.input);
+      send({ isReady: true });
+    } catch (error) {
+      scope.onmessage = () => send({ failure: error.message });
+      send({ isReady: true });
+      send({ failure: error.message });
+    }
+  };
 }

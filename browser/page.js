@@ -6,10 +6,11 @@
 
 import { addressOf, inputOfAddress, keepInAddress } from "./address.js";
 import { drawBars, drawVerdict, sayVerdict } from "./answers.js";
-import { startModel } from "./model_worker.js";
+import { serve, startModel } from "./model_worker.js";
 import { drawMarkedWords, drawMarkLegend } from "./marked_words.js";
+import { readWeights, sizeText } from "./page_data.js";
 import { likeliest } from "./pulls.js";
-import { startReading } from "./reading.js";
+import { createReading } from "./reading.js";
 import { drawPullLegend, drawWordMap } from "./word_map.js";
 import { moveByArrowKeys } from "./word_drawing.js";
 
@@ -38,9 +39,9 @@ async function startPage() {
   try {
     const weights = await readWeights();
     element("figure-size").textContent = sizeText(size + weights.lengthBeside);
-    const send = await startModel(element("program").textContent, manifest, weights.buffer, (message) =>
-      receive(state, message),
-    );
+    const parts = { manifest, weights: weights.buffer };
+    const hear = (message) => receive(state, message);
+    const send = await startModel(element("program").textContent, parts, hear, createReading);
     listen(state, send);
   } catch (error) {
     showFailure(error);
@@ -210,39 +211,10 @@ function showFailure(error) {
   document.documentElement.dataset.failure = String(error.message ?? error);
 }
 
-/**
- * Reads the weights from the page, or from `weights.js` beside it.
- *
- * @returns {Promise<{buffer: ArrayBuffer, lengthBeside: number}>} the weights, and the bytes of the file beside the page
- */
-async function readWeights() {
-  const inline = element("weights").textContent.trim();
-  if (inline) return { buffer: bytesOfBase64(inline), lengthBeside: 0 };
-  const script = document.createElement("script");
-  script.src = "weights.js";
-  await new Promise((resolve, reject) => {
-    script.onload = resolve;
-    script.onerror = () => reject(new Error("weights.js is not beside this page; keep both files in one folder."));
-    document.head.append(script);
-  });
-  const text = globalThis.vocablessWeights;
-  delete globalThis.vocablessWeights;
-  return { buffer: bytesOfBase64(text), lengthBeside: text.length };
-}
-
-function bytesOfBase64(text) {
-  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text).buffer;
-  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0)).buffer;
-}
-
-function sizeText(bytes) {
-  return bytes < 1e6 ? `${Math.round(bytes / 1e3)} KB` : `${(bytes / 1e6).toFixed(1)} MB`;
-}
-
 /** Numbers of any array type, nested or not, as plain lists. */
 function toList(numbers) {
   return Array.from(numbers, (item) => (typeof item === "number" ? item : toList(item)));
 }
 
-if (typeof document === "undefined") startReading(globalThis);
+if (typeof document === "undefined") serve(globalThis, createReading);
 else startPage();

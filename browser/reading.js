@@ -10,20 +10,9 @@ const MOST_MAP_MS = 8000; // the map of a long text ends here, with its first wo
 const SHOW_MAP_AFTER_MS = 500; // a map that takes longer is shown in parts
 const HAS_MAP = new Set(["single_label", "multi_label", "regression"]);
 
-/** Serves a page from a worker: the first message holds the model, each further message a text. */
-export function startReading(scope) {
-  const send = (message) => scope.postMessage(message);
-  scope.onmessage = async ({ data: { manifest, weights } }) => {
-    try {
-      const read = createReader(await loadClassifier(manifest, weights), send);
-      scope.onmessage = ({ data }) => read(data.input);
-      send({ isReady: true });
-    } catch (error) {
-      scope.onmessage = () => send({ failure: error.message });
-      send({ isReady: true });
-      send({ failure: error.message });
-    }
-  };
+/** Loads the classifier of a page; returns its reader, see `createReader`. */
+export async function createReading({ manifest, weights }, send) {
+  return createReader(await loadClassifier(manifest, weights), send);
 }
 
 /**
@@ -32,7 +21,7 @@ export function startReading(scope) {
  *   `without[i]` is the answer for the text without its unit i; after the first text `{ms}`; or `{failure}`
  * @returns {(input: {text: string, pair?: string}) => void}
  */
-export function createReader(classifier, send) {
+function createReader(classifier, send) {
   let newest = null;
   let isBusy = false;
   let isWarm = false;

@@ -4,6 +4,7 @@
     python -m vocabless.conversion encoder google-bert/bert-base-uncased words/ --variant hashformer-lsh-proj-base
     python -m vocabless.conversion onnx runs/mine onnx/
     python -m vocabless.conversion space runs/mine page/
+    python -m vocabless.conversion search checkpoints/hashgram-tiny-sentence docs/ page/
     python -m vocabless.conversion hub runs/mine me/mine --push
 
 `python -m vocabless.conversion VERB --help` explains a verb and its options. SOURCE is a folder or a Hub id. TARGET is
@@ -45,6 +46,7 @@ VERBS = {
     "encoder": Verb("replace the word embeddings of any Hugging Face encoder with the front end of a variant"),
     "onnx": Verb("export a checkpoint of this family to ONNX", "The ONNX model is in {target}."),
     "space": Verb("make a web page of a classifier, in one file that runs offline", "The page is in {target}."),
+    "search": Verb("make a web page that searches documents by meaning, offline", "The page is in {target}."),
     "hub": Verb(
         "make the repository of a checkpoint of this family, in a folder or on the Hub", "The repository is {target}."
     ),

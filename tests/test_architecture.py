@@ -33,6 +33,7 @@ ROOMS = (
     ("training/distillation",),
     ("training/pretraining", "training/finetuning"),
     ("conversion/onnx_export", "conversion/space_export"),
+    ("conversion/search_export",),
     ("conversion",),
     ("", "benchmarks"),
     ("papers",),

@@ -1,5 +1,5 @@
 """A sentence encoder as one model: encoder, mean of the states, dense layer and division by the length."""
-# mypy: allow-untyped-calls
+# mypy: allow-untyped-calls, no-warn-return-any
 
 from typing import Any, cast
 
@@ -13,27 +13,31 @@ from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.onnx_model import VECTORS
 from vocabless.saving.sentence_modules import SentenceModules, read_sentence_modules
 
+STATES = "last_hidden_state"
+
 
 class SentenceEncoder(VocablessModel):
     """Blocks (B, S, K) → the states of the tokens (B, S, hidden size), and the vector of each text (B, D)."""
 
     dense: nn.Module
     normalizes: bool
+    gives_words = False  # whether the vectors of the tokens, whose mean the vector of a text is, are outputs
 
     def forward(  # type: ignore[override]
         self, input_ids: Tensor | None = None, attention_mask: Tensor | None = None, **kwargs: Any
     ) -> dict[str, Tensor]:
-        """Returns `last_hidden_state` and `sentence_embedding`; the arguments are those of `VocablessModel`."""
+        """Returns the states or the vectors of the tokens, and of the texts; the arguments are `VocablessModel`'s."""
         if attention_mask is None and input_ids is not None:
             attention_mask = attention_mask_of(input_ids)
         states = super().forward(input_ids, attention_mask, **kwargs).last_hidden_state
         vectors = self.dense(mean_state(states, attention_mask))
-        return {"last_hidden_state": states, VECTORS: F.normalize(vectors) if self.normalizes else vectors}
+        outputs = {VECTORS: F.normalize(vectors) if self.normalizes else vectors}
+        return {"token_embeddings": self.dense(states)} | outputs if self.gives_words else {STATES: states} | outputs
 
 
 def with_vectors(model: PreTrainedModel, modules: SentenceModules) -> SentenceEncoder:
     """Returns an encoder with what follows it. It shares the tensors of `model`, a `VocablessModel`."""
-    encoder = SentenceEncoder(cast(VocablessModel, model).config)
+    encoder = SentenceEncoder(cast(Any, model).config)
     encoder.load_state_dict(model.state_dict(), assign=True)
     encoder.dense, encoder.normalizes = nn.Identity(), modules.normalizes
     if modules.weight is not None:

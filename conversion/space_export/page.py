@@ -5,7 +5,7 @@ import gzip
 import html
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,11 @@ from vocabless.conversion.space_export.script import join_modules
 PAGE, WEIGHTS_SCRIPT = "index.html", "weights.js"
 MAX_PAGE_BYTES = 5_000_000  # of one file; a larger page has its weights beside it
 MAX_WEIGHT_BYTES = 30_000_000
-TAGS: dict[str, list[str]] = {"tags": ["token-classification"], "odd_word": []}  # task of a page → the Hub's name of it
+TAGS: dict[str, list[str]] = {  # task of a page → the Hub's name of it
+    "tags": ["token-classification"],
+    "odd_word": [],
+    "search": ["sentence-similarity"],
+}
 USUAL_TAGS = ["text-classification"]
 
 
@@ -45,17 +49,32 @@ def write_page(folder: Path, manifest: dict[str, Any], weights: bytes) -> None:
 
 def fill(manifest: dict[str, Any], weights: str) -> str:
     """Returns the text of a page; `weights` are base64, or "" if they lie beside the page."""
+    return join_page("page", ["page.css"], manifest, {"weights": weights})
+
+
+def join_page(name: str, styles: Sequence[str], manifest: dict[str, Any], data: Mapping[str, str]) -> str:
+    """Returns the text of a page.
+
+    Args:
+        name: of its template in `browser/`, `name`.html, and of its program, `name`.js or `name`_page.js.
+        styles: files in `browser/`.
+        manifest: of the page; it holds the title.
+        data: name → content of the other script elements, which must be safe in HTML.
+    """
+    program = f"{name}.js" if (BROWSER / f"{name}.js").is_file() else f"{name}_page.js"
     parts = {
         "title": html.escape(manifest["title"]),
-        "style": (BROWSER / "page.css").read_text(encoding="utf-8").strip(),
-        "script": join_modules(BROWSER, "page.js"),
+        "style": "\n".join((BROWSER / style).read_text(encoding="utf-8").strip() for style in styles),
+        "script": join_modules(BROWSER, program),
         "manifest": json_for_html(manifest),
-        "weights": weights,
+        **data,
     }
-    return substitute((BROWSER / "page.html").read_text(encoding="utf-8"), parts)
+    return substitute((BROWSER / f"{name}.html").read_text(encoding="utf-8"), parts)
 
 
-def write_readme(folder: Path, title: str, model_id: str | None, license_name: str | None, task: str) -> None:
+def write_readme(
+    folder: Path, title: str, model_id: str | None, license_name: str | None, task: str, name: str = "space"
+) -> None:
     """Writes README.md into the folder of a page.
 
     Args:
@@ -63,7 +82,8 @@ def write_readme(folder: Path, title: str, model_id: str | None, license_name: s
         title: of the page.
         model_id: Hub id of the model; None if it has none.
         license_name: of the weights, by the Hub's name; None if it is not known.
-        task: see `manifest.task_of`.
+        task: see `manifest.task_of`; or `search`.
+        name: of the template in `browser/`, `name`_readme.md.
     """
     data = SpaceCardData(
         title=title,
@@ -79,7 +99,7 @@ def write_readme(folder: Path, title: str, model_id: str | None, license_name: s
     )
     origin = f"[{model_id}](https://huggingface.co/{model_id})" if model_id else "a vocabless model"
     parts = {"title": " ".join(title.splitlines()), "model": origin}  # a heading has one line
-    text = substitute((BROWSER / "space_readme.md").read_text(encoding="utf-8"), parts)
+    text = substitute((BROWSER / f"{name}_readme.md").read_text(encoding="utf-8"), parts)
     (folder / "README.md").write_text(f"---\n{data.to_yaml()}\n---\n\n{text}", encoding="utf-8")
 
 

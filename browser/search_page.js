@@ -1,0 +1,178 @@
+/**
+ * The search page: a person writes, and the nearest passages follow. This file joins the parts.
+ *
+ * The same text is the program of the worker: without a document it serves the page instead of drawing one. Texts of
+ * documents only ever become text nodes, and their links only addresses of the web or of files.
+ */
+
+import { bytesOfBase64, readWeights, sizeText } from "./page_data.js";
+import { linkToPassage } from "./passage_links.js";
+import { serve, startModel } from "./model_worker.js";
+import { createSearch } from "./searching.js";
+
+const LONGEST_QUERY = 2000; // characters; longer addresses break in mails and messengers
+const WRITE_AFTER_MS = 400; // browsers limit how often a page may change its address
+const SPEAK_AFTER_MS = 800; // a screen reader hears the results when the person pauses
+
+const element = (id) => document.getElementById(id);
+const field = () => element("query");
+
+/** Starts the page on its documents, vectors and weights. */
+async function startPage() {
+  const size = new Blob([document.documentElement.outerHTML]).size;
+  const manifest = JSON.parse(element("manifest").textContent);
+  element("figure-passages").textContent = manifest.passages.toLocaleString("en");
+  const isWebAddress = /^https?:\/\//.test(manifest.model_card ?? "");
+  if (isWebAddress) Object.assign(element("model-card"), { href: manifest.model_card, hidden: false });
+  moveByKeys();
+  try {
+    const weights = await readWeights();
+    element("figure-size").textContent = sizeText(size + weights.lengthBeside);
+    const parts = {
+      manifest,
+      documents: element("documents").textContent,
+      weights: weights.buffer,
+      vectors: bytesOfBase64(element("vectors").textContent.trim()),
+    };
+    for (const id of ["documents", "weights", "vectors"]) element(id).remove(); // the worker has them
+    const state = { query: "", results: [] };
+    const send = await startModel(element("program").textContent, parts, (message) => receive(state, message), createSearch);
+    element("note").textContent = "";
+    listen(send);
+  } catch (error) {
+    showFailure(error);
+  }
+}
+
+/** Searches whenever the field changes, and for the query of the address. */
+function listen(send) {
+  let waiting;
+  const search = () => {
+    element("results").classList.add("old");
+    element("results").ariaBusy = "true";
+    send(field().value);
+  };
+  field().addEventListener("input", () => {
+    search();
+    clearTimeout(waiting);
+    waiting = setTimeout(() => history.replaceState(null, "", addressOf(field().value)), WRITE_AFTER_MS);
+  });
+  const readAddress = () => {
+    const query = new URLSearchParams(location.hash.slice(1)).get("q");
+    if (query !== null) field().value = query;
+    search();
+  };
+  addEventListener("hashchange", readAddress);
+  readAddress();
+}
+
+/** `#q=…`, or `#` for a query that is empty or too long for an address. */
+function addressOf(query) {
+  return query && query.length <= LONGEST_QUERY ? `#${new URLSearchParams({ q: query })}` : "#";
+}
+
+/** Takes a message of the worker: results, words that are near in meaning, or a failure. */
+function receive(state, message) {
+  if (message.failure) return showFailure(message.failure);
+  if (message.near) {
+    if (message.query === state.query) drawNear(state.results, message.near);
+    return undefined;
+  }
+  Object.assign(state, { query: message.query, results: message.results });
+  drawResults(state.results);
+  const list = state.results.map(({ document: title, passage, score, similarity }) => ({ document: title, passage, score, similarity }));
+  document.documentElement.dataset.results = JSON.stringify(list);
+  document.documentElement.dataset.query = message.query;
+  element("figure-ms").textContent = message.query.trim() ? `${message.ms < 10 ? message.ms.toFixed(1) : Math.round(message.ms)} ms` : "–";
+  speak(state.results.length ? `${state.results.length} passages. The first is from ${state.results[0].document}: ${state.results[0].passage}` : "");
+  return undefined;
+}
+
+function drawResults(results) {
+  const list = element("results");
+  const hadFocus = list.contains(document.activeElement);
+  list.replaceChildren(...results.map(drawResult));
+  list.classList.remove("old");
+  list.ariaBusy = "false";
+  if (hadFocus) (list.firstElementChild ?? field()).focus();
+}
+
+function drawResult({ document: title, passage, link, similarity, found }, index) {
+  const item = document.createElement("li");
+  item.className = "result";
+  item.tabIndex = index ? -1 : 0;
+  const heading = document.createElement("h2");
+  const name = document.createElement("bdi");
+  const address = linkToPassage(link, passage);
+  const holder = address ? document.createElement("a") : name;
+  if (address) {
+    Object.assign(holder, { href: address, target: "_blank", rel: "noopener noreferrer", textContent: title });
+    name.append(holder);
+  } else name.textContent = title;
+  const figure = document.createElement("span");
+  figure.className = "similarity";
+  figure.textContent = similarity.toFixed(2);
+  figure.title = "Similarity of meaning, at most 1";
+  const text = document.createElement("p");
+  text.className = "passage";
+  text.dir = "auto";
+  markWords(text, passage, found, []);
+  heading.append(name, figure);
+  item.append(heading, text);
+  return item;
+}
+
+/** Marks in each result the words that are near in meaning. */
+function drawNear(results, near) {
+  const texts = document.querySelectorAll(".passage");
+  results.forEach(({ passage, found }, index) => markWords(texts[index], passage, found, near[index]));
+}
+
+/** Writes a passage with the words of the query, and those near in meaning, marked. */
+function markWords(place, passage, found, near) {
+  const isFound = new Set(found.map(([start]) => start));
+  const marks = [...found, ...near.filter(([start]) => !isFound.has(start))].sort((one, other) => one[0] - other[0]);
+  let position = 0;
+  place.replaceChildren();
+  for (const [start, end] of marks) {
+    const mark = document.createElement("mark");
+    mark.textContent = passage.slice(start, end);
+    if (!isFound.has(start)) mark.className = "near";
+    place.append(passage.slice(position, start), mark);
+    position = end;
+  }
+  place.append(passage.slice(position));
+}
+
+/** Arrow keys move from the field to the results and between them; Enter opens one; Escape and / lead to the field. */
+function moveByKeys() {
+  const items = () => [...element("results").children];
+  addEventListener("keydown", (event) => {
+    const now = items().findIndex((item) => item.contains(document.activeElement));
+    const isInField = document.activeElement === field();
+    const steps = { ArrowDown: now + 1, ArrowUp: now - 1, Home: 0, End: items().length - 1 };
+    if ((event.key === "Escape" && now >= 0) || (event.key === "/" && !isInField)) field().focus();
+    else if (event.key === "Enter" && document.activeElement === items()[now]) items()[now].querySelector("a")?.click();
+    else if (isInField ? event.key !== "ArrowDown" : now < 0 || !(event.key in steps)) return;
+    else (items()[Math.min(steps[event.key], items().length - 1)] ?? field()).focus();
+    event.preventDefault();
+  });
+  element("results").addEventListener("focusin", ({ target }) => {
+    items().forEach((item) => (item.tabIndex = item.contains(target) ? 0 : -1));
+  });
+}
+
+let speech;
+
+function speak(sentence) {
+  clearTimeout(speech);
+  speech = setTimeout(() => (element("spoken").textContent = sentence), SPEAK_AFTER_MS);
+}
+
+function showFailure(error) {
+  element("note").textContent = `The search does not run here: ${error.message ?? error} Try a newer browser.`;
+  document.documentElement.dataset.failure = String(error.message ?? error);
+}
+
+if (typeof document === "undefined") serve(globalThis, createSearch);
+else startPage();

@@ -1,0 +1,156 @@
+"""Makes a web page that searches documents by meaning and by words: one HTML file with documents, vectors and model.
+
+    python -m vocabless.conversion search checkpoints/hashgram-tiny-sentence docs/ page/
+    python -m vocabless.conversion search me/my-encoder faq.csv manual.md page/ --title "Help"
+    python -m vocabless.conversion search me/my-encoder site/ me/my-search --push --base_url https://example.org/
+
+SOURCE is a sentence encoder. DOCUMENTS are files, or folders of them: txt, md, html (a document each), csv, tsv, jsonl,
+json, parquet (a document in each row; columns named text, title and link, or alike). They are cut into passages of a
+few sentences. TARGET gets index.html, which opens offline. A page holds at most 100 000 passages.
+"""
+# mypy: allow-untyped-calls
+
+import argparse
+import base64
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from huggingface_hub import constants
+from transformers import PreTrainedModel
+
+from vocabless.conversion.onnx import check_packages
+from vocabless.conversion.search_export.documents import Document, read_documents
+from vocabless.conversion.search_export.passage_index import build_index
+from vocabless.conversion.search_export.passages import Passages, passages_of
+from vocabless.conversion.space import run_record
+from vocabless.conversion.space_export.page import (
+    PAGE,
+    join_page,
+    json_for_html,
+    size_report,
+    write_readme,
+)
+from vocabless.modeling.modeling_vocabless import VocablessModel
+from vocabless.saving.checkpoint import load_checkpoint
+from vocabless.saving.sentence_modules import SentenceModules, read_sentence_modules
+from vocabless.saving.targets import check_target, copy_to_target
+from vocabless.saving.uploads import check_upload, upload_space
+from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+from vocabless.training.texts.text_format import TextFormat
+
+MOST_PASSAGES = 100_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments of the verb."""
+    parser.add_argument("source", metavar="SOURCE", help="folder or Hub id of a sentence encoder of this family")
+    parser.add_argument(
+        "documents", metavar="DOCUMENTS", nargs="+", help="files, or folders that are read with all in them"
+    )
+    parser.add_argument(
+        "target", metavar="TARGET", help="new or empty folder; with --push the Space, name or owner/name"
+    )
+    parser.add_argument("--title", help="title of the page; default: the name of the first of DOCUMENTS")
+    parser.add_argument(
+        "--base_url",
+        metavar="ADDRESS",
+        help="address in front of the path of a txt, md or html file, for the links; default: no links to files",
+    )
+    parser.add_argument(
+        "--dimensions",
+        type=int,
+        help="numbers of a vector; fewer make the page smaller and lose a little; default: as many as lose nothing",
+    )
+    parser.add_argument("--encoding", default="utf-8", help="encoding of text files; default %(default)s")
+    parser.add_argument("--delimiter", help="between the columns of csv and tsv files; default: comma, and tab for tsv")
+    parser.add_argument(
+        "--model_id", help="Hub id of the model, for the link to its card; default: SOURCE, if it is one"
+    )
+    parser.add_argument("--push", action="store_true", help="make the Space on the Hub; no folder is written")
+    parser.add_argument("--exist_ok", action="store_true", help="commit a new version if the Space holds files")
+    parser.add_argument("--private", action="store_true", help="make a new Space private")
+
+
+def run(arguments: argparse.Namespace) -> str:
+    """Writes the page into a folder, or makes the Space; returns a report on passages, recall and size.
+
+    Raises:
+        ValueError: a required package is missing; SOURCE is no sentence encoder, or one that a page cannot run;
+            DOCUMENTS hold no text, or too much of it; TARGET is not empty; there is no token or no network.
+    """
+    check_packages("search")
+    target = arguments.target
+    if arguments.push:
+        repo_id = check_upload(target, replace=arguments.exist_ok, repo_type="space")
+    else:
+        check_target(target)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        report = write_search(arguments, folder)
+        if arguments.push:
+            return f"{report}\n{upload_space(folder, repo_id, 'Add the page', arguments.private or None)}"
+        copy_to_target(folder, target)
+    return report
+
+
+def write_search(arguments: argparse.Namespace, folder: Path) -> str:
+    """Writes all files of the page into an existing, empty folder; returns a report. Errors: see `run`."""
+    source = arguments.source
+    model, tokenizer, modules = load_encoder(source)
+    text_format = TextFormat(arguments.encoding, arguments.delimiter)
+    documents, empty = read_documents(arguments.documents, text_format, arguments.base_url)
+    passages = cut(documents)
+    texts = [text for each in passages for text in each.texts()]
+    index = build_index(model, tokenizer, modules, texts, arguments.dimensions)
+    model_id = arguments.model_id or (None if Path(source).exists() else source)
+    title = arguments.title or Path(arguments.documents[0]).resolve().name
+    manifest = index.manifest | {
+        "title": title,
+        "model_card": f"{constants.ENDPOINT}/{model_id}" if model_id else None,
+        "passages": len(texts),
+    }
+    data = {
+        "documents": json_for_html(list(map(_as_json, documents, passages))),
+        "weights": base64.b64encode(index.weights).decode("ascii"),
+        "vectors": base64.b64encode(index.vectors.tobytes()).decode("ascii"),
+    }
+    page = join_page("search", ["page.css", "search.css"], manifest, data)
+    (folder / PAGE).write_text(page, encoding="utf-8")
+    write_readme(folder, title, model_id, run_record(source).license, "search", "search")
+    left_out = f"; {len(empty)} files without text were left out" if empty else ""
+    return f"{len(documents)} documents, {len(texts)} passages{left_out}\n{index.report}\n{size_report(folder)}"
+
+
+def load_encoder(source: str) -> tuple[PreTrainedModel, VocablessTokenizer, SentenceModules]:
+    """Returns a sentence encoder, its tokenizer and what follows the encoder.
+
+    Raises:
+        ValueError: the checkpoint has a head, or modules that a graph lacks.
+    """
+    model, tokenizer = load_checkpoint(source)
+    if type(model) is not VocablessModel:
+        raise ValueError(
+            f"{source!r} is a {type(model).__name__} and gives no vectors of texts; give a sentence encoder, such as "
+            "checkpoints/hashgram-tiny-sentence."
+        )
+    return model.float(), tokenizer, read_sentence_modules(source) or SentenceModules()
+
+
+def cut(documents: Sequence[Document]) -> list[Passages]:
+    """Returns the passages of each document; raises ValueError for more than a page may hold."""
+    passages = [passages_of(document.text) for document in documents]
+    count = sum(len(each.ranges) for each in passages)
+    if count > MOST_PASSAGES:
+        raise ValueError(
+            f"the documents have {count} passages and a page may have {MOST_PASSAGES}; give fewer, or keep the vectors "
+            "in a database: docs/search.md shows hnswlib, sqlite and faiss."
+        )
+    return passages
+
+
+def _as_json(document: Document, passages: Passages) -> dict[str, Any]:
+    """Returns what `browser/searcher.js` calls `Document`."""
+    link = {"link": document.link} if document.link else {}
+    return {"title": document.title, **link, "sentences": passages.sentences, "passages": passages.ranges}

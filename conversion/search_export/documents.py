@@ -1,0 +1,166 @@
+"""Documents of any format → title, text and link: txt, md, html, csv, tsv, jsonl, json and parquet files."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import regex
+
+from vocabless.conversion.search_export.html_text import html_text
+from vocabless.training.texts.local_files import FORMATS, STRING_TYPES, column_type, load_files
+from vocabless.training.texts.text_format import TextFormat
+
+TEXTS = (".txt", ".md", ".markdown", ".html", ".htm")  # one document for each file
+TABLES = tuple(suffix for suffix in FORMATS if suffix != ".txt")  # one document for each row
+# The first of these names that a table has, in upper or lower case, is the column.
+COLUMNS = {
+    "text": ("text", "content", "body", "passage", "document", "answer", "description", "abstract", "sentence"),
+    "title": ("title", "name", "heading", "headline", "question", "subject"),
+    "link": ("link", "url", "href", "uri"),
+}
+BINARY_BYTES = 1 << 16  # a file with a byte 0 among its first bytes is no text, but UTF-16 is
+_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.S)
+_OWN_LINE = re.compile(r"\s|[#>|`*+-]|\d+[.)]|$")  # what a line of Markdown begins with that goes on no paragraph
+_HEADING = re.compile(r"^#{1,6}[ \t]+", re.M)
+_MARKDOWN_LINK = re.compile(r"!?\[([^][\n]{0,300})\]\([^()\s]{0,1000}\)")
+_UNSAFE = regex.compile(
+    r"[\p{Cs}\p{Cc}\ufeff--\n\t]", regex.V1
+)  # lone surrogates, control characters, byte order marks
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document: its title, its text, and the address of its source, if it has one."""
+
+    title: str
+    text: str
+    link: str | None = None
+
+
+def read_documents(
+    sources: Sequence[str], text_format: TextFormat, base_url: str | None = None
+) -> tuple[list[Document], list[str]]:
+    """Returns the documents of files and folders, and the names of files that hold no text.
+
+    Args:
+        sources: files, and folders whose files of known formats are read, also in folders within them.
+        text_format: encoding and delimiter of text files.
+        base_url: address in front of the path of a file in its folder; None: its documents get no link.
+
+    Raises:
+        ValueError: a source does not exist or has no file of a known format; a file is damaged, has another encoding
+            or no column of texts; or there is no document.
+    """
+    documents, empty = [], []
+    for source in sources:
+        for file, name in _files(source):
+            found = list(_read(file, name, text_format, base_url))
+            documents += found
+            empty += [] if found else [name]
+    if not documents:
+        raise ValueError(f"{' '.join(sources)!r} holds no text to search; give files with text in them.")
+    return documents, empty
+
+
+def _files(source: str) -> list[tuple[Path, str]]:
+    """Returns the files of a source with their names: paths within the folder. Hidden files are left out."""
+    path, known = Path(source), (*TEXTS, *TABLES)
+    remedy = f"give files or folders of {', '.join(known)}."
+    if not path.exists():
+        raise ValueError(f"the documents {source!r} do not exist; {remedy}")
+    if not path.is_dir():
+        if path.suffix.lower() not in known:
+            raise ValueError(f"the document {source!r} has no known format; {remedy}")
+        return [(path, path.name)]
+    names = [(file, file.relative_to(path).as_posix()) for file in sorted(path.rglob("*")) if file.is_file()]
+    files = [(file, name) for file, name in names if file.suffix.lower() in known and not f"/{name}".count("/.")]
+    if not files:
+        raise ValueError(f"the folder {source!r} holds no document; {remedy}")
+    return files
+
+
+def _read(file: Path, name: str, text_format: TextFormat, base_url: str | None) -> Iterator[Document]:
+    """Yields the documents of a file that have text."""
+    if file.suffix.lower() in TABLES:
+        yield from _rows(file, text_format)
+        return
+    content = file.read_bytes()
+    if text_format.encoding == "utf-8" and b"\0" in content[:BINARY_BYTES]:
+        return
+    try:
+        text = content.decode(text_format.encoding)
+    except UnicodeError as error:
+        raise ValueError(
+            f"the file {str(file)!r} is not {text_format.encoding}; give its encoding, perhaps --encoding cp1252, or "
+            "convert it to UTF-8."
+        ) from error
+    title, text = READERS[file.suffix.lower()](text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = clean(text)
+    if text:
+        link = None if base_url is None else base_url.rstrip("/") + "/" + name
+        yield Document(clean(" ".join(title.split())) or str(Path(name).with_suffix("")), text, link)
+
+
+def _plain(text: str) -> tuple[str, str]:
+    return "", text
+
+
+def _markdown(text: str) -> tuple[str, str]:
+    """Returns the first heading and the text without front matter, marks of headings and addresses of links."""
+    text = _FRONT_MATTER.sub("", text)
+    heading = _HEADING.search(text)
+    title = text[heading.end() :].partition("\n")[0] if heading else ""
+    text = _HEADING.sub("", _unwrapped(_MARKDOWN_LINK.sub(r"\1", text)))
+    return _MARKDOWN_LINK.sub(r"\1", title), text
+
+
+def _unwrapped(text: str) -> str:
+    """Returns a text of Markdown with each paragraph in one line; code keeps its lines."""
+    lines: list[str] = []
+    is_code = False
+    for line in text.split("\n"):
+        goes_on = lines and lines[-1] and not lines[-1].startswith(("#", "|", "```"))
+        if goes_on and not is_code and not _OWN_LINE.match(line):
+            lines[-1] += f" {line}"
+        else:
+            lines.append(line)
+        is_code ^= line.startswith("```")
+    return "\n".join(lines)
+
+
+READERS = {".txt": _plain, ".md": _markdown, ".markdown": _markdown, ".html": html_text, ".htm": html_text}
+
+
+def _rows(file: Path, text_format: TextFormat) -> Iterator[Document]:
+    """Yields the rows of a table as documents. A title is the first line of the text, so that it is found, too."""
+    rows: Any = load_files([str(file)], f"the table {str(file)!r}", text_format, may_be_empty=True)
+    columns = {}
+    for kind, names in COLUMNS.items():
+        of_name = {str(column).lower(): column for column in rows.column_names}
+        columns[kind] = next((of_name[name] for name in names if name in of_name), None)
+    column = columns["text"]
+    if column is None or column_type(rows.features[column]) not in (*STRING_TYPES, "null"):
+        raise ValueError(
+            f"the table {str(file)!r} has the columns {', '.join(rows.column_names)} and none of texts; name one "
+            f"{', '.join(COLUMNS['text'])}."
+        )
+    rows = rows.select_columns(list(dict.fromkeys(filter(None, columns.values()))))
+    for row in rows:
+        title, text, link = (
+            row[column] if column else None for column in (columns[k] for k in ("title", "text", "link"))
+        )
+        text, title = clean(str(text or "")), clean(" ".join(str(title or "").split()))
+        if text:
+            text = text if not title or text.startswith(title) else f"{title}\n{text}"
+            yield Document(title or file.stem, text, str(link) if link else None)
+
+
+def clean(text: str) -> str:
+    r"""Returns a text without what a page cannot hold or would strip: lone surrogates, control characters.
+
+    >>> clean(" a\x00b\x85 ")
+    'a b'
+    """
+    return str(_UNSAFE.sub(" ", text)).strip()

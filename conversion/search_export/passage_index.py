@@ -1,0 +1,141 @@
+"""The encoder as a page runs it, and the vectors that it gives the passages."""
+# mypy: allow-untyped-calls
+
+import random
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from vocabless.conversion.onnx_export.graph import INPUT, export, session_of
+from vocabless.conversion.onnx_export.sentence_encoder import with_vectors
+from vocabless.conversion.onnx_export.settings import tokenizer_settings
+from vocabless.conversion.search_export.vectors import Vectors, in_own_space, principal_axes, recall, rotated
+from vocabless.conversion.space_export.graph_json import check_operators, int8_onnx, to_json
+from vocabless.conversion.space_export.manifest import with_ngrams
+from vocabless.conversion.space_export.page import MAX_WEIGHT_BYTES
+from vocabless.modeling.modeling_vocabless import VocablessModel
+from vocabless.onnx_model import VECTORS, as_int8
+from vocabless.saving.sentence_modules import SentenceModules
+from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+
+BATCH = 64  # texts that are encoded at once
+SAMPLE, QUERIES = 2_000, 200  # passages and queries of the measured recall
+QUERY_WORDS = 8  # the first words of a passage are a query of the recall
+Encode = Callable[[Sequence[str]], Vectors]
+
+
+@dataclass(frozen=True)
+class PassageIndex:
+    """What a page searches with.
+
+    Attributes:
+        manifest: tokenizer, graph and number of dimensions.
+        weights: of the graph.
+        vectors: (passages, dimensions) int8, each with a factor of its own.
+        report: a sentence on what 8 bits lose.
+        encode: texts → vectors, as the page computes those of queries.
+    """
+
+    manifest: dict[str, Any]
+    weights: bytes
+    vectors: NDArray[np.int8]
+    report: str
+    encode: Encode
+
+
+def build_index(
+    model: PreTrainedModel,
+    tokenizer: VocablessTokenizer,
+    modules: SentenceModules,
+    texts: Sequence[str],
+    dimensions: int | None = None,
+) -> PassageIndex:
+    """Returns the encoder of a page and the vectors of its passages.
+
+    Args:
+        model: a `VocablessModel`.
+        tokenizer: the model's.
+        modules: what follows the encoder.
+        texts: of the passages, at least one.
+        dimensions: numbers of a vector; None: as many as lose nothing.
+
+    Raises:
+        ValueError: the page cannot run the model, its weights are too large, or a vector has fewer dimensions.
+    """
+    settings = with_ngrams(tokenizer_settings(tokenizer, cast(VocablessModel, model).max_tokens), tokenizer)
+    own = in_own_space(modules, model.config.hidden_size)
+    most = len(cast(Tensor, own.weight))
+    if dimensions is not None and not 1 <= dimensions <= most:
+        raise ValueError(f"--dimensions {dimensions} is not within 1 and {most}; leave it out to lose nothing.")
+    chosen = random.Random(0).sample(range(len(texts)), min(SAMPLE, len(texts)))
+    sample = [texts[place] for place in chosen]
+    queries = [" ".join(text.split()[:QUERY_WORDS]) for text in sample[:QUERIES]]
+    encode_exactly = _torch_encoder(with_vectors(model, own), tokenizer, settings["max_tokens"])
+    exact = encode_exactly(sample)
+    if dimensions is not None:
+        own = rotated(own, principal_axes(torch.from_numpy(exact), dimensions))
+    encoder = with_vectors(model, own)
+    encoder.gives_words = True
+    proto = export(encoder, has_pairs=False)
+    check_operators(proto)
+    graph, weights = to_json(proto, int8=True)
+    if len(weights) > MAX_WEIGHT_BYTES:
+        raise ValueError(
+            f"the weights take {len(weights) / 1e6:.0f} MB and a page may have {MAX_WEIGHT_BYTES // 10**6} MB, because "
+            "everyone who opens it downloads them; give a smaller model."
+        )
+    encode = _page_encoder(proto, tokenizer, settings["max_tokens"])
+    vectors = as_int8(encode(texts))
+    share = recall(encode_exactly(queries), exact, encode(queries), vectors[chosen])
+    report = (
+        f"vectors of {vectors.shape[1]} 8-bit numbers; they and the 8-bit weights find {100 * share:.1f} % of the ten "
+        f"passages that are nearest with 32 bits ({len(queries)} queries, {len(sample)} passages)"
+    )
+    manifest = {"tokenizer": settings, "graph": graph, "dimensions": vectors.shape[1]}
+    return PassageIndex(manifest, weights, vectors, report, encode)
+
+
+def _torch_encoder(encoder: PreTrainedModel, tokenizer: VocablessTokenizer, max_tokens: int) -> Encode:
+    """Returns a function that gives the vectors of a model, with 32-bit weights."""
+
+    def run(inputs: dict[str, Tensor]) -> Vectors:
+        with torch.no_grad():
+            return cast(Vectors, encoder(**inputs)[VECTORS].numpy())
+
+    return _in_batches(run, tokenizer, max_tokens)
+
+
+def _page_encoder(proto: Any, tokenizer: VocablessTokenizer, max_tokens: int) -> Encode:
+    """Returns a function that gives the vectors of a graph with the 8-bit weights of a page."""
+    with tempfile.TemporaryDirectory() as temporary:
+        file = Path(temporary) / "model.onnx"
+        file.write_bytes(int8_onnx(proto))
+        session = session_of(file, torch.get_num_threads(), float_activations=True)
+
+    def run(inputs: dict[str, Tensor]) -> Vectors:
+        return cast(Vectors, session.run([VECTORS], {INPUT: inputs[INPUT].numpy()})[0])
+
+    return _in_batches(run, tokenizer, max_tokens)
+
+
+def _in_batches(run: Callable[[dict[str, Tensor]], Vectors], tokenizer: VocablessTokenizer, max_tokens: int) -> Encode:
+    """Returns a function that gives the vectors of texts, (n, D), encoded in batches of similar length."""
+    settings: dict[str, Any] = {"padding": True, "truncation": True, "max_length": max_tokens, "return_tensors": "pt"}
+
+    def encode(texts: Sequence[str]) -> Vectors:
+        order = np.argsort([len(text) for text in texts], kind="stable")
+        batches = [order[start : start + BATCH] for start in range(0, len(order), BATCH)]
+        found = [run(dict(tokenizer([texts[place] for place in batch], **settings))) for batch in batches]
+        vectors = np.empty((len(texts), found[0].shape[1]), np.float32)
+        vectors[order] = np.concatenate(found)
+        return vectors
+
+    return encode

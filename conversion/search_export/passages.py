@@ -1,0 +1,84 @@
+"""Texts → passages: a few sentences each, which overlap with their neighbours at sentence borders."""
+
+from dataclasses import dataclass
+
+from vocabless.tokenization.splitters import ScriptSplitter
+from vocabless.training.texts.sentences import sentences
+
+PASSAGE_UNITS = 80  # of a passage, at most; a word, an ideograph or a punctuation mark is a unit
+OVERLAP_UNITS = 20  # of the sentences at the end of a passage that also begin the next one, at most
+UNIT_CHARACTERS = 12  # a longer word counts as several units, so that no passage is endless
+_SPLITTER = ScriptSplitter()
+
+
+@dataclass(frozen=True)
+class Passages:
+    """The passages of a text.
+
+    Attributes:
+        sentences: joined they are the text; a sentence too long for a passage is cut.
+        ranges: of each passage the first sentence and the one behind its last.
+    """
+
+    sentences: list[str]
+    ranges: list[tuple[int, int]]
+
+    def texts(self) -> list[str]:
+        """Returns the text of each passage."""
+        return ["".join(self.sentences[start:end]).strip() for start, end in self.ranges]
+
+
+def passages_of(text: str, limit: int = PASSAGE_UNITS, overlap: int = OVERLAP_UNITS) -> Passages:
+    """Returns the passages of a text.
+
+    Args:
+        text: any text.
+        limit: units of a passage, at most.
+        overlap: units that a passage shares with the next one, at most.
+    """
+    parts = [part for sentence in sentences(text) for part in _cut(sentence, limit)]
+    costs = [_units(part) for part in parts]
+    ranges, start = [], 0
+    while start < len(parts):
+        end, total = start + 1, costs[start]
+        while end < len(parts) and total + costs[end] <= limit:
+            total, end = total + costs[end], end + 1
+        if total:
+            ranges.append((start, end))
+        if end == len(parts):
+            break
+        start, shared = end, 0
+        first = ranges[-1][0] if ranges else end
+        while start - 1 > first and shared + costs[start - 1] <= overlap:
+            start, shared = start - 1, shared + costs[start - 1]
+        if shared + costs[end] > limit:  # the next sentence alone fills a passage
+            start = end
+    return Passages(parts, ranges)
+
+
+def _units(text: str) -> int:
+    """Returns the units of a text; long units count for their length."""
+    return sum(1 + (len(unit) - 1) // UNIT_CHARACTERS for unit in _SPLITTER.units(text))
+
+
+def _cut(sentence: str, limit: int) -> list[str]:
+    """Returns a sentence in pieces that fit a passage, cut at white space where there is some."""
+    most = limit * UNIT_CHARACTERS  # characters; no shorter text of words is cut here
+    pieces, start = [], 0
+    while start < len(sentence):
+        end = min(start + most, len(sentence))
+        space = sentence.rfind(" ", start + most // 2, end) if end < len(sentence) else -1
+        end = space + 1 if space > 0 else end
+        pieces.append(sentence[start:end])
+        start = end
+    return [part for piece in pieces for part in _halves(piece, limit)]
+
+
+def _halves(piece: str, limit: int) -> list[str]:
+    """Returns a piece, or its halves, or their halves, so that each fits a passage."""
+    if len(piece) <= 1 or _units(piece) <= limit:
+        return [piece]
+    middle = len(piece) // 2
+    space = piece.rfind(" ", middle // 2, middle)
+    middle = space + 1 if space > 0 else middle
+    return _halves(piece[:middle], limit) + _halves(piece[middle:], limit)

@@ -1,0 +1,58 @@
+"""Vectors of passages: fewer numbers without a loss, and the loss of still fewer and of 8 bits."""
+# mypy: allow-untyped-calls, no-warn-return-any
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from vocabless.saving.sentence_modules import SentenceModules
+
+Vectors = NDArray[np.float32]
+NEAREST = 10  # passages that a recall counts
+
+
+def in_own_space(modules: SentenceModules, hidden_size: int) -> SentenceModules:
+    """Returns modules whose vectors have the same cosines and no more numbers than needed.
+
+    A dense layer of h inputs gives vectors in a space of h + 1 dimensions, however many numbers they have. They are
+    written in a basis of that space, so 384 numbers become 129.
+    """
+    weight = torch.eye(hidden_size) if modules.weight is None else modules.weight.float()
+    bias = torch.zeros(len(weight)) if modules.bias is None else modules.bias.float()
+    if len(weight) <= hidden_size + 1:
+        return SentenceModules(weight, bias)
+    basis, _ = torch.linalg.qr(torch.cat([weight, bias[:, None]], dim=1).double())
+    return rotated(SentenceModules(weight, bias), basis)
+
+
+def principal_axes(vectors: Tensor, dimensions: int) -> Tensor:
+    """Returns the directions in which vectors (n, D) are largest, (D, dimensions)."""
+    _, axes = torch.linalg.eigh(vectors.double().T @ vectors.double())
+    return axes.flip(1)[:, :dimensions]
+
+
+def rotated(modules: SentenceModules, axes: Tensor) -> SentenceModules:
+    """Returns modules whose vectors are the coordinates on the columns of `axes`, (D, dimensions)."""
+    weight, bias = modules.weight, modules.bias
+    if weight is None or bias is None:
+        raise TypeError("only a dense layer with a bias is rotated.")
+    turned = [(axes.T @ tensor.double()).float().contiguous() for tensor in (weight, bias)]
+    return replace(modules, weight=turned[0], bias=turned[1])
+
+
+def recall(exact_queries: Vectors, exact: Vectors, queries: Vectors, vectors: NDArray[np.int8]) -> float:
+    """Returns the share of the nearest passages by exact vectors that the page's vectors find, 0–1.
+
+    Args:
+        exact_queries: (q, D) of length 1.
+        exact: (n, D) of length 1.
+        queries: (q, d) of length 1.
+        vectors: (n, d) as they are in the page.
+    """
+    lengths = np.linalg.norm(vectors.astype(np.float32), axis=1)
+    pairs = (exact_queries @ exact.T, queries @ vectors.T.astype(np.float32) / np.maximum(lengths, 1))
+    nearest = [np.argsort(-scores, axis=1, kind="stable")[:, :NEAREST] for scores in pairs]
+    return float(np.mean([len({*one} & {*other}) / len(one) for one, other in zip(*nearest, strict=True)]))

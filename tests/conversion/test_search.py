@@ -1,0 +1,188 @@
+"""The verb search: documents of each format, passages, short vectors, and what it refuses."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+from refusals import refusal
+
+from vocabless.conversion import search
+from vocabless.conversion.__main__ import main
+from vocabless.conversion.search_export.documents import Document, read_documents
+from vocabless.conversion.search_export.html_text import html_text
+from vocabless.conversion.search_export.passages import OVERLAP_UNITS, PASSAGE_UNITS, _units, passages_of
+from vocabless.conversion.search_export.vectors import in_own_space, principal_axes, recall, rotated
+from vocabless.saving.sentence_modules import SentenceModules, write_sentence_modules
+from vocabless.training.texts.text_format import TextFormat
+
+ROWS = {"Title": ["One", ""], "body": ["First text.", "Second text."], "url": ["https://a.b/1", None]}
+
+
+def read(*sources: Path, base_url: str | None = None, **options: str) -> list[Document]:
+    return read_documents([str(source) for source in sources], TextFormat(**options), base_url)[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "title", "text"),
+    [
+        ("a.txt", "One.\r\nTwo.", "a", "One.\nTwo."),
+        ("b.md", "---\ntitle: x\n---\n# A *b*\n\nOne\ntwo [c](d.md).\n- e", "A *b*", "A *b*\n\nOne two c.\n- e"),
+        ("c.md", "A.\n```python\nx = 1\ny = 2\n```", "c", "A.\n```python\nx = 1\ny = 2\n```"),
+        ("d.html", "<h1>T</h1><nav>no</nav><p>1 &lt; 2<br>b<!-- c --><script>x</script>", "T", "T\n1 < 2\nb"),
+        ("e.HTM", "<title> A\nb </title><style>p</style>text", "A b", "text"),
+    ],
+)
+def test_a_text_file_is_a_document(name: str, content: str, title: str, text: str, tmp_path) -> None:
+    (tmp_path / name).write_text(content, newline="")
+    assert read(tmp_path / name) == [Document(title, text)]
+    (linked,) = read(tmp_path, base_url="https://a.b/c/")
+    assert linked.link == f"https://a.b/c/{name}"
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_a_row_of_a_table_is_a_document(suffix: str, tmp_path) -> None:
+    file = tmp_path / f"rows.{suffix}"
+    table = pa.table(ROWS)
+    if suffix == "csv":
+        file.write_text("Title,body,url\nOne,First text.,https://a.b/1\n,Second text.,\n")
+    elif suffix == "jsonl":
+        file.write_text("\n".join(map(json.dumps, table.to_pylist())))
+    else:
+        parquet.write_table(table, file)
+    assert read(file) == [Document("One", "One\nFirst text.", "https://a.b/1"), Document("rows", "Second text.")]
+
+
+def test_a_folder_is_read_with_all_in_it_and_files_without_text_are_named(tmp_path) -> None:
+    (tmp_path / "in" / ".hidden").mkdir(parents=True)
+    for name in ("b.txt", "in/a.md", "in/.hidden/c.txt", "in/d.png", "in/.e.txt"):
+        (tmp_path / name).write_text("text")
+    (tmp_path / "empty.txt").write_text(" \n\ufeff")
+    (tmp_path / "binary.txt").write_bytes(b"\x7fELF\0\0")
+    documents, empty = read_documents([str(tmp_path)], TextFormat())
+    assert [document.title for document in documents] == ["b", "in/a"] and empty == ["binary.txt", "empty.txt"]
+
+
+def test_documents_that_cannot_be_read_are_refused_with_one_sentence(tmp_path) -> None:
+    (tmp_path / "latin.txt").write_bytes("été".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"latin\.txt' is not utf-8; give its encoding, perhaps --encoding cp1252"):
+        read(tmp_path)
+    assert read(tmp_path, encoding="latin-1")[0].text == "été"
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"has the columns a, b and none of texts; name one text, content"):
+        read(tmp_path / "t.csv")
+    with pytest.raises(ValueError, match=r"the documents '.*nowhere' do not exist; give files or folders of \.txt"):
+        read(tmp_path / "nowhere")
+    (tmp_path / "x.pdf").touch()
+    with pytest.raises(ValueError, match=r"x\.pdf' has no known format; give files"):
+        read(tmp_path / "x.pdf")
+    (tmp_path / "in").mkdir()
+    with pytest.raises(ValueError, match=r"holds no document; give files"):
+        read(tmp_path / "in")
+    (tmp_path / "in" / "a.txt").touch()
+    with pytest.raises(ValueError, match=r"holds no text to search; give files with text in them"):
+        read(tmp_path / "in")
+
+
+@pytest.mark.parametrize("piece", ["<a ", "<", "<!--", "&", "<div>", "<nav>", "<script>", "</", "<![CDATA[", "<p a='"])
+@pytest.mark.timeout(60)
+def test_damaged_html_takes_linear_time(piece: str) -> None:
+    html_text(piece * 200_000)  # Python's own parser needs hours
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.sampled_from("ab  .\n。日ไ\u0301x1!"), max_size=600), st.integers(1, 12), st.integers(0, 8))
+def test_passages_hold_the_whole_text_within_their_limit(text: str, limit: int, overlap: int) -> None:
+    passages = passages_of(text, limit, overlap)
+    assert "".join(passages.sentences) == text
+    costs = [_units(sentence) for sentence in passages.sentences]
+    read = set()
+    for place, (start, end) in enumerate(passages.ranges):
+        assert start < end and (sum(costs[start:end]) <= limit or end == start + 1)
+        read |= {*range(start, end)}
+        shared = range(start, passages.ranges[place - 1][1]) if place else range(0)
+        assert sum(costs[index] for index in shared) <= overlap
+        assert not place or start > passages.ranges[place - 1][0]
+    assert all(cost == 0 for index, cost in enumerate(costs) if index not in read)
+    assert all(text.strip() for text in passages.texts())
+
+
+def test_passages_begin_with_the_last_sentences_of_the_one_before() -> None:
+    text = "".join(f"Sentence number {index} has seven words here. " for index in range(40))
+    passages = passages_of(text)
+    assert len(passages.ranges) == 5 and passages.ranges[:2] == [(0, 10), (8, 18)]
+    assert OVERLAP_UNITS < PASSAGE_UNITS
+
+
+@pytest.mark.parametrize("text", ["x" * 1_000_000, "word " * 200_000, "日本" * 100_000, "a. " * 50_000])
+@pytest.mark.timeout(60)
+def test_a_long_line_is_cut_in_linear_time(text: str) -> None:
+    assert max(map(len, passages_of(text).texts())) <= 1_000
+
+
+def test_vectors_in_their_own_space_have_the_same_cosines_and_fewer_numbers() -> None:
+    generator = torch.Generator().manual_seed(0)
+    modules = SentenceModules(torch.randn(48, 16, generator=generator), torch.randn(48, generator=generator))
+    own = in_own_space(modules, 16)
+    states = torch.randn(9, 16, generator=generator)
+    whole, short = (states @ each.weight.T + each.bias for each in (modules, own))
+    assert short.shape == (9, 17) and torch.allclose(whole @ whole.T, short @ short.T, atol=1e-3)
+    assert in_own_space(SentenceModules(), 16).weight.shape == (16, 16)
+    turned = rotated(own, principal_axes(short, 5))
+    assert turned.weight.shape == (5, 16) and turned.bias.shape == (5,)
+    kept = ((states @ turned.weight.T + turned.bias) ** 2).sum()
+    assert kept > (short[:, :5] ** 2).sum()
+
+
+def test_recall_counts_the_nearest_passages() -> None:
+    generator = np.random.default_rng(0)
+    vectors = generator.standard_normal((40, 8)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    numbers = np.rint(vectors * 127).astype(np.int8)
+    assert recall(vectors, vectors, vectors, numbers) > 0.95
+    assert recall(vectors, vectors, vectors, -numbers) < 0.05
+
+
+def test_too_many_passages_and_a_classifier_are_refused(save_model, tmp_path, monkeypatch) -> None:
+    pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
+    (tmp_path / "a.txt").write_text("One sentence. " * 400)
+    _, classifier = save_model("ewe-bert-tiny", "VocablessForSequenceClassification")
+    _, encoder = save_model("ewe-bert-tiny")
+    said = refusal(main, "search", classifier, tmp_path / "a.txt", tmp_path / "page")
+    assert "is a VocablessForSequenceClassification and gives no vectors of texts; give a sentence encoder" in said
+    monkeypatch.setattr(search, "MOST_PASSAGES", 3)
+    said = refusal(main, "search", encoder, tmp_path / "a.txt", tmp_path / "page")
+    assert re.search(r"have \d+ passages and a page may have 3; give fewer, or keep the vectors in a database", said)
+    monkeypatch.setattr(search, "MOST_PASSAGES", 300)
+    said = refusal(main, "search", encoder, tmp_path / "a.txt", tmp_path / "page", "--dimensions", 999)
+    assert "--dimensions 999 is not within 1 and 64; leave it out to lose nothing" in said
+    assert not (tmp_path / "page").exists()
+
+
+def test_a_space_that_searches_is_made_on_the_hub(save_model, hub, tmp_path, capsys) -> None:
+    pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
+    (tmp_path / "a.txt").write_text("Cats sleep. Dogs bark.")
+    model, encoder = save_model("ewe-bert-tiny")
+    weight = torch.randn(40, model.config.hidden_size)
+    write_sentence_modules(encoder, weight=weight, bias=torch.zeros(40))
+    main(
+        ["search", str(encoder), str(tmp_path / "a.txt"), "my-search", "--push", "--dimensions", "7", "--title", "Pets"]
+    )
+    space = hub.repositories["spaces/you/my-search"]
+    assert set(space.files) == {"index.html", "README.md"}
+    readme = space.files["README.md"].decode()
+    assert "- sentence-similarity" in readme and "sdk: static" in readme and "`index.html#q=…`" in readme
+    text = space.files["index.html"].decode()
+    manifest = json.loads(re.search(r'id="manifest">(.*?)</script>', text, re.S)[1])
+    assert (manifest["dimensions"], manifest["passages"], manifest["title"]) == (7, 1, "Pets")
+    printed = capsys.readouterr().out
+    assert "1 documents, 1 passages" in printed and "vectors of 7 8-bit numbers" in printed
+    assert "the Space 'you/my-search' already exists" in refusal(
+        main, "search", encoder, tmp_path / "a.txt", "my-search", "--push"
+    )
