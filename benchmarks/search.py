@@ -32,15 +32,17 @@ from vocabless.conversion.search import load_encoder
 from vocabless.conversion.search_export.passage_index import build_index
 from vocabless.conversion.search_export.passages import passages_of
 from vocabless.saving.tables import markdown_table
+from vocabless.tokenization.splitters import SPLITTERS
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.texts.pydocs import read_pydocs
 
 ENCODER = "checkpoints/hashgram-tiny-sentence"
 QUERIES = [
     "open a file and read its lines", "sort a list by a key", "how do I catch an error?", "run code at the same time",
-    "multiply two matrices", "save a model", "the difference of two dates", "remove duplicates", "parse the command line",
+    "multiply two matrices", "save a model", "the difference of two dates", "remove duplicates",
+    "parse the command line",
     "a number that is not a number", "load a data set from the internet", "learning rate that grows first",
-    "random numbers that repeat", "copy an object with all in it", "write text in another language", "wait for a thread",
+    "random numbers that repeat", "copy an object with all in it", "write text in another language", "join threads",
     "missing values in a table", "send data over the network", "split a string", "memory of a graphics card",
 ]  # fmt: skip
 ASK = """async (query) => {
@@ -48,7 +50,8 @@ ASK = """async (query) => {
   const start = performance.now();
   document.getElementById("query").value = query;
   document.getElementById("query").dispatchEvent(new Event("input"));
-  while (root.dataset.query !== query) await new Promise((resolve) => new MutationObserver(resolve).observe(root, { attributes: true }));
+  const changed = () => new Promise((resolve) => new MutationObserver(resolve).observe(root, { attributes: true }));
+  while (root.dataset.query !== query) await changed();
   return performance.now() - start;
 }"""
 RECORD_FIRST = """
@@ -88,7 +91,8 @@ def measure_page(tab: Chromium, encoder: str, count: int, folder: Path) -> list[
 
 def bm25(tokenizer: VocablessTokenizer, queries: list[str], texts: list[str]) -> Scores:
     """Returns the scores of `browser/bm25.js`, (queries, texts)."""
-    splitter, ids = tokenizer.backend_tokenizer.splitter, {}
+    splitter = SPLITTERS[tokenizer.splitter](**tokenizer.splitter_options)
+    ids: dict[str, int] = {}
     k1, b = 1.2, 0.75
 
     def units(text: str) -> list[str]:
@@ -116,10 +120,10 @@ def bm25(tokenizer: VocablessTokenizer, queries: list[str], texts: list[str]) ->
 
 def qnli_table(encoder: str, file: str) -> str:
     """Returns a table: how often the answering sentence is first, among the first ten, and its reciprocal rank."""
-    rows = [row for row in load_dataset("parquet", data_files=file, split="train") if row["label"] == 0]
-    sentences = list(dict.fromkeys(row["sentence"] for row in rows))[:4000]
+    rows = list(load_dataset("parquet", data_files=file, split="train"))
+    asked = [row for row in rows if row["label"] == 0][:1000]  # 0: the sentence answers the question
+    sentences = list(dict.fromkeys(row["sentence"] for row in [*asked, *rows]))[:4000]
     place_of = {sentence: place for place, sentence in enumerate(sentences)}
-    asked = [row for row in rows if row["sentence"] in place_of][:1000]
     questions, answers = [row["question"] for row in asked], np.array([place_of[row["sentence"]] for row in asked])
     model, tokenizer, modules = load_encoder(encoder)
     index = build_index(model, tokenizer, modules, sentences)

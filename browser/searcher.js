@@ -46,6 +46,7 @@ export class Searcher {
       for (let i = place * this.width; i < (place + 1) * this.width; i++) squares += this.vectors[i] ** 2;
       return Math.max(1, Math.sqrt(squares));
     });
+    this.wordOfUnit = new Map();
     this.bm25 = new Bm25(this.passages.map((_, place) => this.#words(this.textOf(place)).map(({ word }) => word)));
   }
 
@@ -122,9 +123,22 @@ export class Searcher {
 
   /** Returns the units of a text that are words, in lower case, with their places. */
   #words(text) {
-    const { split, settings } = this.encoder.tokenizer;
-    return split(text, 0).filter((unit) => IS_WORD.test(unit.text))
-      .map(({ text: unit, start, end }) => ({ word: normalizeUnit(unit, true, settings.splitter), start, end }));
+    const words = [];
+    for (const { text: unit, start, end } of this.encoder.tokenizer.split(text, 0)) {
+      const word = this.#wordOf(unit);
+      if (word) words.push({ word, start, end });
+    }
+    return words;
+  }
+
+  /** Returns a unit in lower case and in its normal form, "" if it is no word. */
+  #wordOf(unit) {
+    let word = this.wordOfUnit.get(unit);
+    if (word === undefined) {
+      word = IS_WORD.test(unit) ? normalizeUnit(unit, true, this.encoder.tokenizer.settings.splitter) : "";
+      this.wordOfUnit.set(unit, word);
+    }
+    return word;
   }
 }
 
