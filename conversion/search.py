@@ -85,13 +85,13 @@ def run(arguments: argparse.Namespace) -> str:
     if arguments.push:
         repo_id = check_upload(target, replace=arguments.exist_ok, repo_type="space")
     else:
-        check_target(target)
+        check_target(target, arguments.overwrite)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         report = write_search(arguments, folder)
         if arguments.push:
             return f"{report}\n{upload_space(folder, repo_id, 'Add the page', arguments.private or None)}"
-        copy_to_target(folder, target)
+        copy_to_target(folder, target, arguments.overwrite)
     return report
 
 

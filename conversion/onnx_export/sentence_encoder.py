@@ -42,7 +42,8 @@ def with_vectors(model: PreTrainedModel, modules: SentenceModules) -> SentenceEn
     encoder.dense, encoder.normalizes = nn.Identity(), modules.normalizes
     if modules.weight is not None:
         dense = nn.Linear(modules.weight.shape[1], modules.weight.shape[0], bias=modules.bias is not None)
-        dense.load_state_dict({"weight": modules.weight} | ({} if modules.bias is None else {"bias": modules.bias}))
+        tensors = {"weight": modules.weight, "bias": modules.bias}
+        dense.load_state_dict({name: tensor.float() for name, tensor in tensors.items() if tensor is not None})
         encoder.dense = dense
     return encoder.eval()
 
