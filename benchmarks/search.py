@@ -93,7 +93,7 @@ def bm25(tokenizer: VocablessTokenizer, queries: list[str], texts: list[str]) ->
     """Returns the scores of `browser/bm25.js`, (queries, texts)."""
     splitter = SPLITTERS[tokenizer.splitter](**tokenizer.splitter_options)
     ids: dict[str, int] = {}
-    k1, b = 1.2, 0.75
+    k1, b = 0.6, 0.75
 
     def units(text: str) -> list[str]:
         found = [splitter.normalize(unit).lower() for unit in splitter.units(text)]
@@ -132,7 +132,7 @@ def qnli_table(encoder: str, file: str) -> str:
     words = bm25(tokenizer, questions, sentences)
     meaning, wording = ((each - each.mean(1, keepdims=True)) / each.std(1, keepdims=True) for each in (cosine, words))
     table = []
-    for name, scores in (("meaning", cosine), ("words, BM25", words), ("both", 0.7 * meaning + 0.3 * wording)):
+    for name, scores in (("meaning", cosine), ("words, BM25", words), ("both", 0.75 * meaning + 0.25 * wording)):
         ranks = 1 + (scores > scores[np.arange(len(asked)), answers][:, None]).sum(1)
         figures = ((ranks == 1).mean(), (ranks <= 10).mean(), (1 / ranks).mean())
         table.append([name, *(f"{100 * figure:.1f}" for figure in figures)])

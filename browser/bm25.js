@@ -1,6 +1,6 @@
 /** BM25 (Robertson & Zaragoza 2009, equation 3.15) over the units of passages. */
 
-const SATURATION = 1.2; // k1: how soon more of the same unit counts no more
+const SATURATION = 0.6; // k1: how much more of the same unit counts
 const LENGTH_SHARE = 0.75; // b: how much longer passages are discounted
 
 export class Bm25 {

@@ -4,7 +4,7 @@ import { Bm25 } from "./bm25.js";
 import { Encoder } from "./encoder.js";
 import { normalizeUnit } from "./words.js";
 
-const WORDS_SHARE = 0.3; // of BM25 in the score; the rest is the cosine's
+const WORDS_SHARE = 0.25; // of BM25 in the score; the rest is the cosine's
 const MOST_RESULTS = 20;
 const MOST_MARKS = 4; // words of a result that are marked because of their meaning
 const MARKED_SHARE = 0.4; // of the weight of the rarest word of the query; "the" and "of" are not marked

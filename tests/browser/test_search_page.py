@@ -112,8 +112,8 @@ def bm25(query: list[str], texts: list[list[str]]) -> np.ndarray:
         having = sum(unit in count for count in counts)
         weight = math.log(1 + (len(texts) - having + 0.5) / (having + 0.5))
         for place, count in enumerate(counts):
-            discount = 1.2 * (1 - 0.75 + 0.75 * len(texts[place]) / mean)
-            scores[place] += weight * count[unit] * 2.2 / (count[unit] + discount) if having else 0
+            discount = 0.6 * (1 - 0.75 + 0.75 * len(texts[place]) / mean)
+            scores[place] += weight * count[unit] * 1.6 / (count[unit] + discount) if having else 0
     return scores
 
 
@@ -130,7 +130,7 @@ def test_the_results_are_those_of_python(query: str, made, find) -> None:
     wanted, *of_passages = [[unit for unit in each if regex.search(r"[\p{L}\p{N}]", unit)] for each in units]
     vectors = index.vectors.astype(np.float64)
     similarities = (vectors @ index.encode([query])[0]) / np.linalg.norm(vectors, axis=1)
-    scores = 0.7 * standardised(similarities) + 0.3 * standardised(bm25(wanted, of_passages))
+    scores = 0.75 * standardised(similarities) + 0.25 * standardised(bm25(wanted, of_passages))
     best: list[int] = []
     for place in np.argsort(-scores, kind="stable"):
         number, (start, end) = rows[place][:2]
