@@ -63,18 +63,18 @@ Scores = NDArray[np.float64]
 
 
 def write_documents(count: int, file: Path) -> None:
-    """Writes documents of the embedded corpus with at least `count` passages, if it has as many."""
+    """Writes the first documents of the embedded corpus, with at most `count` passages."""
     found = 0
     with file.open("w", encoding="utf-8") as stream:
         for package, text in read_pydocs():
-            if found >= count:
-                break
             found += len(passages_of(f"{package}\n{text}").ranges)
+            if found > count:
+                break
             stream.write(json.dumps({"title": package, "text": text}) + "\n")
 
 
 def measure_page(tab: Chromium, encoder: str, count: int, folder: Path) -> list[str]:
-    """Returns a row of the table: passages, size, gzipped, first result, query, memory."""
+    """Returns a row of the table: passages, size, gzipped, first result, query."""
     write_documents(count, folder / "documents.jsonl")
     with contextlib.redirect_stdout(None):
         convert(["search", encoder, str(folder / "documents.jsonl"), str(folder / "page")])
