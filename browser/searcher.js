@@ -6,6 +6,7 @@ import { normalizeUnit } from "./words.js";
 
 const WORDS_SHARE = 0.25; // of BM25 in the score; the rest is the cosine's
 const MOST_RESULTS = 20;
+const MOST_CANDIDATES = 20 * MOST_RESULTS; // best passages that are looked at: few share a sentence with another one
 const MOST_MARKS = 4; // words of a result that are marked because of their meaning
 const MARKED_SHARE = 0.4; // of the weight of the rarest word of the query; "the" and "of" are not marked
 const IS_WORD = /[\p{L}\p{N}]/u; // punctuation says nothing about a passage
@@ -110,7 +111,9 @@ export class Searcher {
 
   /** Returns the places of the best passages, without those that share a sentence with a better one. */
   #best(scores) {
-    const order = Array.from(scores.keys()).sort((one, other) => scores[other] - scores[one]);
+    const limit = scores.slice().sort().at(-Math.min(scores.length, MOST_CANDIDATES));
+    const order = Array.from(scores.keys()).filter((place) => scores[place] >= limit);
+    order.sort((one, other) => scores[other] - scores[one]);
     const best = [];
     for (const place of order) {
       if (best.length === MOST_RESULTS) break;
