@@ -112,26 +112,32 @@ class Distill(Objective):
     language_exponent: float = field(
         default=0.3,
         metadata={
+            "is_rare": True,
             "help": "distill: the texts of a language in an epoch are in proportion to its texts in --parallel to "
-            "this power, 0–1."
+            "this power, 0–1.",
         },
     )
     parallel_share: float | None = field(
         default=None,
         metadata={
+            "is_rare": True,
             "help": "distill: share of --parallel in an epoch, with its English sides; the texts of --corpus are "
-            "repeated for it. None has each text of --corpus once."
+            "repeated for it. None has each text of --corpus once.",
         },
     )
     teacher_prompt: str | None = field(
         default=None,
-        metadata={"help": "distill: what the teacher reads before each text, such as 'query: '. None is its own."},
+        metadata={
+            "is_rare": True,
+            "help": "distill: what the teacher reads before each text, such as 'query: '. None is its own.",
+        },
     )
     centre_teacher: bool = field(
         default=False,
         metadata={
+            "is_rare": True,
             "help": "distill: take the mean of the teacher's vectors from each of them, where the cosines of all texts "
-            "are high. The checkpoint keeps the mean."
+            "are high. The checkpoint keeps the mean.",
         },
     )
 
