@@ -5,8 +5,6 @@ import { Tokenizer } from "./tokenizer.js";
 
 /** @typedef {import("./words.js").Unit} Unit */
 
-const MAX_NUMBERS = 1 << 16; // elements of the blocks in one batch; a larger one would need much memory
-
 /**
  * @typedef {object} Prediction
  * @property {Unit[]} units - those that the model read
@@ -71,21 +69,15 @@ export class Classifier {
 
   /** Returns the predictions for rows of units, in batches. */
   async #predict(rows, start) {
-    const results = [];
-    while (results.length < rows.length) {
-      const batch = rows.slice(results.length, results.length + this.#batchSize(rows));
-      const { data, dims, positions } = this.tokenizer.blocksOf(batch, this.manifest.takes_pairs);
+    const results = new Array(rows.length);
+    for (const { places, data, dims, positions } of this.tokenizer.batchesOf(rows, this.manifest.takes_pairs)) {
       const logits = await this.runBlocks(data, dims);
-      batch.forEach((units, row) => results.push({ units, ...this.#read(logits, row, positions[row]) }));
+      places.forEach((place, row) => {
+        results[place] = { units: rows[place], ...this.#read(logits, row, positions[row]) };
+      });
     }
     const ms = (performance.now() - start) / Math.max(1, rows.length);
     return results.map((result) => ({ ...result, ms }));
-  }
-
-  /** Returns how many rows fit a batch; the longest row counts. */
-  #batchSize(rows) {
-    const longest = rows.reduce((most, units) => Math.max(most, units.length), 0) + 3;
-    return Math.max(1, Math.floor(MAX_NUMBERS / (longest * this.manifest.tokenizer.block_size)));
   }
 
   /** Returns what the logits say about a row. */

@@ -1,53 +1,84 @@
-/** A sentence encoder in the page, without any other program: texts → vectors. */
+/** A sentence encoder without any other program: texts → vectors. */
 
 import { Graph } from "./graph.js";
 import { Tokenizer } from "./tokenizer.js";
 
 /** @typedef {import("./words.js").Unit} Unit */
 
-const MAX_NUMBERS = 1 << 16; // elements of the blocks in one batch; a larger one would need much memory
+const LARGEST_INT8 = 127;
 
 export class Encoder {
   /**
-   * @param {{tokenizer: import("./tokenizer.js").TokenizerSettings, graph: import("./graph.js").GraphDescription}} manifest
+   * @param {{tokenizer: import("./tokenizer.js").TokenizerSettings, graph: import("./graph.js").GraphDescription,
+   *     dimensions: number}} manifest
    * @param {ArrayBuffer} weights
    */
   constructor(manifest, weights) {
     this.graph = new Graph(manifest.graph, weights);
     this.tokenizer = new Tokenizer(manifest.tokenizer);
+    this.dimensions = manifest.dimensions;
   }
 
   /**
    * Returns the vector of each text, of length 1.
    * @param {string[]} texts
-   * @returns {Float32Array[]}
+   * @param {object} [options]
+   * @param {number} [options.dimensions] - keeps the first numbers of each vector, and divides them by their length
+   * @param {boolean} [options.int8] - whether each vector is multiplied so that its largest number is ±127, and rounded
+   * @returns {Float32Array[] | Int8Array[]}
+   * @throws {RangeError} a vector has fewer dimensions
    */
-  encode(texts) {
-    return this.encodeWords(texts).map(({ vector }) => vector);
+  encode(texts, { dimensions, int8 = false } = {}) {
+    const isCut = dimensions !== undefined;
+    if (isCut && !(Number.isInteger(dimensions) && 1 <= dimensions && dimensions <= this.dimensions)) {
+      throw new RangeError(`dimensions=${dimensions} is not within 1 and ${this.dimensions}; give a number between.`);
+    }
+    const whole = this.#run(texts, ({ sentence_embedding: vectors }, row) => numbersAt(vectors, row));
+    const vectors = isCut ? whole.map((vector) => ofLength1(vector.subarray(0, dimensions))) : whole;
+    return int8 ? vectors.map(asInt8) : vectors;
   }
 
   /**
    * Returns the vector of each text, its units that the model read, and a vector for each of them. The mean of the
-   * vectors of all tokens points where the vector of the text does.
+   * vectors of all tokens points where the vector of the text does. The graph must have the output `token_embeddings`.
    * @param {string[]} texts
    * @returns {{vector: Float32Array, units: Unit[], ofUnits: Float32Array[]}[]}
    */
   encodeWords(texts) {
+    return this.#run(texts, ({ sentence_embedding: whole, token_embeddings: words }, row, units, tokens) => ({
+      vector: numbersAt(whole, row),
+      units,
+      ofUnits: tokens.map((token) => numbersAt(words, row * words.dims[1] + token)),
+    }));
+  }
+
+  /** Returns what `read` makes of each text: it gets the outputs for a batch, a row, its units and their tokens. */
+  #run(texts, read) {
     const rows = texts.map((text) => this.tokenizer.unitsOf(text).units);
-    const longest = rows.reduce((most, units) => Math.max(most, units.length), 0) + 2;
-    const size = Math.max(1, Math.floor(MAX_NUMBERS / (longest * this.tokenizer.settings.block_size)));
-    const results = [];
-    while (results.length < rows.length) {
-      const batch = rows.slice(results.length, results.length + size);
-      const { data, dims, positions } = this.tokenizer.blocksOf(batch, false);
-      const { sentence_embedding: whole, token_embeddings: words } = this.graph.run({ type: "int", data, dims });
-      const width = whole.dims[1];
-      const at = ({ data: numbers }, place) => numbers.slice(place * width, (place + 1) * width);
-      batch.forEach((units, row) => {
-        const ofUnits = positions[row].map((token) => at(words, row * words.dims[1] + token));
-        results.push({ vector: at(whole, row), units, ofUnits });
+    const results = new Array(rows.length);
+    for (const { places, data, dims, positions } of this.tokenizer.batchesOf(rows, false)) {
+      const outputs = this.graph.run({ type: "int", data, dims });
+      places.forEach((place, row) => {
+        results[place] = read(outputs, row, rows[place], positions[row]);
       });
     }
     return results;
   }
+}
+
+/** Returns a row of a tensor whose last axis holds vectors. */
+function numbersAt({ data, dims }, row) {
+  const width = dims.at(-1);
+  return data.slice(row * width, (row + 1) * width);
+}
+
+function ofLength1(vector) {
+  const length = Math.sqrt(vector.reduce((sum, number) => sum + number * number, 0));
+  return vector.map((number) => number / Math.max(length, 1e-12));
+}
+
+/** Returns a vector as int8 numbers, multiplied so that its largest number is ±127. */
+function asInt8(vector) {
+  const largest = vector.reduce((most, number) => Math.max(most, Math.abs(number)), 0);
+  return Int8Array.from(vector, (number) => Math.round((number * LARGEST_INT8) / (largest || 1)));
 }

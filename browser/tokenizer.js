@@ -8,6 +8,7 @@ import { makeSplitter, normalizeUnit } from "./words.js";
 const [CLS, SEP, MASK] = [2, 3, 4];
 const MASK_BLOCK = Uint16Array.of(MASK); // the rest of a row is 0
 const MAX_CACHED_UNITS = 1 << 14;
+const MAX_NUMBERS = 1 << 16; // elements of the blocks in one batch; a larger one would need much memory
 
 /**
  * @typedef {object} TokenizerSettings
@@ -65,6 +66,22 @@ export class Tokenizer {
       this.cache.set(unit.text, block);
     }
     return block;
+  }
+
+  /**
+   * Yields the blocks of rows in batches, the longest rows first: rows of similar length need little padding.
+   * @param {Unit[][]} rows - see `blocksOf`
+   * @param {boolean} isPair - see `blocksOf`
+   * @returns {Generator<{places: number[], data: Float64Array, dims: number[], positions: number[][]}>} the places of a
+   *     batch's rows in `rows`, and what `blocksOf` returns for them
+   */
+  *batchesOf(rows, isPair) {
+    const order = Array.from(rows.keys()).sort((one, other) => rows[other].length - rows[one].length);
+    while (order.length) {
+      const numbers = (rows[order[0]].length + (isPair ? 3 : 2)) * this.settings.block_size; // of the longest row
+      const places = order.splice(0, Math.max(1, Math.floor(MAX_NUMBERS / numbers)));
+      yield { places, ...this.blocksOf(places.map((place) => rows[place]), isPair) };
+    }
   }
 
   /**
