@@ -1,7 +1,7 @@
 """Measures of sentence vectors: cosine and recall against the teacher's, Spearman's rho against people's scores."""
 # mypy: allow-untyped-calls
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
+from vocabless.onnx_model import as_int8
 from vocabless.saving.tables import markdown_table
 from vocabless.training.distillation.parallel_texts import ParallelTexts
 from vocabless.training.texts.local_files import FORMATS, load_files
@@ -20,6 +21,9 @@ NEIGHBOURS = 10
 # Of a language's held-out texts: the share whose nearest English side is their own, the mean cosine with the teacher's
 # vector of that side, and the recall among the teacher's vectors of the sides.
 LANGUAGE_MEASURES = ("translation", "cosine", "recall_at_10")
+# Of vectors in fewer bytes: the share of the teacher's nearest texts that are nearest among such vectors, too, and
+# Spearman's rho.
+SHORT_MEASURES = ("neighbours", "spearman")
 
 
 class ScoredPairs(NamedTuple):
@@ -59,12 +63,20 @@ class SentenceMeasures:
         num_texts: number of held-out texts.
         scores: one for each pair.
         parallel: held-out translations, or None.
+        nested_dimensions: at which vectors are cut to measure what remains, see `SentenceStudent`.
     """
 
-    def __init__(self, num_texts: int, scores: list[float], parallel: ParallelTexts | None = None) -> None:
+    def __init__(
+        self,
+        num_texts: int,
+        scores: list[float],
+        parallel: ParallelTexts | None = None,
+        nested_dimensions: Sequence[int] = (),
+    ) -> None:
         self._num_texts = num_texts
         self._scores = scores
         self._parallel = parallel
+        self._nested_dimensions = nested_dimensions
 
     @property
     def names(self) -> list[str]:
@@ -74,7 +86,9 @@ class SentenceMeasures:
         return [*of_texts, *of_pairs, *(["translation"] if self._parallel else [])]
 
     def __call__(self, evaluation: Any) -> dict[str, float]:
-        """Returns the measures of `names`, and those of each language, see `LANGUAGE_MEASURES`; the loss is 1 − cosine.
+        """Returns the measures of `names`, of each language and of short vectors; the loss is 1 − cosine.
+
+        See `LANGUAGE_MEASURES` and `SHORT_MEASURES`.
 
         Args:
             evaluation: `predictions`, the student's vectors, and `label_ids`, the teacher's, both (n, size).
@@ -87,6 +101,7 @@ class SentenceMeasures:
         if self._scores:
             measures["spearman"] = self._spearman(vectors)
             measures["teacher_spearman"] = self._spearman(targets)
+        measures |= self._of_short_vectors(vectors, targets)
         if self._parallel:
             measures |= self._of_languages(self._parallel, vectors, targets)
         return measures
@@ -108,6 +123,16 @@ class SentenceMeasures:
                 measures[f"recall_at_10_{language}"] = recall(vectors[texts], targets[sides])
         found = [value for name, value in measures.items() if name.startswith("translation_")]
         return measures | {"translation": float(np.mean(found))}
+
+    def _of_short_vectors(self, vectors: Vectors, targets: Vectors) -> dict[str, float]:
+        measures: dict[str, float] = {}
+        for name, short in short_vectors(vectors, self._nested_dimensions).items():
+            if "recall_at_10" in self.names:
+                texts = short[: self._num_texts]
+                measures[f"neighbours_{name}"] = recall(texts, targets[: self._num_texts], index=texts)
+            if self._scores:
+                measures[f"spearman_{name}"] = self._spearman(short)
+        return measures
 
     def _spearman(self, vectors: Vectors) -> float:
         first, second = np.split(vectors[self._num_texts : self._first_translation], 2)
@@ -134,15 +159,53 @@ def language_table(measures: Mapping[str, float], prefix: str = "eval_") -> str:
     return markdown_table(header, rows) if rows else ""
 
 
-def recall(queries: Vectors, targets: Vectors, neighbours: int = NEIGHBOURS) -> float:
-    """Returns the share of each text's nearest texts that a query by the student finds in the teacher's index.
+def short_vectors(vectors: Vectors, dimensions: Sequence[int]) -> dict[str, Vectors]:
+    """Returns what remains of vectors (n, size) that are kept in fewer bytes, each of length 1.
+
+    The names are `all` for the vectors as they are, each number of `dimensions` between 0 and the size for as many
+    first numbers, `int8` for numbers that are rounded to 8 bits (`as_int8`), and `binary` for their signs.
+
+    >>> short_vectors(np.array([[0.6, -0.8]], np.float32), [1])["binary"].round(3).tolist()
+    [[0.707, -0.707]]
+    """
+    sizes = [size for size in dimensions if 0 < size < vectors.shape[1]]
+    short = {"all": vectors} | {str(size): vectors[:, :size] for size in sizes}
+    short |= {"int8": as_int8(vectors), "binary": np.where(vectors < 0, -1, 1)}
+    return {name: _normalized(values) for name, values in short.items()}
+
+
+def short_table(measures: Mapping[str, float], prefix: str = "eval_") -> str:
+    """Returns a Markdown table of `SHORT_MEASURES` in percent, a row for each of `short_vectors`; "" if there is none.
+
+    Args:
+        measures: by name.
+        prefix: of the names.
+    """
+    names = dict.fromkeys(
+        name.removeprefix(f"{prefix}{measure}_")
+        for measure in SHORT_MEASURES
+        for name in measures
+        if name.startswith(f"{prefix}{measure}_")
+    )
+    rows = []
+    for name in names:
+        values = [measures.get(f"{prefix}{measure}_{name}") for measure in SHORT_MEASURES]
+        rows.append([name, *("–" if value is None else f"{100 * value:.1f}" for value in values)])
+    header = ["numbers that are kept", "the teacher's ten nearest found, %", "Spearman, %"]
+    return markdown_table(header, rows) if rows else ""
+
+
+def recall(queries: Vectors, targets: Vectors, neighbours: int = NEIGHBOURS, index: Vectors | None = None) -> float:
+    """Returns the share of each text's nearest texts that a query by the student finds in an index.
 
     Args:
         queries: the student's vectors.
-        targets: the teacher's vectors of the same texts.
+        targets: the teacher's vectors of the same texts, which say what is nearest.
         neighbours: number of nearest texts, without the text itself.
+        index: the vectors that are searched; None searches the teacher's.
     """
-    expected, found = (_nearest(vectors @ targets.T, neighbours) for vectors in (targets, queries))
+    index = targets if index is None else index
+    expected, found = (_nearest(a @ b.T, neighbours) for a, b in ((targets, targets), (queries, index)))
     return float(np.mean([len({*a} & {*b}) / neighbours for a, b in zip(expected, found, strict=True)]))
 
 

@@ -19,12 +19,16 @@ class SentenceStudent(nn.Module):
     """Learns to give a text the direction that a teacher gives it.
 
     The loss of a batch is the mean of 1 − cos(v, t) over its texts, v the student's vector and t the teacher's, plus
-    `similarity_weight` times the mean squared difference between the cosines of all pairs v_i, v_j and t_i, t_j.
+    `similarity_weight` times the mean squared difference between the cosines of all pairs v_i, v_j and t_i, t_j. With
+    nested dimensions, the mean of the same differences between the cosines of the first d numbers of v_i, v_j and those
+    of t_i, t_j is added with the same weight, so that vectors that are cut at d can still be compared (Kusupati et al.,
+    *Matryoshka Representation Learning*, 2022).
 
     Args:
         encoder: any model that returns states (B, S, D) first.
         vector_size: numbers in a vector of the teacher.
-        similarity_weight: weight of the second part of the loss.
+        similarity_weight: weight of the similarities in the loss.
+        nested_dimensions: numbers at which a vector may be cut; those not between 0 and `vector_size` do not count.
         teacher_mean: (vector_size,) what was taken from the teacher's vectors, to be saved with the weights; or None.
     """
 
@@ -35,12 +39,14 @@ class SentenceStudent(nn.Module):
         encoder: PreTrainedModel,
         vector_size: int,
         similarity_weight: float,
+        nested_dimensions: Sequence[int] = (),
         teacher_mean: NDArray[np.float32] | None = None,
     ) -> None:
         super().__init__()
         self.encoder = encoder
         self.dense = nn.Linear(encoder.config.hidden_size, vector_size)
         self.similarity_weight = similarity_weight
+        self.nested_dimensions = [size for size in nested_dimensions if 0 < size < vector_size]
         self.register_buffer("teacher_mean", None if teacher_mean is None else torch.from_numpy(teacher_mean))
 
     def forward(self, labels: Tensor | None = None, **inputs: Tensor) -> dict[str, Tensor]:
@@ -59,7 +65,12 @@ class SentenceStudent(nn.Module):
         targets = F.normalize(labels.float(), dim=-1)
         loss = 1 - (vectors * targets).sum(dim=-1).mean()
         if self.similarity_weight:
-            loss = loss + self.similarity_weight * F.mse_loss(vectors @ vectors.T, targets @ targets.T)
+            expected = targets @ targets.T
+            loss = loss + self.similarity_weight * F.mse_loss(vectors @ vectors.T, expected)
+            for size in self.nested_dimensions:
+                part = F.normalize(vectors[:, :size], dim=-1)
+                weight = self.similarity_weight / len(self.nested_dimensions)
+                loss = loss + weight * F.mse_loss(part @ part.T, expected)
         return {"loss": loss, "vectors": vectors}
 
 

@@ -26,6 +26,7 @@ from vocabless.training.distillation.sentence_measures import (
     SentenceMeasures,
     language_table,
     read_scored_pairs,
+    short_table,
 )
 from vocabless.training.distillation.sentence_student import SentenceStudent, VectorCollator, token_counter
 from vocabless.training.distillation.sentence_teacher import SentenceTeacher, with_translations
@@ -96,6 +97,13 @@ class Distill(Objective):
     similarity_weight: float = field(
         default=5.0, metadata={"help": "distill: weight of the similarities within a batch in the loss."}
     )
+    nested_dimensions: list[int] = field(
+        default_factory=lambda: [64, 128, 256],
+        metadata={
+            "help": "distill: numbers at which a vector can be cut and still be compared, as sentence-transformers' "
+            "truncate_dim does; 0 for none. Those that are not below the size of the teacher's vectors do not count."
+        },
+    )
 
     parallel: list[str] | None = field(
         default=None,
@@ -164,7 +172,7 @@ class Distill(Objective):
         texts = draw_texts(data.train, arguments.mix, self.max_texts, training.seed)
         held_out = corpus_texts(data.held_out, arguments.max_eval_samples, training.seed)
         parallel, translations = self._read_parallel(arguments, training.seed)
-        measures = SentenceMeasures(len(held_out), scored.scores, translations)
+        measures = SentenceMeasures(len(held_out), scored.scores, translations, self.nested_dimensions)
         if training.metric_for_best_model not in (None, *measures.names):
             raise ValueError(
                 f"--metric_for_best_model {training.metric_for_best_model} is not measured: recall_at_10 needs twelve "
@@ -252,7 +260,8 @@ class Distill(Objective):
     def module_to_train(self, model: PreTrainedModel, examples: ExampleSets, start: str | None = None) -> nn.Module:
         """Returns the model with a dense layer into the teacher's space, that of `start` if it has one of this size."""
         student = SentenceStudent(
-            model, examples.facts["vector_size"], self.similarity_weight, getattr(examples.train, "mean", None)
+            *(model, examples.facts["vector_size"], self.similarity_weight, self.nested_dimensions),
+            teacher_mean=getattr(examples.train, "mean", None),
         )
         dense = read_dense(start) if start is not None else {}
         if {name: value.shape for name, value in student.dense.state_dict().items()} == {
@@ -284,16 +293,16 @@ class Distill(Objective):
         save_checkpoint(module.encoder, tokenizer, folder, encoder, extra)
 
     def summary(self, results: Results, arguments: PretrainingArguments) -> str:
-        """Returns the held-out measures, and those of each language."""
-        return f"{super().summary(results, arguments)}{language_table(results['after'])}\n"
+        """Returns the held-out measures, those of short vectors and of each language."""
+        tables = [super().summary(results, arguments), *_tables(results)]
+        return "\n".join(tables) + "\n"
 
     def card_facts(self, results: Results) -> CardFacts:
         """See `TrainingTask.card_facts`."""
         facts, translations = super().card_facts(results), results["examples"].get("translations")
-        languages = language_table(results["after"])
-        if not translations:
-            return facts
-        return replace(facts, language=sorted({*translations, ENGLISH}), measures=f"{facts.measures}\n\n{languages}")
+        measures = "\n\n".join([facts.measures, *_tables(results)])
+        language = sorted({*translations, ENGLISH}) if translations else facts.language
+        return replace(facts, measures=measures, language=language)
 
     def _misspell(self, text: str, rng: np.random.Generator) -> str:
         return misspell(text, self.misspell_probability, rng)
@@ -303,3 +312,8 @@ class Distill(Objective):
             raise ValueError("the objective distill has no teacher; give --teacher, a folder or a Hub id.")
         if arguments.streaming:
             raise ValueError("--streaming reads a text once, but a teacher's vectors are kept; leave it out.")
+
+
+def _tables(results: Results) -> list[str]:
+    """Returns the tables of the last evaluation that are not empty."""
+    return [table for table in (short_table(results["after"]), language_table(results["after"])) if table]

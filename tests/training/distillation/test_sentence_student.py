@@ -9,7 +9,12 @@ from datasets import Dataset
 from transformers import EvalPrediction
 
 from vocabless import VocablessModel, load_config, load_tokenizer
-from vocabless.training.distillation.sentence_measures import SentenceMeasures, read_scored_pairs, recall
+from vocabless.training.distillation.sentence_measures import (
+    SentenceMeasures,
+    read_scored_pairs,
+    recall,
+    short_table,
+)
 from vocabless.training.distillation.sentence_student import SentenceStudent, VectorCollator
 from vocabless.training.distillation.vector_dataset import VectorDataset
 from vocabless.training.trainer import EXACT_LOSS
@@ -48,6 +53,26 @@ def test_the_loss_is_what_plain_python_computes(student) -> None:
     assert output["loss"].item() == pytest.approx(sum(own) / 3 + 5.0 * sum(squares) / 9, rel=1e-4)
 
 
+def test_nested_dimensions_add_the_similarities_of_the_first_numbers(student) -> None:
+    targets = np.random.default_rng(0).normal(size=(3, 6)).astype(np.float16)
+    batch = batch_of(["one word", "some more words, and one", ""], targets)
+    with torch.no_grad():
+        plain = student(**batch)
+        student.nested_dimensions = (2, 4)
+        nested = student(**batch)
+    vectors, pairs = plain["vectors"].tolist(), [(i, j) for i in range(3) for j in range(3)]
+    expected = 0.0
+    for size in (2, 4):
+        parts = [vector[:size] for vector in vectors]
+        squares = [
+            (cosine(parts[i], parts[j]) - cosine(targets[i].astype(float), targets[j].astype(float))) ** 2
+            for i, j in pairs
+        ]
+        expected += 5.0 / 2 * sum(squares) / 9
+    assert (nested["loss"] - plain["loss"]).item() == pytest.approx(expected, rel=1e-4)
+    assert nested["vectors"].tolist() == vectors
+
+
 def test_padding_does_not_move_a_vector(student) -> None:
     with torch.no_grad():
         alone = student(**batch_of(["a text"], np.zeros((1, 6))))["vectors"][0]
@@ -72,6 +97,28 @@ def test_recall_counts_the_neighbours_that_both_find() -> None:
     targets[1] = targets[0]  # 0 and 1 are neighbours, so are 2 and 3
     targets[3] = targets[2]
     assert (recall(targets, targets, 1), recall(targets[[2, 3, 0, 1]], targets, 1)) == (1, 0)
+
+
+def test_recall_among_own_vectors_does_not_ask_for_the_teachers_space() -> None:
+    targets = np.random.default_rng(0).normal(size=(30, 8)).astype(np.float32)
+    targets /= np.linalg.norm(targets, axis=1, keepdims=True)
+    turned = targets[:, ::-1]  # all cosines are as before, but those with the teacher's vectors are not
+    assert recall(turned, targets, index=turned) == 1 > recall(turned, targets)
+
+
+def test_vectors_in_fewer_bytes_are_measured() -> None:
+    rng = np.random.default_rng(1)
+    targets = rng.normal(size=(40 + 6, 8)).astype(np.float32)
+    vectors = targets.copy()
+    vectors[:, :2] = 1.0  # the first two numbers say nothing
+    measures = SentenceMeasures(40, [1.0, 3.0, 2.0], nested_dimensions=[2, 6])(EvalPrediction(vectors, targets))
+    assert measures["neighbours_all"] > measures["neighbours_6"] > measures["neighbours_2"]
+    assert measures["neighbours_int8"] == pytest.approx(measures["neighbours_all"], abs=0.05)
+    assert measures["neighbours_binary"] < measures["neighbours_all"]
+    assert measures["spearman_all"] == measures["spearman"] and "spearman_6" in measures
+    table = short_table({f"eval_{name}": value for name, value in measures.items()})
+    assert [line.split(" | ")[0] for line in table.splitlines()[2:]] == ["| all", "| 2", "| 6", "| int8", "| binary"]
+    assert short_table({}) == ""
 
 
 def test_measures_tell_texts_from_pairs() -> None:

@@ -82,6 +82,19 @@ def test_the_saved_vectors_are_those_that_were_measured(run, make_teacher, corpu
     assert (student * teacher).sum(axis=1).mean() == pytest.approx(results["after"]["eval_cosine"], abs=0.05)
 
 
+def test_vectors_are_cut_where_they_were_nested(run) -> None:
+    folder, results = run("run", "--variant", "hashgram-nano", "--nested_dimensions", "8", "16", "24")
+    after, card = results["after"], (folder / "README.md").read_text()
+    for name in ("all", "8", "16", "int8", "binary"):
+        assert f"| {name} | {100 * after[f'eval_neighbours_{name}']:.1f} | – |" in card
+    texts = ["the quick fox", "a lazy dog"]
+    whole, short = (
+        st.SentenceTransformer(str(folder), trust_remote_code=True, device="cpu", truncate_dim=size).encode(texts)
+        for size in (None, 8)
+    )
+    np.testing.assert_allclose(short, whole[:, :8], rtol=1e-5)
+
+
 def test_translations_learn_the_vectors_of_their_english_sides(run, tmp_path, capsys) -> None:
     words = dict(zip("the quick brown fox jumps over lazy dogs while cats".split(), "αβγδεζηθικ", strict=True))
     sides = [" ".join(list(words)[(i * k) % 10] for k in range(1, 6)) for i in range(1, 60)]
