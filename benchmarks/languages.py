@@ -20,7 +20,7 @@ from sentence_transformers import SentenceTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
-from benchmarks.features import FOLDS, REGULARISATIONS, Features
+from benchmarks.features import FOLDS, REGULARISATIONS, Encoder
 from vocabless.saving.public_names import public_name
 from vocabless.saving.run_folder import versions
 from vocabless.saving.tables import markdown_table
@@ -33,7 +33,7 @@ Table = dict[str, dict[str, float]]  # measure → language → percent
 class Labelled:
     """Rows with labels in several languages, and their vectors by one model."""
 
-    def __init__(self, file: str, features: Features) -> None:
+    def __init__(self, file: str, features: Encoder) -> None:
         rows: Any = load_files([file], f"--labelled {file!r}")
         self._labels, self._languages, self._splits = (np.array(rows[name][:]) for name in ("label", "lang", "split"))
         self._vectors = features(rows["text"][:])
@@ -50,7 +50,7 @@ class Labelled:
         return search.fit(*self.part(language, "train"))
 
 
-def translations_found(file: str, features: Features) -> dict[str, float]:
+def translations_found(file: str, features: Encoder) -> dict[str, float]:
     """Returns, for each language, the percent of texts whose own English side is the nearest."""
     rows: Any = load_files([file], f"--pairs {file!r}")
     languages, texts, sides = (np.array(rows[name][:], object) for name in ("lang", "text", "english"))
@@ -65,7 +65,7 @@ def translations_found(file: str, features: Features) -> dict[str, float]:
     return found
 
 
-def measure(features: Features, pairs: str | None, labelled: str | None) -> Table:
+def measure(features: Encoder, pairs: str | None, labelled: str | None) -> Table:
     """Returns the measures of one model."""
     table: Table = {}
     if pairs:

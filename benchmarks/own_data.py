@@ -14,7 +14,6 @@ peer is `wordllama`, a package with the folder `model`, or what sentence-transfo
 # mypy: allow-untyped-calls
 
 import argparse
-import importlib.util
 import json
 import tempfile
 from collections.abc import Callable, Sequence
@@ -23,7 +22,6 @@ from typing import Any
 
 import numpy as np
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -31,7 +29,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from tqdm import tqdm
 
-from benchmarks.features import rows
+from benchmarks.features import embedder, model_folder, rows
 from vocabless.saving.public_names import public_name
 from vocabless.saving.run_folder import versions
 from vocabless.saving.tables import markdown_table
@@ -62,36 +60,6 @@ def regression(features: Any) -> Fit:
     """Returns what fits a logistic regression of features."""
     steps = make_pipeline(features, LogisticRegression(max_iter=2000))
     return GridSearchCV(steps, {"logisticregression__C": REGULARISATIONS}, cv=FOLDS).fit
-
-
-def encoder(source: str) -> Callable[[list[str]], Any]:
-    """Returns what turns texts into vectors: `wordllama`, a package with the folder `model`, a folder or a Hub id."""
-    if source == "wordllama":
-        import wordllama  # its weights lie in the package
-
-        folder = Path(wordllama.__file__).parent
-        embed: Callable[[list[str]], Any] = wordllama.WordLlama.load(cache_dir=folder, disable_download=True).embed
-        return embed
-    return SentenceTransformer(model_folder(source), trust_remote_code=True, device="cpu").encode
-
-
-def remembered(embed: Callable[[list[str]], Any]) -> Callable[[list[str]], Any]:
-    """Returns an encoder that embeds each text once."""
-    vectors: dict[str, Any] = {}
-
-    def lookup(texts: list[str]) -> Any:
-        new = [text for text in dict.fromkeys(texts) if text not in vectors]
-        if new:
-            vectors.update(zip(new, embed(new), strict=True))
-        return np.stack([vectors[text] for text in texts])
-
-    return lookup
-
-
-def model_folder(source: str) -> str:
-    """Returns the folder `model` of an installed package of this name; else the name itself."""
-    found = importlib.util.find_spec(source) if source.isidentifier() else None
-    return source if found is None or found.origin is None else str(Path(found.origin).parent / "model")
 
 
 def setfit(source: str) -> Fit:
@@ -132,7 +100,7 @@ def main(argv: list[str] | None = None) -> None:
         "fine-tuned": fine_tuned,
     }
     for source in arguments.peers:
-        fits[public_name(source)] = regression(FunctionTransformer(remembered(encoder(source))))
+        fits[public_name(source)] = regression(FunctionTransformer(embedder(source)))
     if arguments.setfit:
         fits["SetFit"] = setfit(arguments.setfit)
     names = arguments.sets or sorted(folder.name for folder in arguments.data_dir.iterdir() if folder.is_dir())

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from datasets import Dataset
 
-from benchmarks import languages, measure, memory
+from benchmarks import features, languages, measure, memory
 
 NAMES = sorted(file.stem for file in Path(measure.__file__).parent.glob("*.py") if "def main" in file.read_text())
 
@@ -40,7 +41,7 @@ def test_each_benchmark_prints_its_help(name, monkeypatch, capsys):
 def test_languages_are_measured_apart(tmp_path):
     meanings = {"dog": 0, "cat": 1, "Hund": 0, "Katze": 1, "chien": 0, "chat": 0}  # the model is wrong about "chat"
 
-    def features(texts):
+    def embed(texts):
         return np.eye(2, dtype=np.float32)[[meanings[text] for text in texts]]
 
     pairs, labelled = tmp_path / "pairs.csv", tmp_path / "labelled.csv"
@@ -49,12 +50,38 @@ def test_languages_are_measured_apart(tmp_path):
     of = {"dog": "en", "cat": "en", "Hund": "de", "Katze": "de", "chien": "fr", "chat": "fr"}
     lines = [f"{text},{int(label)},{of[text]},{split}" for text, label in rows for split in ["train"] * 3 + ["test"]]
     labelled.write_text("\n".join(["text,label,lang,split", *lines]))
-    table = languages.measure(features, str(pairs), str(labelled))
+    table = languages.measure(embed, str(pairs), str(labelled))
     assert table["found"] == {"de": 100, "fr": 50}
     assert table["from en"] == {"en": 100, "de": 100, "fr": 50} and table["own"]["de"] == 100
 
 
 @pytest.mark.slow
+def letters(texts):
+    """Returns vectors of length 1 that count the letters of each text."""
+    counts = np.array([[text.count(letter) for letter in "abcd"] for text in texts], np.float32)
+    return counts / np.linalg.norm(counts, axis=1, keepdims=True)
+
+
+def test_a_search_ranks_the_answer_and_does_not_find_the_query_itself():
+    pairs = Dataset.from_dict(
+        {"ask": ["ab", "cd", "ad"], "answer": ["ba", "ccdd", "cb"], "label": [1, 1, 1]}
+    )  # "ad" is as near to "cb" as a stranger can be: both others come first
+    assert features.search_figures(pairs, ("ask", "answer", 1), letters) == pytest.approx(
+        (2 / 3, 1, (1 + 1 + 1 / 3) / 3)
+    )
+    same = Dataset.from_dict({"ask": ["aab"], "answer": ["ab"], "label": [1]})
+    with_itself = Dataset.from_dict({"ask": ["aab", "x"], "answer": ["ab", "aab"], "label": [1, 0]})
+    for each in (same, with_itself):
+        assert features.search_figures(each, ("ask", "answer", 1), letters)[0] == 1
+
+
+def test_the_threshold_of_pairs_is_chosen_on_other_pairs():
+    train = Dataset.from_dict({"sentence1": ["ab", "a", "cd"], "sentence2": ["ab", "c", "dc"], "label": [0, 1, 0]})
+    test = Dataset.from_dict({"sentence1": ["abb", "a"], "sentence2": ["abb", "d"], "label": [0, 1]})
+    assert features.pair_accuracy(train, test, 0, letters) == 1
+    assert features.pair_accuracy(train, test, 1, letters) == 0.5  # no threshold is right; the best says "none"
+
+
 def test_memory_is_printed_for_increasing_numbers_of_words(monkeypatch, tmp_path, capsys):
     output = tmp_path / "memory.json"
     monkeypatch.setattr(memory, "prepare_threads", lambda count: None)  # keeps the threads of other tests
