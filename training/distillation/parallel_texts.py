@@ -6,16 +6,16 @@ Reimers and Gurevych, *Making Monolingual Sentence Embeddings Multilingual using
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from datasets import Dataset, Value
+from datasets import Dataset, Features, Value, concatenate_datasets
 from numpy.typing import NDArray
 
 from vocabless.saving.run_folder import rows_identity
 from vocabless.training.texts.local_files import FORMATS, load_files
 
-COLUMNS = ("text", "english", "lang")
+COLUMNS = ("text", "lang", "english")  # the last one may be missing
 Indices = NDArray[np.int64]
 
 
@@ -41,6 +41,12 @@ class ParallelTexts(NamedTuple):
         """Returns the number of texts of each language."""
         names, counts = np.unique(self.languages, return_counts=True)
         return dict(zip(names.tolist(), counts.tolist(), strict=True))
+
+    def translated(self) -> Indices:
+        """Returns the rows of the texts that are not their own English side."""
+        texts = (text for batch in self.texts.iter(batch_size=10_000) for text in batch["text"])
+        sides = map(self.sides.__getitem__, self.side_of)
+        return np.flatnonzero([text != side for text, side in zip(texts, sides, strict=True)])
 
     def identity(self) -> str:
         """Returns what identifies the texts with their languages and English sides."""
@@ -82,33 +88,39 @@ class ParallelTexts(NamedTuple):
 
 
 def read_parallel(files: Sequence[str], flag: str) -> ParallelTexts:
-    """Returns the rows of parquet, jsonl or csv files: columns `text`, its translation `english`, and `lang`.
+    """Returns the rows of parquet, jsonl or csv files: columns `text`, `lang`, and the translation `english`.
 
     Args:
-        files: the files.
+        files: the files. `english` may be empty, or missing in a file of texts or words without translations.
         flag: that named them, for messages.
 
     Raises:
         ValueError: a file does not exist, cannot be read or lacks a column, or a row lacks its text or language.
     """
-    for file in files:
-        if not Path(file).is_file() or Path(file).suffix not in FORMATS:
-            raise ValueError(f"{flag} {file!r} is no parquet, jsonl or csv file; give one.")
-    rows = load_files(files, f"{flag} {' '.join(files)!r}")
-    missing = [name for name in COLUMNS if name not in rows.column_names]
-    if missing:
-        raise ValueError(f"{flag} lacks the column {', '.join(missing)}; it needs {', '.join(COLUMNS)}.")
-    columns = [rows[name][:] for name in COLUMNS]
-    for number, (text, _, language) in enumerate(zip(*columns, strict=True), 1):
-        if not isinstance(text, str) or not isinstance(language, str) or not text.strip() or not language:
-            raise ValueError(f"{flag} has no text or no lang in row {number}; fill it in or leave the row out.")
-    texts, english, languages = columns
+    rows = concatenate_datasets([_read(file, flag) for file in files])
+    texts, languages, english = (rows[name][:] for name in COLUMNS)
     meanings = [side or text for text, side in zip(texts, english, strict=True)]
     sides = list(dict.fromkeys(meanings))
     index_of = {side: index for index, side in enumerate(sides)}
     side_of = np.fromiter(map(index_of.__getitem__, meanings), np.int64, len(meanings))
-    column = rows.select_columns(["text"]).cast_column("text", Value("string"))  # pandas and polars write large_string
-    return ParallelTexts(column, np.array(languages), sides, side_of)
+    return ParallelTexts(rows.select_columns(["text"]), np.array(languages), sides, side_of)
+
+
+def _read(file: str, flag: str) -> Dataset:
+    """Returns `COLUMNS` of a file, all of them strings or None; see `read_parallel`."""
+    if not Path(file).is_file() or Path(file).suffix not in FORMATS:
+        raise ValueError(f"{flag} {file!r} is no parquet, jsonl or csv file; give one.")
+    rows: Any = load_files([file], f"{flag} {file!r}")
+    missing = [name for name in COLUMNS[:2] if name not in rows.column_names]
+    if missing:
+        raise ValueError(f"{flag} {file!r} lacks the column {', '.join(missing)}; it needs {', '.join(COLUMNS)}.")
+    if "english" not in rows.column_names:
+        rows = rows.add_column("english", [None] * len(rows))
+    rows = rows.select_columns(COLUMNS).cast(Features(dict.fromkeys(COLUMNS, Value("string"))))
+    for row, (text, language) in enumerate(zip(rows["text"][:], rows["lang"][:], strict=True), 1):
+        if not text or not text.strip() or not language:
+            raise ValueError(f"{flag} {file!r} has no text or no lang in row {row}; fill it in or leave the row out.")
+    return rows
 
 
 def sample_languages(languages: NDArray[np.str_], exponent: float, seed: int) -> Indices:

@@ -109,8 +109,8 @@ class Distill(Objective):
         default=None,
         metadata={
             "help": "distill: files with the columns text, english, its translation, and lang. The student's vector of "
-            "a text learns the teacher's vector of the translation, or of the text if there is none. The English "
-            "sides are texts of their own.",
+            "a text learns the teacher's vector of the translation, or of the text where english is empty or missing. "
+            "The English sides are texts of their own.",
         },
     )
     validation_parallel: list[str] | None = field(
@@ -214,7 +214,8 @@ class Distill(Objective):
             held_out = read_parallel(self.validation_parallel, "--validation_parallel")
         else:
             train, held_out = train.hold_out(arguments.validation_split_percentage / 100, seed)
-        return train, held_out.at_most(arguments.max_eval_samples, seed)
+        held_out = held_out.select(held_out.translated())  # any other text would find itself
+        return train, held_out.at_most(arguments.max_eval_samples, seed) if len(held_out) else None
 
     def _examples(
         self,
@@ -228,8 +229,10 @@ class Distill(Objective):
         columns = with_translations(texts, parallel, teacher)
         rows = None
         if parallel is not None:
-            languages = np.array([*parallel.languages, *[ENGLISH] * len(parallel.sides)])
-            translations = len(texts) + sample_languages(languages, self.language_exponent, seed)
+            sides = np.unique(parallel.side_of[parallel.translated()])  # those that are English
+            languages = np.concatenate([parallel.languages, np.full(len(sides), ENGLISH)])
+            found = sample_languages(languages, self.language_exponent, seed)
+            translations = len(texts) + np.concatenate([np.arange(len(parallel)), len(parallel) + sides])[found]
             share = self.parallel_share
             number = len(texts) if share is None else round(len(translations) * (1 - share) / share)
             rows = np.concatenate([np.resize(np.arange(len(texts)), number), translations])

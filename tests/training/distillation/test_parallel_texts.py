@@ -39,6 +39,20 @@ def test_a_text_without_a_translation_is_its_own(parallel) -> None:
     assert parallel.identity() == parallel.select(np.arange(5)).identity() != parallel.select(np.arange(4)).identity()
 
 
+def test_files_of_words_stand_beside_files_of_translations(tmp_path, empty_cache) -> None:
+    files = [str(tmp_path / name) for name in ("words.csv", "words.parquet", "pairs.csv")]
+    (tmp_path / "words.csv").write_text("text,english,lang,rank\nHund,,de,0\n1984,,de,1\n")
+    Dataset.from_dict({"text": ["chat"], "lang": ["fr"], "rank": [0]}).to_parquet(files[1])
+    (tmp_path / "pairs.csv").write_text("lang,text,english\nde,ein Hund,a dog\nde,Berlin,Berlin\n")
+    for order in ([0, 1, 2], [2, 1, 0]):
+        parallel = read_parallel([files[index] for index in order], "--parallel")
+        assert sorted(rows_of(parallel)) == [
+            *(("1984", "1984", "de"), ("Berlin", "Berlin", "de"), ("Hund", "Hund", "de")),
+            *(("chat", "chat", "fr"), ("ein Hund", "a dog", "de")),
+        ]
+        assert rows_of(parallel.select(parallel.translated())) == [("ein Hund", "a dog", "de")]
+
+
 def test_no_english_side_is_in_both_parts(parallel) -> None:
     parts = [parallel.hold_out(0.5, seed) for seed in range(9)]
     for train, held_out in parts:
@@ -73,9 +87,9 @@ def test_languages_are_sampled_by_a_power_of_their_number(exponent) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("text,english\na,b\n", r"--parallel lacks the column lang; it needs text, english, lang\."),
-        ("text,english,lang\na,b,de\n,b,de\n", r"--parallel has no text or no lang in row 2; fill it in or leave"),
-        ("text,english,lang\na,b,\n", r"--parallel has no text or no lang in row 1"),
+        ("text,english\na,b\n", r"--parallel '.*pairs\.csv' lacks the column lang; it needs text, lang, english\."),
+        ("text,english,lang\na,b,de\n,b,de\n", r"--parallel '.*pairs\.csv' has no text or no lang in row 2; fill it"),
+        ("text,english,lang\na,b,\n", r"--parallel '.*pairs\.csv' has no text or no lang in row 1"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused(content, message, tmp_path, empty_cache) -> None:

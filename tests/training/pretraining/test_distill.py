@@ -129,15 +129,24 @@ def test_translations_learn_the_vectors_of_their_english_sides(run, tmp_path, ca
 @pytest.mark.parametrize(("share", "number"), [(None, 7), (0.5, 12), (0.75, 4), (1.0, 0)])
 def test_the_corpus_has_a_share_of_an_epoch(share, number, make_teacher, tmp_path, empty_cache) -> None:
     teacher = SentenceTeacher(make_teacher(tmp_path / "teacher"), 16)
-    parallel = ParallelTexts(
-        Dataset.from_dict({"text": list("äöü")}), np.array(["de"] * 3), list("abcdef"), np.arange(3)
-    )
+    letters = Dataset.from_dict({"text": list("äöüßéè")})
+    parallel = ParallelTexts(letters, np.array(["de"] * 6), list("abcdef"), np.arange(6))
     texts = ["the fox", "the dog", "a fox", "a dog", "one fox", "one dog", "two dogs"]
     objective = Distill(language_exponent=0, parallel_share=share)
     examples = objective._examples(texts, parallel, teacher, lambda batch: [len(text) for text in batch], seed=0)
     found = [item["text"] for item in examples.__getitems__(range(len(examples)))]
     assert found[:number] == [*texts, *texts][:number]
-    assert sorted({*found[number:]}) == sorted("abcdefäöü") and len(found) == number + 12
+    assert sorted({*found[number:]}) == sorted("abcdefäöüßéè") and len(found) == number + 12
+
+
+def test_words_without_translations_are_learned_once_and_not_measured(run, tmp_path) -> None:
+    file = tmp_path / "words.csv"
+    file.write_text("text,lang\n" + "".join(f"Wort{number},de\n" for number in range(30)))
+    _, results = run("run", "--variant", "hashgram-nano", "--parallel", str(file), "--parallel_share", "1")
+    assert results["examples"]["translations"].keys() == {"de"}
+    words = results["examples"]["translations"]["de"]
+    assert 10 < words < 30 and results["train"]["epoch"] == pytest.approx(8 / -(-words // 8), rel=0.01)
+    assert not [name for name in results["after"] if "translation" in name or name.endswith("_de")]
 
 
 @pytest.mark.slow
