@@ -2,7 +2,7 @@
 # mypy: allow-untyped-calls
 
 import logging
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import datasets
@@ -13,6 +13,7 @@ from transformers.utils import logging as transformers_logging
 
 from vocabless.overrides import parse_overrides
 from vocabless.training.limits import COUNT, POSITIVE, Limit, check_limits
+from vocabless.training.script_parser import flag
 from vocabless.training.texts.text_format import TextFormat
 
 LIMITS = {
@@ -36,32 +37,21 @@ LIMITS = {
 class ModelArguments:
     """Overrides of the model, and the format of text files."""
 
-    set: list[str] | None = field(
-        default=None,
-        metadata={
-            "group": "model",
-            "help": "Change a variant, for ablations: size=tiny, splitter=…, coder=lsh, front_end=…, ngrams=train, and "
-            "options such as coder_options.num_bits=256 or encoder_options.num_hidden_layers=3. Options are added to "
-            "the variant's own if its splitter, coder or front end stays. ngrams are those that have a feature, for "
-            "the coders lsh and lsh-index: a JSON list, most frequent first, or train for the 50 000 most frequent "
-            "ones of the training text (HashFormers, 3.3). Stock shapes have size and encoder_options.",
-            "action": "extend",
-        },
+    set: list[str] | None = flag(
+        None,
+        "Change a variant, for ablations: size=tiny, splitter=…, coder=lsh, front_end=…, ngrams=train, and "
+        "options such as coder_options.num_bits=256 or encoder_options.num_hidden_layers=3. Options are added to "
+        "the variant's own if its splitter, coder or front end stays. ngrams are those that have a feature, for "
+        "the coders lsh and lsh-index: a JSON list, most frequent first, or train for the 50 000 most frequent "
+        "ones of the training text (HashFormers, 3.3). Stock shapes have size and encoder_options.",
+        group="model",
+        action="extend",
     )
-    encoding: str = field(
-        default="utf-8",
-        metadata={
-            "is_rare": True,
-            "group": "text",
-            "help": "Encoding of csv, tsv, jsonl, json and txt files, such as latin-1.",
-        },
+    encoding: str = flag(
+        "utf-8", "Encoding of csv, tsv, jsonl, json and txt files, such as latin-1.", is_rare=True, group="text"
     )
-    delimiter: str | None = field(
-        default=None,
-        metadata={
-            "is_rare": True,
-            "help": "Delimiter of csv and tsv files, such as ';' or tab. None is a comma, in tsv a tab.",
-        },
+    delimiter: str | None = flag(
+        None, "Delimiter of csv and tsv files, such as ';' or tab. None is a comma, in tsv a tab.", is_rare=True
     )
 
     def __post_init__(self) -> None:
@@ -100,10 +90,9 @@ class ScriptTrainingArguments(TrainingArguments):
     bf16 works on a CPU without further flags, and memory is pinned only where there is a GPU.
     """
 
-    output_dir: str | None = field(default=None, metadata={"help": "Output folder."})
-    hub_strategy: HubStrategy | str = field(
-        default="end",
-        metadata={"help": "When --push_to_hub uploads. The only choice is end: after the run has finished."},
+    output_dir: str | None = flag(None, "Output folder.")
+    hub_strategy: HubStrategy | str = flag(
+        "end", "When --push_to_hub uploads. The only choice is end: after the run has finished."
     )
 
     def __post_init__(self) -> None:

@@ -1,8 +1,6 @@
 """The command line of the scripts: dataclasses become flags, recipes become defaults, and `--help` has groups.
 
-A field's metadata may name the `group` of its flag. A field without it is in the group of the field before it, so a new
-field needs no other change. `--help` leaves out the flags that few need: those whose metadata has `"is_rare": True`,
-and those of the Trainer, the fields of its arguments without a `group`. `--help-all` shows every flag.
+Recipes are YAML files with flags of a script. Those of the package hold the hyper-parameters of the papers.
 """
 # mypy: allow-untyped-calls
 
@@ -10,16 +8,18 @@ import copy
 import dataclasses
 import difflib
 import json
+import os
 import sys
 from argparse import SUPPRESS, Action, ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
+import yaml
 from transformers import HfArgumentParser, TrainingArguments
 
-from vocabless.training.recipes import list_recipes, read_recipe
-
+RECIPES = Path(__file__).parent / "recipes"
 FIRST_GROUP = "flags"  # of fields before the first one that names a group
 ADDED = ("set",)  # lists of the command line that are added to the recipe's; others take its place
 TRAINER_GROUP = "flags of the transformers Trainer"
@@ -30,8 +30,61 @@ EPILOG = (
 METAVARS: dict[Any, str] = {int: "N", float: "X"}  # of a flag's values, by type; other types are a VALUE
 
 
+def flag(default: Any, help: str, group: str | None = None, is_rare: bool = False, **options: Any) -> Any:
+    """Returns a field of a dataclass that `ScriptParser` makes a flag of.
+
+    Args:
+        default: its value without the flag.
+        help: meaning, unit, and what 0 or None does.
+        group: its place in the help; None is the group of the field before it.
+        is_rare: whether `--help` leaves it out. `--help-all` shows every flag.
+        options: further arguments of argparse's `add_argument`.
+    """
+    metadata = {"help": help, **options}
+    if group is not None:
+        metadata["group"] = group
+    if is_rare:
+        metadata["is_rare"] = True
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def list_recipes() -> list[str]:
+    """Returns the names of the recipes of the package, for instance `proformer`."""
+    return sorted(file.stem for file in RECIPES.glob("*.yaml"))
+
+
+def read_recipe(name_or_path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Returns the flags of a recipe and their values.
+
+    Args:
+        name_or_path: path of a YAML file, or a name of `list_recipes`.
+
+    Raises:
+        ValueError: the recipe does not exist, or is not a mapping of flags to values.
+
+    Example:
+        >>> read_recipe("elementwise-patents")["threshold"]
+        0.3
+    """
+    name = str(name_or_path)
+    path = Path(name) if Path(name).is_file() else RECIPES / f"{name}.yaml"
+    if not path.is_file():
+        raise ValueError(f"unknown recipe {name!r}; give the path of a YAML file or {', '.join(list_recipes())}.")
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        cause = " ".join(str(error).split())
+        raise ValueError(f"the recipe {name!r} is not valid YAML: {cause}; correct the file.") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"the recipe {name!r} is not a mapping; write one 'flag: value' per line.")
+    return {str(flag): value for flag, value in content.items()}
+
+
 class ScriptParser(HfArgumentParser):
     """Makes dataclasses from the command line.
+
+    `--help` leaves out the flags that few need: those that say so, and those of the Trainer, the fields of its
+    arguments without a group. `--help-all` shows every flag.
 
     Args:
         types: the dataclasses to make.
@@ -39,21 +92,16 @@ class ScriptParser(HfArgumentParser):
     """
 
     def __init__(self, types: Iterable[Any], description: str | None = None) -> None:
-        types = list(types)
-        self._titles = _group_titles(types)
-        self._sections: dict[str, Any] = {}
-        self._hidden: dict[str, str] = {}  # flag → its text in --help-all
         self.recipe: dict[str, Any] = {}  # flag → its value in the recipe of the last `parse`
+        self.hidden: dict[Action, str] = {}  # flag → its text in --help-all
         super().__init__(
-            types,
+            list(types),
             usage="%(prog)s --FLAG VALUE --FLAG VALUE …",
             description=description,
             epilog=EPILOG,
             formatter_class=_HelpFormatter,
         )
-        places = {flag: place for place, flag in enumerate(self._titles)}
-        for section in self._sections.values():  # the Trainer's own order does not count
-            section._group_actions.sort(key=lambda action: places.get(action.dest, 0))
+        self._sort_into_groups()
         self.add_argument(
             "--help-all", nargs=0, action=_HelpAll, help="show every flag, also those of the Trainer, and exit"
         )
@@ -79,10 +127,11 @@ class ScriptParser(HfArgumentParser):
                 a mapping.
         """
         argv = list(sys.argv[1:] if argv is None else argv)
-        name = _name_of_recipe(argv)
+        first_look = ArgumentParser(add_help=False, allow_abbrev=False)  # the recipe may give required flags
+        first_look.add_argument("--recipe")
+        name = first_look.parse_known_args(argv)[0].recipe
         if name is not None:
-            self.recipe = self._recipe_defaults(name)
-            self._take_defaults(self.recipe, argv, replaces or {})
+            self._take_recipe(name, argv, replaces or {})
         *parsed, rest = self.parse_args_into_dataclasses(argv, return_remaining_strings=True, look_for_args_file=False)
         if rest:
             unknown = [argument.partition("=")[0] for argument in rest if argument.startswith("-")]
@@ -91,52 +140,51 @@ class ScriptParser(HfArgumentParser):
             raise ValueError(f"unknown flag {', '.join(unknown)}; {self._hint(unknown, '--')}")
         return tuple(parsed[: len(list(self.dataclass_types))])
 
-    def print_all_help(self) -> None:
-        """Prints the help with the flags that `--help` leaves out."""
-        for action in self._actions:
-            if action.const is not False:
-                action.help = self._hidden.get(action.dest, action.help)
-        self.print_help()
-
-    def _parse_dataclass_field(self, parser: ArgumentParser, field: "dataclasses.Field[Any]") -> None:  # type: ignore[override]
-        """Adds the flag of a field to the group of the field."""
-        if not self._sections:  # create all groups in the order of the help
-            titles = dict.fromkeys([*self._titles.values(), TRAINER_GROUP])
-            self._sections = {title: parser.add_argument_group(title) for title in titles}
-        section = self._sections[self._titles.get(field.name, TRAINER_GROUP)]
+    @staticmethod
+    def _parse_dataclass_field(parser: ArgumentParser, field: "dataclasses.Field[Any]") -> None:
         field = copy.copy(field)
-        metadata = dict(field.metadata)
-        metadata.pop("group", None)
-        is_hidden = metadata.pop("is_rare", False) or field.name not in self._titles
-        field.metadata = metadata  # type: ignore[assignment]
-        super()._parse_dataclass_field(section, field)
-        for action in section._group_actions:
-            if action.dest != field.name:
-                continue
-            if is_hidden and action.const is not False:
-                self._hidden[field.name] = action.help or ""
-            if is_hidden or action.const is False:  # --no_…, beside the flag itself
-                action.help = SUPPRESS
+        field.metadata = {name: field.metadata[name] for name in field.metadata if name not in ("group", "is_rare")}  # type: ignore[assignment]
+        HfArgumentParser._parse_dataclass_field(parser, field)
 
-    def _take_defaults(self, defaults: dict[str, Any], argv: Sequence[str], replaces: Mapping[str, str]) -> None:
+    def _sort_into_groups(self) -> None:
+        """Gives each flag its group in the help, in the order of the fields; hides the flags that few need."""
+        titles: dict[str, str] = {}  # flag → title of its group; a later field of the same name is the same flag
+        rare = set()
+        for type_ in self.dataclass_types:
+            title = FIRST_GROUP
+            for field in dataclasses.fields(type_):
+                if issubclass(type_, TrainingArguments) and "group" not in field.metadata:
+                    continue
+                title = field.metadata.get("group", title)
+                titles.setdefault(field.name, title)
+                rare |= {field.name} if "is_rare" in field.metadata else set()
+        flags = [action for action in self._actions if action.dest != "help"]
+        places = {name: place for place, name in enumerate(titles)}
+        for title in dict.fromkeys([*titles.values(), TRAINER_GROUP]):
+            own = [action for action in flags if titles.get(action.dest, TRAINER_GROUP) == title]
+            group = self.add_argument_group(title)
+            group._group_actions.extend(sorted(own, key=lambda action: places.get(action.dest, 0)))
+        self._optionals._group_actions = [action for action in self._actions if action.dest == "help"]
+        for action in flags:
+            if action.const is False:  # --no_…, beside the flag itself
+                action.help = SUPPRESS
+            elif action.dest in rare or action.dest not in titles:
+                self.hidden[action], action.help = action.help or "", SUPPRESS
+
+    def _take_recipe(self, name: str, argv: Sequence[str], replaces: Mapping[str, str]) -> None:
         """Makes the recipe's values the defaults, without those that the command line replaces."""
+        self.recipe = {flag: _as_command_line_value(value) for flag, value in read_recipe(name).items()}
+        unknown = [flag for flag in self.recipe if flag not in self._flags()]
+        if unknown:
+            raise ValueError(f"the recipe {name!r} sets unknown flags: {', '.join(unknown)}; {self._hint(unknown)}")
         for action in self._actions:
-            action.required = action.required and action.dest not in defaults
+            action.required = action.required and action.dest not in self.recipe
         values = vars(self.parse_known_args(argv)[0])
         given = {flag for flag, value in values.items() if value != self.get_default(flag)}
         replaced = {recipe_flag for flag, recipe_flag in replaces.items() if flag in given}
         # argparse would append a list on the command line to the recipe's.
-        replaced |= {flag for flag in given if isinstance(defaults.get(flag), list) and flag not in ADDED}
-        self.set_defaults(**{flag: value for flag, value in defaults.items() if flag not in replaced})
-
-    def _recipe_defaults(self, name: str) -> dict[str, Any]:
-        """Returns the recipe's values as defaults for the parser."""
-        recipe = read_recipe(name)
-        flags = self._flags()
-        unknown = [flag for flag in recipe if flag not in flags]
-        if unknown:
-            raise ValueError(f"the recipe {name!r} sets unknown flags: {', '.join(unknown)}; {self._hint(unknown)}")
-        return {flag: _as_command_line_value(value) for flag, value in recipe.items()}
+        replaced |= {flag for flag in given if isinstance(self.recipe.get(flag), list) and flag not in ADDED}
+        self.set_defaults(**{flag: value for flag, value in self.recipe.items() if flag not in replaced})
 
     def _flags(self) -> list[str]:
         return [field.name for type_ in self.dataclass_types for field in dataclasses.fields(type_) if field.init]
@@ -151,11 +199,13 @@ class ScriptParser(HfArgumentParser):
 
 
 class _HelpAll(Action):
-    """Prints the whole help and ends the program."""
+    """Prints the help with the flags that `--help` leaves out, and ends the program."""
 
     def __call__(self, parser: ArgumentParser, *_: Any) -> None:
         assert isinstance(parser, ScriptParser)
-        parser.print_all_help()
+        for action, text in parser.hidden.items():
+            action.help = text
+        parser.print_help()
         parser.exit()
 
 
@@ -166,42 +216,16 @@ class _HelpFormatter(RawDescriptionHelpFormatter):
         super().__init__(prog, **{"max_help_position": 36, **options})
 
     def _format_action_invocation(self, action: Action) -> str:
+        names = action.option_strings  # without the second spelling: `--max_steps` is `--max-steps`, too
+        names = [name for name in names if "-" not in name[2:] or f"--{name[2:].replace('-', '_')}" not in names]
         values = self._format_args(action, METAVARS.get(action.type, "VALUE"))
         values = "" if action.const is True and action.default is False else values  # --streaming needs no value
-        return " ".join(filter(None, [", ".join(_spellings(action)), values]))
+        return " ".join(filter(None, [", ".join(names), values]))
 
     def _get_help_string(self, action: Action) -> str:
         default = action.default.value if isinstance(action.default, Enum) else action.default
         says_nothing = default is None or default is False or default in ("", [], SUPPRESS)
         return (action.help or "") + ("" if says_nothing else f" (default: {default})".replace("%", "%%"))
-
-
-def _spellings(action: Action) -> list[str]:
-    """Returns the names of a flag without its second spelling: `--max_steps` is `--max-steps`, too."""
-    names = action.option_strings
-    return [name for name in names if "-" not in name[2:] or f"--{name[2:].replace('-', '_')}" not in names]
-
-
-def _group_titles(types: Iterable[Any]) -> dict[str, str]:
-    """Returns field → title of its group, in the order of the fields. A later field of the same name is the same."""
-    titles: dict[str, str] = {}
-    for type_ in types:
-        title = FIRST_GROUP
-        for field in dataclasses.fields(type_):
-            if issubclass(type_, TrainingArguments) and "group" not in field.metadata:
-                continue
-            title = field.metadata.get("group", title)
-            if field.init:
-                titles.setdefault(field.name, title)
-    return titles
-
-
-def _name_of_recipe(argv: Sequence[str]) -> str | None:
-    """Returns the value of `--recipe`, without a look at the other flags, which the recipe may give."""
-    parser = ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--recipe")
-    name: str | None = parser.parse_known_args(argv)[0].recipe
-    return name
 
 
 def _as_command_line_value(value: Any) -> Any:

@@ -13,8 +13,7 @@ from vocabless.training.finetuning.training_arguments import GlueTrainingArgumen
 from vocabless.training.pretraining.arguments import PretrainingTrainingArguments, parse_command_line
 from vocabless.training.pretraining.masked_lm import MaskedLM
 from vocabless.training.pretraining.shuffle_random import ShuffleRandom
-from vocabless.training.recipes import FOLDER, list_recipes, read_recipe
-from vocabless.training.script_parser import ScriptParser
+from vocabless.training.script_parser import RECIPES, ScriptParser, list_recipes, read_recipe
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -51,7 +50,7 @@ def test_without_a_recipe_the_defaults_stand():
 def test_the_recipes_of_the_package_are_read_by_name():
     assert {"proformer", "elementwise-patents"} <= set(list_recipes())
     for name in list_recipes():
-        assert read_recipe(name) == read_recipe(FOLDER / f"{name}.yaml")
+        assert read_recipe(name) == read_recipe(RECIPES / f"{name}.yaml")
 
 
 @pytest.mark.parametrize(("name", "rate"), [("proformer", 3e-5), ("elementwise-patents", 2e-5)])

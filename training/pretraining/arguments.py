@@ -3,7 +3,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from vocabless.training.pretraining.load_model import objective_of_checkpoint
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.pretraining.objectives import DEFAULT_OBJECTIVE, OBJECTIVES
 from vocabless.training.script_arguments import ModelArguments, ScriptTrainingArguments
-from vocabless.training.script_parser import ScriptParser
+from vocabless.training.script_parser import ScriptParser, flag
 from vocabless.training.texts.ngrams import check_has_features, has_features
 from vocabless.variants import Variant
 
@@ -34,105 +34,62 @@ LIMITS = {
 class PretrainingArguments(ModelArguments):
     """The model, the text and the objective."""
 
-    variant: str | None = field(
-        default=None,
-        metadata={
-            "group": "model",
-            "help": "Name of a variant, see vocabless.list_variants(), or of a stock shape such as bert-tiny or "
-            f"roberta-base. The weights are fresh. None is {DEFAULT_VARIANT}, without --model_name_or_path.",
-        },
+    variant: str | None = flag(
+        None,
+        "Name of a variant, see vocabless.list_variants(), or of a stock shape such as bert-tiny or "
+        f"roberta-base. The weights are fresh. None is {DEFAULT_VARIANT}, without --model_name_or_path.",
+        group="model",
     )
-    model_name_or_path: str | None = field(
-        default=None,
-        metadata={
-            "help": "Begin from the weights of a checkpoint, in place of --variant: a folder or Hub id, of this family "
-            "or stock. The optimizer starts anew."
-        },
+    model_name_or_path: str | None = flag(
+        None,
+        "Begin from the weights of a checkpoint, in place of --variant: a folder or Hub id, of this family "
+        "or stock. The optimizer starts anew.",
     )
-    corpus: list[str] | None = field(
-        default=None,
-        metadata={
-            "group": "text",
-            "help": "Training text: pydocs (embedded, the default); parquet, jsonl, csv, tsv or txt files, folders, "
-            "globs; or a Hub data set owner/name[:configuration][@revision]. Give as many as you like.",
-            "action": "extend",
-        },
+    corpus: list[str] | None = flag(
+        None,
+        "Training text: pydocs (embedded, the default); parquet, jsonl, csv, tsv or txt files, folders, "
+        "globs; or a Hub data set owner/name[:configuration][@revision]. Give as many as you like.",
+        group="text",
+        action="extend",
     )
-    mix: list[float] | None = field(
-        default=None,
-        metadata={"help": "Share of sequences from each --corpus, one weight each. None concatenates the corpora."},
+    mix: list[float] | None = flag(
+        None, "Share of sequences from each --corpus, one weight each. None concatenates the corpora."
     )
-    streaming: bool = field(
-        default=False,
-        metadata={"help": "Read the corpus while training; needs --validation_corpus and --max_steps."},
+    streaming: bool = flag(False, "Read the corpus while training; needs --validation_corpus and --max_steps.")
+    shuffle_buffer_size: int = flag(10_000, "Streaming: sequences in the buffer from which the next one is drawn.")
+    validation_corpus: list[str] | None = flag(
+        None, "Held-out text, in the same form as --corpus. None holds out a part of --corpus.", action="extend"
     )
-    shuffle_buffer_size: int = field(
-        default=10_000, metadata={"help": "Streaming: sequences in the buffer from which the next one is drawn."}
+    validation_split_percentage: float = flag(2.0, "Percent of the documents of --corpus that are held out, 0–50.")
+    text_column: str = flag("text", "Column of the text, in files with columns.")
+    max_seq_length: int = flag(64, "Tokens of a sequence, [CLS] and [SEP] included; at most the variant's own length.")
+    max_eval_samples: int = flag(1000, "Held-out sequences of an evaluation; 0 evaluates all.")
+    objective: str | None = flag(
+        None,
+        f"{OBJECTIVE_HELP}. None is the objective that the variant was published with, and mlm for a stock "
+        "model; with --teacher, distill.",
+        group="what the model learns",
     )
-    validation_corpus: list[str] | None = field(
-        default=None,
-        metadata={
-            "help": "Held-out text, in the same form as --corpus. None holds out a part of --corpus.",
-            "action": "extend",
-        },
+    subword: str | None = flag(
+        None,
+        "Subword tokenizer for subword variants, for stock shapes, and for mlm over words: a "
+        "tokenizer.json, a folder, a Hub id, or 'train' to train one on the corpus. None is the published one.",
+        group="subwords, for variants and objectives that need them",
     )
-    validation_split_percentage: float = field(
-        default=2.0, metadata={"help": "Percent of the documents of --corpus that are held out, 0–50."}
+    subword_vocab_size: int = flag(8000, "Vocabulary size of a subword tokenizer trained by --subword train.")
+    neighbour_init: bool = flag(
+        True, "Start fresh BERT, RoBERTa and ELECTRA encoders with attention to the neighbouring tokens.", group="model"
     )
-    text_column: str = field(default="text", metadata={"help": "Column of the text, in files with columns."})
-    max_seq_length: int = field(
-        default=64,
-        metadata={"help": "Tokens of a sequence, [CLS] and [SEP] included; at most the variant's own length."},
+    dry_run: bool = flag(
+        False,
+        "Prove that it works, in seconds: few texts, one step, a checkpoint that is checked and removed.",
+        group="training",
     )
-    max_eval_samples: int = field(
-        default=1000, metadata={"help": "Held-out sequences of an evaluation; 0 evaluates all."}
+    dropout: float = flag(
+        0.0, "Dropout during pre-training, 0–1; the checkpoint keeps the encoder's own setting.", group="model"
     )
-    objective: str | None = field(
-        default=None,
-        metadata={
-            "group": "what the model learns",
-            "help": f"{OBJECTIVE_HELP}. None is the objective that the variant was published with, and mlm for a stock "
-            "model; with --teacher, distill.",
-        },
-    )
-    subword: str | None = field(
-        default=None,
-        metadata={
-            "group": "subwords, for variants and objectives that need them",
-            "help": "Subword tokenizer for subword variants, for stock shapes, and for mlm over words: a "
-            "tokenizer.json, a folder, a Hub id, or 'train' to train one on the corpus. None is the published one.",
-        },
-    )
-    subword_vocab_size: int = field(
-        default=8000, metadata={"help": "Vocabulary size of a subword tokenizer trained by --subword train."}
-    )
-    neighbour_init: bool = field(
-        default=True,
-        metadata={
-            "group": "model",
-            "help": "Start fresh BERT, RoBERTa and ELECTRA encoders with attention to the neighbouring tokens.",
-        },
-    )
-    dry_run: bool = field(
-        default=False,
-        metadata={
-            "group": "training",
-            "help": "Prove that it works, in seconds: few texts, one step, a checkpoint that is checked and removed.",
-        },
-    )
-    dropout: float = field(
-        default=0.0,
-        metadata={
-            "group": "model",
-            "help": "Dropout during pre-training, 0–1; the checkpoint keeps the encoder's own setting.",
-        },
-    )
-    preprocessing_num_workers: int = field(
-        default_factory=lambda: min(8, os.cpu_count() or 1),
-        metadata={
-            "group": "text",
-            "help": "Processes that prepare the corpus.",
-        },
+    preprocessing_num_workers: int = flag(
+        min(8, os.cpu_count() or 1), "Processes that prepare the corpus.", group="text"
     )
 
     def __post_init__(self) -> None:
@@ -153,42 +110,28 @@ class PretrainingArguments(ModelArguments):
 class PretrainingTrainingArguments(ScriptTrainingArguments):
     """The Trainer's arguments, with defaults for a tiny encoder and two cores."""
 
-    output_dir: str | None = field(
-        default=None,
-        metadata={
-            "group": "training",
-            "help": "Folder of the run. None is runs/<variant>.",
-        },
+    output_dir: str | None = flag(None, "Folder of the run. None is runs/<variant>.", group="training")
+    per_device_train_batch_size: int = flag(32, "Sequences that a device trains on at once.")
+    total_batch_size: int | None = flag(
+        None,
+        "Sequences of a training step over all devices. --gradient_accumulation_steps follows from it, and "
+        "--per_device_train_batch_size is the most that a device takes at once. None does not fix it.",
     )
-    per_device_train_batch_size: int = field(
-        default=32, metadata={"help": "Sequences that a device trains on at once."}
+    ddp_timeout: int = flag(
+        86_400, "Seconds that the other processes wait for the first one, which prepares the corpus."
     )
-    total_batch_size: int | None = field(
-        default=None,
-        metadata={
-            "help": "Sequences of a training step over all devices. --gradient_accumulation_steps follows from it, and "
-            "--per_device_train_batch_size is the most that a device takes at once. None does not fix it."
-        },
+    per_device_eval_batch_size: int = flag(64, "Sequences of an evaluation step.")
+    max_steps: int = flag(2000, "Training steps; −1 trains --num_train_epochs epochs.")
+    learning_rate: float = flag(1e-3, "Peak learning rate.")
+    warmup_steps: float = flag(100, "Steps of linear warm-up; a number below 1 is a share of all steps.")
+    weight_decay: float = flag(0.01, "Weight decay of AdamW.")
+    ddp_find_unused_parameters: bool | None = flag(
+        False, "Look for parameters without a gradient in each step; models of this family have none."
     )
-    ddp_timeout: int = field(
-        default=86_400,
-        metadata={"help": "Seconds that the other processes wait for the first one, which prepares the corpus."},
-    )
-    per_device_eval_batch_size: int = field(default=64, metadata={"help": "Sequences of an evaluation step."})
-    max_steps: int = field(default=2000, metadata={"help": "Training steps; −1 trains --num_train_epochs epochs."})
-    learning_rate: float = field(default=1e-3, metadata={"help": "Peak learning rate."})
-    warmup_steps: float = field(
-        default=100, metadata={"help": "Steps of linear warm-up; a number below 1 is a share of all steps."}
-    )
-    weight_decay: float = field(default=0.01, metadata={"help": "Weight decay of AdamW."})
-    ddp_find_unused_parameters: bool | None = field(
-        default=False,
-        metadata={"help": "Look for parameters without a gradient in each step; models of this family have none."},
-    )
-    eval_on_start: bool = field(default=True, metadata={"help": "Evaluate the fresh model before training."})
-    logging_steps: float = field(default=100, metadata={"help": "Steps between log lines with loss and tokens/s."})
-    save_steps: float = field(default=500, metadata={"help": "Steps between checkpoints."})
-    save_total_limit: int | None = field(default=2, metadata={"help": "Number of checkpoints that are kept."})
+    eval_on_start: bool = flag(True, "Evaluate the fresh model before training.")
+    logging_steps: float = flag(100, "Steps between log lines with loss and tokens/s.")
+    save_steps: float = flag(500, "Steps between checkpoints.")
+    save_total_limit: int | None = flag(2, "Number of checkpoints that are kept.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

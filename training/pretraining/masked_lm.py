@@ -1,6 +1,6 @@
 """The objective `mlm`: predict masked tokens over the vocabulary of a target tokenizer. Source: EELBERT 4.1."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.limits import Limit, check_limits
 from vocabless.training.pretraining.sequences import IGNORED
 from vocabless.training.pretraining.token_objective import TokenObjective
+from vocabless.training.script_parser import flag
 
 
 @dataclass(frozen=True)
@@ -30,13 +31,7 @@ class MaskedLM(TokenObjective):
     model_class: ClassVar[type[PreTrainedModel]] = VocablessForMaskedLM
     stock_model_class: ClassVar[Any] = AutoModelForMaskedLM
 
-    mlm_probability: float = field(
-        default=0.15,
-        metadata={
-            "group": "objective mlm",
-            "help": "mlm: share of tokens to predict, 0–1.",
-        },
-    )
+    mlm_probability: float = flag(0.15, "mlm: share of tokens to predict, 0–1.", group="objective mlm")
 
     def __post_init__(self) -> None:
         check_limits(vars(self), {"mlm_probability": Limit(0, 1, above=True)})

@@ -7,7 +7,7 @@ Replacements are words of real text. Random bits would give themselves away by t
 """
 # mypy: allow-untyped-calls
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from vocabless import VocablessForPreTraining
 from vocabless.tokenization.block_coders import Integers
 from vocabless.training.limits import SHARE, check_limits
 from vocabless.training.pretraining.token_objective import TokenObjective
+from vocabless.training.script_parser import flag
 
 INTACT, SHUFFLED, REPLACED = range(3)
 CLASS_NAMES = {INTACT: "intact", SHUFFLED: "shuffled", REPLACED: "replaced"}
@@ -42,16 +43,8 @@ class ShuffleRandom(TokenObjective):
     model_class: ClassVar[type[PreTrainedModel]] = VocablessForPreTraining
     stock_model_class: ClassVar[Any] = AutoModelForTokenClassification
 
-    shuffle_probability: float = field(
-        default=0.1,
-        metadata={
-            "group": "objective shuffle-random",
-            "help": "S+R: share of shuffled tokens, 0–1.",
-        },
-    )
-    replace_probability: float = field(
-        default=0.1, metadata={"help": "S+R: share of the tokens that are not shuffled to replace, 0–1."}
-    )
+    shuffle_probability: float = flag(0.1, "S+R: share of shuffled tokens, 0–1.", group="objective shuffle-random")
+    replace_probability: float = flag(0.1, "S+R: share of the tokens that are not shuffled to replace, 0–1.")
 
     def __post_init__(self) -> None:
         shares = vars(self)
