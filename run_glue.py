@@ -24,14 +24,16 @@ from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
+from vocabless.saving.public_names import public_arguments
 from vocabless.saving.run_folder import locked_run_folder
+from vocabless.saving.uploads import check_run_upload
 from vocabless.training.exit_with_message import exit_with_message
-from vocabless.training.finetuning.arguments import GlueArguments, identifying_arguments, reported_arguments
+from vocabless.training.finetuning.arguments import GlueArguments, identifying_arguments
+from vocabless.training.finetuning.fine_tuning import all_versions, run_folder
 from vocabless.training.finetuning.load_model import check_model, choose_learning_rate
 from vocabless.training.finetuning.load_tasks import load_tasks
-from vocabless.training.finetuning.own_tasks import data_name, describe_own_task
+from vocabless.training.finetuning.own_data import data_name, describe_own_task
 from vocabless.training.finetuning.report import Report
-from vocabless.training.finetuning.runs import all_versions, check_uploads, run_folder
 from vocabless.training.finetuning.stages import fine_tune
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.launched_process import exit_launched_process
@@ -71,11 +73,14 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
         data = describe_own_task(tasks[0], arguments) if arguments.task_name is None else ""
         print(*filter(None, (chosen_rate, data)), sep="\n", flush=True)
     runs = [(task, seed) for task in tasks for seed in range(training.seed, training.seed + arguments.seeds)]
-    repositories = check_uploads(runs, training)
+    repositories: list[str | None] = [None] * len(runs)
+    if is_main and training.push_to_hub:
+        names = [f"{task.name}-seed-{seed}" for task, seed in runs]
+        repositories = [*check_run_upload(training, folder.name, names)]
     results: dict[str, dict[str, Results]] = {task.name: {} for task in tasks}
-    with locked_run_folder(folder, identifying_arguments(arguments, training)) if is_main else nullcontext():
-        for task, seed in runs:
-            repository = repositories.get((task.name, seed))
+    identity = identifying_arguments(arguments, training)
+    with locked_run_folder(folder, identity) if is_main else nullcontext():
+        for (task, seed), repository in zip(runs, repositories, strict=True):
             outcome = fine_tune(task, seed, arguments, training, repository, partial(print, flush=True))
             results[task.name][str(seed)] = outcome.results
             if is_main:
@@ -86,8 +91,7 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
             report = Report.of(tasks, results, arguments)
             print(f"\n{report.as_markdown()}")
             print("Models with their cards:", *(run_folder(*each, training) for each in runs), sep="\n  ")
-            command = {"arguments": reported_arguments(arguments, training), "versions": all_versions()}
-            report.write(folder, results, command)
+            report.write(folder, results, {"arguments": public_arguments(identity), "versions": all_versions()})
 
 
 if __name__ == "__main__":

@@ -33,8 +33,8 @@ from benchmarks.features import embedder, model_folder, rows
 from vocabless.saving.public_names import public_name
 from vocabless.saving.run_folder import versions
 from vocabless.saving.tables import markdown_table
-from vocabless.training.finetuning.default_hyper_parameters import default_epochs_after_head
 from vocabless.training.finetuning.estimators import VocablessClassifier
+from vocabless.training.finetuning.training_arguments import default_epochs_after_head
 
 SIZES = ("10/label", "20/label", "100", "1000")
 TEST_ROWS = 1000

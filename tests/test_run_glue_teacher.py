@@ -14,10 +14,10 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer
 import run_glue
 from vocabless import load_config, load_tokenizer
 from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassification
-from vocabless.training.distillation.task_teacher import TaskTeacher, TeacherSource, load_teacher
+from vocabless.training.distillation.task_teacher import TaskTeacher, load_teacher
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
 from vocabless.training.finetuning.problems import Tagging
-from vocabless.training.finetuning.tasks import Examples
+from vocabless.training.finetuning.task_files import Examples
 from vocabless.training.trainer import ResumableTrainer
 
 STUDENT, TEACHER = "eelbert-word-uno", "hashformer-lsh-proj-tiny"
@@ -203,7 +203,7 @@ def test_tags_are_learned_word_by_word_from_a_teacher_of_subwords(tmp_path):
     encoded = EncodedExamples(Examples(words[:1], None, tags[:1]), Tagging(["O", "B-colour"]), tokenizer, 64)
     inputs = tokenizer(words[0], is_split_into_words=True, return_tensors="pt")
     logits = model.eval()(**inputs).logits[0][np.array(encoded[0]["labels"]) != -100]
-    teacher = load_teacher(TeacherSource(str(folder)), Tagging(["O", "B-colour"]), model.device, 4, False)
+    teacher = load_teacher(str(folder), Tagging(["O", "B-colour"]), model.device, 4, False)
     taught = teacher.logits(words[:1], None, "a row")[0]
     order = [model.config.label2id[name] for name in ("O", "B-colour")]
     np.testing.assert_allclose(taught, logits.detach().numpy()[:, order], atol=1e-5)

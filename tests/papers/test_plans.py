@@ -69,7 +69,7 @@ def test_hashformers_is_fine_tuned_as_in_table_5(name, capsys):
         arguments, training = fine_tuning(words)
         assert (training.num_train_epochs, training.per_device_train_batch_size, arguments.seeds) == (5, 32, 3)
         assert (training.learning_rate, training.weight_decay, training.adam_epsilon) == (3e-5, 0, 1e-6)
-        assert set(arguments.task_name) == set(GLUE) - {"wnli"} and arguments.eval_steps_of("rte") == 48
+        assert set(arguments.task_name) == set(GLUE) - {"wnli"} and arguments.eval_steps["rte"] == 48
 
 
 def test_canine_is_the_published_one(capsys):

@@ -9,6 +9,9 @@ from transformers import TrainingArguments, get_scheduler
 import run_glue
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.glue import GLUE
+from vocabless.training.finetuning.problems import SingleLabel
+from vocabless.training.finetuning.task_files import Examples
+from vocabless.training.finetuning.tasks import Task
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.pretraining.arguments import PretrainingTrainingArguments, parse_command_line
 from vocabless.training.pretraining.masked_lm import MaskedLM
@@ -192,16 +195,11 @@ def test_the_fine_tuning_of_hashformers_is_that_of_table_5(tmp_path):
     assert (training.learning_rate, training.warmup_steps, training.weight_decay) == (3e-5, 0.06, 0)
     assert (arguments.early_stopping_patience, arguments.seeds, arguments.max_seq_length) == (0, 3, 512)
     assert set(arguments.task_name) == set(EVALUATION_STEPS)
-    for task, steps in EVALUATION_STEPS.items():
-        run = training.for_run(tmp_path, 42, 8, "accuracy", arguments.eval_steps_of(task))
-        assert (run.eval_strategy, run.save_strategy, run.eval_steps, run.save_steps) == (
-            "steps",
-            "steps",
-            steps,
-            steps,
-        )
-    assert arguments.eval_steps_of("wnli") is None  # not in the paper: once for each epoch
-    assert training.for_run(tmp_path, 42, 8, "accuracy", None).eval_strategy == "epoch"
+    assert arguments.eval_steps == EVALUATION_STEPS  # WNLI is not in the paper: once for each epoch
+    task = Task("t", "T", SingleLabel(["a", "b"]), Examples(["a"] * 8), {})
+    run = training.for_run(tmp_path, 42, task, eval_steps=48)
+    assert (run.eval_strategy, run.save_strategy, run.eval_steps, run.save_steps) == ("steps", "steps", 48, 48)
+    assert training.for_run(tmp_path, 42, task).eval_strategy == "epoch"
 
 
 def test_its_cosine_restarts_four_times_and_the_scripts_own_does_not():

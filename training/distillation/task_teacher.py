@@ -8,7 +8,6 @@ most one part.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,26 +33,6 @@ ROWS_PER_PART = 1000  # labelled and cached together
 Logits = NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class TeacherSource:
-    """Where a teacher is.
-
-    Attributes:
-        name: folder or Hub id.
-        revision: branch, tag or commit on the Hub.
-        trust_remote_code: whether to run code that the checkpoint contains.
-    """
-
-    name: str
-    revision: str = "main"
-    trust_remote_code: bool = False
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Arguments of `from_pretrained`."""
-        return {"revision": self.revision, "trust_remote_code": self.trust_remote_code}
-
-
 class TaskTeacher:
     """Labels texts with a fine-tuned model, in evaluation mode and without gradients.
 
@@ -67,6 +46,7 @@ class TaskTeacher:
 
     Attributes:
         fingerprint: hash of weights, configuration and tokenizer.
+        description: model type and size, for tables and cards.
     """
 
     def __init__(
@@ -79,14 +59,10 @@ class TaskTeacher:
         bf16: bool = False,
     ) -> None:
         self.fingerprint = fingerprint(model, tokenizer)
+        self.description = f"{model.config.model_type}, {model.num_parameters():,} parameters"
         self._model, self._tokenizer = model.eval(), tokenizer
         self._outputs, self._per_word, self._batch_size, self._bf16 = list(outputs), per_word, batch_size, bf16
         self._max_length = longest_sequence(model, tokenizer)
-
-    @property
-    def description(self) -> str:
-        """Model type and size, for tables and cards."""
-        return f"{self._model.config.model_type}, {self._model.num_parameters():,} parameters"
 
     def logits(self, texts: Sequence[Any], pairs: Sequence[str] | None, what: str) -> list[Logits]:
         """Returns the logits of each text in the order of the task's labels.
@@ -164,8 +140,13 @@ def word_logits(logits: Logits, word_ids: Sequence[int | None], num_words: int) 
     return rows
 
 
-def check_teacher(source: TeacherSource, problem: DistilledProblem) -> tuple[PreTrainedTokenizerBase, list[int]]:
+def check_teacher(name: str, problem: DistilledProblem, **options: Any) -> tuple[PreTrainedTokenizerBase, list[int]]:
     """Checks configuration and tokenizer of a teacher against a problem, without its weights.
+
+    Args:
+        name: folder or Hub id.
+        problem: what the teacher shall teach.
+        options: further arguments of `from_pretrained`: `revision`, `trust_remote_code`.
 
     Returns:
         The tokenizer, and the teacher's output for each output of the problem, see `label_order`.
@@ -173,69 +154,50 @@ def check_teacher(source: TeacherSource, problem: DistilledProblem) -> tuple[Pre
     Raises:
         ValueError: the teacher is missing, has no tokenizer, or does not fit the problem.
     """
-    check_reachable(source.name, source.revision)
-    config = _load_config(source)
-    check_head(source.name, config, problem)
-    outputs = label_order(source.name, config, problem)
-    return _load_tokenizer(source, config, problem.per_word), outputs
+    check_reachable(name, options.get("revision", "main"))
+    try:
+        config: PreTrainedConfig = AutoConfig.from_pretrained(name, **options)
+    except LOADING_ERRORS as error:
+        raise _loading_error(name, error) from error
+    check_head(name, config, problem)
+    outputs, owner = label_order(name, config, problem), f"the tokenizer of the teacher {name!r}"
+    try:
+        tokenizer = load_checkpoint_tokenizer(name, config.model_type, problem.per_word, **options)
+    except LOADING_ERRORS as error:
+        raise ValueError(f"{owner} cannot be loaded ({first_line(error)}); save it beside the model.") from error
+    if len(tokenizer) < SMALLEST_VOCABULARY:
+        raise ValueError(f"the teacher {name!r} has no tokenizer; save it beside the model.")
+    if tokenizer.pad_token is None:
+        raise ValueError(f"{owner} has no padding token; set one and save it.")
+    if problem.per_word and not tokenizer.is_fast:
+        raise ValueError(f"{owner} gives no words; save a tokenizer.json with it.")
+    return tokenizer, outputs
 
 
 def load_teacher(
-    source: TeacherSource, problem: DistilledProblem, device: torch.device, batch_size: int, bf16: bool
+    name: str, problem: DistilledProblem, device: torch.device, batch_size: int, bf16: bool, **options: Any
 ) -> TaskTeacher:
-    """Returns the teacher of a problem.
-
-    Args:
-        source: where the teacher is.
-        problem: what it shall teach.
-        device: where the teacher computes.
-        batch_size: texts in a batch.
-        bf16: see `TaskTeacher`.
+    """Returns the teacher of a problem, on a device; see `check_teacher` and `TaskTeacher` for the arguments.
 
     Raises:
         ValueError: see `check_teacher`; or the weights are missing, damaged or without a head.
     """
-    tokenizer, outputs = check_teacher(source, problem)
+    tokenizer, outputs = check_teacher(name, problem, **options)
     try:
         model, loading_info = problem.auto_class.from_pretrained(
-            source.name, dtype=torch.float32, output_loading_info=True, **source.options
+            name, dtype=torch.float32, output_loading_info=True, **options
         )
     except LOADING_ERRORS as error:
-        raise ValueError(_cannot_load(source.name, error)) from error
+        raise _loading_error(name, error) from error
     missing = sorted(loading_info["missing_keys"])
     if missing:
         raise ValueError(
-            f"the checkpoint of the teacher {source.name!r} holds no weights for {missing[0]}; fine-tune it first."
+            f"the checkpoint of the teacher {name!r} holds no weights for {missing[0]}; fine-tune it first."
         )
     return TaskTeacher(model.to(device), tokenizer, outputs, problem.per_word, batch_size, bf16)
 
 
-def _load_config(source: TeacherSource) -> PreTrainedConfig:
-    try:
-        config: PreTrainedConfig = AutoConfig.from_pretrained(source.name, **source.options)
-    except (OSError, ValueError, KeyError) as error:
-        raise ValueError(_cannot_load(source.name, error)) from error
-    return config
-
-
-def _load_tokenizer(source: TeacherSource, config: PreTrainedConfig, per_word: bool) -> PreTrainedTokenizerBase:
-    try:
-        tokenizer = load_checkpoint_tokenizer(source.name, config.model_type, per_word, **source.options)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(
-            f"the tokenizer of the teacher {source.name!r} cannot be loaded ({first_line(error)}); "
-            "save it beside the model."
-        ) from error
-    if len(tokenizer) < SMALLEST_VOCABULARY:
-        raise ValueError(f"the teacher {source.name!r} has no tokenizer; save it beside the model.")
-    if tokenizer.pad_token is None:
-        raise ValueError(f"the tokenizer of the teacher {source.name!r} has no padding token; set one and save it.")
-    if per_word and not tokenizer.is_fast:
-        raise ValueError(f"the tokenizer of the teacher {source.name!r} gives no words; save a tokenizer.json with it.")
-    return tokenizer
-
-
-def _cannot_load(name: str, error: Exception) -> str:
-    return (
+def _loading_error(name: str, error: Exception) -> ValueError:
+    return ValueError(
         f"the teacher {name!r} cannot be loaded ({first_line(error)}); give a folder or Hub id of a fine-tuned model."
     )

@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerBase
 
 from vocabless.training.distillation.alignment import first_tokens
 from vocabless.training.finetuning.base_problem import IGNORED, Problem
-from vocabless.training.finetuning.tasks import Examples
+from vocabless.training.finetuning.task_files import Examples
 
 TOKENIZER_BATCH_SIZE = 1000  # texts
 

@@ -27,13 +27,14 @@ from vocabless.modeling.head_layers import PooledHead, mean_state
 from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
+from vocabless.training.finetuning.fine_tuning import FineTuning
 from vocabless.training.finetuning.first_head import compute
-from vocabless.training.finetuning.load_model import choose_learning_rate, load_model
+from vocabless.training.finetuning.load_model import choose_learning_rate, choose_sequence_length, load_model
+from vocabless.training.finetuning.metrics import FOLDS
 from vocabless.training.finetuning.probe import can_probe, probe
 from vocabless.training.finetuning.problems import SingleLabel
-from vocabless.training.finetuning.runs import FineTuning
-from vocabless.training.finetuning.sequence_length import choose_sequence_length
-from vocabless.training.finetuning.tasks import FOLDS, Examples, Task
+from vocabless.training.finetuning.task_files import Examples
+from vocabless.training.finetuning.tasks import Task
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.run import train
 
@@ -92,23 +93,23 @@ class VocablessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         arguments = GlueArguments(model_name_or_path=self.model_name_or_path, max_seq_length=self.max_seq_length)
         set_seed(self.random_state)
         loaded = load_model(arguments, task, Path())
-        if not can_probe(loaded, problem):
+        if not can_probe(loaded, task):
             raise ValueError(f"{self.model_name_or_path!r} is no encoder of ours without a head; give another one.")
         arguments.max_seq_length, _ = choose_sequence_length(arguments, task, loaded)
         first = probe(task, loaded, arguments.max_seq_length)
-        self.cross_validated_ = first.metrics
+        self.cross_validated_ = first.scores
         self.model_, self.tokenizer_ = loaded.model, loaded.tokenizer
         self.tokenizer_.model_max_length = arguments.max_seq_length
         first.head().write_into(cast(PooledHead, self.model_.classifier))
-        scores = first.scores(first.share)
+        ngrams = first.fit_ngrams(first.share)
         if self.epochs:
             with tempfile.TemporaryDirectory() as folder:
                 trained = train(
-                    FineTuning(task, first.head(), scores=scores), arguments, self._training(arguments, folder)
+                    FineTuning(task, first.head(), ngrams=ngrams), arguments, self._training(arguments, folder)
                 )
             self.model_ = trained.model
-        elif scores is not None:
-            scores.write_into(self.model_)
+        elif ngrams is not None:
+            ngrams.write_into(self.model_)
         self.model_.eval()
         return self
 

@@ -16,10 +16,9 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from vocabless.modeling.head_layers import PooledHead
-from vocabless.training.finetuning.base_problem import Problem
-from vocabless.training.finetuning.class_weights import balanced_weights
+from vocabless.training.finetuning.base_problem import Problem, balanced_weights
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
-from vocabless.training.finetuning.splits import Rows
+from vocabless.training.finetuning.tasks import Rows
 
 STRENGTHS = (0.003, 0.03, 0.3)  # inverse regularisation, for standardised numbers
 SMALL = 0.3  # share of a standardised number that the head's tanh reads, where it is nearly linear

@@ -1,4 +1,4 @@
-"""The tasks of GLUE, and the averages over them that the papers report.
+"""The tasks of GLUE, their examples, and the averages over them that the papers report.
 
 To add a task, add a row to `GLUE`. Its files are in `<--data_dir>/<name>/`, or it is a configuration of nyu-mll/glue.
 
@@ -6,10 +6,21 @@ The papers' "GLUE averages" have different formulas: HashFormers takes F1 of QQP
 accuracy and Pearson; for its small models EELBERT leaves out CoLA and STS-B. `AVERAGES` holds the three formulas.
 """
 
+# mypy: allow-untyped-calls
+
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from datasets import Dataset
+
+from vocabless.training.finetuning.problems import Regression, SingleLabel
+from vocabless.training.finetuning.task_files import SHARD, Examples, read_examples, read_files, read_hub
+from vocabless.training.finetuning.tasks import Task
+
+GLUE_REPOSITORY = "nyu-mll/glue"
+MISMATCHED = "_mm"  # suffix of the metrics on MNLI's mismatched part
 Metrics = Mapping[str, float]  # metric → value
 
 
@@ -23,8 +34,9 @@ class GlueTask:
         texts: the text column, or the two columns of a text pair.
         labels: label names by number; empty for regression.
         metrics: the published metrics.
-        best_metric: the metric that selects the best epoch: the one that the average of HashFormers uses.
         splits: split with labels → official number of rows; training first.
+        best_metric: the metric that selects the best epoch: the one that the average of HashFormers uses; None is the
+            first one.
         test_splits: splits whose labels are not published.
     """
 
@@ -33,100 +45,34 @@ class GlueTask:
     texts: tuple[str, ...]
     labels: tuple[str, ...]
     metrics: tuple[str, ...]
-    best_metric: str
     splits: Mapping[str, int]
+    best_metric: str | None = None
     test_splits: tuple[str, ...] = ("test",)
 
-    @property
-    def required_splits(self) -> tuple[str, ...]:
-        """The training split and the first validation split."""
-        return tuple(self.splits)[:2]
 
-
+SENTENCES, ACCURACY, F1 = ("sentence1", "sentence2"), ("accuracy",), ("accuracy", "f1")
+MATTHEWS, ENTAILMENT = ("matthews_correlation",), ("entailment", "not_entailment")
 _ROWS = (
-    GlueTask(
-        name="cola",
-        title="CoLA",
-        texts=("sentence",),
-        labels=("unacceptable", "acceptable"),
-        metrics=("matthews_correlation",),
-        best_metric="matthews_correlation",
-        splits={"train": 8_551, "validation": 1_043},
-    ),
-    GlueTask(
-        name="sst2",
-        title="SST-2",
-        texts=("sentence",),
-        labels=("negative", "positive"),
-        metrics=("accuracy",),
-        best_metric="accuracy",
-        splits={"train": 67_349, "validation": 872},
-    ),
-    GlueTask(
-        name="mrpc",
-        title="MRPC",
-        texts=("sentence1", "sentence2"),
-        labels=("not_equivalent", "equivalent"),
-        metrics=("accuracy", "f1"),
-        best_metric="accuracy",
-        splits={"train": 3_668, "validation": 408},
-    ),
-    GlueTask(
-        name="stsb",
-        title="STS-B",
-        texts=("sentence1", "sentence2"),
-        labels=(),
-        metrics=("pearson", "spearman"),
-        best_metric="spearman",
-        splits={"train": 5_749, "validation": 1_500},
-    ),
-    GlueTask(
-        name="qqp",
-        title="QQP",
-        texts=("question1", "question2"),
-        labels=("not_duplicate", "duplicate"),
-        metrics=("accuracy", "f1"),
-        best_metric="f1",
-        splits={"train": 363_846, "validation": 40_430},
-    ),
-    GlueTask(
-        name="mnli",
-        title="MNLI",
-        texts=("premise", "hypothesis"),
-        labels=("entailment", "neutral", "contradiction"),
-        metrics=("accuracy",),
-        best_metric="accuracy",
-        splits={"train": 392_702, "validation_matched": 9_815, "validation_mismatched": 9_832},
-        test_splits=("test_matched", "test_mismatched"),
-    ),
-    GlueTask(
-        name="qnli",
-        title="QNLI",
-        texts=("question", "sentence"),
-        labels=("entailment", "not_entailment"),
-        metrics=("accuracy",),
-        best_metric="accuracy",
-        splits={"train": 104_743, "validation": 5_463},
-    ),
-    GlueTask(
-        name="rte",
-        title="RTE",
-        texts=("sentence1", "sentence2"),
-        labels=("entailment", "not_entailment"),
-        metrics=("accuracy",),
-        best_metric="accuracy",
-        splits={"train": 2_490, "validation": 277},
-    ),
-    GlueTask(
-        name="wnli",
-        title="WNLI",
-        texts=("sentence1", "sentence2"),
-        labels=("not_entailment", "entailment"),
-        metrics=("accuracy",),
-        best_metric="accuracy",
-        splits={"train": 635, "validation": 71},
-    ),
-)
+    GlueTask("cola", "CoLA", ("sentence",), ("unacceptable", "acceptable"), MATTHEWS,
+             {"train": 8_551, "validation": 1_043}),
+    GlueTask("sst2", "SST-2", ("sentence",), ("negative", "positive"), ACCURACY,
+             {"train": 67_349, "validation": 872}),
+    GlueTask("mrpc", "MRPC", SENTENCES, ("not_equivalent", "equivalent"), F1,
+             {"train": 3_668, "validation": 408}),
+    GlueTask("stsb", "STS-B", SENTENCES, (), ("pearson", "spearman"),
+             {"train": 5_749, "validation": 1_500}, best_metric="spearman"),
+    GlueTask("qqp", "QQP", ("question1", "question2"), ("not_duplicate", "duplicate"), F1,
+             {"train": 363_846, "validation": 40_430}, best_metric="f1"),
+    GlueTask("mnli", "MNLI", ("premise", "hypothesis"), ("entailment", "neutral", "contradiction"), ACCURACY,
+             {"train": 392_702, "validation_matched": 9_815, "validation_mismatched": 9_832},
+             test_splits=("test_matched", "test_mismatched")),
+    GlueTask("qnli", "QNLI", ("question", "sentence"), ENTAILMENT, ACCURACY,
+             {"train": 104_743, "validation": 5_463}),
+    GlueTask("rte", "RTE", SENTENCES, ENTAILMENT, ACCURACY,
+             {"train": 2_490, "validation": 277}),
+    GlueTask("wnli", "WNLI", SENTENCES, ("not_entailment", "entailment"), ACCURACY,
+             {"train": 635, "validation": 71}),
+)  # fmt: skip
 GLUE: dict[str, GlueTask] = {row.name: row for row in _ROWS}
 
 # Average → its terms: (task, metrics). A term with two metrics is their mean; `_mm` is MNLI's mismatched part.
@@ -191,8 +137,82 @@ def missing_for(name: str, metrics: Mapping[str, Metrics]) -> list[str]:
     """Returns what an average needs and `metrics` lacks: a whole task, or "task metric"."""
     missing = []
     for task, names in AVERAGES[name]:
-        if task not in metrics:
-            missing.append(task)
-        else:
+        if task in metrics:
             missing += [f"{task} {metric}" for metric in names if metric not in metrics[task]]
+        else:
+            missing.append(task)
     return missing
+
+
+def load_glue_task(row: GlueTask, data_dir: str | None) -> Task:
+    """Returns a task of GLUE with its examples.
+
+    Args:
+        row: row of `GLUE`.
+        data_dir: folder with a subfolder `<task>/` that holds `train.parquet`, `validation*.parquet` and so on; None
+            downloads from the Hub. If a file is missing, one whose name begins in the same way is used, and a footnote
+            says so.
+
+    Raises:
+        ValueError: the folder, a file or a column is missing, or a label is out of range.
+    """
+    footnotes: list[str] = []
+    if data_dir is None:
+        remedy = "give --data_dir, a folder that holds its parquet files."
+        tables = read_hub(GLUE_REPOSITORY, row.name, remedy)
+    else:
+        tables, footnotes = _read_folder(row, Path(data_dir))
+    problem_class = SingleLabel if row.labels else Regression
+    problem = problem_class(row.labels, metrics=row.metrics, best_metric=row.best_metric)
+    task = Task(row.name, row.title, problem, Examples([]), {}, {}, footnotes, row.texts)
+    for split in (*row.splits, *row.test_splits):
+        if split not in tables:
+            continue
+        examples = _read_split(row, tables[split], split)
+        suffix = MISMATCHED if split.endswith("mismatched") else ""
+        if split == "train":
+            task.train = examples
+        else:
+            (task.test if split in row.test_splits else task.validation)[suffix] = examples
+    return task
+
+
+def _read_folder(row: GlueTask, data_dir: Path) -> tuple[dict[str, Dataset], list[str]]:
+    """Returns the splits, and a footnote for each file that is not the official one."""
+    folder = data_dir / row.name
+    if not folder.is_dir():
+        names = sorted(path.name for path in data_dir.glob("*/")) if data_dir.is_dir() else []
+        raise ValueError(
+            f"{str(folder)!r} is not a folder ({str(data_dir)!r} holds {', '.join(names) or 'nothing'}); "
+            "check --data_dir."
+        )
+    tables, footnotes = {}, []
+    for split in (*row.splits, *row.test_splits):
+        # `train.parquet` and `train-00000-of-00002.parquet` are the official names.
+        candidates = sorted(folder.glob(f"{split}*.parquet"))
+        standard = [file for file in candidates if SHARD.sub("", file.stem, count=1) == split]
+        files = standard or candidates[:1]
+        if not files and split in tuple(row.splits)[:2]:
+            raise ValueError(f"{str(folder)!r} holds no {split}.parquet; put it there, or leave {row.name} out.")
+        if files:
+            tables[split] = read_files([str(file) for file in files])
+            rows, official = len(tables[split]), row.splits.get(split)
+            if official and (not standard or rows != official):
+                footnotes.append(f"{row.title}: {files[0].name} has {rows:,} rows, the official one {official:,}")
+    return tables, footnotes
+
+
+def _read_split(row: GlueTask, table: Dataset, split: str) -> Examples:
+    """Returns the examples of a split, with the names of the labels; those of a test split are not published."""
+    where = f"{split} of {row.name}"
+    examples = read_examples(table, where, row.texts, () if split in row.test_splits else ("label",))
+    if row.labels and examples.labels is not None:
+        names = dict(enumerate(row.labels))
+        invalid = sorted({*table["label"]} - {*names}, key=str)
+        if invalid:
+            raise ValueError(f"the labels {invalid} are outside 0 to {len(row.labels) - 1}; check the files.")
+        examples.labels = [names[label] for label in table["label"]]
+    empty = next((number for number, values in enumerate(examples.rows()) if None in values), None)
+    if empty is not None:
+        raise ValueError(f"row {empty} of {where} has no text or no label; mend the file.")
+    return examples

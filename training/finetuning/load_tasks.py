@@ -2,11 +2,10 @@
 # mypy: allow-untyped-calls
 
 from vocabless.training.finetuning.arguments import GlueArguments
-from vocabless.training.finetuning.glue import find_glue_tasks
-from vocabless.training.finetuning.glue_tasks import load_glue_task
-from vocabless.training.finetuning.own_tasks import load_own_task
+from vocabless.training.finetuning.distillation import check_task_distillation
+from vocabless.training.finetuning.glue import find_glue_tasks, load_glue_task
+from vocabless.training.finetuning.own_data import load_own_task
 from vocabless.training.finetuning.problems import SingleLabel
-from vocabless.training.finetuning.task_distillation import check_task_distillation
 from vocabless.training.finetuning.tasks import Task
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 
@@ -30,22 +29,11 @@ def load_tasks(arguments: GlueArguments, training: GlueTrainingArguments) -> lis
             tasks = [load_own_task(arguments)]
         for task in tasks:
             task.limit(arguments.max_train_samples, arguments.max_eval_samples, arguments.max_predict_samples)
-            _check_example(task, arguments.example)
             if arguments.class_weights is not None:
                 _balance(task, arguments)
-            _check_best_metric(task, training.metric_for_best_model)
+            _check_flags(task, arguments.example, training.metric_for_best_model)
         check_task_distillation(arguments, training, tasks)
     return tasks
-
-
-def _check_example(task: Task, example: list[str] | None) -> None:
-    """Raises an error if `--example` does not have the number of texts that the task has."""
-    needed = 1 if task.train.pairs is None else 2
-    if example is not None and len(example) != needed:
-        raise ValueError(
-            f"--example has {len(example)} texts, but {task.title} has {needed} in each row; give "
-            f"{'two texts' if needed > 1 else 'one text, in quotes'}."
-        )
 
 
 def _balance(task: Task, arguments: GlueArguments) -> None:
@@ -59,9 +47,15 @@ def _balance(task: Task, arguments: GlueArguments) -> None:
         problem.best_metric = "macro_f1"
 
 
-def _check_best_metric(task: Task, metric: str | None) -> None:
-    """Raises an error if the evaluations of the task do not report `--metric_for_best_model`."""
-    reported = ["loss", *task.problem.constant_baselines(task.targets())]
+def _check_flags(task: Task, example: list[str] | None, metric: str | None) -> None:
+    """Raises an error if `--example` is not one of the task's, or `--metric_for_best_model` is not reported for it."""
+    needed = 1 if task.train.pairs is None else 2
+    if example is not None and len(example) != needed:
+        raise ValueError(
+            f"--example has {len(example)} texts, but {task.title} has {needed} in each row; give "
+            f"{'two texts' if needed > 1 else 'one text, in quotes'}."
+        )
+    reported = ["loss", *task.constant_baselines()]
     if metric is not None and metric.removeprefix("eval_") not in reported:
         raise ValueError(
             f"--metric_for_best_model {metric} is not reported for {task.title}; give one of {', '.join(reported)}."

@@ -20,7 +20,7 @@ from vocabless.modeling.blocks import NUM_SPECIAL
 from vocabless.modeling.hash_embedding_front_end import HashEmbedding
 from vocabless.training.finetuning.base_problem import Problem
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
-from vocabless.training.finetuning.splits import Rows
+from vocabless.training.finetuning.tasks import Rows
 
 STRENGTH = 3.0  # inverse regularisation
 SHARES = (0.0, 0.3, 1.0)  # of these scores in the sum
@@ -80,7 +80,7 @@ def can_score(model: PreTrainedModel, problem: Problem, is_pair: bool) -> bool:
     front_end: Any = getattr(model.base_model, "front_end", None)
     is_new = isinstance(front_end, HashEmbedding) and front_end.num_scores == 0
     is_alone = not (torch.distributed.is_available() and torch.distributed.is_initialized())
-    return is_alone and is_new and problem.has_logits and len(problem.labels) <= MAX_LABELS and not is_pair
+    return is_alone and is_new and 0 < len(problem.labels) <= MAX_LABELS and not is_pair
 
 
 def ngram_features(front_end: HashEmbedding, examples: EncodedExamples) -> csr_matrix:

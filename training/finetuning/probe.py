@@ -2,14 +2,13 @@
 # mypy: allow-untyped-calls
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from vocabless.modeling.hash_embedding_front_end import HashEmbedding
-from vocabless.training.finetuning.base_problem import Problem
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
 from vocabless.training.finetuning.first_head import (
     FirstHead,
@@ -19,54 +18,54 @@ from vocabless.training.finetuning.first_head import (
     head_inputs,
     mean_loss,
 )
-from vocabless.training.finetuning.intervals import interval
 from vocabless.training.finetuning.load_model import LoadedModel
+from vocabless.training.finetuning.metrics import interval
 from vocabless.training.finetuning.ngram_scores import SHARES, NgramScores, can_score, held_out_scores, ngram_features
-from vocabless.training.finetuning.splits import Rows, folds_of
-from vocabless.training.finetuning.tasks import FOLDS, SAMPLING_SEED, Examples, Task
+from vocabless.training.finetuning.task_files import Examples
+from vocabless.training.finetuning.tasks import Rows, Task, folds_of
 
 MAX_ROWS = 20_000  # of the training rows; more hardly change a linear model
 
 
-@dataclass(frozen=True)
+@dataclass
 class Probe:
     """The first head of a task.
 
     Attributes:
-        problem: of the task.
+        task: whose training rows are read.
         vectors: (n, D), what the head reads of the training rows.
         targets: of these rows.
-        strength: of the regularisation.
-        metrics: scores of the head alone, on the validation rows or cross-validated.
         seconds: that the encoder takes for a row.
+        strength: of the regularisation.
+        scores: of the head alone, on the validation rows or cross-validated.
+        share: of the scores of n-grams beside the head alone.
         ngrams: (n, rows of the table), `ngram_features` of the training rows; None if the model gets no such scores.
         ngram_scores: (n, outputs), those of each row when held out.
-        share: of these scores beside the head alone.
     """
 
-    problem: Problem
+    task: Task
     vectors: Vectors
     targets: list[Any]
-    strength: float
-    metrics: dict[str, float]
     seconds: float
+    strength: float = 0.0
+    scores: dict[str, float] = field(default_factory=dict)
+    share: float = 0.0
     ngrams: csr_matrix | None = None
     ngram_scores: Vectors | None = None
-    share: float = 0.0
 
     def head(self, rows: Any = slice(None)) -> FirstHead:
         """Returns the head that is fitted to some of the training rows."""
         targets = [self.targets[row] for row in np.arange(len(self.targets))[rows]]
-        return FirstHead.fit(self.problem, self.vectors[rows], targets, self.strength)
+        return FirstHead.fit(self.task.problem, self.vectors[rows], targets, self.strength)
 
-    def scores(self, share: float) -> NgramScores | None:
+    def fit_ngrams(self, share: float) -> NgramScores | None:
         """Returns the scores of n-grams, fitted to all training rows, times their share."""
         if self.ngrams is None or not share:
             return None
-        return NgramScores.fit(self.problem, self.ngrams, self.targets, share)
+        return NgramScores.fit(self.task.problem, self.ngrams, self.targets, share)
 
-    def add_scores(self, logits: Vectors, rows: Rows) -> tuple[float, Vectors]:
-        """Returns the share of the scores with the smallest loss beside logits of held-out rows, and their sum.
+    def add_ngrams(self, logits: Vectors, rows: Rows) -> tuple[float, Vectors]:
+        """Returns the share of the n-grams with the smallest loss beside logits of held-out rows, and their sum.
 
         The loss also falls if a sum is only surer. So a share is 0 unless the best metric rises by half a standard
         error: with few rows, such shares cost a point on average.
@@ -80,19 +79,18 @@ class Probe:
         """
         if self.ngram_scores is None:
             return 0.0, logits[rows]
-        targets = [self.targets[row] for row in rows]
+        problem, targets = self.task.problem, [self.targets[row] for row in rows]
         sums = {share: logits[rows] + share * self.ngram_scores[rows] for share in SHARES}
-        best = min(SHARES, key=lambda share: mean_loss(self.problem, sums[share], targets))
-        metric = self.problem.best_metric
-        before, after = (self.problem.score(sums[share], targets)[metric] for share in (SHARES[0], best))
-        low, high = interval(metric, before, len(rows))
+        best = min(SHARES, key=lambda share: mean_loss(problem, sums[share], targets))
+        before, after = (problem.score(sums[share], targets)[problem.best_metric] for share in (SHARES[0], best))
+        low, high = interval(problem.best_metric, before, len(rows))
         best = best if after > before + (high - low) / 8 else SHARES[0]
         return best, sums[best]
 
 
-def can_probe(loaded: LoadedModel, problem: Problem) -> bool:
+def can_probe(loaded: LoadedModel, task: Task) -> bool:
     """Returns whether a model has a trained encoder, no head for the task, and room for one."""
-    return loaded.lacks_head and fits(loaded.model, problem)
+    return loaded.lacks_head and fits(loaded.model, task.problem)
 
 
 def probe(task: Task, loaded: LoadedModel, max_seq_length: int) -> Probe:
@@ -103,30 +101,31 @@ def probe(task: Task, loaded: LoadedModel, max_seq_length: int) -> Probe:
         loaded: see `can_probe`.
         max_seq_length: longer texts are truncated, tokens.
     """
-    problem, collator = task.problem, task.problem.collator(loaded.tokenizer)
+    problem, model = task.problem, loaded.model
 
-    def read(examples: Examples) -> tuple[Vectors, list[Any], EncodedExamples]:
-        encoded = EncodedExamples(examples, problem, loaded.tokenizer, max_seq_length)
-        targets = [problem.target(label) for label in examples.labels or []]
-        return head_inputs(loaded.model, encoded, collator), targets, encoded
+    def encode(examples: Examples) -> EncodedExamples:
+        return EncodedExamples(examples, problem, loaded.tokenizer, max_seq_length)
+
+    def read(encoded: EncodedExamples) -> Vectors:
+        return head_inputs(model, encoded, problem.collator(loaded.tokenizer))
 
     start = time.perf_counter()
-    vectors, targets, encoded = read(task.train.sample(MAX_ROWS))
-    seconds = (time.perf_counter() - start) / len(vectors)
-    folds = task.folds() if task.is_cross_validated else folds_of(problem.strata(targets), FOLDS, SAMPLING_SEED)
-    strength, logits = cross_validate_head(problem, vectors, targets, folds)
-    found = Probe(problem, vectors, targets, strength, {}, seconds)
+    train = task.train.sample(MAX_ROWS)
+    encoded, targets = encode(train), task.targets(train)
+    vectors = read(encoded)
+    found = Probe(task, vectors, targets, seconds=(time.perf_counter() - start) / len(vectors))
+    folds = task.folds() if task.is_cross_validated else folds_of(problem.strata(targets))
+    found.strength, logits = cross_validate_head(problem, vectors, targets, folds)
     if task.is_cross_validated:
-        if can_score(loaded.model, problem, task.train.pairs is not None):
-            ngrams = ngram_features(cast(HashEmbedding, loaded.model.get_input_embeddings()), encoded)
-            scores = held_out_scores(problem, ngrams, targets, folds)
-            found = replace(found, ngrams=ngrams, ngram_scores=scores)
+        if can_score(model, problem, train.pairs is not None):
+            found.ngrams = ngram_features(cast(HashEmbedding, model.get_input_embeddings()), encoded)
+            found.ngram_scores = held_out_scores(problem, found.ngrams, targets, folds)
         rows = task.scored_rows()
-        share, logits = found.add_scores(logits, rows)
-        return replace(found, share=share, metrics=problem.score(logits, [targets[row] for row in rows]))
+        found.share, logits = found.add_ngrams(logits, rows)
+        found.scores = problem.score(logits, [targets[row] for row in rows])
+        return found
     head = found.head()
     for suffix, examples in task.validation.items():
-        values, references, _ = read(examples)
-        measures = problem.score(head.logits(values), references)
-        found.metrics.update({f"{name}{suffix}": value for name, value in measures.items()})
+        scores = problem.score(head.logits(read(encode(examples))), task.targets(examples))
+        found.scores |= {f"{name}{suffix}": value for name, value in scores.items()}
     return found

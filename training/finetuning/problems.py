@@ -18,58 +18,45 @@ from torch.nn import functional as F
 from transformers import AutoModelForTokenClassification, DataCollatorForTokenClassification
 
 from vocabless.training.finetuning.base_problem import IGNORED, Array, Problem
+from vocabless.training.finetuning.metrics import score
 
 ABSENT = -10.0  # logit of a label that the training rows do not have
 TOLERANCE = 1e-3  # of the gradient of a logistic regression; smaller ones take longer and change no score
 
 
 class SingleLabel(Problem):
-    """One label for each text. If it `is_balanced`, each label counts alike in training; see `balanced_weights`."""
+    """One label for each text."""
 
     name = "single_label_classification"
-    has_logits = True
     default_metrics = ("accuracy", "macro_f1")
-    default_best_metric = "accuracy"
 
     @classmethod
     def parse_label(cls, label: Any) -> str:
         """Returns the label's name."""
         return _label_name(label)
 
-    @classmethod
-    def label_names(cls, label: str) -> Sequence[str]:
-        """Returns the one label name."""
-        return (label,)
-
     def target(self, label: str) -> int:
         """Returns the label's index."""
         return self._index_of[label]
 
-    def fit_linear(self, vectors: Array, targets: Sequence[Any], strength: float) -> tuple[Array, Array]:
+    def decode(self, logits: Array, targets: Any) -> tuple[Any, Any]:
+        """Returns the most likely classes, and the correct ones."""
+        return logits.argmax(-1), targets
+
+    def constant_logits(self, targets: Sequence[Any]) -> Iterable[Any]:
+        """Returns the two most frequent labels. The F1 of class 1 may be better for the less frequent of two."""
+        counts = np.bincount(np.asarray(targets), minlength=len(self.labels))
+        return np.eye(len(self.labels))[np.argsort(-counts, kind="stable")[:2]]
+
+    def fit_linear(self, vectors: Any, targets: Sequence[Any], strength: float) -> tuple[Array, Array]:
         """Returns a multinomial logistic regression. A label without a row is never the most likely one."""
         return _logistic_regression(vectors, np.asarray(targets), len(self.labels), strength, self.is_balanced)
-
-    def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Returns the cross-entropies of (N, labels) logits and (N,) integer targets."""
-        return F.cross_entropy(logits, targets.long(), reduction="none")
-
-    def teacher_losses(self, logits: Tensor, teacher_logits: Tensor, temperature: float) -> Tensor:
-        """Returns the cross-entropies with the teacher's probabilities, (N,)."""
-        return _soft_cross_entropy(logits, teacher_logits, temperature)
 
     def prediction_records(self, logits: Array, targets: Array) -> Iterable[dict[str, Any]]:
         """Yields the most likely label and the probabilities of all labels."""
         for probabilities in _softmax(logits):
             label = self.labels[int(probabilities.argmax())]
             yield {"label": label, "probabilities": _by_label(self.labels, probabilities)}
-
-    def _metric_inputs(self, logits: Array, targets: Array) -> tuple[Any, Any]:
-        return logits.argmax(-1), targets
-
-    def _baseline_candidates(self, targets: Sequence[Any]) -> Iterable[Any]:
-        """Returns the two most frequent labels. The F1 of class 1 may be better for the less frequent of two."""
-        classes, counts = np.unique(np.asarray(targets), return_counts=True)
-        return [int(label) for label in classes[np.argsort(-counts, kind="stable")][:2]]
 
 
 class Regression(Problem):
@@ -78,7 +65,6 @@ class Regression(Problem):
     name = "regression"
     min_labels = 0
     default_metrics = ("pearson", "spearman")
-    default_best_metric = "pearson"
 
     @classmethod
     def parse_label(cls, label: Any) -> float:
@@ -91,11 +77,6 @@ class Regression(Problem):
             raise ValueError(f"the label {label!r} is not a finite number")
         return number
 
-    @classmethod
-    def label_names(cls, label: float) -> Sequence[str]:
-        """Returns nothing: numbers have no names."""
-        return ()
-
     @property
     def config(self) -> dict[str, Any]:
         """Arguments of the model's configuration."""
@@ -105,12 +86,15 @@ class Regression(Problem):
         """Returns the number."""
         return float(label)
 
-    @property
-    def placeholder(self) -> float:
-        """The target of a text without a label, a float as all targets of a regression."""
-        return 0.0
+    def decode(self, logits: Array, targets: Any) -> tuple[Any, Any]:
+        """Returns (N,) numbers of each side."""
+        return logits.reshape(-1), targets.reshape(-1)
 
-    def fit_linear(self, vectors: Array, targets: Sequence[Any], strength: float) -> tuple[Array, Array]:
+    def constant_logits(self, targets: Sequence[Any]) -> Iterable[Any]:
+        """Returns the mean."""
+        return [np.mean(targets)]
+
+    def fit_linear(self, vectors: Any, targets: Sequence[Any], strength: float) -> tuple[Array, Array]:
         """Returns a ridge regression."""
         model = Ridge(alpha=1 / strength).fit(vectors, targets)
         return np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
@@ -128,27 +112,13 @@ class Regression(Problem):
         for value in logits.reshape(-1):
             yield {"value": float(value)}
 
-    def _metric_inputs(self, logits: Array, targets: Array) -> tuple[Any, Any]:
-        return logits.reshape(-1), targets.reshape(-1)
-
-    def _baseline_candidates(self, targets: Sequence[Any]) -> Iterable[Any]:
-        return [float(np.mean(targets))]
-
 
 class MultiLabel(Problem):
     """Any number of labels for each text; those with a probability above `threshold` are predicted."""
 
     name = "multi_label_classification"
-    has_logits = True
     min_labels = 1
     default_metrics = ("micro_f1",)
-    default_best_metric = "micro_f1"
-
-    @classmethod
-    def parse_label(cls, label: Any) -> list[str]:
-        """Returns the label names of a list, or of a single label; none for an empty cell."""
-        parts = label if isinstance(label, list) else [label]
-        return [_label_name(part) for part in parts if part is not None and part != ""]
 
     @classmethod
     def is_missing(cls, label: Any) -> bool:
@@ -156,14 +126,10 @@ class MultiLabel(Problem):
         return False
 
     @classmethod
-    def label_names(cls, label: list[str]) -> Sequence[str]:
-        """Returns the label names."""
-        return label
-
-    @property
-    def metric_options(self) -> dict[str, Any]:
-        """Keyword arguments of the metrics."""
-        return {"threshold": self.threshold}
+    def parse_label(cls, label: Any) -> list[str]:
+        """Returns the label names of a list, or of a single label; none for an empty cell."""
+        parts = label if isinstance(label, list) else [label]
+        return [_label_name(part) for part in parts if part is not None and part != ""]
 
     def target(self, label: list[str]) -> Array:
         """Returns (labels,) float32: 1 for each label of the text, 0 for the others."""
@@ -171,16 +137,25 @@ class MultiLabel(Problem):
         target[[self._index_of[name] for name in label]] = 1
         return target
 
-    @property
-    def placeholder(self) -> Array:
-        """The target of a text without a label: (labels,) zeros."""
-        return np.zeros(len(self.labels), np.float32)
+    def decode(self, logits: Array, targets: Any) -> tuple[Any, Any]:
+        """Returns (N, labels) booleans: which labels are above the threshold, and which are correct."""
+        return _sigmoid(logits) > self.threshold, targets.astype(bool)
+
+    def constant_logits(self, targets: Sequence[Any]) -> Iterable[Any]:
+        """Returns the k most frequent labels, for the k with the best micro F1 = 2·right / (predicted + references)."""
+        counts = np.stack(targets).sum(0)
+        order = np.argsort(-counts, kind="stable")
+        k = np.arange(1, len(counts) + 1)
+        f1 = 2 * counts[order].cumsum() / (len(targets) * k + counts.sum())
+        logits = np.full(len(counts), -np.inf)
+        logits[order[: int(f1.argmax()) + 1]] = np.inf
+        return [logits]
 
     def strata(self, targets: Sequence[Any]) -> Sequence[Any]:
         """Returns the sets of labels."""
         return [tuple(target) for target in targets]
 
-    def fit_linear(self, vectors: Array, targets: Sequence[Any], strength: float) -> tuple[Array, Array]:
+    def fit_linear(self, vectors: Any, targets: Sequence[Any], strength: float) -> tuple[Array, Array]:
         """Returns a logistic regression of each label against the others."""
         models = [_logistic_regression(vectors, column, 2, strength) for column in np.stack(targets).T.astype(int)]
         return np.stack([w[1] - w[0] for w, _ in models]), np.array([bias[1] - bias[0] for _, bias in models])
@@ -200,22 +175,6 @@ class MultiLabel(Problem):
             labels = [name for name, value in zip(self.labels, probabilities, strict=True) if value > self.threshold]
             yield {"labels": labels, "probabilities": _by_label(self.labels, probabilities)}
 
-    def _metric_inputs(self, logits: Array, targets: Array) -> tuple[Any, Any]:
-        return _sigmoid(logits), targets.astype(np.int64)
-
-    def _references(self, targets: Sequence[Any]) -> Any:
-        return np.stack(targets).astype(np.int64)
-
-    def _baseline_candidates(self, targets: Sequence[Any]) -> Iterable[Any]:
-        """Returns the k most frequent labels, for the k with the best micro F1 = 2·right / (predicted + references)."""
-        counts = np.stack(targets).sum(0)
-        order = np.argsort(-counts, kind="stable")
-        k = np.arange(1, len(counts) + 1)
-        f1 = 2 * counts[order].cumsum() / (len(targets) * k + counts.sum())
-        prediction = np.zeros(len(counts))
-        prediction[order[: int(f1.argmax()) + 1]] = 1
-        return [prediction]
-
 
 class Tagging(Problem):
     """A tag for each word of a text. The first token of a word gets the word's tag."""
@@ -225,7 +184,6 @@ class Tagging(Problem):
     auto_class = AutoModelForTokenClassification
     collator = DataCollatorForTokenClassification
     default_metrics = ("entity_f1",)
-    default_best_metric = "entity_f1"
 
     @classmethod
     def parse_label(cls, label: Any) -> list[str]:
@@ -233,11 +191,6 @@ class Tagging(Problem):
         if not isinstance(label, list):
             raise ValueError(f"the label {label!r} is not a list of tags")
         return [_label_name(tag) for tag in label]
-
-    @classmethod
-    def label_names(cls, label: list[str]) -> Sequence[str]:
-        """Returns the tags."""
-        return label
 
     @property
     def config(self) -> dict[str, Any]:
@@ -248,6 +201,22 @@ class Tagging(Problem):
         """Returns the tag's index for each word; `EncodedExamples` assigns them to tokens."""
         return [self._index_of[tag] for tag in label]
 
+    def decode(self, logits: Array, targets: Any) -> tuple[Any, Any]:
+        """Returns the tags of the words that have a token, predicted and correct."""
+        predicted, correct = (
+            [[self.labels[index] for index in row[tags != IGNORED]] for row, tags in zip(side, targets, strict=True)]
+            for side in (logits.argmax(-1), targets)
+        )
+        return predicted, correct
+
+    def constant_logits(self, targets: Sequence[Any]) -> Iterable[Any]:
+        """Returns nothing, see `constant_baselines`."""
+        return []
+
+    def constant_baselines(self, targets: Sequence[Any]) -> dict[str, float]:
+        """Returns zeros: one tag for all words, O, finds no entity."""
+        return score(self.metrics, [], [])
+
     def strata(self, targets: Sequence[Any]) -> Sequence[Any]:
         """Returns nothing to divide by: texts have many tags."""
         return [0] * len(targets)
@@ -257,36 +226,12 @@ class Tagging(Problem):
         is_first = targets != IGNORED
         return logits[is_first], targets[is_first]
 
-    def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Returns the cross-entropies of (P, labels) logits and (P,) tags."""
-        return F.cross_entropy(logits, targets.long(), reduction="none")
-
-    def teacher_losses(self, logits: Tensor, teacher_logits: Tensor, temperature: float) -> Tensor:
-        """Returns the cross-entropies with the teacher's probabilities of the tags, (P,)."""
-        return _soft_cross_entropy(logits, teacher_logits, temperature)
-
     def prediction_records(self, logits: Array, targets: Array) -> Iterable[dict[str, Any]]:
         """Yields the most likely tag, and its probability, for each word that has a token."""
         for text_logits, text_targets in zip(logits, targets, strict=True):
             probabilities = _softmax(text_logits[text_targets != IGNORED])
             tags = [self.labels[index] for index in probabilities.argmax(-1)]
             yield {"labels": tags, "probabilities": [round(float(word.max()), 6) for word in probabilities]}
-
-    def _metric_inputs(self, logits: Array, targets: Array) -> tuple[Any, Any]:
-        scored = targets != IGNORED
-        return self._scored_tags(logits.argmax(-1), scored), self._scored_tags(targets, scored)
-
-    def _scored_tags(self, indices: Array, scored: Array) -> list[list[str]]:
-        return [[self.labels[index] for index in row[mask]] for row, mask in zip(indices, scored, strict=True)]
-
-    def _references(self, targets: Sequence[Any]) -> Any:
-        return [[self.labels[index] for index in text_targets] for text_targets in targets]
-
-    def _repeat(self, candidate: Any, references: Any) -> list[Any]:
-        return [[candidate] * len(tags) for tags in references]
-
-    def _baseline_candidates(self, targets: Sequence[Any]) -> Iterable[Any]:
-        return ["O"]
 
 
 def _label_name(label: Any) -> str:
@@ -296,14 +241,8 @@ def _label_name(label: Any) -> str:
     return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
 
-def _soft_cross_entropy(logits: Tensor, teacher_logits: Tensor, temperature: float) -> Tensor:
-    """Returns (P,) cross-entropies of the teacher's and the model's probabilities, see `Problem.teacher_losses`."""
-    probabilities = (teacher_logits / temperature).softmax(dim=-1)
-    return F.cross_entropy(logits / temperature, probabilities, reduction="none") * temperature**2
-
-
 def _logistic_regression(
-    vectors: Array, classes: Array, count: int, strength: float, is_balanced: bool = False
+    vectors: Any, classes: Array, count: int, strength: float, is_balanced: bool = False
 ) -> tuple[Array, Array]:
     """Returns weight (count, D) and bias (count,) for classes 0 to count − 1, of which some may be absent."""
     weight, bias = np.zeros((count, vectors.shape[1])), np.full(count, ABSENT)

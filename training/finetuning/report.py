@@ -1,4 +1,4 @@
-"""The figures of all runs of a command: summaries over seeds, GLUE averages, and the Markdown table."""
+"""The scores of all runs of a command: summaries over seeds, GLUE averages, and the Markdown table."""
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -9,22 +9,22 @@ from typing import Any
 from vocabless.overrides import describe_overrides
 from vocabless.saving.run_folder import RESULTS, write_json
 from vocabless.training.finetuning.arguments import GlueArguments
-from vocabless.training.finetuning.glue import AVERAGES, GLUE, Metrics, average, missing_for
-from vocabless.training.finetuning.intervals import interval
+from vocabless.training.finetuning.distillation import describe_rows, describe_teacher
+from vocabless.training.finetuning.glue import AVERAGES, GLUE, MISMATCHED, Metrics, average, missing_for
+from vocabless.training.finetuning.metrics import interval
 from vocabless.training.finetuning.noise import NOISE_SEED
-from vocabless.training.finetuning.task_distillation import describe_rows, describe_teacher
 from vocabless.training.finetuning.tasks import Task
 from vocabless.training.task import Results
 
 TABLE = "table.md"
+AVERAGE = "average"  # stands in the table where others have a task
 RunResults = Mapping[str, Mapping[str, Results]]  # task → seed → results
-
-Scores = Mapping[str, Mapping[str, Metrics]]  # task → seed → metrics
+Scores = Mapping[str, Mapping[str, Metrics]]  # task → seed → metric → value
 
 
 @dataclass(frozen=True)
 class SeedSummary:
-    """A figure over several seeds.
+    """A score over several seeds.
 
     Attributes:
         center: mean.
@@ -43,19 +43,24 @@ class SeedSummary:
         return f"{100 * self.center:.1f}" + ("" if self.deviation is None else f" ± {100 * self.deviation:.1f}")
 
 
-@dataclass(frozen=True)
-class NoisyScores:
-    """The scores on misspelt copies of the validation texts.
+Summaries = dict[str, dict[str, SeedSummary]]  # task → metric → summary over the seeds
 
-    Attributes:
-        probability: share of the words that are misspelt, 0–1.
-        seed: of the misspellings.
-        scores: the same tasks, seeds and metrics as on the clean texts.
+
+def summarise(scores: Scores) -> Summaries:
+    """Returns the summaries of each task, and under `AVERAGE` those of the averages for which no task is missing.
+
+    An average is taken over the seeds that all tasks have.
     """
-
-    probability: float
-    seed: int
-    scores: Scores
+    summaries = {
+        task: {name: SeedSummary.of([each[name] for each in seeds.values()]) for name in next(iter(seeds.values()))}
+        for task, seeds in scores.items()
+    }
+    common_seeds = set.intersection(*(set(seeds) for seeds in scores.values()))
+    by_seed = [{task: seeds[seed] for task, seeds in scores.items()} for seed in sorted(common_seeds)]
+    averages = [name for name in AVERAGES if by_seed and not missing_for(name, by_seed[0])]
+    return summaries | {
+        AVERAGE: {name: SeedSummary.of([average(name, metrics) for metrics in by_seed]) for name in averages}
+    }
 
 
 @dataclass
@@ -63,12 +68,13 @@ class Report:
     """The scores of all tasks and seeds, and the tables made from them.
 
     Attributes:
-        scores: task → seed → metric → value.
+        scores: of each task and seed.
         titles: task → name in the table.
         constant_baselines: task → metric → best score of a constant prediction.
         heading: first line of the table: the model and the seeds.
         footnotes: remarks on the data, without a full stop.
-        noisy: scores on misspelt texts, or None.
+        noise: share of the words that are misspelt in `noisy`, 0–1.
+        noisy: scores on misspelt texts, of the same tasks and seeds; empty without them.
         teacher: task → metric → the teacher's score; empty without a teacher.
         head: task → metric → score of the first head alone; empty without one.
         rows: task → metric → number of rows that were scored.
@@ -79,8 +85,9 @@ class Report:
     titles: Mapping[str, str]
     constant_baselines: Mapping[str, Metrics]
     heading: str = ""
-    footnotes: Sequence[str] = field(default_factory=tuple)
-    noisy: NoisyScores | None = None
+    footnotes: Sequence[str] = ()
+    noise: float = 0.0
+    noisy: Scores = field(default_factory=dict)
     teacher: Mapping[str, Metrics] = field(default_factory=dict)
     head: Mapping[str, Metrics] = field(default_factory=dict)
     rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -88,52 +95,43 @@ class Report:
 
     @classmethod
     def of(cls, tasks: Sequence[Task], results: RunResults, arguments: GlueArguments) -> "Report":
-        """Returns the report of a command.
-
-        Args:
-            tasks: of the command.
-            results: of each task and seed.
-            arguments: of the command.
-        """
+        """Returns the report of a command, from its tasks, the results of each task and seed, and its arguments."""
         constants = {task.name: task.constant_baselines() for task in tasks}
-
-        def scores(measures: Callable[[Results], Mapping[str, float]]) -> Scores:
-            return {
-                task: {seed: {name: measures(run)[name] for name in constants[task]} for seed, run in runs.items()}
-                for task, runs in results.items()
-            }
-
+        titles = {task.name: task.title for task in tasks}
         runs = [run for seeds in results.values() for run in seeds.values()]
         first_runs = {task: next(iter(seeds.values())) for task, seeds in results.items()}
         teachers = {task: run["teacher"] for task, run in first_runs.items() if "teacher" in run}
-        titles = {task.name: task.title for task in tasks}
+
+        def scores(measures: Callable[[Results], Metrics]) -> Scores:
+            return {
+                task: {seed: {name: measures(run)[name] for name in constants[task]} for seed, run in seeds.items()}
+                for task, seeds in results.items()
+            }
+
         name = arguments.model_name_or_path
-        start = (describe_overrides(name, arguments.overrides) or name) + (
-            " from random weights" if runs[0]["from_scratch"] else ""
-        )
+        start = describe_overrides(name, arguments.overrides) or name
+        start += " from random weights" if runs[0]["from_scratch"] else ""
+        footnotes = [note for task in tasks for note in task.footnotes]
+        footnotes += [note for run in runs for note in run["footnotes"]]
+        footnotes += [run["constant_baseline_note"] for run in runs if "constant_baseline_note" in run]
+        footnotes += [
+            f"{titles[task]}: learned from {describe_teacher(facts)}, which labelled {describe_rows(facts)}"
+            for task, facts in teachers.items()
+        ]
         return cls(
             scores=scores(lambda run: run["measures"]),
             titles=titles,
             constant_baselines=constants,
             heading=f"{start}, {runs[0]['parameters']:,} parameters; seeds: {', '.join(results[tasks[0].name])}",
-            footnotes=[
-                *(note for task in tasks for note in task.footnotes),
-                *(note for run in runs for note in run["footnotes"]),
-                *(run["constant_baseline_note"] for run in runs if "constant_baseline_note" in run),
-                *(
-                    f"{titles[task]}: learned from {describe_teacher(facts)}, which labelled {describe_rows(facts)}"
-                    for task, facts in teachers.items()
-                ),
-            ],
-            noisy=NoisyScores(arguments.noise, NOISE_SEED, scores(lambda run: run["noisy"]["measures"]))
-            if arguments.noise
-            else None,
-            head={task: run["head"]["measures"] for task, run in first_runs.items() if "head" in run},
-            rows={task: run["rows"] for task, run in first_runs.items()},
-            scored_folds={task.name: task.scored_folds for task in tasks},
+            footnotes=footnotes,
+            noise=arguments.noise,
+            noisy=scores(lambda run: run["noisy"]["measures"]) if arguments.noise else {},
             teacher={
                 task: {name: facts["measures"][name] for name in constants[task]} for task, facts in teachers.items()
             },
+            head={task: run["head"]["measures"] for task, run in first_runs.items() if "head" in run},
+            rows={task: run["rows"] for task, run in first_runs.items()},
+            scored_folds={task.name: task.scored_folds for task in tasks},
         )
 
     def write(self, folder: Path, results: RunResults, command: Mapping[str, Any]) -> None:
@@ -152,35 +150,30 @@ class Report:
         }
         write_json(folder / RESULTS, self.as_json() | {"runs": runs} | dict(command))
 
-    def summaries(self) -> dict[str, dict[str, SeedSummary]]:
-        """Returns task → metric → summary over the seeds."""
-        return _summaries(self.scores)
-
-    def averages(self) -> dict[str, SeedSummary]:
-        """Returns the averages for which no task is missing, over the seeds that all tasks have."""
-        return _averages(self.scores)
-
     def as_json(self) -> dict[str, Any]:
-        """Returns all figures for `results.json`."""
-        return {
+        """Returns the scores for `results.json`."""
+        summaries = summarise(self.scores)
+        summary = _as_json(summaries)
+        content: dict[str, Any] = {
             "scores": self.scores,
-            "summary": {
-                task: {name: vars(summary) for name, summary in summaries.items()}
-                for task, summaries in self.summaries().items()
-            },
+            "averages": summary.pop(AVERAGE),
+            "summary": summary,
             "rows": self.rows,
             "intervals": {
-                task: {name: self.interval(task, name, summary.center) for name, summary in summaries.items()}
-                for task, summaries in self.summaries().items()
+                task: {name: self.interval(task, name, each.center) for name, each in summaries[task].items()}
+                for task in summary
             },
             "constant_baselines": self.constant_baselines,
             "head": self.head,
-            "averages": {name: vars(summary) for name, summary in self.averages().items()},
             "missing_for_averages": self._missing_for_averages(),
             "footnotes": list(self.footnotes),
-            **self._noisy_json(),
             "teacher": self.teacher,
         }
+        if self.noisy:
+            summary = _as_json(summarise(self.noisy))
+            noisy = {"averages": summary.pop(AVERAGE), "summary": summary, "scores": self.noisy}
+            content["noisy"] = noisy | {"probability": self.noise, "seed": NOISE_SEED}
+        return content
 
     def as_markdown(self) -> str:
         """Returns the table in percent, with its legend and footnotes."""
@@ -191,7 +184,7 @@ class Report:
         if self.head:
             legend += " Head: a linear model of the frozen encoder's vectors, before fine-tuning."
         if self.noisy:
-            legend += f" Misspelt: with {100 * self.noisy.probability:g} % of the words misspelt. Lost: the difference."
+            legend += f" Misspelt: with {100 * self.noise:g} % of the words misspelt. Lost: the difference."
         if self.teacher:
             legend += " Teacher: the score of the model whose outputs were learned."
         notes = [
@@ -199,58 +192,35 @@ class Report:
         ]
         notes += [f"{note}." for note in dict.fromkeys(self.footnotes)]
         listed = ["", *(f"- {note}" for note in notes)] if notes else []
-        return "\n".join([self.heading, "", *markdown_table(self._rows()), "", legend, *listed, ""])
-
-    def _rows(self) -> list[list[str]]:
-        """Returns the cells of the table, header first."""
-        noisy = self._noisy_summaries()
-        columns = [
-            *(["head"] if self.head else []),
-            *(["misspelt", "lost"] if self.noisy else []),
-            *(["teacher"] if self.teacher else []),
-        ]
-        rows = [["task", "measure", "mean", "interval", "rows", "constant", *columns]]
-        for task, summaries in [*self.summaries().items(), ("average", self.averages())]:
-            for name, summary in summaries.items():
-                constant = self.constant_baselines.get(task, {}).get(name)
-                bounds = self.interval(task, name, summary.center)
-                row = [
-                    *(self.titles.get(task, task), name.replace("_", " "), str(summary)),
-                    "–".join(percent(bound) for bound in bounds or ()),
-                    f"{self.rows[task][name]:,}" if bounds else "",
-                    percent(constant),
-                ]
-                if self.head:
-                    row.append(percent(self.head.get(task, {}).get(name)))
-                if self.noisy:
-                    row += [str(noisy[task][name]), percent(summary.center - noisy[task][name].center)]
-                if self.teacher:
-                    row.append(percent(self.teacher.get(task, {}).get(name)))
-                rows.append(row)
-        return rows
+        return "\n".join([self.heading, "", *markdown_table(self._cells()), "", legend, *listed, ""])
 
     def interval(self, task: str, metric: str, value: float) -> tuple[float, float] | None:
         """Returns the confidence interval of a score, see `interval`; None for an average of tasks."""
         count = self.rows.get(task, {}).get(metric)
         if count is None:
             return None
-        return interval(metric.removesuffix("_mm"), value, count, self.scored_folds.get(task, 0))
+        return interval(metric.removesuffix(MISMATCHED), value, count, self.scored_folds.get(task, 0))
 
-    def _noisy_summaries(self) -> dict[str, dict[str, SeedSummary]]:
-        """Returns task → metric → summary on misspelt texts, with the averages; empty without them."""
-        if self.noisy is None:
-            return {}
-        return _summaries(self.noisy.scores) | {"average": _averages(self.noisy.scores)}
-
-    def _noisy_json(self) -> dict[str, Any]:
-        if self.noisy is None:
-            return {}
-        summaries = {
-            task: {name: vars(summary) for name, summary in summaries.items()}
-            for task, summaries in self._noisy_summaries().items()
-        }
-        averages = summaries.pop("average")
-        return {"noisy": vars(self.noisy) | {"summary": summaries, "averages": averages}}
+    def _cells(self) -> list[list[str]]:
+        """Returns the cells of the table, header first."""
+        noisy = summarise(self.noisy) if self.noisy else {}
+        rows = [["task", "measure", "mean", "interval", "rows", "constant"]]
+        rows[0] += ["head"] * bool(self.head) + ["misspelt", "lost"] * bool(noisy) + ["teacher"] * bool(self.teacher)
+        for task, summaries in summarise(self.scores).items():
+            for name, summary in summaries.items():
+                bounds = self.interval(task, name, summary.center)
+                row = [self.titles.get(task, task), name.replace("_", " "), str(summary)]
+                row.append("–".join(_percent(bound) for bound in bounds or ()))
+                row.append(f"{self.rows[task][name]:,}" if bounds else "")
+                row.append(_percent(self.constant_baselines.get(task, {}).get(name)))
+                if self.head:
+                    row.append(_percent(self.head.get(task, {}).get(name)))
+                if noisy:
+                    row += [str(noisy[task][name]), _percent(summary.center - noisy[task][name].center)]
+                if self.teacher:
+                    row.append(_percent(self.teacher.get(task, {}).get(name)))
+                rows.append(row)
+        return rows
 
     def _missing_for_averages(self) -> dict[str, list[str]]:
         """Returns average → what it lacks; empty if no task is a GLUE task."""
@@ -260,27 +230,11 @@ class Report:
         return {name: missing for name in AVERAGES if (missing := missing_for(name, metrics))}
 
 
-def _summaries(scores: Scores) -> dict[str, dict[str, SeedSummary]]:
-    return {
-        task: {
-            name: SeedSummary.of([metrics[name] for metrics in seeds.values()]) for name in next(iter(seeds.values()))
-        }
-        for task, seeds in scores.items()
-    }
+def _as_json(summaries: Summaries) -> dict[str, Any]:
+    return {task: {name: vars(summary) for name, summary in each.items()} for task, each in summaries.items()}
 
 
-def _averages(scores: Scores) -> dict[str, SeedSummary]:
-    first_task_seeds = next(iter(scores.values()), {})
-    common_seeds = [seed for seed in first_task_seeds if all(seed in seeds for seeds in scores.values())]
-    by_seed = [{task: seeds[seed] for task, seeds in scores.items()} for seed in common_seeds]
-    return {
-        name: SeedSummary.of([average(name, metrics) for metrics in by_seed])
-        for name in AVERAGES
-        if by_seed and not missing_for(name, by_seed[0])
-    }
-
-
-def percent(value: float | None) -> str:
+def _percent(value: float | None) -> str:
     """Returns a share in percent, with one decimal; "" for None."""
     return "" if value is None else f"{100 * value:.1f}"
 

@@ -1,9 +1,11 @@
-"""Reads tables of examples from files or from data sets on the Hub; checks their columns."""
+"""The examples of a task, in the columns of a file or of a data set on the Hub."""
 # mypy: allow-untyped-calls
 
 import math
+import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,54 @@ from vocabless.training.texts.local_files import FORMATS, STRING_TYPES, column_t
 from vocabless.training.texts.text_format import UTF8, TextFormat
 
 TABLES = [*(suffix for suffix in FORMATS if suffix != ".txt"), conll.SUFFIX]
-GLUE_REPOSITORY = "nyu-mll/glue"
-SHARD = re.compile(r"-\d+-of-\d+")
+TEXT_COLUMNS = ("text", "sentence", "tokens", "words")
+PAIR_COLUMNS = (
+    ("sentence1", "sentence2"),
+    ("text1", "text2"),
+    ("premise", "hypothesis"),
+    ("question1", "question2"),
+)
+LABEL_COLUMNS = ("label", "labels", "ner_tags", "tags")
+SHARD = re.compile(r"-\d+-of-\d+")  # in the name of a file
+SAMPLING_SEED = 42  # fixed: all seeds of a run use the same held-out and the same sampled rows
+
+
+@dataclass
+class Examples:
+    """Texts, or lists of words; optionally the second texts of pairs, labels and groups."""
+
+    texts: list[Any]
+    pairs: list[str] | None = None
+    labels: list[Any] | None = None
+    groups: list[Any] | None = None  # of rows that are held out together
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def plain_texts(self) -> list[str]:
+        """Returns all texts, first and second, as strings."""
+        texts = [text if isinstance(text, str) else " ".join(text) for text in self.texts]
+        return [*texts, *(self.pairs or [])]
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Yields what each example has: text, second text, label."""
+        return zip(*(column for column in (self.texts, self.pairs, self.labels) if column is not None), strict=True)
+
+    def empty_rows(self) -> list[int]:
+        """Returns the rows without a text, or with one text of a pair."""
+        texts = zip(self.texts, self.pairs or self.texts, strict=True)
+        return [row for row, both in enumerate(texts) if any(map(_is_empty, both))]
+
+    def sample(self, limit: int | None) -> "Examples":
+        """Returns at most `limit` random examples in their original order; None returns all."""
+        if limit is None or limit >= len(self):
+            return self
+        return self.select(sorted(random.Random(SAMPLING_SEED).sample(range(len(self)), limit)))
+
+    def select(self, indices: Sequence[int]) -> "Examples":
+        """Returns the examples with these indices."""
+        columns = (self.texts, self.pairs, self.labels, self.groups)
+        return Examples(*(column and [column[index] for index in indices] for column in columns))  # type: ignore[arg-type]
 
 
 def read_files(files: Sequence[str], text_format: TextFormat = UTF8) -> Dataset:
@@ -36,9 +84,10 @@ def read_files(files: Sequence[str], text_format: TextFormat = UTF8) -> Dataset:
             raise ValueError(f"the file {file!r} has an unknown format; convert it to one of {', '.join(TABLES)}.")
         if not Path(file).stat().st_size:
             raise ValueError(f"the file {file!r} is empty; give a file with rows.")
-    if Path(files[0]).suffix == conll.SUFFIX:
-        return check_rows(conll.read_conll(files, text_format), files[0])
-    return check_rows(load_files(files, f"the file {files[0]!r}", text_format), files[0])
+    is_conll = Path(files[0]).suffix == conll.SUFFIX
+    where = f"the file {files[0]!r}"
+    table = conll.read_conll(files, text_format) if is_conll else load_files(files, where, text_format)
+    return check_rows(table, files[0])
 
 
 def read_hub(name: str, config: str | None, remedy: str) -> dict[str, Dataset]:
@@ -60,23 +109,8 @@ def read_hub(name: str, config: str | None, remedy: str) -> dict[str, Dataset]:
         raise ValueError(f"the data set {label} cannot be loaded from the Hub: {cause}; {remedy}") from error
 
 
-def find_split(folder: Path, split: str) -> tuple[list[str], bool]:
-    """Returns the parquet files of a split, and whether they have its standard name.
-
-    `train.parquet` and `train-00000-of-00002.parquet` are standard names. If there is no such file, another file whose
-    name begins with the split's name is used instead, for instance `validation_partial.parquet`.
-    """
-    candidates = sorted(folder.glob(f"{split}*.parquet"))
-    standard = [file for file in candidates if SHARD.sub("", file.stem, count=1) == split]
-    return [str(file) for file in standard or candidates[:1]], bool(standard)
-
-
 def check_rows(table: Dataset, where: str) -> Dataset:
-    """Returns the table unchanged.
-
-    Raises:
-        ValueError: it has no rows.
-    """
+    """Returns the table unchanged; raises an error if it has no rows."""
     if not table.column_names or not len(table):
         raise ValueError(f"{where} has no rows; give data with at least one.")
     return table
@@ -106,29 +140,54 @@ def find_columns(table: Dataset, where: str, names: Sequence[str], candidates: S
     return columns
 
 
-def read_texts(table: Dataset, where: str, column: str) -> tuple[list[Any], bool]:
-    """Returns the texts of a column, and whether they are lists of words.
+def find_text_columns(table: Dataset, where: str, names: Sequence[str]) -> list[str]:
+    """Returns the text column of a table, or the two columns of a text pair, see `find_columns`."""
+    if not names and not set(TEXT_COLUMNS) & set(table.column_names):
+        names = next((pair for pair in PAIR_COLUMNS if set(pair) <= set(table.column_names)), ())
+    return find_columns(table, where, names, TEXT_COLUMNS, "--text_column")
+
+
+def read_examples(table: Dataset, where: str, text_columns: Sequence[str], label_columns: Sequence[str]) -> Examples:
+    """Returns the examples of a table.
+
+    Args:
+        table: a data set with rows.
+        where: name of the table, for messages.
+        text_columns: the text column, or the two columns of a text pair.
+        label_columns: the label column; several make a list of labels for each row; none leaves the labels out.
 
     Raises:
-        ValueError: the column does not hold strings or lists of strings.
+        ValueError: a column is missing or does not hold texts, or a row has a label that is no finite number.
     """
+    find_columns(table, where, text_columns, (), "--text_column")
+    find_columns(table, where, label_columns, table.column_names, "--label_column")
+    examples = Examples(*(_read_texts(table, where, column) for column in text_columns))
+    if examples.pairs and isinstance(next(filter(None, examples.pairs), ""), list):
+        raise ValueError(f"the column {text_columns[1]!r} of {where} holds lists; a text pair needs strings.")
+    if label_columns:
+        examples.labels = _read_labels(table, where, label_columns)
+    return examples
+
+
+def has_labels(table: Dataset, columns: Sequence[str]) -> bool:
+    """Returns whether a table has all label columns, and the first one at least one label."""
+    if not set(columns) <= set(table.column_names):
+        return False
+    return any(label is not None for label in _class_names(table.features[columns[0]], table[columns[0]][:]))
+
+
+def _read_texts(table: Dataset, where: str, column: str) -> list[Any]:
+    """Returns the texts of a column, or its lists of words."""
     feature: Any = table.features[column]
-    inner = getattr(feature, "feature", None)  # of a column of lists
-    is_words = inner is not None and getattr(inner, "dtype", None) in STRING_TYPES
     kind = column_type(feature)
-    if not is_words and kind not in STRING_TYPES:
+    if kind not in STRING_TYPES and getattr(getattr(feature, "feature", None), "dtype", None) not in STRING_TYPES:
         raise ValueError(f"the column {column!r} of {where} holds {kind}, not text; name a column of strings.")
-    return table[column][:], is_words
+    texts: list[Any] = table[column][:]
+    return texts
 
 
-def read_labels(table: Dataset, where: str, columns: Sequence[str]) -> list[Any]:
-    """Returns one label for each row, None if it has none; several columns make a list of labels for each row.
-
-    Numbers whose names the column declares (`ClassLabel`) become these names.
-
-    Raises:
-        ValueError: a row has a label that is no finite number.
-    """
+def _read_labels(table: Dataset, where: str, columns: Sequence[str]) -> list[Any]:
+    """Returns one label for each row, None if it has none; several columns make a list of labels for each row."""
     values = [_class_names(table.features[column], table[column][:]) for column in columns]
     labels = values[0] if len(values) == 1 else [list(row) for row in zip(*values, strict=True)]
     for row, label in enumerate(labels):
@@ -149,3 +208,8 @@ def _class_names(feature: Any, values: list[Any]) -> list[Any]:
     if inner is feature:
         return [None if value is None else names[value] for value in values]
     return [None if row is None else [None if value is None else names[value] for value in row] for row in values]
+
+
+def _is_empty(text: Any) -> bool:
+    """Returns whether a text, or a list of words, has nothing to read."""
+    return text is None or (not text.strip() if isinstance(text, str) else not text or None in text)

@@ -10,7 +10,7 @@ from huggingface_hub import constants
 
 from vocabless.training.distillation.reachable import check_reachable
 from vocabless.training.distillation.sentence_teacher import SentenceTeacher
-from vocabless.training.distillation.task_teacher import TeacherSource, check_teacher
+from vocabless.training.distillation.task_teacher import check_teacher
 from vocabless.training.finetuning.problems import SingleLabel
 
 
@@ -39,7 +39,7 @@ def dead_hub(request, monkeypatch) -> Iterator[None]:
 def test_a_hub_that_does_not_answer_is_named_within_seconds(dead_hub) -> None:
     sentence = r"the teacher 'you/large' cannot be loaded: http://127.* does not answer within 1 s \(.*\); check"
     for load in (
-        lambda: check_teacher(TeacherSource("you/large"), SingleLabel(["a", "b"])),
+        lambda: check_teacher("you/large", SingleLabel(["a", "b"])),
         lambda: SentenceTeacher("you/large", 16),
     ):
         start = time.monotonic()

@@ -22,7 +22,7 @@ from transformers import (
 )
 
 from vocabless.training.distillation import task_teacher
-from vocabless.training.distillation.task_teacher import TaskTeacher, TeacherSource, load_teacher, word_logits
+from vocabless.training.distillation.task_teacher import TaskTeacher, load_teacher, word_logits
 from vocabless.training.finetuning.problems import SingleLabel, Tagging
 
 TEXTS = ["the quick brown fox", "lazy", "the fox jumps over the lazy dog and the dog jumps over the fox", "dog fox"]
@@ -59,8 +59,7 @@ def save_teacher(tmp_path: Path, subwords: dict[str, str]) -> Callable[..., Path
 
 
 def load(folder, problem=None, **options) -> TaskTeacher:
-    source = TeacherSource(str(folder))
-    return load_teacher(source, problem or SingleLabel(LABELS), torch.device("cpu"), 2, options.get("bf16", False))
+    return load_teacher(str(folder), problem or SingleLabel(LABELS), torch.device("cpu"), 2, options.get("bf16", False))
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.class_weight import compute_class_weight
 
 import run_glue
-from vocabless.training.finetuning.class_weights import WeightedLoss, balanced_weights
+from vocabless.training.finetuning.base_problem import WeightedLoss, balanced_weights
 from vocabless.training.finetuning.first_head import FirstHead, cross_validate_head
 from vocabless.training.finetuning.problems import SingleLabel
-from vocabless.training.finetuning.splits import folds_of
+from vocabless.training.finetuning.tasks import folds_of
 
 chance = np.random.default_rng(0)
 TARGETS = (chance.random(60) ** 3 * 3).astype(int)  # many zeros, few twos
@@ -47,7 +47,7 @@ def test_the_first_head_is_a_balanced_regression_chosen_by_the_balanced_loss():
     model = LogisticRegression(C=0.3, tol=1e-8, max_iter=1000, class_weight="balanced").fit(standard, TARGETS)
     ours = torch.from_numpy(head.logits(vectors)).softmax(-1).numpy()
     np.testing.assert_allclose(ours, model.predict_proba(standard), atol=5e-3)
-    folds = folds_of(TARGETS.tolist(), 5, 0)
+    folds = folds_of(TARGETS.tolist())
     strength, _ = cross_validate_head(problem, vectors, TARGETS.tolist(), folds)
     losses = {}
     for candidate in (0.003, 0.03, 0.3):

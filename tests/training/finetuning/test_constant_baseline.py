@@ -2,15 +2,17 @@
 
 import json
 import random
+from types import SimpleNamespace
 
 import pytest
 from datasets import Dataset
 
 import run_glue
-from vocabless.training.finetuning.constant_baseline import constant_baseline_note
-from vocabless.training.finetuning.intervals import interval
+from vocabless.training.finetuning.fine_tuning import constant_baseline_note
+from vocabless.training.finetuning.metrics import interval
 from vocabless.training.finetuning.problems import SingleLabel, Tagging
-from vocabless.training.finetuning.tasks import Examples, Task
+from vocabless.training.finetuning.task_files import Examples
+from vocabless.training.finetuning.tasks import Task
 
 
 def task_of(count: int, problem=None) -> Task:
@@ -18,32 +20,39 @@ def task_of(count: int, problem=None) -> Task:
     return Task("t", "Trees", problem or SingleLabel(["x", "y"]), examples, {"": examples})
 
 
-def results_of(score: float, constant: float = 0.5, metric: str = "accuracy", **arguments: object) -> dict:
-    defaults = {"learning_rate": 3e-5, "num_train_epochs": 5.0, "max_steps": -1}
-    return {
+def note_of(
+    score: float, problem=None, constant: float = 0.5, rows: int = 400, arguments: dict | None = None, **changes: object
+) -> str | None:
+    """The note on a run of `rows` rows with an encoder 128 wide."""
+    task = task_of(rows, problem)
+    metric = task.problem.best_metric
+    training = SimpleNamespace(
+        **({"learning_rate": 3e-5, "num_train_epochs": 5.0, "max_steps": -1} | (arguments or {}))
+    )
+    results = {
         "from_scratch": True,
         "epochs": 5.0,
-        "intervals": {metric: interval(metric, score, 400)},
+        "intervals": {metric: interval(metric, score, rows)},
         "measures": {metric: score},
         "constant_baselines": {metric: constant},
         "seed": 7,
-        "arguments": defaults | arguments,
     }
+    return constant_baseline_note(task, results | changes, training, 128)
 
 
 @pytest.mark.parametrize(("score", "is_noted"), [(0.4, True), (0.5, True), (0.548, True), (0.551, False), (1.0, False)])
 def test_a_score_whose_interval_holds_the_constant_is_noted(score, is_noted):
-    assert bool(constant_baseline_note(task_of(400), results_of(score), 128)) == is_noted
+    assert bool(note_of(score)) == is_noted
 
 
 def test_a_score_below_the_constant_is_called_so():
-    assert ") is below the constant baseline 50.0, so " in constant_baseline_note(task_of(400), results_of(0.44), 128)
+    assert ") is below the constant baseline 50.0, so " in note_of(0.44)
 
 
 def test_a_tagger_that_finds_one_entity_is_above_its_constant():
-    task = task_of(400, Tagging(["O", "B-a"]))
-    assert constant_baseline_note(task, results_of(0.0, 0.0, "entity_f1"), 128)
-    assert constant_baseline_note(task, results_of(0.01, 0.0, "entity_f1"), 128) is None
+    problem = Tagging(["O", "B-a"])
+    assert note_of(0.0, problem, constant=0.0)
+    assert note_of(0.01, problem, constant=0.0) is None
 
 
 @pytest.mark.parametrize(
@@ -56,23 +65,20 @@ def test_a_tagger_that_finds_one_entity_is_above_its_constant():
     ],
 )
 def test_the_sentence_has_the_score_the_limit_and_numbers_to_try(arguments, remedy):
-    note = constant_baseline_note(task_of(400), results_of(0.51, **arguments), 128)
+    note = note_of(0.51, arguments=arguments)
     start = "Trees, seed 7: accuracy 51.0 (46.1 to 55.9) cannot be told from the constant baseline 50.0, so "
     assert note.startswith(start)
     assert remedy in note and "\n" not in note
 
 
 def test_a_checkpoint_gets_no_advice_to_begin_from_a_checkpoint():
-    note = constant_baseline_note(task_of(400), results_of(0.51) | {"from_scratch": False}, 128)
-    assert note.endswith("; try --num_train_epochs 10")
-    head = results_of(0.51) | {"from_scratch": False, "epochs": 0.0}
-    assert constant_baseline_note(task_of(400), head, 128).endswith("; try fine-tuning, without --head_only")
+    assert note_of(0.51, from_scratch=False).endswith("; try --num_train_epochs 10")
+    assert note_of(0.51, from_scratch=False, epochs=0.0).endswith("; try fine-tuning, without --head_only")
 
 
 def test_every_row_right_is_not_chance():
     """Four of four rows: the interval begins at 51."""
-    results = results_of(1.0) | {"intervals": {"accuracy": interval("accuracy", 1.0, 4)}}
-    assert constant_baseline_note(task_of(4), results, 128) is None
+    assert note_of(1.0, rows=4) is None
 
 
 def test_a_run_at_its_constant_says_so_on_stderr_in_the_table_and_in_the_card(tmp_path, capsys):

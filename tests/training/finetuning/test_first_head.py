@@ -12,7 +12,7 @@ from vocabless import load_config
 from vocabless.modeling.head_layers import PooledHead
 from vocabless.training.finetuning.first_head import FirstHead, cross_validate_head
 from vocabless.training.finetuning.problems import ABSENT, MultiLabel, Regression, SingleLabel
-from vocabless.training.finetuning.splits import folds_of
+from vocabless.training.finetuning.tasks import folds_of
 
 chance = np.random.default_rng(0)
 VECTORS = chance.normal(3.0, 2.0, (90, 8)) * np.arange(1, 9)
@@ -79,7 +79,7 @@ def test_a_head_without_room_is_refused():
 
 def test_the_strength_is_that_of_the_best_held_out_loss_and_each_row_is_scored_without_itself():
     problem, targets = SingleLabel(["a", "b", "c"]), CLASSES.tolist()
-    folds = folds_of(targets, 5, 0)
+    folds = folds_of(targets)
     strength, logits = cross_validate_head(problem, VECTORS, targets, folds)
     losses = {}
     for candidate in (0.003, 0.03, 0.3):

@@ -21,7 +21,8 @@ def test_the_table_names_the_nine_tasks_and_their_published_metrics():
     assert {name: row.metrics for name, row in GLUE.items()} == {
         name: tuple(metric for metric in metrics if not metric.endswith("_mm")) for name, metrics in METRICS.items()
     }
-    assert all(row.best_metric in row.metrics for row in GLUE.values())
+    best = {name: row.best_metric for name, row in GLUE.items() if row.best_metric is not None}
+    assert best == {"stsb": "spearman", "qqp": "f1"}  # of the others the first
 
 
 def test_the_three_averages_are_those_of_the_papers():

@@ -1,18 +1,13 @@
+"""Metrics against values that were worked out by hand, and their confidence intervals."""
+
 import math
-import socket
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest, pearsonr
 
-from vocabless.training.finetuning.metrics import METRICS, entities, score
-
-
-@pytest.fixture(autouse=True)
-def without_network(monkeypatch):
-    def refuse(*arguments, **keywords):
-        raise AssertionError("a metric went to the network")
-
-    monkeypatch.setattr(socket.socket, "connect", refuse)
+from vocabless.training.finetuning.metrics import METRICS, entities, interval, score
+from vocabless.training.finetuning.problems import MultiLabel
 
 
 def test_classes_are_scored_as_by_hand():
@@ -47,17 +42,17 @@ def test_predictions_that_are_all_the_same_correlate_with_nothing(values, recwar
 
 
 def test_the_threshold_decides_which_labels_hold():
-    probabilities = [[0.9, 0.35, 0.1], [0.2, 0.31, 0.8]]
-    references = [[1, 0, 1], [0, 1, 1]]
+    logits = np.log(probabilities := np.array([[0.9, 0.35, 0.1], [0.2, 0.31, 0.8]])) - np.log(1 - probabilities)
+    targets = np.array([[1, 0, 1], [0, 1, 1]], np.float32)
+
+    def scores(threshold):
+        return list(MultiLabel(["a", "b", "c"], threshold=threshold).score(logits, targets).values())[1:]
+
     # above 0.3: {0, 1}, {1, 2}: three of four right, of four that hold
-    assert score(["micro_f1"], probabilities, references, {"threshold": 0.3}) == pytest.approx(
-        {"micro_precision": 3 / 4, "micro_recall": 3 / 4, "micro_f1": 3 / 4}
-    )
+    assert scores(0.3) == pytest.approx([3 / 4, 3 / 4, 3 / 4])  # precision, recall, F1
     # above 0.5: {0}, {2}
-    assert score(["micro_f1"], probabilities, references, {"threshold": 0.5}) == pytest.approx(
-        {"micro_precision": 1.0, "micro_recall": 1 / 2, "micro_f1": 2 / 3}
-    )
-    assert score(["micro_f1"], probabilities, references, {"threshold": 0.95})["micro_f1"] == 0
+    assert scores(0.5) == pytest.approx([1.0, 1 / 2, 2 / 3])
+    assert scores(0.95) == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -97,3 +92,35 @@ def test_every_metric_gives_a_number_of_its_own_name():
     }
     for name in METRICS:
         assert score([name], *inputs.get(name, ([0, 1], [0, 1])))[name] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("right", "count"), [(0, 4), (4, 4), (7, 10), (65, 100), (872, 1000)])
+def test_a_share_has_the_interval_of_scipy(right, count):
+    expected = binomtest(right, count).proportion_ci(0.95, "wilson")
+    assert interval("accuracy", right / count, count) == pytest.approx((expected.low, expected.high))
+
+
+def test_a_correlation_has_the_interval_of_scipy():
+    chance = np.random.default_rng(0)
+    x = chance.normal(size=50)
+    result = pearsonr(x, x + chance.normal(size=50))
+    low, high = result.confidence_interval(0.95)
+    assert interval("pearson", result.statistic, 50) == pytest.approx((low, high))
+
+
+@pytest.mark.parametrize("value", [-1.0, 1.0])
+def test_three_rows_say_nothing_of_a_correlation(value):
+    assert interval("spearman", value, 3) == (-1.0, 1.0)
+    low, high = interval("spearman", value, 50)
+    assert -1 <= low <= high <= 1
+
+
+@pytest.mark.parametrize("folds", [1, 5])
+def test_the_interval_of_a_score_on_folds_has_the_variance_of_nadeau_and_bengio(folds):
+    """(1/J + test rows / training rows) σ², where σ² is the variance of the score on one fold of many rows."""
+    share, rows_of_a_fold = 0.8, 100_000
+    variance = (1 / folds + 1 / 4) * share * (1 - share) / rows_of_a_fold
+    low, high = interval("accuracy", share, folds * rows_of_a_fold, folds)
+    assert high - low == pytest.approx(2 * 1.959964 * variance**0.5, rel=1e-3)
+    low, high = (math.atanh(bound) for bound in interval("pearson", 0.5, folds * rows_of_a_fold, folds))
+    assert high - low == pytest.approx(2 * 1.959964 * ((1 / folds + 1 / 4) / rows_of_a_fold) ** 0.5, rel=1e-3)

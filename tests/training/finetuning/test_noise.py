@@ -10,7 +10,7 @@ from huggingface_hub import ModelCard
 
 import run_glue
 from vocabless.training.finetuning.noise import misspelt_examples
-from vocabless.training.finetuning.tasks import Examples
+from vocabless.training.finetuning.task_files import Examples
 from vocabless.training.trainer import ResumableTrainer
 
 QUICK = ["--model_name_or_path", "hashformer-md5-pool-tiny", "--max_seq_length", "16", "--use_cpu", "true",
@@ -112,10 +112,10 @@ def test_words_with_tags_are_misspelt_one_by_one(tmp_path):
 def test_both_texts_of_pairs_are_misspelt_and_labels_stay():
     texts = ["seven small boats came home before the storm"]
     examples = Examples(texts, list(texts), ["a"])
-    noisy = misspelt_examples(examples, 0.5, 42)
+    noisy = misspelt_examples(examples, 0.5)
     assert noisy.labels == ["a"]
     assert len({*texts, *noisy.texts, *noisy.pairs}) == 3
-    assert misspelt_examples(Examples(texts), 0.5, 42).pairs is None
+    assert misspelt_examples(Examples(texts), 0.5).pairs is None
     assert examples.texts == texts
 
 

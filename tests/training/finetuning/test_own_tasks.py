@@ -1,4 +1,4 @@
-"""Own data with mistakes in it: each is named, and none is trained on in silence."""
+"""A user's own data: what it may lack, its columns and names, and mistakes, of which each is named."""
 
 import json
 from pathlib import Path
@@ -7,15 +7,126 @@ from typing import Any
 import pytest
 
 from vocabless.training.finetuning.arguments import GlueArguments
-from vocabless.training.finetuning.own_tasks import load_own_task
+from vocabless.training.finetuning.own_data import data_name, load_own_task
 from vocabless.training.finetuning.tasks import Task
+
+MODEL = "hashformer-lsh-proj-tiny"
+
+
+def read(file: Path, text: str, **options: Any) -> Task:
+    file.write_text(text, encoding="utf-8")
+    return load_own_task(GlueArguments(model_name_or_path=MODEL, train_file=str(file), **options))
+
+
+# Suffix → rows of which one has no text and one no label.
+ROWS = [("a", "x"), ("", "x"), ("d", "y"), ("e", None), ("b", "x"), ("c", "y")]
+GAPS = {
+    "csv": 'text,label\na,x\n,x\n\n"two\nlines",y\n"in quotes",\nb,x\nc,y\n',
+    "tsv": "text\tlabel\na\tx\n \tx\n\n\nd\ty\nin quotes\t\nb\tx\nc\ty\n",
+    "jsonl": "\n\n".join(json.dumps({"text": text, "label": label}) for text, label in ROWS),
+}
+
+
+@pytest.mark.parametrize(("suffix", "text", "label"), [("csv", 3, 7), ("tsv", 3, 7), ("jsonl", 3, 7)])
+def test_all_empty_rows_are_named_by_their_lines_or_left_out(suffix, text, label, tmp_path, empty_cache) -> None:
+    file = tmp_path / f"mine.{suffix}"
+    with pytest.raises(ValueError) as raised:
+        read(file, GAPS[suffix])
+    assert str(raised.value) == (
+        f"{str(file)!r} has no text in line {text} and no label in line {label}; fill them, or leave these rows out "
+        "by --drop_empty."
+    )
+    task = read(file, GAPS[suffix], drop_empty=True, validation_file=str(file))
+    assert task.train.labels == ["x", "y", "x", "y"]
+    assert task.train.texts == task.validation[""].texts == ["a", "two\nlines" if suffix == "csv" else "d", "b", "c"]
+    left_out = "rows without a text or a label are left out"
+    assert task.footnotes[:2] == [f"mine: 2 of 6 {split} {left_out}" for split in ("train", "validation")]
+
+
+def test_ten_empty_rows_are_named_and_the_others_counted(tmp_path, empty_cache) -> None:
+    with pytest.raises(ValueError, match="no text in lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 3 more and no label in"):
+        read(tmp_path / "mine.csv", "text,label\n" + ",x\n" * 13 + "a,\nb,\n")
+    with pytest.raises(ValueError, match=r"has no text in lines 2 and 3 and no label in line 4; fill them\.$"):
+        read(tmp_path / "mine.csv", "text,label\n,x\n,y\na,\n", drop_empty=True)
+
+
+def test_rows_of_files_without_lines_are_counted_from_zero(tmp_path, empty_cache) -> None:
+    rows = [{"text": text, "label": label} for text, label in [("a", "x"), (None, "y"), ("b", None)]]
+    with pytest.raises(ValueError, match=r"mine\.json' has no text in row 1 and no label in row 2;"):
+        read(tmp_path / "mine.json", json.dumps(rows, indent=1))
+
+
+def test_groups_stay_with_their_rows(tmp_path, empty_cache) -> None:
+    rows = "".join(f"{text},{'xy'[row % 2]},{row // 2}\n" for row, text in enumerate(["a", "", "c", "d", "e", "f"]))
+    task = read(tmp_path / "mine.csv", "text,label,group\n" + rows, drop_empty=True, group_column="group",
+                validation_split_percentage=50)  # fmt: skip
+    for part in (task.train.texts, task.validation[""].texts):
+        assert part and (("c" in part) == ("d" in part)) and (("e" in part) == ("f" in part))
+
+
+def test_whole_numbers_with_an_empty_cell_are_still_labels(tmp_path, empty_cache) -> None:
+    task = read(tmp_path / "mine.csv", "text,label\na,0\nb,1\nc,\nd,1\n", drop_empty=True)
+    assert task.problem.name == "single_label_classification" and task.problem.labels == ["0", "1"]
+    task = read(tmp_path / "mine.csv", "text,label\na,0.5\nb,1\nc,\nd,1\n", drop_empty=True)
+    assert task.problem.name == "regression"
+
+
+def test_a_text_with_several_labels_may_have_none(tmp_path, empty_cache) -> None:
+    file = tmp_path / "mine.csv"
+    task = read(file, "text,label\na,x;y\nb,\nc,y\n", label_separator=";", validation_file=str(file))
+    assert task.train.labels == [["x", "y"], [], ["y"]]
+    assert task.problem.target([]).tolist() == [0, 0]
+    rows = "text,a,b\nt,x,\nu,,\nv,,y\nw,x,y\n"
+    task = read(file, rows, label_column=["a", "b"], validation_file=str(file))
+    assert task.train.labels == [["x"], [], ["y"], ["x", "y"]]
+
+
+@pytest.mark.parametrize(
+    "names", [("sentence1", "sentence2"), ("text1", "text2"), ("premise", "hypothesis"), ("question1", "question2")]
+)
+def test_usual_names_of_pairs_are_found(names, tmp_path, empty_cache) -> None:
+    first, second = names
+    file = tmp_path / "mine.csv"
+    task = read(file, f"{second},label,{first}\nc,x,a\nd,y,b\n", validation_file=str(file))
+    assert (task.text_columns, task.train.texts, task.train.pairs) == (names, ["a", "b"], ["c", "d"])
+    task = read(file, f"{second},label,{first},text\nc,x,a,e\nd,y,b,f\n", validation_file=str(file))
+    assert (task.text_columns, task.train.texts, task.train.pairs) == (("text",), ["e", "f"], None)
+
+
+def test_words_and_tags_of_a_conll_file_are_a_token_classification(tmp_path, empty_cache) -> None:
+    file = tmp_path / "beasts.conll"
+    task = read(file, "A\tO\ndog\tB-beast\n\nruns\tO\n", validation_file=str(file), test_file=str(file))
+    assert (task.name, task.problem.name, task.problem.labels) == ("beasts", "token_classification", ["O", "B-beast"])
+    assert task.test[""].texts == [["A", "dog"], ["runs"]] and task.test[""].labels == [["O", "B-beast"], ["O"]]
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("spam.csv", "spam"),
+        ("train.csv", "train"),
+        ("data/train.csv", "train"),
+        ("spam/train.csv", "spam"),
+        ("spam/data/train-00000-of-00002.parquet", "spam"),
+        ("../other/train.csv", "other"),
+        ("{here}/train.csv", "train"),
+        ("{here}/spam/train.csv", "spam"),
+    ],
+)
+def test_data_have_the_name_of_their_file_or_of_a_folder_that_is_not_the_users(
+    file, name, tmp_path, monkeypatch
+) -> None:
+    here = tmp_path / "clone" / "work"
+    here.mkdir(parents=True)
+    monkeypatch.chdir(here)
+    assert data_name(GlueArguments(model_name_or_path=MODEL, train_file=file.format(here=here))) == name
 
 
 def load(folder: Path, columns: dict[str, list[Any]], **options: Any) -> Task:
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     file = folder / "mine.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return load_own_task(GlueArguments(model_name_or_path="hashformer-lsh-proj-tiny", train_file=str(file), **options))
+    return load_own_task(GlueArguments(model_name_or_path=MODEL, train_file=str(file), **options))
 
 
 TEXTS = ["a b", "c d", "e f", "g h"]

@@ -4,7 +4,7 @@ import statistics
 import pytest
 
 from vocabless.training.finetuning.glue import GLUE, average
-from vocabless.training.finetuning.report import NoisyScores, Report
+from vocabless.training.finetuning.report import Report, summarise
 
 METRICS = {
     name: {metric: (3 + row + column) / 20 for column, metric in enumerate(task.metrics)}
@@ -16,16 +16,16 @@ METRICS["mnli"]["accuracy_mm"] = 0.44
 def test_seeds_are_summarised_by_their_mean_with_the_samples_deviation():
     values = [0.70, 0.71, 0.78]
     scores = {"sst2": {str(seed): {"accuracy": value} for seed, value in enumerate(values)}}
-    by_mean = Report(scores, {}, {}).summaries()["sst2"]["accuracy"]
+    by_mean = summarise(scores)["sst2"]["accuracy"]
     assert by_mean.center == pytest.approx(0.73)
     assert by_mean.deviation == pytest.approx(((0.03**2 + 0.02**2 + 0.05**2) / 2) ** 0.5)
     assert str(by_mean) == "73.0 ± 4.4"
-    assert str(Report({"sst2": {"1": {"accuracy": 0.5}}}, {}, {}).summaries()["sst2"]["accuracy"]) == "50.0"
+    assert str(summarise({"sst2": {"1": {"accuracy": 0.5}}})["sst2"]["accuracy"]) == "50.0"
 
 
 def test_the_mean_of_an_average_is_that_of_the_seeds_averages():
     scores = {task: {"1": metrics, "2": {n: v / 2 for n, v in metrics.items()}} for task, metrics in METRICS.items()}
-    summary = Report(scores, {}, {}).averages()["HashFormers"]
+    summary = summarise(scores)["average"]["HashFormers"]
     both = [average("HashFormers", METRICS), average("HashFormers", METRICS) / 2]
     assert summary.center == pytest.approx(statistics.mean(both))
     assert summary.deviation == pytest.approx(statistics.stdev(both))
@@ -55,7 +55,7 @@ def test_the_table_shows_figures_constant_baselines_notes_and_what_averages_lack
 def test_scores_on_misspelt_texts_stand_beside_the_others_with_what_is_lost():
     clean = {task: {"1": metrics} for task, metrics in METRICS.items()}
     misspelt = {task: {"1": {name: value / 2 for name, value in m.items()}} for task, m in METRICS.items()}
-    report = Report(clean, {}, {}, noisy=NoisyScores(0.1, 42, misspelt))
+    report = Report(clean, {}, {}, noise=0.1, noisy=misspelt)
     lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in report.as_markdown().splitlines()]
     assert lines[2] == ["task", "measure", "mean", "interval", "rows", "constant", "misspelt", "lost"]
     assert ["cola", "matthews correlation", "15.0", "", "", "", "7.5", "7.5"] in lines

@@ -8,8 +8,8 @@ from vocabless import VocablessForSequenceClassification, load_config, load_toke
 from vocabless.training.finetuning.encoded_examples import EncodedExamples
 from vocabless.training.finetuning.ngram_scores import NgramScores, can_score, held_out_scores, ngram_features
 from vocabless.training.finetuning.problems import MultiLabel, Regression, SingleLabel
-from vocabless.training.finetuning.splits import folds_of
-from vocabless.training.finetuning.tasks import Examples
+from vocabless.training.finetuning.task_files import Examples
+from vocabless.training.finetuning.tasks import folds_of
 
 TEXTS = ["one red fox", "a blue bird, a blue sky", "", "red red red"]
 TARGETS = [0, 1, 1, 0]
@@ -55,7 +55,7 @@ def test_a_model_adds_the_scores_that_were_fitted(share, loaded):
 def test_each_row_is_scored_without_itself(loaded):
     model, tokenizer = loaded
     problem, features = SingleLabel(["a", "b"]), features_of(model, tokenizer, TEXTS * 3)
-    folds = folds_of(TARGETS * 3, 3, 0)
+    folds = folds_of(TARGETS * 3)
     found = held_out_scores(problem, features, TARGETS * 3, folds)
     rest = np.setdiff1d(np.arange(12), folds[1])
     fitted = NgramScores.fit(problem, features[rest], [(TARGETS * 3)[row] for row in rest])

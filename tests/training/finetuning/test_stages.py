@@ -11,11 +11,13 @@ from transformers import AutoModelForSequenceClassification
 
 from vocabless.training.finetuning import stages
 from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.fine_tuning import FineTuning
 from vocabless.training.finetuning.first_head import FirstHead
-from vocabless.training.finetuning.own_tasks import load_own_task
+from vocabless.training.finetuning.metrics import FOLDS
+from vocabless.training.finetuning.own_data import load_own_task
 from vocabless.training.finetuning.problems import SingleLabel
-from vocabless.training.finetuning.runs import Evaluation, FineTuning
-from vocabless.training.finetuning.tasks import FOLDS, Examples, Task
+from vocabless.training.finetuning.task_files import Examples
+from vocabless.training.finetuning.tasks import Task
 
 ROWS = coloured(60)
 
@@ -39,7 +41,7 @@ def test_scores_of_folds_are_those_of_a_slow_loop_over_the_folds(flags, folds, t
         patched.setattr("vocabless.training.finetuning.first_head.STRENGTHS", (0.03,))
         patched.setattr(FineTuning, "needs_no_training", lambda *_: False)
         patched.setattr("vocabless.training.finetuning.probe.can_score", lambda *_: False)  # no scores with a file
-        patched.setattr("vocabless.training.finetuning.own_tasks.CROSS_VALIDATED", 100 if folds == FOLDS else 60)
+        patched.setattr("vocabless.training.finetuning.own_data.CROSS_VALIDATED", 100 if folds == FOLDS else 60)
         _, results = tune(tmp_path / "whole", "--train_file", data, *settings)
         task = load_own_task(GlueArguments(model_name_or_path=encoder, train_file=str(data)))
         assert task.is_cross_validated and results["is_cross_validated"] and task.scored_folds == folds
@@ -82,6 +84,15 @@ def test_a_killed_run_loses_one_fold_and_ends_alike(tune, data, tmp_path, monkey
     assert not list((tmp_path / "killed").rglob("*.npy"))
 
 
+def test_rows_that_are_sorted_by_length_for_training_are_scored_as_themselves(tune, tmp_path):
+    """Without training, an accuracy of one shows that each row has its own logits."""
+    rows = [(" ".join([colour] * length), colour) for length in range(1, 9) for colour in ("red", "blue", "green")]
+    data = write_csv(tmp_path / "mine.csv", rows)
+    command = ["--train_file", data, "--train_sampling_strategy", "group_by_length", "--learning_rate", "0"]
+    _, results = tune(tmp_path / "run", *command, "--num_train_epochs", "1")
+    assert results["head"]["measures"]["accuracy"] == results["measures"]["accuracy"] == 1
+
+
 @pytest.mark.parametrize("is_cross_validated", [True, False])
 def test_the_head_alone_is_fitted_printed_and_saved(is_cross_validated, tune, data, tmp_path, encoder, capsys):
     flags = [] if is_cross_validated else ["--validation_file", data]
@@ -104,16 +115,16 @@ def test_the_head_alone_is_fitted_printed_and_saved(is_cross_validated, tune, da
 def test_the_time_of_the_training_follows_from_that_of_the_reading(folds, ways):
     """Each fold is left out once, so four fifths of the rows are read for it; the last training reads all rows."""
     task = SimpleNamespace(train=range(100), scored_folds=folds, is_cross_validated=folds > 0)
-    first = SimpleNamespace(seconds=0.01)
+    first = SimpleNamespace(seconds=0.01, task=task)
     seconds = stages.TRAINING_PER_READING * (1.0 * 20) * (folds * 0.8 + 1)
-    said = stages._describe_training(task, first, 20.0)
+    said = stages._describe_training(first, 20.0)
     assert (
         said.endswith(f"about {seconds / 60:.0f} minutes.")
         and "up to 20 epochs" in said
         and ways in said
         and ("then" in said) == (folds > 0)
     )
-    assert stages._describe_training(task, first, 1.0).endswith(f"about {seconds / 20:.0f} seconds.")
+    assert stages._describe_training(first, 1.0).endswith(f"about {seconds / 20:.0f} seconds.")
 
 
 def test_the_head_is_restored_when_no_epoch_is_better(tune, data, tmp_path, monkeypatch):
@@ -144,8 +155,8 @@ def test_the_head_is_restored_when_no_epoch_is_better(tune, data, tmp_path, monk
 )
 def test_a_head_is_better_if_no_epoch_has_a_better_score(name, greater, best, is_better):
     task = Task("t", "t", SingleLabel(["a", "b"]), Examples(["t"], labels=["a"]), {})
-    run = FineTuning(task, evaluation=Evaluation({"accuracy": 0.8, "loss": 0.6}))
-    training = SimpleNamespace(metric_for_best_model=name, greater_is_better=greater)
+    run = FineTuning(task, head_scores={"accuracy": 0.8, "loss": 0.6})
+    training = SimpleNamespace(metric_for_best_model=name, greater_is_better=greater, load_best_model_at_end=True)
     assert run.is_head_better(training, SimpleNamespace(best_metric=best)) == is_better
 
 
@@ -154,7 +165,7 @@ def test_a_cross_validated_head_is_saved_if_it_is_better_by_more_than_a_standard
     """A standard error of 0.8 in 100 rows is 0.04."""
     examples = Examples(["t"] * 100, labels=["a"] * 100)
     task = Task("t", "t", SingleLabel(["a", "b"]), examples, {"": examples}, scored_folds=FOLDS)
-    run = FineTuning(task, evaluation=Evaluation({"accuracy": head}, {"accuracy": tuned}))
+    run = FineTuning(task, head_scores={"accuracy": head}, tuned_scores={"accuracy": tuned})
     assert run.needs_no_training(GlueArguments(model_name_or_path="any")) == keeps
     assert run.needs_no_training(GlueArguments(model_name_or_path="any", head_only=True))
 

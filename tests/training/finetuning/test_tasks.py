@@ -7,23 +7,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vocabless.training.finetuning.splits import folds_of, hold_out
+from vocabless.training.finetuning.tasks import folds_of, hold_out
 
 labels = st.lists(st.integers(0, 3), min_size=10, max_size=60)
 
 
-@given(labels, st.integers(2, 5), st.integers(0, 3))
-def test_each_row_is_in_one_fold_and_folds_have_the_same_labels(strata, count, seed):
-    folds = folds_of(strata, count, seed)
+@given(labels)
+def test_each_row_is_in_one_fold_and_folds_have_the_same_labels(strata):
+    folds = folds_of(strata)
     assert sorted(row for fold in folds for row in fold) == list(range(len(strata)))
     for label in set(strata):
         sizes = [sum(strata[row] == label for row in fold) for fold in folds]
         assert max(sizes) - min(sizes) <= 1
 
 
-@given(labels, st.floats(0.02, 0.5), st.integers(0, 3))
-def test_a_held_out_part_has_its_share_of_each_label(strata, share, seed):
-    held_out = hold_out(strata, share, seed)
+@given(labels, st.floats(0.02, 0.5))
+def test_a_held_out_part_has_its_share_of_each_label(strata, share):
+    held_out = hold_out(strata, share)
     assert len(held_out) == max(1, int(len(strata) * share + 1e-9))
     counts = Counter(strata[row] for row in held_out)
     for label, count in Counter(strata).items():
@@ -32,17 +32,13 @@ def test_a_held_out_part_has_its_share_of_each_label(strata, share, seed):
 
 def test_rows_of_a_group_are_never_divided():
     groups = [row // 3 for row in range(30)]
-    for fold in folds_of([0] * 30, 5, 0, groups):
+    for fold in folds_of([0] * 30, groups):
         assert len(fold) == 6 and len({groups[row] for row in fold}) == 2
-    held_out = hold_out([0] * 30, 0.2, 0, groups)
+    held_out = hold_out([0] * 30, 0.2, groups)
     assert len(held_out) == 6 and len({groups[row] for row in held_out}) == 2
 
 
 @pytest.mark.parametrize("strata", [[0.1 * row for row in range(50)], [(row % 2, row % 3) for row in range(50)]])
 def test_numbers_and_sets_of_labels_are_divided_evenly(strata):
-    means = [np.mean([np.sum(strata[row]) for row in fold]) for fold in folds_of(strata, 5, 1)]
+    means = [np.mean([np.sum(strata[row]) for row in fold]) for fold in folds_of(strata)]
     assert np.ptp(means) < 0.5 * np.std([np.sum(each) for each in strata])
-
-
-def test_another_seed_holds_out_other_rows():
-    assert hold_out([0] * 50, 0.2, 0).tolist() != hold_out([0] * 50, 0.2, 1).tolist()

@@ -8,13 +8,13 @@ from datasets import Dataset
 
 import run_glue
 from vocabless.training.finetuning.arguments import GlueArguments
-from vocabless.training.finetuning.default_hyper_parameters import (
+from vocabless.training.finetuning.load_model import choose_learning_rate
+from vocabless.training.finetuning.training_arguments import (
+    GlueTrainingArguments,
     default_epochs,
     default_learning_rate,
     default_patience,
 )
-from vocabless.training.finetuning.load_model import choose_learning_rate
-from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.variants import SIZES
 
 QUICK = ["--max_seq_length", "8", "--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none"]

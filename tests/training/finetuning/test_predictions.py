@@ -2,17 +2,15 @@
 
 import json
 import re
-import sys
-from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
 from sklearn.metrics import classification_report, confusion_matrix, f1_score
 
 import run_glue
-from vocabless.training.finetuning.mistakes import describe_mistakes, draw_confusion, score_labels
+from vocabless.training.finetuning.predictions import describe_mistakes, score_labels
 from vocabless.training.finetuning.problems import MultiLabel, SingleLabel
-from vocabless.training.finetuning.tasks import Examples
+from vocabless.training.finetuning.task_files import Examples
 
 chance = np.random.default_rng(0)
 LABELS = ["cat", "dog | wolf", "fox"]
@@ -83,21 +81,6 @@ def test_a_label_of_several_that_training_never_saw_is_never_predicted():
     assert score_labels(problem, LOGITS, correct)["micro_f1"] == pytest.approx(expected)
     text = describe_mistakes(problem, Examples(TEXTS, labels=correct), LOGITS)
     assert "do not have: bear. Each" in text and "| bear | 0.0 | 0.0 | 0.0 | 20 |" in text and "Columns:" not in text
-
-
-def test_a_confusion_matrix_is_drawn_only_with_matplotlib(tmp_path, monkeypatch):
-    examples, file = Examples(TEXTS, labels=CORRECT), tmp_path / "confusion.png"
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    draw_confusion(SingleLabel(LABELS), examples, LOGITS, file)
-    assert not file.exists()
-    matplotlib = MagicMock()
-    monkeypatch.setitem(sys.modules, "matplotlib", matplotlib)
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", matplotlib.figure)
-    draw_confusion(SingleLabel(LABELS), examples, LOGITS, file)
-    figure = matplotlib.figure.Figure.return_value
-    figure.savefig.assert_called_once_with(file)
-    (counts,) = figure.subplots.return_value.imshow.call_args.args
-    assert counts.tolist() == confusion_matrix(CORRECT, PREDICTED, labels=LABELS).tolist()
 
 
 QUICK = ["--model_name_or_path", "hashformer-md5-pool-tiny", "--num_train_epochs", "1", "--max_seq_length", "16"]

@@ -1,0 +1,349 @@
+"""One fine-tuning run: one task with one seed."""
+# mypy: allow-untyped-calls
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar
+
+from torch.utils.data import ConcatDataset
+from transformers import (
+    EarlyStoppingCallback,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
+
+from vocabless.saving.card_facts import CardFacts
+from vocabless.saving.model_card import write_card
+from vocabless.saving.provenance import provenance
+from vocabless.saving.run_folder import RESULTS, rows_identity, versions, write_json
+from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+from vocabless.training.finetuning.arguments import GlueArguments, identifying_arguments
+from vocabless.training.finetuning.base_problem import WeightedLoss, balanced_weights
+from vocabless.training.finetuning.card import card_facts
+from vocabless.training.finetuning.distillation import (
+    DistilledExamples,
+    DistillingTrainer,
+    TaskDistillation,
+    distill_task,
+    read_unlabelled,
+)
+from vocabless.training.finetuning.encoded_examples import EncodedExamples
+from vocabless.training.finetuning.first_head import FirstHead
+from vocabless.training.finetuning.glue import MISMATCHED
+from vocabless.training.finetuning.load_model import is_checkpoint, load_model
+from vocabless.training.finetuning.metrics import interval
+from vocabless.training.finetuning.ngram_scores import NgramScores
+from vocabless.training.finetuning.noise import NOISE_SEED, noisy_scores
+from vocabless.training.finetuning.predictions import write_predictions
+from vocabless.training.finetuning.task_files import Examples
+from vocabless.training.finetuning.tasks import Task
+from vocabless.training.finetuning.training_arguments import BASE_WIDTH, GlueTrainingArguments, default_learning_rate
+from vocabless.training.task import ExampleSets, Results, Trained, TrainingTask
+from vocabless.training.trainer import ResumableTrainer, logits_only
+
+Scores = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class FineTuning(TrainingTask):
+    """Fine-tuning on a task with one seed, with or without a teacher.
+
+    Attributes:
+        task: the task.
+        head: what the head begins with; None leaves its weights.
+        head_scores: of the first head alone; None without one.
+        tuned_scores: of fine-tuning, cross-validated; None if validation rows tell. These decide, with the validation
+            rows if there are any, whether the fine-tuned model is better than the first head alone. The better one is
+            saved.
+        ngrams: scores of n-grams, that are added to the outputs after the training: before it, they would leave it
+            little to learn. None adds none.
+    """
+
+    checks_standalone: ClassVar[bool] = False
+    keeps_checkpoints: ClassVar[bool] = False
+
+    task: Task
+    head: FirstHead | None = None
+    head_scores: Scores | None = None
+    tuned_scores: Scores | None = None
+    ngrams: NgramScores | None = None
+
+    def identity(self, arguments: GlueArguments, training: GlueTrainingArguments) -> dict[str, Any]:  # type: ignore[override]
+        """See `TrainingTask.identity`."""
+        return identifying_arguments(arguments, training)
+
+    def data_identity(self, arguments: GlueArguments, training: GlueTrainingArguments) -> dict[str, str]:  # type: ignore[override]
+        """See `TrainingTask.data_identity`."""
+        task = self.task
+        parts = {"training rows": task.train}
+        parts |= {f"validation rows{suffix}": examples for suffix, examples in task.validation.items()}
+        if training.do_predict:
+            parts |= {f"test rows{suffix}": examples for suffix, examples in task.test.items()}
+        if arguments.unlabelled:
+            parts["unlabelled rows"] = read_unlabelled(arguments.unlabelled, task, arguments.text_format)
+        identity = {name: rows_identity(examples.rows()) for name, examples in parts.items()}
+        return identity | {"labels": rows_identity(task.problem.labels)}
+
+    def read_data(self, arguments: GlueArguments, training: GlueTrainingArguments) -> TaskDistillation | None:  # type: ignore[override]
+        """Returns what the teacher gives the task; None without a teacher."""
+        return None if arguments.teacher is None else distill_task(self.task, arguments, training)
+
+    def load_model(
+        self, arguments: GlueArguments, data: TaskDistillation | None, folder: Path
+    ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+        """See `TrainingTask.load_model`. Our tokenizer remembers the length, for pipelines, ONNX and page.
+
+        Raises:
+            ValueError: the model cannot be loaded, or `--max_seq_length` is beyond its limit.
+        """
+        loaded = load_model(arguments, self.task, folder)
+        if arguments.length > loaded.limit:
+            raise ValueError(
+                f"--max_seq_length {arguments.length} does not fit {arguments.model_name_or_path}; "
+                f"give 3 to {loaded.limit}."
+            )
+        if isinstance(loaded.tokenizer, VocablessTokenizer):
+            loaded.tokenizer.model_max_length = arguments.length
+        return loaded.model, loaded.tokenizer
+
+    def build_examples(  # type: ignore[override]
+        self,
+        arguments: GlueArguments,
+        training: GlueTrainingArguments,
+        data: TaskDistillation | None,
+        tokenizer: PreTrainedTokenizerBase,
+    ) -> ExampleSets:
+        """See `TrainingTask.build_examples`."""
+        problem = self.task.problem
+
+        def encode(examples: Examples) -> EncodedExamples:
+            return EncodedExamples(examples, problem, tokenizer, arguments.length)
+
+        validation = {} if self.task.is_cross_validated else self.task.validation
+        evaluated = {suffix: encode(examples) for suffix, examples in validation.items()}
+        train: Any
+        if data is None:
+            train, facts = encode(self.task.train), {}
+        else:
+            parts = [DistilledExamples(encode(part.examples), part.logits, part.is_gold) for part in data.examples]
+            train, facts = ConcatDataset(parts), {"teacher": data.facts}
+        return ExampleSets(train, evaluated, problem.collator(tokenizer), problem.compute_metrics, facts)
+
+    def make_trainer(self, arguments: GlueArguments, **options: Any) -> ResumableTrainer:
+        """See `TrainingTask.make_trainer`."""
+        problem, model = self.task.problem, options["model"]
+        options["preprocess_logits_for_metrics"] = logits_only
+        if problem.is_balanced:
+            weights = balanced_weights(self.task.targets(self.task.train), len(problem.labels))
+            options["compute_loss_func"] = WeightedLoss(weights, options["args"].label_smoothing_factor)
+        if self.head is not None:
+            self.head.write_into(model.classifier)
+        trainer = (
+            ResumableTrainer(**options)
+            if arguments.teacher is None
+            else DistillingTrainer(problem, arguments.gold_weight, arguments.teacher_temperature, **options)
+        )
+        if self.needs_no_training(arguments):
+            trainer.args.num_train_epochs = 0
+            if self.ngrams is not None:
+                self.ngrams.write_into(model)
+            return trainer
+        if arguments.early_stopping_patience and trainer.args.load_best_model_at_end:
+            trainer.add_callback(EarlyStoppingCallback(arguments.early_stopping_patience))
+        trainer.add_callback(_Finish(self, model))
+        return trainer
+
+    def needs_no_training(self, arguments: GlueArguments) -> bool:
+        """Returns whether the first head alone is saved, by `--head_only` or because it is better cross-validated."""
+        if arguments.head_only:
+            return True
+        if self.head_scores is None or self.tuned_scores is None:
+            return False
+        metric = self.task.problem.best_metric
+        low, high = interval(metric, self.tuned_scores[metric], len(self.task.validation[""]))
+        standard_error = (high - low) / 4  # small samples differ by less
+        return self.head_scores[metric] > self.tuned_scores[metric] + standard_error
+
+    def is_head_better(self, training: TrainingArguments, state: TrainerState) -> bool:
+        """Returns whether the first head alone has a better score on the validation rows than every epoch."""
+        name = str(training.metric_for_best_model).removeprefix("eval_")
+        head = None if self.head_scores is None else self.head_scores.get(name)
+        if head is None or state.best_metric is None or not training.load_best_model_at_end:
+            return False
+        return head >= state.best_metric if training.greater_is_better else head <= state.best_metric
+
+    def predict(
+        self, arguments: GlueArguments, trainer: ResumableTrainer, tokenizer: PreTrainedTokenizerBase, folder: Path
+    ) -> dict[str, float]:
+        """Predicts the test splits, if `--do_predict` asks for it."""
+        if not trainer.args.do_predict:
+            return {}
+        return write_predictions(trainer, self.task, tokenizer, arguments.length, folder)
+
+    def results(self, trained: Trained, arguments: GlueArguments, training: GlueTrainingArguments) -> Results:  # type: ignore[override]
+        """See `TrainingTask.results`."""
+        task, state = self.task, trained.trainer.state
+        from_scratch = not is_checkpoint(arguments.model_name_or_path)
+        scores = {name.removeprefix("eval_"): value for name, value in trained.measures.items()}
+        is_head_saved = self.needs_no_training(arguments)
+        if task.is_cross_validated:  # the scores of the saved model, beside those of its predictions of test rows
+            scores |= (self.head_scores if is_head_saved else self.tuned_scores) or {}
+        rows = {
+            f"{name}{suffix}": len(examples)
+            for suffix, examples in task.validation.items()
+            for name in task.problem.constant_baselines(task.targets(examples))
+        }
+        results = {
+            "task": task.name,
+            "example": arguments.example or [],
+            "is_pair": task.train.pairs is not None,
+            "from_scratch": from_scratch,
+            "start": provenance(arguments.model_name_or_path, from_scratch),
+            "seed": training.seed,
+            "measures": scores,
+            "rows": rows,
+            "intervals": {
+                name: interval(name.removesuffix(MISMATCHED), scores[name], count, task.scored_folds)
+                for name, count in rows.items()
+            },
+            "constant_baselines": task.constant_baselines(),
+            "best_checkpoint": Path(state.best_model_checkpoint or "").name or None,
+            "epochs": state.epoch or 0.0,
+            "is_cross_validated": task.is_cross_validated,
+            "scored_folds": task.scored_folds,
+            "footnotes": _footnotes(task, trained.examples.evaluated),
+            "versions": all_versions(),
+            **trained.examples.facts,
+        }
+        if self.head_scores is not None:
+            is_kept = is_head_saved or self.is_head_better(trained.trainer.args, state)
+            results["head"] = {"measures": dict(self.head_scores), "is_kept": is_kept}
+        width = getattr(trained.model.config, "hidden_size", BASE_WIDTH)
+        note = constant_baseline_note(task, results, training, width)
+        return results | ({"constant_baseline_note": note} if note else {})
+
+    def card_facts(self, results: Results) -> CardFacts:
+        """See `TrainingTask.card_facts`."""
+        return card_facts(results)
+
+    def complete(  # type: ignore[override]
+        self, results: Results, arguments: GlueArguments, training: GlueTrainingArguments, folder: Path
+    ) -> Results:
+        """Returns the results with the example and the scores on misspelt texts that this command asks for.
+
+        What an earlier command did not add is added to `results.json` and the card of the finished run.
+        """
+        added: Results = {}
+        if arguments.example and arguments.example != results["example"]:
+            added["example"] = arguments.example
+        noise = {"probability": arguments.noise, "seed": NOISE_SEED}
+        needs_noise = arguments.noise > 0 and not noise.items() <= results.get("noisy", {}).items()
+        if not added and not needs_noise:
+            return results
+        finished = replace(arguments, model_name_or_path=str(folder), tokenizer_name=None, model_revision="main")
+        loaded = load_model(finished, self.task, folder)
+        if needs_noise:
+            added["noisy"] = noise | {"measures": noisy_scores(self.task, loaded, arguments, training)}
+        results = results | added
+        if training.process_index == 0:
+            if isinstance(loaded.tokenizer, VocablessTokenizer):
+                write_card(folder, loaded.model, loaded.tokenizer.block_size, card_facts(results))
+            write_json(folder / RESULTS, results)
+        return results
+
+    def summary(self, results: Results, arguments: GlueArguments) -> str:
+        """Returns the line that is printed after a run, with the scores of the test rows if they have labels."""
+
+        def percent(scores: Scores, name: str) -> str:
+            return f"{100 * scores[name]:.1f}"
+
+        scores, constants, tested = results["measures"], results["constant_baselines"], []
+        parts = []
+        for name in constants:
+            misspelt = f", misspelt {percent(results['noisy']['measures'], name)}" if arguments.noise else ""
+            title = name.replace("_", " ")
+            parts.append(f"{title} {percent(scores, name)} (constant {percent(constants, name)}{misspelt})")
+            if f"test_{name}" in scores:
+                tested.append(f"{title} {percent(scores, f'test_{name}')}")
+        tests = f"; test rows: {', '.join(tested)}" if tested else ""
+        time = f"{results['epochs']:.1f} epochs, {results['train']['train_runtime']:.0f} s"
+        return f"{self.task.title}, seed {results['seed']}: {', '.join(parts)}{tests}; {time}"
+
+
+class _Finish(TrainerCallback):
+    """After the training: restores the first head if no epoch was better, and adds the scores of n-grams."""
+
+    def __init__(self, run: FineTuning, model: PreTrainedModel) -> None:
+        self._run, self._weights = run, {}
+        if run.head_scores is not None:
+            self._weights = {name: weight.detach().cpu().clone() for name, weight in model.state_dict().items()}
+
+    def on_train_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: Any = None, **kwargs: Any
+    ) -> None:
+        """Compares the scores, and changes the weights."""
+        if self._run.is_head_better(args, state):
+            model.load_state_dict(self._weights)
+        if self._run.ngrams is not None:
+            self._run.ngrams.write_into(model)
+
+
+def constant_baseline_note(
+    task: Task, results: Mapping[str, Any], training: GlueTrainingArguments, width: int
+) -> str | None:
+    """Returns a sentence, without a full stop, if the run's score may be that of a constant prediction; else None.
+
+    Args:
+        task: its best metric is the score.
+        results: of the run.
+        training: of the run.
+        width: hidden size of the encoder; its default learning rate, or twice it, may do better.
+    """
+    metric = task.problem.best_metric
+    score, constant = results["measures"][metric], results["constant_baselines"][metric]
+    low, high = results["intervals"][metric]
+    if constant < low:
+        return None
+    place = "is below" if constant > high else "cannot be told from"
+    remedies = ["fine-tuning, without --head_only"]
+    if results["epochs"] and training.max_steps > 0:
+        remedies = [f"--max_steps {2 * training.max_steps}"]
+    elif results["epochs"]:
+        remedies = [f"--num_train_epochs {2 * float(training.num_train_epochs or 0):g}"]
+    if results["from_scratch"]:
+        default = default_learning_rate(width)
+        is_default = default / 2 < float(training.learning_rate or 0) < 2 * default
+        rate = f"--learning_rate {2 * default if is_default else default:g}"
+        remedies = [rate, *remedies, "or start from a pre-trained or distilled checkpoint"]
+    return (
+        f"{task.title}, seed {results['seed']}: {metric.replace('_', ' ')} {100 * score:.1f} "
+        f"({100 * low:.1f} to {100 * high:.1f}) {place} the constant baseline {100 * constant:.1f}, so the model may "
+        f"have learned nothing; try {', '.join(remedies)}"
+    )
+
+
+def run_folder(task: Task, seed: int, training: GlueTrainingArguments) -> Path:
+    """Returns the folder of a run, in the output folder of the command."""
+    return Path(str(training.output_dir)) / task.name / f"seed-{seed}"
+
+
+def all_versions() -> dict[str, str]:
+    """Returns the versions that a result depends on, with those of the packages that compute the metrics."""
+    return versions() | {name: version(name) for name in ("scikit-learn", "scipy")}
+
+
+def _footnotes(task: Task, evaluated: Mapping[str, EncodedExamples]) -> list[str]:
+    """Returns a footnote on the words that are not evaluated, if there are any; only for problems per word."""
+    if not task.problem.per_word:
+        return []
+    words = sum(len(text) for text in task.validation[""].texts)
+    unscored = words - sum(map(len, evaluated[""].scored_words))
+    if not unscored:
+        return []
+    return [f"{task.title}: {unscored:,} of {words:,} words, cut off or without a token, are not scored"]

@@ -1,0 +1,340 @@
+"""Loads a task from a user's own files or from a data set on the Hub; infers the problem type from the labels."""
+# mypy: allow-untyped-calls
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from datasets import ClassLabel, Dataset
+
+from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.base_problem import Problem
+from vocabless.training.finetuning.load_model import is_trained_vocabless
+from vocabless.training.finetuning.metrics import FOLDS
+from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Regression, SingleLabel, Tagging
+from vocabless.training.finetuning.task_files import (
+    LABEL_COLUMNS,
+    SHARD,
+    Examples,
+    check_rows,
+    find_columns,
+    find_text_columns,
+    has_labels,
+    read_examples,
+    read_files,
+    read_hub,
+)
+from vocabless.training.finetuning.tasks import Task, hold_out
+from vocabless.training.texts.local_files import STRING_TYPES, column_type
+
+CROSS_VALIDATED = 1000  # fewer training rows are all scored, in folds; of more rows those of one fold
+TRAINED_TWICE = 10_000  # of fewer training rows, the saved model learns from all
+HELD_OUT = 10.0  # percent of more rows
+MOST_NAMED = 10  # rows in a message
+SPLITS = ("train", "validation", "test")
+# Names of files and folders that do not say what the data are.
+GENERAL_NAMES = ("train", "training", "train_subset", "all", "full", "data", "dataset", "csv", "json", "parquet")
+
+
+def load_own_task(arguments: GlueArguments) -> Task:
+    """Returns the task that `--train_file` or `--dataset_name` describes.
+
+    Raises:
+        ValueError: a file or column is missing, the labels fit no problem type, there are too few labels, or the
+            validation rows have labels that the training rows lack.
+    """
+    name, tables = data_name(arguments), _read_tables(arguments)
+    if arguments.text_pair_column is not None and arguments.text_column is None:
+        raise ValueError("--text_pair_column names the second text; name the first one, too, by --text_column.")
+    given = [column for column in (arguments.text_column, arguments.text_pair_column) if column]
+    text_columns = find_text_columns(tables["train"], "train", given)
+    labels = find_columns(tables["train"], "train", arguments.label_column or (), LABEL_COLUMNS, "--label_column")
+    examples = {
+        split: read_examples(table, split, text_columns, labels if split != "test" or has_labels(table, labels) else ())
+        for split, table in tables.items()
+    }
+    examples["train"].groups = _groups(examples["train"], tables["train"], arguments)
+    is_list = len(labels) > 1 or arguments.label_separator is not None
+    label_feature = tables["train"].features[labels[0]]
+    problem_class = _problem_class(arguments, labels[0], label_feature, examples["train"], is_list)
+    footnotes = []
+    for split, part in examples.items():
+        part.labels = _parse_labels(part, problem_class, split, arguments.label_separator)
+        examples[split], left_out = _without_empty_rows(part, split, arguments)
+        if left_out:
+            rows = f"{left_out:,} of {len(part):,} {split} rows"
+            footnotes.append(f"{name}: {rows} without a text or a label are left out")
+    names = _read_label_names(arguments) or ([] if is_list else _declared_labels(label_feature))
+    problem = problem_class(names or _sorted_labels(examples["train"]), threshold=arguments.threshold)
+    if len(problem.labels) < problem.min_labels:
+        raise ValueError(
+            f"the train rows have {len(problem.labels)} label ({', '.join(problem.labels)}); "
+            f"{problem.name} needs at least {problem.min_labels}."
+        )
+    test = {"": examples["test"]} if "test" in examples else {}
+    task = Task(name, name, problem, examples["train"], {}, test, footnotes, tuple(text_columns))
+    _choose_validation(task, examples.get("validation"), arguments)
+    return task
+
+
+def describe_own_task(task: Task, arguments: GlueArguments) -> str:
+    """Returns a sentence that says what was read: rows, columns, the kind of problem and its labels."""
+    names = ", ".join(task.problem.labels[:5]) + (", …" if len(task.problem.labels) > 5 else "")
+    labels = f" with {len(task.problem.labels)} labels ({names})" if task.problem.labels else ""
+    origin = ", inferred from the labels; --problem_type changes it" if arguments.problem_type is None else ""
+    columns = " and ".join(repr(column) for column in task.text_columns)
+    count = f"{len(task.validation['']):,}"
+    validation = f"{count} of them scored" if task.is_cross_validated else f"{count} validation rows"
+    return (
+        f"Data {task.name}: {len(task.train):,} training rows and {validation}, text in {columns}; "
+        f"{task.problem.name}{labels}{origin}."
+    )
+
+
+def data_name(arguments: GlueArguments) -> str:
+    r"""Returns the name of a user's own data, for tables and folders.
+
+    That of a file is its own or, if it says nothing, that of the nearest folder that does. The folder in which a user
+    works, and those above it, say nothing of the data. The name has one line, since it stands in tables.
+
+    >>> [data_name(GlueArguments(model_name_or_path="", train_file=file)) for file in ("train.csv", "spam/train.csv")]
+    ['train', 'spam']
+    >>> data_name(GlueArguments(model_name_or_path="", train_file="/data/beasts\nof prey.csv"))
+    'beasts of prey'
+    """
+    if arguments.train_file is None:
+        parts = [str(arguments.dataset_name).rpartition("/")[2], arguments.dataset_config_name]
+        return "-".join(filter(None, parts))
+    file = Path(arguments.train_file)
+    own = SHARD.sub("", file.stem, count=1)
+    homes = {folder for home in (Path.cwd(), Path.home()) for folder in (home, *home.parents)}
+    names = [own, *(folder.name for folder in Path(os.path.abspath(file)).parents if folder not in homes)]
+    return " ".join(next((name for name in names if name.lower() not in GENERAL_NAMES), own).splitlines())
+
+
+def _read_tables(arguments: GlueArguments) -> dict[str, Dataset]:
+    """Returns the splits that are there, each with rows."""
+    if arguments.train_file is not None:
+        files = {split: getattr(arguments, f"{split}_file") for split in SPLITS}
+        return {split: read_files([file], arguments.text_format) for split, file in files.items() if file is not None}
+    hub_id = str(arguments.dataset_name)
+    tables = read_hub(hub_id, arguments.dataset_config_name, "check --dataset_name.")
+    if "train" not in tables:
+        raise ValueError(f"{hub_id} has no split train; it has {', '.join(tables)}: give files instead.")
+    return {split: check_rows(tables[split], split) for split in SPLITS if split in tables}
+
+
+def _problem_class(
+    arguments: GlueArguments, column: str, feature: Any, train: Examples, is_list: bool
+) -> type[Problem]:
+    """Returns the class of the given problem type, or of the one that fits the type of the label column.
+
+    Strings, integers and booleans are one label for each text; floats a number. Lists of strings or integers are
+    several labels, or tags if the texts are lists of words.
+    """
+    if arguments.problem_type is not None:
+        if arguments.problem_type not in PROBLEMS:
+            raise ValueError(f"unknown problem type {arguments.problem_type!r}; choose one of {', '.join(PROBLEMS)}.")
+        return PROBLEMS[arguments.problem_type]
+    if is_list:
+        return MultiLabel
+    inner = getattr(feature, "feature", None)  # of a column of lists
+    dtype = column_type(feature if inner is None else inner)
+    is_name = dtype in (*STRING_TYPES, "bool") or dtype.startswith(("int", "uint"))
+    if inner is not None and is_name:
+        return Tagging if _has_words(train) else MultiLabel
+    if inner is None and (is_name or _are_integers_with_gaps(train.labels or [])):
+        return SingleLabel
+    if inner is None and dtype.startswith(("float", "decimal")):
+        return Regression
+    raise ValueError(
+        f"the column {column!r} holds {'' if inner is None else 'lists of '}{dtype}; "
+        "labels are strings, integers or numbers, or lists of strings or integers."
+    )
+
+
+def _has_words(examples: Examples) -> bool:
+    """Returns whether the texts are lists of words."""
+    return isinstance(next(filter(None, examples.texts), None), list)
+
+
+def _are_integers_with_gaps(labels: Sequence[Any]) -> bool:
+    """Returns whether labels are whole numbers and some are missing: pandas makes floats of such integers."""
+    given = [label for label in labels if label is not None]
+    return len(given) < len(labels) and all(isinstance(label, float) and label.is_integer() for label in given)
+
+
+def _parse_labels(
+    examples: Examples, problem_class: type[Problem], split: str, separator: str | None
+) -> list[Any] | None:
+    """Returns the labels in the problem's form, None where one is missing; strings are split at the separator."""
+    if _has_words(examples) != problem_class.per_word:
+        needed = "lists of words" if problem_class.per_word else "texts, not lists of words"
+        raise ValueError(
+            f"{problem_class.name} takes {needed}; the {split} rows differ: check --text_column or --problem_type."
+        )
+    if examples.labels is None:
+        return None
+    parsed: list[Any] = []
+    for row, (text, label) in enumerate(zip(examples.texts, examples.labels, strict=True)):
+        if separator is not None:
+            label = [part.strip() for part in str("" if label is None else label).split(separator) if part.strip()]
+        try:
+            parsed.append(None if problem_class.is_missing(label) else problem_class.parse_label(label))
+        except ValueError as error:
+            raise ValueError(
+                f"row {row} of {split} does not fit {problem_class.name}: {error}; mend or drop the row, or check "
+                "--problem_type and --label_column."
+            ) from error
+        if problem_class.per_word and text and parsed[-1] and len(text) != len(parsed[-1]):
+            tags = len(parsed[-1])
+            raise ValueError(f"row {row} of {split} has {len(text)} words but {tags} tags; give each word one tag.")
+    return parsed
+
+
+def _without_empty_rows(examples: Examples, split: str, arguments: GlueArguments) -> tuple[Examples, int]:
+    """Returns the examples that have a text and, if the split has labels, a label; and how many others there are.
+
+    Raises:
+        ValueError: a row is empty without `--drop_empty`, or all rows are. All such rows are named at once.
+    """
+    texts = examples.empty_rows()
+    labels = [row for row, label in enumerate(examples.labels or []) if label is None]
+    empty = {*texts, *labels}
+    if empty and (not arguments.drop_empty or len(empty) == len(examples)):
+        file = None if arguments.train_file is None else getattr(arguments, f"{split}_file")
+        lines = [] if file is None else arguments.text_format.row_lines(file)
+        unit = "line" if len(lines) == len(examples) else "row"  # lines from 1, rows from 0
+        numbers = lines if unit == "line" else range(len(examples))
+        parts = [
+            f"no {what} in {unit}{'s' if len(rows) > 1 else ''} {_enumerate([numbers[row] for row in rows])}"
+            for what, rows in (("text", texts), ("label", labels))
+            if rows
+        ]
+        remedy = "fill them." if arguments.drop_empty else "fill them, or leave these rows out by --drop_empty."
+        raise ValueError(f"{split if file is None else repr(file)} has {' and '.join(parts)}; {remedy}")
+    return examples.select([row for row in range(len(examples)) if row not in empty]), len(empty)
+
+
+def _enumerate(numbers: Sequence[int]) -> str:
+    """Returns the first numbers, and how many follow.
+
+    >>> _enumerate([3, 7]), _enumerate(range(12))
+    ('3 and 7', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more')
+    """
+    named = [str(number) for number in numbers[:MOST_NAMED]]
+    last = f"{len(numbers) - MOST_NAMED} more" if len(numbers) > MOST_NAMED else named.pop()
+    return f"{', '.join(named)} and {last}" if named else last
+
+
+def _declared_labels(feature: Any) -> list[str]:
+    """Returns the label names that the type of a column declares; empty if it declares none."""
+    inner = getattr(feature, "feature", feature)
+    return list(inner.names) if isinstance(inner, ClassLabel) else []
+
+
+def _read_label_names(arguments: GlueArguments) -> list[str]:
+    """Returns the labels of `--label_names`; empty if it is not given.
+
+    Raises:
+        ValueError: the file cannot be read, is empty, or names a label twice.
+    """
+    file = arguments.label_names
+    if file is None:
+        return []
+    try:
+        lines = Path(file).read_text(encoding=arguments.encoding).splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"--label_names {file!r} cannot be read ({error}); give a text file.") from error
+    names = [line.strip() for line in lines if line.strip()]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if not names or twice is not None:
+        mistake = "is empty" if twice is None else f"names {twice!r} twice"
+        raise ValueError(f"--label_names {file!r} {mistake}; write each label in one line.")
+    return names
+
+
+def _sorted_labels(examples: Examples) -> list[str]:
+    """Returns all label names: integers by value, other names by the alphabet with O, the tag of no entity, first."""
+    names = {name for label in examples.labels or [] for name in Problem.names_in(label)}
+    if all(name.removeprefix("-").isdecimal() for name in names):
+        return sorted(names, key=int)
+    return sorted(names, key=lambda name: (name != "O", name))
+
+
+def _groups(examples: Examples, table: Dataset, arguments: GlueArguments) -> list[Any]:
+    """Returns what rows that are held out together have in common: the value of `--group_column`, else the text."""
+    if arguments.group_column is None:
+        return [repr(row) for row in zip(examples.texts, examples.pairs or examples.texts, strict=True)]
+    (column,) = find_columns(table, "train", [arguments.group_column], (), "--group_column")
+    return list(map(repr, table[column]))  # lists are groups, too
+
+
+def _choose_validation(task: Task, validation: Examples | None, arguments: GlueArguments) -> None:
+    """Sets the validation examples, and a footnote on them: those that are given, folds, or rows that are held out."""
+    name, percentage = task.name, arguments.validation_split_percentage
+    if validation is not None:
+        task.validation = {"": validation}
+        _check_known_labels(task.problem, validation)
+        task.footnotes += _training_rows_note(name, task.train, validation)
+    elif folds := _scored_folds(task, arguments):
+        task.score_folds(folds)
+        ways = "evaluated by a model that did not see" if folds == 1 else f"cross-validated, {folds} folds of"
+        rows = f"{len(task.validation['']):,} rows; the model saved learned from all"
+        task.footnotes.append(f"{name}: {ways} {rows}")
+    else:
+        _hold_out(task, HELD_OUT if percentage is None else percentage)
+        rows = f"{len(task.validation['']):,} rows held out of the training data"
+        task.footnotes.append(f"{name}: evaluated on {rows}")
+
+
+def _hold_out(task: Task, percentage: float) -> None:
+    """Moves a share of the training examples to the validation examples, see `hold_out`."""
+    train = task.train
+    number = len(set(train.groups or ()))
+    if not 0 < percentage <= 50 or number < 2:
+        raise ValueError(
+            f"{percentage:g} % of {number} training rows or groups cannot be held out; give --validation_file, or "
+            "--validation_split_percentage above 0 and at most 50 and at least two rows."
+        )
+    rows = hold_out(task.problem.strata(task.targets(train)), percentage / 100, train.groups).tolist()
+    task.train = train.select(sorted(set(range(len(train))) - set(rows)))
+    task.validation = {"": train.select(rows)}
+
+
+def _scored_folds(task: Task, arguments: GlueArguments) -> int:
+    """Returns how many folds are scored; 0 if rows are held out for good.
+
+    Scoring five folds trains five times more, which takes seconds only for our trained encoders and few rows. A head
+    alone takes seconds for all. A teacher's logits belong to one split, and misspelt copies need rows that the model
+    has not learned from.
+    """
+    rows = min(len(task.train), arguments.max_train_samples or len(task.train))
+    is_free = arguments.validation_split_percentage is None and arguments.teacher is None and not arguments.noise
+    enough = len(set(task.train.groups or ())) >= FOLDS
+    is_possible = rows < TRAINED_TWICE and is_free and enough and not task.problem.per_word
+    if not is_possible or not is_trained_vocabless(arguments):
+        return 0
+    return FOLDS if rows < CROSS_VALIDATED or arguments.head_only else 1
+
+
+def _training_rows_note(name: str, train: Examples, validation: Examples) -> list[str]:
+    """Returns a footnote if validation texts are among the training texts; else none."""
+    known, texts = (
+        list(zip(map(str, part.texts), part.pairs or [""] * len(part), strict=True)) for part in (train, validation)
+    )
+    number = sum(map(set(known).__contains__, texts))
+    rows = f"{name}: {number:,} of {len(texts):,} validation rows have the texts of training rows"
+    return [f"{rows}, so the score tells less about new texts"] if number else []
+
+
+def _check_known_labels(problem: Problem, examples: Examples) -> None:
+    """Raises an error if the validation rows have a label that the training rows lack."""
+    unknown = problem.unknown_labels(examples.labels or [])
+    if unknown:
+        names = ", ".join(unknown[:5]) + (f" and {len(unknown) - 5} more" if len(unknown) > 5 else "")
+        raise ValueError(
+            f"the validation rows have labels that the training rows do not have: {names}; drop these rows, add "
+            "training rows, or give all labels by --label_names."
+        )
