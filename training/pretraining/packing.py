@@ -6,9 +6,12 @@ full, as in the masked-LM script of transformers. No token is dropped.
 """
 
 import math
+import shutil
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
+import datasets
 import numpy as np
 import pyarrow as pa
 from datasets import Dataset, Features, IterableDataset, Value, concatenate_datasets, interleave_datasets
@@ -32,14 +35,12 @@ def prepare(documents: AnyDataset, codec: Codec, max_seq_length: int, num_proc: 
     Args:
         documents: with a column `text`.
         codec: stores the tokens.
-        max_seq_length: tokens of a sequence, [CLS] and [SEP] included.
+        max_seq_length: tokens of a sequence, [CLS] and [SEP] included, at least 3.
         num_proc: number of worker processes; None or 1 works in this process. A stream ignores it.
 
     Raises:
-        ValueError: `max_seq_length` below 3, or not one token in the whole corpus.
+        ValueError: not one token in the whole corpus.
     """
-    if max_seq_length < 3:
-        raise ValueError(f"max_seq_length={max_seq_length} holds no token besides [CLS] and [SEP]; give at least 3.")
     map_options: dict[str, Any] = {
         "batched": True,
         "remove_columns": ["text"],
@@ -77,11 +78,16 @@ def pack_records(batch: dict[str, list[Any]], codec: Codec, max_tokens: int) -> 
     return records
 
 
-def disk_needed(documents: Dataset, codec: Codec, max_seq_length: int) -> int:
-    """Returns about how many bytes the sequences of the documents will take, from a sample of them."""
-    step = -(-len(documents) // SAMPLED_DOCUMENTS)
-    sample = pack({"text": documents[::step]["text"]}, codec, max_seq_length - 2)
-    return int(sample.nbytes * step)
+def describe_disk_need(corpora: Sequence[Dataset], codec: Codec, max_seq_length: int) -> str:
+    """Returns a line that says how much disk the prepared corpora will take, from samples, and how much is free."""
+    needed = 0
+    for documents in corpora:
+        step = -(-len(documents) // SAMPLED_DOCUMENTS)
+        needed += step * pack({"text": documents[::step]["text"]}, codec, max_seq_length - 2).nbytes
+    folder = Path(datasets.config.HF_DATASETS_CACHE)
+    free = shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.exists())).free
+    number = sum(map(len, corpora))
+    return f"{number:,} documents, prepared: about {needed / 1e9:.3g} GB in {folder}; {free / 1e9:.3g} GB are free.\n"
 
 
 def mix(corpora: Sequence[AnyDataset], weights: Sequence[float] | None, seed: int) -> AnyDataset:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import datasets
@@ -24,29 +25,24 @@ if TYPE_CHECKING:  # that file imports this one
 IGNORED = -100  # label of a token that the loss leaves out
 
 
-class _ExampleMaker:
-    """Base of both data sets: makes an example of a stored sequence."""
-
-    def __init__(self, codec: Codec, objective: TokenObjective, seed: int) -> None:
-        self.codec = codec
-        self.objective = objective
-        self.seed = seed
-
-    def _example(self, record: Record, donor: Record, rng: np.random.Generator) -> dict[str, Any]:
-        blocks, targets = self.codec.unpack(record)
-        donors = self.codec.vocabulary if self.objective.draws_from_vocabulary else None
-        if donors is None:
-            donors, _ = self.codec.unpack(donor)
-        blocks, labels = self.objective.corrupt(blocks, targets, donors, self.codec.mask, rng)
-        input_ids = self.codec.input_ids(blocks)
-        return {
-            "input_ids": input_ids,
-            "attention_mask": np.ones(len(input_ids), dtype=np.int64),
-            "labels": [IGNORED, *labels.tolist(), IGNORED],
-        }
+def make_example(
+    codec: Codec, objective: TokenObjective, record: Record, donor: Record, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Returns a stored sequence as a corrupted example; replacements come from the donor, or from the vocabulary."""
+    blocks, targets = codec.unpack(record)
+    donors = codec.vocabulary if objective.draws_from_vocabulary else None
+    if donors is None:
+        donors, _ = codec.unpack(donor)
+    blocks, labels = objective.corrupt(blocks, targets, donors, codec.mask, rng)
+    input_ids = codec.input_ids(blocks)
+    return {
+        "input_ids": input_ids,
+        "attention_mask": np.ones(len(input_ids), dtype=np.int64),
+        "labels": [IGNORED, *labels.tolist(), IGNORED],
+    }
 
 
-class PretrainingDataset(_ExampleMaker, torch.utils.data.Dataset[dict[str, Any]]):
+class PretrainingDataset(torch.utils.data.Dataset[dict[str, Any]]):
     """Corrupted sequences of a memory-mapped corpus.
 
     Args:
@@ -57,9 +53,8 @@ class PretrainingDataset(_ExampleMaker, torch.utils.data.Dataset[dict[str, Any]]
     """
 
     def __init__(self, sequences: datasets.Dataset, codec: Codec, objective: TokenObjective, seed: int) -> None:
-        super().__init__(codec, objective, seed)
-        self.sequences = sequences
-        self.epoch = 0
+        self.sequences, self.seed, self.epoch = sequences, seed, 0
+        self._make_example = partial(make_example, codec, objective)
 
     def set_epoch(self, epoch: int) -> None:
         """Sets the epoch. Each epoch has other corruptions."""
@@ -77,10 +72,10 @@ class PretrainingDataset(_ExampleMaker, torch.utils.data.Dataset[dict[str, Any]]
         columns = self.sequences[[*indices, *donors]]  # one read for the whole batch
         records = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         sequences, donor_sequences = records[: len(indices)], records[len(indices) :]
-        return [self._example(*trio) for trio in zip(sequences, donor_sequences, rngs, strict=True)]
+        return [self._make_example(*trio) for trio in zip(sequences, donor_sequences, rngs, strict=True)]
 
 
-class PretrainingStream(_ExampleMaker, torch.utils.data.IterableDataset[dict[str, Any]]):
+class PretrainingStream(torch.utils.data.IterableDataset[dict[str, Any]]):
     """Corrupted sequences of a streamed corpus, without an end. Each epoch reads them in another order.
 
     The donor of a sequence's replacements is the sequence before it. Each worker of each process has its own files and
@@ -102,18 +97,16 @@ class PretrainingStream(_ExampleMaker, torch.utils.data.IterableDataset[dict[str
         seed: int,
         rank: int = 0,
     ) -> None:
-        super().__init__(codec, objective, seed)
-        self.sequences = sequences
-        self.rank = rank
+        self.sequences, self.seed, self.rank = sequences, seed, rank
+        self._make_example = partial(make_example, codec, objective)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for epoch in itertools.count():
-            is_empty = True
-            for example in self.epoch(epoch):
-                is_empty = False
-                yield example
-            if is_empty:  # there are more workers than files
+            examples = self.epoch(epoch)
+            first = next(examples, None)
+            if first is None:  # there are more workers than files
                 return
+            yield from itertools.chain([first], examples)
 
     def epoch(self, number: int) -> Iterator[dict[str, Any]]:
         """Yields an example of each sequence of this worker's part."""
@@ -122,5 +115,5 @@ class PretrainingStream(_ExampleMaker, torch.utils.data.IterableDataset[dict[str
         self.sequences.set_epoch(number)
         donor: Record | None = None
         for record in self.sequences:
-            yield self._example(record, donor or record, rng)
+            yield self._make_example(record, donor or record, rng)
             donor = record

@@ -3,29 +3,24 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from abc import abstractmethod
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import datasets
 import numpy as np
 import torch
-from datasets import Dataset
 from numpy.typing import NDArray
 from torch import Tensor
 from transformers import DataCollatorForTokenClassification, PreTrainedTokenizerBase
 
 from vocabless.tokenization.block_coders import Integers
-from vocabless.training.pretraining.codecs import Codec, build_codec
+from vocabless.training.pretraining.codecs import build_codec
 from vocabless.training.pretraining.objective import Objective
-from vocabless.training.pretraining.packing import disk_needed, mix, part_of_process, prepare
+from vocabless.training.pretraining.packing import describe_disk_need, mix, part_of_process, prepare
 from vocabless.training.pretraining.sequences import IGNORED, PretrainingDataset, PretrainingStream
 from vocabless.training.script_arguments import ScriptTrainingArguments
 from vocabless.training.task import ExampleSets
-from vocabless.training.trainer import EXACT_LOSS
+from vocabless.training.trainer import EXACT_LOSS, logits_only
 
 if TYPE_CHECKING:  # arguments.py imports the table of objectives
     from vocabless.training.pretraining.arguments import PretrainingArguments
@@ -76,7 +71,7 @@ class TokenObjective(Objective):
         codec = build_codec(tokenizer, self.needs_targets)
         seed, rank, workers = training.seed, training.process_index, arguments.preprocessing_num_workers
         if rank == 0 and not arguments.streaming:
-            sys.stderr.write(_describe_disk_need([*data.train, data.held_out], codec, arguments.max_seq_length))
+            sys.stderr.write(describe_disk_need([*data.train, data.held_out], codec, arguments.max_seq_length))
         parts = [prepare(part, codec, arguments.max_seq_length, workers) for part in data.train]
         if arguments.streaming:
             order = seed, arguments.shuffle_buffer_size, rank, training.world_size
@@ -98,15 +93,29 @@ class TokenObjective(Objective):
             self.compute_metrics,
         )
 
-    def reduce_outputs(self, outputs: Any, labels: Tensor) -> Any:
-        """See `predictions_and_losses`."""
-        return predictions_and_losses(outputs, labels)
+    def reduce_outputs(self, outputs: Any, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the most likely class and the loss of each token, both (B, S). So the logits need not be kept.
+
+        Args:
+            outputs: logits, or a tuple that begins with them: (B, S, classes), or (labelled tokens, classes) from a
+                sparse masked-LM head.
+            labels: (B, S), `IGNORED` where nothing is predicted.
+        """
+        logits = logits_only(outputs, labels)
+        is_labelled = labels != IGNORED
+        if logits.ndim == 3:
+            logits = logits[is_labelled]
+        predictions = torch.full_like(labels, IGNORED)
+        losses = torch.zeros(labels.shape, device=labels.device)
+        predictions[is_labelled] = logits.argmax(dim=-1)
+        losses[is_labelled] = torch.nn.functional.cross_entropy(logits.float(), labels[is_labelled], reduction="none")
+        return predictions, losses
 
     def compute_metrics(self, evaluation: Any) -> dict[str, float]:
         """Returns loss and measures of an evaluation. Each labelled token has the same weight.
 
         Args:
-            evaluation: `predictions`, what `predictions_and_losses` returned, and `label_ids`, all (N, S).
+            evaluation: `predictions`, what `reduce_outputs` returned, and `label_ids`, all (N, S).
         """
         labels: NDArray[np.int64] = np.asarray(evaluation.label_ids)
         is_labelled = labels != IGNORED
@@ -115,30 +124,3 @@ class TokenObjective(Objective):
         predictions, losses = (np.asarray(values)[is_labelled] for values in evaluation.predictions)
         loss = float(losses.mean(dtype=np.float64))
         return {EXACT_LOSS: loss, **self.measure(predictions, labels[is_labelled])}
-
-
-def _describe_disk_need(corpora: Sequence[Dataset], codec: Codec, max_seq_length: int) -> str:
-    """Returns a line that says how much disk the prepared corpora take and how much is free."""
-    folder = Path(datasets.config.HF_DATASETS_CACHE)
-    needed = sum(disk_needed(documents, codec, max_seq_length) for documents in corpora)
-    free = shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.exists())).free
-    number = sum(map(len, corpora))
-    return f"{number:,} documents, prepared: about {needed / 1e9:.3g} GB in {folder}; {free / 1e9:.3g} GB are free.\n"
-
-
-def predictions_and_losses(logits: Tensor | tuple[Tensor, ...], labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns the most likely class and the loss of each token, both (B, S). So the logits need not be kept.
-
-    Args:
-        logits: (B, S, classes), or (labelled tokens, classes) from a sparse masked-LM head.
-        labels: (B, S), `IGNORED` where nothing is predicted.
-    """
-    scores = logits if isinstance(logits, Tensor) else logits[0]
-    is_labelled = labels != IGNORED
-    if scores.ndim == 3:
-        scores = scores[is_labelled]
-    predictions = torch.full_like(labels, IGNORED)
-    losses = torch.zeros(labels.shape, device=labels.device)
-    predictions[is_labelled] = scores.argmax(dim=-1)
-    losses[is_labelled] = torch.nn.functional.cross_entropy(scores.float(), labels[is_labelled], reduction="none")
-    return predictions, losses

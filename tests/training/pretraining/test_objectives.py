@@ -7,20 +7,20 @@ from datasets import Dataset
 from transformers import DataCollatorForTokenClassification, EvalPrediction
 
 from vocabless import load_tokenizer
-from vocabless.tokenization.block_coders import CLS, MASK, SEP
+from vocabless.tokenization.block_coders import CLS, MASK, SEP, special_blocks
 from vocabless.training.pretraining.arguments import PretrainingArguments, parse_command_line
-from vocabless.training.pretraining.codecs import BlockCodec, build_codec, special_block
+from vocabless.training.pretraining.codecs import BlockCodec, build_codec
 from vocabless.training.pretraining.load_model import load_model
 from vocabless.training.pretraining.masked_lm import MaskedLM
 from vocabless.training.pretraining.objectives import OBJECTIVES
 from vocabless.training.pretraining.packing import prepare
 from vocabless.training.pretraining.sequences import IGNORED, PretrainingDataset
 from vocabless.training.pretraining.shuffle_random import INTACT, REPLACED, SHUFFLED, ShuffleRandom
-from vocabless.training.pretraining.token_objective import TokenObjective, predictions_and_losses
+from vocabless.training.pretraining.token_objective import TokenObjective
 from vocabless.training.texts.pydocs import topics
 from vocabless.training.trainer import EXACT_LOSS
 
-MASKED = special_block(MASK, 3)
+MASKED = special_blocks(3)[MASK].astype(np.int64)
 TEXTS = [text for text in topics.values() if len(text) > 2000]
 
 
@@ -162,8 +162,8 @@ def test_what_happens_to_a_sequence_depends_on_seed_epoch_and_number_alone(seque
 
 def test_special_tokens_stand_around_a_sequence_and_are_not_judged(sequences, codec):
     item = PretrainingDataset(sequences, codec, ShuffleRandom(), seed=0)[0]
-    assert item["input_ids"][0].tolist() == special_block(CLS, 16).tolist()
-    assert item["input_ids"][-1].tolist() == special_block(SEP, 16).tolist()
+    assert item["input_ids"][0].tolist() == special_blocks(16)[CLS].tolist()
+    assert item["input_ids"][-1].tolist() == special_blocks(16)[SEP].tolist()
     assert item["labels"][0] == item["labels"][-1] == IGNORED
     assert len(item["labels"]) == len(item["input_ids"]) == len(item["attention_mask"])
 
@@ -197,7 +197,7 @@ def test_an_objective_gives_every_labelled_token_a_loss_and_measures_it(name, sh
     batch = DataCollatorForTokenClassification(tokenizer)(examples.__getitems__(range(8)))
     with torch.no_grad():
         output = model.eval()(**batch)
-        predictions, losses = predictions_and_losses(output.logits, batch["labels"])
+        predictions, losses = objective.reduce_outputs(output.logits, batch["labels"])
     is_labelled = batch["labels"] != IGNORED
     assert is_labelled.any() and (losses[is_labelled] > 0).all() and (losses[~is_labelled] == 0).all()
     assert losses[is_labelled].mean().item() == pytest.approx(output.loss.item(), rel=1e-5)
