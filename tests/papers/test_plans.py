@@ -16,7 +16,8 @@ from papers.runs import Command, best_of
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.glue import GLUE
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
-from vocabless.training.pretraining.arguments import PretrainingTrainingArguments, parse_command_line
+from vocabless.training.pretraining.arguments import PretrainingTrainingArguments
+from vocabless.training.pretraining.command_line import parse_command_line
 from vocabless.training.script_parser import ScriptParser
 
 WORDS = "red blue green small large old new dog cat house river stone".split()

@@ -13,7 +13,8 @@ from vocabless.training.finetuning.problems import SingleLabel
 from vocabless.training.finetuning.task_files import Examples
 from vocabless.training.finetuning.tasks import Task
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
-from vocabless.training.pretraining.arguments import PretrainingTrainingArguments, parse_command_line
+from vocabless.training.pretraining.arguments import PretrainingTrainingArguments
+from vocabless.training.pretraining.command_line import parse_command_line
 from vocabless.training.pretraining.masked_lm import MaskedLM
 from vocabless.training.pretraining.shuffle_random import ShuffleRandom
 from vocabless.training.script_parser import RECIPES, ScriptParser, list_recipes, read_recipe

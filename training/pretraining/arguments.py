@@ -1,24 +1,18 @@
-"""The command line of `run_pretraining.py`."""
+"""The flags of `run_pretraining.py`, but those of the objectives."""
 # mypy: allow-untyped-calls
 
+import math
 import os
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from vocabless.overrides import with_overrides
 from vocabless.stock_shapes import StockShape, find_shape
 from vocabless.training.limits import COUNT, MIN_VOCABULARY, SHARE, Limit, check_limits
-from vocabless.training.pretraining.load_model import objective_of_checkpoint
-from vocabless.training.pretraining.objective import Objective
-from vocabless.training.pretraining.objectives import DEFAULT_OBJECTIVE, OBJECTIVES
 from vocabless.training.script_arguments import ModelArguments, ScriptTrainingArguments
-from vocabless.training.script_parser import ScriptParser, flag
-from vocabless.training.texts.ngrams import check_has_features, has_features
+from vocabless.training.script_parser import flag
+from vocabless.training.texts.corpora import EMBEDDED
 from vocabless.variants import Variant
 
-OBJECTIVE_HELP = "; ".join(f"{objective.name}: {objective.help}" for objective in OBJECTIVES.values())
 DEFAULT_VARIANT = "hashgram-nano"
 LIMITS = {
     "shuffle_buffer_size": COUNT,
@@ -66,8 +60,9 @@ class PretrainingArguments(ModelArguments):
     max_eval_samples: int = flag(1000, "Held-out sequences of an evaluation; 0 evaluates all.")
     objective: str | None = flag(
         None,
-        f"{OBJECTIVE_HELP}. None is the objective that the variant was published with, and mlm for a stock "
-        "model; with --teacher, distill.",
+        "shuffle-random: tell shuffled, replaced and intact words apart (S+R); mlm: predict masked tokens of "
+        "--subword; distill: learn the sentence vectors of --teacher. None is the objective that the variant was "
+        "published with, and mlm for a stock model; with --teacher, distill.",
         group="what the model learns",
     )
     subword: str | None = flag(
@@ -95,6 +90,16 @@ class PretrainingArguments(ModelArguments):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_limits(vars(self), LIMITS)
+        mix = self.mix
+        if mix is not None and (len(mix) != len(self.sources) or not all(0 < weight < math.inf for weight in mix)):
+            raise ValueError(
+                f"--mix {' '.join(map(str, mix))} for {len(self.sources)} corpora; give one weight above 0 for each."
+            )
+
+    @property
+    def sources(self) -> list[str]:
+        """The corpora to train on."""
+        return self.corpus or [EMBEDDED]
 
     @property
     def shape(self) -> Variant | StockShape:
@@ -169,56 +174,3 @@ def split_batch(total: int, devices: int, largest: int, accumulation: int = 1) -
             "--per_device_train_batch_size or --total_batch_size."
         )
     return at_once, times
-
-
-def parse_command_line(
-    argv: Sequence[str] | None, description: str | None
-) -> tuple[PretrainingArguments, Objective, PretrainingTrainingArguments]:
-    """Returns the arguments of a run, and its objective, built from its own flags.
-
-    Args:
-        argv: the arguments; None is the program's own.
-        description: first part of `--help`.
-
-    Raises:
-        ValueError: an unknown flag, recipe, variant or objective; n-grams for a coder without them; both a variant and
-            a checkpoint to begin from.
-    """
-    types = [PretrainingArguments, *OBJECTIVES.values(), PretrainingTrainingArguments]
-    parser = ScriptParser(types, description)
-    arguments, *objectives, training = parser.parse(argv, {"model_name_or_path": "variant"})
-    start = arguments.model_name_or_path
-    if start is None:
-        arguments.variant = arguments.variant or DEFAULT_VARIANT
-    elif arguments.variant is not None:
-        raise ValueError(
-            f"--variant {arguments.variant} has fresh weights and --model_name_or_path {start} trained ones; "
-            "give one of them."
-        )
-    _check_ngrams(arguments, parser.recipe)
-    if training.output_dir is None:
-        training.output_dir = f"runs/{arguments.variant if start is None else f'{Path(start).name}-continued'}"
-    requested = [objective.name for objective in objectives if objective.requested_by_flags]
-    name = arguments.objective or next(iter(requested), None)
-    if name is None:
-        name = objective_of_checkpoint(start) if start is not None else arguments.shape.objective
-    chosen = {objective.name: objective for objective in objectives}.get(name or DEFAULT_OBJECTIVE)
-    if chosen is None:
-        raise ValueError(f"unknown objective {name!r}; choose one of {', '.join(OBJECTIVES)}.")
-    return arguments, chosen, training
-
-
-def _check_ngrams(arguments: PretrainingArguments, recipe: Mapping[str, Any]) -> None:
-    """Leaves a recipe's n-grams out if the model has no n-gram features: one recipe is for LSH, MD5 and the baselines.
-
-    Raises:
-        ValueError: the user asks for n-grams, and the coder of the variant has none.
-    """
-    shape = arguments.shape if arguments.model_name_or_path is None else None
-    coder = shape.coder[0] if isinstance(shape, Variant) else None
-    if arguments.ngrams is None or (coder is not None and has_features(coder)):
-        return
-    if f"ngrams={arguments.ngrams}" in (recipe.get("set") or ()):
-        arguments.set = [item for item in arguments.set or () if not item.startswith("ngrams=")]
-    elif coder is not None:
-        check_has_features(coder)

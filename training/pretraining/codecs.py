@@ -45,7 +45,7 @@ class BlockCodec:
     def __init__(self, tokenizer: VocablessTokenizer, target_tokenizer: Tokenizer | None = None) -> None:
         self.tokenizer = tokenizer
         self.target_tokenizer = target_tokenizer
-        self.columns = ("blocks",)
+        self.columns: tuple[str, ...] = ("blocks",)
         if target_tokenizer is not None:
             self.columns += ("targets",)
             self.target_type = smallest_type(target_tokenizer.get_vocab_size())
@@ -114,7 +114,7 @@ class IdCodec:
         has_targets: whether the ids are targets too.
     """
 
-    columns = ("blocks",)
+    columns: tuple[str, ...] = ("blocks",)
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast | VocablessTokenizer, has_targets: bool = False) -> None:
         self.has_targets = has_targets

@@ -55,7 +55,6 @@ class Distill(Objective):
     """
 
     name: ClassVar[str] = "distill"
-    help: ClassVar[str] = "learn the sentence vectors of --teacher"
     card_text: ClassVar[str] = "learning the sentence vectors of a teacher"
     measures: ClassVar[tuple[str, ...]] = (
         *("loss", "cosine", "recall_at_10", "spearman", "teacher_spearman", "translation"),

@@ -1,23 +1,18 @@
 """The text of a pre-training run: which documents are read, and which are held out."""
 
-from __future__ import annotations
-
 import os
 import platform
 from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from datasets import Dataset, concatenate_datasets
 
 from vocabless.saving.run_folder import rows_identity
+from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.texts.corpora import EMBEDDED, find_files, load_text
 from vocabless.training.texts.pydocs import PACKAGES, read_pydocs
-
-if TYPE_CHECKING:  # arguments.py imports the table of objectives
-    from vocabless.training.pretraining.arguments import PretrainingArguments
-
 
 DRY_RUN_DOCUMENTS = 50  # of each corpus
 HELD_OUT_STRETCHES = 20  # of a corpus
@@ -41,7 +36,7 @@ def load_documents(arguments: PretrainingArguments) -> Documents:
     Raises:
         ValueError: a corpus that cannot be read, or from which nothing can be held out.
     """
-    corpora = [_load(source, arguments, arguments.streaming) for source in arguments.corpus or [EMBEDDED]]
+    corpora = [_load(source, arguments, arguments.streaming) for source in arguments.sources]
     if arguments.validation_corpus is not None:
         held_out = [_load(source, arguments) for source in arguments.validation_corpus]
         return Documents(corpora, concatenate_datasets(held_out))
@@ -68,7 +63,7 @@ def documents_identity(arguments: PretrainingArguments) -> dict[str, str]:
             return [(Path(file).name, os.path.getsize(file)) for file in find_files(source)]
         return (text for batch in _load(source, arguments).iter(batch_size=1000) for text in batch["text"])
 
-    sources = [("corpus", source, arguments.streaming) for source in arguments.corpus or [EMBEDDED]]
+    sources = [("corpus", source, arguments.streaming) for source in arguments.sources]
     sources += [("validation_corpus", source, False) for source in arguments.validation_corpus or []]
     return {
         f"the text of --{flag} {source}": rows_identity(rows(source, streaming)) for flag, source, streaming in sources

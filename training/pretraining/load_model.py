@@ -20,15 +20,15 @@ from vocabless.saving.checkpoint_files import LOADING_ERRORS
 from vocabless.saving.error_text import first_line
 from vocabless.saving.permissions import check_readable
 from vocabless.saving.stock_models import load_stock_model, load_stock_tokenizer
-from vocabless.stock_shapes import STOCK_SHAPES, StockShape, load_shape_config, load_shape_tokenizer
+from vocabless.stock_shapes import STOCK_SHAPES, load_shape_config, load_shape_tokenizer
 from vocabless.training.checkpoint_tokenizers import longest_sequence
+from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.neighbour_init import neighbour_init
 from vocabless.training.texts.ngrams import with_ngrams
 from vocabless.training.texts.subword import TRAINED_SUBWORD, trained_subword
 from vocabless.variants import SUBWORD_TOKENIZERS, VARIANTS, Variant
 
-if TYPE_CHECKING:  # arguments.py imports the table of objectives
-    from vocabless.training.pretraining.arguments import PretrainingArguments
+if TYPE_CHECKING:  # that file imports this one
     from vocabless.training.pretraining.objective import Objective
 
 STOCK_OBJECTIVE = "mlm"
@@ -43,88 +43,82 @@ def load_model(
     Args:
         arguments: all that describes the model. The dropout holds for training; the configuration keeps the encoder's.
         objective: decides the head.
-        corpora: the text that `--subword train` trains a tokenizer on.
-        folder: of the run; such a tokenizer is kept there, so that a run that continues finds it.
+        corpora: the text that `--subword train` and `--set ngrams=train` count.
+        folder: of the run; what is trained on the text is kept there, so that a run that continues finds it.
 
     Raises:
         ValueError: an unknown name, a checkpoint that cannot be begun from, a length beyond the model's, a subword
             tokenizer that is missing or not needed.
     """
-    start = arguments.model_name_or_path
-    kind = "wordpiece" if start is not None else arguments.shape.subwords
+    source = arguments.model_name_or_path
+    shape = arguments.shape if source is None else None
+    kind = shape.subwords if shape is not None else "wordpiece"
     if kind is None:
         raise ValueError(f"{arguments.variant} reads characters and is not pre-trained here; give another variant.")
     subword = arguments.subword
     if subword == "train":
         documents = _documents(arguments, corpora)
         subword = trained_subword(folder / TRAINED_SUBWORD, documents, kind, arguments.subword_vocab_size)
-    if start is not None:
-        for override in arguments.overrides:
-            raise ValueError(f"--set {override} changes a variant, but {start} has trained weights; leave it out.")
-        model, tokenizer = load_checkpoint_with_head(start, objective, subword)
-        _check_length(arguments, start, longest_sequence(model, tokenizer))
-    else:
-        shape = arguments.shape
+    if isinstance(shape, Variant):
         _check_length(arguments, shape.name, shape.max_length)
-        if isinstance(shape, Variant):
-            tokenizer = _load_variant_tokenizer(shape, objective, subword, arguments, corpora, folder)
-            model = objective.model_class(load_config(shape, **objective.config_options(tokenizer)))
-            if arguments.neighbour_init:
-                neighbour_init(cast(VocablessModel, model.base_model))
-        elif arguments.ngrams is not None:
+        counted = _documents(arguments, corpora) if arguments.ngrams == "train" else []
+        load = partial(load_tokenizer, shape, **_subword_file(shape, objective, subword))
+        tokenizer = with_ngrams(load, arguments.ngrams, folder, (document["text"] for document in counted))
+        model = objective.model_class(load_config(shape, **objective.config_options(tokenizer)))
+        if arguments.neighbour_init:
+            neighbour_init(cast(VocablessModel, model.base_model))
+    elif shape is not None:
+        _check_length(arguments, shape.name, shape.max_length)
+        if arguments.ngrams is not None:
             raise ValueError(f"{shape.name} has no n-gram features; leave --set ngrams out.")
-        else:
-            model, tokenizer = _load_stock_shape(shape, objective, subword)
+        tokenizer = load_shape_tokenizer(shape, subword or SUBWORD_TOKENIZERS[kind])
+        options = objective.stock_config_options() | {"pad_token_id": tokenizer.pad_token_id}
+        model = objective.stock_model_class.from_config(load_shape_config(shape, len(tokenizer), **options))
+    else:
+        for override in arguments.overrides:
+            raise ValueError(f"--set {override} changes a variant, but {source} has trained weights; leave it out.")
+        model, tokenizer = load_checkpoint_with_head(str(source), objective, subword)
+        _check_length(arguments, str(source), longest_sequence(model, tokenizer))
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = arguments.dropout
     return model, tokenizer
 
 
-def _check_length(arguments: PretrainingArguments, name: str, limit: int) -> None:
-    if arguments.max_seq_length > limit:
-        raise ValueError(
-            f"--max_seq_length {arguments.max_seq_length} is more than the {limit} tokens of {name}; "
-            f"give at most {limit}."
-        )
-
-
-def _documents(arguments: PretrainingArguments, corpora: Sequence[Any]) -> Any:
-    """Returns the text that is counted for a tokenizer: all of the corpora, or the first documents of streams."""
-    if arguments.streaming:
-        corpora = [documents.take(STREAMED_DOCUMENTS // len(corpora)) for documents in corpora]
-    return concatenate_datasets(list(corpora))
-
-
-def _load_variant_tokenizer(
-    variant: Variant,
-    objective: Objective,
-    subword: str | None,
-    arguments: PretrainingArguments,
-    corpora: Sequence[Any],
-    folder: Path,
-) -> VocablessTokenizer:
-    if variant.reads_subwords:
-        files = {"subword": subword}
-    elif objective.needs_targets and subword is None:
-        raise ValueError(
-            f"{objective.name} over the words of {variant.name} predicts a vocabulary; give --subword FILE, or 'train'."
-        )
-    else:
-        files = {"target": subword if objective.needs_targets else None}
-    documents = _documents(arguments, corpora) if arguments.ngrams == "train" else []
-    texts = (document["text"] for document in documents)
-    return with_ngrams(partial(load_tokenizer, variant, **files), arguments.ngrams, folder, texts)
-
-
-def _load_stock_shape(
-    shape: StockShape, objective: Objective, subword: str | None
+def load_checkpoint_with_head(
+    source: str, objective: Objective, subword: str | None = None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    tokenizer = load_shape_tokenizer(shape, subword or SUBWORD_TOKENIZERS[str(shape.subwords)])
-    config = load_shape_config(
-        shape, len(tokenizer), pad_token_id=tokenizer.pad_token_id, **objective.stock_config_options()
-    )
-    return objective.stock_model_class.from_config(config), tokenizer
+    """Returns the model of a checkpoint with the head of the objective, in float32, and its tokenizer.
+
+    The head keeps its weights if the checkpoint has the same one. A new head is random.
+
+    Args:
+        source: folder or Hub id, of this family or a stock model.
+        objective: decides the head.
+        subword: masked LM over words: the `tokenizer.json` of the tokens to predict; None is the checkpoint's own.
+
+    Raises:
+        ValueError: the checkpoint is not complete, lacks what the objective needs, or has no use for `subword`.
+    """
+    needless = f"{source!r} has a tokenizer of its own and no use for --subword {subword}; leave it out."
+    if _load_config(source).model_type != VocablessConfig.model_type:
+        if subword is not None:
+            raise ValueError(needless)
+        stock_tokenizer = load_stock_tokenizer(source)
+        special = ("cls_token", "sep_token", "mask_token")
+        missing = [name for name in special if getattr(stock_tokenizer, name) is None]
+        if missing:
+            raise ValueError(f"the tokenizer of {source!r} has no {', '.join(missing)}; give a model that has them.")
+        model, _ = load_stock_model(source, objective.stock_model_class, **objective.stock_config_options())
+        return model, stock_tokenizer
+    trained, tokenizer = load_checkpoint(source)
+    if subword is not None:
+        if not objective.needs_targets or tokenizer.splitter == "subword":
+            raise ValueError(needless)
+        tokenizer = VocablessTokenizer.from_pretrained(source, target_file=subword)
+    elif objective.needs_targets and tokenizer.target_tokenizer is None:
+        raise _lacks_subword(objective, repr(source))
+    return _with_head(trained, objective, tokenizer), tokenizer
 
 
 def objective_of_checkpoint(source: str) -> str | None:
@@ -143,61 +137,48 @@ def objective_of_checkpoint(source: str) -> str | None:
     return variant.objective if variant else None
 
 
-def load_checkpoint_with_head(
-    source: str, objective: Objective, subword: str | None = None
-) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Returns the model of a checkpoint with the head of the objective, in float32, and its tokenizer.
-
-    The head keeps its weights if the checkpoint has the same one. A new head is random.
-
-    Args:
-        source: folder or Hub id, of this family or a stock model.
-        objective: decides the head.
-        subword: masked LM over words: the `tokenizer.json` of the tokens to predict; None is the checkpoint's own.
-
-    Raises:
-        ValueError: the checkpoint is not complete, lacks what the objective needs, or has no use for `subword`.
-    """
-    is_ours = _load_config(source).model_type == VocablessConfig.model_type
-    return _load_ours(source, objective, subword) if is_ours else _load_stock(source, objective, subword)
-
-
-def _load_ours(
-    source: str, objective: Objective, subword: str | None
-) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    start, tokenizer = load_checkpoint(source)
-    if subword is not None:
-        if not objective.needs_targets or tokenizer.splitter == "subword":
-            raise _needless_subword(source, subword)
-        tokenizer = VocablessTokenizer.from_pretrained(source, target_file=subword)
-    elif objective.needs_targets and tokenizer.target_tokenizer is None:
-        raise ValueError(
-            f"{objective.name} over the words of {source!r} predicts a vocabulary; give --subword FILE, or 'train'."
-        )
-    config = copy.deepcopy(start.config)
+def _with_head(trained: PreTrainedModel, objective: Objective, tokenizer: VocablessTokenizer) -> PreTrainedModel:
+    config = copy.deepcopy(trained.config)
     for name, value in objective.config_options(tokenizer).items():
         setattr(config, name, value)
     model = objective.model_class(config)
-    cast(Any, model.base_model).load_state_dict(cast(Any, start.base_model).state_dict())
-    weights = start.state_dict()
+    cast(Any, model.base_model).load_state_dict(cast(Any, trained.base_model).state_dict())
+    weights = trained.state_dict()
     if {name: value.shape for name, value in model.state_dict().items()} == {
         name: value.shape for name, value in weights.items()
     }:
         model.load_state_dict(weights)
-    return model, tokenizer
+    return model
 
 
-def _load_stock(
-    source: str, objective: Objective, subword: str | None
-) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    if subword is not None:
-        raise _needless_subword(source, subword)
-    tokenizer = load_stock_tokenizer(source)
-    missing = [name for name in ("cls_token", "sep_token", "mask_token") if getattr(tokenizer, name) is None]
-    if missing:
-        raise ValueError(f"the tokenizer of {source!r} has no {', '.join(missing)}; give a model that has them.")
-    model, _ = load_stock_model(source, objective.stock_model_class, **objective.stock_config_options())
-    return model, tokenizer
+def _check_length(arguments: PretrainingArguments, name: str, limit: int) -> None:
+    if arguments.max_seq_length > limit:
+        raise ValueError(
+            f"--max_seq_length {arguments.max_seq_length} is more than the {limit} tokens of {name}; "
+            f"give at most {limit}."
+        )
+
+
+def _documents(arguments: PretrainingArguments, corpora: Sequence[Any]) -> Any:
+    """Returns the text that is counted for a tokenizer: all of the corpora, or the first documents of streams."""
+    if arguments.streaming:
+        corpora = [documents.take(STREAMED_DOCUMENTS // len(corpora)) for documents in corpora]
+    return concatenate_datasets(list(corpora))
+
+
+def _subword_file(variant: Variant, objective: Objective, subword: str | None) -> dict[str, str | None]:
+    """Returns what `load_tokenizer` needs: a variant over words has use for subwords as targets alone."""
+    if variant.reads_subwords:
+        return {"subword": subword}
+    if objective.needs_targets and subword is None:
+        raise _lacks_subword(objective, variant.name)
+    return {"target": subword if objective.needs_targets else None}
+
+
+def _lacks_subword(objective: Objective, name: str) -> ValueError:
+    return ValueError(
+        f"{objective.name} over the words of {name} predicts a vocabulary; give --subword FILE, or 'train'."
+    )
 
 
 def _load_config(source: str) -> PreTrainedConfig:
@@ -211,7 +192,3 @@ def _load_config(source: str) -> PreTrainedConfig:
             f"{source!r} cannot be loaded ({first_line(error)}); give a folder with a complete checkpoint, or a Hub id."
         ) from error
     return config
-
-
-def _needless_subword(source: str, subword: str) -> ValueError:
-    return ValueError(f"{source!r} has a tokenizer of its own and no use for --subword {subword}; leave it out.")

@@ -24,7 +24,6 @@ class MaskedLM(TokenObjective):
     """
 
     name: ClassVar[str] = "mlm"
-    help: ClassVar[str] = "predict masked tokens of --subword"
     card_text: ClassVar[str] = "masked language modelling"
     needs_targets: ClassVar[bool] = True
     draws_from_vocabulary: ClassVar[bool] = True

@@ -1,14 +1,12 @@
 """Base class of the pre-training objectives: what a model learns from text, and what is said about it."""
 # mypy: allow-untyped-calls
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -17,14 +15,12 @@ from vocabless.saving.card_facts import OWN_LICENSE, CardFacts, run_facts
 from vocabless.saving.provenance import provenance
 from vocabless.saving.public_names import public_name
 from vocabless.saving.run_folder import HUB_ARGUMENTS
+from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.documents import Documents, documents_identity, load_documents
 from vocabless.training.pretraining.load_model import load_model
 from vocabless.training.script_arguments import ScriptTrainingArguments
 from vocabless.training.task import Results, Trained, TrainingTask
 from vocabless.training.texts.corpora import EMBEDDED, HUB_ID
-
-if TYPE_CHECKING:  # arguments.py imports the table of objectives
-    from vocabless.training.pretraining.arguments import PretrainingArguments
 
 # A run with other values of these is still the same run: they say where it writes and how it reports.
 NOT_IDENTIFYING = (
@@ -40,7 +36,6 @@ class Objective(TrainingTask):
 
     Attributes:
         name: value of `--objective`.
-        help: one line of `--help`.
         card_text: what the model learns, as the model card says it.
         measures: names of the measures, in the order in which they are printed.
         needs_targets: whether each token needs the id of a target vocabulary.
@@ -49,7 +44,6 @@ class Objective(TrainingTask):
     """
 
     name: ClassVar[str]
-    help: ClassVar[str]
     card_text: ClassVar[str]
     measures: ClassVar[tuple[str, ...]]
     needs_targets: ClassVar[bool] = False
@@ -110,7 +104,7 @@ class Objective(TrainingTask):
         start = arguments.model_name_or_path
         model = f"{arguments.variant} from random weights" if start is None else f"{start} further"
         length = f"{training.max_steps:,} steps" if training.max_steps > 0 else f"{training.num_train_epochs:g} epochs"
-        corpora = ", ".join(arguments.corpus or [EMBEDDED])
+        corpora = ", ".join(arguments.sources)
         return f"Trains {model}, objective {self.name}, text {corpora}, {length}, into {training.output_dir}."
 
     def summary(self, results: Results, arguments: PretrainingArguments) -> str:

@@ -5,7 +5,6 @@ tokens, see `codecs`. The tokens of all documents stand in the order of the docu
 full, as in the masked-LM script of transformers. No token is dropped.
 """
 
-import math
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -98,16 +97,9 @@ def mix(corpora: Sequence[AnyDataset], weights: Sequence[float] | None, seed: in
         weights: the share of sequences from each corpus; an epoch ends when one corpus is used up. None concatenates
             the corpora.
         seed: of the order in which the corpora take turns.
-
-    Raises:
-        ValueError: not one weight for each corpus, or a weight that is not above 0.
     """
     if weights is None:
         return concatenate_datasets(list(corpora)) if len(corpora) > 1 else corpora[0]
-    if len(weights) != len(corpora) or not all(0 < weight < math.inf for weight in weights):
-        raise ValueError(
-            f"--mix {' '.join(map(str, weights))} for {len(corpora)} corpora; give one weight above 0 for each."
-        )
     shares = [weight / sum(weights) for weight in weights]
     return interleave_datasets(list(corpora), probabilities=shares, seed=seed, stopping_strategy="first_exhausted")
 

@@ -34,7 +34,6 @@ class ShuffleRandom(TokenObjective):
     """
 
     name: ClassVar[str] = "shuffle-random"
-    help: ClassVar[str] = "tell shuffled, replaced and intact words apart (S+R)"
     card_text: ClassVar[str] = "the detection of shuffled and replaced tokens (S+R)"
     measures: ClassVar[tuple[str, ...]] = (
         *("loss", "accuracy", "majority", "balanced_accuracy"),

@@ -1,11 +1,9 @@
 """Base class of the objectives that corrupt sequences and predict a class for some of their tokens."""
 # mypy: allow-untyped-calls
 
-from __future__ import annotations
-
 import sys
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -14,17 +12,15 @@ from torch import Tensor
 from transformers import DataCollatorForTokenClassification, PreTrainedTokenizerBase
 
 from vocabless.tokenization.block_coders import Integers
+from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.codecs import build_codec
+from vocabless.training.pretraining.documents import Documents
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.pretraining.packing import describe_disk_need, mix, part_of_process, prepare
 from vocabless.training.pretraining.sequences import IGNORED, PretrainingDataset, PretrainingStream
 from vocabless.training.script_arguments import ScriptTrainingArguments
 from vocabless.training.task import ExampleSets
 from vocabless.training.trainer import EXACT_LOSS, logits_only
-
-if TYPE_CHECKING:  # arguments.py imports the table of objectives
-    from vocabless.training.pretraining.arguments import PretrainingArguments
-    from vocabless.training.pretraining.documents import Documents
 
 
 class TokenObjective(Objective):

@@ -12,7 +12,7 @@ from vocabless import VocablessForSequenceClassification
 from vocabless.training.distillation.parallel_texts import ParallelTexts
 from vocabless.training.distillation.sentence_teacher import SentenceTeacher
 from vocabless.training.pretraining import distill
-from vocabless.training.pretraining.arguments import parse_command_line
+from vocabless.training.pretraining.command_line import parse_command_line
 from vocabless.training.pretraining.distill import Distill
 
 st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")

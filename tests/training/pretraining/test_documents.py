@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vocabless import load_tokenizer
-from vocabless.training.pretraining.arguments import parse_command_line
 from vocabless.training.pretraining.codecs import BlockCodec
+from vocabless.training.pretraining.command_line import parse_command_line
 from vocabless.training.pretraining.documents import HELD_OUT_STRETCHES, _hold_out, load_documents
 from vocabless.training.pretraining.packing import part_of_process, prepare
 from vocabless.training.pretraining.shuffle_random import ShuffleRandom

@@ -1,0 +1,70 @@
+"""The command line of `run_pretraining.py`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from vocabless.training.pretraining.arguments import (
+    DEFAULT_VARIANT,
+    PretrainingArguments,
+    PretrainingTrainingArguments,
+)
+from vocabless.training.pretraining.load_model import objective_of_checkpoint
+from vocabless.training.pretraining.objective import Objective
+from vocabless.training.pretraining.objectives import DEFAULT_OBJECTIVE, OBJECTIVES
+from vocabless.training.script_parser import ScriptParser
+from vocabless.training.texts.ngrams import check_has_features, has_features
+from vocabless.variants import Variant
+
+
+def parse_command_line(
+    argv: Sequence[str] | None, description: str | None
+) -> tuple[PretrainingArguments, Objective, PretrainingTrainingArguments]:
+    """Returns the arguments of a run, and its objective, built from its own flags.
+
+    Args:
+        argv: the arguments; None is the program's own.
+        description: first part of `--help`.
+
+    Raises:
+        ValueError: an unknown flag, recipe, variant or objective; n-grams for a coder without them; both a variant and
+            a checkpoint to begin from.
+    """
+    types = [PretrainingArguments, *OBJECTIVES.values(), PretrainingTrainingArguments]
+    parser = ScriptParser(types, description)
+    arguments, *objectives, training = parser.parse(argv, {"model_name_or_path": "variant"})
+    start = arguments.model_name_or_path
+    if start is None:
+        arguments.variant = arguments.variant or DEFAULT_VARIANT
+    elif arguments.variant is not None:
+        raise ValueError(
+            f"--variant {arguments.variant} has fresh weights and --model_name_or_path {start} trained ones; "
+            "give one of them."
+        )
+    _check_ngrams(arguments, parser.recipe)
+    if training.output_dir is None:
+        training.output_dir = f"runs/{arguments.variant if start is None else f'{Path(start).name}-continued'}"
+    requested = [objective.name for objective in objectives if objective.requested_by_flags]
+    name = arguments.objective or next(iter(requested), None)
+    if name is None:
+        name = objective_of_checkpoint(start) if start is not None else arguments.shape.objective
+    chosen = {objective.name: objective for objective in objectives}.get(name or DEFAULT_OBJECTIVE)
+    if chosen is None:
+        raise ValueError(f"unknown objective {name!r}; choose one of {', '.join(OBJECTIVES)}.")
+    return arguments, chosen, training
+
+
+def _check_ngrams(arguments: PretrainingArguments, recipe: Mapping[str, Any]) -> None:
+    """Leaves a recipe's n-grams out if the model has no n-gram features: one recipe is for LSH, MD5 and the baselines.
+
+    Raises:
+        ValueError: the user asks for n-grams, and the coder of the variant has none.
+    """
+    shape = arguments.shape if arguments.model_name_or_path is None else None
+    coder = shape.coder[0] if isinstance(shape, Variant) else None
+    if arguments.ngrams is None or (coder is not None and has_features(coder)):
+        return
+    if f"ngrams={arguments.ngrams}" in (recipe.get("set") or ()):
+        arguments.set = [item for item in arguments.set or () if not item.startswith("ngrams=")]
+    elif coder is not None:
+        check_has_features(coder)
