@@ -28,8 +28,7 @@ def read_conll(files: Sequence[str], text_format: TextFormat = UTF8) -> Dataset:
         try:
             sentences += _sentences(file, text_format.encoding)
         except UnicodeError as error:
-            text_format.explain([file], error)
-            raise
+            raise text_format.decoding_error(f"the file {file!r}", error) from error
     columns = {"tokens": [[line[0] for line in sentence] for sentence in sentences]}
     if any(len(line) > 1 for sentence in sentences for line in sentence):
         columns["ner_tags"] = [[line[-1] for line in sentence] for sentence in sentences]

@@ -56,9 +56,12 @@ def load_files(
             FORMATS[suffix], data_files={"train": data_files}, split="train", streaming=streaming, **options
         )
     except (DatasetGenerationError, ValueError) as error:
-        text_format.explain(files, error)
-        cause = " ".join(str(error.__cause__ or error).split())
-        raise ValueError(f"{where} cannot be read: {cause}; check that it is complete.") from error
+        cause = error.__cause__ or error
+        if isinstance(cause, UnicodeError):
+            raise text_format.decoding_error(where, cause) from error
+        raise ValueError(
+            f"{where} cannot be read: {' '.join(str(cause).split())}; check that it is complete."
+        ) from error
 
 
 def column_type(feature: Any) -> str:

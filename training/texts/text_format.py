@@ -2,7 +2,7 @@
 
 import codecs
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -68,35 +68,34 @@ class TextFormat:
             return
         with open(file, "rb") as stream:
             content = stream.read(BYTES)
-        self._check_encoding(file, [content])
-        text = codecs.getincrementaldecoder(self.encoding)().decode(content)
+        try:
+            text = codecs.getincrementaldecoder(self.encoding)().decode(content)
+        except UnicodeError as error:
+            raise self.decoding_error(f"the file {file!r}", error, content) from error
         lines = [line for line in text.splitlines() if line.strip("\ufeff \t")]
         if suffix in DELIMITERS and lines:
             self._check_delimiter(file, lines[0])
-            with suppress(UnicodeError):  # of a long first row; who reads the file names its line
-                self._check_fields(file, rows=1)  # pandas would take the first fields for names of the rows
+            with suppress(UnicodeError):  # of a long first row; reading the file names it
+                self._check_first_row(file)
         is_header_only = suffix in DELIMITERS and len(lines) == 1 and len(content) < BYTES
         if not may_be_empty and (not lines or is_header_only):
             state = ", with a header and no rows" if lines else ""
             raise ValueError(f"the file {file!r} is empty{state}; give a file with rows.")
 
-    def explain(self, files: Iterable[str], error: BaseException) -> None:
-        """Raises a clear error if text files cannot be decoded, or rows are longer than the header; else does nothing.
+    def decoding_error(self, where: str, error: UnicodeError, content: bytes = b"") -> ValueError:
+        """Returns a clear error for text in another encoding.
 
         Args:
-            files: the files that were read.
-            error: what reading them raised.
-
-        Raises:
-            ValueError: a file has another encoding, or a row with more fields than the header.
+            where: what was read, the subject of the sentence.
+            error: of decoding.
+            content: the first bytes, if they are known.
         """
-        cause = error.__cause__ or error
-        for file in files:
-            if isinstance(cause, UnicodeError) and Path(file).suffix in TEXT_FILES:
-                with open(file, "rb") as stream:
-                    self._check_encoding(file, iter(lambda stream=stream: stream.read(BYTES), b""))  # type: ignore[misc]
-            elif Path(file).suffix in DELIMITERS:
-                self._check_fields(file)
+        likely = "latin-1 or cp1252" if self.encoding == "utf-8" else "utf-8"
+        likely = "utf-16" if content.startswith(UTF16_MARKS) else likely
+        return ValueError(
+            f"{where} is not {self.encoding} ({error}); give its encoding, perhaps --encoding {likely}, or convert it "
+            "to UTF-8."
+        )
 
     def row_lines(self, file: str) -> list[int]:
         """Returns the line in which each row of a csv, tsv or jsonl file begins, from 1; nothing for other files."""
@@ -110,29 +109,13 @@ class TextFormat:
     def _delimiter(self, suffix: str) -> str:
         return self.delimiter or DELIMITERS[suffix]
 
-    def _check_encoding(self, file: str, parts: Iterable[bytes]) -> None:
-        decoder, line, start = codecs.getincrementaldecoder(self.encoding)(), 1, b""
-        for part in parts:
-            start = start or part[:2]
-            try:
-                line += decoder.decode(part).count("\n")
-            except UnicodeError as error:
-                if isinstance(error, UnicodeDecodeError):
-                    line += error.object[: error.start].count(b"\n")
-                likely = "latin-1 or cp1252" if self.encoding == "utf-8" else "utf-8"
-                raise ValueError(
-                    f"the file {file!r} is not {self.encoding} (see its line {line}); give its encoding, perhaps "
-                    f"--encoding {'utf-16' if start in UTF16_MARKS else likely}, or convert it to UTF-8."
-                ) from error
-
-    def _check_fields(self, file: str, rows: int | None = None) -> None:
-        """Checks the header and the first rows, or all rows, of a csv or tsv file."""
-        records = self._records(file)
-        _, header = next(records, (0, []))
+    def _check_first_row(self, file: str) -> None:
+        """Checks what pandas accepts: it takes the first fields of a long first row for the names of rows."""
+        (_, header), *first = list(islice(self._records(file), 2)) or [(0, [])]
         twice = next((name for name in header if name and header.count(name) > 1), None)
         if twice is not None:
             raise ValueError(f"the header of {file!r} has the column {twice!r} twice; rename one of them.")
-        for line, record in islice(records, rows):
+        for line, record in first:
             if len(record) > len(header):
                 raise ValueError(
                     f"line {line} of {file!r} has {len(record)} fields, but the header has {len(header)}; put a text "

@@ -41,7 +41,8 @@ def test_lines_of_a_txt_file_have_an_encoding_too(tmp_path, empty_cache) -> None
     (tmp_path / "a.txt").write_bytes("früh\nspät\n".encode("latin-1"))
     assert load_text(str(tmp_path / "a.txt"), text_format=TextFormat("latin-1"))["text"][:] == ["früh", "spät"]
     with pytest.raises(
-        ValueError, match=r"a.txt' is not utf-8 \(see its line 1\); give its encoding, perhaps --encoding lat"
+        ValueError,
+        match=r"a.txt' is not utf-8 \('utf-8' codec can't decode .*\); give its encoding, perhaps --encoding lat",
     ):
         load_text(str(tmp_path / "a.txt"))
 
@@ -49,7 +50,11 @@ def test_lines_of_a_txt_file_have_an_encoding_too(tmp_path, empty_cache) -> None
 @pytest.mark.parametrize(
     ("file", "options", "sentence"),
     [
-        ({"encoding": "latin-1"}, {}, r"is not utf-8 \(see its line 2\); .* perhaps --encoding latin-1 or cp1252, or"),
+        (
+            {"encoding": "latin-1"},
+            {},
+            r"is not utf-8 \(.*0xe9 in position .*\); .* perhaps --encoding latin-1 or cp1252, or",
+        ),
         ({"encoding": "utf-16"}, {}, "is not utf-8 .* perhaps --encoding utf-16, or convert it"),
         ({}, {"encoding": "utf-16"}, "is not utf-16 .* perhaps --encoding utf-8, or"),
         ({"delimiter": ";"}, {}, "header of .* has no ',' but ';' between its columns; give --delimiter ';'"),
@@ -67,7 +72,7 @@ def test_a_wrong_format_is_named_with_its_remedy(file, options, sentence, tmp_pa
 def test_a_letter_far_from_the_start_is_found(tmp_path, empty_cache) -> None:
     (tmp_path / "long.csv").write_bytes(b"text,label\n" + b"plain,a\n" * 20_000 + "früh,b\n".encode("latin-1"))
     for read in (lambda file: read_files([file]), load_text):
-        with pytest.raises(ValueError, match=r"long.csv' is not utf-8 \(see its line 20002\)"):
+        with pytest.raises(ValueError, match=r"long.csv' is not utf-8 \(.* can't decode byte 0xfc"):
             read(str(tmp_path / "long.csv"))
 
 
