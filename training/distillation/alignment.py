@@ -11,46 +11,32 @@ from transformers import PreTrainedTokenizerBase
 from vocabless import VocablessTokenizer
 
 
-class Aligner:
-    """Collates texts into the inputs of a model of words and of a model of subwords, with the alignment of the two.
+def align(
+    texts: Sequence[str],
+    tokenizer: VocablessTokenizer,
+    subword_tokenizer: PreTrainedTokenizerBase,
+    max_words: int,
+    max_subwords: int,
+) -> dict[str, Any]:
+    """Returns a batch for a model of words and a model of subwords, with the alignment of the two.
 
     Args:
+        texts: B texts.
         tokenizer: tokenizer of words.
         subword_tokenizer: tokenizer of subwords that gives offsets.
         max_words: maximum tokens of a text for `tokenizer`, special tokens included.
         max_subwords: the same for `subword_tokenizer`. Words behind this limit have no subwords.
+
+    Returns:
+        `words` and `subwords`, the inputs of the two models; `weights`, see `alignment_weights`; `labels`, (B, S)
+        int64: 1 for words that have a subword, else 0.
     """
-
-    def __init__(
-        self,
-        tokenizer: VocablessTokenizer,
-        subword_tokenizer: PreTrainedTokenizerBase,
-        max_words: int,
-        max_subwords: int,
-    ) -> None:
-        self._tokenizers = (tokenizer, subword_tokenizer)
-        self._max_lengths = (max_words, max_subwords)
-
-    def __call__(self, texts: Sequence[str]) -> dict[str, Any]:
-        """Returns `words` and `subwords`, the inputs of the two models, and the alignment.
-
-        It is `weights`, see `alignment_weights`, and `labels`, (B, S) int64: 1 for words that have a subword, else 0.
-        """
-        words, subwords = (
-            tokenizer(
-                list(texts),
-                max_length=max_length,
-                padding=True,
-                truncation=True,
-                return_offsets_mapping=True,
-                return_tensors="pt",
-            )
-            for tokenizer, max_length in zip(self._tokenizers, self._max_lengths, strict=True)
-        )
-        offsets = [torch.as_tensor(encoding.pop("offset_mapping")) for encoding in (words, subwords)]
-        weights = alignment_weights(*offsets)
-        labels = (weights.sum(dim=-1) > 0).long()
-        return {"words": dict(words), "subwords": dict(subwords), "weights": weights, "labels": labels}
+    options: dict[str, Any] = {"padding": True, "truncation": True, "return_offsets_mapping": True}
+    words = tokenizer(list(texts), max_length=max_words, return_tensors="pt", **options)
+    subwords = subword_tokenizer(list(texts), max_length=max_subwords, return_tensors="pt", **options)
+    weights = alignment_weights(*(torch.as_tensor(each.pop("offset_mapping")) for each in (words, subwords)))
+    labels = (weights.sum(dim=-1) > 0).long()
+    return {"words": dict(words), "subwords": dict(subwords), "weights": weights, "labels": labels}
 
 
 def first_tokens(word_ids: Sequence[int | None]) -> dict[int, int]:

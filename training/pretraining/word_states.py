@@ -10,28 +10,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from tqdm.auto import tqdm
 from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless import VocablessModel, VocablessTokenizer
 from vocabless.modeling.stock_encoders import max_tokens
-from vocabless.training.distillation.alignment import Aligner
+from vocabless.training.distillation.alignment import align
+from vocabless.training.pretraining.arguments import PretrainingArguments
+from vocabless.training.pretraining.documents import Documents
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.script_arguments import ScriptTrainingArguments
 from vocabless.training.task import ExampleSets
 from vocabless.training.texts.sentences import sentences
-
-if TYPE_CHECKING:  # arguments.py imports the table of objectives
-    from vocabless.training.pretraining.arguments import PretrainingArguments
-    from vocabless.training.pretraining.documents import Documents
 
 SPECIAL_PER_TEXT = 2  # [CLS] and [SEP]
 
@@ -49,7 +47,6 @@ class WordStates(Objective):
     """
 
     name: ClassVar[str] = "word-states"
-    help: ClassVar[str] = "learn the hidden states of an original model"
     card_text: ClassVar[str] = "learning the hidden states of an original model"
     measures: ClassVar[tuple[str, ...]] = ("loss", "cosine", "mean_state_baseline", "words")
     model_class: ClassVar[type[PreTrainedModel]] = VocablessModel
@@ -92,20 +89,19 @@ class WordStates(Objective):
         max_words = arguments.max_seq_length - SPECIAL_PER_TEXT
         numbers = (training.max_steps * training.per_device_train_batch_size, arguments.max_eval_samples)
         train, held_out = (
-            list(
-                tqdm(
-                    islice(passages(documents.shuffle(seed=training.seed), self.tokenizer, max_words), number),
-                    desc="Passages",
-                    total=number,
-                    disable=training.disable_tqdm,
-                )
-            )
+            list(islice(passages(documents.shuffle(seed=training.seed), self.tokenizer, max_words), number))
             for documents, number in zip((data.train[0], data.held_out), numbers, strict=True)
         )
         if not train or not held_out:
             raise ValueError(f"the text {(arguments.corpus or [''])[0]!r} has too few words; give more.")
-        limits = arguments.max_seq_length, max_tokens(self.original)
-        return ExampleSets(train, {"": held_out}, Aligner(self.tokenizer, self.original_tokenizer, *limits), measure)
+        collator = partial(
+            align,
+            tokenizer=self.tokenizer,
+            subword_tokenizer=self.original_tokenizer,
+            max_words=arguments.max_seq_length,
+            max_subwords=max_tokens(self.original),
+        )
+        return ExampleSets(train, {"": held_out}, collator, measure)
 
     def module_to_train(self, model: PreTrainedModel, examples: ExampleSets, start: str | None = None) -> nn.Module:
         """Returns the model beside the original."""

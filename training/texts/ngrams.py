@@ -11,6 +11,7 @@ from vocabless.tokenization.block_coders import CODERS, MAX_NGRAM
 from vocabless.tokenization.components import read_ngrams
 from vocabless.tokenization.splitters import Splitter
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+from vocabless.training.texts.subword import trained_file
 
 TRAINED_NGRAMS = "ngrams.json"  # in the folder of a run
 MOST_NGRAMS = 50_000
@@ -38,7 +39,8 @@ def with_ngrams(
     options = default_options(CODERS[tokenizer.coder]) | tokenizer.coder_options
     features = options["num_features"]
     if source == "train":
-        source = trained_ngrams(folder / TRAINED_NGRAMS, texts, tokenizer.unit_splitter, min(MOST_NGRAMS, features))
+        count, splitter = min(MOST_NGRAMS, features), tokenizer.unit_splitter
+        source = trained_file(folder / TRAINED_NGRAMS, lambda: json.dumps(top_ngrams(texts, splitter, count)))
     elif not Path(source).is_file():
         raise ValueError(f"--set ngrams={source} is no file; give a JSON list of n-grams, or train.")
     length = len(read_ngrams(source) or ())
@@ -81,19 +83,3 @@ def top_ngrams(texts: Iterable[str], splitter: Splitter, count: int = MOST_NGRAM
             for start in range(len(word) - n + 1):
                 ngrams[word[start : start + n]] += times
     return sorted(ngrams, key=lambda ngram: (-ngrams[ngram], ngram))[:count]
-
-
-def trained_ngrams(file: Path, texts: Iterable[str], splitter: Splitter, count: int = MOST_NGRAMS) -> str:
-    """Returns the path of the top n-grams of the texts, which are counted unless the file already exists.
-
-    Args:
-        file: the JSON list; it is written whole or not at all, so that a run that continues can trust it.
-        texts: see `top_ngrams`.
-        splitter: of the tokenizer that reads the list.
-        count: see `top_ngrams`.
-    """
-    if not file.is_file():
-        temporary = file.with_suffix(".tmp")
-        temporary.write_text(json.dumps(top_ngrams(texts, splitter, count), ensure_ascii=False), encoding="utf-8")
-        temporary.replace(file)
-    return str(file)

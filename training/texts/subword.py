@@ -1,6 +1,6 @@
 """Subword tokenizers that are trained on a corpus."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,17 +38,18 @@ def train_subword(documents: Dataset | IterableDataset, kind: str, vocab_size: i
 
 
 def trained_subword(file: Path, documents: Dataset | IterableDataset, kind: str, vocab_size: int) -> str:
-    """Returns the path of a tokenizer that is trained on `documents` unless the file already exists.
+    """Returns the path of a tokenizer that is trained, see `train_subword`, unless the file exists."""
+    return trained_file(file, lambda: train_subword(documents, kind, vocab_size).to_str(pretty=True))
 
-    Args:
-        file: the tokenizer; it is written whole or not at all, so that a run that continues can trust it.
-        documents: see `train_subword`.
-        kind: see `train_subword`.
-        vocab_size: see `train_subword`.
+
+def trained_file(file: Path, train: Callable[[], str]) -> str:
+    """Returns the path of what was trained on the text of a run; `train` returns its content unless the file exists.
+
+    It is written whole or not at all, so that a run that continues can trust it.
     """
     if not file.is_file():
         temporary = file.with_suffix(".tmp")
-        train_subword(documents, kind, vocab_size).save(str(temporary))
+        temporary.write_text(train(), encoding="utf-8")
         temporary.replace(file)
     return str(file)
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
 from vocabless import load_tokenizer
-from vocabless.training.distillation.alignment import Aligner, alignment_weights
+from vocabless.training.distillation.alignment import align, alignment_weights
 
 SPANS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), min_size=2, max_size=6)
 
@@ -37,7 +37,7 @@ def test_weights_are_equal_for_all_subwords_with_a_common_character(words: list,
 def test_texts_become_the_inputs_of_both_models_with_their_alignment(subwords) -> None:
     words = load_tokenizer("hashformer-md5-proj-tiny")
     pieces = PreTrainedTokenizerFast(tokenizer_file=subwords["wordpiece"], pad_token="[PAD]", unk_token="[UNK]")
-    batch = Aligner(words, pieces, max_words=6, max_subwords=64)(["the lazy fox jumps over", "dogs"])
+    batch = align(["the lazy fox jumps over", "dogs"], words, pieces, max_words=6, max_subwords=64)
     assert batch["words"]["input_ids"].shape == (2, 6, 16)
     tokens = [pieces.convert_ids_to_tokens(ids) for ids in batch["subwords"]["input_ids"].tolist()]
     # This WordPiece tokenizer writes no [CLS], so the first subword is aligned with [CLS] as well as with its word.

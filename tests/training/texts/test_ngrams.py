@@ -6,7 +6,7 @@ import pytest
 
 from vocabless import load_tokenizer
 from vocabless.tokenization.splitters import ByteSplitter, WordSplitter
-from vocabless.training.texts.ngrams import top_ngrams, trained_ngrams, with_ngrams
+from vocabless.training.texts.ngrams import TRAINED_NGRAMS, top_ngrams, with_ngrams
 
 TEXTS = ["The cat sat on the mat.", "A cat, the CAT!", "ÉTÉ été"]
 LSH = partial(load_tokenizer, "hashformer-lsh-pool-tiny")
@@ -27,10 +27,10 @@ def test_bytes_are_counted_as_the_coder_reads_them():
 
 
 def test_a_list_is_counted_once_and_read_again(tmp_path):
-    file = tmp_path / "ngrams.json"
-    trained_ngrams(file, TEXTS, WordSplitter(), 5)
-    assert trained_ngrams(file, ["zzz"], WordSplitter(), 5) == str(file)
-    assert len(json.loads(file.read_text())) == 5
+    load = partial(LSH, coder_options={"num_features": 5})
+    for texts in (TEXTS, ["zzz"]):
+        with_ngrams(load, "train", tmp_path, texts)
+        assert json.loads((tmp_path / TRAINED_NGRAMS).read_text()) == top_ngrams(TEXTS, load().unit_splitter, 5)
 
 
 def test_a_tokenizer_reads_the_list_and_takes_it_along(tmp_path):
