@@ -23,8 +23,7 @@ if __name__ == "__main__":
 from pathlib import Path
 
 from vocabless.saving.uploads import check_run_upload
-from vocabless.training.exit_with_message import exit_with_message
-from vocabless.training.launched_process import exit_launched_process
+from vocabless.training.exit_with_message import exit_launched_process, exit_with_message
 from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
 from vocabless.training.pretraining.command_line import parse_command_line
 from vocabless.training.pretraining.objective import Objective

@@ -1,6 +1,8 @@
-"""How a command ends that cannot go on: with one sentence and no traceback."""
+"""How a command ends: if it cannot go on, with one sentence; beside other processes, after all of them."""
 
+import atexit
 import errno
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,6 +37,25 @@ def exit_with_message(command: str) -> Iterator[None]:
         if not isinstance(error, ValueError | OSError):
             raise
         sys.exit(f"{command}: {_permission_sentence(error) or ' '.join(str(error).split())}")
+
+
+def exit_launched_process() -> None:
+    """Ends this process if a launcher started it beside others, after they all have come here; else does nothing.
+
+    When Python shuts down, it frees the objects that still refer to gloo's process group. That waits for gloo's worker
+    threads while it holds the interpreter's lock, and a worker thread may wait for that lock: then the process never
+    ends, though its work is done. So the exit handlers run here, and the process ends without a shutdown.
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        from accelerate import PartialState
+
+        state = PartialState()
+        state.wait_for_everyone()
+        state.destroy_process_group()
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 def _permission_sentence(error: ValueError | OSError) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 import datasets
 from accelerate.utils import broadcast_object_list
 from torch import nn
-from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
+from transformers import set_seed
 from transformers.trainer_utils import SaveStrategy
 
 from vocabless.saving.checkpoint import loads_without_package
@@ -142,17 +142,10 @@ def _train_and_save(
         if isinstance(tokenizer, VocablessTokenizer):
             write_card(folder, model, tokenizer.block_size, task.card_facts(results))
             if task.checks_standalone:
-                results["loads_without_package_bit_equal"] = _check_standalone(model, tokenizer, folder)
+                if not loads_without_package(model, tokenizer, folder):
+                    raise ValueError(
+                        f"{folder} loads without vocabless, but gives other outputs; do not use it, and report it."
+                    )
+                results["loads_without_package_bit_equal"] = True
         write_json(folder / RESULTS, results)
     trainer.accelerator.wait_for_everyone()
-
-
-def _check_standalone(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> bool:
-    """Checks that the saved model gives the same outputs in a process without this package; returns True.
-
-    Raises:
-        ValueError: it gives other outputs.
-    """
-    if not loads_without_package(model, tokenizer, folder):
-        raise ValueError(f"{folder} loads without vocabless, but gives other outputs; do not use it, and report it.")
-    return True

@@ -30,22 +30,16 @@ EPILOG = (
 METAVARS: dict[Any, str] = {int: "N", float: "X"}  # of a flag's values, by type; other types are a VALUE
 
 
-def flag(default: Any, help: str, group: str | None = None, is_rare: bool = False, **options: Any) -> Any:
+def flag(default: Any, help: str, **metadata: Any) -> Any:
     """Returns a field of a dataclass that `ScriptParser` makes a flag of.
 
     Args:
         default: its value without the flag.
         help: meaning, unit, and what 0 or None does.
-        group: its place in the help; None is the group of the field before it.
-        is_rare: whether `--help` leaves it out. `--help-all` shows every flag.
-        options: further arguments of argparse's `add_argument`.
+        metadata: `group`, its place in the help; without one it is that of the field before. `is_rare=True` leaves the
+            flag to `--help-all`. All else are arguments of argparse's `add_argument`.
     """
-    metadata = {"help": help, **options}
-    if group is not None:
-        metadata["group"] = group
-    if is_rare:
-        metadata["is_rare"] = True
-    return dataclasses.field(default=default, metadata=metadata)
+    return dataclasses.field(default=default, metadata={"help": help, **metadata})
 
 
 def list_recipes() -> list[str]:

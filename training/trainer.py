@@ -25,7 +25,6 @@ from transformers.trainer_utils import EvalLoopOutput, speed_metrics
 from vocabless.saving.full_disk import is_disk_full
 from vocabless.training import run_checkpoints
 from vocabless.training.length_groups import LengthGroups
-from vocabless.training.progress_line import ProgressLine
 
 EXACT_LOSS = "exact_loss"  # a metric with this name is reported as the evaluation loss
 
@@ -33,10 +32,6 @@ EXACT_LOSS = "exact_loss"  # a metric with this name is reported as the evaluati
 def logits_only(logits: Any, labels: Tensor) -> Tensor:
     """Returns the logits. Some models also return hidden states."""
     return logits if isinstance(logits, Tensor) else logits[0]
-
-
-class TrainingStopped(ValueError):
-    """Training cannot go on. The message names the step and the last complete checkpoint, and says what to try."""
 
 
 class _IsTrained(Exception):
@@ -75,7 +70,7 @@ class ResumableTrainer(Trainer):
         for callback in (ProgressCallback, PrinterCallback):
             self.remove_callback(callback)
         if not self.args.disable_tqdm:
-            self.add_callback(ProgressLine())
+            self.add_callback(_ProgressLine())
 
     def resume(self) -> dict[str, float]:
         """Trains, from the last complete checkpoint of the output folder if there is one; returns the metrics.
@@ -83,7 +78,7 @@ class ResumableTrainer(Trainer):
         With 0 epochs it does nothing.
 
         Raises:
-            TrainingStopped: the loss is not finite, the disk is full, or there is not one example.
+            ValueError: the loss is not finite, the disk is full, or there is not one example.
         """
         if self.args.num_train_epochs == 0:
             return {"train_runtime": 0.0}
@@ -99,13 +94,13 @@ class ResumableTrainer(Trainer):
         except (OSError, RuntimeError, SafetensorError) as error:
             if not is_disk_full(error):
                 raise
-            raise TrainingStopped(
+            raise ValueError(
                 f"the disk of {folder!r} is full, or a file is larger than `ulimit -f` allows, at step "
                 f"{self.state.global_step}; {self._describe_last_checkpoint()} Free some space or raise the limit, and "
                 "give the same command again."
             ) from None
         if not self.state.global_step:
-            raise TrainingStopped("the training data holds not one example; give files with text in them.")
+            raise ValueError("the training data holds not one example; give files with text in them.")
         return metrics
 
     def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
@@ -118,11 +113,11 @@ class ResumableTrainer(Trainer):
         """Runs one training step, see `Trainer.training_step`.
 
         Raises:
-            TrainingStopped: the loss is not finite.
+            ValueError: the loss is not finite.
         """
         loss = super().training_step(model, inputs, num_items_in_batch)
         if not math.isfinite(loss.item()):
-            raise TrainingStopped(
+            raise ValueError(
                 f"the loss is {loss.item()} at step {self.state.global_step + 1}; {self._describe_last_checkpoint()} "
                 "Try a lower --learning_rate, then a longer warm-up, smaller gradients or float32."
             )
@@ -132,7 +127,7 @@ class ResumableTrainer(Trainer):
         """Evaluates, see `Trainer.evaluation_loop`; reports the metric `EXACT_LOSS` as the loss.
 
         Raises:
-            TrainingStopped: a metric is not finite. Training checks the loss before each step, so the weights after the
+            ValueError: a metric is not finite. Training checks the loss before each step, so the weights after the
                 last step are checked only here.
         """
         output = super().evaluation_loop(*args, **kwargs)
@@ -143,7 +138,7 @@ class ResumableTrainer(Trainer):
             if not math.isfinite(value):
                 is_trained = self.state.global_step > 0
                 remedy = "Try a lower --learning_rate in another folder" if is_trained else "Begin from other weights"
-                raise TrainingStopped(f"the {name.partition('_')[2]} of the evaluation is {value}. {remedy}.")
+                raise ValueError(f"the {name.partition('_')[2]} of the evaluation is {value}. {remedy}.")
         return output
 
     def get_train_dataloader(self) -> DataLoader[Any]:
@@ -234,6 +229,33 @@ class _ContinueExactly(TrainerCallback):
         control.should_log |= control.should_save or control.should_training_stop
 
     on_epoch_end = on_step_end
+
+
+class _ProgressLine(ProgressCallback):
+    """The Trainer's progress bar with the last figures behind it, in place of a printed dictionary for each log line.
+
+    The dictionaries stay in the state's log, which `results.json` holds.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._figures: dict[str, str] = {}
+
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Shows the losses and, of an evaluation, the measure that chooses the best checkpoint."""
+        measure = str(args.metric_for_best_model or "")
+        shown = ("loss", "eval_loss", measure if measure.startswith("eval_") else f"eval_{measure}")
+        values = {name.replace("eval_", "held-out "): (logs or {})[name] for name in shown if name in (logs or {})}
+        self._figures |= {name.replace("_", " "): f"{value:.4g}" for name, value in values.items()}
+        if self.training_bar is not None:
+            self.training_bar.set_postfix(self._figures)
 
 
 def _mean_loss(state: TrainerState) -> float:

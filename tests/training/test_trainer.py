@@ -9,7 +9,6 @@ from safetensors import SafetensorError
 from transformers import EarlyStoppingCallback
 
 from vocabless.training import run_checkpoints
-from vocabless.training.trainer import TrainingStopped
 
 
 def test_training_resumes_from_the_last_complete_checkpoint(tmp_path):
@@ -99,14 +98,14 @@ def test_data_without_an_example_is_an_error(tmp_path):
 
     trainer = training_on(tmp_path, range(1, 7))
     trainer.train_dataset = Empty()
-    with pytest.raises(TrainingStopped, match="not one example"):
+    with pytest.raises(ValueError, match="not one example"):
         trainer.resume()
 
 
 def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
-    with pytest.raises(TrainingStopped, match=r"nan at step 4; .*checkpoint-2.*--learning_rate"):
+    with pytest.raises(ValueError, match=r"nan at step 4; .*checkpoint-2.*--learning_rate"):
         training_on(tmp_path, [1, 2, 3, 99, 5, 6]).resume()
-    with pytest.raises(TrainingStopped, match="no checkpoint yet"):
+    with pytest.raises(ValueError, match="no checkpoint yet"):
         training_on(tmp_path / "other", [99]).resume()
 
 
@@ -128,7 +127,7 @@ def test_on_a_full_disk_the_last_good_checkpoint_stays_and_is_named(tmp_path, er
         save(folder)
 
     monkeypatch.setattr(trainer, "_save_optimizer_and_scheduler", fails_at_the_second)
-    with pytest.raises(TrainingStopped, match=r"full.* at step 4; the last good checkpoint is .*checkpoint-2"):
+    with pytest.raises(ValueError, match=r"full.* at step 4; the last good checkpoint is .*checkpoint-2"):
         trainer.resume()
     again = training_on(tmp_path, range(1, 7))
     again.resume()
@@ -150,7 +149,7 @@ def test_an_evaluation_that_is_not_finite_stops_the_run(tmp_path, step, remedy):
     trainer = training_on(tmp_path, range(1, 7))
     trainer.compute_metrics = lambda prediction: {"exact_loss": 42.0, "cosine": float("nan")}
     trainer.state.global_step = step
-    with pytest.raises(TrainingStopped, match=f"the cosine of the evaluation is nan. {remedy}"):
+    with pytest.raises(ValueError, match=f"the cosine of the evaluation is nan. {remedy}"):
         trainer.evaluate()
 
 
@@ -160,3 +159,14 @@ def test_an_exact_loss_replaces_the_mean_over_batches(tmp_path):
     measures = trainer.evaluate()
     assert measures["eval_loss"] == 42.0
     assert "eval_exact_loss" not in measures
+
+
+@pytest.mark.parametrize("is_quiet", [False, True])
+def test_a_training_shows_its_figures_in_one_line_and_keeps_its_log(is_quiet, tmp_path, capsys):
+    settings = {"logging_steps": 2, "eval_strategy": "steps", "eval_steps": 3, "disable_tqdm": is_quiet}
+    trainer = training_on(tmp_path, range(1, 7), **settings)
+    trainer.resume()
+    printed = "".join(capsys.readouterr())
+    assert "{'" not in printed and ("held-out loss=" in printed) == (not is_quiet)
+    losses = [line["loss"] for line in trainer.state.log_history if "loss" in line]
+    assert len(losses) >= 3 and (f"loss={losses[-1]:.4g}" in printed) == (not is_quiet)
