@@ -33,21 +33,21 @@ def parse_command_line(
     types = [PretrainingArguments, *OBJECTIVES.values(), PretrainingTrainingArguments]
     parser = ScriptParser(types, description)
     arguments, *objectives, training = parser.parse(argv, {"model_name_or_path": "variant"})
-    start = arguments.model_name_or_path
-    if start is None:
+    source = arguments.model_name_or_path
+    if source is None:
         arguments.variant = arguments.variant or DEFAULT_VARIANT
     elif arguments.variant is not None:
         raise ValueError(
-            f"--variant {arguments.variant} has fresh weights and --model_name_or_path {start} trained ones; "
+            f"--variant {arguments.variant} has fresh weights and --model_name_or_path {source} trained ones; "
             "give one of them."
         )
     _check_ngrams(arguments, parser.recipe)
     if training.output_dir is None:
-        training.output_dir = f"runs/{arguments.variant if start is None else f'{Path(start).name}-continued'}"
+        training.output_dir = f"runs/{arguments.variant if source is None else f'{Path(source).name}-continued'}"
     requested = [objective.name for objective in objectives if objective.requested_by_flags]
     name = arguments.objective or next(iter(requested), None)
     if name is None:
-        name = objective_of_checkpoint(start) if start is not None else arguments.shape.objective
+        name = objective_of_checkpoint(source) if source is not None else arguments.shape.objective
     chosen = {objective.name: objective for objective in objectives}.get(name or DEFAULT_OBJECTIVE)
     if chosen is None:
         raise ValueError(f"unknown objective {name!r}; choose one of {', '.join(OBJECTIVES)}.")

@@ -101,8 +101,8 @@ class Objective(TrainingTask):
 
     def announcement(self, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> str:
         """Returns a sentence that is printed first: what is trained, on what, how long, and where it is written."""
-        start = arguments.model_name_or_path
-        model = f"{arguments.variant} from random weights" if start is None else f"{start} further"
+        source = arguments.model_name_or_path
+        model = f"{arguments.variant} from random weights" if source is None else f"{source} further"
         length = f"{training.max_steps:,} steps" if training.max_steps > 0 else f"{training.num_train_epochs:g} epochs"
         corpora = ", ".join(arguments.sources)
         return f"Trains {model}, objective {self.name}, text {corpora}, {length}, into {training.output_dir}."

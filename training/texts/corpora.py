@@ -2,7 +2,6 @@
 
 import glob
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import regex
@@ -38,25 +37,10 @@ def load_text(
         ValueError: the source does not exist, mixes file formats, has another encoding or delimiter, lacks the column
             or holds no text.
     """
-    if source != EMBEDDED:
-        return _only_text(_load(source, streaming, text_format), source, text_column)
-    documents = Dataset.from_dict({"text": [text for _, text in read_pydocs(workers)]})
-    return documents.to_iterable_dataset(num_shards=max(1, workers)) if streaming else documents
-
-
-def _only_text(dataset: Dataset | IterableDataset, source: str, text_column: str) -> Dataset | IterableDataset:
-    """Returns the column of the text alone, by the name `text`."""
-    _check_column(dataset, source, text_column)
-    dataset = dataset.select_columns([text_column])
-    dataset = dataset if text_column == "text" else dataset.rename_column(text_column, "text")
-    if isinstance(dataset, Dataset) and not len(dataset):
-        raise ValueError(f"the corpus {source!r} holds no document; give files with text in them.")
-    if dataset.features and dataset.features["text"].dtype == "large_string":  # as pandas and polars write it
-        dataset = dataset.cast_column("text", Value("string"))  # one type, so that corpora can be joined
-    return dataset
-
-
-def _check_column(dataset: Dataset | IterableDataset, source: str, text_column: str) -> None:
+    if source == EMBEDDED:
+        documents = Dataset.from_dict({"text": [text for _, text in read_pydocs(workers)]})
+        return documents.to_iterable_dataset(num_shards=max(1, workers)) if streaming else documents
+    dataset = _load(source, streaming, text_format)
     # A stream does not know the columns of csv, json and txt files, but its documents do.
     features = dataset.features or Dataset.from_list(list(dataset.take(1))).features
     if not features:  # the library only logs that a file is damaged
@@ -66,17 +50,41 @@ def _check_column(dataset: Dataset | IterableDataset, source: str, text_column: 
     kind = column_type(features[text_column])
     if kind not in (*STRING_TYPES, "null"):  # the first document of a stream may have no text
         raise ValueError(f"the column {text_column!r} of {source} holds {kind}, not text; name a column of strings.")
+    dataset = dataset.select_columns([text_column])
+    dataset = dataset if text_column == "text" else dataset.rename_column(text_column, "text")
+    if isinstance(dataset, Dataset) and not len(dataset):
+        raise ValueError(f"the corpus {source!r} holds no document; give files with text in them.")
+    if dataset.features and dataset.features["text"].dtype == "large_string":  # as pandas and polars write it
+        dataset = dataset.cast_column("text", Value("string"))  # one type, so that corpora can be joined
+    return dataset
 
 
 def find_files(source: str) -> list[str]:
-    """Returns the local files of a source, sorted; none for `pydocs` and for a data set of the Hub.
+    """Returns the local files of a source, a path, a folder or a glob, sorted; none for `pydocs` and for a Hub id.
 
     Raises:
         ValueError: the source does not exist, holds no file that can be read, or mixes file formats.
     """
     paths = [source] if os.path.exists(source) else sorted(glob.glob(source, recursive=True))
     is_hub_id = HUB_ID.fullmatch(source) is not None and Path(source).suffix not in FORMATS
-    return [] if source == EMBEDDED or (is_hub_id and not paths) else _files(source, paths)
+    if source == EMBEDDED or (is_hub_id and not paths):
+        return []
+    files: list[str] = []
+    for path in paths:
+        files += sorted(str(file) for file in Path(path).rglob("*")) if os.path.isdir(path) else [path]
+    readable = [file for file in files if Path(file).suffix in FORMATS and not os.path.isdir(file)]
+    unreadable = next((file for file in readable if not os.path.isfile(file)), None)
+    if unreadable is not None:  # a pipe would wait for ever for its other end
+        raise ValueError(f"the corpus {source!r} holds {unreadable!r}, a broken link or a pipe; remove it.")
+    if not readable:
+        problem = f"holds no {', '.join(FORMATS)} file" if paths else "does not exist"
+        raise ValueError(
+            f"the corpus {source!r} {problem}; give pydocs, a file, a folder, a glob in quotes, or a Hub id owner/name."
+        )
+    formats = sorted({FORMATS[Path(file).suffix] for file in readable})
+    if len(formats) > 1:
+        raise ValueError(f"the corpus {source!r} mixes the formats {', '.join(formats)}; give each its own --corpus.")
+    return readable
 
 
 def _load(source: str, streaming: bool, text_format: TextFormat) -> Dataset | IterableDataset:
@@ -99,28 +107,3 @@ def _load(source: str, streaming: bool, text_format: TextFormat) -> Dataset | It
         raise ValueError(
             f"the corpus {source!r} cannot be read: {cause}; check the id and the network, or give local files."
         ) from error
-
-
-def _files(source: str, paths: Sequence[str]) -> list[str]:
-    """Returns the files of a path, a folder or a glob, sorted.
-
-    Args:
-        source: as the user wrote it, for error messages.
-        paths: the existing paths that it names.
-    """
-    files: list[str] = []
-    for path in paths:
-        files += sorted(str(file) for file in Path(path).rglob("*")) if os.path.isdir(path) else [path]
-    readable = [file for file in files if Path(file).suffix in FORMATS and not os.path.isdir(file)]
-    unreadable = next((file for file in readable if not os.path.isfile(file)), None)
-    if unreadable is not None:  # a pipe would wait for ever for its other end
-        raise ValueError(f"the corpus {source!r} holds {unreadable!r}, a broken link or a pipe; remove it.")
-    if not readable:
-        problem = f"holds no {', '.join(FORMATS)} file" if paths else "does not exist"
-        raise ValueError(
-            f"the corpus {source!r} {problem}; give pydocs, a file, a folder, a glob in quotes, or a Hub id owner/name."
-        )
-    formats = sorted({FORMATS[Path(file).suffix] for file in readable})
-    if len(formats) > 1:
-        raise ValueError(f"the corpus {source!r} mixes the formats {', '.join(formats)}; give each its own --corpus.")
-    return readable
