@@ -79,7 +79,7 @@ def test_a_file_that_did_not_change_comes_from_the_cache(tmp_path, empty_cache) 
     [
         ("text,label\na,b,x\nc,d\n", "line 2 of .*rows.csv' has 3 fields, but the header has 2; put a text"),
         ("text,label\n\n,,\na,b,x\n", "line 3 of .* has 3 fields"),
-        ('text,label\n"a\nb",c\nd,e,f\n', "rows.csv' cannot be read: .*Expected 2 fields in line 4, saw 3"),
+        ('text,label\n"a\nb",c\nd,e,f\n', "rows.csv' cannot be read: .*Expected 2 fields in line 3, saw 3"),
         ("text,label\n" + "a,b\n" * 10_000 + "c,d,e,f\n", "Expected 2 fields in line 10002, saw 4"),
         (f"text,label\n{'long ' * 40_000},b,c\n", "line 2 of .* has 3 fields"),
         ("text,label,text\na,b,c\n", "the header of .*rows.csv' has the column 'text' twice; rename one"),

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vocabless.training.texts.misspellings import misspell, misspelt_copy
@@ -56,6 +56,7 @@ def test_the_oracle_knows_one_edit_from_two():
 
 
 @pytest.mark.parametrize("letters", ["abcdefghijklmnopqrstuvwxyz", "абвгджяю", "漢字仮名", "éüßø", "aab"])
+@settings(deadline=None)
 @given(data=st.data(), seed=SEEDS)
 def test_a_word_gets_exactly_one_edit(letters, data, seed):
     word = data.draw(st.text(st.sampled_from(letters), min_size=3, max_size=12))
@@ -63,6 +64,7 @@ def test_a_word_gets_exactly_one_edit(letters, data, seed):
     assert misspelt != word and is_one_edit(word, misspelt)
 
 
+@settings(deadline=None)
 @given(text=TEXTS, seed=SEEDS)
 def test_only_runs_of_three_letters_change(text, seed):
     words, rest = words_and_rest(text)
@@ -73,11 +75,13 @@ def test_only_runs_of_three_letters_change(text, seed):
     assert misspell(text, 1.0, random.Random(seed)) == expected
 
 
+@settings(deadline=None)
 @given(text=TEXTS, seed=SEEDS)
 def test_probability_0_changes_nothing(text, seed):
     assert misspell(text, 0.0, random.Random(seed)) == text
 
 
+@settings(deadline=None)
 @given(text=TEXTS, seed=SEEDS, position=st.integers(0, 1))
 def test_a_copy_depends_on_text_and_seed_alone(text, seed, position):
     (alone,) = misspelt_copy([text], 0.5, seed, position)
