@@ -34,12 +34,15 @@ def flag(default: Any, help: str, **metadata: Any) -> Any:
     """Returns a field of a dataclass that `ScriptParser` makes a flag of.
 
     Args:
-        default: its value without the flag.
+        default: its value without the flag; each dataclass gets a copy of a list.
         help: meaning, unit, and what 0 or None does.
         metadata: `group`, its place in the help; without one it is that of the field before. `is_rare=True` leaves the
             flag to `--help-all`. All else are arguments of argparse's `add_argument`.
     """
-    return dataclasses.field(default=default, metadata={"help": help, **metadata})
+    metadata["help"] = help
+    if isinstance(default, list):
+        return dataclasses.field(default_factory=default.copy, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 def list_recipes() -> list[str]:

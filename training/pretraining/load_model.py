@@ -56,6 +56,7 @@ def load_model(
     if kind is None:
         raise ValueError(f"{arguments.variant} reads characters and is not pre-trained here; give another variant.")
     subword = arguments.subword
+    tokenizer: PreTrainedTokenizerBase
     if subword == "train":
         documents = _documents(arguments, corpora)
         subword = trained_subword(folder / TRAINED_SUBWORD, documents, kind, arguments.subword_vocab_size)
