@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -34,6 +34,7 @@ from vocabless.training.distillation.vector_dataset import VectorDataset, mean_v
 from vocabless.training.limits import SHARE, Limit, check_limits
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.script_arguments import ScriptTrainingArguments
+from vocabless.training.script_parser import flag
 from vocabless.training.task import ExampleSets, Results
 from vocabless.training.texts.misspellings import misspell
 
@@ -62,90 +63,62 @@ class Distill(Objective):
     model_class: ClassVar[type[PreTrainedModel]] = VocablessModel
     stock_model_class: ClassVar[Any] = AutoModel
 
-    teacher: str | None = field(
-        default=None,
-        metadata={
-            "group": "objective distill",
-            "help": "distill: a sentence-transformers model or an encoder, a folder or a Hub id. None is "
-            "hashgram-tiny-sentence, which is in this repository.",
-        },
+    teacher: str | None = flag(
+        None,
+        "distill: a sentence-transformers model or an encoder, a folder or a Hub id. None is "
+        "hashgram-tiny-sentence, which is in this repository.",
+        group="objective distill",
     )
-    teacher_trust_remote_code: bool = field(
-        default=False, metadata={"help": "distill: run the code that the teacher's folder or repository contains."}
+    teacher_trust_remote_code: bool = flag(
+        False, "distill: run the code that the teacher's folder or repository contains."
     )
-    teacher_bf16: bool = field(
-        default=False,
-        metadata={
-            "help": "distill: compute the teacher's vectors in bfloat16, twice as fast on a CPU with AVX512-BF16."
-        },
+    teacher_bf16: bool = flag(
+        False, "distill: compute the teacher's vectors in bfloat16, twice as fast on a CPU with AVX512-BF16."
     )
-    max_texts: int = field(
-        default=400_000,
-        metadata={
-            "help": "distill: texts that the teacher embeds, sentences, clauses and passages; 0 is all, without --mix."
-        },
+    max_texts: int = flag(
+        400_000, "distill: texts that the teacher embeds, sentences, clauses and passages; 0 is all, without --mix."
     )
-    sts_file: str | None = field(
-        default=None,
-        metadata={"help": "distill: file with the columns sentence1, sentence2 and score, to measure Spearman's rho."},
+    sts_file: str | None = flag(
+        None, "distill: file with the columns sentence1, sentence2 and score, to measure Spearman's rho."
     )
-    misspell_probability: float = field(
-        default=0.0,
-        metadata={"help": "distill: share of words that the student reads misspelt, 0–1; the teacher reads the text."},
+    misspell_probability: float = flag(
+        0.0, "distill: share of words that the student reads misspelt, 0–1; the teacher reads the text."
     )
-    similarity_weight: float = field(
-        default=5.0, metadata={"help": "distill: weight of the similarities within a batch in the loss."}
-    )
-    nested_dimensions: list[int] = field(
-        default_factory=lambda: [64, 128, 256],
-        metadata={
-            "help": "distill: numbers at which a vector can be cut and still be compared, as sentence-transformers' "
-            "truncate_dim does; 0 for none. Those that are not below the size of the teacher's vectors do not count."
-        },
+    similarity_weight: float = flag(5.0, "distill: weight of the similarities within a batch in the loss.")
+    nested_dimensions: list[int] = flag(
+        [64, 128, 256],
+        "distill: numbers at which a vector can be cut and still be compared, as sentence-transformers' "
+        "truncate_dim does; 0 for none. Those that are not below the size of the teacher's vectors do not count.",
     )
 
-    parallel: list[str] | None = field(
-        default=None,
-        metadata={
-            "help": "distill: files with the columns text, english, its translation, and lang. The student's vector of "
-            "a text learns the teacher's vector of the translation, or of the text where english is empty or missing. "
-            "The English sides are texts of their own.",
-        },
+    parallel: list[str] | None = flag(
+        None,
+        "distill: files with the columns text, english, its translation, and lang. The student's vector of "
+        "a text learns the teacher's vector of the translation, or of the text where english is empty or missing. "
+        "The English sides are texts of their own.",
     )
-    validation_parallel: list[str] | None = field(
-        default=None,
-        metadata={"help": "distill: held-out files like --parallel. None holds out a part of --parallel."},
+    validation_parallel: list[str] | None = flag(
+        None, "distill: held-out files like --parallel. None holds out a part of --parallel."
     )
-    language_exponent: float = field(
-        default=0.3,
-        metadata={
-            "is_rare": True,
-            "help": "distill: the texts of a language in an epoch are in proportion to its texts in --parallel to "
-            "this power, 0–1.",
-        },
+    language_exponent: float = flag(
+        0.3,
+        "distill: the texts of a language in an epoch are in proportion to its texts in --parallel to this power, 0–1.",
+        is_rare=True,
     )
-    parallel_share: float | None = field(
-        default=None,
-        metadata={
-            "is_rare": True,
-            "help": "distill: share of --parallel in an epoch, with its English sides; the texts of --corpus are "
-            "repeated for it. None has each text of --corpus once.",
-        },
+    parallel_share: float | None = flag(
+        None,
+        "distill: share of --parallel in an epoch, with its English sides; the texts of --corpus are "
+        "repeated for it. None has each text of --corpus once.",
+        is_rare=True,
     )
-    teacher_prompt: str | None = field(
-        default=None,
-        metadata={
-            "is_rare": True,
-            "help": "distill: what the teacher reads before each text, such as 'query: '. None is its own.",
-        },
+    teacher_prompt: str | None = flag(
+        None, "distill: what the teacher reads before each text, such as 'query: '. None is its own.", is_rare=True
     )
-    centre_teacher: bool = field(
-        default=False,
-        metadata={
-            "is_rare": True,
-            "help": "distill: take the mean of the teacher's vectors from each of them, where the cosines of all texts "
-            "are high. The checkpoint keeps the mean.",
-        },
+    centre_teacher: bool = flag(
+        False,
+        "distill: take the mean of the teacher's vectors from each of them, where the cosines of all texts "
+        "are high. The checkpoint keeps the mean.",
+        is_rare=True,
     )
 
     def __post_init__(self) -> None:
@@ -250,9 +223,9 @@ class Distill(Objective):
         if self.sts_file is not None:
             pairs = zip(*read_scored_pairs(self.sts_file), strict=True)
             identity["the pairs of --sts_file"] = rows_identity(pairs)
-        for flag, files in (("--parallel", self.parallel), ("--validation_parallel", self.validation_parallel)):
+        for name, files in (("--parallel", self.parallel), ("--validation_parallel", self.validation_parallel)):
             if files is not None:
-                identity[f"the texts of {flag}"] = read_parallel(files, flag).identity()
+                identity[f"the texts of {name}"] = read_parallel(files, name).identity()
         return identity
 
     def config_options(self, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
