@@ -4,7 +4,7 @@ import copy
 import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +15,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # before torch is imported: workers, an
     WORKERS = int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // WORKERS)))
 
+import torch
+from bare_process import bare_process
 from stock_folders import save_stock
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoModel
@@ -22,6 +24,7 @@ from transformers.utils import logging
 
 import vocabless
 from vocabless import VocablessConfig, load_config, load_tokenizer
+from vocabless.variants import VARIANTS
 
 CORPUS = ["the quick brown fox jumps over the lazy dog"] * 5
 
@@ -96,6 +99,38 @@ def save_model(shrink: Callable[[VocablessConfig], VocablessConfig], tmp_path: P
         return model, folder
 
     return save
+
+
+@pytest.fixture(scope="session")
+def random_checkpoint(subwords: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Saves a small variant with large random weights under a head, and its tokenizer, once; returns the folder."""
+    folders: dict[str, Path] = {}
+
+    def save(name: str, head: str = "VocablessModel", **options: object) -> Path:
+        key = f"{name} {head} {options}"
+        if key not in folders:
+            row, folder = VARIANTS[name], tmp_path_factory.mktemp(head)
+            tokenizer = load_tokenizer(name, **{"subword" if row.reads_subwords else "target": subwords[row.subwords]})
+            torch.manual_seed(1)
+            config = shrink_config(load_config(name, **options))
+            config.target_vocab_size = tokenizer.target_tokenizer.get_vocab_size()
+            model = getattr(vocabless, head)(config)
+            with torch.no_grad():  # biases too, which are zero at first
+                for parameter in model.parameters():
+                    parameter.normal_(std=0.2)
+            model.save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+            folders[key] = folder
+        return folders[key]
+
+    return save
+
+
+@pytest.fixture(scope="session")
+def run_bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., object]]:
+    """Runs programs in a process without the package, see `bare_process`."""
+    with bare_process(tmp_path_factory.mktemp("bare")) as run:
+        yield run
 
 
 @cache

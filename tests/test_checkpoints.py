@@ -6,13 +6,13 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from test_remote_code import HEADS, assert_equal, bare_process, outputs_of
+from safetensors.torch import load_file
+from test_remote_code import HEADS, LOAD, outputs_of, unequal
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from vocabless.conversion.hub import read_card_facts
@@ -35,12 +35,6 @@ SENTENCES = {
     "one of the best movies of the year": 1,
     "the plot makes no sense and the acting is terrible": 0,
 }
-
-
-@pytest.fixture(scope="module")
-def run_bare(tmp_path_factory) -> Iterator[Callable[[list[dict]], None]]:
-    with bare_process(tmp_path_factory.mktemp("bare")) as run:
-        yield run
 
 
 def name_of(folder: Path) -> str:
@@ -71,10 +65,11 @@ def test_a_checkpoint_has_links_to_the_copy_and_its_digests(folder: Path) -> Non
 @pytest.mark.parametrize("folder", CHECKPOINTS, ids=name_of)
 def test_a_checkpoint_loads_with_its_code_alone(folder: Path, run_bare, tmp_path) -> None:
     model, tokenizer = load_checkpoint(str(folder))
-    name, result = type(model).__name__, str(tmp_path / "result.safetensors")
-    (auto,) = [auto for auto, head in HEADS.items() if head == name]
-    run_bare([{"folder": str(folder), "auto": auto, "name": name, "text": [*SENTENCES], "result": result}])
-    assert_equal(outputs_of(model, dict(tokenizer([*SENTENCES], padding=True, return_tensors="pt")), auto), result)
+    head, file = type(model).__name__, tmp_path / "outputs.safetensors"
+    (auto,) = [auto for auto, name in HEADS.items() if name == head]
+    run_bare(LOAD, folder=folder, auto=auto, head=head, text=[*SENTENCES], file=file, again="")
+    inputs = tokenizer([*SENTENCES], padding=True, return_tensors="pt")
+    assert unequal(outputs_of(model, inputs, auto), load_file(file)) == []
     if folder == CHECKPOINTS[0]:
         assert loads_without_package(model, tokenizer, folder)
 

@@ -1,10 +1,7 @@
 """Pipelines of a saved folder: stock ones, and those copied with a checkpoint, with and without the package."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,9 +10,6 @@ import torch
 from transformers import pipeline
 
 import vocabless
-from vocabless import load_config, load_tokenizer
-from vocabless.saving.checkpoint import WITHOUT_PACKAGE
-from vocabless.variants import VARIANTS
 
 NAMES = ["hashformer-lsh-proj-tiny", "eelbert-word-tiny", "eelbert-tiny", "ewe-bert-word-tiny"]
 HEADS = {
@@ -33,47 +27,18 @@ LABELS = {
 TEXT = "Zoë  met 李小龍 in São Paulo 😀, e\u0301tat; the lazy foxes"
 UNITS = ["Zoë", "met", "李小龍", "in", "São", "Paulo", "😀,", "e\u0301tat", ";", "the", "lazy", "foxes"]
 
+
 # Runs in another process. argv: a JSON file with calls, [task, folder, inputs, options], and a file for the results.
-BARE = (
-    WITHOUT_PACKAGE
-    + r"""
-from pathlib import Path
-from transformers import pipeline
-results = []
-for task, folder, inputs, options in json.loads(Path(sys.argv[1]).read_text()):
-    results.append(pipeline(task, model=folder, trust_remote_code=True, device="cpu")(inputs, **options))
-Path(sys.argv[2]).write_text(json.dumps(results, default=float))
-"""
-)
+@pytest.fixture
+def folder_of(random_checkpoint) -> Callable[[str, str], str]:
+    """Saves a small variant with the head for a task."""
 
+    def save(name: str, task: str) -> str:
+        labels = dict(enumerate(LABELS.get(HEADS[task], ["LABEL_0", "LABEL_1"])))
+        label_maps = {"id2label": labels, "label2id": {label: index for index, label in labels.items()}}
+        return str(random_checkpoint(name, HEADS[task], **label_maps))
 
-@pytest.fixture(scope="module")
-def folder_of(shrink, subwords, tmp_path_factory) -> Callable[[str, str], str]:
-    """Saves a small variant with random weights and the head for a task."""
-    made: dict[tuple[str, str], str] = {}
-
-    def make(name: str, task: str) -> str:
-        head = HEADS[task]
-        if (name, head) not in made:
-            torch.manual_seed(1)
-            labels = dict(enumerate(LABELS.get(head, ["LABEL_0", "LABEL_1"])))
-            label_maps = {"id2label": labels, "label2id": {label: index for index, label in labels.items()}}
-            subword = subwords.get(VARIANTS[name].splitter, subwords["wordpiece"])
-            kind = "subword" if VARIANTS[name].reads_subwords else "target"
-            tokenizer = load_tokenizer(name, **{kind: subword})
-            config = shrink(load_config(name, **label_maps))
-            config.target_vocab_size = tokenizer.target_tokenizer.get_vocab_size()
-            model = getattr(vocabless, head)(config)
-            with torch.no_grad():
-                for parameter in model.parameters():
-                    parameter.normal_(std=0.2)
-            folder = str(tmp_path_factory.mktemp(head))
-            model.save_pretrained(folder)
-            tokenizer.save_pretrained(folder)
-            made[name, head] = folder
-        return made[name, head]
-
-    return make
+    return save
 
 
 @pytest.fixture
@@ -223,10 +188,12 @@ def test_a_text_that_cannot_be_filled_is_refused(pipe_of) -> None:
         pipe("a [MASK]")
 
 
-def test_every_task_works_without_the_package(folder_of, pipe_of, tmp_path) -> None:
-    calls = []
+def test_every_task_works_without_the_package(folder_of, pipe_of, run_bare) -> None:
+    program = (
+        "result = transformers.pipeline(task, model=folder, trust_remote_code=True, device='cpu')(text, **options)"
+    )
     for name in ("eelbert-word-tiny", "eelbert-tiny"):
-        for task, inputs, options in (
+        for task, text, options in (
             ("text-classification", TEXT, {}),
             ("zero-shot-classification", TEXT, {"candidate_labels": ["sport", "music"]}),
             ("feature-extraction", TEXT, {}),
@@ -234,22 +201,9 @@ def test_every_task_works_without_the_package(folder_of, pipe_of, tmp_path) -> N
             ("ner", TEXT, {"aggregation_strategy": "first", "ignore_labels": []}),
             ("fill-mask", "the [MASK] fox", {}),
         ):
-            calls.append((name, task, inputs, options))
-    (tmp_path / "calls.json").write_text(
-        json.dumps([[task, folder_of(name, task), *rest] for name, task, *rest in calls])
-    )
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_MODULES_CACHE": str(tmp_path / "modules")}
-    environment.pop("PYTHONPATH", None)
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", BARE, str(tmp_path / "calls.json"), str(tmp_path / "results.json")],
-        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    for (name, task, inputs, options), result in zip(
-        calls, json.loads((tmp_path / "results.json").read_text()), strict=True
-    ):
-        expected = json.loads(json.dumps(pipe_of(name, task)(inputs, **options), default=float))
-        assert _rounded(result) == _rounded(expected), (name, task)
+            result = run_bare(program, task=task, folder=folder_of(name, task), text=text, options=options)
+            expected = json.loads(json.dumps(pipe_of(name, task)(text, **options), default=float))
+            assert _rounded(result) == _rounded(expected), (name, task)
 
 
 def test_the_folder_of_an_adapter_loads_as_a_model(pipe_of, tmp_path) -> None:

@@ -1,10 +1,5 @@
 """sentence-transformers loads a saved folder without changes; it encodes, trains, ranks, and saves the folder again."""
 
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,42 +7,17 @@ import pytest
 import torch
 from datasets import Dataset
 
-import vocabless
-from vocabless import load_config, load_tokenizer
-from vocabless.saving.checkpoint import WITHOUT_PACKAGE
-
 st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
 
 NAMES = ["hashformer-lsh-proj-tiny", "eelbert-word-tiny", "eelbert-tiny", "ewe-bert-tiny"]
 TEXTS = ["Zoë  met 李小龍 in São Paulo 😀.", "short", "the quick brown fox " * 200, ""]
 
-BARE = (
-    WITHOUT_PACKAGE
-    + r"""
+ENCODE = """
 from sentence_transformers import CrossEncoder, SentenceTransformer
-texts = json.loads(sys.argv[3])
-encoder = SentenceTransformer(sys.argv[1], trust_remote_code=True, device="cpu")
-ranker = CrossEncoder(sys.argv[2], trust_remote_code=True, device="cpu")
-pairs = [(texts[0], text) for text in texts]
-print(json.dumps([encoder.encode(texts).tolist(), ranker.predict(pairs).tolist()]))
+encoder = SentenceTransformer(folders[0], trust_remote_code=True, device="cpu")
+ranker = CrossEncoder(folders[1], trust_remote_code=True, device="cpu")
+result = [encoder.encode(texts).tolist(), ranker.predict([[texts[0], text] for text in texts]).tolist()]
 """
-)
-
-
-@pytest.fixture(scope="module")
-def folder_of(shrink, subwords, tmp_path_factory) -> Callable[..., str]:
-    def make(name: str, head: str = "VocablessModel", **kwargs) -> str:
-        torch.manual_seed(1)
-        model = getattr(vocabless, head)(shrink(load_config(name, **kwargs)))
-        with torch.no_grad():
-            for parameter in model.parameters():
-                parameter.normal_(std=0.2)
-        folder = str(tmp_path_factory.mktemp(head))
-        model.save_pretrained(folder)
-        load_tokenizer(name, subword=subwords["wordpiece"] if name == "eelbert-tiny" else None).save_pretrained(folder)
-        return folder
-
-    return make
 
 
 def encoder_of(folder: str | Path):
@@ -66,8 +36,8 @@ def training(kind: str, folder: Path, **kwargs):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_vector_of_a_text_is_the_mean_of_its_token_states(name: str, folder_of) -> None:
-    encoder = encoder_of(folder_of(name))
+def test_the_vector_of_a_text_is_the_mean_of_its_token_states(name: str, random_checkpoint) -> None:
+    encoder = encoder_of(random_checkpoint(name))
     tokenizer, model = encoder.tokenizer, encoder[0].auto_model
     longest = 512 if name.startswith("hashformer") else 128
     assert encoder.max_seq_length == tokenizer.model_max_length == longest
@@ -81,10 +51,10 @@ def test_the_vector_of_a_text_is_the_mean_of_its_token_states(name: str, folder_
 
 
 @pytest.mark.parametrize("name", ["eelbert-word-tiny", "ewe-bert-tiny"])
-def test_a_trained_encoder_saves_and_loads_unchanged(name: str, folder_of, tmp_path) -> None:
+def test_a_trained_encoder_saves_and_loads_unchanged(name: str, random_checkpoint, tmp_path) -> None:
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
-    encoder = encoder_of(folder_of(name))
+    encoder = encoder_of(random_checkpoint(name))
     before = encoder.encode(TEXTS)
     rows = {"anchor": ["a b", "c d e f", "g", "h i"] * 2, "positive": ["b a", "d", "g h x y z", "i"] * 2}
     st.SentenceTransformerTrainer(
@@ -103,10 +73,10 @@ def test_a_trained_encoder_saves_and_loads_unchanged(name: str, folder_of, tmp_p
     assert np.allclose(again.encode(TEXTS), expected, atol=1e-6)
 
 
-def test_a_trained_cross_encoder_saves_loads_and_ranks_unchanged(folder_of, tmp_path) -> None:
+def test_a_trained_cross_encoder_saves_loads_and_ranks_unchanged(random_checkpoint, tmp_path) -> None:
     from sentence_transformers.cross_encoder import CrossEncoderTrainer
 
-    ranker = ranker_of(folder_of("eelbert-word-tiny"), num_labels=1)
+    ranker = ranker_of(random_checkpoint("eelbert-word-tiny"), num_labels=1)
     pairs = [("a", text) for text in TEXTS]
     before = ranker.predict(pairs, batch_size=3)
     rows = {
@@ -127,17 +97,11 @@ def test_a_trained_cross_encoder_saves_loads_and_ranks_unchanged(folder_of, tmp_
     assert np.allclose(scores, sorted(expected, reverse=True), atol=1e-6)
 
 
-def test_a_saved_folder_loads_without_the_package(folder_of, tmp_path) -> None:
-    encoder = encoder_of(folder_of("eelbert-tiny"))
-    ranker = ranker_of(folder_of("eelbert-word-tiny", "VocablessForSequenceClassification", num_labels=1))
+def test_a_saved_folder_loads_without_the_package(random_checkpoint, run_bare, tmp_path) -> None:
+    encoder = encoder_of(random_checkpoint("eelbert-tiny"))
+    ranker = ranker_of(random_checkpoint("eelbert-word-tiny", "VocablessForSequenceClassification", num_labels=1))
     encoder.save_pretrained(str(tmp_path / "encoder"))
     ranker.save_pretrained(str(tmp_path / "ranker"))
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_MODULES_CACHE": str(tmp_path / "modules")}
-    done = subprocess.run(
-        [sys.executable, "-c", BARE, str(tmp_path / "encoder"), str(tmp_path / "ranker"), json.dumps(TEXTS)],
-        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    vectors, scores = json.loads(done.stdout.splitlines()[-1])
+    vectors, scores = run_bare(ENCODE, folders=[tmp_path / "encoder", tmp_path / "ranker"], texts=TEXTS)
     assert np.allclose(vectors, encoder.encode(TEXTS), atol=1e-5)
     assert np.allclose(scores, ranker.predict([(TEXTS[0], text) for text in TEXTS]), atol=1e-5)

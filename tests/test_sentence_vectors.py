@@ -1,6 +1,7 @@
 """The program beside the graph of a sentence encoder gives the vectors of sentence-transformers, without torch."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +13,6 @@ import pytest
 import torch
 from strings import random_strings
 
-from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.conversion.onnx import write_graphs, write_settings
 from vocabless.conversion.onnx_export.sentence_encoder import sentence_encoder_of, with_vectors
 from vocabless.joined_code import PROGRAM
@@ -79,18 +79,14 @@ def test_vectors_are_those_of_sentence_transformers(folder: Path, count: int, ex
 
 
 @pytest.fixture(scope="module")
-def small(shrink, tmp_path_factory) -> Path:
+def small(random_checkpoint, tmp_path_factory) -> Path:
     """A small sentence encoder with random weights and vectors of 12 numbers."""
     folder = tmp_path_factory.mktemp("small")
-    torch.manual_seed(0)
-    config = shrink(load_config("ewe-bert-tiny"))
-    model = VocablessModel(config)
-    for parameter in model.parameters():
-        parameter.data.normal_(std=0.3)
-    model.save_pretrained(folder)
-    load_tokenizer("ewe-bert-tiny").save_pretrained(folder)
-    weight = torch.randn(12, config.hidden_size, generator=torch.Generator().manual_seed(0))
-    write_sentence_modules(folder, weight=weight, bias=torch.ones(12))
+    shutil.copytree(random_checkpoint("ewe-bert-tiny"), folder, dirs_exist_ok=True)
+    width = json.loads((folder / "config.json").read_text())["encoder_config"]["hidden_size"]
+    write_sentence_modules(
+        folder, weight=torch.randn(12, width, generator=torch.Generator().manual_seed(0)), bias=torch.ones(12)
+    )
     return folder
 
 
