@@ -1,42 +1,34 @@
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
+from pretraining_runs import QUICK, assert_same_weights, interrupted_runs, pretrain, refused_run, write_corpus
 from safetensors.torch import load_file
-from transformers import AutoModel, AutoTokenizer, TrainerCallback
+from transformers import AutoModel, AutoTokenizer
 
 import run_pretraining
 from vocabless.training import run as driver
-from vocabless.training import task
-from vocabless.training.trainer import ResumableTrainer
 
 ROOT = Path(__file__).parent.parent
 VARIANT = ["--variant", "hashformer-lsh-proj-tiny"]  # unless another one is given after it
-QUICK = ["--max_steps", "6", "--save_steps", "2", "--logging_steps", "2", "--per_device_train_batch_size", "4",
-         "--max_seq_length", "16", "--max_eval_samples", "8", "--preprocessing_num_workers", "1", "--use_cpu", "true",
-         "--disable_tqdm", "true"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    file = tmp_path_factory.mktemp("corpus") / "text.txt"
-    words = "the quick brown fox jumps over lazy dogs while seven small cats sleep near old walls".split()
-    lines = [" ".join(words[(i * k) % len(words)] for k in range(1, 30)) + "." for i in range(1, 80)]
-    file.write_text("\n".join(lines))
-    return str(file)
+def given(tmp_path_factory):
+    """The flags of a variant and of a corpus."""
+    return [*VARIANT, "--corpus", write_corpus(tmp_path_factory.mktemp("corpus") / "text.txt")]
 
 
 @pytest.mark.loads_without_package
-def test_a_run_leaves_a_checkpoint_that_loads_anywhere(corpus, tmp_path, capsys):
+def test_a_run_leaves_a_checkpoint_that_loads_anywhere(given, tmp_path, capsys):
     folder = tmp_path / "run"
-    run_pretraining.main([*VARIANT, "--corpus", corpus, "--output_dir", str(folder), *QUICK])
-    results = json.loads((folder / "results.json").read_text())
+    results = pretrain(folder, *given)
     assert results["loads_without_package_bit_equal"]
     assert results["after"]["eval_loss"] < results["before"]["eval_loss"]
     assert set(results["after"]) >= {"eval_majority", "eval_accuracy_intact", "eval_accuracy_replaced"}
@@ -53,97 +45,66 @@ def test_a_run_leaves_a_checkpoint_that_loads_anywhere(corpus, tmp_path, capsys)
     before = {
         file: file.read_bytes() for file in folder.iterdir() if file.is_file() and not file.name.startswith(".lock")
     }
-    run_pretraining.main(
-        [*VARIANT, "--corpus", corpus, "--output_dir", str(folder), *QUICK, "--preprocessing_num_workers", "2"]
-    )
+    pretrain(folder, *given, "--preprocessing_num_workers", "2")
     again = capsys.readouterr().out
     assert f"Nothing was trained: the run in {folder} is finished, and these are its results." in again
     assert f"{results['after']['eval_loss']:8.4f}" in again
     assert {file: file.read_bytes() for file in before} == before
 
 
-def test_bf16_needs_no_other_flag_on_a_cpu(corpus, tmp_path):
-    quick = [flag for flag in QUICK if flag not in ("--use_cpu",)]
-    quick.remove("true")  # of --use_cpu
-    run_pretraining.main(
-        [*VARIANT, "--corpus", corpus, "--output_dir", str(tmp_path / "run"), *quick, "--bf16", "true"]
-    )
-    results = results_of(tmp_path / "run")
+def test_bf16_needs_no_other_flag_on_a_cpu(given, tmp_path):
+    results = pretrain(tmp_path / "run", *given, "--use_cpu", "false", "--bf16", "true")
     assert results["arguments"]["bf16"] is True
     assert results["after"]["eval_loss"] < results["before"]["eval_loss"]
 
 
 @pytest.mark.slow
-def test_a_compiled_model_leaves_the_same_checkpoint(corpus, tmp_path):
+def test_a_compiled_model_leaves_the_same_checkpoint(given, tmp_path):
     eager = ["--torch_compile", "true", "--torch_compile_backend", "eager"]  # which needs no C++ compiler
-    for name, given in (("whole", []), ("compiled", eager)):
-        run_pretraining.main([*VARIANT, "--corpus", corpus, "--output_dir", str(tmp_path / name), *QUICK, *given])
-    results = json.loads((tmp_path / "compiled" / "results.json").read_text())
-    assert results["loads_without_package_bit_equal"]
+    pretrain(tmp_path / "whole", *given)
+    assert pretrain(tmp_path / "compiled", *given, *eager)["loads_without_package_bit_equal"]
     weights = [load_file(tmp_path / name / "model.safetensors") for name in ("whole", "compiled")]
     assert weights[0].keys() == weights[1].keys()
     for name, weight in weights[0].items():
         torch.testing.assert_close(weights[1][name], weight)
 
 
-class Interrupt(TrainerCallback):
-    def on_step_end(self, args, state, control, **kwargs):
-        if state.global_step == 5:
-            raise KeyboardInterrupt
-
-
 @pytest.mark.parametrize("streaming", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_an_interrupted_run_ends_with_the_same_weights(corpus, tmp_path, monkeypatch, capsys, streaming):
-    given = ["--corpus", corpus, *QUICK]
+def test_an_interrupted_run_ends_with_the_same_weights(given, tmp_path, capsys, streaming):
     if streaming:
-        given += ["--streaming", "true", "--validation_corpus", corpus, "--shuffle_buffer_size", "10"]
+        given = [*given, "--streaming", "true", "--validation_corpus", given[-1], "--shuffle_buffer_size", "10"]
         given += ["--max_steps", "30", "--gradient_accumulation_steps", "2"]  # into the second epoch
-    run_pretraining.main([*VARIANT, *given, "--output_dir", str(tmp_path / "whole")])
-    arguments = [*VARIANT, *given, "--output_dir", str(tmp_path / "broken")]
-    with monkeypatch.context() as patched:
-        patched.setattr(task, "ResumableTrainer", partial(ResumableTrainer, callbacks=[Interrupt()]))
-        with pytest.raises(SystemExit) as interrupted:
-            run_pretraining.main(arguments)
-        assert interrupted.value.code == 130
-        assert capsys.readouterr().err.splitlines()[-1].endswith("give the same command again to continue.")
+    pretrain(tmp_path / "whole", *given)
+    with interrupted_runs():
+        pretrain(tmp_path / "broken", *given)
+    assert capsys.readouterr().err.splitlines()[-1].endswith("give the same command again to continue.")
     assert not (tmp_path / "broken" / "model.safetensors").exists()
-    run_pretraining.main(arguments)
+    pretrain(tmp_path / "broken", *given)
     assert_same_weights(tmp_path / "whole", tmp_path / "broken")
 
 
 @pytest.mark.parametrize("streaming", [[], ["--streaming", "true"]])
-def test_a_run_whose_text_changed_is_neither_continued_nor_printed(corpus, tmp_path, monkeypatch, streaming):
-    files = {part: tmp_path / f"{part}.txt" for part in ("train", "held_out")}
-    text = Path(corpus).read_text()
-    given = ["--corpus", str(files["train"]), "--validation_corpus", str(files["held_out"]), *QUICK, *streaming]
-    command = [*VARIANT, *given, "--output_dir", str(tmp_path / "run")]
+def test_a_run_whose_text_changed_is_neither_continued_nor_printed(tmp_path, streaming):
+    files = {part: tmp_path / f"{part}.txt" for part in ("corpus", "validation_corpus")}
+    flags = [
+        *VARIANT,
+        *(flag for part, file in files.items() for flag in (f"--{part}", write_corpus(file))),
+        *streaming,
+    ]
+    text = files["corpus"].read_text()
 
     def refused():
-        for part, flag in (("train", "corpus"), ("held_out", "validation_corpus")):
-            files[part].write_text(text + "\nOne more sentence.")
-            with pytest.raises(SystemExit, match=rf"differs in the text of --{flag} .* with hash .*; give another"):
-                run_pretraining.main(command)
-            files[part].write_text(text)
+        for part, file in files.items():
+            file.write_text(text + "\nOne more sentence.")
+            sentence = refused_run(tmp_path / "run", *flags)
+            assert re.search(rf"differs in the text of --{part} .* with hash .*; give another", sentence)
+            file.write_text(text)
 
-    for file in files.values():
-        file.write_text(text)
-    with monkeypatch.context() as patched, pytest.raises(SystemExit):
-        patched.setattr(task, "ResumableTrainer", partial(ResumableTrainer, callbacks=[Interrupt()]))
-        run_pretraining.main(command)
-    refused()
-    run_pretraining.main(command)
-    refused()
-    run_pretraining.main(command)
-
-
-def assert_same_weights(one, other):
-    ours, theirs = (load_file(folder / "model.safetensors") for folder in (one, other))
-    assert ours.keys() == theirs.keys()
-    assert all((ours[name] == theirs[name]).all() for name in ours)
-
-
-def results_of(folder):
-    return json.loads((folder / "results.json").read_text())
+    with interrupted_runs():
+        pretrain(tmp_path / "run", *flags)
+    for _ in range(2):
+        refused()
+        pretrain(tmp_path / "run", *flags)
 
 
 LAUNCH_TIMEOUT_SECONDS = 240
@@ -174,25 +135,13 @@ def descendants(pid):
 
 @pytest.mark.slow
 @pytest.mark.timeout(2 * LAUNCH_TIMEOUT_SECONDS + 60)
-def test_two_processes_train_like_one_with_the_double_batch(corpus, tmp_path):
-    given = [
-        "run_pretraining.py",
-        *VARIANT,
-        "--corpus",
-        corpus,
-        *QUICK,
-        "--logging_steps",
-        "1",
-        "--max_eval_samples",
-        "7",
-    ]
-    given += ["--warmup_steps", "0"]
+def test_two_processes_train_like_one_with_the_double_batch(given, tmp_path):
+    flags = [*given, *QUICK, "--logging_steps", "1", "--max_eval_samples", "7", "--warmup_steps", "0"]
     launcher = ["torch.distributed.run", "--standalone", "--local-addr", "127.0.0.1", "--nproc-per-node", "2"]
-    for folder, command in (("one", []), ("two", ["-m", *launcher])):
-        each = "4" if folder == "one" else "2"
-        command = [sys.executable, *command, *given, "--per_device_train_batch_size", each]
+    for folder, size, command in (("one", "4", []), ("two", "2", ["-m", *launcher])):
+        command = [sys.executable, *command, "run_pretraining.py", *flags, "--per_device_train_batch_size", size]
         run_to_its_end([*command, "--output_dir", str(tmp_path / folder)], tmp_path / folder)
-    one, two = results_of(tmp_path / "one"), results_of(tmp_path / "two")
+    one, two = (json.loads((tmp_path / folder / "results.json").read_text()) for folder in ("one", "two"))
     losses = [[line["loss"] for line in results["log"] if "loss" in line] for results in (one, two)]
     assert losses[0] == pytest.approx(losses[1], abs=1e-5)
     assert len(losses[0]) == 6
@@ -201,45 +150,34 @@ def test_two_processes_train_like_one_with_the_double_batch(corpus, tmp_path):
 
 
 @pytest.mark.slow
-def test_an_evaluation_loss_does_not_depend_on_the_batch_size(corpus, tmp_path):
-    losses = []
-    for size in ("1", "3", "8"):
-        folder = tmp_path / size
-        run_pretraining.main(
-            [*VARIANT, "--corpus", corpus, "--output_dir", str(folder), *QUICK, "--per_device_eval_batch_size", size]
-        )
-        losses.append(results_of(folder)["after"]["eval_loss"])
+def test_an_evaluation_loss_does_not_depend_on_the_batch_size(given, tmp_path):
+    sizes = ("1", "3", "8")
+    runs = [pretrain(tmp_path / size, *given, "--per_device_eval_batch_size", size) for size in sizes]
+    losses = [results["after"]["eval_loss"] for results in runs]
     assert max(losses) - min(losses) < 1e-5
 
 
 @pytest.mark.parametrize(("name", "learned"), [("bert-tiny", "mlm"), ("roberta-tiny", "shuffle-random")])
-def test_stock_shapes_train_by_the_same_script(corpus, tmp_path, name, learned):
-    folder = tmp_path / "run"
-    given = ["--variant", name, "--objective", learned, "--subword", "train", "--subword_vocab_size", "300"]
-    given += ["--warmup_steps", "0", "--validation_split_percentage", "50", "--max_steps", "12"]
-    run_pretraining.main([*QUICK, "--corpus", corpus, *given, "--output_dir", str(folder)])
-    results = results_of(folder)
+def test_stock_shapes_train_by_the_same_script(given, tmp_path, name, learned):
+    flags = ["--variant", name, "--objective", learned, "--subword", "train", "--subword_vocab_size", "300"]
+    flags += ["--warmup_steps", "0", "--validation_split_percentage", "50", "--max_steps", "12"]
+    results = pretrain(tmp_path, *given, *flags)
     assert results["after"]["eval_loss"] < results["before"]["eval_loss"]
-    model = AutoModel.from_pretrained(folder)
-    assert (
-        model(**AutoTokenizer.from_pretrained(folder)("the fox", return_tensors="pt")).last_hidden_state.shape[2] == 128
-    )
+    inputs = AutoTokenizer.from_pretrained(tmp_path)("the fox", return_tensors="pt")
+    assert AutoModel.from_pretrained(tmp_path)(**inputs).last_hidden_state.shape[2] == 128
 
 
-def test_a_recipe_gives_flags_that_others_override(corpus, tmp_path):
-    folder = tmp_path / "run"
-    run_pretraining.main([*VARIANT, "--recipe", "hashformer", "--corpus", corpus, "--output_dir", str(folder), *QUICK])
-    arguments = results_of(folder)["arguments"]
-    assert arguments["adam_beta2"] == 0.9999
-    assert arguments["max_steps"] == 6
-    assert arguments["neighbour_init"] is False
+def test_a_recipe_gives_flags_that_others_override(given, tmp_path):
+    arguments = pretrain(tmp_path, *given, "--recipe", "hashformer")["arguments"]
+    assert [arguments[name] for name in ("adam_beta2", "max_steps", "neighbour_init")] == [0.9999, 6, False]
 
 
-def test_masked_lm_trains_its_own_subwords_and_its_loss_falls(corpus, tmp_path, monkeypatch):
+def test_masked_lm_trains_its_own_subwords_and_its_loss_falls(given, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "runs" / "eelbert-tiny"  # where a run goes that is not told where
-    arguments = ["--variant", "eelbert-tiny", "--subword", "train", "--subword_vocab_size", "300"]
-    run_pretraining.main([*VARIANT, "--corpus", corpus, *arguments, *QUICK])
+    folder = Path("runs") / "eelbert-tiny"  # where a run goes that is not told where
+    run_pretraining.main(
+        [*QUICK, *given, "--variant", "eelbert-tiny", "--subword", "train", "--subword_vocab_size", "300"]
+    )
     results = json.loads((folder / "results.json").read_text())
     assert results["after"]["eval_loss"] < results["before"]["eval_loss"]
     assert (folder / "subword.json").is_file()
@@ -281,44 +219,37 @@ def test_masked_lm_trains_its_own_subwords_and_its_loss_falls(corpus, tmp_path, 
         (["--variant", "eelbert-tiny", "--subword", "/no/such/tokenizer.json"], "subword"),
     ],
 )
-def test_a_mistake_ends_with_one_sentence(corpus, tmp_path, arguments, sentence, monkeypatch):
+def test_a_mistake_ends_with_one_sentence(given, tmp_path, arguments, sentence, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    given = [*VARIANT, "--corpus", corpus, "--output_dir", str(tmp_path / "run"), *QUICK, *arguments]
-    with pytest.raises(SystemExit, match=sentence) as raised:
-        run_pretraining.main(given)
-    assert "\n" not in str(raised.value)
+    assert re.search(sentence, refused_run(tmp_path / "run", *given, *arguments))
 
 
-def test_a_folder_of_another_run_is_left_alone(corpus, tmp_path):
+def test_a_folder_of_another_run_is_left_alone(given, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(SystemExit, match="holds other files"):
-        run_pretraining.main([*VARIANT, "--corpus", corpus, "--output_dir", str(tmp_path), *QUICK])
+    assert "holds other files" in refused_run(tmp_path, *given)
 
 
 @pytest.mark.parametrize("streaming", [[], ["--streaming", "true"]])
-def test_a_dry_run_checks_a_checkpoint_and_leaves_nothing(corpus, tmp_path, monkeypatch, capsys, streaming):
+def test_a_dry_run_checks_a_checkpoint_and_leaves_nothing(given, tmp_path, monkeypatch, capsys, streaming):
     checked = []
-    monkeypatch.setattr(driver, "loads_without_package", lambda *given: checked.append(given[2]) or True)
+    monkeypatch.setattr(driver, "loads_without_package", lambda *values: checked.append(values[2]) or True)
     monkeypatch.chdir(tmp_path)
-    given = ["--corpus", corpus, "--validation_corpus", corpus, *QUICK, *streaming]
-    run_pretraining.main([*VARIANT, "--dry_run", *given, "--output_dir", str(tmp_path / "run")])
+    flags = [*given, "--dry_run", "--validation_corpus", given[-1], *streaming]
+    run_pretraining.main([*QUICK, *flags, "--output_dir", str(tmp_path / "run")])
     assert capsys.readouterr().out.endswith("It works; nothing was kept.\n")
     assert len(checked) == 1 and not checked[0].exists() and not list(tmp_path.iterdir())
 
 
-def test_a_held_out_row_without_text_is_left_out(corpus, tmp_path):
+def test_a_held_out_row_without_text_is_left_out(given, tmp_path):
     held_out = tmp_path / "held_out.jsonl"
     held_out.write_text('{"text": null}\n{"text": "The seven small cats sleep near the old walls."}\n')
-    given = ["--corpus", corpus, "--validation_corpus", str(held_out), *QUICK]
-    run_pretraining.main([*VARIANT, *given, "--output_dir", str(tmp_path / "run")])
-    assert results_of(tmp_path / "run")["loads_without_package_bit_equal"]
+    assert pretrain(tmp_path / "run", *given, "--validation_corpus", held_out)["loads_without_package_bit_equal"]
 
 
-def test_a_stream_without_text_is_an_error(corpus, tmp_path):
+def test_a_stream_without_text_is_an_error(given, tmp_path):
     empty = tmp_path / "empty.jsonl"
     empty.write_text('{"text": ""}\n{"text": null}\n' * 5)
-    given = ["--corpus", str(empty), "--validation_corpus", corpus, "--streaming", "true", *QUICK]
-    with pytest.raises(SystemExit, match="not one example"):
-        run_pretraining.main([*VARIANT, *given, "--output_dir", str(tmp_path / "run")])
+    flags = [*VARIANT, "--corpus", empty, "--validation_corpus", given[-1], "--streaming", "true"]
+    assert "not one example" in refused_run(tmp_path / "run", *flags)
     assert not (tmp_path / "run" / "model.safetensors").exists()
     assert not list((tmp_path / "run").glob("checkpoint-*"))
