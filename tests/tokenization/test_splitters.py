@@ -1,18 +1,22 @@
 """Splitters against their rules written out character by character."""
 
+import random
+import sys
 import time
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+import regex
+from strings import random_strings
 from tokenizers import Tokenizer, processors
 
-from vocabless.tokenization import splitters
+from vocabless import VocablessTokenizer
+from vocabless.tokenization import scripts, splitters
 from vocabless.tokenization.splitters import (
     SPLITTERS,
     ByteSplitter,
     CharacterSplitter,
+    ScriptSplitter,
     SubwordSplitter,
     WhitespaceSplitter,
     WordSplitter,
@@ -20,116 +24,127 @@ from vocabless.tokenization.splitters import (
     to_bytes,
 )
 
-ASSIGNED = st.characters(exclude_categories=["Cn"])
-MIXED = st.one_of(
-    ASSIGNED,
-    st.sampled_from(
-        "aZ_9 .!\t\n\x00\x1c\x1f\x85\xa0\u0301\u0308\u200b\u200c\u200d\u2028\ufeff\ufe0f\ud800\udfff"
-        "कि्षำไทยمُحשָ中文字ﬁß한\u1112\u1161👩🏽🔬❤²½٣"
+# How the Unicode names of the letters of each kind begin.
+NAMES = {
+    "ideograph": (
+        *("CJK ", "VERTICAL IDEOGRAPHIC ", "IDEOGRAPHIC ", "HANGZHOU NUMERAL", "YI ", "TANGUT ", "NUSHU ", "KHITAN "),
+        "OLD CHINESE",
     ),
-)
-TEXTS = st.lists(MIXED, max_size=40).map("".join)
+    "hiragana": ("HIRAGANA ", "HENTAIGANA ", "KATAKANA-HIRAGANA PROLONGED", "VERTICAL KANA"),
+    "katakana": ("KATAKANA ", "HALFWIDTH KATAKANA"),
+    "bopomofo": ("BOPOMOFO ",),
+    "window": ("THAI ", "LAO ", "MYANMAR ", "KHMER ", "TAI LE ", "NEW TAI LUE ", "TAI THAM ", "TAI VIET ", "AHOM "),
+}
+FIRST_VOWELS = "เแโใไເແໂໃໄ\u19b5\u19b6\u19b7\u19ba\uaab5\uaab6\uaab9\uaabb\uaabc"  # written before their consonant
+HALF_WIDTH_MARKS = "\uff9e\uff9f"
 HARD = [
     *("", " ", "\x00", "a\x00b", "\ud800", "a\ud800 b", "👩🏽‍🔬❤️", "हिन्दी में", "ภาษาไทย", "مُحَمَّد", "自然 言語", "é"),
-    "a\u200cb\u200d!\u200c",
+    *("a\u200cb\u200d!\u200c", "中文字かガー々〆〇ｶ\uff9eㄅꀀไทยำກകခကម", "ພາສາລາວ", "，「」。", "ー\uff9e𠮷\udfff"),
 ]
+TEXTS = [*HARD, *random_strings(2000)]
 
 
 def is_space(c):
     return c.isspace() or c in "\u200b\ufeff"
 
 
-def is_word(c):
-    return unicodedata.category(c)[0] in "LMN" or c == "_"
+def kind_of(c, names=NAMES):
+    if is_space(c):
+        return "space"
+    if unicodedata.category(c) in ("Lu", "Ll", "Lt", "Lm", "Lo", "Nl") and c not in HALF_WIDTH_MARKS:
+        name = unicodedata.name(c, "TANGUT ")  # Python has no names for Tangut
+        if names and name.startswith("KATAKANA LETTER MINNAN"):  # marks of tones
+            return "katakana"
+        for kind, beginnings in names.items():
+            if name.startswith(beginnings):
+                return kind
+    return "word" if unicodedata.category(c)[0] in "LMN" or c == "_" else "other"
 
 
-def oracle(text):
-    """Returns the spans of words, one character at a time."""
-    spans, kind = [], None
+def oracle(text, window=0, names=NAMES):
+    """Returns the spans and the word ids of the units, one character at a time. Without names, no script is special."""
+    spans, words, kind, letters = [], [], None, 0
     for index, c in enumerate(text):
-        if is_space(c):
+        of_c = kind_of(c, names)
+        continues = unicodedata.category(c)[0] == "M" or c in "\u200c\u200d" + (HALF_WIDTH_MARKS if names else "")
+        if of_c == "space":
             kind = None
-            continue
-        continues = unicodedata.category(c)[0] == "M" or c in "\u200c\u200d"
-        new = kind if kind and continues else "word" if is_word(c) else "other"
-        if new == kind:
+        elif (continues and kind) or goes_on(kind, c, of_c, letters, window):
+            letters += not continues
             spans[-1] = (spans[-1][0], index + 1)
         else:
             spans.append((index, index + 1))
-        kind = new
-    return spans
+            words.append((words[-1] if words else -1) + (not of_c == kind == "window"))
+            kind, letters = of_c, 1
+    return spans, words
 
 
-@settings(max_examples=1500, deadline=None)
-@given(TEXTS)
-def test_words_follow_the_rules_in_every_script(text):
-    assert WordSplitter().spans(text) == oracle(text)
+def goes_on(kind, c, of_c, letters, window):
+    """Returns whether a character continues a unit of `letters` letters and of a kind."""
+    if kind in ("ideograph", None):
+        return False
+    if c == "ー" and of_c != "word":
+        return kind in ("hiragana", "katakana")
+    is_full = kind == "window" and (letters == window or c in FIRST_VOWELS)
+    return kind == of_c and not is_full
 
 
-def test_words_of_hard_texts_follow_the_rules():
-    assert [WordSplitter().spans(text) for text in HARD] == [oracle(text) for text in HARD]
+def test_words_follow_the_rules_in_every_script():
+    for text in TEXTS:
+        assert WordSplitter().spans(text) == oracle(text, names={})[0]
 
 
-@settings(max_examples=500, deadline=None)
-@given(st.text(st.characters(max_codepoint=127), max_size=60))
-def test_the_fast_pattern_for_ascii_agrees_with_the_general_one(text):
-    general = [match.span() for match in splitters._RUNS.finditer(text)]
-    assert WordSplitter().spans(text) == general
+def test_the_fast_pattern_for_ascii_agrees_with_the_general_one():
+    for text in (text.encode("ascii", "ignore").decode() for text in TEXTS):
+        general = [match.span() for match in splitters._RUNS.finditer(text)]
+        assert WordSplitter().spans(text) == general
 
 
-@settings(max_examples=300, deadline=None)
-@given(TEXTS, st.integers(1, 5))
-def test_spans_cut_the_units_out_of_the_text(text, window):
+@pytest.mark.parametrize("window", [1, 3])
+def test_spans_cut_the_units_out_of_the_text(window):
     for splitter in (WordSplitter(), WhitespaceSplitter(), CharacterSplitter(window=window)):
-        units = list(splitter.units(text))
-        assert units == [text[start:end] for start, end in splitter.spans(text)]
-        assert [list(one) for one in splitter.units_of_batch([text, "", text])] == [units, [], units]
-        assert len(splitter.word_ids(text)) == len(units)
+        for text in TEXTS:
+            units = list(splitter.units(text))
+            assert units == [text[start:end] for start, end in splitter.spans(text)]
+            assert [list(one) for one in splitter.units_of_batch([text, "", text])] == [units, [], units]
+            assert len(splitter.word_ids(text)) == len(units)
 
 
-def test_a_word_of_ten_thousand_characters_is_one_unit():
-    for word in ("a" * 10_000, "é" * 10_000, "e\u0301" * 5_000, "!" * 10_000):
-        assert WordSplitter().units(word) == [word]
+def test_whitespace_units_are_runs_between_spaces():
+    for text in TEXTS:
+        blank = "".join(" " if is_space(c) else c for c in text)
+        assert WhitespaceSplitter().units(text) == [part for part in blank.split(" ") if part]
 
 
-@settings(max_examples=300, deadline=None)
-@given(TEXTS)
-def test_whitespace_units_are_runs_between_spaces(text):
-    blank = "".join(" " if is_space(c) else c for c in text)
-    assert WhitespaceSplitter().units(text) == [part for part in blank.split(" ") if part]
-
-
-@settings(max_examples=300, deadline=None)
-@given(TEXTS, st.integers(1, 5))
-def test_character_windows_fill_each_run(text, window):
+@pytest.mark.parametrize("window", [1, 3])
+def test_character_windows_fill_each_run(window):
     splitter = CharacterSplitter(window=window)
-    runs = WhitespaceSplitter().units(text)
-    by_run = [[] for _ in runs]
-    for unit, word in zip(splitter.units(text), splitter.word_ids(text), strict=True):
-        by_run[word].append(unit)
-    assert ["".join(units) for units in by_run] == runs
-    assert all(len(unit) == window for units in by_run for unit in units[:-1])
+    for text in TEXTS:
+        runs = WhitespaceSplitter().units(text)
+        by_run = [[] for _ in runs]
+        for unit, word in zip(splitter.units(text), splitter.word_ids(text), strict=True):
+            by_run[word].append(unit)
+        assert ["".join(units) for units in by_run] == runs
+        assert all(len(unit) == window for units in by_run for unit in units[:-1])
 
 
-@settings(max_examples=300, deadline=None)
-@given(TEXTS, st.integers(1, 9))
-def test_byte_windows_join_to_the_text_and_their_spans_contain_them(text, window):
+@pytest.mark.parametrize("window", [1, 3, 9])
+def test_byte_windows_join_to_the_text_and_their_spans_contain_them(window):
     splitter = ByteSplitter(window=window)
-    units, spans = splitter.units(text), splitter.spans(text)
-    assert b"".join(units) == to_bytes(text)
-    assert len(units) == len(spans)
-    assert all(len(unit) == window for unit in units[:-1])
-    for unit, (start, end) in zip(units, spans, strict=True):
-        assert unit in to_bytes(text[start:end])
-        assert len(to_bytes(text[start:end])) <= len(unit) + 6  # at most three bytes too many on each side
+    for text in TEXTS:
+        units, spans = splitter.units(text), splitter.spans(text)
+        assert b"".join(units) == to_bytes(text)
+        assert all(len(unit) == window for unit in units[:-1])
+        for unit, (start, end) in zip(units, spans, strict=True):
+            assert unit in to_bytes(text[start:end])
+            assert len(to_bytes(text[start:end])) <= len(unit) + 6  # at most three bytes too many on each side
 
 
-@settings(max_examples=1000, deadline=None)
-@given(TEXTS)
-def test_composing_each_unit_composes_the_text(text):
+def test_composing_each_unit_composes_the_text():
     splitter = WordSplitter()
-    whole = splitter.units(unicodedata.normalize("NFC", text))
-    assert [splitter.normalize(unit) for unit in splitter.units(text)] == whole
+    for text in TEXTS:
+        whole = splitter.units(unicodedata.normalize("NFC", text))
+        assert [splitter.normalize(unit) for unit in splitter.units(text)] == whole
 
 
 def test_composed_and_decomposed_words_have_one_form():
@@ -185,19 +200,106 @@ def test_the_subword_splitter_replaces_lone_surrogates(subwords):
 MARKS = ["\u0301", "\u0316", "\u0344", "\u0f73", "\u034f", "\u0327", "\u0e38", "é", "a", "\u1100", "\u1161", "\u0903"]
 
 
-@settings(deadline=None)
-@given(st.lists(st.sampled_from(MARKS), min_size=20, max_size=150))
-def test_composition_is_that_of_unicode(marks):
-    text = "".join(marks)
-    assert compose(text) == unicodedata.normalize("NFC", text)
+def test_composition_is_that_of_unicode():
+    draw = random.Random(0)
+    for length in range(20, 120):
+        text = "".join(draw.choices(MARKS, k=length))
+        assert compose(text) == unicodedata.normalize("NFC", text)
 
 
-def test_composition_takes_linear_time():
-    def seconds(count):
-        text = "a" + "\u0301\u0316" * count
-        start = time.process_time()
-        compose(text)
-        return time.process_time() - start
+def test_every_letter_is_of_the_kind_that_its_name_says():
+    kinds = {chr(code): kind_of(chr(code)) for code in range(0x110000) if unicodedata.category(chr(code)) != "Cn"}
+    ideograph, *kana, window = (
+        regex.compile(f"(?V1){scripts._letters(each)}")
+        for each in (scripts.IDEOGRAPHS, *scripts.KANA, scripts.SOUTH_EAST_ASIAN)
+    )
+    patterns = {"ideograph": ideograph, "hiragana": kana[0], "katakana": kana[1], "bopomofo": kana[2], "window": window}
+    for kind, pattern in patterns.items():
+        found = {c for c in kinds if pattern.match(c)}
+        assert found - {"ー"} == {c for c in kinds if kinds[c] == kind} - {"ー"}
+        assert all(scripts.MAY_LACK_SPACES.match(c) for c in found)
 
-    seconds(1000)
-    assert seconds(100_000) < 2  # by `unicodedata` alone a minute
+
+@pytest.mark.parametrize("window", [1, 4])
+def test_units_of_every_script_follow_the_rules(window):
+    splitter = ScriptSplitter(window=window)
+    for text in TEXTS:
+        spans, words = oracle(text, window)
+        assert splitter.spans(text) == spans
+        assert list(splitter.word_ids(text)) == words
+        assert list(splitter.units(text)) == [text[start:end] for start, end in spans]
+
+
+def test_composed_and_decomposed_texts_have_the_same_units():
+    splitter = ScriptSplitter(lowercase=True)
+    for text in TEXTS:
+        forms = (text, *(unicodedata.normalize(form, text) for form in ("NFC", "NFD")))
+        units = [splitter.normalize_all(splitter.units(form)) for form in forms]
+        assert units[0] == units[1] == units[2]
+
+
+def test_texts_of_scripts_with_spaces_have_the_units_of_words():
+    for text in TEXTS:
+        spaced = "".join(c for c in text if kind_of(c) not in NAMES and c not in HALF_WIDTH_MARKS)
+        assert list(ScriptSplitter().units(spaced)) == list(WordSplitter().units(spaced))
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        ("한국어를 배우고 있어요!", ["한국어를", "배우고", "있어요", "!"]),
+        (unicodedata.normalize("NFD", "한국어"), ["한국어"]),
+        ("क्षत्रिय हिन्दी", ["क्षत्रिय", "हिन्दी"]),
+        ("مُحَمَّدٌ می\u200cخواهم", ["مُحَمَّدٌ", "می\u200cخواهم"]),
+        ("👩🏽\u200d🔬👨\u200d👩\u200d👧 ok", ["👩🏽\u200d🔬👨\u200d👩\u200d👧", "ok"]),
+        ("１２３ ٣٫١٤ ๑๒ 二〇", ["123", "3", "٫", "14", "12", "二", "〇"]),
+        ("iPhone15を買った。", ["iphone15", "を", "買", "った", "。"]),
+        ("ｶﾞﾗｽＡＢＣ らーめんスープ", ["ガラス", "abc", "らーめん", "スープ"]),
+        ("自然言語處理", ["自", "然", "言", "語", "處", "理"]),
+        ("กำลังทำงาน", ["ก\u0e4d\u0e32ลัง", "ท\u0e4d\u0e32งา", "น"]),
+        ("เริ่มใช้การ", ["เริ่ม", "ใช้กา", "ร"]),
+        ("ភាសាខ្មែរ ພາສາລາວ မြန်မာ", ["ភាសាខ្មែ", "រ", "ພາສາ", "ລາວ", "မြန်မာ"]),
+        ("ﷲ ﻻ ﬁn", ["الله", "لا", "fin"]),
+    ],
+)
+def test_units_of_many_scripts(text, units):
+    splitter = ScriptSplitter(window=4, lowercase=True)
+    assert [splitter.normalize(unit) for unit in splitter.units(text)] == [
+        unicodedata.normalize("NFKD", unit) for unit in units
+    ]
+
+
+def test_decimal_digits_of_all_scripts_become_ascii():
+    digits = [chr(code) for code in range(sys.maxunicode) if unicodedata.category(chr(code)) == "Nd"]
+    assert len(digits) > 600
+    assert ScriptSplitter().normalize("".join(digits)) == "0123456789" * (len(digits) // 10)
+    assert ScriptSplitter(lowercase=True).normalize("Ⅷ²½A\u0661") == "viii21⁄2a1"
+
+
+def test_offsets_and_word_ids_reach_the_tokenizer():
+    tokenizer = VocablessTokenizer("scripts", "utf8", {"window": 6}, {"block_size": 64})
+    encoding = tokenizer("Ada は東京に, ไทยกขคง", return_offsets_mapping=True, add_special_tokens=False)
+    assert encoding["offset_mapping"] == [(0, 3), (4, 5), (5, 6), (6, 7), (7, 8), (8, 9), (10, 16), (16, 17)]
+    assert encoding.word_ids() == [0, 1, 2, 3, 4, 5, 6, 6]
+    assert tokenizer.decode(encoding["input_ids"]) == "Ada は 東 京 に , ไทยกขค ง"
+
+
+def test_a_mask_in_a_text_without_spaces_is_the_mask_token():
+    encoding = VocablessTokenizer("scripts", "utf8")("自[MASK]ไทย[MASK]", return_offsets_mapping=True)
+    assert encoding.tokens() == ["[CLS]", "自", "[MASK]", "ไทย", "[MASK]", "[SEP]"]
+    assert encoding["offset_mapping"][1:-1] == [(0, 1), (1, 7), (7, 10), (10, 16)]
+
+
+MANY = [
+    *((name, "\u0301\u0316") for name in SPLITTERS if name != "subword"),
+    *(("scripts", piece) for piece in ("中", "ไท", "e\u0301", "ｶﾞ", "中\u0301\u0316", "a中", "!", "ا\u064b\u0651")),
+]
+
+
+@pytest.mark.parametrize(("name", "piece"), MANY)
+def test_cutting_and_normalising_take_linear_time(name, piece):
+    splitter, text = SPLITTERS[name](**{} if name == "bytes" else {"lowercase": True}), "x" + piece * 40_000
+    start = time.process_time()
+    splitter.normalize_all(splitter.units(text))
+    assert len(splitter.word_ids(text)) == len(splitter.spans(text))
+    assert time.process_time() - start < 4  # by `unicodedata` alone half a minute
