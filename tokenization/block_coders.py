@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .splitters import Unit, check_integer, to_bytes
+from .options import check_integer
+from .splitters import Unit, to_bytes
 
 Bytes = NDArray[np.uint8]
 Elements = NDArray[np.uint16]

@@ -11,7 +11,7 @@ from typing import Any
 
 from .batches import Row, RowPadding
 from .block_coders import CLS, PAD, SEP
-from .splitters import MASK_UNIT, Span, Splitter, Unit
+from .splitters import Span, Splitter, Unit
 from .truncation import Range
 
 
@@ -65,7 +65,6 @@ class BlockEncoding:
         adds_special_tokens: bool,
     ) -> None:
         self._sources, self._names = sources, special_names
-        self.n_sequences = len(sources)
         # The token at each position: (sequence, index of its unit), or (None, id) for special tokens and padding.
         self._tokens: list[tuple[int | None, int]] = [(None, PAD)] * padding[0]
         self._tokens += [(None, CLS)] * adds_special_tokens
@@ -83,12 +82,6 @@ class BlockEncoding:
         return [names[unit] if sequence is None else sources[sequence].token(unit) for sequence, unit in self._tokens]
 
     @property
-    def special_tokens_mask(self) -> list[int]:
-        """1 for each special token, a mask in a text too, and for padding, else 0."""
-        sources = self._sources
-        return [int(place is None or sources[place].units[unit] is MASK_UNIT) for place, unit in self._tokens]
-
-    @property
     def sequence_ids(self) -> list[int | None]:
         return [sequence for sequence, _ in self._tokens]
 
@@ -96,10 +89,6 @@ class BlockEncoding:
     def word_ids(self) -> list[int | None]:
         sources = self._sources
         return [None if sequence is None else sources[sequence].word_ids[unit] for sequence, unit in self._tokens]
-
-    @property
-    def words(self) -> list[int | None]:
-        return self.word_ids
 
     @cached_property
     def offsets(self) -> list[Span]:

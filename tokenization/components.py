@@ -1,4 +1,4 @@
-"""Builds a tokenizer's splitter and block coder from the names and options in its configuration."""
+"""Reads the files of a tokenizer, and checks its arguments."""
 
 import json
 import os
@@ -6,30 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tokenizers import AddedToken, Tokenizer
+from tokenizers import Tokenizer
 
 File = str | os.PathLike[str] | None
-
-
-def build(axis: str, classes: Mapping[str, type[Any]], name: str, options: dict[str, Any], **loaded: Any) -> Any:
-    """Returns an instance of the class called `name`, a splitter or a coder as `axis` says.
-
-    `options` and `loaded` are its keyword arguments; `loaded` were read from files, and None is left out.
-
-    Raises:
-        ValueError: unknown name or options, or wrong values.
-    """
-    if not isinstance(name, str) or name not in classes:
-        raise ValueError(f"unknown {axis} {name!r}; choose one of {', '.join(classes)}.")
-    loaded = {option: value for option, value in loaded.items() if value is not None}
-    code = classes[name].__init__.__code__
-    legal = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
-    if not {*options, *loaded} <= set(legal):
-        raise ValueError(f"{axis} {name!r} got options {sorted({*options, *loaded})}; it takes {', '.join(legal)}.")
-    try:
-        return classes[name](**options, **loaded)
-    except (TypeError, AttributeError, ArithmeticError) as error:
-        raise ValueError(f"{axis} {name!r} got {options} ({error}); give values as in its class.") from error
 
 
 def read_ngrams(file: File) -> list[str] | None:
@@ -80,9 +59,7 @@ def check_special_tokens(tokens: Mapping[str, Any], names: Sequence[str]) -> Non
     """
     for key in ("tokens", "additional_special_tokens", "extra_special_tokens", "bos_token", "eos_token"):
         value = tokens.get(key) or []
-        if isinstance(value, (str, AddedToken)) or not isinstance(value, (list, tuple, dict)):
-            value = [value]
-        new = [str(token) for token in value]
+        new = [str(token) for token in (value if isinstance(value, (list, tuple, dict)) else [value])]
         if not set(new) <= {*names}:
             raise ValueError(
                 f"there is no vocabulary to add {', '.join(new)} to ({key}); every text has blocks already, and the "

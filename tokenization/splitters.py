@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Literal, cast
 
 import regex
 
+from .options import check_integer
 from .scripts import CONTINUES, HALF_WIDTH_MARKS, HAS_NO_WORDS, MAY_LACK_SPACES, SPACE, WORD, script_runs
 
 Unit = str | bytes
@@ -41,17 +42,6 @@ def to_text(data: bytes) -> str:
         return data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:  # a unit or window was cut inside a character
         return data.decode("utf-8", "replace")
-
-
-def check_integer(name: str, value: int, limit: int = 1 << 24) -> int:
-    """Returns `value`, the option `name` of a splitter or coder.
-
-    Raises:
-        ValueError: it is not an integer from 1 to `limit`.
-    """
-    if type(value) is not int or not 1 <= value <= limit:
-        raise ValueError(f"the tokenizer got {name}={value!r}; give a whole number from 1 to {limit}.")
-    return value
 
 
 def compose(text: str) -> str:

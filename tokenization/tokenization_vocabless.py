@@ -33,8 +33,9 @@ from .batches import (
 from .block_cache import BlockCache
 from .block_coders import CODERS, MASK, NUM_SPECIAL, PAD, BlockCoder, Bytes, Integers, special_blocks, unpack
 from .block_encodings import BlockEncodings
-from .components import build, check_special_tokens, check_types, read_ngrams, read_subword
+from .components import check_special_tokens, check_types, read_ngrams, read_subword
 from .given_blocks import as_blocks, as_columns, depth, refuse_collators
+from .options import build
 from .splitters import BYTE_NAMES, MASK_UNIT, SPLITTERS, MaskSplitter, Splitter, Unit, to_text
 from .truncation import truncated_ranges
 
@@ -105,9 +106,10 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         self._ngrams = read_ngrams(ngrams_file)
         self._subword = read_subword(subword_file) if splitter == "subword" else None
         self._target = None if target_file is None else read_subword(target_file)
-        options = self.splitter_options
-        self.unit_splitter: Splitter = build("splitter", SPLITTERS, splitter, options, tokenizer=self._subword)
-        self._coder: BlockCoder = build("coder", CODERS, coder, self.coder_options, ngrams=self._ngrams)
+        files = {} if self._subword is None else {"tokenizer": self._subword}
+        self.unit_splitter: Splitter = build("splitter", SPLITTERS, splitter, self.splitter_options | files)
+        files = {} if self._ngrams is None else {"ngrams": self._ngrams}
+        self._coder: BlockCoder = build("coder", CODERS, coder, self.coder_options | files)
         self.block_size = self._coder.block_size
         # Caches of elements, for calls, and one of packed blocks, for corpora, which have no special tokens.
         self._mask_splitter = MaskSplitter(self.unit_splitter, str(self.mask_token))

@@ -10,7 +10,7 @@ coder and all splitters but `subword`.
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .tokenization.block_coders import CLS, CODERS, MASK, SEP, BlockCoder, special_blocks
-from .tokenization.splitters import MASK_UNIT, SPLITTERS, MaskSplitter, Splitter, SubwordSplitter, Unit
+from .tokenization.options import build
+from .tokenization.splitters import MASK_UNIT, SPLITTERS, MaskSplitter, Splitter, Unit
 from .tokenization.truncation import truncated_ranges
 
 Text = str | tuple[str, str]  # a text, or a pair of texts
 ARCHITECTURE = "VocablessForSequenceClassification"
 VECTORS = "sentence_embedding"  # output of a sentence encoder's graph
-KNOWN_SPLITTERS = {name: each for name, each in SPLITTERS.items() if each is not SubwordSplitter}
 MODEL_FILES = ("model.onnx", "model_int8.onnx")  # of a folder, the first that it holds is read
 BATCH = 64  # texts that are embedded at once
 LARGEST_INT8 = 127
@@ -177,8 +177,10 @@ class Blocks:
         coder_options, ngrams = settings["coder_options"], folder / "ngrams.json"
         if ngrams.is_file():
             coder_options = {**coder_options, "ngrams": json.loads(ngrams.read_text(encoding="utf-8"))}
-        self._coder: BlockCoder = _make("coder", CODERS, settings, coder_options)
-        self._splitter: Splitter = _make("splitter", KNOWN_SPLITTERS, settings, settings["splitter_options"])
+        if settings["splitter"] == "subword":
+            raise ValueError("the splitter 'subword' needs the package vocabless; use its tokenizer, or another model.")
+        self._coder: BlockCoder = build("coder", CODERS, settings["coder"], coder_options)
+        self._splitter: Splitter = build("splitter", SPLITTERS, settings["splitter"], settings["splitter_options"])
         if settings.get("mask_token"):
             self._splitter = MaskSplitter(self._splitter, settings["mask_token"])
         self._max_tokens = int(settings["max_tokens"])
@@ -206,23 +208,6 @@ class Blocks:
         limit = self._max_tokens - 1 - len(parts)
         (ranges,) = truncated_ranges([*map(len, parts)], limit, "longest_first", self._side)
         return [units[start:stop] for units, (start, stop) in zip(parts, ranges, strict=True)]
-
-
-def _make(part: str, makers: Mapping[str, type[Any]], settings: dict[str, Any], options: dict[str, Any]) -> Any:
-    """Returns the splitter or the coder that the settings name."""
-    name = settings[part]
-    if name not in makers:
-        raise ValueError(
-            f"the {part} {name!r} needs the package vocabless; use its tokenizer, or a model with one of "
-            f"{', '.join(makers)}."
-        )
-    try:
-        return makers[name](**options)
-    except TypeError as error:
-        raise ValueError(
-            f"the {part} {name!r} got options that are not known here ({error}); take this file from the version of "
-            "vocabless that exported the model."
-        ) from error
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -17,11 +17,43 @@ import regex
 import sys
 import unicodedata
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from io import TextIOWrapper
 from itertools import groupby
 from numpy.typing import NDArray
 from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
+
+
+# ---- options.py ------------------------------------------------------------------------------------------------------
+# Makes splitters and coders from the names and options in a configuration.
+
+def build(kind: str, classes: Mapping[str, type[Any]], name: str, options: Mapping[str, Any]) -> Any:
+    """Returns an instance of the class called `name`, a splitter or a coder as `kind` says; options are its arguments.
+
+    Raises:
+        ValueError: unknown name or options, or wrong values.
+    """
+    if not isinstance(name, str) or name not in classes:
+        raise ValueError(f"unknown {kind} {name!r}; choose one of {', '.join(classes)}.")
+    legal = signature(classes[name]).parameters
+    if not options.keys() <= legal.keys():
+        raise ValueError(f"{kind} {name!r} got options {sorted(options)}; it takes {', '.join(legal)}.")
+    try:
+        return classes[name](**options)
+    except (TypeError, AttributeError, ArithmeticError) as error:
+        raise ValueError(f"{kind} {name!r} got {options} ({error}); give values as in its class.") from error
+
+
+def check_integer(name: str, value: int, limit: int = 1 << 24) -> int:
+    """Returns `value`, the option `name` of a splitter or coder.
+
+    Raises:
+        ValueError: it is not an integer from 1 to `limit`.
+    """
+    if type(value) is not int or not 1 <= value <= limit:
+        raise ValueError(f"the tokenizer got {name}={value!r}; give a whole number from 1 to {limit}.")
+    return value
 
 
 # ---- scripts.py ------------------------------------------------------------------------------------------------------
@@ -96,17 +128,6 @@ def to_text(data: bytes) -> str:
         return data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:  # a unit or window was cut inside a character
         return data.decode("utf-8", "replace")
-
-
-def check_integer(name: str, value: int, limit: int = 1 << 24) -> int:
-    """Returns `value`, the option `name` of a splitter or coder.
-
-    Raises:
-        ValueError: it is not an integer from 1 to `limit`.
-    """
-    if type(value) is not int or not 1 <= value <= limit:
-        raise ValueError(f"the tokenizer got {name}={value!r}; give a whole number from 1 to {limit}.")
-    return value
 
 
 def compose(text: str) -> str:
@@ -859,7 +880,6 @@ def _kept_range(length: int, count: int, side: str) -> Range:
 Text = str | tuple[str, str]  # a text, or a pair of texts
 ARCHITECTURE = "VocablessForSequenceClassification"
 VECTORS = "sentence_embedding"  # output of a sentence encoder's graph
-KNOWN_SPLITTERS = {name: each for name, each in SPLITTERS.items() if each is not SubwordSplitter}
 MODEL_FILES = ("model.onnx", "model_int8.onnx")  # of a folder, the first that it holds is read
 BATCH = 64  # texts that are embedded at once
 LARGEST_INT8 = 127
@@ -1011,8 +1031,10 @@ class Blocks:
         coder_options, ngrams = settings["coder_options"], folder / "ngrams.json"
         if ngrams.is_file():
             coder_options = {**coder_options, "ngrams": json.loads(ngrams.read_text(encoding="utf-8"))}
-        self._coder: BlockCoder = _make("coder", CODERS, settings, coder_options)
-        self._splitter: Splitter = _make("splitter", KNOWN_SPLITTERS, settings, settings["splitter_options"])
+        if settings["splitter"] == "subword":
+            raise ValueError("the splitter 'subword' needs the package vocabless; use its tokenizer, or another model.")
+        self._coder: BlockCoder = build("coder", CODERS, settings["coder"], coder_options)
+        self._splitter: Splitter = build("splitter", SPLITTERS, settings["splitter"], settings["splitter_options"])
         if settings.get("mask_token"):
             self._splitter = MaskSplitter(self._splitter, settings["mask_token"])
         self._max_tokens = int(settings["max_tokens"])
@@ -1040,23 +1062,6 @@ class Blocks:
         limit = self._max_tokens - 1 - len(parts)
         (ranges,) = truncated_ranges([*map(len, parts)], limit, "longest_first", self._side)
         return [units[start:stop] for units, (start, stop) in zip(parts, ranges, strict=True)]
-
-
-def _make(part: str, makers: Mapping[str, type[Any]], settings: dict[str, Any], options: dict[str, Any]) -> Any:
-    """Returns the splitter or the coder that the settings name."""
-    name = settings[part]
-    if name not in makers:
-        raise ValueError(
-            f"the {part} {name!r} needs the package vocabless; use its tokenizer, or a model with one of "
-            f"{', '.join(makers)}."
-        )
-    try:
-        return makers[name](**options)
-    except TypeError as error:
-        raise ValueError(
-            f"the {part} {name!r} got options that are not known here ({error}); take this file from the version of "
-            "vocabless that exported the model."
-        ) from error
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -19,6 +19,7 @@ import torch
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
+from inspect import signature
 from itertools import accumulate, chain, groupby, islice
 from numpy.typing import NDArray
 from pathlib import Path
@@ -26,6 +27,37 @@ from tokenizers import AddedToken, Tokenizer
 from transformers.tokenization_utils_base import BatchEncoding, PreTrainedTokenizerBase, TruncationStrategy
 from transformers.utils.generic import PaddingStrategy
 from typing import Any, ClassVar, Literal, cast
+
+
+# ---- options.py ------------------------------------------------------------------------------------------------------
+# Makes splitters and coders from the names and options in a configuration.
+
+def build(kind: str, classes: Mapping[str, type[Any]], name: str, options: Mapping[str, Any]) -> Any:
+    """Returns an instance of the class called `name`, a splitter or a coder as `kind` says; options are its arguments.
+
+    Raises:
+        ValueError: unknown name or options, or wrong values.
+    """
+    if not isinstance(name, str) or name not in classes:
+        raise ValueError(f"unknown {kind} {name!r}; choose one of {', '.join(classes)}.")
+    legal = signature(classes[name]).parameters
+    if not options.keys() <= legal.keys():
+        raise ValueError(f"{kind} {name!r} got options {sorted(options)}; it takes {', '.join(legal)}.")
+    try:
+        return classes[name](**options)
+    except (TypeError, AttributeError, ArithmeticError) as error:
+        raise ValueError(f"{kind} {name!r} got {options} ({error}); give values as in its class.") from error
+
+
+def check_integer(name: str, value: int, limit: int = 1 << 24) -> int:
+    """Returns `value`, the option `name` of a splitter or coder.
+
+    Raises:
+        ValueError: it is not an integer from 1 to `limit`.
+    """
+    if type(value) is not int or not 1 <= value <= limit:
+        raise ValueError(f"the tokenizer got {name}={value!r}; give a whole number from 1 to {limit}.")
+    return value
 
 
 # ---- scripts.py ------------------------------------------------------------------------------------------------------
@@ -100,17 +132,6 @@ def to_text(data: bytes) -> str:
         return data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:  # a unit or window was cut inside a character
         return data.decode("utf-8", "replace")
-
-
-def check_integer(name: str, value: int, limit: int = 1 << 24) -> int:
-    """Returns `value`, the option `name` of a splitter or coder.
-
-    Raises:
-        ValueError: it is not an integer from 1 to `limit`.
-    """
-    if type(value) is not int or not 1 <= value <= limit:
-        raise ValueError(f"the tokenizer got {name}={value!r}; give a whole number from 1 to {limit}.")
-    return value
 
 
 def compose(text: str) -> str:
@@ -1278,7 +1299,6 @@ class BlockEncoding:
         adds_special_tokens: bool,
     ) -> None:
         self._sources, self._names = sources, special_names
-        self.n_sequences = len(sources)
         # The token at each position: (sequence, index of its unit), or (None, id) for special tokens and padding.
         self._tokens: list[tuple[int | None, int]] = [(None, PAD)] * padding[0]
         self._tokens += [(None, CLS)] * adds_special_tokens
@@ -1296,12 +1316,6 @@ class BlockEncoding:
         return [names[unit] if sequence is None else sources[sequence].token(unit) for sequence, unit in self._tokens]
 
     @property
-    def special_tokens_mask(self) -> list[int]:
-        """1 for each special token, a mask in a text too, and for padding, else 0."""
-        sources = self._sources
-        return [int(place is None or sources[place].units[unit] is MASK_UNIT) for place, unit in self._tokens]
-
-    @property
     def sequence_ids(self) -> list[int | None]:
         return [sequence for sequence, _ in self._tokens]
 
@@ -1309,10 +1323,6 @@ class BlockEncoding:
     def word_ids(self) -> list[int | None]:
         sources = self._sources
         return [None if sequence is None else sources[sequence].word_ids[unit] for sequence, unit in self._tokens]
-
-    @property
-    def words(self) -> list[int | None]:
-        return self.word_ids
 
     @cached_property
     def offsets(self) -> list[Span]:
@@ -1383,30 +1393,9 @@ class BlockEncodings(Sequence[BlockEncoding]):
 
 
 # ---- components.py ---------------------------------------------------------------------------------------------------
-# Builds a tokenizer's splitter and block coder from the names and options in its configuration.
+# Reads the files of a tokenizer, and checks its arguments.
 
 File = str | os.PathLike[str] | None
-
-
-def build(axis: str, classes: Mapping[str, type[Any]], name: str, options: dict[str, Any], **loaded: Any) -> Any:
-    """Returns an instance of the class called `name`, a splitter or a coder as `axis` says.
-
-    `options` and `loaded` are its keyword arguments; `loaded` were read from files, and None is left out.
-
-    Raises:
-        ValueError: unknown name or options, or wrong values.
-    """
-    if not isinstance(name, str) or name not in classes:
-        raise ValueError(f"unknown {axis} {name!r}; choose one of {', '.join(classes)}.")
-    loaded = {option: value for option, value in loaded.items() if value is not None}
-    code = classes[name].__init__.__code__
-    legal = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
-    if not {*options, *loaded} <= set(legal):
-        raise ValueError(f"{axis} {name!r} got options {sorted({*options, *loaded})}; it takes {', '.join(legal)}.")
-    try:
-        return classes[name](**options, **loaded)
-    except (TypeError, AttributeError, ArithmeticError) as error:
-        raise ValueError(f"{axis} {name!r} got {options} ({error}); give values as in its class.") from error
 
 
 def read_ngrams(file: File) -> list[str] | None:
@@ -1457,9 +1446,7 @@ def check_special_tokens(tokens: Mapping[str, Any], names: Sequence[str]) -> Non
     """
     for key in ("tokens", "additional_special_tokens", "extra_special_tokens", "bos_token", "eos_token"):
         value = tokens.get(key) or []
-        if isinstance(value, (str, AddedToken)) or not isinstance(value, (list, tuple, dict)):
-            value = [value]
-        new = [str(token) for token in value]
+        new = [str(token) for token in (value if isinstance(value, (list, tuple, dict)) else [value])]
         if not set(new) <= {*names}:
             raise ValueError(
                 f"there is no vocabulary to add {', '.join(new)} to ({key}); every text has blocks already, and the "
@@ -1613,9 +1600,10 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         self._ngrams = read_ngrams(ngrams_file)
         self._subword = read_subword(subword_file) if splitter == "subword" else None
         self._target = None if target_file is None else read_subword(target_file)
-        options = self.splitter_options
-        self.unit_splitter: Splitter = build("splitter", SPLITTERS, splitter, options, tokenizer=self._subword)
-        self._coder: BlockCoder = build("coder", CODERS, coder, self.coder_options, ngrams=self._ngrams)
+        files = {} if self._subword is None else {"tokenizer": self._subword}
+        self.unit_splitter: Splitter = build("splitter", SPLITTERS, splitter, self.splitter_options | files)
+        files = {} if self._ngrams is None else {"ngrams": self._ngrams}
+        self._coder: BlockCoder = build("coder", CODERS, coder, self.coder_options | files)
         self.block_size = self._coder.block_size
         # Caches of elements, for calls, and one of packed blocks, for corpora, which have no special tokens.
         self._mask_splitter = MaskSplitter(self.unit_splitter, str(self.mask_token))
