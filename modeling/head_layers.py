@@ -1,17 +1,25 @@
-"""Parts of the heads: layers over the encoder, pairs that the encoder reads apart, and the loss over tokens."""
+"""Parts of the heads: layers over the encoder, pairs that it reads apart, scores of units, and the loss over tokens."""
 # mypy: allow-untyped-calls, no-warn-return-any
+
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import initialization as init
 
-from .blocks import check_blocks, token_type_ids_of
+from .blocks import FrontEnd, check_blocks, token_type_ids_of
 from .configuration_vocabless import VocablessConfig
 
-# The first five arguments of `VocablessModel.forward`: input_ids, attention_mask, token_type_ids, position_ids,
-# inputs_embeds.
-Inputs = tuple[Tensor | None, Tensor | None, Tensor | None, Tensor | None, Tensor | None]
+
+class Inputs(NamedTuple):
+    """The first arguments of `VocablessModel.forward`."""
+
+    input_ids: Tensor | None = None
+    attention_mask: Tensor | None = None
+    token_type_ids: Tensor | None = None
+    position_ids: Tensor | None = None
+    inputs_embeds: Tensor | None = None
 
 
 class LecunLinear(nn.Linear):
@@ -33,30 +41,35 @@ class PooledHead(nn.Module):
 
     def __init__(self, config: VocablessConfig, num_outputs: int) -> None:
         super().__init__()
-        self.pooling, self.block_size = config.classifier_pooling, config.block_size
+        self.pooling = config.classifier_pooling
         linear = nn.Linear if self.pooling == "cls" else LecunLinear
         num_parts = 4 if self.pooling == "siamese" else 1
         self.dense = linear(num_parts * config.hidden_size, config.hidden_size)
         self.dropout = nn.Dropout(config.head_dropout)
         self.out_proj = linear(config.hidden_size, num_outputs)
 
-    def sequences(self, front_end: nn.Module, inputs: Inputs) -> Inputs:
+    def sequences(self, front_end: FrontEnd, inputs: Inputs) -> Inputs:
         """Returns the inputs as the encoder shall read them: with `siamese`, the sequences of `split_pairs`.
+
+        If the front end has scores, `inputs_embeds` hold embeddings and scores, (…, D + scores).
 
         Raises:
             ValueError: `inputs_embeds` come from a front end that embeds a token by its place, which it has lost in the
                 second sequence; see also `split_pairs` and `check_blocks`.
         """
-        if self.pooling != "siamese":
+        if self.pooling == "siamese":
+            if inputs.input_ids is not None:
+                check_blocks(inputs.input_ids, front_end.block_size)
+            elif front_end.embeds_by_place:
+                raise ValueError(
+                    "a siamese model reads the second text from place 0, but inputs_embeds of this front end hold the "
+                    "places of the whole pair; give input_ids."
+                )
+            inputs = split_pairs(inputs)
+        if inputs.input_ids is None or not front_end.num_scores:
             return inputs
-        if inputs[0] is not None:
-            check_blocks(inputs[0], self.block_size)
-        elif getattr(front_end, "embeds_by_place", False):
-            raise ValueError(
-                "a siamese model reads the second text from place 0, but inputs_embeds of this front end hold the "
-                "places of the whole pair; give input_ids."
-            )
-        return split_pairs(*inputs)
+        check_blocks(inputs.input_ids, front_end.block_size)
+        return Inputs(None, *inputs[1:4], front_end(inputs.input_ids.long()))
 
     def forward(self, hidden_states: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """Maps hidden states (B, S, D) to outputs (B, num_outputs), see `pool`."""
@@ -105,44 +118,55 @@ def mean_state(hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
     return (hidden_states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
 
 
-def split_pairs(
-    input_ids: Tensor | None,
-    attention_mask: Tensor | None,
-    token_type_ids: Tensor | None,
-    position_ids: Tensor | None,
-    inputs_embeds: Tensor | None,
-) -> Inputs:
+def text_scores(front_end: FrontEnd, inputs: Inputs, logits: Tensor) -> Tensor:
+    """Returns logits (B, outputs) plus the sums of the units' scores, divided by the root of the number of tokens.
+
+    Scores that are not as many as the outputs belong to another head and do not count. The sums of both texts of a
+    siamese pair are added.
+    """
+    if inputs.inputs_embeds is None or front_end.num_scores != logits.shape[-1]:
+        return logits
+    scores = inputs.inputs_embeds[..., front_end.embedding_size :].to(logits.dtype)
+    mask = inputs.attention_mask
+    weights = torch.ones_like(scores[..., :1]) if mask is None else mask.unsqueeze(-1).to(logits.dtype)
+    sums = (scores * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1).sqrt()
+    return logits + sums.view(-1, *logits.shape).sum(dim=0)
+
+
+def split_pairs(inputs: Inputs) -> Inputs:
     """Makes two sequences of each pair, [CLS] a [SEP] b [SEP]: [CLS] a [SEP] and [CLS] b [SEP].
 
-    A single text is a pair whose second sequence is [CLS] alone. The arguments are those of `VocablessModel.forward`.
-    `position_ids` are not used, because the tokens of each sequence are numbered anew.
+    A single text is a pair whose second sequence is [CLS] alone. Positions are not used, because the tokens of each
+    sequence are numbered anew.
 
     Returns:
-        The same five, without token types and positions: all first sequences and then all second ones, (2B, T, …). T is
-        the longest sequence, or S in a compiled graph.
+        Inputs without token types and positions: all first sequences and then all second ones, (2B, T, …). T is the
+        longest sequence, or S in a compiled graph.
 
     Raises:
         ValueError: the texts cannot be told apart.
     """
-    inputs = inputs_embeds if input_ids is None else input_ids
+    input_ids, attention_mask, token_type_ids, _, inputs_embeds = inputs
+    tokens = inputs_embeds if input_ids is None else input_ids
     if token_type_ids is None and input_ids is not None:
         token_type_ids = token_type_ids_of(input_ids)
-    if inputs is None or token_type_ids is None:
+    if tokens is None or token_type_ids is None:
         raise ValueError("a siamese model splits pairs; give input_ids, or inputs_embeds with token_type_ids.")
     is_token = torch.ones_like(token_type_ids) if attention_mask is None else (attention_mask > 0).long()
     is_second = (token_type_ids > 0).long() * is_token
-    last = inputs.shape[1] - 1
-    positions = torch.arange(last + 1, device=inputs.device)
+    last = tokens.shape[1] - 1
+    positions = torch.arange(last + 1, device=tokens.device)
     first_token = (is_token.cumsum(dim=1) == 0).sum(dim=1, keepdim=True)  # [CLS], behind padding on the left
     start = (is_second.cumsum(dim=1) == 0).sum(dim=1, keepdim=True)
     source = torch.where(positions == 0, first_token, start + positions - 1).clamp(max=last)
-    seconds = inputs.gather(1, source.unsqueeze(-1).expand_as(inputs))
+    seconds = tokens.gather(1, source.unsqueeze(-1).expand_as(tokens))
     is_in_second = (positions <= is_second.sum(dim=1, keepdim=True)).long()
-    sequences, mask = torch.cat([inputs, seconds]), torch.cat([is_token - is_second, is_in_second])
+    sequences, mask = torch.cat([tokens, seconds]), torch.cat([is_token - is_second, is_in_second])
     if not torch.compiler.is_compiling():  # a graph cannot have a width that depends on values
         width = int(mask.any(dim=0).nonzero().max()) + 1
         sequences, mask = sequences[:, :width], mask[:, :width]
-    return (None, mask, None, None, sequences) if input_ids is None else (sequences, mask, None, None, None)
+    name = "inputs_embeds" if input_ids is None else "input_ids"
+    return Inputs(attention_mask=mask, **{name: sequences})
 
 
 def token_loss(logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int | None) -> Tensor:

@@ -26,8 +26,7 @@ from transformers.utils.generic import can_return_tuple
 from .blocks import FrontEnd, check_blocks
 from .configuration_vocabless import LIMITS, VocablessConfig, check_limits
 from .front_ends import build_front_end
-from .head_layers import Inputs, LecunLinear, PooledHead, PredictionTransform, token_loss
-from .ngram_scores import text_scores, with_embeddings, without_scores
+from .head_layers import Inputs, LecunLinear, PooledHead, PredictionTransform, text_scores, token_loss
 from .stock_encoders import arguments_of, build_encoder, max_tokens, min_tokens, pad_to_minimum_length
 
 NUM_CORRUPTIONS = 3  # intact, shuffled, replaced
@@ -139,7 +138,9 @@ class VocablessModel(VocablessPreTrainedModel):
             )
         if input_ids is not None:
             inputs_embeds = self.front_end(input_ids.long()).to(self.dtype)
-        tensors = {"inputs_embeds": without_scores(self.front_end, inputs_embeds), "attention_mask": attention_mask}
+        if inputs_embeds is not None and self.front_end.num_scores:
+            inputs_embeds = inputs_embeds[..., : self.config.embedding_size]
+        tensors = {"inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
         tensors |= {"token_type_ids": token_type_ids, "position_ids": position_ids}
         inputs = {key: value for key, value in tensors.items() if value is not None and key in self.encoder_arguments}
         inputs = pad_to_minimum_length(inputs, self._min_tokens)
@@ -201,7 +202,7 @@ class _HeadModel(VocablessPreTrainedModel):
         Returns:
             `logits`, see the class, and `loss` if there are labels.
         """
-        inputs = self.sequences((input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds))
+        inputs = self.sequences(Inputs(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds))
         outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
         states = outputs.last_hidden_state
         if labels is not None and self.reads_labelled_only:
@@ -224,10 +225,10 @@ class _TextHeadModel(_HeadModel):
         self.post_init()
 
     def sequences(self, inputs: Inputs) -> Inputs:
-        return with_embeddings(self.vocabless.front_end, self.classifier.sequences(self.vocabless.front_end, inputs))
+        return self.classifier.sequences(self.vocabless.front_end, inputs)
 
     def predict(self, states: Tensor, inputs: Inputs) -> Tensor:
-        return text_scores(self.vocabless.front_end, inputs, self.classifier(states, inputs[1]))
+        return text_scores(self.vocabless.front_end, inputs, self.classifier(states, inputs.attention_mask))
 
 
 class VocablessForSequenceClassification(_TextHeadModel):

@@ -28,7 +28,7 @@ from transformers.modeling_outputs import (
 )
 from transformers.utils import logging
 from transformers.utils.generic import can_return_tuple
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from .configuration_vocabless import LIMITS, TYPE_ERRORS, VocablessConfig, check_limits
 
 
@@ -959,11 +959,16 @@ FRONT_ENDS: dict[str, type[FrontEnd]] = {
 
 
 # ---- head_layers.py --------------------------------------------------------------------------------------------------
-# Parts of the heads: layers over the encoder, pairs that the encoder reads apart, and the loss over tokens.
+# Parts of the heads: layers over the encoder, pairs that it reads apart, scores of units, and the loss over tokens.
 
-# The first five arguments of `VocablessModel.forward`: input_ids, attention_mask, token_type_ids, position_ids,
-# inputs_embeds.
-Inputs = tuple[Tensor | None, Tensor | None, Tensor | None, Tensor | None, Tensor | None]
+class Inputs(NamedTuple):
+    """The first arguments of `VocablessModel.forward`."""
+
+    input_ids: Tensor | None = None
+    attention_mask: Tensor | None = None
+    token_type_ids: Tensor | None = None
+    position_ids: Tensor | None = None
+    inputs_embeds: Tensor | None = None
 
 
 class LecunLinear(nn.Linear):
@@ -985,30 +990,35 @@ class PooledHead(nn.Module):
 
     def __init__(self, config: VocablessConfig, num_outputs: int) -> None:
         super().__init__()
-        self.pooling, self.block_size = config.classifier_pooling, config.block_size
+        self.pooling = config.classifier_pooling
         linear = nn.Linear if self.pooling == "cls" else LecunLinear
         num_parts = 4 if self.pooling == "siamese" else 1
         self.dense = linear(num_parts * config.hidden_size, config.hidden_size)
         self.dropout = nn.Dropout(config.head_dropout)
         self.out_proj = linear(config.hidden_size, num_outputs)
 
-    def sequences(self, front_end: nn.Module, inputs: Inputs) -> Inputs:
+    def sequences(self, front_end: FrontEnd, inputs: Inputs) -> Inputs:
         """Returns the inputs as the encoder shall read them: with `siamese`, the sequences of `split_pairs`.
+
+        If the front end has scores, `inputs_embeds` hold embeddings and scores, (…, D + scores).
 
         Raises:
             ValueError: `inputs_embeds` come from a front end that embeds a token by its place, which it has lost in the
                 second sequence; see also `split_pairs` and `check_blocks`.
         """
-        if self.pooling != "siamese":
+        if self.pooling == "siamese":
+            if inputs.input_ids is not None:
+                check_blocks(inputs.input_ids, front_end.block_size)
+            elif front_end.embeds_by_place:
+                raise ValueError(
+                    "a siamese model reads the second text from place 0, but inputs_embeds of this front end hold the "
+                    "places of the whole pair; give input_ids."
+                )
+            inputs = split_pairs(inputs)
+        if inputs.input_ids is None or not front_end.num_scores:
             return inputs
-        if inputs[0] is not None:
-            check_blocks(inputs[0], self.block_size)
-        elif getattr(front_end, "embeds_by_place", False):
-            raise ValueError(
-                "a siamese model reads the second text from place 0, but inputs_embeds of this front end hold the "
-                "places of the whole pair; give input_ids."
-            )
-        return split_pairs(*inputs)
+        check_blocks(inputs.input_ids, front_end.block_size)
+        return Inputs(None, *inputs[1:4], front_end(inputs.input_ids.long()))
 
     def forward(self, hidden_states: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """Maps hidden states (B, S, D) to outputs (B, num_outputs), see `pool`."""
@@ -1057,44 +1067,55 @@ def mean_state(hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
     return (hidden_states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
 
 
-def split_pairs(
-    input_ids: Tensor | None,
-    attention_mask: Tensor | None,
-    token_type_ids: Tensor | None,
-    position_ids: Tensor | None,
-    inputs_embeds: Tensor | None,
-) -> Inputs:
+def text_scores(front_end: FrontEnd, inputs: Inputs, logits: Tensor) -> Tensor:
+    """Returns logits (B, outputs) plus the sums of the units' scores, divided by the root of the number of tokens.
+
+    Scores that are not as many as the outputs belong to another head and do not count. The sums of both texts of a
+    siamese pair are added.
+    """
+    if inputs.inputs_embeds is None or front_end.num_scores != logits.shape[-1]:
+        return logits
+    scores = inputs.inputs_embeds[..., front_end.embedding_size :].to(logits.dtype)
+    mask = inputs.attention_mask
+    weights = torch.ones_like(scores[..., :1]) if mask is None else mask.unsqueeze(-1).to(logits.dtype)
+    sums = (scores * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1).sqrt()
+    return logits + sums.view(-1, *logits.shape).sum(dim=0)
+
+
+def split_pairs(inputs: Inputs) -> Inputs:
     """Makes two sequences of each pair, [CLS] a [SEP] b [SEP]: [CLS] a [SEP] and [CLS] b [SEP].
 
-    A single text is a pair whose second sequence is [CLS] alone. The arguments are those of `VocablessModel.forward`.
-    `position_ids` are not used, because the tokens of each sequence are numbered anew.
+    A single text is a pair whose second sequence is [CLS] alone. Positions are not used, because the tokens of each
+    sequence are numbered anew.
 
     Returns:
-        The same five, without token types and positions: all first sequences and then all second ones, (2B, T, …). T is
-        the longest sequence, or S in a compiled graph.
+        Inputs without token types and positions: all first sequences and then all second ones, (2B, T, …). T is the
+        longest sequence, or S in a compiled graph.
 
     Raises:
         ValueError: the texts cannot be told apart.
     """
-    inputs = inputs_embeds if input_ids is None else input_ids
+    input_ids, attention_mask, token_type_ids, _, inputs_embeds = inputs
+    tokens = inputs_embeds if input_ids is None else input_ids
     if token_type_ids is None and input_ids is not None:
         token_type_ids = token_type_ids_of(input_ids)
-    if inputs is None or token_type_ids is None:
+    if tokens is None or token_type_ids is None:
         raise ValueError("a siamese model splits pairs; give input_ids, or inputs_embeds with token_type_ids.")
     is_token = torch.ones_like(token_type_ids) if attention_mask is None else (attention_mask > 0).long()
     is_second = (token_type_ids > 0).long() * is_token
-    last = inputs.shape[1] - 1
-    positions = torch.arange(last + 1, device=inputs.device)
+    last = tokens.shape[1] - 1
+    positions = torch.arange(last + 1, device=tokens.device)
     first_token = (is_token.cumsum(dim=1) == 0).sum(dim=1, keepdim=True)  # [CLS], behind padding on the left
     start = (is_second.cumsum(dim=1) == 0).sum(dim=1, keepdim=True)
     source = torch.where(positions == 0, first_token, start + positions - 1).clamp(max=last)
-    seconds = inputs.gather(1, source.unsqueeze(-1).expand_as(inputs))
+    seconds = tokens.gather(1, source.unsqueeze(-1).expand_as(tokens))
     is_in_second = (positions <= is_second.sum(dim=1, keepdim=True)).long()
-    sequences, mask = torch.cat([inputs, seconds]), torch.cat([is_token - is_second, is_in_second])
+    sequences, mask = torch.cat([tokens, seconds]), torch.cat([is_token - is_second, is_in_second])
     if not torch.compiler.is_compiling():  # a graph cannot have a width that depends on values
         width = int(mask.any(dim=0).nonzero().max()) + 1
         sequences, mask = sequences[:, :width], mask[:, :width]
-    return (None, mask, None, None, sequences) if input_ids is None else (sequences, mask, None, None, None)
+    name = "inputs_embeds" if input_ids is None else "input_ids"
+    return Inputs(attention_mask=mask, **{name: sequences})
 
 
 def token_loss(logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int | None) -> Tensor:
@@ -1110,38 +1131,6 @@ def token_loss(logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int 
     total = F.cross_entropy(logits, labels, ignore_index=-100, reduction="sum")
     count = (labels != -100).sum().clamp(min=1) if num_items_in_batch is None else num_items_in_batch
     return total / count
-
-
-# ---- ngram_scores.py -------------------------------------------------------------------------------------------------
-# Scores of a text's units, which a front end gives behind the embeddings: see `HashEmbedding`.
-
-def with_embeddings(front_end: Any, inputs: Inputs) -> Inputs:
-    """Returns inputs with embeddings and scores, (B, S, D + scores), in place of `input_ids`, if there are scores."""
-    input_ids, mask, token_types, positions, _ = inputs
-    if input_ids is None or not getattr(front_end, "num_scores", 0):
-        return inputs
-    check_blocks(input_ids, front_end.block_size)
-    return None, mask, token_types, positions, front_end(input_ids.long())
-
-
-def without_scores(front_end: Any, embeddings: Tensor | None) -> Tensor | None:
-    """Returns the embeddings alone, (B, S, D), as the encoder reads them."""
-    if embeddings is None or not getattr(front_end, "num_scores", 0):
-        return embeddings
-    return embeddings[..., : front_end.embedding_size]
-
-
-def text_scores(front_end: Any, inputs: Inputs, logits: Tensor) -> Tensor:
-    """Returns logits (B, outputs) plus the sums of the units' scores, divided by the root of the number of tokens.
-
-    Scores that are not as many as the outputs belong to another head and do not count.
-    """
-    embeddings, mask = inputs[4], inputs[1]
-    if embeddings is None or getattr(front_end, "num_scores", 0) != logits.shape[-1]:
-        return logits
-    scores = embeddings[..., front_end.embedding_size :].to(logits.dtype)
-    weights = torch.ones_like(scores[..., :1]) if mask is None else mask.unsqueeze(-1).to(logits.dtype)
-    return logits + (scores * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1).sqrt()
 
 
 # ---- stock_encoders.py -----------------------------------------------------------------------------------------------
@@ -1355,7 +1344,9 @@ class VocablessModel(VocablessPreTrainedModel):
             )
         if input_ids is not None:
             inputs_embeds = self.front_end(input_ids.long()).to(self.dtype)
-        tensors = {"inputs_embeds": without_scores(self.front_end, inputs_embeds), "attention_mask": attention_mask}
+        if inputs_embeds is not None and self.front_end.num_scores:
+            inputs_embeds = inputs_embeds[..., : self.config.embedding_size]
+        tensors = {"inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
         tensors |= {"token_type_ids": token_type_ids, "position_ids": position_ids}
         inputs = {key: value for key, value in tensors.items() if value is not None and key in self.encoder_arguments}
         inputs = pad_to_minimum_length(inputs, self._min_tokens)
@@ -1417,7 +1408,7 @@ class _HeadModel(VocablessPreTrainedModel):
         Returns:
             `logits`, see the class, and `loss` if there are labels.
         """
-        inputs = self.sequences((input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds))
+        inputs = self.sequences(Inputs(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds))
         outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
         states = outputs.last_hidden_state
         if labels is not None and self.reads_labelled_only:
@@ -1440,10 +1431,10 @@ class _TextHeadModel(_HeadModel):
         self.post_init()
 
     def sequences(self, inputs: Inputs) -> Inputs:
-        return with_embeddings(self.vocabless.front_end, self.classifier.sequences(self.vocabless.front_end, inputs))
+        return self.classifier.sequences(self.vocabless.front_end, inputs)
 
     def predict(self, states: Tensor, inputs: Inputs) -> Tensor:
-        return text_scores(self.vocabless.front_end, inputs, self.classifier(states, inputs[1]))
+        return text_scores(self.vocabless.front_end, inputs, self.classifier(states, inputs.attention_mask))
 
 
 class VocablessForSequenceClassification(_TextHeadModel):

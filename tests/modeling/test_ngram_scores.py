@@ -8,11 +8,11 @@ from vocabless import VocablessForSequenceClassification, load_config, load_toke
 TEXTS = ["Grey and cold, cold and grey.", "wonderflummoxing", "", "é 猫!"]
 
 
-@pytest.fixture
-def pair():
+@pytest.fixture(params=["mean", "siamese"])
+def pair(request):
     """A model, and the same with scores; a table of 50 rows, so that n-grams of a unit share rows."""
     torch.manual_seed(0)
-    options = {"front_end_options": {"num_rows": 50}, "num_labels": 3}
+    options = {"front_end_options": {"num_rows": 50}, "num_labels": 3, "classifier_pooling": request.param}
     plain = VocablessForSequenceClassification(load_config("hashgram-nano", **options)).eval()
     scored = VocablessForSequenceClassification(load_config("hashgram-nano", **options)).eval()
     scored.load_state_dict(plain.state_dict())
@@ -61,7 +61,7 @@ def test_embeddings_with_scores_give_the_same_logits(pair):
     inputs = tokenizer(TEXTS, padding=True, return_tensors="pt")
     embeddings = scored.base_model.front_end(inputs["input_ids"].long())
     assert embeddings.shape[-1] == plain.config.embedding_size + 3
-    given = scored(inputs_embeds=embeddings, attention_mask=inputs["attention_mask"]).logits
+    given = scored(**{**inputs, "input_ids": None, "inputs_embeds": embeddings}).logits
     assert torch.allclose(given, scored(**inputs).logits, atol=1e-6)
 
 

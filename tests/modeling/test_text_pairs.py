@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from vocabless import VocablessForMultipleChoice, VocablessForSequenceClassification
-from vocabless.modeling.head_layers import split_pairs
+from vocabless.modeling.head_layers import Inputs, split_pairs
 
 CLS, SEP = 2, 3
 # Units of the two texts of each pair; None is no second text.
@@ -38,7 +38,7 @@ MASK = (IDS > 0).long()
 def test_each_text_gets_a_sequence_of_its_own(side: str) -> None:
     ids = pad([sequence(*pair) for pair in PAIRS], 9, side)
     types = pad([type_ids(*pair) for pair in PAIRS], 9, side)
-    sequences, mask, *_ = split_pairs(ids.unsqueeze(-1), (ids > 0).long(), types, None, None)
+    sequences, mask, *_ = split_pairs(Inputs(ids.unsqueeze(-1), (ids > 0).long(), types))
     rows = [row[kept > 0].tolist() for row, kept in zip(sequences.squeeze(-1), mask, strict=True)]
     assert rows == [
         *(sequence(first) for first, _ in PAIRS),
@@ -47,7 +47,7 @@ def test_each_text_gets_a_sequence_of_its_own(side: str) -> None:
     if side == "right":
         assert mask.tolist() == [[1] * len(row) + [0] * (mask.shape[1] - len(row)) for row in rows]
         assert mask.shape[1] == max(map(len, rows))
-        one = split_pairs(ids[:1, :7].unsqueeze(-1), None, types[:1, :7], None, None)  # without a mask all are tokens
+        one = split_pairs(Inputs(ids[:1, :7].unsqueeze(-1), None, types[:1, :7]))  # without a mask all are tokens
         assert one[0].squeeze(-1)[one[1] > 0].tolist() == [*sequence(PAIRS[0][0]), *sequence(PAIRS[0][1])]
 
 
