@@ -49,13 +49,6 @@ def test_names_of_the_whole_model_are_accepted():
 LIMITS = {
     "block_size": {"block_size": 10**9},
     "target_vocab_size": {"target_vocab_size": 10**12},
-    "codeword_bits": {"front_end": "pool", "block_size": 16, "front_end_options": {"codeword_bits": 10**9}},
-    "num_buckets": {"front_end": "bucket", "front_end_options": {"num_buckets": 10**9}},
-    "max_tokens": {"front_end": "elementwise", "front_end_options": {"max_tokens": 10**9}},
-    "ngram_sizes": {"front_end_options": {"ngram_sizes": 10**9}},
-    "num_rows": {"front_end": "hash_embedding", "front_end_options": {"num_rows": 10**9}},
-    "num_word_hashes": {"front_end": "hash_embedding", "front_end_options": {"num_word_hashes": 10**9}},
-    "mlp_size": {"front_end": "hash_embedding", "front_end_options": {"mlp_size": 10**9}},
     "num_labels": {"num_labels": 10**9},
     "num_hidden_layers": {"encoder_config": {"model_type": "bert", "num_hidden_layers": 10**6}},
     "num_hidden_layers ": {"num_hidden_layers": 10**6},

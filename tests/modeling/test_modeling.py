@@ -175,6 +175,24 @@ def test_every_front_end_trains(front_end: str, config_of, blocks_of) -> None:
     assert losses[-1] < 0.1 * losses[0]
 
 
+@pytest.mark.parametrize(("pooling", "num_parts"), [("cls", None), ("mean", 1), ("siamese", 4)])
+@pytest.mark.parametrize("head", [VocablessForSequenceClassification, VocablessForMultipleChoice])
+def test_a_head_that_reads_means_starts_with_the_spread_that_keeps_its_scale(
+    head, pooling: str, num_parts: int | None, config_of, tmp_path
+) -> None:
+    """With `cls` it starts as the encoder does. Once trained it keeps its weights."""
+    VocablessModel(config_of("bert", classifier_pooling=pooling, num_labels=50)).save_pretrained(tmp_path / "encoder")
+    model = head.from_pretrained(tmp_path / "encoder")
+    inputs = {model.classifier.dense: (num_parts or 0) * 32}
+    if head is VocablessForSequenceClassification:
+        inputs[model.classifier.out_proj] = 32
+    spreads = [size**-0.5 if num_parts else 0.02 for size in inputs.values()]
+    assert [layer.weight.std().item() for layer in inputs] == pytest.approx(spreads, rel=0.1)
+    assert not model.classifier.dense.bias.any()
+    model.save_pretrained(tmp_path / "head")
+    assert torch.equal(head.from_pretrained(tmp_path / "head").classifier.dense.weight, model.classifier.dense.weight)
+
+
 # ---- gradient accumulation -----------------------------------------------------------------------------------------
 
 
