@@ -95,11 +95,6 @@ def test_the_source_distribution_holds_what_the_wheel_and_the_tests_need() -> No
     assert not [name for name in files if "__pycache__" in name or name.startswith("runs/")]
 
 
-def test_public_names_exist_and_are_sorted() -> None:
-    assert [name for name in vocabless.__all__ if not hasattr(vocabless, name)] == []
-    assert list(vocabless.__all__) == sorted(vocabless.__all__)
-
-
 # ---- commands ------------------------------------------------------------------------------------------------------
 
 

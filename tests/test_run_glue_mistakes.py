@@ -117,14 +117,6 @@ def test_a_score_that_is_no_number_is_named(tmp_path):
 
 def test_a_missing_file_of_a_task_is_named(tmp_path):
     (tmp_path / "rte").mkdir()
+    command = ["--model_name_or_path", MODEL, "--output_dir", tmp_path / "run"]
     with pytest.raises(SystemExit, match=r"holds no train\.parquet"):
-        run(
-            "--model_name_or_path",
-            MODEL,
-            "--task_name",
-            "rte",
-            "--data_dir",
-            tmp_path,
-            "--output_dir",
-            tmp_path / "run",
-        )
+        run(*command, "--task_name", "rte", "--data_dir", tmp_path)

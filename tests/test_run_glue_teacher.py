@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from datasets import Dataset
 from safetensors.torch import load_file
+from test_run_glue import results, run
 from transformers import AutoModelForTokenClassification, AutoTokenizer
 
-import run_glue
 from vocabless import load_config, load_tokenizer
 from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassification
 from vocabless.training.distillation.task_teacher import TaskTeacher, load_teacher
@@ -21,18 +21,8 @@ from vocabless.training.finetuning.task_files import Examples
 from vocabless.training.trainer import ResumableTrainer
 
 STUDENT, TEACHER = "eelbert-word-uno", "hashformer-lsh-proj-tiny"
-QUICK = ["--num_train_epochs", "1", "--per_device_train_batch_size", "8", "--max_seq_length", "16",
-         "--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none"]  # fmt: skip
 COLOURS = ["red", "blue"]
 THINGS = "dog cat house river stone small large old new".split()
-
-
-def run(*arguments):
-    run_glue.main([*QUICK, *map(str, arguments)])
-
-
-def results(folder):
-    return json.loads((folder / "results.json").read_text())
 
 
 def write(file, columns):
@@ -240,16 +230,9 @@ def test_a_mistake_ends_with_one_sentence(colours, other_teachers, tmp_path, mon
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     if arguments[0] == "--teacher":
         arguments = ["--teacher", other_teachers / arguments[1], *arguments[2:]]
+    command = ["--model_name_or_path", STUDENT, "--train_file", colours["train"], "--output_dir", tmp_path / "run"]
     with pytest.raises(SystemExit, match=sentence) as raised:
-        run(
-            "--model_name_or_path",
-            STUDENT,
-            "--train_file",
-            colours["train"],
-            "--output_dir",
-            tmp_path / "run",
-            *arguments,
-        )
+        run(*command, *arguments)
     assert "\n" not in str(raised.value) and not (tmp_path / "run").exists()
 
 
