@@ -284,9 +284,7 @@ class VocablessForMultipleChoice(_TextHeadModel):
         outputs = super().forward(*rows, **kwargs, return_dict=True)
         logits = outputs.logits.view(-1, blocks.shape[1])
         loss = None if labels is None else F.cross_entropy(logits.float(), labels)
-        return MultipleChoiceModelOutput(
-            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
-        )
+        return MultipleChoiceModelOutput(loss=loss, **{**outputs, "logits": logits})
 
 
 class VocablessForTokenClassification(_HeadModel):

@@ -106,10 +106,9 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         self._ngrams = read_ngrams(ngrams_file)
         self._subword = read_subword(subword_file) if splitter == "subword" else None
         self._target = None if target_file is None else read_subword(target_file)
-        files = {} if self._subword is None else {"tokenizer": self._subword}
-        self.unit_splitter: Splitter = build("splitter", SPLITTERS, splitter, self.splitter_options | files)
-        files = {} if self._ngrams is None else {"ngrams": self._ngrams}
-        self._coder: BlockCoder = build("coder", CODERS, coder, self.coder_options | files)
+        options = {**self.splitter_options, "tokenizer": self._subword}
+        self.unit_splitter: Splitter = build("splitter", SPLITTERS, splitter, options)
+        self._coder: BlockCoder = build("coder", CODERS, coder, {**self.coder_options, "ngrams": self._ngrams})
         self.block_size = self._coder.block_size
         # Caches of elements, for calls, and one of packed blocks, for corpora, which have no special tokens.
         self._mask_splitter = MaskSplitter(self.unit_splitter, str(self.mask_token))

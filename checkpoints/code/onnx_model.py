@@ -29,7 +29,9 @@ from typing import Any, ClassVar, Literal, cast
 # Makes splitters and coders from the names and options in a configuration.
 
 def build(kind: str, classes: Mapping[str, type[Any]], name: str, options: Mapping[str, Any]) -> Any:
-    """Returns an instance of the class called `name`, a splitter or a coder as `kind` says; options are its arguments.
+    """Returns an instance of the class called `name`, a splitter or a coder as `kind` says.
+
+    `options` are its keyword arguments; None is the default of each.
 
     Raises:
         ValueError: unknown name or options, or wrong values.
@@ -37,6 +39,7 @@ def build(kind: str, classes: Mapping[str, type[Any]], name: str, options: Mappi
     if not isinstance(name, str) or name not in classes:
         raise ValueError(f"unknown {kind} {name!r}; choose one of {', '.join(classes)}.")
     legal = signature(classes[name]).parameters
+    options = {option: value for option, value in options.items() if value is not None}
     if not options.keys() <= legal.keys():
         raise ValueError(f"{kind} {name!r} got options {sorted(options)}; it takes {', '.join(legal)}.")
     try:

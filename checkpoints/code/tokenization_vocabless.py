@@ -33,7 +33,9 @@ from typing import Any, ClassVar, Literal, cast
 # Makes splitters and coders from the names and options in a configuration.
 
 def build(kind: str, classes: Mapping[str, type[Any]], name: str, options: Mapping[str, Any]) -> Any:
-    """Returns an instance of the class called `name`, a splitter or a coder as `kind` says; options are its arguments.
+    """Returns an instance of the class called `name`, a splitter or a coder as `kind` says.
+
+    `options` are its keyword arguments; None is the default of each.
 
     Raises:
         ValueError: unknown name or options, or wrong values.
@@ -41,6 +43,7 @@ def build(kind: str, classes: Mapping[str, type[Any]], name: str, options: Mappi
     if not isinstance(name, str) or name not in classes:
         raise ValueError(f"unknown {kind} {name!r}; choose one of {', '.join(classes)}.")
     legal = signature(classes[name]).parameters
+    options = {option: value for option, value in options.items() if value is not None}
     if not options.keys() <= legal.keys():
         raise ValueError(f"{kind} {name!r} got options {sorted(options)}; it takes {', '.join(legal)}.")
     try:
@@ -1600,10 +1603,9 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         self._ngrams = read_ngrams(ngrams_file)
         self._subword = read_subword(subword_file) if splitter == "subword" else None
         self._target = None if target_file is None else read_subword(target_file)
-        files = {} if self._subword is None else {"tokenizer": self._subword}
-        self.unit_splitter: Splitter = build("splitter", SPLITTERS, splitter, self.splitter_options | files)
-        files = {} if self._ngrams is None else {"ngrams": self._ngrams}
-        self._coder: BlockCoder = build("coder", CODERS, coder, self.coder_options | files)
+        options = {**self.splitter_options, "tokenizer": self._subword}
+        self.unit_splitter: Splitter = build("splitter", SPLITTERS, splitter, options)
+        self._coder: BlockCoder = build("coder", CODERS, coder, {**self.coder_options, "ngrams": self._ngrams})
         self.block_size = self._coder.block_size
         # Caches of elements, for calls, and one of packed blocks, for corpora, which have no special tokens.
         self._mask_splitter = MaskSplitter(self.unit_splitter, str(self.mask_token))
