@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.measure import Comparison, compare, comparison, parser_with_texts, prepare_threads, report
+from benchmarks.measure import FLAGS, Comparison, compare, comparison, parser, prepare_threads, report, run_all
 from benchmarks.peers import Side, original, ours, read, sentences_of, stock, vocabulary
 from vocabless import load_tokenizer
 from vocabless.conversion.onnx import write_graphs, write_settings
@@ -36,19 +36,8 @@ def from_text(
     name: str, side: Side, peer: Side, texts: list[str], batch_size: int, rounds: int, goal: float | None
 ) -> Comparison:
     """Compares texts/s from strings to logits."""
-    batches = [texts[start : start + batch_size] for start in range(0, len(texts), batch_size)]
-    runs = [run_all([each.logits(batch) for batch in batches]) for each in (side, peer)]
+    runs = [each.passes(texts, batch_size) for each in (side, peer)]
     return compare(name, *runs, len(texts), "texts/s", rounds, goal)
-
-
-def run_all(functions: list[Callable[[], Any]]) -> Callable[[], None]:
-    """Returns a function that calls all of `functions`."""
-
-    def run() -> None:
-        for function in functions:
-            function()
-
-    return run
 
 
 def new_words(tokenizer: Any, length: int) -> Iterator[dict[str, Any]]:
@@ -110,7 +99,7 @@ def base(wordpiece: str, bpe: str, texts: list[str], rounds: int) -> list[Compar
 
 def share_of_front_end(name: str, side: Side, texts: list[str], rounds: int) -> Comparison:
     """Compares the front end with the whole model: a ratio of 100 means that the front end takes 1 % of the time."""
-    blocks = side.tokenizer(texts, padding=True, return_tensors="pt")["input_ids"]
+    blocks = side.encode(texts)["input_ids"]
     front_end: Any = side.model.base_model.front_end
 
     def embed() -> None:
@@ -137,7 +126,7 @@ def exported(subword: str, documents: list[str], folder: Path, rounds: int) -> l
             runs = run_all([partial(session.run, None, {INPUT: inputs["input_ids"].numpy()})] * 100)
             rows.append(compare(f"1×16, {precision}, {name} : eager torch", runs, eager, 100, "texts/s", rounds, goal))
         of_bert = [
-            bert.logits(documents[start : start + BATCH], side.tokenizer.model_max_length)
+            bert.from_text(documents[start : start + BATCH], side.tokenizer.model_max_length)
             for start in range(0, len(documents), BATCH)
         ]
         row = f"documents sorted by length, int8, {name} : bert-tiny eager"
@@ -175,10 +164,10 @@ def cold_start(model: Path, rounds: int) -> list[Comparison]:
 
 def main() -> None:
     """Runs the benchmark."""
-    command_line = parser_with_texts(__doc__)
+    command_line = parser(__doc__, *FLAGS)
     command_line.add_argument("--size", choices=("tiny", "base"), default="tiny", help="size of the encoders")
     arguments = command_line.parse_args()
-    prepare_threads(arguments.threads or 1)
+    prepare_threads(arguments.threads)
     documents = read(arguments.corpus, arguments.documents)
     texts = sentences_of(documents, 20 * BATCH, min_words=8)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,6 @@
-"""How the benchmarks measure: both sides run in turns, and a ratio compares two runs next to each other in time.
+"""How the benchmarks measure: all sides run in turns, and a ratio compares two runs next to each other in time.
 
-So a load on the machine slows down both sides of a ratio.
+So a load on the machine slows down all sides.
 """
 
 import argparse
@@ -19,6 +19,16 @@ import torch
 from vocabless.saving.run_folder import versions
 from vocabless.saving.tables import markdown_table
 
+Run = Callable[[], Any]  # one round of a side
+# The flags that benchmarks share → the arguments of `add_argument`.
+FLAGS: dict[str, dict[str, Any]] = {
+    "rounds": {"type": int, "default": 7, "help": "measured rounds of each side, after one as a warm-up (%(default)s)"},
+    "threads": {"type": int, "default": 1, "help": "threads of torch; 0 is its own number (%(default)s)"},
+    "output": {"help": "JSON file for the results"},
+    "corpus": {"default": "pydocs", "help": "texts to read, as run_pretraining.py takes them (%(default)s)"},
+    "documents": {"type": int, "default": 5000, "help": "documents to read from the corpus (%(default)s)"},
+}
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -34,16 +44,46 @@ class Comparison:
     goal: float | None = None  # smallest ratio that is a success; None if there is no goal
 
 
+def seconds_in_turns(runs: Sequence[Run], rounds: int, before: Sequence[Run] = ()) -> list[list[float]]:
+    """Returns the seconds of each side in each round, after one round as a warm-up.
+
+    Args:
+        runs: what is measured.
+        rounds: number of measured rounds.
+        before: what runs before each side, and is not measured; empty for nothing.
+    """
+    seconds: list[list[float]] = [[] for _ in runs]
+    for number in range(rounds + 1):
+        for place, run in enumerate(runs):
+            if before:
+                before[place]()
+            start = time.perf_counter()
+            run()
+            if number > 0:  # round 0 is the warm-up
+                seconds[place].append(time.perf_counter() - start)
+    return seconds
+
+
+def run_all(runs: Sequence[Run]) -> Run:
+    """Returns a function that calls all of `runs`."""
+
+    def run() -> None:
+        for each in runs:
+            each()
+
+    return run
+
+
 def compare(
     name: str,
-    ours: Callable[[], Any],
-    peer: Callable[[], Any],
+    ours: Run,
+    peer: Run,
     work: float | tuple[float, float],
     unit: str,
     rounds: int = 7,
     goal: float | None = None,
 ) -> Comparison:
-    """Measures the speed of both sides in turns, after one round of each as a warm-up.
+    """Measures the speed of both sides, see `seconds_in_turns`.
 
     Args:
         name: see `Comparison`.
@@ -55,13 +95,8 @@ def compare(
         goal: see `Comparison`.
     """
     amounts = work if isinstance(work, tuple) else (work, work)
-    speeds: tuple[list[float], list[float]] = ([], [])
-    for number in range(rounds + 1):
-        for side, (run, amount) in enumerate(zip((ours, peer), amounts, strict=True)):
-            start = time.perf_counter()
-            run()
-            if number > 0:  # round 0 is the warm-up
-                speeds[side].append(amount / (time.perf_counter() - start))
+    measured = seconds_in_turns((ours, peer), rounds)
+    speeds = ([amount / each for each in seconds] for amount, seconds in zip(amounts, measured, strict=True))
     return comparison(name, unit, *speeds, goal)
 
 
@@ -101,36 +136,14 @@ def prepare_threads(count: int) -> None:
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 
-def parser(description: str | None) -> argparse.ArgumentParser:
-    """Returns a parser with the arguments of all benchmarks, see `add_rounds`."""
-    command_line = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add_rounds(command_line)
+def parser(description: str | None, *flags: str) -> argparse.ArgumentParser:
+    """Returns a parser with some of `FLAGS`."""
+    raw = argparse.RawDescriptionHelpFormatter
+    return add_flags(argparse.ArgumentParser(description=description, formatter_class=raw), *flags)
+
+
+def add_flags(command_line: argparse.ArgumentParser, *flags: str) -> argparse.ArgumentParser:
+    """Declares some of `FLAGS`; returns the parser."""
+    for flag in flags:
+        command_line.add_argument(f"--{flag}", **FLAGS[flag])
     return command_line
-
-
-def add_rounds(command_line: argparse.ArgumentParser) -> None:
-    """Declares the arguments of all benchmarks."""
-    command_line.add_argument(
-        "--rounds", type=int, default=7, help="measured rounds of each side, after one warm-up round"
-    )
-    command_line.add_argument(
-        "--threads", type=int, default=0, help="number of torch threads; 0 is the default of the benchmark"
-    )
-    command_line.add_argument("--output", help="JSON file for the results")
-
-
-def parser_with_texts(description: str | None) -> argparse.ArgumentParser:
-    """Returns `parser` with the arguments that choose texts."""
-    command_line = parser(description)
-    add_texts(command_line)
-    return command_line
-
-
-def add_texts(command_line: argparse.ArgumentParser) -> None:
-    """Declares the arguments that choose texts."""
-    command_line.add_argument(
-        "--corpus", default="pydocs", help="texts to read, with the same values as in run_pretraining.py"
-    )
-    command_line.add_argument("--documents", type=int, default=5000, help="number of documents to read from the corpus")

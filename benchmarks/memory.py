@@ -23,13 +23,13 @@ BATCH_TEXTS, TEXT_WORDS = 64, 128
 
 def main() -> None:
     """Runs the benchmark."""
-    command_line = parser(__doc__)
+    command_line = parser(__doc__, "threads", "output")
     command_line.add_argument("--words", type=int, default=5_000_000, help="number of distinct words")
     command_line.add_argument(
         "--variant", default="eelbert-word-tiny", help="variant whose tokenizer and front end run"
     )
     arguments = command_line.parse_args()
-    prepare_threads(arguments.threads or 1)
+    prepare_threads(arguments.threads)
     side = ours(arguments.variant)
     front_end: Any = side.model.base_model.front_end
     process, numbers = psutil.Process(), count(10**7)

@@ -12,6 +12,7 @@ from io import BytesIO
 from pathlib import Path
 
 from benchmarks.chromium import Chromium
+from benchmarks.measure import parser
 
 IS_READY = "document.querySelector('.map .towards, .map .away, .map .tag, .map .odd') !== null"
 MAP_IS_DONE = "document.querySelector('#map').ariaBusy === 'false'"
@@ -40,14 +41,16 @@ def picture(browser: Chromium, arguments: argparse.Namespace, dark: bool) -> byt
 
 def main() -> None:
     """Writes both pictures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("page", type=Path, help="index.html that `python -m vocabless.conversion space` wrote")
-    parser.add_argument("folder", type=Path, help="folder for the pictures")
-    parser.add_argument("--text", required=True, help="the text in the page")
-    parser.add_argument("--pair", help="the second text, for a model of pairs; default: none")
-    parser.add_argument("--width", type=int, default=900, help="of the window, in CSS pixels; default %(default)s")
-    parser.add_argument("--scale", type=float, default=1.6, help="pixels for each CSS pixel; default %(default)s")
-    arguments = parser.parse_args()
+    command_line = parser(__doc__)
+    command_line.add_argument("page", type=Path, help="index.html that `python -m vocabless.conversion space` wrote")
+    command_line.add_argument("folder", type=Path, help="folder for the pictures")
+    command_line.add_argument("--text", required=True, help="the text in the page")
+    command_line.add_argument("--pair", help="the second text, for a model of pairs; default: none")
+    command_line.add_argument(
+        "--width", type=int, default=900, help="of the window, in CSS pixels; default %(default)s"
+    )
+    command_line.add_argument("--scale", type=float, default=1.6, help="pixels for each CSS pixel; default %(default)s")
+    arguments = command_line.parse_args()
     try:
         from PIL import Image
     except ImportError:

@@ -1,8 +1,10 @@
 """The two sides of a comparison: our models, and stock models with a vocabulary that is trained in the benchmark."""
 # mypy: allow-untyped-calls
 
+import copy
 import os
-from collections.abc import Callable
+import statistics
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +12,7 @@ import torch
 from datasets import Dataset
 from transformers import AutoModelForSequenceClassification, PreTrainedModel, PreTrainedTokenizerBase
 
+from benchmarks.measure import Run, run_all, seconds_in_turns
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
 from vocabless.stock_shapes import StockShape, load_shape_config, load_shape_tokenizer
 from vocabless.training.texts.corpora import load_text
@@ -19,24 +22,59 @@ from vocabless.variants import Variant
 
 
 class Side(NamedTuple):
-    """A tokenizer and a classifier with two labels, random weights, in evaluation mode."""
+    """A tokenizer and a model in evaluation mode: mostly a classifier with two labels and random weights."""
 
     tokenizer: PreTrainedTokenizerBase
     model: PreTrainedModel
 
-    def logits(self, texts: list[str], max_length: int | None = None) -> Callable[[], Any]:
-        """Returns a function that tokenizes and classifies a batch of texts."""
+    def encode(self, texts: Sequence[str], max_length: int | None = None) -> Any:
+        """Returns a batch of texts, as long as its longest one."""
         settings = {"padding": True, "truncation": True, "max_length": max_length, "return_tensors": "pt"}
-        return lambda: self.forward(self.tokenizer(texts, **settings))()
+        return self.tokenizer(list(texts), **settings)
 
-    def forward(self, inputs: Any) -> Callable[[], Any]:
-        """Returns a function that classifies encoded texts."""
+    def from_text(self, texts: Sequence[str], max_length: int | None = None) -> Run:
+        """Returns a function that tokenizes a batch of texts and runs the model."""
+        return lambda: self.forward(self.encode(texts, max_length))()
+
+    def forward(self, inputs: Any) -> Run:
+        """Returns a function that runs the model on encoded texts."""
 
         def run() -> Any:
             with torch.inference_mode():
-                return self.model(**inputs).logits
+                return self.model(**inputs)
 
         return run
+
+    def passes(self, texts: Sequence[str], batch_size: int, with_tokenizer: bool = True) -> Run:
+        """Returns a function that runs the model on all texts, which without the tokenizer are encoded only once."""
+        batches = [texts[start : start + batch_size] for start in range(0, len(texts), batch_size)]
+        return run_all(
+            [self.from_text(batch) if with_tokenizer else self.forward(self.encode(batch)) for batch in batches]
+        )
+
+    def forget(self) -> None:
+        """Empties what the tokenizer and the front end of our side remember of units."""
+        for owner in (self.tokenizer, getattr(self.model.base_model, "front_end", None)):
+            if hasattr(owner, "_cache"):
+                owner._cache = copy.deepcopy(owner._cache)  # the copy is empty
+
+
+def milliseconds_per_text(
+    sides: Sequence[Side], texts: Sequence[str], batch_size: int, rounds: int, with_tokenizer: bool, is_anew: bool
+) -> list[float]:
+    """Returns the median time of each side in milliseconds per text, measured in turns.
+
+    Args:
+        sides: tokenizers and models.
+        texts: what they read.
+        batch_size: texts of a batch, which is as long as its longest text.
+        rounds: number of measured rounds.
+        with_tokenizer: whether the tokenizer is measured, too.
+        is_anew: whether every unit is hashed again: tokenizer and front end then remember nothing.
+    """
+    runs = [side.passes(texts, batch_size, with_tokenizer) for side in sides]
+    measured = seconds_in_turns(runs, rounds, [side.forget for side in sides] if is_anew else ())
+    return [1000 * statistics.median(seconds) / len(texts) for seconds in measured]
 
 
 def ours(variant: str | Variant, subword: str | os.PathLike[str] | None = None, **kwargs: Any) -> Side:

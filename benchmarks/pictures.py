@@ -42,7 +42,7 @@ def sizes_and_latencies(subword: str, rounds: int) -> list[tuple[str, float, flo
     points = []
     for name in (*OURS, *STOCK):
         side = stock(name, subword) if name in STOCK else ours(name)
-        row = compare(name, side.logits([SENTENCE]), peer.logits([SENTENCE]), 1, "texts/s", 20 * rounds)
+        row = compare(name, side.from_text([SENTENCE]), peer.from_text([SENTENCE]), 1, "texts/s", 20 * rounds)
         size = sum(parameter.numel() for parameter in side.model.parameters()) * 4 / 1e6
         points.append((name, size, 1000 / row.ours))
     return points
@@ -50,11 +50,11 @@ def sizes_and_latencies(subword: str, rounds: int) -> list[tuple[str, float, flo
 
 def main() -> None:
     """Draws both pictures."""
-    command_line = parser(__doc__)
+    command_line = parser(__doc__, "rounds", "threads")
     command_line.add_argument("tokenizer", help="JSON file that `python -m benchmarks.tokenizer --output` wrote")
     command_line.add_argument("folder", help="folder for the pictures")
     arguments = command_line.parse_args()
-    prepare_threads(arguments.threads or 1)
+    prepare_threads(arguments.threads)
     folder = Path(arguments.folder)
     folder.mkdir(parents=True, exist_ok=True)
     plt.rcParams["svg.hashsalt"] = "vocabless"

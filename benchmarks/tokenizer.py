@@ -9,11 +9,11 @@ One thread on each side. Both sides count words separated by white space.
 import copy
 import random
 import tempfile
-from collections.abc import Callable
+from functools import partial
 
 from transformers import PreTrainedTokenizerBase
 
-from benchmarks.measure import compare, parser_with_texts, prepare_threads, report
+from benchmarks.measure import FLAGS, Run, compare, parser, prepare_threads, report, run_all
 from benchmarks.peers import read, sentences_of, vocabulary, words_of
 from vocabless import load_tokenizer
 from vocabless.stock_shapes import load_shape_tokenizer
@@ -22,22 +22,17 @@ CODERS = {"md5": "hashformer-md5-pool-tiny", "utf8": "ewe-bert-word-tiny", "lsh"
 BATCH = 32
 
 
-def encode(tokenizer: PreTrainedTokenizerBase, texts: list[str], size: int = BATCH) -> Callable[[], None]:
+def encode(tokenizer: PreTrainedTokenizerBase, texts: list[str], size: int = BATCH) -> Run:
     """Returns a function that encodes the texts in batches of `size`; 1 gives each text as a string."""
     calls = texts if size == 1 else [texts[start : start + size] for start in range(0, len(texts), size)]
-
-    def run() -> None:
-        for call in calls:
-            tokenizer(call, padding=True, return_tensors="pt")
-
-    return run
+    return run_all([partial(tokenizer, call, padding=True, return_tensors="pt") for call in calls])
 
 
 def main() -> None:
     """Runs the benchmark."""
-    arguments = parser_with_texts(__doc__).parse_args()
+    arguments = parser(__doc__, *FLAGS).parse_args()
     rounds = arguments.rounds
-    prepare_threads(arguments.threads or 1)
+    prepare_threads(arguments.threads)
     documents = read(arguments.corpus, arguments.documents)
     texts = sentences_of(documents, 100 * BATCH)
     distinct = list(dict.fromkeys(word for text in documents["text"] for word in text.split()))

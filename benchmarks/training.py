@@ -11,7 +11,6 @@ the peers are stock models with a vocabulary that is trained on the same text.
 import argparse
 import copy
 import tempfile
-from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
@@ -20,7 +19,7 @@ import torch
 from datasets import Dataset
 from transformers import DataCollatorForTokenClassification
 
-from benchmarks.measure import Comparison, compare, parser_with_texts, prepare_threads, report
+from benchmarks.measure import FLAGS, Comparison, Run, compare, parser, prepare_threads, report
 from benchmarks.peers import read, vocabulary, words_of
 from vocabless import load_tokenizer
 from vocabless.stock_shapes import STOCK_SHAPES, find_shape, load_shape_tokenizer
@@ -86,7 +85,7 @@ def training_step(
     batch_size: int,
     size: str | None = None,
     is_updated: bool = True,
-) -> Callable[[], None]:
+) -> Run:
     """Returns a function that trains one step, always on the same batch.
 
     Args:
@@ -135,7 +134,7 @@ def training_steps(arguments: argparse.Namespace, documents: Dataset, subword: s
     if size != "small":  # there is no eelbert-small
         peers.append(("MLM on masked rows", eelbert, "mlm", 2.8 if size == "tiny" else None))
 
-    def step(variant: str, objective: str) -> Callable[[], None]:
+    def step(variant: str, objective: str) -> Run:
         return training_step(variant, objective, text, subword, length, batch_size)
 
     rows = []
@@ -148,13 +147,14 @@ def training_steps(arguments: argparse.Namespace, documents: Dataset, subword: s
 
 def main() -> None:
     """Runs the benchmark."""
-    parser = parser_with_texts(__doc__)
-    parser.add_argument("--processes", type=int, default=2, help="processes that prepare the corpus")
-    parser.add_argument("--steps_only", action="store_true", help="leave preparation out")
-    parser.add_argument("--size", default="tiny", help="size of the encoders: tiny, mini, small or base")
-    parser.add_argument("--batch", type=int, default=32, help="sequences of a training step")
-    parser.add_argument("--length", type=int, default=128, help="tokens of a sequence")
-    arguments = parser.parse_args()
+    command_line = parser(__doc__, *FLAGS)
+    command_line.set_defaults(threads=0)
+    command_line.add_argument("--processes", type=int, default=2, help="processes that prepare the corpus")
+    command_line.add_argument("--steps_only", action="store_true", help="leave preparation out")
+    command_line.add_argument("--size", default="tiny", help="size of the encoders: tiny, mini, small or base")
+    command_line.add_argument("--batch", type=int, default=32, help="sequences of a training step")
+    command_line.add_argument("--length", type=int, default=128, help="tokens of a sequence")
+    arguments = command_line.parse_args()
     prepare_threads(arguments.threads)
     datasets.disable_progress_bars()
     documents = read(arguments.corpus, arguments.documents)

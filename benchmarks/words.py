@@ -6,12 +6,12 @@
 The file has a row for each word or text, with its language in a column `lang`. Each distinct unit counts once.
 """
 
-import argparse
 from collections import defaultdict
 
 import numpy as np
 
-from benchmarks.measure import write_record
+from benchmarks.measure import parser, write_record
+from vocabless.saving.tables import markdown_table
 from vocabless.tokenization.splitters import SPLITTERS, Splitter, Unit, to_bytes
 from vocabless.training.texts.local_files import load_files
 
@@ -32,11 +32,10 @@ def lengths_of(splitter: Splitter, langs: list[str], texts: list[str]) -> dict[s
 
 def main() -> None:
     """Runs the benchmark."""
-    command_line = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    command_line = parser(__doc__, "output")
     command_line.add_argument("file", help="parquet, csv or jsonl with the columns `lang` and `word`")
     command_line.add_argument("--column", default="word", help="the column of words or texts")
     command_line.add_argument("--splitter", default="scripts", help="a splitter, with lower case")
-    command_line.add_argument("--output", help="JSON file for the results")
     arguments = command_line.parse_args()
     rows = load_files([arguments.file], "the file of words")
     splitter = SPLITTERS[arguments.splitter](lowercase=True)
@@ -48,9 +47,7 @@ def main() -> None:
         for lang, sizes in lengths.items()
         if sizes
     ]
-    print("| " + " | ".join(table[0]) + " |\n|---" + "|--:" * (len(table[0]) - 1) + "|")
-    for row in table:
-        print("| " + " | ".join(map(str, row.values())) + " |")
+    print(markdown_table(list(table[0]), [list(map(str, row.values())) for row in table]))
     write_record(arguments.output, "words", table)
 
 

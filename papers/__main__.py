@@ -22,6 +22,7 @@ from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable
 from typing import NamedTuple
 
+from benchmarks.measure import FLAGS, add_flags
 from papers import comparison, counts, eelbert, elementwise, hash_init, hashformers, patents, runs, speeds
 from papers.table import Tables
 
@@ -55,7 +56,7 @@ COMMANDS: dict[str, Command] = {
     "eelbert-5": Command("EELBERT, Table 5: latency and sizes", speeds.add_arguments, speeds.eelbert_5),
     "eelbert-figure-1": Command("EELBERT, Figure 1: shares of the word table", lambda _: None, eelbert.figure_1),
     "elementwise-1": Command("Elementwise, Table 1: labels", elementwise.add_arguments, elementwise.table_1),
-    "ratios": Command("published sizes and speeds of all papers", speeds.add_ratio_arguments, ratios),
+    "ratios": Command("published sizes and speeds of all papers", lambda p: add_flags(p, *FLAGS), ratios),
     "compare": Command("finished runs in one table, with PRR, PCR and PoEP", comparison.add_arguments, comparison.run),
     "patents": Command("make labelled data of patents", patents.add_arguments, patents.run),
     "hash-init": Command("start word embeddings as n-gram hashes", hash_init.add_arguments, hash_init.run),

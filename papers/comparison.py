@@ -19,10 +19,9 @@ from typing import Any
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 from transformers.utils import logging
 
-from benchmarks.peers import Side
+from benchmarks.peers import Side, milliseconds_per_text
 from papers.counts import parameter_figures
 from papers.table import CENTERS, format_figure, markdown_table
-from papers.timing import milliseconds_per_text
 from vocabless.overrides import describe_overrides
 
 MEASURES = {"qqp": "f1", "stsb": "spearman"}  # of HashFormers, 4.3; of other tasks the first one
@@ -213,7 +212,7 @@ def inference_times(finished: Sequence[FinishedRun]) -> list[float]:
     logging.disable_progress_bar()
     models = [each.model for each in finished]
     sides = [Side(AutoTokenizer.from_pretrained(each), AutoModel.from_pretrained(each).eval()) for each in models]
-    return milliseconds_per_text(sides, sentences, BATCH_SIZE, ROUNDS)
+    return milliseconds_per_text(sides, sentences, BATCH_SIZE, ROUNDS, with_tokenizer=False, is_anew=False)
 
 
 def compared(runs: Sequence[ComparedRun], base: ComparedRun) -> dict[str, Any]:

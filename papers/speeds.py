@@ -6,19 +6,18 @@ tokenizer. Subword vocabularies are trained on the texts that are measured, with
 """
 # mypy: allow-untyped-calls
 
+import statistics
 import tempfile
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable
 
 import torch
 
-from benchmarks.inference import from_text, run_all
-from benchmarks.measure import Comparison, add_rounds, add_texts, compare, prepare_threads, report
-from benchmarks.peers import Side, original, ours, read, sentences_of, stock, vocabulary
+from benchmarks.inference import from_text
+from benchmarks.measure import FLAGS, Comparison, add_flags, compare, prepare_threads, report, run_all, seconds_in_turns
+from benchmarks.peers import Side, milliseconds_per_text, original, ours, read, sentences_of, stock, vocabulary
 from benchmarks.training import training_step
 from papers.counts import VOCABULARY_SIZES
 from papers.table import format_figure, markdown_table
-from papers.timing import forgetting, milliseconds_per_text, passes, seconds_in_turns
 from vocabless.overrides import with_overrides
 from vocabless.stock_shapes import StockShape, find_shape
 
@@ -44,44 +43,40 @@ ELEMENTWISE_3 = {"ewe-bert-base": 1.7, "ewe-albert-base": 1.9, "ewe-canine-base"
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declares the arguments of the tables of times."""
-    add_ratio_arguments(parser)
+    add_flags(parser, *FLAGS)
     parser.add_argument("--size", help="size of the models: tiny, mini, small or base; None is the paper's")
     parser.add_argument("--length", type=int, default=512, help="tokens of a pre-training sequence (hashformers-3)")
     parser.add_argument("--batch", type=int, default=16, help="sequences of a pre-training step (hashformers-3)")
 
 
-def add_ratio_arguments(parser: ArgumentParser) -> None:
-    """Declares the arguments of `ratios`."""
-    add_rounds(parser)
-    add_texts(parser)
-
-
 def hashformers_3(arguments: Namespace) -> str:
     """Returns HashFormers, Table 3, at the size of the arguments. A step is forward and backward (4.4)."""
-    prepare_threads(arguments.threads or 1)
+    prepare_threads(arguments.threads)
     size, length, batch, rounds = arguments.size, arguments.length, arguments.batch, arguments.rounds
+    documents = read(arguments.corpus, arguments.documents)
     with tempfile.TemporaryDirectory() as folder:
-        documents = read(arguments.corpus, arguments.documents)
         bpe = vocabulary(documents, "bpe", VOCABULARY_SIZES["bpe"], folder)
         sides = [_side(model, size, bpe) for _, model, _, _ in HASHFORMERS_3]
-        trained = [(label, model, objective) for label, model, objective, _ in HASHFORMERS_3 if objective]
-        steps = [
-            training_step(model, objective, documents, bpe, length, batch, size, is_updated=False)
-            for _, model, objective in trained
-        ]
-        texts = sentences_of(documents, 64, min_words=8)
-        columns: list[list[float | None]] = [
-            [*milliseconds_per_text(sides, texts, 32, rounds, *kind)]
-            for kind in ((False, False), (True, False), (True, True))
-        ]
-        seconds = dict(zip((label for label, *_ in trained), seconds_in_turns(steps, rounds), strict=True))
-    columns.insert(0, [1000 * seconds[row[0]] / batch if row[0] in seconds else None for row in HASHFORMERS_3])
-    titles = ["PT ms", "model ms", "with tokenizer ms", "hashed anew ms"]
-    lines = [["row", "figures", *(title for name in titles for title in (name, "speed-up"))]]
-    for (label, _, _, printed), times in zip(HASHFORMERS_3, zip(*columns, strict=True), strict=True):
-        bases = [column[0] for column in columns]
-        figures = [each for base, value in zip(bases, times, strict=True) for each in (value, _ratio(base, value))]
-        lines += [[label, "paper", *printed.split(), *[""] * 4], ["", "ours", *(format_figure(x, 2) for x in figures)]]
+        steps = {
+            label: training_step(model, objective, documents, bpe, length, batch, size, is_updated=False)
+            for label, model, objective, _ in HASHFORMERS_3
+            if objective
+        }
+    texts = sentences_of(documents, 64, min_words=8)
+    seconds = dict(zip(steps, map(statistics.median, seconds_in_turns([*steps.values()], rounds)), strict=True))
+    columns = {
+        "PT ms": [1000 * seconds[label] / batch if label in seconds else None for label, *_ in HASHFORMERS_3],
+        "model ms": milliseconds_per_text(sides, texts, 32, rounds, with_tokenizer=False, is_anew=False),
+        "with tokenizer ms": milliseconds_per_text(sides, texts, 32, rounds, with_tokenizer=True, is_anew=False),
+        "hashed anew ms": milliseconds_per_text(sides, texts, 32, rounds, with_tokenizer=True, is_anew=True),
+    }
+    lines = [["row", "figures", *(title for name in columns for title in (name, "speed-up"))]]
+    for place, (label, _, _, printed) in enumerate(HASHFORMERS_3):
+        cells = []
+        for column in columns.values():
+            base, value = column[0], column[place]
+            cells += [format_figure(value, 2), format_figure(base / value if base and value else None, 2)]
+        lines += [[label, "paper", *printed.split(), *[""] * 4], ["", "ours", *cells]]
     note = (
         f"Per sample. PT: forward and backward of batches of {batch} sequences of {length} tokens (the paper: 512). "
         "Inference: batches of 32 sentences, as long as the longest."
@@ -91,19 +86,18 @@ def hashformers_3(arguments: Namespace) -> str:
 
 def eelbert_5(arguments: Namespace) -> str:
     """Returns EELBERT, Table 5: latency of single sentences; each row has its own size."""
-    prepare_threads(arguments.threads or 1)
+    prepare_threads(arguments.threads)
+    documents, rounds = read(arguments.corpus, arguments.documents), arguments.rounds
+    rows = [row for row in EELBERT_5 if arguments.size in (None, find_shape(row[1]).size)]
     with tempfile.TemporaryDirectory() as folder:
-        documents = read(arguments.corpus, arguments.documents)
         wordpiece = vocabulary(documents, "wordpiece", VOCABULARY_SIZES["wordpiece"], folder)
-        rows = [row for row in EELBERT_5 if arguments.size in (None, find_shape(row[1]).size)]
         sides = [_side(model, None, wordpiece) for _, model, _, _ in rows]
-        texts = sentences_of(documents, 10)
-        columns = [
-            milliseconds_per_text(sides, texts, 1, arguments.rounds, *kind)
-            for kind in ((False, True), (False, False), (True, True))
-        ]
+    texts = sentences_of(documents, 10)
+    anew = milliseconds_per_text(sides, texts, 1, rounds, with_tokenizer=False, is_anew=True)
+    remembered = milliseconds_per_text(sides, texts, 1, rounds, with_tokenizer=False, is_anew=False)
+    from_texts = milliseconds_per_text(sides, texts, 1, rounds, with_tokenizer=True, is_anew=True)
     lines = [["row", "figures", "MB", "model, hashed anew ms", "model, remembered ms", "with tokenizer, anew ms"]]
-    for (label, _, _, printed), side, times in zip(rows, sides, zip(*columns, strict=True), strict=True):
+    for (label, _, _, printed), side, *times in zip(rows, sides, anew, remembered, from_texts, strict=True):
         megabytes = sum(p.numel() * p.element_size() for p in side.model.parameters()) / 1e6
         figures = [format_figure(each, 2) for each in (megabytes, *times)]
         lines += [[label, "paper", *printed.split(), "", ""], ["", "ours", *figures]]
@@ -117,30 +111,20 @@ def ratios(arguments: Namespace) -> None:
     The Elementwise paper compares samples with the same number of tokens on both sides, although its tokens are words
     and those of the original models are not.
     """
-    prepare_threads(arguments.threads or 1)
+    prepare_threads(arguments.threads)
     documents, rounds = read(arguments.corpus, arguments.documents), arguments.rounds
     texts = sentences_of(documents, 100, min_words=8)
     with tempfile.TemporaryDirectory() as folder:
         wordpiece, bpe = (vocabulary(documents, kind, size, folder) for kind, size in VOCABULARY_SIZES.items())
-        pool = "hashformer-md5-pool-base"
+        pool, tiny = "hashformer-md5-pool-base", ours("eelbert-tiny", wordpiece)
         rows = [from_text(f"{pool} : roberta-base", ours(pool), stock("roberta-base", bpe), texts[:40], 8, rounds, 2.3)]
-        rows += _latency(ours("eelbert-tiny", wordpiece), stock("bert-tiny", wordpiece), texts, rounds)
+        runs = [tiny.passes([text], 1, with_tokenizer=False) for text in texts]
+        anew = [each for run in runs for each in (tiny.forget, run)]
+        peer = stock("bert-tiny", wordpiece).passes(texts, 1, with_tokenizer=False)
+        for how, side in (("hashed anew", run_all(anew)), ("remembered", run_all(runs))):
+            rows.append(compare(f"eelbert-tiny : bert-tiny, {how}", side, peer, len(texts), "texts/s", rounds, 1 / 2.3))
         rows += [_equal_lengths(name, ours(name), original(name, wordpiece), rounds) for name in ELEMENTWISE_3]
     report("papers; the goal is the paper's own ratio", rows, arguments.output)
-
-
-def _latency(side: Side, peer: Side, texts: list[str], rounds: int) -> Iterable[Comparison]:
-    """Yields ratios of sentences/s of the models alone, hashed anew and remembered."""
-    runs, peers = ([passes(each, [[text]], False) for text in texts] for each in (side, peer))
-    forget = forgetting(side)
-
-    def anew() -> None:
-        for run in runs:
-            forget()
-            run()
-
-    for how, run in (("hashed anew", anew), ("remembered", run_all(runs))):
-        yield compare(f"eelbert-tiny : bert-tiny, {how}", run, run_all(peers), len(texts), "texts/s", rounds, 1 / 2.3)
 
 
 def _equal_lengths(name: str, side: Side, peer: Side, rounds: int) -> Comparison:
@@ -156,7 +140,3 @@ def _side(model: str, size: str | None, subword: str) -> Side:
     if isinstance(shape, StockShape):
         return stock(shape, None if shape.subwords is None else subword)
     return ours(shape, subword if shape.reads_subwords else None)
-
-
-def _ratio(base: float | None, value: float | None) -> float | None:
-    return None if base is None or value is None else base / value

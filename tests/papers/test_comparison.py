@@ -156,7 +156,9 @@ def test_finished_runs_become_one_table_in_markdown_and_json(runs, tmp_path, cap
     assert "Baseline: hashformer-md5-pool-base with size uno" in capsys.readouterr().out
 
 
-def test_the_time_of_each_model_is_measured(runs):
+def test_the_time_of_each_model_is_measured(runs, monkeypatch):
+    monkeypatch.setattr(comparison, "SENTENCES", 4)
+    monkeypatch.setattr(comparison, "ROUNDS", 1)
     folders = [runs / name for name in ("bert-uno", "hashformer-md5-pool-base")]
     times = comparison.inference_times([FinishedRun.read(folder) for folder in folders])
     assert len(times) == 2 and all(0 < milliseconds < 1000 for milliseconds in times)
