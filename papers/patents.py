@@ -9,7 +9,7 @@ beginning of a code. The first code is the main subject, and the labels tell it 
 code, `Later-X` for each code after it. The text is the first 20 claims, joined.
 
 Files are parquet, jsonl or json. A row is a patent, with a list of claims or one text; or it is a claim, and then the
-rows of a patent have the same value in a column of `PATENT_COLUMNS`, and their order is that of `claim_number`.
+rows of a patent have the same value in a column for `patent`, see `COLUMNS`, and their order is that of `claim_number`.
 """
 # mypy: allow-untyped-calls
 
@@ -18,7 +18,8 @@ import json
 import statistics
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,11 +30,15 @@ from papers.table import format_figure, markdown_table
 
 MAX_CLAIMS = 20
 TRAIN_YEARS, TEST_YEARS = "2006-2014", "2015"
-CLAIM_COLUMNS = ("claims", "claim", "text")
-CODE_COLUMNS = ("cpc_codes", "cpc", "codes", "subclass")
-DATE_COLUMNS = ("date", "publication_date", "grant_date", "year")
-PATENT_COLUMNS = ("document", "patent", "publication_number")  # of files with one claim in a row
-NUMBER_COLUMNS = ("claim_number", "number")
+# What a patent has → the names of its column that are found. `patent` and `number`: of files with one claim in a row.
+COLUMNS = {
+    "claims": ("claims", "claim", "text"),
+    "codes": ("cpc_codes", "cpc", "codes", "subclass"),
+    "date": ("date", "publication_date", "grant_date", "year"),
+    "patent": ("document", "patent", "publication_number"),
+    "number": ("claim_number", "number"),
+}
+NEEDED = ("claims", "codes")
 LEVELS = {"section": 1, "class": 3, "subclass": 4}  # characters of a code: A, A01, A01N
 POSITIONS = ("First", "Later")
 MAJOR_SHARE = 0.9
@@ -50,6 +55,7 @@ class Patent(NamedTuple):
     date: str
 
 
+Row = dict[str, Any]
 Splits = dict[str, list[Patent]]
 
 
@@ -101,20 +107,18 @@ def read_patents(arguments: Namespace) -> Splits:
         ValueError: a file cannot be read, a column is missing, a patent has no claim, code or date, a code is too
             short, or a split has no patent.
     """
-    files = [str(file) for file in arguments.patents]
-    table = _read(files)
-    where = files[0]
-    claims, codes = (_needed_column(table, where, names) for names in (CLAIM_COLUMNS, CODE_COLUMNS))
-    date = _column(table, DATE_COLUMNS)
-    patents = [
-        Patent(
-            _join(rows[0][claims] if len(rows) == 1 else [row[claims] for row in rows], where, rows),
-            shorten_codes(_codes(rows[0][codes], where), arguments.cpc_level),
-            "" if date is None else _date(rows[0][date], date, where),
-        )
-        for rows in _by_patent(table)
-    ]
-    if date is None:
+    table, where = _read(arguments.patents), arguments.patents[0]
+    columns = {kind: next((n for n in names if n in table.column_names), None) for kind, names in COLUMNS.items()}
+    for kind in NEEDED:
+        if columns[kind] is None:
+            found = ", ".join(table.column_names)
+            raise ValueError(f"{where} has no column {' or '.join(COLUMNS[kind])}; its columns are {found}.")
+    by_patent: dict[Any, list[Row]] = {}
+    for index, row in enumerate(table):
+        named = {kind: row[name] for kind, name in columns.items() if name is not None}
+        by_patent.setdefault(named.get("patent", index), []).append(named)
+    patents = [_patent(rows, arguments.cpc_level, where) for rows in by_patent.values()]
+    if columns["date"] is None:
         return {TRAIN: patents}
     return _split_by_year(patents, _years(arguments.train_years), _years(arguments.test_years), where)
 
@@ -209,18 +213,15 @@ def label_deviations(
         codes: all codes.
     """
     table = {}
-    for labelling, names in (("Original", list(codes)), ("Relabeled", position_names(codes))):
-        counts = {
-            part: Counter(
-                label for own in patents for label in (label_positions(own) if labelling == "Relabeled" else set(own))
-            )
-            for part, patents in parts.items()
-        }
-        major = _major_labels(next(iter(counts.values())))
+    labels_of: Callable[[Sequence[str]], Iterable[str]]
+    for labelling, labels_of, names in (
+        ("Original", set, list(codes)),
+        ("Relabeled", label_positions, position_names(codes)),
+    ):
+        counts = {part: Counter(chain.from_iterable(map(labels_of, own))) for part, own in parts.items()}
+        kept = (names, _major_labels(next(iter(counts.values()))))
         table[labelling] = {
-            part: Deviations(
-                statistics.pstdev([count[name] for name in names]), statistics.pstdev([count[name] for name in major])
-            )
+            part: Deviations(*(statistics.pstdev([count[name] for name in labels]) for labels in kept))
             for part, count in counts.items()
         }
     return table
@@ -258,54 +259,27 @@ def _read(files: Sequence[str]) -> Any:
         raise ValueError(f"{files[0]} is damaged or no {kind} file ({error.__cause__}); correct it.") from error
 
 
-def _column(table: Any, names: Sequence[str]) -> str | None:
-    return next((name for name in names if name in table.column_names), None)
-
-
-def _needed_column(table: Any, where: str, names: Sequence[str]) -> str:
-    found = _column(table, names)
-    if found is None:
-        raise ValueError(
-            f"{where} has no column {' or '.join(names)}; its columns are {', '.join(table.column_names)}."
-        )
-    return found
-
-
-def _by_patent(table: Any) -> list[list[dict[str, Any]]]:
-    """Returns the rows of each patent, in the order of their numbers."""
-    patent, number = _column(table, PATENT_COLUMNS), _column(table, NUMBER_COLUMNS)
-    patents: dict[Any, list[dict[str, Any]]] = {}
-    for index, row in enumerate(table):
-        patents.setdefault(index if patent is None else row[patent], []).append(row)
-    if number is not None:
-        for rows in patents.values():
-            rows.sort(key=lambda row: int(row[number]))
-    return list(patents.values())
-
-
-def _join(claims: Any, where: str, rows: Sequence[Any]) -> str:
-    texts = [claims] if isinstance(claims, str) else list(claims or ())
+def _patent(rows: list[Row], level: str, where: str) -> Patent:
+    """Returns the patent of a row, or of rows with one claim each, whose values stand under the keys of `COLUMNS`."""
+    if "number" in rows[0]:
+        rows = sorted(rows, key=lambda row: int(row["number"]))
+    first = rows[0]
+    claims = first["claims"] if len(rows) == 1 else [row["claims"] for row in rows]
+    texts, codes = ([value] if isinstance(value, str) else value or [] for value in (claims, first["codes"]))
     text = " ".join(claim.strip() for claim in texts[:MAX_CLAIMS] if claim)
-    if not text:
-        raise ValueError(f"a patent of {where} has no claim (its first row: {str(rows[0])[:80]}); drop it.")
-    return text
+    if not text or not codes or not all(codes):
+        raise ValueError(
+            f"a patent of {where} has no claim or no CPC code (its first row: {str(first)[:80]}); drop it."
+        )
+    return Patent(text, shorten_codes(codes, level), _date(first["date"], where) if "date" in first else "")
 
 
-def _codes(value: Any, where: str) -> list[str]:
-    codes = [value] if isinstance(value, str) else [str(code) for code in value or ()]
-    if not codes or not all(codes):
-        raise ValueError(f"a patent of {where} has the codes {value!r}; drop it, or give it a CPC code.")
-    return codes
-
-
-def _date(value: Any, column: str, where: str) -> str:
+def _date(value: Any, where: str) -> str:
     """Returns a date as digits that sort, beginning with the year: of a date, 20150331, "2015-03-31" or 2015."""
     is_date = isinstance(value, datetime.date)
     digits = value.strftime("%Y%m%d") if is_date else "".join(filter(str.isdigit, str(value)))
     if not 4 <= len(digits) or not 1790 <= int(digits[:4]) <= 2200:
-        raise ValueError(
-            f"{value!r} in the column {column!r} of {where} is no date; write 2015-03-31, 20150331 or 2015."
-        )
+        raise ValueError(f"{value!r} in {where} is no date; write 2015-03-31, 20150331 or 2015.")
     return digits
 
 

@@ -109,8 +109,8 @@ def test_claims_in_rows_of_their_own_are_joined_in_the_order_of_their_numbers(tm
     ("change", "message"),
     [
         ({"claims": []}, "has no claim"),
-        ({"cpc_codes": []}, "give it a CPC code"),
-        ({"publication_date": 12}, "12 in the column 'publication_date' of .* is no date"),
+        ({"cpc_codes": []}, "no CPC code"),
+        ({"publication_date": 12}, "12 in .* is no date"),
     ],
 )
 def test_a_patent_without_claim_code_or_date_is_refused(change, message, tmp_path):
