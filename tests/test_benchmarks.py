@@ -55,7 +55,6 @@ def test_languages_are_measured_apart(tmp_path):
     assert table["from en"] == {"en": 100, "de": 100, "fr": 50} and table["own"]["de"] == 100
 
 
-@pytest.mark.slow
 def letters(texts):
     """Returns vectors of length 1 that count the letters of each text."""
     counts = np.array([[text.count(letter) for letter in "abcd"] for text in texts], np.float32)
@@ -82,6 +81,7 @@ def test_the_threshold_of_pairs_is_chosen_on_other_pairs():
     assert features.pair_accuracy(train, test, 1, letters) == 0.5  # no threshold is right; the best says "none"
 
 
+@pytest.mark.slow
 def test_memory_is_printed_for_increasing_numbers_of_words(monkeypatch, tmp_path, capsys):
     output = tmp_path / "memory.json"
     monkeypatch.setattr(memory, "prepare_threads", lambda count: None)  # keeps the threads of other tests
