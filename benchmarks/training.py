@@ -22,14 +22,13 @@ from transformers import DataCollatorForTokenClassification
 from benchmarks.measure import FLAGS, Comparison, Run, compare, parser, prepare_threads, report
 from benchmarks.peers import read, vocabulary, words_of
 from vocabless import load_tokenizer
-from vocabless.stock_shapes import STOCK_SHAPES, find_shape, load_shape_tokenizer
+from vocabless.stock_shapes import find_shape, load_shape_tokenizer
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.codecs import build_codec
 from vocabless.training.pretraining.load_model import load_model
 from vocabless.training.pretraining.objectives import OBJECTIVES
 from vocabless.training.pretraining.packing import prepare
 from vocabless.training.pretraining.sequences import PretrainingDataset
-from vocabless.variants import Variant
 
 PREPARED = ("hashformer-md5-pool-tiny", "eelbert-word-tiny", "hashformer-lsh-proj-tiny")
 STEP_DOCUMENTS = 500  # of which the batches of the training steps are made
@@ -99,12 +98,11 @@ def training_step(
         is_updated: whether the step has an update of the weights, behind forward and backward.
     """
     objective, shape = OBJECTIVES[objective_name](), find_shape(variant)
-    reads_subwords = shape.reads_subwords if isinstance(shape, Variant) else variant in STOCK_SHAPES
     arguments = PretrainingArguments(
         variant=variant,
         set=[f"size={size}"] if size else None,
         max_seq_length=length,
-        subword=subword if reads_subwords else None,
+        subword=subword if shape.reads_subwords else None,
     )
     model, tokenizer = load_model(arguments, objective)
     codec = build_codec(tokenizer, objective.needs_targets)

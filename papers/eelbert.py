@@ -28,7 +28,7 @@ MINI = "0.835 0.821 0.560 0.549 0.721 0.814 0.850 0.803 0.688 0.697"
 
 def row(label: str, model: str, printed: str, start: str = "", has_mlm_head: bool = True) -> PaperRow:
     """Returns a row that is pre-trained by masked LM."""
-    return PaperRow(label, model, printed, "mlm", start, has_mlm_head=has_mlm_head)
+    return PaperRow(label, model, printed, "mlm", start=start, has_mlm_head=has_mlm_head)
 
 
 def table(number: int, about: str, columns: tuple[Column, ...], *rows: PaperRow) -> PaperTable:

@@ -27,7 +27,8 @@ def row(label: str, printed: str, model: str = "", objective: str | None = SR) -
     coder, _, front_end = name.lower().replace("md ", "md5 ").partition(" ")
     front_end = "".join(each for each in front_end if each not in " ()")
     bpe = "-bpe" if units == "subword" else ""
-    return PaperRow(label, model or f"hashformer-{coder}-{front_end}{bpe}-base", printed, objective)
+    recipe = "hashformer-mlm" if objective == "mlm" else ""
+    return PaperRow(label, model or f"hashformer-{coder}-{front_end}{bpe}-base", printed, objective, recipe)
 
 
 def canine(printed: str) -> PaperRow:

@@ -17,7 +17,7 @@ from papers.comparison import MEASURES, ComparedRun, FinishedRun, compare_runs, 
 from papers.counts import VOCABULARY_SIZES, parameter_figures
 from papers.table import CENTERS, PaperRow, PaperTable, render
 from vocabless.stock_shapes import find_shape
-from vocabless.variants import SIZES, SUBWORD_TOKENIZERS, Variant
+from vocabless.variants import SIZES, SUBWORD_TOKENIZERS
 
 QUIET = ["--disable_tqdm", "true", "--report_to", "none"]
 TRAINED_SUBWORD = "subword.json"  # what run_pretraining.py --subword train writes
@@ -154,11 +154,9 @@ class Plan:
             model = ["--model_name_or_path", str(before[-1].folder)]
         else:
             model = ["--variant", row.model, *self.size(row)]
-            model += self.vocabulary(row, "--subword") if row.objective == "mlm" or _has_vocabulary(row) else []
-        recipe = f"{self.table.recipe}-mlm" if f"{self.table.recipe}-{row.objective}" == "hashformer-mlm" else ""
-        length = (
-            ["--recipe", recipe or self.table.recipe] if self.is_paper else ["--max_steps", str(arguments.max_steps)]
-        )
+            model += self.vocabulary(row, "--subword") if row.objective == "mlm" or row.reads_subwords else []
+        recipe = row.recipe or self.table.recipe
+        length = ["--recipe", recipe] if self.is_paper else ["--max_steps", str(arguments.max_steps)]
         corpus = ["--corpus", *arguments.corpus] if arguments.corpus else []
         words = ["run_pretraining.py", *length, *model, "--objective", row.objective, *corpus, *QUIET]
         words += ["--output_dir", str(folder), *arguments.pretraining]
@@ -184,7 +182,7 @@ class Plan:
             words += ["--recipe", table.task_recipe, "--seeds", str(table.seeds)]
         words += ["--model_name_or_path", str(model)]
         if model == row.model:
-            words += self.size(row) + (self.vocabulary(row, "--tokenizer_name") if _has_vocabulary(row) else [])
+            words += self.size(row) + (self.vocabulary(row, "--tokenizer_name") if row.reads_subwords else [])
         words += ["--max_seq_length", str(row.length)] if row.length else []
         words += self.task_flags() + QUIET
         rates = arguments.learning_rates or (table.learning_rates if self.is_paper else None) or [""]
@@ -262,11 +260,6 @@ def table_figures(
     return figures
 
 
-def _has_vocabulary(row: PaperRow) -> bool:
-    shape = find_shape(row.model)
-    return shape.reads_subwords if isinstance(shape, Variant) else shape.subwords is not None
-
-
 def _differences(plan: Plan, rows: Sequence[PaperRow], finished: Sequence[FinishedRun]) -> list[str]:
     """Returns what differs from the paper, as a list."""
     table, arguments, notes = plan.table, plan.arguments, list(plan.table.notes)
@@ -279,7 +272,7 @@ def _differences(plan: Plan, rows: Sequence[PaperRow], finished: Sequence[Finish
                          f"place of the recipe {table.recipe}")  # fmt: skip
         notes.append(f"fine-tuning has the script's defaults, not the recipe {table.task_recipe}")
         notes += [f"{row.label}: random weights, not {row.weights}" for row in rows if row.weights]
-    trained = [row.label for row in rows if _has_vocabulary(row) and "train" in plan.vocabulary(row, "")]
+    trained = [row.label for row in rows if row.reads_subwords and "train" in plan.vocabulary(row, "")]
     if trained:
         notes.append(f"the subword vocabularies are trained on the texts at hand: {', '.join(trained)}")
     seeds = {str(len(runs)) for each in finished for runs in each.content["scores"].values()}

@@ -137,6 +137,5 @@ def _equal_lengths(name: str, side: Side, peer: Side, rounds: int) -> Comparison
 
 def _side(model: str, size: str | None, subword: str) -> Side:
     shape = with_overrides(find_shape(model), {"size": size} if size else {})
-    if isinstance(shape, StockShape):
-        return stock(shape, None if shape.subwords is None else subword)
-    return ours(shape, subword if shape.reads_subwords else None)
+    vocabulary_file = subword if shape.reads_subwords else None
+    return stock(shape, vocabulary_file) if isinstance(shape, StockShape) else ours(shape, vocabulary_file)

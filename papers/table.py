@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from vocabless.stock_shapes import find_shape
+
 # Title, and where our figure is: see `our_figure`. A tuple is an average: of its terms, each the mean of its keys.
 Column = tuple[str, str | tuple[str, ...]]
 CENTERS: dict[str, Callable[[Sequence[float]], float]] = {"mean": statistics.fmean, "median": statistics.median}
@@ -21,6 +23,7 @@ class PaperRow:
         model: a variant or a stock shape.
         printed: the paper's figures, one for each column, separated by spaces; "-" where it has none.
         objective: pre-training objective; None if the row is not pre-trained here.
+        recipe: pre-training recipe; "" is the table's.
         start: `hash` pre-trains from word embeddings that are n-gram hashes; "" from fresh weights.
         weights: Hub id of the published weights that the paper takes; "" if it trains its own.
         vocabulary: Hub id of the subword tokenizer; "" is that of its kind, see `SUBWORD_TOKENIZERS`.
@@ -33,12 +36,18 @@ class PaperRow:
     model: str
     printed: str
     objective: str | None = None
+    recipe: str = ""
     start: str = ""
     weights: str = ""
     vocabulary: str = ""
     length: int | None = None
     original: str = ""
     has_mlm_head: bool = False
+
+    @property
+    def reads_subwords(self) -> bool:
+        """Whether the model has a subword tokenizer."""
+        return find_shape(self.model).reads_subwords
 
     def published(self, columns: tuple[Column, ...]) -> dict[str, float | None]:
         """Returns title of a column → printed figure, None where the paper has none.

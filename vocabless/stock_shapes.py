@@ -42,6 +42,11 @@ class StockShape:
     max_length: int = MAX_TOKENS  # tokens of a sequence
     encoder_options: dict[str, Any] = field(default_factory=dict)  # of the configuration, beside the size's
 
+    @property
+    def reads_subwords(self) -> bool:
+        """Whether its units are those of a subword tokenizer."""
+        return self.subwords is not None
+
 
 _ROWS = (
     StockShape("bert-uno", "bert", "uno", "wordpiece"),
