@@ -18,7 +18,6 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from vocabless.saving.permissions import check_readable
 from vocabless.training.exit_with_message import exit_with_message
 
 PROGRAM = "python -m vocabless.conversion"
@@ -59,7 +58,6 @@ def main(argv: list[str] | None = None) -> None:
     with exit_with_message(PROGRAM):
         parser, module = _parser(argv)
         arguments = parser.parse_args(argv)
-        check_readable(arguments.source)
         report = module.run(arguments)
     if report:
         print(report)

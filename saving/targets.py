@@ -1,6 +1,7 @@
 """The target folder of a conversion: new, empty or given with `--overwrite`; it is written whole or not at all."""
 # mypy: allow-untyped-calls
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -13,7 +14,6 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless.saving.checkpoint import UNFINISHED, save_checkpoint, written_whole
 from vocabless.saving.model_card import CARD, hub_metadata
-from vocabless.saving.permissions import check_writable
 from vocabless.saving.run_folder import write_json
 
 
@@ -35,7 +35,9 @@ def check_target(target: str | os.PathLike[str], overwrite: bool = False) -> Pat
             f"the target {str(target)!r} is not an empty folder; give another one, or --overwrite, which replaces "
             "files of the same names."
         )
-    check_writable(folder)
+    nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(nearest))
     return folder
 
 

@@ -134,3 +134,11 @@ def test_a_bad_source_or_target_ends_with_one_sentence(verb, damage, checkpoint,
         assert [file.name for file in target.iterdir()] == ["thesis.txt"]
     else:
         assert damage == "proc target" or not target.exists()
+
+
+def test_a_folder_that_may_not_be_written_is_named_before_the_work(tmp_path, monkeypatch):
+    allowed = os.access  # the test user may be root, who may do everything
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path and allowed(path, mode))
+    monkeypatch.setattr("vocabless.conversion.onnx.load_checkpoint", lambda _: pytest.fail("it worked for nothing"))
+    assert f"{str(tmp_path)!r} cannot be read or written" in refusal(main, "onnx", "any", tmp_path / "a" / "b")
+    assert list(tmp_path.iterdir()) == []

@@ -19,7 +19,6 @@ from huggingface_hub.errors import HfHubHTTPError
 from numpy.typing import NDArray
 
 from vocabless.saving.error_text import first_line
-from vocabless.saving.permissions import check_readable
 from vocabless.saving.public_names import public_name
 from vocabless.training.checkpoint_tokenizers import SMALLEST_VOCABULARY
 from vocabless.training.distillation.output_cache import cached_outputs, check_outputs, digest, fingerprint
@@ -63,7 +62,6 @@ class SentenceTeacher:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
             raise ValueError('a teacher needs sentence-transformers; run pip install -e ".[distill]".') from error
-        check_readable(source)
         check_reachable(source)
         dtype = torch.bfloat16 if use_bf16 else torch.float32
         try:

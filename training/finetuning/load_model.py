@@ -17,7 +17,6 @@ from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.overrides import with_overrides
 from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tensors
 from vocabless.saving.error_text import first_line
-from vocabless.saving.permissions import check_readable
 from vocabless.stock_shapes import STOCK_SHAPES, StockShape, find_shape, load_shape_config, load_shape_tokenizer
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.checkpoint_tokenizers import load_checkpoint_tokenizer, longest_sequence
@@ -77,8 +76,6 @@ def check_model(arguments: GlueArguments) -> None:
         ValueError: a tokenizer is missing, or is given for a model that cannot use it; a flag is for random weights.
     """
     name, tokenizer = arguments.model_name_or_path, arguments.tokenizer_name
-    for source in filter(None, (name, arguments.teacher)):
-        check_readable(source)
     if is_checkpoint(name):
         for override in arguments.overrides:
             raise ValueError(f"--set {override} changes a variant, but {name!r} has trained weights; leave it out.")

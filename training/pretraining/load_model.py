@@ -18,7 +18,6 @@ from vocabless import VocablessConfig, VocablessModel, VocablessTokenizer, load_
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.checkpoint_files import LOADING_ERRORS
 from vocabless.saving.error_text import first_line
-from vocabless.saving.permissions import check_readable
 from vocabless.saving.stock_models import load_stock_model, load_stock_tokenizer
 from vocabless.stock_shapes import STOCK_SHAPES, load_shape_config, load_shape_tokenizer
 from vocabless.training.checkpoint_tokenizers import longest_sequence
@@ -185,7 +184,6 @@ def _lacks_subword(objective: Objective, name: str) -> ValueError:
 def _load_config(source: str) -> PreTrainedConfig:
     if not os.path.isdir(source) and source in {*VARIANTS, *STOCK_SHAPES}:
         raise ValueError(f"{source} has no weights to begin from; give --variant {source} for fresh ones.")
-    check_readable(source)
     try:
         config: PreTrainedConfig = AutoConfig.from_pretrained(source)
     except LOADING_ERRORS as error:
