@@ -7,6 +7,7 @@ The card is made from the variant's row, the model and the results of its run. T
 
 import json
 import re
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -50,10 +51,8 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: Car
         title += f" on {facts.dataset}"
     elif facts.start and facts.corpus:
         title += ", trained further"
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES), trim_blocks=True, keep_trailing_newline=True, finalize=_in_one_line
-    )
-    card = environment.get_template(f"{variant.family if variant else 'checkpoint'}.md").render(
+    template = _templates().get_template(f"{variant.family if variant else 'checkpoint'}.md")
+    card = template.render(
         vars(facts) | {"measures": Markup(facts.measures or "")},
         card_data=Markup(_metadata(model, facts, title).to_yaml()),
         title=title,
@@ -119,6 +118,12 @@ def hub_metadata(model: PreTrainedModel, **fields: Any) -> ModelCardData:
         variant = getattr(model.config, "variant", None)
         fields |= {"pipeline_tag": head.pipeline_tag, "tags": ["vocabless", *([variant] if variant else [])]}
     return ModelCardData(library_name="transformers", **{name: value for name, value in fields.items() if value})
+
+
+@cache
+def _templates() -> Environment:
+    loader = FileSystemLoader(TEMPLATES)
+    return Environment(loader=loader, trim_blocks=True, keep_trailing_newline=True, finalize=_in_one_line)
 
 
 def _in_one_line(value: Any) -> Any:

@@ -107,12 +107,10 @@ def upload_space(folder: Path, repo_id: str, message: str, private: bool | None 
     Raises:
         ValueError: the upload failed.
     """
-    files = sorted(file for file in folder.rglob("*") if file.is_file())
-    operations = [CommitOperationAdd(file.relative_to(folder).as_posix(), file) for file in files]
     api = HfApi()
     with _readable_errors(api, repo_id, "space"):
         url = api.create_repo(repo_id, repo_type="space", space_sdk="static", private=private, exist_ok=True)
-        api.create_commit(repo_id, operations, commit_message=message, repo_type="space")
+        api.upload_folder(repo_id=repo_id, folder_path=folder, commit_message=message, repo_type="space")
     return str(url)
 
 
