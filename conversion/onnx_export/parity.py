@@ -2,7 +2,6 @@
 # mypy: allow-untyped-calls
 
 import statistics
-import string
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -145,26 +144,20 @@ def difference_table(differences_of_file: dict[str, list[Difference]]) -> str:
 def latencies(model: PreTrainedModel, tokenizer: VocablessTokenizer, sessions: list[Any]) -> dict[str, list[float]]:
     """Returns median latencies in milliseconds: "batch×sequence" → the model's, then each session's.
 
-    The texts are random words of 1–10 letters, nearly all different. The model and the sessions take turns, so that
-    other load on the machine affects all of them.
+    All words of the texts are different. The model and the sessions take turns, so that other load on the machine
+    affects all of them.
     """
     limit = cast(VocablessModel, model.base_model).max_tokens
-    generator = torch.Generator().manual_seed(0)
     medians = {}
     for batch, length in LATENCY_SHAPES:
         length = min(length, limit)
-        texts = [" ".join(_random_word(generator) for _ in range(length)) for _ in range(batch)]
+        texts = [" ".join(f"{row * length + place:06x}" for place in range(length)) for row in range(batch)]
         encoding = tokenizer(texts, truncation=True, max_length=length, padding="max_length", return_tensors="pt")
         inputs = _as_choices(model, dict(encoding))
         sides = [partial(model, **inputs), *(partial(run_session, session, inputs[INPUT]) for session in sessions)]
         with torch.no_grad():
             medians[f"{batch}×{length}"] = _median_milliseconds(sides)
     return medians
-
-
-def _random_word(generator: torch.Generator) -> str:
-    length = int(torch.randint(1, 11, (1,), generator=generator))
-    return "".join(string.ascii_lowercase[i] for i in torch.randint(0, 26, (length,), generator=generator).tolist())
 
 
 def _median_milliseconds(sides: Sequence[Callable[[], object]]) -> list[float]:
