@@ -236,6 +236,23 @@ def test_the_readme_counts_the_variants() -> None:
     assert f"There are {len(vocabless.list_variants())} variants" in read("README.md")
 
 
+@pytest.mark.skipif(not (ROOT / "checkpoints").is_dir(), reason="this archive has no trained weights")
+def test_the_readme_has_the_sizes_of_the_shipped_checkpoints() -> None:
+    text = " ".join(read("README.md").split())
+    parameters, int8 = "results.json", "onnx/model_int8.onnx"
+    for sentence, name, file in (
+        ("classifier has {} MB, as ONNX in int8", "hashgram-tiny-sst2", parameters),
+        ("as ONNX in int8 {} MB; the page", "hashgram-tiny-sst2", int8),
+        ("which knows less, they have {} MB", "hashgram-nano-sst2", parameters),
+        ("classifiers from {} MB", "hashgram-nano-sst2", int8),
+        ("sentiment classifier of {} MB (int8)", "hashgram-tiny-sst2", int8),
+        ("by a file of {} MB in int8", "hashgram-multi-sentence", int8),
+    ):
+        path = ROOT / "checkpoints" / name / file
+        size = 4 * json.loads(path.read_text())["parameters"] if file == parameters else path.stat().st_size
+        assert sentence.format(f"{size / 1e6:.1f}") in text
+
+
 def record_row(folder: Path) -> list[str]:
     """Returns the cells of a shipped checkpoint in docs/choosing.md, from its record and its int8 graph."""
     record = json.loads((folder / "results.json").read_text(encoding="utf-8"))
