@@ -96,16 +96,18 @@ def compare(
     """
     amounts = work if isinstance(work, tuple) else (work, work)
     measured = seconds_in_turns((ours, peer), rounds)
-    speeds = ([amount / each for each in seconds] for amount, seconds in zip(amounts, measured, strict=True))
-    return comparison(name, unit, *speeds, goal)
+    our_speeds, peer_speeds = (
+        [amount / each for each in seconds] for amount, seconds in zip(amounts, measured, strict=True)
+    )
+    return comparison(name, unit, our_speeds, peer_speeds, goal)
 
 
 def comparison(name: str, unit: str, ours: list[float], peer: list[float], goal: float | None = None) -> Comparison:
     """Returns the row for the speeds of both sides in each round."""
     ratios = [one / other for one, other in zip(ours, peer, strict=True)]
     low, _, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
-    medians = (statistics.median(values) for values in (ours, peer, ratios))
-    return Comparison(name, unit, *medians, low, high, goal)
+    median = statistics.median
+    return Comparison(name, unit, median(ours), median(peer), median(ratios), low, high, goal)
 
 
 def report(benchmark: str, rows: Sequence[Comparison], output: str | None) -> None:
