@@ -21,8 +21,7 @@ An encoder is `wordllama`, a package with the folder `model`, or what sentence-t
 
 import argparse
 import importlib.util
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +38,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from tqdm import tqdm
 
+from benchmarks.measure import parser, write_record
 from vocabless.saving.public_names import public_name
-from vocabless.saving.run_folder import versions
 from vocabless.saving.tables import markdown_table
 from vocabless.training.distillation.sentence_measures import read_scored_pairs
 from vocabless.training.finetuning.task_files import read_files
@@ -100,6 +99,22 @@ def rows(folder: Path, part: str, number: int) -> Dataset:
     return data.select(range(min(number, len(data))))
 
 
+def add_sets(command_line: argparse.ArgumentParser) -> None:
+    """Declares the arguments of `labelled_sets`."""
+    command_line.add_argument("--data_dir", type=Path, required=True, help="folder with one folder for each set")
+    command_line.add_argument("--sets", nargs="+", help="names of sets; default: all folders with a column `text`")
+
+
+def labelled_sets(
+    arguments: argparse.Namespace, train_rows: int, test_rows: int
+) -> Iterator[tuple[str, Dataset, Dataset]]:
+    """Yields the name of each set with a column `text`, and its training and test rows."""
+    for name in arguments.sets or sorted(folder.name for folder in arguments.data_dir.iterdir() if folder.is_dir()):
+        train = rows(arguments.data_dir / name, "train", train_rows)
+        if "text" in train.column_names:
+            yield name, train, rows(arguments.data_dir / name, "test", test_rows)
+
+
 def label_figures(train: Dataset, test: Dataset, embed: Encoder | None) -> tuple[float, float, float]:
     """Returns the accuracies on a set's test texts and on misspelt ones, and the V-measure of clusters.
 
@@ -150,13 +165,10 @@ def search_figures(pairs: Dataset, columns: tuple[str, str, int], embed: Encoder
 def measure(arguments: argparse.Namespace, embed: Encoder | None) -> Figures:
     """Returns the figures of an encoder of vectors of length 1; None is TF-IDF, measured on labelled sets alone."""
     figures: Figures = {}
-    names = arguments.sets or sorted(folder.name for folder in arguments.data_dir.iterdir() if folder.is_dir())
     columns = []
-    for name in names:
-        train, test = (rows(arguments.data_dir / name, part, arguments.rows) for part in ("train", "test"))
-        if "text" in train.column_names:
-            columns.append(label_figures(train, test, embed))
-            figures[name] = columns[-1][0]
+    for name, train, test in labelled_sets(arguments, arguments.rows, arguments.rows):
+        columns.append(label_figures(train, test, embed))
+        figures[name] = columns[-1][0]
     for name, values in zip(("mean", "mean, misspelt", "mean, clusters"), np.transpose(columns), strict=True):
         figures[name] = float(np.mean(values))
     if embed is None:
@@ -178,17 +190,15 @@ def measure(arguments: argparse.Namespace, embed: Encoder | None) -> Figures:
 
 def main(argv: list[str] | None = None) -> None:
     """Prints a table with a column for each model."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="+", help="encoders, see above")
-    parser.add_argument("--data_dir", type=Path, required=True, help="folder with one folder for each set")
-    parser.add_argument("--sets", nargs="+", help="names of sets; default: all folders with a column `text`")
-    parser.add_argument("--glue_dir", type=Path, help="folder with the tasks mrpc, rte, qnli and qqp")
-    parser.add_argument(
+    command_line = parser(__doc__, "output")
+    command_line.add_argument("models", nargs="+", help="encoders, see above")
+    add_sets(command_line)
+    command_line.add_argument("--glue_dir", type=Path, help="folder with the tasks mrpc, rte, qnli and qqp")
+    command_line.add_argument(
         "--sts_files", nargs="*", default=[], help="files with the columns sentence1, sentence2 and score"
     )
-    parser.add_argument("--rows", type=int, default=1000, help="training rows and test rows; default %(default)s")
-    parser.add_argument("--json", type=Path, help="also write the figures to this file")
-    arguments = parser.parse_args(argv)
+    command_line.add_argument("--rows", type=int, default=1000, help="training rows and test rows; default %(default)s")
+    arguments = command_line.parse_args(argv)
 
     table = {PEER: measure(arguments, None)}
     for source in tqdm(arguments.models):
@@ -199,8 +209,7 @@ def main(argv: list[str] | None = None) -> None:
         for name in table[public_name(arguments.models[0])]
     ]
     print(markdown_table(["", *table], lines))
-    if arguments.json:
-        arguments.json.write_text(json.dumps({"figures": table, "versions": versions()}, indent=2))
+    write_record(arguments.output, "features", table)
 
 
 def _normalized(vectors: Any) -> Vectors:

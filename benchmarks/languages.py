@@ -8,10 +8,8 @@ vectors learns the training rows in English (`from en`) or those of the language
 """
 # mypy: allow-untyped-calls
 
-import argparse
-import json
 from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,8 +19,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 from benchmarks.features import FOLDS, REGULARISATIONS, Encoder
+from benchmarks.measure import parser, write_record
 from vocabless.saving.public_names import public_name
-from vocabless.saving.run_folder import versions
 from vocabless.saving.tables import markdown_table
 from vocabless.training.texts.local_files import load_files
 
@@ -88,22 +86,17 @@ def cells(tables: Sequence[Table], languages: Sequence[str]) -> list[str]:
 
 def main(argv: list[str] | None = None) -> None:
     """Prints a table with a row for each language."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="+", help="folders or Hub ids that sentence-transformers loads")
-    parser.add_argument("--pairs", help="file of held-out translations")
-    parser.add_argument("--labelled", help="file of texts with labels")
-    parser.add_argument("--json", type=Path, help="also write the figures to this file")
-    arguments = parser.parse_args(argv)
+    command_line = parser(__doc__, "output")
+    command_line.add_argument("models", nargs="+", help="folders or Hub ids that sentence-transformers loads")
+    command_line.add_argument("--pairs", help="file of held-out translations")
+    command_line.add_argument("--labelled", help="file of texts with labels")
+    arguments = command_line.parse_args(argv)
     if not arguments.pairs and not arguments.labelled:
-        parser.error("nothing to measure; give --pairs, --labelled, or both.")
+        command_line.error("nothing to measure; give --pairs, --labelled, or both.")
     tables = {}
     for source in arguments.models:
-        model = SentenceTransformer(source, trust_remote_code=True, device="cpu")
-
-        def features(texts: Sequence[str], model: SentenceTransformer = model) -> NDArray[np.float32]:
-            vectors: NDArray[np.float32] = model.encode(list(texts), normalize_embeddings=True)
-            return vectors
-
+        encode = SentenceTransformer(source, trust_remote_code=True, device="cpu").encode
+        features = partial(encode, normalize_embeddings=True)
         tables[public_name(source)] = measure(features, arguments.pairs, arguments.labelled)
     languages = sorted({language for table in tables.values() for of in table.values() for language in of})
     header = [f"{name}: {column}" for name, table in tables.items() for column in table]
@@ -111,8 +104,7 @@ def main(argv: list[str] | None = None) -> None:
     lines = [[language, *cells([*tables.values()], [language])] for language in languages]
     lines.append(["mean without en", *cells([*tables.values()], others)])
     print(markdown_table(["language", *header], lines))
-    if arguments.json:
-        arguments.json.write_text(json.dumps({"tables": tables, "versions": versions()}, indent=2))
+    write_record(arguments.output, "languages", tables)
 
 
 if __name__ == "__main__":

@@ -13,11 +13,8 @@ peer is `wordllama`, a package with the folder `model`, or what sentence-transfo
 """
 # mypy: allow-untyped-calls
 
-import argparse
-import json
 import tempfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,9 +26,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from tqdm import tqdm
 
-from benchmarks.features import embedder, model_folder, rows
+from benchmarks.features import add_sets, embedder, labelled_sets, model_folder
+from benchmarks.measure import parser, write_record
 from vocabless.saving.public_names import public_name
-from vocabless.saving.run_folder import versions
 from vocabless.saving.tables import markdown_table
 from vocabless.training.finetuning.estimators import VocablessClassifier
 from vocabless.training.finetuning.training_arguments import default_epochs_after_head
@@ -76,18 +73,27 @@ def setfit(source: str) -> Fit:
     return fit
 
 
+def scores(train: Dataset, test: Dataset, size: str, seeds: int, fits: Sequence[Fit]) -> list[list[float]]:
+    """Returns the accuracies of each column, one for each seed."""
+    found: list[list[float]] = [[] for _ in fits]
+    for seed in range(seeds):
+        chosen = train.select(draw(train["label"][:], size, seed))
+        for column, fit in zip(found, fits, strict=True):
+            predicted = fit(list(chosen["text"]), list(chosen["label"])).predict(list(test["text"]))
+            column.append(float(np.mean(np.asarray(predicted) == np.asarray(test["label"]))))
+    return found
+
+
 def main(argv: list[str] | None = None) -> None:
     """Prints a table with a row for each set and size."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="folder or Hub id of an encoder of ours")
-    parser.add_argument("--peers", nargs="*", default=[], help="see above")
-    parser.add_argument("--setfit", help="encoder that is also trained SetFit's way")
-    parser.add_argument("--data_dir", type=Path, required=True, help="folder with one folder for each set")
-    parser.add_argument("--sets", nargs="+", help="names of sets; default: all folders with a column `text`")
-    parser.add_argument("--sizes", nargs="+", default=SIZES, help="training rows; default %(default)s")
-    parser.add_argument("--seeds", type=int, default=3, help="draws of each size; default %(default)s")
-    parser.add_argument("--json", type=Path, help="also write the figures to this file")
-    arguments = parser.parse_args(argv)
+    command_line = parser(__doc__, "output")
+    command_line.add_argument("model", help="folder or Hub id of an encoder of ours")
+    command_line.add_argument("--peers", nargs="*", default=[], help="see above")
+    command_line.add_argument("--setfit", help="encoder that is also trained SetFit's way")
+    add_sets(command_line)
+    command_line.add_argument("--sizes", nargs="+", default=SIZES, help="training rows; default %(default)s")
+    command_line.add_argument("--seeds", type=int, default=3, help="draws of each size; default %(default)s")
+    arguments = command_line.parse_args(argv)
 
     def fine_tuned(texts: list[str], labels: list[Any]) -> VocablessClassifier:
         epochs = default_epochs_after_head(len(texts))
@@ -103,26 +109,14 @@ def main(argv: list[str] | None = None) -> None:
         fits[public_name(source)] = regression(FunctionTransformer(embedder(source)))
     if arguments.setfit:
         fits["SetFit"] = setfit(arguments.setfit)
-    names = arguments.sets or sorted(folder.name for folder in arguments.data_dir.iterdir() if folder.is_dir())
     table: dict[str, list[list[float]]] = {}  # set and size → scores of each column
-    for name in names:
-        train = rows(arguments.data_dir / name, "train", 10**9)
-        test = rows(arguments.data_dir / name, "test", TEST_ROWS)
-        if "text" not in train.column_names:
-            continue
+    for name, train, test in labelled_sets(arguments, 10**9, TEST_ROWS):
         for size in tqdm(arguments.sizes, desc=name):
-            table[f"{name}, {size}"] = [[] for _ in fits]
-            for seed in range(arguments.seeds):
-                chosen = train.select(draw(train["label"][:], size, seed))
-                for scores, fit in zip(table[f"{name}, {size}"], fits.values(), strict=True):
-                    classifier = fit(list(chosen["text"]), list(chosen["label"]))
-                    predicted = np.asarray(classifier.predict(list(test["text"])))
-                    scores.append(float(np.mean(predicted == np.asarray(test["label"]))))
-    lines = [[name, *(f"{100 * np.mean(scores):.1f}" for scores in columns)] for name, columns in table.items()]
-    means = np.mean([[np.mean(scores) for scores in columns] for columns in table.values()], axis=0)
-    print(markdown_table(["", *fits], [*lines, ["mean", *(f"{100 * mean:.1f}" for mean in means)]]))
-    if arguments.json:
-        arguments.json.write_text(json.dumps({"columns": [*fits], "table": table, "versions": versions()}, indent=2))
+            table[f"{name}, {size}"] = scores(train, test, size, arguments.seeds, [*fits.values()])
+    means = {name: [float(np.mean(column)) for column in columns] for name, columns in table.items()}
+    means["mean"] = np.mean([*means.values()], axis=0).tolist()
+    print(markdown_table(["", *fits], [[name, *(f"{100 * x:.1f}" for x in row)] for name, row in means.items()]))
+    write_record(arguments.output, "own_data", {"columns": [*fits], "table": table})
 
 
 if __name__ == "__main__":
