@@ -36,8 +36,9 @@ def from_text(
     name: str, side: Side, peer: Side, texts: list[str], batch_size: int, rounds: int, goal: float | None
 ) -> Comparison:
     """Compares texts/s from strings to logits."""
-    runs = [each.passes(texts, batch_size) for each in (side, peer)]
-    return compare(name, *runs, len(texts), "texts/s", rounds, goal)
+    return compare(
+        name, side.passes(texts, batch_size), peer.passes(texts, batch_size), len(texts), "texts/s", rounds, goal
+    )
 
 
 def new_words(tokenizer: Any, length: int) -> Iterator[dict[str, Any]]:

@@ -54,7 +54,8 @@ class Side(NamedTuple):
 
     def forget(self) -> None:
         """Empties what the tokenizer and the front end of our side remember of units."""
-        for owner in (self.tokenizer, getattr(self.model.base_model, "front_end", None)):
+        owners: list[Any] = [self.tokenizer, getattr(self.model.base_model, "front_end", None)]
+        for owner in owners:
             if hasattr(owner, "_cache"):
                 owner._cache = copy.deepcopy(owner._cache)  # the copy is empty
 

@@ -35,7 +35,7 @@ class Command(NamedTuple):
     """What a word of the command line does: a line of help, its flags, and a function that returns what is printed."""
 
     help: str
-    add_arguments: Callable[[ArgumentParser], None]
+    add_arguments: Callable[[ArgumentParser], object]
     run: Callable[[Namespace], str]
 
 

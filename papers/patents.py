@@ -218,7 +218,9 @@ def label_deviations(
         ("Original", set, list(codes)),
         ("Relabeled", label_positions, position_names(codes)),
     ):
-        counts = {part: Counter(chain.from_iterable(map(labels_of, own))) for part, own in parts.items()}
+        counts: dict[str, Counter[str]] = {
+            part: Counter(chain.from_iterable(map(labels_of, own))) for part, own in parts.items()
+        }
         kept = (names, _major_labels(next(iter(counts.values()))))
         table[labelling] = {
             part: Deviations(*(statistics.pstdev([count[name] for name in labels]) for labels in kept))

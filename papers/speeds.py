@@ -9,6 +9,7 @@ tokenizer. Subword vocabularies are trained on the texts that are measured, with
 import statistics
 import tempfile
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 
 import torch
 
@@ -64,7 +65,7 @@ def hashformers_3(arguments: Namespace) -> str:
         }
     texts = sentences_of(documents, 64, min_words=8)
     seconds = dict(zip(steps, map(statistics.median, seconds_in_turns([*steps.values()], rounds)), strict=True))
-    columns = {
+    columns: dict[str, Sequence[float | None]] = {
         "PT ms": [1000 * seconds[label] / batch if label in seconds else None for label, *_ in HASHFORMERS_3],
         "model ms": milliseconds_per_text(sides, texts, 32, rounds, with_tokenizer=False, is_anew=False),
         "with tokenizer ms": milliseconds_per_text(sides, texts, 32, rounds, with_tokenizer=True, is_anew=False),
