@@ -275,7 +275,7 @@ class Distill(Objective):
     def card_facts(self, results: Results) -> CardFacts:
         """See `TrainingTask.card_facts`."""
         facts, translations = super().card_facts(results), results["examples"].get("translations")
-        measures = "\n\n".join([facts.measures, *_tables(results)])
+        measures = "\n\n".join([facts.measures or "", *_tables(results)])
         language = sorted({*translations, ENGLISH}) if translations else facts.language
         return replace(facts, measures=measures, language=language)
 
