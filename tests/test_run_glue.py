@@ -13,11 +13,10 @@ from transformers import AutoModel, AutoModelForSequenceClassification, AutoToke
 import run_glue
 from vocabless import VocablessForSequenceClassification, VocablessForTokenClassification, load_config, load_tokenizer
 from vocabless.training.finetuning.arguments import GlueArguments
-from vocabless.training.finetuning.encoded_examples import EncodedExamples
 from vocabless.training.finetuning.glue import GLUE, GlueTask
 from vocabless.training.finetuning.own_data import load_own_task
 from vocabless.training.finetuning.problems import PROBLEMS, Regression, Tagging
-from vocabless.training.finetuning.task_files import Examples
+from vocabless.training.finetuning.task_files import EncodedExamples, Examples
 from vocabless.training.finetuning.tasks import Task
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.texts.corpora import load_text

@@ -15,9 +15,8 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer
 from vocabless import load_config, load_tokenizer
 from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassification
 from vocabless.training.distillation.task_teacher import TaskTeacher, load_teacher
-from vocabless.training.finetuning.encoded_examples import EncodedExamples
 from vocabless.training.finetuning.problems import Tagging
-from vocabless.training.finetuning.task_files import Examples
+from vocabless.training.finetuning.task_files import EncodedExamples, Examples
 from vocabless.training.trainer import ResumableTrainer
 
 STUDENT, TEACHER = "eelbert-word-uno", "hashformer-lsh-proj-tiny"

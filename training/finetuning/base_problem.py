@@ -186,25 +186,23 @@ def balanced_weights(targets: Sequence[int], num_labels: int) -> NDArray[np.floa
     return weights
 
 
-class WeightedLoss:
-    """The cross-entropy of single labels, weighted by label, for `Trainer(compute_loss_func=…)`.
+def weighted_loss(
+    outputs: Any,
+    targets: Tensor,
+    num_items_in_batch: Tensor | int | None = None,
+    *,
+    weights: NDArray[np.float64],
+    smoothing: float,
+) -> Tensor:
+    """Returns the sum of the weighted cross-entropies of single labels, divided by the number of texts in the step.
 
     Args:
+        outputs: of the model, with `logits` (N, labels).
+        targets: (N,) indices of labels.
+        num_items_in_batch: texts of all batches whose gradients are added; None is N.
         weights: (labels,), see `balanced_weights`.
         smoothing: share of each target that goes to all labels alike, 0–1.
     """
-
-    def __init__(self, weights: NDArray[np.float64], smoothing: float = 0.0) -> None:
-        self._weights, self._smoothing = torch.from_numpy(weights), smoothing
-
-    def __call__(self, outputs: Any, targets: Tensor, num_items_in_batch: Tensor | int | None = None) -> Tensor:
-        """Returns the sum of the weighted losses, divided by the number of texts in the step.
-
-        Args:
-            outputs: of the model, with `logits` (N, labels).
-            targets: (N,) indices of labels.
-            num_items_in_batch: texts of all batches whose gradients are added; None is N.
-        """
-        losses = F.cross_entropy(outputs["logits"].float(), targets, reduction="none", label_smoothing=self._smoothing)
-        weights = self._weights.to(losses)[targets]
-        return (losses * weights).sum() / (len(targets) if num_items_in_batch is None else num_items_in_batch)
+    losses = F.cross_entropy(outputs["logits"].float(), targets, reduction="none", label_smoothing=smoothing)
+    of_targets = torch.from_numpy(weights).to(losses)[targets]
+    return (losses * of_targets).sum() / (len(targets) if num_items_in_batch is None else num_items_in_batch)

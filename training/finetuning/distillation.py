@@ -16,8 +16,7 @@ from vocabless.training.distillation.augmentation import Corruptor
 from vocabless.training.distillation.task_teacher import Logits, TaskTeacher, check_teacher, load_teacher
 from vocabless.training.finetuning.arguments import TEACHER_FLAGS, GlueArguments
 from vocabless.training.finetuning.base_problem import IGNORED, Problem
-from vocabless.training.finetuning.encoded_examples import EncodedExamples
-from vocabless.training.finetuning.task_files import Examples, find_columns, read_examples, read_files
+from vocabless.training.finetuning.task_files import EncodedExamples, Examples, find_columns, read_examples, read_files
 from vocabless.training.finetuning.tasks import Task
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.texts.corpora import load_text
@@ -33,7 +32,7 @@ class SoftLabelledExamples:
     """Examples with a teacher's logits.
 
     Attributes:
-        examples: texts with labels, which any label may stand for if they are not gold.
+        examples: with labels; where they are not gold, any labels.
         logits: see `TaskTeacher.logits`.
         is_gold: whether the labels are learned.
     """
@@ -133,10 +132,7 @@ def describe_rows(facts: dict[str, Any]) -> str:
 def read_unlabelled(sources: Sequence[str], task: Task, text_format: TextFormat = UTF8) -> Examples:
     """Returns the texts of all sources, in the form of the task's texts. Empty texts are left out.
 
-    Args:
-        sources: for single texts, what `load_text` reads; for pairs and lists of words, files with the task's columns.
-        task: its text columns are read.
-        text_format: encoding and delimiter of text files.
+    Single texts come from what `load_text` reads; pairs and lists of words from files with the task's columns.
 
     Raises:
         ValueError: a source is missing, lacks a column of the task, or holds no text.

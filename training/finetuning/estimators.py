@@ -21,19 +21,17 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 from transformers import AutoModel, AutoTokenizer, DataCollatorWithPadding, set_seed
-from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from vocabless.modeling.head_layers import PooledHead, mean_state
 from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.training.finetuning.arguments import GlueArguments
-from vocabless.training.finetuning.encoded_examples import EncodedExamples
 from vocabless.training.finetuning.fine_tuning import FineTuning
 from vocabless.training.finetuning.first_head import compute
 from vocabless.training.finetuning.load_model import choose_learning_rate, choose_sequence_length, load_model
 from vocabless.training.finetuning.metrics import FOLDS
-from vocabless.training.finetuning.probe import can_probe, probe
 from vocabless.training.finetuning.problems import SingleLabel
-from vocabless.training.finetuning.task_files import Examples
+from vocabless.training.finetuning.stages import can_probe, probe
+from vocabless.training.finetuning.task_files import EncodedExamples, Examples
 from vocabless.training.finetuning.tasks import Task
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.run import train
@@ -137,18 +135,14 @@ class VocablessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _training(self, arguments: GlueArguments, folder: str) -> GlueTrainingArguments:
         training = GlueTrainingArguments(
-            output_dir=folder,
             num_train_epochs=self.epochs,
             learning_rate=self.learning_rate,
             per_device_train_batch_size=self.batch_size,
             seed=self.random_state,
             disable_tqdm=True,
-            report_to=[],
         )
         choose_learning_rate(arguments, training)
-        training.eval_strategy, training.load_best_model_at_end = IntervalStrategy.NO, False
-        training.save_strategy, training.logging_strategy = SaveStrategy.NO, IntervalStrategy.NO
-        return training
+        return training.quiet(Path(folder))
 
 
 class VocablessVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,7 +25,7 @@ from vocabless.saving.provenance import provenance
 from vocabless.saving.run_folder import RESULTS, rows_identity, versions, write_json
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.finetuning.arguments import GlueArguments, identifying_arguments
-from vocabless.training.finetuning.base_problem import WeightedLoss, balanced_weights
+from vocabless.training.finetuning.base_problem import balanced_weights, weighted_loss
 from vocabless.training.finetuning.card import card_facts
 from vocabless.training.finetuning.distillation import (
     DistilledExamples,
@@ -33,15 +34,13 @@ from vocabless.training.finetuning.distillation import (
     distill_task,
     read_unlabelled,
 )
-from vocabless.training.finetuning.encoded_examples import EncodedExamples
 from vocabless.training.finetuning.first_head import FirstHead
 from vocabless.training.finetuning.glue import MISMATCHED
 from vocabless.training.finetuning.load_model import is_checkpoint, load_model
 from vocabless.training.finetuning.metrics import interval
 from vocabless.training.finetuning.ngram_scores import NgramScores
-from vocabless.training.finetuning.noise import NOISE_SEED, noisy_scores
-from vocabless.training.finetuning.predictions import write_predictions
-from vocabless.training.finetuning.task_files import Examples
+from vocabless.training.finetuning.predictions import NOISE_SEED, noisy_scores, write_predictions
+from vocabless.training.finetuning.task_files import EncodedExamples, Examples
 from vocabless.training.finetuning.tasks import Task
 from vocabless.training.finetuning.training_arguments import BASE_WIDTH, GlueTrainingArguments, default_learning_rate
 from vocabless.training.task import ExampleSets, Results, Trained, TrainingTask
@@ -141,7 +140,8 @@ class FineTuning(TrainingTask):
         options["preprocess_logits_for_metrics"] = logits_only
         if problem.is_balanced:
             weights = balanced_weights(self.task.targets(self.task.train), len(problem.labels))
-            options["compute_loss_func"] = WeightedLoss(weights, options["args"].label_smoothing_factor)
+            smoothing = options["args"].label_smoothing_factor
+            options["compute_loss_func"] = partial(weighted_loss, weights=weights, smoothing=smoothing)
         if self.head is not None:
             self.head.write_into(model.classifier)
         trainer = (
@@ -194,11 +194,8 @@ class FineTuning(TrainingTask):
         is_head_saved = self.needs_no_training(arguments)
         if task.is_cross_validated:  # the scores of the saved model, beside those of its predictions of test rows
             scores |= (self.head_scores if is_head_saved else self.tuned_scores) or {}
-        rows = {
-            f"{name}{suffix}": len(examples)
-            for suffix, examples in task.validation.items()
-            for name in task.problem.constant_baselines(task.targets(examples))
-        }
+        constants = task.constant_baselines()
+        rows = {name: len(task.validation[MISMATCHED if name.endswith(MISMATCHED) else ""]) for name in constants}
         results = {
             "task": task.name,
             "example": arguments.example or [],
@@ -212,7 +209,7 @@ class FineTuning(TrainingTask):
                 name: interval(name.removesuffix(MISMATCHED), scores[name], count, task.scored_folds)
                 for name, count in rows.items()
             },
-            "constant_baselines": task.constant_baselines(),
+            "constant_baselines": constants,
             "best_checkpoint": Path(state.best_model_checkpoint or "").name or None,
             "epochs": state.epoch or 0.0,
             "is_cross_validated": task.is_cross_validated,
@@ -299,11 +296,7 @@ def constant_baseline_note(
 ) -> str | None:
     """Returns a sentence, without a full stop, if the run's score may be that of a constant prediction; else None.
 
-    Args:
-        task: its best metric is the score.
-        results: of the run.
-        training: of the run.
-        width: hidden size of the encoder; its default learning rate, or twice it, may do better.
+    It names what may help: for random weights the default learning rate of the encoder's width, or twice this rate.
     """
     metric = task.problem.best_metric
     score, constant = results["measures"][metric], results["constant_baselines"][metric]

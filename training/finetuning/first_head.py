@@ -17,7 +17,7 @@ from transformers import PreTrainedModel
 
 from vocabless.modeling.head_layers import PooledHead
 from vocabless.training.finetuning.base_problem import Problem, balanced_weights
-from vocabless.training.finetuning.encoded_examples import EncodedExamples
+from vocabless.training.finetuning.task_files import EncodedExamples
 from vocabless.training.finetuning.tasks import Rows
 
 STRENGTHS = (0.003, 0.03, 0.3)  # inverse regularisation, for standardised numbers

@@ -21,7 +21,7 @@ from vocabless.stock_shapes import STOCK_SHAPES, StockShape, find_shape, load_sh
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.checkpoint_tokenizers import load_checkpoint_tokenizer, longest_sequence
 from vocabless.training.finetuning.arguments import GlueArguments
-from vocabless.training.finetuning.encoded_examples import EncodedExamples
+from vocabless.training.finetuning.task_files import EncodedExamples
 from vocabless.training.finetuning.tasks import Task
 from vocabless.training.finetuning.training_arguments import BASE_WIDTH, GlueTrainingArguments, default_learning_rate
 from vocabless.training.texts.ngrams import with_ngrams
@@ -119,7 +119,7 @@ def load_model(arguments: GlueArguments, task: Task, folder: Path) -> LoadedMode
     Args:
         arguments: name the model and the tokenizer.
         task: decides the head; its training texts are for `--tokenizer_name train` and `--set ngrams=train`.
-        folder: output folder of the run; a trained tokenizer is saved there, and a resumed run reads it again.
+        folder: of the run, which keeps what is trained on these texts.
 
     Raises:
         ValueError: the model or the tokenizer cannot be loaded.
@@ -146,10 +146,7 @@ def load_model(arguments: GlueArguments, task: Task, folder: Path) -> LoadedMode
 def choose_sequence_length(arguments: GlueArguments, task: Task, loaded: LoadedModel | None) -> tuple[int, str]:
     """Returns the sequence length, and a sentence on it, or "" if it is given or no text is cut.
 
-    Args:
-        arguments: `max_seq_length`, if it is given.
-        task: its training texts are measured, unless it is a task of GLUE.
-        loaded: the checkpoint; None for random weights, which get `DEFAULT_LENGTH`.
+    Own training texts are measured for a checkpoint. GLUE and random weights (`loaded` is None) get `DEFAULT_LENGTH`.
     """
     given = arguments.max_seq_length
     if loaded is None or given is not None:
@@ -165,13 +162,10 @@ def choose_sequence_length(arguments: GlueArguments, task: Task, loaded: LoadedM
 
 
 def _choose_pooling(config: Any, arguments: GlueArguments, task: Task) -> None:
-    """Sets what the head of a vocabless model reads.
+    """Sets what the head of a vocabless model reads; raises an error if the flag is given for another model.
 
     If nothing is given, a model that reads the mean reads the two texts of a pair apart. Single texts have no second
     one to compare with.
-
-    Raises:
-        ValueError: `--classifier_pooling` is given for another model.
     """
     given = arguments.classifier_pooling
     if not _is_ours(config):

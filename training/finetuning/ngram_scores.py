@@ -19,7 +19,7 @@ from transformers import PreTrainedModel
 from vocabless.modeling.blocks import NUM_SPECIAL
 from vocabless.modeling.hash_embedding_front_end import HashEmbedding
 from vocabless.training.finetuning.base_problem import Problem
-from vocabless.training.finetuning.encoded_examples import EncodedExamples
+from vocabless.training.finetuning.task_files import EncodedExamples
 from vocabless.training.finetuning.tasks import Rows
 
 STRENGTH = 3.0  # inverse regularisation

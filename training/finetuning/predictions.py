@@ -1,4 +1,4 @@
-"""Predictions of a fine-tuned model on the test splits, and where a classifier is wrong if they have labels."""
+"""What a fine-tuned model gives on test rows and on misspelt rows, and where a classifier is wrong."""
 # mypy: allow-untyped-calls
 
 import json
@@ -11,13 +11,17 @@ from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 from transformers import PreTrainedTokenizerBase
 
 from vocabless.saving.tables import markdown_table
+from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.base_problem import Array, Problem
-from vocabless.training.finetuning.encoded_examples import EncodedExamples
+from vocabless.training.finetuning.load_model import LoadedModel
 from vocabless.training.finetuning.problems import ABSENT, MultiLabel, SingleLabel
-from vocabless.training.finetuning.task_files import Examples
+from vocabless.training.finetuning.task_files import EncodedExamples, Examples
 from vocabless.training.finetuning.tasks import Task
-from vocabless.training.trainer import ResumableTrainer
+from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
+from vocabless.training.texts.misspellings import misspelt_copy
+from vocabless.training.trainer import ResumableTrainer, logits_only
 
+NOISE_SEED = 42  # fixed, as the rows that are held out
 MAX_MISTAKES = 20
 MAX_QUOTE = 200  # characters of a text
 MAX_CONFUSION = 30  # labels of a confusion matrix in text
@@ -27,13 +31,6 @@ def write_predictions(
     trainer: ResumableTrainer, task: Task, tokenizer: PreTrainedTokenizerBase, max_seq_length: int, folder: Path
 ) -> dict[str, float]:
     """Writes `predictions<suffix>.jsonl` for each test split, and `test<suffix>.md` if it has labels.
-
-    Args:
-        trainer: holds the fine-tuned model.
-        task: its test splits are predicted.
-        tokenizer: of the model.
-        max_seq_length: longer texts are truncated, tokens.
-        folder: output folder of the run.
 
     Returns:
         The scores of the splits that have labels; their names begin with `test_`.
@@ -74,7 +71,7 @@ def describe_mistakes(problem: SingleLabel | MultiLabel, examples: Examples, log
 
     Args:
         problem: of the task.
-        examples: with labels.
+        examples: n of them, with labels.
         logits: (n, labels).
     """
     labels = examples.labels or []
@@ -141,3 +138,33 @@ def _with_unscored_words(
     for record, words, scored in zip(records, texts, scored_words, strict=True):
         by_word = {name: dict(zip(scored, values, strict=True)) for name, values in record.items()}
         yield {name: [values.get(word) for word in range(len(words))] for name, values in by_word.items()}
+
+
+def misspelt_examples(examples: Examples, probability: float) -> Examples:
+    """Returns a copy of the examples with misspelt texts and the same labels.
+
+    Args:
+        examples: both texts of a pair are misspelt; of a list of words, each word on its own.
+        probability: that a word of at least three letters is misspelt.
+    """
+    pairs = examples.pairs and misspelt_copy(examples.pairs, probability, NOISE_SEED, position=1)
+    return Examples(misspelt_copy(examples.texts, probability, NOISE_SEED), pairs, examples.labels)
+
+
+def noisy_scores(
+    task: Task, loaded: LoadedModel, arguments: GlueArguments, training: GlueTrainingArguments
+) -> dict[str, float]:
+    """Returns the loss and the metrics of a model on all validation splits, misspelt, with the splits' suffixes."""
+    trainer = ResumableTrainer(
+        model=loaded.model,
+        args=training.quiet(Path(str(training.output_dir))),
+        data_collator=task.problem.collator(loaded.tokenizer),
+        compute_metrics=task.problem.compute_metrics,
+        preprocess_logits_for_metrics=logits_only,
+    )
+    scores: dict[str, float] = {}
+    for suffix, examples in task.validation.items():
+        noisy = misspelt_examples(examples, arguments.noise)
+        output = trainer.predict(EncodedExamples(noisy, task.problem, loaded.tokenizer, arguments.length))
+        scores |= {f"{name.removeprefix('test_')}{suffix}": value for name, value in (output.metrics or {}).items()}
+    return {name: scores[name] for name in ("loss", *task.constant_baselines())}

@@ -12,7 +12,7 @@ from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.distillation import describe_rows, describe_teacher
 from vocabless.training.finetuning.glue import AVERAGES, GLUE, MISMATCHED, Metrics, average, missing_for
 from vocabless.training.finetuning.metrics import interval
-from vocabless.training.finetuning.noise import NOISE_SEED
+from vocabless.training.finetuning.predictions import NOISE_SEED
 from vocabless.training.finetuning.tasks import Task
 from vocabless.training.task import Results
 
@@ -135,12 +135,9 @@ class Report:
         )
 
     def write(self, folder: Path, results: RunResults, command: Mapping[str, Any]) -> None:
-        """Writes `table.md` and `results.json`. The log and the versions of each run stay in the run's own folder.
+        """Writes `table.md` and `results.json`, with the command's `arguments` and `versions`.
 
-        Args:
-            folder: output folder of the command.
-            results: of each task and seed.
-            command: `arguments` and `versions` of the command.
+        The log, the arguments and the versions of each run stay in the run's own folder.
         """
         (folder / TABLE).write_text(self.as_markdown(), encoding="utf-8")
         left_out = ("log", "arguments", "versions")

@@ -1,4 +1,4 @@
-"""The examples of a task, in the columns of a file or of a data set on the Hub."""
+"""The examples of a task: the columns of a file or of a data set on the Hub, and their tokens and targets."""
 # mypy: allow-untyped-calls
 
 import math
@@ -9,8 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from datasets import ClassLabel, Dataset, load_dataset
+from numpy.typing import NDArray
+from torch.utils import data
+from transformers import PreTrainedTokenizerBase
 
+from vocabless.training.distillation.alignment import first_tokens
+from vocabless.training.finetuning.base_problem import IGNORED, Problem
 from vocabless.training.texts import conll
 from vocabless.training.texts.local_files import FORMATS, STRING_TYPES, column_type, load_files
 from vocabless.training.texts.text_format import UTF8, TextFormat
@@ -25,6 +31,7 @@ PAIR_COLUMNS = (
 )
 LABEL_COLUMNS = ("label", "labels", "ner_tags", "tags")
 SHARD = re.compile(r"-\d+-of-\d+")  # in the name of a file
+TOKENIZER_BATCH_SIZE = 1000  # texts
 SAMPLING_SEED = 42  # fixed: all seeds of a run use the same held-out and the same sampled rows
 
 
@@ -69,10 +76,6 @@ class Examples:
 def read_files(files: Sequence[str], text_format: TextFormat = UTF8) -> Dataset:
     """Returns the rows of one or more files of the same format.
 
-    Args:
-        files: paths.
-        text_format: encoding and delimiter of csv, tsv, jsonl and json files.
-
     Raises:
         ValueError: a file does not exist, has an unknown format, is damaged, has another encoding or delimiter, or has
             no rows.
@@ -93,13 +96,8 @@ def read_files(files: Sequence[str], text_format: TextFormat = UTF8) -> Dataset:
 def read_hub(name: str, config: str | None, remedy: str) -> dict[str, Dataset]:
     """Returns the splits of a data set on the Hub.
 
-    Args:
-        name: id of the data set.
-        config: name of a configuration; None for a data set with only one.
-        remedy: what the user can do if the download fails, for the message.
-
     Raises:
-        ValueError: the data set does not exist or cannot be downloaded.
+        ValueError: it does not exist or cannot be downloaded; `remedy` is the end of the message.
     """
     try:
         return dict(load_dataset(name, config))
@@ -119,15 +117,8 @@ def check_rows(table: Dataset, where: str) -> Dataset:
 def find_columns(table: Dataset, where: str, names: Sequence[str], candidates: Sequence[str], flag: str) -> list[str]:
     """Returns the columns with these names; without names, the first candidate that the table has.
 
-    Args:
-        table: a data set.
-        where: name of the table, for the message.
-        names: names that the user gave, or empty.
-        candidates: usual names.
-        flag: the flag that gives the names, for the message.
-
     Raises:
-        ValueError: the table has no such column; the message lists its columns.
+        ValueError: the table, for the message `where`, has no such column; `flag` names one.
     """
     existing = table.column_names
     missing = [name for name in names if name not in existing]
@@ -213,3 +204,68 @@ def _class_names(feature: Any, values: list[Any]) -> list[Any]:
 def _is_empty(text: Any) -> bool:
     """Returns whether a text, or a list of words, has nothing to read."""
     return text is None or (not text.strip() if isinstance(text, str) else not text or None in text)
+
+
+class EncodedExamples(data.Dataset[dict[str, Any]]):
+    """A data set of token ids and targets in memory. The collator of the problem pads them batch by batch.
+
+    Attributes:
+        scored_words: for each example, the indices of the words that have a token in the sequence, in the order of
+            their tokens; empty if the problem is not per word.
+    """
+
+    def __init__(
+        self, examples: Examples, problem: Problem, tokenizer: PreTrainedTokenizerBase, max_seq_length: int
+    ) -> None:
+        self.scored_words: list[list[int]] = []
+        self._inputs: list[dict[str, Any]] = []
+        for start in range(0, len(examples), TOKENIZER_BATCH_SIZE):
+            batch = examples.select(range(start, min(start + TOKENIZER_BATCH_SIZE, len(examples))))
+            encoding = tokenizer(
+                batch.texts,
+                batch.pairs,
+                truncation=True,
+                max_length=max_seq_length,
+                is_split_into_words=problem.per_word,
+                return_attention_mask=False,
+            )
+            for index in range(len(batch)):
+                inputs = {name: _compact(values[index]) for name, values in encoding.items()}
+                target = None if batch.labels is None else problem.target(batch.labels[index])
+                if problem.per_word:
+                    inputs["labels"], words = align_labels(encoding.word_ids(index), target)
+                    self.scored_words.append(words)
+                elif target is not None:
+                    inputs["label"] = target
+                self._inputs.append(inputs)
+
+    def __len__(self) -> int:
+        return len(self._inputs)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return dict(self._inputs[index])
+
+
+def align_labels(word_ids: Sequence[int | None], target: Sequence[int] | None) -> tuple[list[int], list[int]]:
+    """Returns the labels of the tokens, and the words that have a token.
+
+    Args:
+        word_ids: the word of each token, None for special tokens.
+        target: the label of each word. None gives label 0: a prediction needs to know which tokens to read.
+
+    Example:
+        The first token of a word gets the word's label; other tokens are ignored.
+
+        >>> align_labels([None, 0, 0, 1, None], [2, 5])
+        ([-100, 2, -100, 5, -100], [0, 1])
+    """
+    positions = first_tokens(word_ids)
+    labels = [IGNORED] * len(word_ids)
+    for word, position in positions.items():
+        labels[position] = 0 if target is None else target[word]
+    return labels, list(positions)
+
+
+def _compact(values: Any) -> NDArray[Any] | list[int]:
+    """Returns blocks (S, K) as uint16 to save memory, and other token ids unchanged."""
+    return np.asarray(values, np.uint16) if len(values) and not np.isscalar(values[0]) else values

@@ -87,11 +87,11 @@ class GlueTrainingArguments(ScriptTrainingArguments):
     def for_run(
         self, folder: Path, seed: int, task: Task, eval_steps: int | None = None, has_first_head: bool = False
     ) -> "GlueTrainingArguments":
-        """Returns a copy of the arguments for one run.
+        """Returns a copy of the arguments for one run, with its folder and seed.
 
         Args:
             folder: output folder of the run.
-            seed: seed of the run.
+            seed: of the run.
             task: its training rows decide the number of epochs, and its best metric selects the best epoch, if
                 `--num_train_epochs` and `--metric_for_best_model` are not given.
             eval_steps: steps between two evaluations; None evaluates as the arguments say. Without validation rows that
@@ -113,6 +113,14 @@ class GlueTrainingArguments(ScriptTrainingArguments):
             training.eval_steps = training.save_steps = eval_steps
         if task.is_cross_validated:
             training.eval_strategy, training.load_best_model_at_end = IntervalStrategy.NO, False
+        return training
+
+    def quiet(self, folder: Path) -> "GlueTrainingArguments":
+        """Returns a copy that neither evaluates, predicts, logs nor saves; the Trainer needs a folder all the same."""
+        training = copy.copy(self)
+        training.output_dir, training.report_to, training.do_predict = str(folder), [], False
+        training.eval_strategy = training.logging_strategy = IntervalStrategy.NO
+        training.save_strategy, training.load_best_model_at_end = SaveStrategy.NO, False
         return training
 
 

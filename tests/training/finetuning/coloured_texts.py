@@ -1,11 +1,16 @@
-"""Texts of which one word tells the label, and csv files of them."""
+"""Texts of which one word tells the label, csv files of them, and quick runs on such files."""
 
 import csv
+import json
 import random
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import run_glue
+
+QUICK = ["--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none"]
+QUICK += ["--model_name_or_path", "hashformer-md5-pool-tiny"]
 THINGS = "house river stone cat dog tree hill road small large old new".split()
 
 
@@ -21,3 +26,15 @@ def write_csv(file: Path, rows: Iterable[tuple[Any, ...]], header: tuple[str, ..
     with file.open("w", newline="", encoding="utf-8") as stream:
         csv.writer(stream).writerows([header, *rows])
     return file
+
+
+def fine_tune(folder: Path, *flags: object) -> tuple[Path, dict[str, Any]]:
+    """Fine-tunes a small random model, or that of the flags; returns the folder of the run and its results."""
+    run_glue.main([*QUICK, "--output_dir", str(folder), *map(str, flags)])
+    (run_folder,) = folder.glob("*/seed-42")
+    return run_folder, json.loads((run_folder / "results.json").read_text())
+
+
+def predictions_of(folder: Path) -> list[dict[str, Any]]:
+    """The records of the predicted test rows."""
+    return [json.loads(line) for line in (folder / "predictions.jsonl").read_text().splitlines()]

@@ -1,15 +1,15 @@
 """Balanced class weights: those of scikit-learn, in the loss and in the first head; scores are not weighted."""
 
-import json
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
+from coloured_texts import fine_tune, predictions_of, write_csv
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.class_weight import compute_class_weight
 
-import run_glue
-from vocabless.training.finetuning.base_problem import WeightedLoss, balanced_weights
+from vocabless.training.finetuning.base_problem import balanced_weights, weighted_loss
 from vocabless.training.finetuning.first_head import FirstHead, cross_validate_head
 from vocabless.training.finetuning.problems import SingleLabel
 from vocabless.training.finetuning.tasks import folds_of
@@ -32,7 +32,7 @@ def test_the_loss_of_a_step_is_a_weighted_sum_over_all_its_batches(smoothing):
     for row, target in zip(logits, targets, strict=True):
         log = row.log_softmax(-1)
         slow -= float(weights[target] * ((1 - smoothing) * log[target] + smoothing * log.mean())) / 6
-    loss = WeightedLoss(weights, smoothing)
+    loss = partial(weighted_loss, weights=weights, smoothing=smoothing)
     assert float(loss({"logits": logits}, targets)) == pytest.approx(slow, rel=1e-5)
     halves = [loss({"logits": logits[part]}, targets[part], num_items_in_batch=6) for part in (slice(3), slice(3, 6))]
     assert float(sum(halves)) == pytest.approx(slow, rel=1e-5)
@@ -61,31 +61,22 @@ def test_the_first_head_is_a_balanced_regression_chosen_by_the_balanced_loss():
     assert strength == min(losses, key=losses.get)
 
 
-def write(file, rows):
-    file.write_text("text,label\n" + "".join(f"{text},{label}\n" for text, label in rows))
-    return str(file)
-
-
-QUICK = ["--model_name_or_path", "hashformer-md5-pool-tiny", "--num_train_epochs", "8", "--max_seq_length", "16"]
-QUICK += ["--per_device_train_batch_size", "8", "--learning_rate", "3e-3", "--early_stopping_patience", "0"]
-QUICK += ["--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none"]
+LEARN = ["--num_train_epochs", "8", "--max_seq_length", "16", "--per_device_train_batch_size", "8"]
+LEARN += ["--learning_rate", "3e-3", "--early_stopping_patience", "0"]
 
 
 def test_a_rare_label_is_predicted_and_the_reported_loss_is_not_weighted(tmp_path):
     """Of the texts with "red" 8 are rare and 14 usual; of the others 4 are rare and 70 usual."""
     kinds = [("red", "rare")] * 8 + [("red", "usual")] * 14 + [("blue", "rare")] * 4 + [("blue", "usual")] * 70
     rows = [(f"{colour} {colour} stone", label) for colour, label in kinds]
-    data = write(tmp_path / "stones.csv", rows)
+    data = write_csv(tmp_path / "stones.csv", rows)
     found = {}
     for name, flags in {"plain": [], "balanced": ["--class_weights", "balanced"]}.items():
-        run = tmp_path / name
-        command = ["--train_file", data, "--validation_file", data, "--test_file", data, "--output_dir", str(run)]
-        run_glue.main([*QUICK, *command, *flags])
-        folder = run / "stones" / "seed-42"
-        predicted = [json.loads(line) for line in (folder / "predictions.jsonl").read_text().splitlines()]
+        files = ["--train_file", data, "--validation_file", data, "--test_file", data]
+        folder, results = fine_tune(tmp_path / name, *LEARN, *files, *flags)
+        predicted = predictions_of(folder)
         found[name] = sum(row["label"] == "rare" for row in predicted)
         log = [-np.log(row["probabilities"][label]) for row, (_, label) in zip(predicted, rows, strict=True)]
-        results = json.loads((folder / "results.json").read_text())
         assert results["measures"]["loss"] == pytest.approx(np.mean(log), abs=1e-3)
         assert results["arguments"]["class_weights"] == (flags[1] if flags else None)
     assert found == {"plain": 0, "balanced": 22}
@@ -100,7 +91,7 @@ def test_a_rare_label_is_predicted_and_the_reported_loss_is_not_weighted(tmp_pat
     ],
 )
 def test_other_kinds_of_labels_and_teachers_are_refused(labels, flags, sentence, tmp_path):
-    data = write(tmp_path / "stones.csv", [(f"text {row}", label) for row, label in enumerate(labels * 4)])
+    data = write_csv(tmp_path / "stones.csv", [(f"text {row}", label) for row, label in enumerate(labels * 4)])
     with pytest.raises(SystemExit, match=f"--class_weights balanced is for single labels, but {sentence}") as raised:
-        run_glue.main([*QUICK, "--train_file", data, "--class_weights", "balanced", *flags])
+        fine_tune(tmp_path / "run", "--train_file", data, "--class_weights", "balanced", *flags)
     assert "\n" not in str(raised.value)

@@ -1,13 +1,11 @@
 """The sentence on a run that is no better than a constant prediction."""
 
-import json
 import random
 from types import SimpleNamespace
 
 import pytest
-from datasets import Dataset
+from coloured_texts import fine_tune, write_csv
 
-import run_glue
 from vocabless.training.finetuning.fine_tuning import constant_baseline_note
 from vocabless.training.finetuning.metrics import interval
 from vocabless.training.finetuning.problems import SingleLabel, Tagging
@@ -85,16 +83,13 @@ def test_a_run_at_its_constant_says_so_on_stderr_in_the_table_and_in_the_card(tm
     chance = random.Random(0)
     texts = [" ".join(chance.choices(["red", "blue", "stone"], k=4)) for _ in range(40)]
     labels = [chance.choice("xy") for _ in texts]
-    Dataset.from_dict({"text": texts, "label": labels}).to_parquet(str(tmp_path / "noise.parquet"))
-    data = str(tmp_path / "noise.parquet")
-    run_glue.main(["--model_name_or_path", "hashformer-md5-pool-tiny", "--train_file", data, "--validation_file", data,
-                   "--learning_rate", "1e-9", "--max_seq_length", "8", "--num_train_epochs", "1", "--use_cpu", "true",
-                   "--disable_tqdm", "true", "--report_to", "none", "--output_dir", str(tmp_path / "run")])  # fmt: skip
+    data = write_csv(tmp_path / "noise.csv", zip(texts, labels, strict=True))
+    flags = ["--validation_file", data, "--learning_rate", "1e-9", "--max_seq_length", "8", "--num_train_epochs", "1"]
+    folder, results = fine_tune(tmp_path / "run", "--train_file", data, *flags)
     streams = capsys.readouterr()
     (warning,) = [line for line in streams.err.splitlines() if line.startswith("Warning: ")]
     sentence = warning.removeprefix("Warning: ")
     assert "--learning_rate 0.00044, --num_train_epochs 2, or start" in sentence
     assert f"- {sentence}\n" in streams.out and f"- {sentence}\n" in (tmp_path / "run" / "table.md").read_text()
-    (folder,) = (tmp_path / "run").glob("*/seed-42")
     assert f"- {sentence}\n" in (folder / "README.md").read_text()
-    assert json.loads((folder / "results.json").read_text())["constant_baseline_note"] + "." == sentence
+    assert results["constant_baseline_note"] + "." == sentence

@@ -25,9 +25,8 @@ from vocabless.training.finetuning.distillation import (
     distillation_loss,
     read_unlabelled,
 )
-from vocabless.training.finetuning.encoded_examples import EncodedExamples
 from vocabless.training.finetuning.problems import MultiLabel, Regression, SingleLabel, Tagging
-from vocabless.training.finetuning.task_files import Examples
+from vocabless.training.finetuning.task_files import EncodedExamples, Examples
 from vocabless.training.finetuning.tasks import Task
 
 LABELS = ["a", "b", "c"]

@@ -9,7 +9,7 @@ from datasets import Dataset
 from huggingface_hub import ModelCard
 
 import run_glue
-from vocabless.training.finetuning.noise import misspelt_examples
+from vocabless.training.finetuning.predictions import misspelt_examples
 from vocabless.training.finetuning.task_files import Examples
 from vocabless.training.trainer import ResumableTrainer
 

@@ -1,13 +1,12 @@
 """The scored test file: tables as scikit-learn has them, labels that training never saw, and the surest mistakes."""
 
-import json
 import re
 
 import numpy as np
 import pytest
+from coloured_texts import fine_tune, predictions_of
 from sklearn.metrics import classification_report, confusion_matrix, f1_score
 
-import run_glue
 from vocabless.training.finetuning.predictions import describe_mistakes, score_labels
 from vocabless.training.finetuning.problems import MultiLabel, SingleLabel
 from vocabless.training.finetuning.task_files import Examples
@@ -83,22 +82,16 @@ def test_a_label_of_several_that_training_never_saw_is_never_predicted():
     assert "do not have: bear. Each" in text and "| bear | 0.0 | 0.0 | 0.0 | 20 |" in text and "Columns:" not in text
 
 
-QUICK = ["--model_name_or_path", "hashformer-md5-pool-tiny", "--num_train_epochs", "1", "--max_seq_length", "16"]
-QUICK += ["--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none"]
-
-
 @pytest.mark.parametrize(("separator", "metric"), [(None, "test_accuracy"), (";", "test_micro_f1")])
 def test_a_test_file_is_predicted_and_scored_without_another_flag(separator, metric, tmp_path, capsys):
     flags = [] if separator is None else ["--label_separator", separator]
     for name, extra in (("train", ""), ("test", "\nred stone,bear\nblue stone,bear")):
         rows = ["red stone,warm", "blue stone,cold"] * 8
         (tmp_path / f"{name}.csv").write_text("\n".join(["text,label", *rows]) + extra)
-    files = ["--train_file", str(tmp_path / "train.csv"), "--validation_file", str(tmp_path / "train.csv")]
-    files += ["--test_file", str(tmp_path / "test.csv"), "--output_dir", str(tmp_path / "run")]
-    run_glue.main([*QUICK, *flags, *files])
-    (folder,) = (tmp_path / "run").glob("*/seed-42")
-    measures = json.loads((folder / "results.json").read_text())["measures"]
-    predicted = [json.loads(line) for line in (folder / "predictions.jsonl").read_text().splitlines()]
+    train, test = tmp_path / "train.csv", tmp_path / "test.csv"
+    files = ["--train_file", train, "--validation_file", train, "--test_file", test, "--num_train_epochs", "1"]
+    folder, results = fine_tune(tmp_path / "run", *flags, *files)
+    measures, predicted = results["measures"], predictions_of(folder)
     assert len(predicted) == 18 and 0 <= measures[metric] < 1
     if separator is None:
         right = [row["label"] == ("warm", "cold")[number % 2] for number, row in enumerate(predicted[:16])]

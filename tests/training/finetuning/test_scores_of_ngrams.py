@@ -5,10 +5,9 @@ import pytest
 import torch
 
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
-from vocabless.training.finetuning.encoded_examples import EncodedExamples
 from vocabless.training.finetuning.ngram_scores import NgramScores, can_score, held_out_scores, ngram_features
 from vocabless.training.finetuning.problems import MultiLabel, Regression, SingleLabel
-from vocabless.training.finetuning.task_files import Examples
+from vocabless.training.finetuning.task_files import EncodedExamples, Examples
 from vocabless.training.finetuning.tasks import folds_of
 
 TEXTS = ["one red fox", "a blue bird, a blue sky", "", "red red red"]

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from coloured_texts import coloured, write_csv
+from coloured_texts import coloured, predictions_of, write_csv
 from safetensors.torch import load_file
 from transformers import AutoModelForSequenceClassification
 
@@ -27,10 +27,6 @@ def data(tmp_path):
     return write_csv(tmp_path / "mine.csv", ROWS)
 
 
-def predictions_of(folder):
-    return [json.loads(line)["probabilities"] for line in (folder / "predictions.jsonl").read_text().splitlines()]
-
-
 @pytest.mark.parametrize(("flags", "folds"), [(["--random_head", "true"], 5), ([], 5), ([], 1)])
 def test_scores_of_folds_are_those_of_a_slow_loop_over_the_folds(flags, folds, tune, data, tmp_path, encoder):
     """From some number of rows on, one fold is scored. Each fold is a command of its own: its rows are the validation
@@ -40,7 +36,7 @@ def test_scores_of_folds_are_those_of_a_slow_loop_over_the_folds(flags, folds, t
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("vocabless.training.finetuning.first_head.STRENGTHS", (0.03,))
         patched.setattr(FineTuning, "needs_no_training", lambda *_: False)
-        patched.setattr("vocabless.training.finetuning.probe.can_score", lambda *_: False)  # no scores with a file
+        patched.setattr("vocabless.training.finetuning.stages.can_score", lambda *_: False)  # no scores with a file
         patched.setattr("vocabless.training.finetuning.own_data.CROSS_VALIDATED", 100 if folds == FOLDS else 60)
         _, results = tune(tmp_path / "whole", "--train_file", data, *settings)
         task = load_own_task(GlueArguments(model_name_or_path=encoder, train_file=str(data)))
@@ -53,7 +49,8 @@ def test_scores_of_folds_are_those_of_a_slow_loop_over_the_folds(flags, folds, t
             test = write_csv(tmp_path / "fold.csv", held_out)
             files = ["--train_file", train, "--validation_file", test, "--test_file", test]
             folder, _ = tune(tmp_path / f"fold {number}", *files, *settings)
-            for row, (_, label) in zip(predictions_of(folder), held_out, strict=True):
+            for record, (_, label) in zip(predictions_of(folder), held_out, strict=True):
+                row = record["probabilities"]
                 losses.append(-np.log(row[label]))
                 right.append(max(row, key=row.get) == label)
     assert results["measures"]["accuracy"] == np.mean(right)

@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from datasets import Dataset
+from coloured_texts import fine_tune, write_csv
 
-import run_glue
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.load_model import choose_learning_rate
 from vocabless.training.finetuning.training_arguments import (
@@ -17,22 +16,13 @@ from vocabless.training.finetuning.training_arguments import (
 )
 from vocabless.variants import SIZES
 
-QUICK = ["--max_seq_length", "8", "--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none"]
 
-
-def data_file(folder: Path, rows: int) -> Path:
-    columns = {"text": ["a stone", "the river"] * (rows // 2), "label": ["x", "y"] * (rows // 2)}
-    Dataset.from_dict(columns).to_parquet(str(folder / "train.parquet"))
-    return folder / "train.parquet"
-
-
-def run(model: object, folder: Path, *arguments: object) -> dict:
+def arguments_of(folder: Path, *flags: object) -> dict:
     """Trains on a file of 32 rows; returns the arguments that the run records."""
-    data = data_file(folder, 32)
-    command = ["--model_name_or_path", model, "--train_file", data, "--validation_file", data]
-    run_glue.main([*map(str, command), *QUICK, "--output_dir", str(folder / "run"), *map(str, arguments)])
-    (file,) = (folder / "run").glob("*/seed-42/results.json")
-    return json.loads(file.read_text())["arguments"]
+    data = write_csv(folder / "stones.csv", [("a stone", "x"), ("the river", "y")] * 16)
+    files = ["--train_file", data, "--validation_file", data, "--max_seq_length", "8"]
+    _, results = fine_tune(folder / "run", *files, *flags)
+    return results["arguments"]
 
 
 def test_base_has_the_papers_rate_and_narrower_encoders_have_more():
@@ -68,7 +58,7 @@ def test_the_rate_goes_by_the_width_of_the_model(save_model):
 
 
 def test_choices_are_printed_and_recorded(tmp_path, capsys):
-    chosen = run("hashformer-md5-pool-tiny", tmp_path, "--per_device_train_batch_size", "1")
+    chosen = arguments_of(tmp_path, "--per_device_train_batch_size", "1")
     assert (chosen["learning_rate"], chosen["num_train_epochs"], chosen["early_stopping_patience"]) == (4.4e-4, 19, 7)
     assert "Learning rate: 0.00044, chosen for an encoder 128 wide.\n" in capsys.readouterr().out
     assert json.loads((tmp_path / "run" / "run.json").read_text())["arguments"]["learning_rate"] == 4.4e-4
@@ -85,7 +75,7 @@ def test_choices_are_printed_and_recorded(tmp_path, capsys):
     ],
 )
 def test_flags_and_recipes_decide(tmp_path, capsys, arguments, expected):
-    given = run("hashformer-md5-pool-tiny", tmp_path, *arguments)
+    given = arguments_of(tmp_path, *arguments)
     names = ("learning_rate", "num_train_epochs", "early_stopping_patience")
     assert tuple(given[name] for name in names) == expected
     assert ("Learning rate:" in capsys.readouterr().out) == (arguments[0] == "--max_steps")

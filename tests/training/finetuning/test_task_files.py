@@ -1,4 +1,4 @@
-from vocabless.training.finetuning.encoded_examples import align_labels
+from vocabless.training.finetuning.task_files import align_labels
 
 
 def test_the_first_token_of_a_word_gets_the_words_label():
