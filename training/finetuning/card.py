@@ -8,7 +8,7 @@ from huggingface_hub import EvalResult
 
 from vocabless.overrides import describe_overrides
 from vocabless.saving.card_facts import CardFacts, run_facts
-from vocabless.saving.provenance import provenance
+from vocabless.saving.model_card import provenance
 from vocabless.saving.public_names import public_name
 from vocabless.saving.tables import markdown_table
 from vocabless.training.finetuning.distillation import describe_rows, describe_teacher

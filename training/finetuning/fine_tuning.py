@@ -20,8 +20,7 @@ from transformers import (
 )
 
 from vocabless.saving.card_facts import CardFacts
-from vocabless.saving.model_card import write_card
-from vocabless.saving.provenance import provenance
+from vocabless.saving.model_card import provenance, write_card
 from vocabless.saving.run_folder import RESULTS, rows_identity, versions, write_json
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.finetuning.arguments import GlueArguments, identifying_arguments

@@ -12,7 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless.overrides import describe_overrides
 from vocabless.saving.card_facts import OWN_LICENSE, CardFacts, run_facts
-from vocabless.saving.provenance import provenance
+from vocabless.saving.model_card import provenance
 from vocabless.saving.public_names import public_name
 from vocabless.saving.run_folder import HUB_ARGUMENTS
 from vocabless.training.pretraining.arguments import PretrainingArguments

@@ -155,7 +155,7 @@ def test_a_licence_is_handed_down_and_a_base_on_the_hub_is_named(save_model, tmp
     assert card.data.license == "cc-by-sa-4.0" and card.data.base_model is None
     assert "the weights of `base`" in card.text and str(tmp_path) not in card.text
     assert "\n# hashformer-lsh-proj-tiny on GLUE SST-2\n" in card.content  # `base` says nothing to a visitor
-    monkeypatch.setattr("vocabless.saving.provenance.cached_file", lambda *_: base / CARD)
+    monkeypatch.setattr("vocabless.saving.model_card.cached_file", lambda *_: base / CARD)
     results["arguments"]["model_name_or_path"] = "you/base"
     write_card(folder, model, 16, card_facts(results))
     assert ModelCard.load(folder / CARD).data.base_model == "you/base"
