@@ -5,6 +5,7 @@
     python -m vocabless.conversion onnx runs/mine onnx/
     python -m vocabless.conversion space runs/mine page/
     python -m vocabless.conversion search checkpoints/hashgram-tiny-sentence docs/ page/
+    python -m vocabless.conversion javascript checkpoints/hashgram-tiny-sentence encoder/
     python -m vocabless.conversion hub runs/mine me/mine --push
 
 `python -m vocabless.conversion VERB --help` explains a verb and its options. SOURCE is a folder or a Hub id. TARGET is
@@ -46,6 +47,10 @@ VERBS = {
     "onnx": Verb("export a checkpoint of this family to ONNX", "The ONNX model is in {target}."),
     "space": Verb("make a web page of a classifier, in one file that runs offline", "The page is in {target}."),
     "search": Verb("make a web page that searches documents by meaning, offline", "The page is in {target}."),
+    "javascript": Verb(
+        "make a JavaScript package of a sentence encoder or a classifier, for pages and Node",
+        "The package is in {target}.",
+    ),
     "hub": Verb(
         "make the repository of a checkpoint of this family, in a folder or on the Hub", "The repository is {target}."
     ),

@@ -106,7 +106,7 @@ def write_space(arguments: argparse.Namespace, folder: Path) -> str:
     write_page(folder, manifest, weights)
     write_readme(folder, manifest["title"], model_id, facts.license, manifest["task"])
     sizes = f"{size_report(folder)}\n{describe_length(manifest['tokenizer'])}"
-    return sizes if arguments.fp32 else f"{_int8_report(model, tokenizer, proto)}\n\n{sizes}"
+    return sizes if arguments.fp32 else f"{int8_report(model, tokenizer, proto)}\n\n{sizes}"
 
 
 def make_manifest(
@@ -146,7 +146,7 @@ def run_examples(facts: CardFacts, takes_pairs: bool) -> list[list[str]] | None:
     return [[NEUTRAL_EXAMPLE]] if facts.is_own_data and not takes_pairs else None
 
 
-def _int8_report(model: PreTrainedModel, tokenizer: VocablessTokenizer, proto: Any) -> str:
+def int8_report(model: PreTrainedModel, tokenizer: VocablessTokenizer, proto: Any) -> str:
     """Returns a table: how far the outputs with 8-bit weights are from the model's."""
     with tempfile.TemporaryDirectory() as temporary:
         file = Path(temporary) / "model.onnx"

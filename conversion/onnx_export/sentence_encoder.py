@@ -21,18 +21,21 @@ class SentenceEncoder(VocablessModel):
 
     dense: nn.Module
     normalizes: bool
-    gives_words = False  # whether the vectors of the tokens, whose mean the vector of a text is, are outputs
+    gives_states = True  # whether the states of the tokens are outputs
+    gives_words = False  # whether, instead, the vectors of the tokens are, whose mean the vector of a text is
 
     def forward(  # type: ignore[override]
         self, input_ids: Tensor | None = None, attention_mask: Tensor | None = None, **kwargs: Any
     ) -> dict[str, Tensor]:
-        """Returns the states or the vectors of the tokens, and of the texts; the arguments are `VocablessModel`'s."""
+        """Returns the vectors of the texts, and what is given of the tokens; the arguments are `VocablessModel`'s."""
         if attention_mask is None and input_ids is not None:
             attention_mask = attention_mask_of(input_ids)
         states = super().forward(input_ids, attention_mask, **kwargs).last_hidden_state
         vectors = self.dense(mean_state(states, attention_mask))
         outputs = {VECTORS: F.normalize(vectors) if self.normalizes else vectors}
-        return {"token_embeddings": self.dense(states)} | outputs if self.gives_words else {STATES: states} | outputs
+        if self.gives_words:
+            return {"token_embeddings": self.dense(states)} | outputs
+        return {STATES: states} | outputs if self.gives_states else outputs
 
 
 def with_vectors(model: PreTrainedModel, modules: SentenceModules) -> SentenceEncoder:

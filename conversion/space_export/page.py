@@ -121,10 +121,10 @@ def json_for_html(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def size_report(folder: Path) -> str:
+def size_report(folder: Path, names: Sequence[str] = (PAGE, WEIGHTS_SCRIPT)) -> str:
     """Returns the sizes of the files that a browser loads, as they are and compressed."""
     lines = []
-    for name in (PAGE, WEIGHTS_SCRIPT):
+    for name in names:
         if (folder / name).is_file():
             content = (folder / name).read_bytes()
             gzipped = len(gzip.compress(content, 9))

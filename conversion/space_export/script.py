@@ -34,6 +34,12 @@ def join_modules(folder: Path, entry: str) -> str:
     return "const modules = {};\n\n" + "\n".join(modules.values())
 
 
+def as_module(folder: Path, entry: str) -> str:
+    """Returns what `join_modules` returns as one module, with the exports of `entry`. Errors: see there."""
+    names = EXPORT.findall((folder / entry).read_text(encoding="utf-8"))
+    return f'{join_modules(folder, entry)}\nexport const {{ {", ".join(names)} }} = modules["{entry}"];\n'
+
+
 def _as_function(name: str, text: str) -> str:
     """Returns the text of a module as a call that puts its exports into `modules`."""
     exports = EXPORT.findall(text)

@@ -1,0 +1,97 @@
+/**
+ * Sentence vectors and labels in JavaScript, in pages and in Node 18 or later, without another package.
+ *
+ * A model runs in the thread that calls it. In a page, import this module in a worker if texts are many.
+ */
+
+/**
+ * What holds a model, a file `model.bin`: its address, in Node also its path, a file that a person chose, or its bytes.
+ * A string that is relative means what `fetch` means by it; in Node it is a path.
+ */
+export type Source = string | URL | Blob | ArrayBuffer | ArrayBufferView;
+
+/** A sentence encoder: texts → the vectors that sentence-transformers gives. */
+export class Encoder {
+  private constructor();
+
+  /**
+   * Loads a sentence encoder.
+   * @param source - default: `model.bin` beside this module
+   * @throws the file cannot be loaded, or holds no sentence encoder
+   */
+  static load(source?: Source): Promise<Encoder>;
+
+  /** Numbers of a vector. */
+  readonly dimensions: number;
+
+  /**
+   * Returns the vector of each text. It has the length 1, so the dot product of two vectors is their cosine.
+   * @param texts - any number of texts; what is too long for the model is cut off, as in Python
+   * @param options.dimensions - keeps the first numbers of each vector, and divides them by their length
+   * @param options.int8 - multiplies each vector so that its largest number is ±127, and rounds: a quarter of the
+   *     memory. The factors differ, so compare such vectors by their cosine.
+   * @throws {RangeError} `dimensions` is below 1 or above those of a vector
+   */
+  encode(texts: readonly string[], options?: { dimensions?: number; int8?: false }): Float32Array[];
+  encode(texts: readonly string[], options: { dimensions?: number; int8: true }): Int8Array[];
+}
+
+/**
+ * What a classifier predicts: the most likely label of a text; every label with a probability of 0.5 or more; a number; a
+ * tag for each word; or whether each word is intact.
+ */
+export type Task = "single_label" | "multi_label" | "regression" | "tags" | "odd_word";
+
+/** A word, a piece of punctuation, or what else the model reads as one token. */
+export interface Unit {
+  text: string;
+  /** Where it begins, in UTF-16 units of its text, as in `String.prototype.slice`. */
+  start: number;
+  /** Where it ends. */
+  end: number;
+  /** 1 in the second text of a pair, else 0. */
+  part: 0 | 1;
+}
+
+/** The answer for a text. */
+export interface Prediction {
+  /** The label; all labels of `multi_label`; the number as text of `regression`; for `tags` and `odd_word` one of each unit. */
+  label: string | string[];
+  /** In the order of `labels`; none for `regression`; for `tags` and `odd_word` a list for each unit. */
+  probabilities: number[] | number[][];
+  /** What the probabilities are computed from; for `regression` the number. */
+  logits: number[] | number[][];
+  /** What the model read. */
+  units: Unit[];
+  /** Whether the text was too long for the model and was cut. */
+  truncated: boolean;
+  /** Milliseconds for this text, the mean of a batch. */
+  ms: number;
+}
+
+/** A classifier of texts, of pairs of texts, or of words. */
+export class Classifier {
+  private constructor();
+
+  /**
+   * Loads a classifier.
+   * @param source - default: `model.bin` beside this module
+   * @throws the file cannot be loaded, or holds no classifier
+   */
+  static load(source?: Source): Promise<Classifier>;
+
+  readonly task: Task;
+
+  /** In the order of the probabilities. */
+  readonly labels: readonly string[];
+
+  /** Whether the model reads pairs of texts. */
+  readonly takesPairs: boolean;
+
+  /**
+   * Returns the answer for each text.
+   * @param texts - texts, or for a model of pairs lists of two texts
+   * @throws {TypeError} there is a pair where the model reads texts, or a text where it reads pairs
+   */
+  classify(texts: readonly (string | readonly [string, string])[]): Promise<Prediction[]>;
+}

@@ -1,0 +1,43 @@
+/**
+ * Sentence vectors and labels for other people's pages and for Node: the parts of our pages as one module.
+ *
+ * `vocabless.d.ts` describes what it exports.
+ */
+
+import { loadClassifier } from "./classifier.js";
+import { Encoder as SentenceEncoder } from "./encoder.js";
+import { readModel } from "./model_file.js";
+
+export class Encoder extends SentenceEncoder {
+  static async load(source) {
+    const { manifest, weights } = await readModel(source);
+    if (!manifest.dimensions) throw new TypeError("this model is a classifier; load it with Classifier.load.");
+    return new Encoder(manifest, weights);
+  }
+}
+
+export class Classifier {
+  #classifier;
+
+  static async load(source) {
+    const { manifest, weights } = await readModel(source);
+    if (!manifest.labels) throw new TypeError("this model is a sentence encoder; load it with Encoder.load.");
+    return new Classifier(await loadClassifier(manifest, weights));
+  }
+
+  constructor(classifier) {
+    const { task, labels, takes_pairs: takesPairs } = classifier.manifest;
+    Object.assign(this, { task, labels, takesPairs });
+    this.#classifier = classifier;
+  }
+
+  async classify(texts) {
+    return this.#classifier.classify(texts.map((each) => {
+      if (Array.isArray(each) !== this.takesPairs) {
+        throw new TypeError(`${JSON.stringify(each)} is not ${this.takesPairs ? "a list of two texts" : "a text"}.`);
+      }
+      const [text, pair] = [].concat(each);
+      return { text, pair };
+    }));
+  }
+}

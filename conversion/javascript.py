@@ -1,0 +1,162 @@
+"""Makes a JavaScript package of a sentence encoder or a classifier: a module for pages and Node, types and the model.
+
+    python -m vocabless.conversion javascript checkpoints/hashgram-tiny-sentence my-encoder/
+    python -m vocabless.conversion javascript runs/my-classifier my-classifier/ --name @me/reviews --overwrite
+
+TARGET gets vocabless.js, vocabless.d.ts, model.bin, package.json and README.md, as npm expects them. Nothing is
+published. SOURCE is a sentence encoder, or a classifier that a page can show, see the verb `space`. The module needs no
+other package. Weights are 8-bit numbers.
+"""
+# mypy: allow-untyped-calls
+
+import argparse
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedModel
+
+from vocabless import __version__
+from vocabless.conversion.onnx import check_packages, reads_token_types
+from vocabless.conversion.onnx_export.graph import export
+from vocabless.conversion.onnx_export.sentence_encoder import with_vectors
+from vocabless.conversion.onnx_export.settings import describe_length, tokenizer_settings
+from vocabless.conversion.space import int8_report, make_manifest, run_examples, run_record
+from vocabless.conversion.space_export.graph_json import BROWSER, check_operators, to_json
+from vocabless.conversion.space_export.manifest import with_ngrams
+from vocabless.conversion.space_export.page import size_report, substitute
+from vocabless.conversion.space_export.script import as_module
+from vocabless.modeling.modeling_vocabless import VocablessModel
+from vocabless.saving.card_facts import OWN_LICENSE, CardFacts
+from vocabless.saving.checkpoint import load_checkpoint
+from vocabless.saving.sentence_modules import SentenceModules, read_sentence_modules
+from vocabless.saving.targets import check_target, new_target
+from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+
+MODULE, TYPES, MODEL = "vocabless.js", "vocabless.d.ts", "model.bin"
+NAME = re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]{0,200}")  # what npm permits
+HEADER = f"/* vocabless {__version__}, Apache-2.0. Made with `python -m vocabless.conversion javascript`. */\n\n"
+SENTENCES = ["Where is my money?", "A bank holds our savings.", "The river bank is muddy."]
+ENCODE = """const encoder = await Encoder.load();
+const [question, ...answers] = encoder.encode({texts});
+const cosine = (one, other) => one.reduce((sum, number, i) => sum + number * other[i], 0);
+console.log(answers.map((answer) => cosine(question, answer)));
+const [small] = encoder.encode(["Where is my money?"], {{ int8: true }}); // a quarter of the memory"""
+CLASSIFY = """const classifier = await Classifier.load();
+for (const {{ label, probabilities }} of await classifier.classify({texts})) {{
+  console.log(label, probabilities); // in the order of classifier.labels
+}}"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments of the verb."""
+    parser.add_argument("source", metavar="SOURCE", help="folder or Hub id of a checkpoint of this family")
+    parser.add_argument("target", metavar="TARGET", help="new or empty folder, unless --overwrite")
+    parser.add_argument("--name", help="name of the package; default: that of SOURCE")
+    parser.add_argument(
+        "--pairs", action="store_true", help="the model reads pairs of texts; default: what the record of its run says"
+    )
+    parser.add_argument("--fp32", action="store_true", help="32-bit weights, four times as large")
+    parser.add_argument(
+        "--model_id", help="Hub id of the model, for the link to its card; default: SOURCE, if it is one"
+    )
+
+
+def run(arguments: argparse.Namespace) -> str:
+    """Writes the package; returns a report on differences and sizes.
+
+    Raises:
+        ValueError: a required package is missing; SOURCE is not a checkpoint of this family, or is one that a page
+            cannot run; npm does not permit the name; TARGET is not empty.
+    """
+    check_packages("javascript")
+    check_target(arguments.target, arguments.overwrite)
+    source, name = arguments.source, package_name(arguments.source, arguments.name)
+    model, tokenizer = load_checkpoint(source)
+    facts = run_record(source)
+    model, manifest = with_manifest(model.float(), tokenizer, source, arguments.pairs or facts.is_pair, facts)
+    proto = export(model, reads_token_types(model, tokenizer))
+    check_operators(proto)
+    examples = manifest.pop("examples", SENTENCES)
+    manifest["graph"], weights = to_json(proto, int8=not arguments.fp32)
+    report = [] if arguments.fp32 else [int8_report(model, tokenizer, proto), ""]
+    model_id = arguments.model_id or (None if Path(source).exists() else source)
+    with new_target(arguments.target, arguments.overwrite) as folder:
+        (folder / MODULE).write_text(HEADER + as_module(BROWSER, MODULE), encoding="utf-8")
+        (folder / TYPES).write_bytes((BROWSER / TYPES).read_bytes())
+        (folder / MODEL).write_bytes(json.dumps(manifest, separators=(",", ":")).encode() + b"\n" + weights)
+        write_package_json(folder, name, facts.license)
+        write_readme(folder, name, model_id, facts.license, examples, is_encoder="dimensions" in manifest)
+        report += [size_report(folder, (MODULE, MODEL)), describe_length(manifest["tokenizer"])]
+    return "\n".join(report)
+
+
+def package_name(source: str, given: str | None) -> str:
+    """Returns the name of a package: the given one, or that of its source in the letters that npm permits.
+
+    Raises:
+        ValueError: npm does not permit the given name.
+
+    >>> package_name("me/My Encoder", None)
+    'my-encoder'
+    """
+    usual = re.sub(r"[^a-z0-9._~-]+", "-", Path(source).resolve().name.lower()).strip("-._")
+    name = given or usual or "vocabless-model"
+    if not NAME.fullmatch(name):
+        raise ValueError(
+            f"--name {name!r} is no name of a package; give lower-case letters, digits and hyphens, such as my-encoder "
+            "or @me/my-encoder."
+        )
+    return name
+
+
+def with_manifest(
+    model: PreTrainedModel, tokenizer: VocablessTokenizer, source: str, takes_pairs: bool, facts: CardFacts
+) -> tuple[PreTrainedModel, dict[str, Any]]:
+    """Returns the model whose graph the module runs, and the manifest without its graph.
+
+    Raises:
+        ValueError: see `space.make_manifest` and `read_sentence_modules`.
+    """
+    if type(model) is not VocablessModel:
+        return model, make_manifest(model, tokenizer, takes_pairs, run_examples(facts, takes_pairs))
+    modules = read_sentence_modules(source) or SentenceModules()
+    encoder = with_vectors(model, modules)
+    encoder.gives_states = False
+    settings = tokenizer_settings(tokenizer, encoder.max_tokens)
+    width = model.config.hidden_size if modules.weight is None else len(modules.weight)
+    return encoder, {"tokenizer": with_ngrams(settings, tokenizer), "dimensions": width}
+
+
+def write_package_json(folder: Path, name: str, license_name: str | None) -> None:
+    """Writes package.json; `license_name` is that of the weights, by the Hub's name, or None if it is not known."""
+    content = {
+        "name": name,
+        "version": "1.0.0",
+        "description": "Text without a vocabulary: a small model that runs in pages and in Node",
+        "license": "Apache-2.0" if license_name == OWN_LICENSE else "SEE LICENSE IN README.md",
+        "type": "module",
+        "exports": {".": {"types": f"./{TYPES}", "default": f"./{MODULE}"}, f"./{MODEL}": f"./{MODEL}"},
+        "files": [MODULE, TYPES, MODEL],
+        "sideEffects": False,
+        "engines": {"node": ">=18"},
+    }
+    (folder / "package.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def write_readme(
+    folder: Path, name: str, model_id: str | None, license_name: str | None, texts: list[Any], is_encoder: bool
+) -> None:
+    """Writes README.md with an example over `texts`; the other arguments are those of `write_package_json`."""
+    example = (ENCODE if is_encoder else CLASSIFY).format(texts=json.dumps(texts, ensure_ascii=False))
+    parts = {
+        "name": name,
+        "class": "Encoder" if is_encoder else "Classifier",
+        "gives": "vectors of sentences" if is_encoder else "labels and probabilities of texts",
+        "model": f"[{model_id}](https://huggingface.co/{model_id})" if model_id else "A vocabless model",
+        "example": example,
+        "license": license_name or "a licence that their maker has not recorded",
+    }
+    text = substitute((BROWSER / "javascript_readme.md").read_text(encoding="utf-8"), parts)
+    (folder / "README.md").write_text(text, encoding="utf-8")
