@@ -34,18 +34,18 @@ export class Searcher {
    * @param {object} manifest - what conversion/search.py writes
    * @param {Document[]} documents
    * @param {ArrayBuffer} weights
-   * @param {ArrayBuffer} vectors - int8 numbers, those of each passage after another
+   * @param {ArrayBuffer} vectors - numbers of `manifest.bits` bits, int8 or float32, those of each passage after another
    */
   constructor(manifest, documents, weights, vectors) {
     this.encoder = new Encoder(manifest, weights);
     this.documents = documents;
     this.passages = documents.flatMap(({ passages }, document) => passages.map(([start, end]) => ({ document, start, end })));
-    this.vectors = new Int8Array(vectors);
+    this.vectors = manifest.bits === 8 ? new Int8Array(vectors) : new Float32Array(vectors);
     this.width = manifest.dimensions;
     this.lengths = this.passages.map((_, place) => {
       let squares = 0;
       for (let i = place * this.width; i < (place + 1) * this.width; i++) squares += this.vectors[i] ** 2;
-      return Math.max(1, Math.sqrt(squares));
+      return Math.sqrt(squares) || 1;
     });
     this.wordOfUnit = new Map();
     this.bm25 = new Bm25(this.passages.map((_, place) => this.#words(this.textOf(place)).map(({ word }) => word)));

@@ -39,14 +39,14 @@ class PassageIndex:
     Attributes:
         manifest: tokenizer, graph and number of dimensions.
         weights: of the graph.
-        vectors: (passages, dimensions) int8, each with a factor of its own.
-        report: a sentence on what 8 bits lose.
+        vectors: (passages, dimensions), int8, each with a factor of its own, or float32 of length 1.
+        report: a sentence on what fewer bits and dimensions lose.
         encode: texts → vectors, as the page computes those of queries.
     """
 
     manifest: dict[str, Any]
     weights: bytes
-    vectors: NDArray[np.int8]
+    vectors: NDArray[np.int8] | Vectors
     report: str
     encode: Encode
 
@@ -57,6 +57,7 @@ def build_index(
     modules: SentenceModules,
     texts: Sequence[str],
     dimensions: int | None = None,
+    fp32: bool = False,
 ) -> PassageIndex:
     """Returns the encoder of a page and the vectors of its passages.
 
@@ -66,6 +67,7 @@ def build_index(
         modules: what follows the encoder.
         texts: of the passages, at least one.
         dimensions: numbers of a vector; None: as many as lose nothing.
+        fp32: whether weights and vectors keep 32 bits.
 
     Raises:
         ValueError: the page cannot run the model, its weights are too large, or a vector has fewer dimensions.
@@ -82,25 +84,35 @@ def build_index(
     exact = encode_exactly(sample)
     if dimensions is not None:
         own = rotated(own, principal_axes(torch.from_numpy(exact), dimensions))
-    encoder = with_vectors(model, own)
+    proto = _export(model, own)
+    graph, weights = to_json(proto, int8=not fp32)
+    _check_size(weights)
+    encode = _page_encoder(proto.SerializeToString() if fp32 else int8_onnx(proto), tokenizer, settings["max_tokens"])
+    vectors, bits = (encode(texts), 32) if fp32 else (as_int8(encode(texts)), 8)
+    share = recall(encode_exactly(queries), exact, encode(queries), vectors[chosen])
+    report = (
+        f"vectors of {vectors.shape[1]} {bits}-bit numbers; they and the {bits}-bit weights find {100 * share:.1f} % "
+        f"of the ten passages that are nearest with 32 bits ({len(queries)} queries, {len(sample)} passages)"
+    )
+    manifest = {"tokenizer": settings, "graph": graph, "dimensions": vectors.shape[1], "bits": bits}
+    return PassageIndex(manifest, weights, vectors, report, encode)
+
+
+def _export(model: PreTrainedModel, modules: SentenceModules) -> Any:
+    """Returns the graph that gives the vectors of texts and of tokens; raises ValueError if a page cannot run it."""
+    encoder = with_vectors(model, modules)
     encoder.gives_words = True
     proto = export(encoder, has_pairs=False)
     check_operators(proto)
-    graph, weights = to_json(proto, int8=True)
+    return proto
+
+
+def _check_size(weights: bytes) -> None:
     if len(weights) > MAX_WEIGHT_BYTES:
         raise ValueError(
             f"the weights take {len(weights) / 1e6:.0f} MB and a page may have {MAX_WEIGHT_BYTES // 10**6} MB, because "
-            "everyone who opens it downloads them; give a smaller model."
+            "everyone who opens it downloads them; give a smaller model, or leave out --fp32."
         )
-    encode = _page_encoder(proto, tokenizer, settings["max_tokens"])
-    vectors = as_int8(encode(texts))
-    share = recall(encode_exactly(queries), exact, encode(queries), vectors[chosen])
-    report = (
-        f"vectors of {vectors.shape[1]} 8-bit numbers; they and the 8-bit weights find {100 * share:.1f} % of the ten "
-        f"passages that are nearest with 32 bits ({len(queries)} queries, {len(sample)} passages)"
-    )
-    manifest = {"tokenizer": settings, "graph": graph, "dimensions": vectors.shape[1]}
-    return PassageIndex(manifest, weights, vectors, report, encode)
 
 
 def _torch_encoder(encoder: PreTrainedModel, tokenizer: VocablessTokenizer, max_tokens: int) -> Encode:
@@ -113,11 +125,11 @@ def _torch_encoder(encoder: PreTrainedModel, tokenizer: VocablessTokenizer, max_
     return _in_batches(run, tokenizer, max_tokens)
 
 
-def _page_encoder(proto: Any, tokenizer: VocablessTokenizer, max_tokens: int) -> Encode:
-    """Returns a function that gives the vectors of a graph with the 8-bit weights of a page."""
+def _page_encoder(onnx_file: bytes, tokenizer: VocablessTokenizer, max_tokens: int) -> Encode:
+    """Returns a function that gives the vectors of an ONNX file with the weights of a page."""
     with tempfile.TemporaryDirectory() as temporary:
         file = Path(temporary) / "model.onnx"
-        file.write_bytes(int8_onnx(proto))
+        file.write_bytes(onnx_file)
         session = session_of(file, torch.get_num_threads(), float_activations=True)
 
     def run(inputs: dict[str, Tensor]) -> Vectors:

@@ -43,16 +43,16 @@ def rotated(modules: SentenceModules, axes: Tensor) -> SentenceModules:
     return replace(modules, weight=turned[0], bias=turned[1])
 
 
-def recall(exact_queries: Vectors, exact: Vectors, queries: Vectors, vectors: NDArray[np.int8]) -> float:
+def recall(exact_queries: Vectors, exact: Vectors, queries: Vectors, vectors: NDArray[np.int8] | Vectors) -> float:
     """Returns the share of the nearest passages by exact vectors that the page's vectors find, 0–1.
 
     Args:
         exact_queries: (q, D) of length 1.
         exact: (n, D) of length 1.
         queries: (q, d) of length 1.
-        vectors: (n, d) as they are in the page.
+        vectors: (n, d) as they are in the page, of any length.
     """
     lengths = np.linalg.norm(vectors.astype(np.float32), axis=1)
-    pairs = (exact_queries @ exact.T, queries @ vectors.T.astype(np.float32) / np.maximum(lengths, 1))
+    pairs = (exact_queries @ exact.T, queries @ vectors.T.astype(np.float32) / np.where(lengths > 0, lengths, 1))
     nearest = [np.argsort(-scores, axis=1, kind="stable")[:, :NEAREST] for scores in pairs]
     return float(np.mean([len({*one} & {*other}) / len(one) for one, other in zip(*nearest, strict=True)]))

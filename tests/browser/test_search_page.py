@@ -37,6 +37,7 @@ pytestmark = pytest.mark.skipif(
 )
 EVIL = "<img src=x onerror=alert(1)></script><script>globalThis.hacked=1</script><!--<script>"
 QUERIES = ["how do I train a model?", "MD5", "Wie groß ist ein Token?", "ما معنى هذا؟", "zxqv", "?", EVIL, "a\ud800b"]
+Row = tuple[int, tuple[int, int], str, str]  # of a passage: document, sentences, title and text
 ARABIC = "هذا نص عربي قصير عن القطط. القطة تنام على السجادة."
 
 
@@ -78,24 +79,30 @@ def find(made, chromium) -> Callable[[str], list[dict[str, Any]]]:
     """Writes a query into the page; returns the results."""
 
     def write(query: str) -> list[dict[str, Any]]:
-        if chromium.evaluate("document.getElementById('query') === null"):  # another test opened another page
-            chromium.open((made[0] / "index.html").as_uri() + "#q=warm")
+        page = (made[0] / "index.html").as_uri()
+        if chromium.evaluate("location.href.split('#')[0]") != page:  # another test opened another page
+            chromium.open(f"{page}#q=warm")
             chromium.wait("document.documentElement.dataset.query === 'warm'", seconds=60)
-        chromium.evaluate("delete document.documentElement.dataset.results; undefined")
-        chromium.call_function(
-            """(query) => {
-              document.getElementById("query").value = query;
-              document.getElementById("query").dispatchEvent(new Event("input"));
-            }""",
-            query,
-        )
-        chromium.wait("document.documentElement.dataset.results !== undefined")
-        return json.loads(chromium.evaluate("document.documentElement.dataset.results"))
+        return ask(chromium, query)
 
     return write
 
 
-def passages(sources: list[str]) -> list[tuple[int, tuple[int, int], str, str]]:
+def ask(chromium: Chromium, query: str) -> list[dict[str, Any]]:
+    """Writes a query into the open page; returns the results."""
+    chromium.evaluate("delete document.documentElement.dataset.results; undefined")
+    chromium.call_function(
+        """(query) => {
+          document.getElementById("query").value = query;
+          document.getElementById("query").dispatchEvent(new Event("input"));
+        }""",
+        query,
+    )
+    chromium.wait("document.documentElement.dataset.results !== undefined")
+    return json.loads(chromium.evaluate("document.documentElement.dataset.results"))
+
+
+def passages(sources: list[str]) -> list[Row]:
     """Document, sentences, title and text of each passage."""
     documents, _ = read_documents(sources, UTF8)
     return [
@@ -122,15 +129,11 @@ def standardised(numbers: np.ndarray) -> np.ndarray:
     return (numbers - numbers.mean()) / numbers.std() if numbers.std() > 0 else 0 * numbers
 
 
-@pytest.mark.parametrize("query", QUERIES)
-def test_the_results_are_those_of_python(query: str, made, find) -> None:
-    _, sources, index = made
-    rows = passages(sources)
+def ranked(query: str, rows: list[Row], similarities: np.ndarray) -> tuple[np.ndarray, list[int]]:
+    """The score of each passage and the places of the best ones, best first, as a page orders them."""
     splitter = SPLITTERS["word"](lowercase=True)
     units = [splitter.normalize_all(splitter.units(text)) for text in [query, *(row[3] for row in rows)]]
     wanted, *of_passages = [[unit for unit in each if regex.search(r"[\p{L}\p{N}]", unit)] for each in units]
-    vectors = index.vectors.astype(np.float64)
-    similarities = (vectors @ index.encode([query])[0]) / np.linalg.norm(vectors, axis=1)
     scores = 0.75 * standardised(similarities) + 0.25 * standardised(bm25(wanted, of_passages))
     best: list[int] = []
     for place in np.argsort(-scores, kind="stable"):
@@ -138,6 +141,16 @@ def test_the_results_are_those_of_python(query: str, made, find) -> None:
         others = [rows[other][:2] for other in best]
         if not any(number == other and start < last and first < end for other, (first, last) in others):
             best.append(int(place))
+    return scores, best
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_results_are_those_of_python(query: str, made, find) -> None:
+    _, sources, index = made
+    rows = passages(sources)
+    vectors = index.vectors.astype(np.float64)
+    similarities = (vectors @ index.encode([query])[0]) / np.linalg.norm(vectors, axis=1)
+    scores, best = ranked(query, rows, similarities)
     found = find(query)
     assert len(found) == 20
     assert [each["score"] for each in found] == pytest.approx([scores[place] for place in best[:20]], abs=1e-4)
@@ -145,6 +158,22 @@ def test_the_results_are_those_of_python(query: str, made, find) -> None:
         assert (each["document"], each["passage"]) == rows[place][2:]
         assert abs(each["similarity"] - similarities[place]) <= 1e-5
     assert set(found[0]) == {"document", "passage", "score", "similarity"}
+
+
+def test_a_page_in_fp32_finds_what_exact_search_finds_to_the_last_place(made, chromium, tmp_path) -> None:
+    st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+    rows = passages(made[1])
+    main(["search", str(ENCODER), *made[1], str(tmp_path / "page"), "--fp32", "--base_url", "https://example.org/d/"])
+    encoder = st.SentenceTransformer(str(ENCODER), trust_remote_code=True, device="cpu")
+    vectors = encoder.encode([row[3] for row in rows])
+    chromium.open((tmp_path / "page" / "index.html").as_uri() + "#q=warm")
+    chromium.wait("document.documentElement.dataset.query === 'warm'", seconds=60)
+    for query in QUERIES:
+        similarities = vectors @ encoder.encode(query)
+        _, best = ranked(query, rows, similarities)
+        found = ask(chromium, query)
+        assert [each["passage"] for each in found] == [rows[place][3] for place in best[:20]]
+        assert [each["similarity"] for each in found] == pytest.approx(similarities[best[:20]].tolist(), abs=1e-6)
 
 
 def test_vectors_of_8_bits_are_near_those_of_sentence_transformers(made, find) -> None:
