@@ -97,12 +97,14 @@ function drawResults(results) {
   if (hadFocus) (list.firstElementChild ?? field()).focus();
 }
 
-function drawResult({ document: title, passage, link, similarity, found }, index) {
+function drawResult(result, index) {
+  const { document: title, passage, link, similarity } = result;
   const item = document.createElement("li");
   item.className = "result";
   item.tabIndex = index ? -1 : 0;
   const heading = document.createElement("h2");
-  const name = document.createElement("bdi");
+  heading.dir = "auto";
+  const name = document.createElement("span");
   const address = linkToPassage(link, passage);
   const holder = address ? document.createElement("a") : name;
   if (address) {
@@ -111,12 +113,12 @@ function drawResult({ document: title, passage, link, similarity, found }, index
   } else name.textContent = title;
   const figure = document.createElement("span");
   figure.className = "similarity";
-  figure.textContent = similarity.toFixed(2);
+  figure.textContent = (Math.round(100 * similarity) / 100).toFixed(2); // 0.00, never -0.00
   figure.title = "Similarity of meaning, at most 1";
   const text = document.createElement("p");
   text.className = "passage";
   text.dir = "auto";
-  markWords(text, passage, found, []);
+  markWords(text, result, []);
   heading.append(name, figure);
   item.append(heading, text);
   return item;
@@ -125,14 +127,16 @@ function drawResult({ document: title, passage, link, similarity, found }, index
 /** Marks in each result the words that are near in meaning. */
 function drawNear(results, near) {
   const texts = document.querySelectorAll(".passage");
-  results.forEach(({ passage, found }, index) => markWords(texts[index], passage, found, near[index]));
+  results.forEach((result, index) => markWords(texts[index], result, near[index]));
 }
 
-/** Writes a passage with the words of the query, and those near in meaning, marked. */
-function markWords(place, passage, found, near) {
+/** Writes a passage with the words of the query, and those near in meaning, marked; without its title, which is above. */
+function markWords(place, { document: title, passage, found }, near) {
   const isFound = new Set(found.map(([start]) => start));
-  const marks = [...found, ...near.filter(([start]) => !isFound.has(start))].sort((one, other) => one[0] - other[0]);
-  let position = 0;
+  let position = passage.startsWith(`${title}\n`) ? title.length + 1 : 0;
+  const marks = [...found, ...near.filter(([start]) => !isFound.has(start))]
+    .filter(([start]) => start >= position)
+    .sort((one, other) => one[0] - other[0]);
   place.replaceChildren();
   for (const [start, end] of marks) {
     const mark = document.createElement("mark");

@@ -236,7 +236,7 @@ def test_links_lead_to_the_passage(find, chromium) -> None:
     find("القطط")
     assert chromium.evaluate(first).startswith("https://example.org/d/عربي.md#:~:text=")
     find("Scripts in addresses")
-    assert chromium.evaluate("document.querySelector('.result h2 bdi').textContent") == "Script"
+    assert chromium.evaluate("document.querySelector('.result h2 span').textContent") == "Script"
     assert chromium.evaluate("document.querySelector('.result a, .result').tagName") == "LI"
 
 
@@ -246,11 +246,14 @@ def test_the_words_of_a_query_and_words_near_in_meaning_are_marked(find, chromiu
     marked = "[...document.querySelector('.passage').querySelectorAll('%s')].map((each) => each.textContent)"
     assert chromium.evaluate(marked % "mark:not(.near)") == ["muddy"]
     assert "river" in chromium.evaluate(marked % "mark.near")
+    shown = chromium.evaluate("document.querySelector('.passage').textContent")
+    assert shown == "The river bank is muddy after the rain."  # its title stands above it
 
 
 def test_text_from_right_to_left_is_shown_so(find, chromium) -> None:
     assert find("القطط")[0]["document"] == "عنوان"
-    assert chromium.evaluate("getComputedStyle(document.querySelector('.passage')).direction") == "rtl"
+    for part in (".passage", ".result h2"):
+        assert chromium.evaluate(f"getComputedStyle(document.querySelector('{part}')).direction") == "rtl"
     assert chromium.evaluate("getComputedStyle(document.getElementById('query')).direction") == "rtl"
 
 
