@@ -227,6 +227,15 @@ def test_documents_do_nothing_to_the_page(made, find, chromium) -> None:
     assert EVIL not in (made[0] / "index.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
+def test_a_line_of_10_mb_is_searched(chromium, tmp_path) -> None:
+    (tmp_path / "line.txt").write_text(f"{'x' * 10_000_000} a needle {'y' * 1000}")
+    main(["search", str(ENCODER), str(tmp_path / "line.txt"), str(tmp_path / "page")])
+    chromium.open((tmp_path / "page" / "index.html").as_uri() + "#q=warm")
+    chromium.wait("document.documentElement.dataset.query === 'warm'", seconds=120)
+    assert "needle" in ask(chromium, "needle")[0]["passage"]
+
+
 def test_links_lead_to_the_passage(find, chromium) -> None:
     first = "document.querySelector('.result a').getAttribute('href')"
     find("mud at the river after rain")

@@ -90,6 +90,15 @@ def test_documents_that_cannot_be_read_are_refused_with_one_sentence(tmp_path) -
         read(tmp_path / "in")
 
 
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "json", "jsonl", "parquet"])
+def test_a_damaged_table_is_refused_with_one_sentence(suffix: str, tmp_path) -> None:
+    file = tmp_path / f"t.{suffix}"
+    file.write_bytes(b"\x7fELF\0\0\xff\xfe" * 100)
+    with pytest.raises(ValueError, match=rf"t\.{suffix}'.*; .*") as refused:
+        read(file)
+    assert "\n" not in str(refused.value)
+
+
 @pytest.mark.parametrize("piece", ["<a ", "<", "<!--", "&", "<div>", "<nav>", "<script>", "</", "<![CDATA[", "<p a='"])
 @pytest.mark.timeout(60)
 def test_damaged_html_takes_linear_time(piece: str) -> None:
@@ -124,6 +133,17 @@ def test_passages_begin_with_the_last_sentences_of_the_one_before() -> None:
 @pytest.mark.timeout(60)
 def test_a_long_line_is_cut_in_linear_time(text: str) -> None:
     assert max(map(len, passages_of(text).texts())) <= 1_000
+
+
+@pytest.mark.parametrize("piece", ["x", "word ", "日本", "<b>&amp;"])
+@pytest.mark.slow
+def test_a_line_of_10_mb_is_read_and_cut(piece: str, tmp_path) -> None:
+    line = piece * (10_000_000 // len(piece.encode()))
+    (tmp_path / "line.html").write_text(line, encoding="utf-8")
+    (tmp_path / "row.jsonl").write_text(json.dumps({"text": line}), encoding="utf-8")
+    for document in read(tmp_path):
+        passages = passages_of(document.text)
+        assert "".join(passages.sentences) == document.text and len(passages.ranges) < search.MOST_PASSAGES
 
 
 def test_vectors_in_their_own_space_have_the_same_cosines_and_fewer_numbers() -> None:
