@@ -61,6 +61,7 @@ class Chromium:
         self._number = 0
         self._session: str | None = None
         self.requests: list[str] = []
+        self.process_id = self._process.pid
         target = next(t for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "page")
         attached = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
         self._session = attached["sessionId"]

@@ -2,12 +2,17 @@
 
     python -m benchmarks.search
     python -m benchmarks.search --passages 1000 10000 100000
-    python -m benchmarks.search --qnli glue/qnli/validation.parquet
+    python -m benchmarks.search --answers
+    python -m benchmarks.search --qnli glue/qnli/validation.parquet --qqp glue/qqp/*.parquet --peers wordllama MiniLM/
 
-- The pages hold the first passages of the embedded corpus, documentation of Python and its packages.
+- The pages hold the first passages of the embedded corpus, documentation of Python and its packages. Where it ends, its
+  documents come once more, with their sentences in another order.
 - The first result is the time from opening the page, whose address holds a query, to the results.
 - A query is the time from the field to the results in the page, the median of 20.
-- With --qnli, 1 000 questions are asked of 4 000 sentences, one of which answers the question.
+- The memory is that of the page's process: after the queries, and at its peak, when the page reads its documents.
+- With --answers, ten queries are asked of a page. Its first results stand beside those of BM25, and of exact search in
+  Python with the 32-bit vectors of sentence-transformers.
+- With --qnli, 1 000 questions look for the sentences that answer them; with --qqp, for questions that mean the same.
 """
 # mypy: allow-untyped-calls
 
@@ -15,26 +20,29 @@ import argparse
 import contextlib
 import gzip
 import json
+import random
 import statistics
 import tempfile
-from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-import regex
-from datasets import load_dataset
-from numpy.typing import NDArray
-from scipy.sparse import csr_array
+import psutil
+from sentence_transformers import SentenceTransformer
 
+from benchmarks import retrieval
 from benchmarks.chromium import Chromium
 from vocabless.conversion.__main__ import main as convert
-from vocabless.conversion.search import load_encoder
-from vocabless.conversion.search_export.passage_index import build_index
+from vocabless.conversion.search import cut, load_encoder
+from vocabless.conversion.search_export.documents import Document, read_documents
 from vocabless.conversion.search_export.passages import passages_of
 from vocabless.saving.tables import markdown_table
-from vocabless.tokenization.splitters import SPLITTERS
-from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.texts.pydocs import read_pydocs
+from vocabless.training.texts.sentences import sentences
+from vocabless.training.texts.text_format import UTF8
 
 ENCODER = "checkpoints/hashgram-tiny-sentence"
 QUERIES = [
@@ -59,85 +67,117 @@ new MutationObserver(() => {
   if (document.documentElement?.dataset.results !== undefined) globalThis.firstResult ??= performance.now();
 }).observe(document, { attributes: true, childList: true, subtree: true });
 """
-Scores = NDArray[np.float64]
+SHOWN = 3  # first results of a query that are printed
 
 
-def write_documents(count: int, file: Path) -> None:
-    """Writes the first documents of the embedded corpus, with at most `count` passages."""
-    found = 0
-    with file.open("w", encoding="utf-8") as stream:
-        for package, text in read_pydocs():
+def documents(most: int) -> Iterator[tuple[str, str]]:
+    """Yields package and text of documents that together have at most `most` passages."""
+    order, found = random.Random(0), 0
+    for turn in count():
+        for package, text in _corpus():
+            if turn:
+                parts = [sentence.strip() for sentence in sentences(text)]
+                text = " ".join(order.sample(parts, len(parts)))
             found += len(passages_of(f"{package}\n{text}").ranges)
-            if found > count:
-                break
+            if found > most:
+                return
+            yield package, text
+
+
+@cache
+def _corpus() -> list[tuple[str, str]]:
+    return read_pydocs()
+
+
+def make_page(encoder: str, most: int, folder: Path) -> Path:
+    """Writes a page with at most `most` passages and its documents into a folder; returns the page."""
+    folder.mkdir()
+    with (folder / "documents.jsonl").open("w", encoding="utf-8") as stream:
+        for package, text in documents(most):
             stream.write(json.dumps({"title": package, "text": text}) + "\n")
-
-
-def measure_page(tab: Chromium, encoder: str, count: int, folder: Path) -> list[str]:
-    """Returns a row of the table: passages, size, gzipped, first result, query."""
-    write_documents(count, folder / "documents.jsonl")
     with contextlib.redirect_stdout(None):
         convert(["search", encoder, str(folder / "documents.jsonl"), str(folder / "page")])
-    page = folder / "page" / "index.html"
+    return folder / "page" / "index.html"
+
+
+def measure_page(page: Path) -> list[str]:
+    """Returns a row of the table: passages, size, gzipped, first result, query, memory, its peak."""
     content = page.read_bytes()
-    tab.open(f"{page.as_uri()}#q=sort%20a%20list")
-    tab.wait("globalThis.firstResult !== undefined", seconds=120)
-    first = tab.evaluate("globalThis.firstResult")
-    times = [tab.call_function(ASK, query) for query in QUERIES]
-    shown = tab.evaluate("document.getElementById('figure-passages').textContent")
+    with Chromium() as tab:  # afresh, so that the peak of the memory is this page's
+        tab.call("Page.addScriptToEvaluateOnNewDocument", source=RECORD_FIRST)
+        tab.open(f"{page.as_uri()}#q=sort%20a%20list")
+        tab.wait("globalThis.firstResult !== undefined", seconds=240)
+        first = tab.evaluate("globalThis.firstResult")
+        times = [tab.call_function(ASK, query) for query in QUERIES]
+        shown = tab.evaluate("document.getElementById('figure-passages').textContent")
+        memory = [f"{number / 1e6:.0f} MB" for number in memory_of(tab)]
     megabytes = (f"{len(content) / 1e6:.1f} MB", f"{len(gzip.compress(content, 6)) / 1e6:.1f} MB")
-    return [shown, *megabytes, f"{first:.0f}", f"{statistics.median(times):.0f}"]
+    return [shown, *megabytes, f"{first:.0f}", f"{statistics.median(times):.0f}", *memory]
 
 
-def bm25(tokenizer: VocablessTokenizer, queries: list[str], texts: list[str]) -> Scores:
-    """Returns the scores of `browser/bm25.js`, (queries, texts)."""
-    splitter = SPLITTERS[tokenizer.splitter](**tokenizer.splitter_options)
-    ids: dict[str, int] = {}
-    k1, b = 0.6, 0.75
+def memory_of(tab: Chromium) -> tuple[int, int]:
+    """Returns the bytes of the process of the tab that no other process shares, and its largest resident set."""
+    processes = psutil.Process(tab.process_id).children(recursive=True)
+    pages = [each for each in processes if "--type=renderer" in each.cmdline()]
+    largest = max(pages, key=lambda process: process.memory_info().rss)
+    status = Path(f"/proc/{largest.pid}/status").read_text()
+    peak = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
+    return largest.memory_full_info().uss, int(peak) * 1024
 
-    def units(text: str) -> list[str]:
-        found = [splitter.normalize(unit).lower() for unit in splitter.units(text)]
-        return [unit for unit in found if regex.search(r"[\p{L}\p{N}]", unit)]
 
-    rows = [Counter(units(text)) for text in texts]
-    for row in rows:
-        for unit in row:
-            ids.setdefault(unit, len(ids))
-    lengths = np.array([row.total() for row in rows], float)
-    having = Counter(unit for row in rows for unit in row)
-    entries = [
-        (ids[unit], place, count * (k1 + 1) / (count + k1 * (1 - b + b * lengths[place] / lengths.mean())))
-        for place, row in enumerate(rows)
-        for unit, count in row.items()
+class Passage(NamedTuple):
+    """A passage: its document, its first sentence and the one behind its last, and its text."""
+
+    document: int
+    start: int
+    end: int
+    text: str
+
+
+def passages_in(found: Sequence[Document]) -> list[Passage]:
+    """Returns the passages of documents, in the order of a page."""
+    return [
+        Passage(number, *limits, text)
+        for number, passages in enumerate(cut(found))
+        for limits, text in zip(passages.ranges, passages.texts(), strict=True)
     ]
-    weights = {unit: np.log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for unit, n in having.items()}
-    unit_places, places, values = zip(*entries, strict=True)
-    table = csr_array((values, (unit_places, places)), shape=(len(ids), len(texts)))
-    wanted = [(q, ids[unit], weights[unit]) for q, query in enumerate(queries) for unit in units(query) if unit in ids]
-    query_places, unit_places, values = zip(*wanted, strict=True)
-    return (csr_array((values, (query_places, unit_places)), shape=(len(queries), len(ids))) @ table).toarray()
 
 
-def qnli_table(encoder: str, file: str) -> str:
-    """Returns a table: how often the answering sentence is first, among the first ten, and its reciprocal rank."""
-    rows = list(load_dataset("parquet", data_files=file, split="train"))
-    asked = [row for row in rows if row["label"] == 0][:1000]  # 0: the sentence answers the question
-    sentences = list(dict.fromkeys(row["sentence"] for row in [*asked, *rows]))[:4000]
-    place_of = {sentence: place for place, sentence in enumerate(sentences)}
-    questions, answers = [row["question"] for row in asked], np.array([place_of[row["sentence"]] for row in asked])
-    model, tokenizer, modules = load_encoder(encoder)
-    index = build_index(model, tokenizer, modules, sentences)
-    vectors = index.vectors.astype(np.float64)
-    cosine = index.encode(questions) @ (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).T
-    words = bm25(tokenizer, questions, sentences)
-    meaning, wording = ((each - each.mean(1, keepdims=True)) / each.std(1, keepdims=True) for each in (cosine, words))
-    table = []
-    for name, scores in (("meaning", cosine), ("words, BM25", words), ("both", 0.75 * meaning + 0.25 * wording)):
-        ranks = 1 + (scores > scores[np.arange(len(asked)), answers][:, None]).sum(1)
-        figures = ((ranks == 1).mean(), (ranks <= 10).mean(), (1 / ranks).mean())
-        table.append([name, *(f"{100 * figure:.1f}" for figure in figures)])
-    header = [f"{len(questions)} questions, {len(sentences)} sentences", "first", "among ten", "reciprocal rank"]
-    return markdown_table(header, table)
+def best(scores: retrieval.Scores, passages: Sequence[Passage]) -> list[str]:
+    """Returns the texts of the ten best passages, of those with a common sentence the better one."""
+    chosen: list[Passage] = []
+    for place in np.argsort(-scores, kind="stable"):
+        own = passages[place]
+        if not any(own.document == one.document and own.start < one.end and one.start < own.end for one in chosen):
+            chosen.append(own)
+        if len(chosen) == retrieval.NEAREST:
+            break
+    return [passage.text for passage in chosen]
+
+
+def answers(encoder: str, most: int, folder: Path) -> str:
+    """Returns a list of ten queries with what the page, exact search and BM25 find first, and how many they share."""
+    page = make_page(encoder, most, folder)
+    passages = passages_in(read_documents([str(folder / "documents.jsonl")], UTF8)[0])
+    texts, queries = [passage.text for passage in passages], QUERIES[: retrieval.NEAREST]
+    exact = SentenceTransformer(encoder, trust_remote_code=True, device="cpu")
+    words = retrieval.bm25(load_encoder(encoder)[1], queries, texts)
+    whole = retrieval.both(exact.encode(queries) @ exact.encode(texts).T, words)
+    lines, shares = [], {"exact search": 0, "BM25": 0}
+    with Chromium() as tab:
+        tab.open(f"{page.as_uri()}#q=warm")
+        tab.wait("document.documentElement.dataset.query === 'warm'", seconds=240)
+        for query, exact_scores, word_scores in zip(queries, whole, words, strict=True):
+            tab.call_function(ASK, query)
+            found = [each["passage"] for each in json.loads(tab.evaluate("document.documentElement.dataset.results"))]
+            others = {"exact search": best(exact_scores, passages), "BM25": best(word_scores, passages)}
+            lines += ["", query]
+            for name, list_of in {"the page": found, **others}.items():
+                lines += [f"  {name}:", *(f"    {' '.join(text.split())[:110]}" for text in list_of[:SHOWN])]
+            for name in shares:
+                shares[name] += len({*found[: retrieval.NEAREST]} & {*others[name]})
+    summary = ", ".join(f"{share} with {name}" for name, share in shares.items())
+    return "\n".join([*lines, "", f"Of {len(queries) * retrieval.NEAREST} results the page shares {summary}."])
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -147,20 +187,30 @@ def main(argv: list[str] | None = None) -> None:
         prog="python -m benchmarks.search", description=__doc__, formatter_class=as_written
     )
     parser.add_argument("--encoder", default=ENCODER, help="sentence encoder; default %(default)s")
-    parser.add_argument("--passages", nargs="*", type=int, default=[1000, 10_000], help="of the pages")
-    parser.add_argument("--qnli", metavar="FILE", help="a parquet file of QNLI; default: no questions")
+    parser.add_argument(
+        "--passages", nargs="+", type=int, default=[1000, 10_000], help="of the pages; of the last with --answers"
+    )
+    parser.add_argument("--answers", action="store_true", help="print what ten queries find, and measure no page")
+    parser.add_argument("--qnli", metavar="FILE", nargs="+", help="parquet files of QNLI; default: no questions")
+    parser.add_argument("--qqp", metavar="FILE", nargs="+", help="parquet files of QQP; default: no questions")
+    parser.add_argument(
+        "--peers", nargs="+", default=[], help="encoders beside ours, for --qnli and --qqp, see benchmarks.features"
+    )
     arguments = parser.parse_args(argv)
-    if arguments.qnli:
-        print(qnli_table(arguments.encoder, arguments.qnli))
+    tasks = {"QNLI": arguments.qnli, "QQP": arguments.qqp}
+    for name, files in tasks.items():
+        if files:
+            print(retrieval.table(arguments.encoder, name, files, arguments.peers), end="\n\n")
+    if any(tasks.values()):
         return
-    with tempfile.TemporaryDirectory() as temporary, Chromium() as tab:
-        tab.call("Page.addScriptToEvaluateOnNewDocument", source=RECORD_FIRST)
-        rows = []
-        for count in arguments.passages:
-            folder = Path(temporary) / str(count)
-            folder.mkdir()
-            rows.append(measure_page(tab, arguments.encoder, count, folder))
-    print(markdown_table(["passages", "size", "gzipped", "first result, ms", "query, ms"], rows))
+    with tempfile.TemporaryDirectory() as temporary:
+        if arguments.answers:
+            print(answers(arguments.encoder, arguments.passages[-1], Path(temporary) / "answers"))
+            return
+        folders = {most: Path(temporary) / str(most) for most in arguments.passages}
+        rows = [measure_page(make_page(arguments.encoder, most, folder)) for most, folder in folders.items()]
+    header = ["passages", "size", "gzipped", "first result, ms", "query, ms", "memory", "at its peak"]
+    print(markdown_table(header, rows))
 
 
 if __name__ == "__main__":

@@ -6,10 +6,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from datasets import Dataset
+from pyarrow import parquet
 
-from benchmarks import features, languages, measure, memory
+from benchmarks import features, languages, measure, memory, retrieval
 
 NAMES = sorted(file.stem for file in Path(measure.__file__).parent.glob("*.py") if "def main" in file.read_text())
 
@@ -91,3 +93,19 @@ def test_memory_is_printed_for_increasing_numbers_of_words(monkeypatch, tmp_path
     assert [row["words"] for row in rows] == [0, 8192, 16384, 24576]
     assert all(row["megabytes"] > 50 for row in rows)
     assert "24,576" in capsys.readouterr().out
+
+
+def test_a_duplicate_is_looked_for_among_questions_that_are_not_asked(tmp_path):
+    file = tmp_path / "pairs.parquet"
+    rows = [("a", "b", 1), ("b", "c", 1), ("d", "e", 0), ("a", "f", 1), ("g", "h", 1)]
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(("question1", "question2", "label"))}
+    parquet.write_table(pa.table(columns), file)
+    task = retrieval.qqp([str(file)])
+    assert task.questions == ["a", "g"] and [task.texts[place] for place in task.places] == ["b", "h"]
+    assert sorted(task.texts) == ["b", "c", "d", "e", "f", "h"]
+
+
+def test_both_scores_count_in_standard_deviations():
+    cosines, words = np.array([[0.2, 0.4, 0.6]]), np.array([[9.0, 0.0, 0.0]])
+    meaning, wording = np.array([-(1.5**0.5), 0, 1.5**0.5]), np.array([2**0.5, -(0.5**0.5), -(0.5**0.5)])
+    assert np.allclose(retrieval.both(cosines, words), 0.75 * meaning + 0.25 * wording)

@@ -1,0 +1,136 @@
+"""Questions and the texts that they should find, QNLI and QQP: by meaning, by words, by both, and by other encoders."""
+# mypy: allow-untyped-calls, no-warn-return-any
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import regex
+from datasets import load_dataset
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from benchmarks.features import embedder
+from vocabless.conversion.search import load_encoder
+from vocabless.conversion.search_export.passage_index import build_index
+from vocabless.conversion.space_export.page import join_page
+from vocabless.saving.public_names import public_name
+from vocabless.saving.tables import markdown_table
+from vocabless.tokenization.splitters import SPLITTERS
+from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+
+ASKED = 1000  # questions of a task
+K1, B = 0.6, 0.75  # of `browser/bm25.js`
+WORDS_SHARE = 0.25  # of `browser/searcher.js`
+NEAREST = 10
+STYLES, EMPTY = ["page.css", "search.css"], {"documents": "", "vectors": "", "weights": ""}
+Scores = NDArray[np.float64]
+
+
+class Task(NamedTuple):
+    """Questions, texts, and the place of the text that each question should find."""
+
+    questions: list[str]
+    texts: list[str]
+    places: NDArray[np.int64]
+
+
+def qnli(files: Sequence[str]) -> Task:
+    """Returns 1 000 questions and the first 4 000 sentences, one of which answers the question."""
+    rows = _rows(files)
+    asked = [row for row in rows if row["label"] == 0][:ASKED]  # 0: the sentence answers the question
+    pairs = [(row["question"], row["sentence"]) for row in asked]
+    return _task(pairs, [row["sentence"] for row in rows], 4 * ASKED)
+
+
+def qqp(files: Sequence[str]) -> Task:
+    """Returns 1 000 questions and 5 000 other ones, one of which means the same by QQP's labels."""
+    rows = _rows(files)
+    pairs: list[tuple[str, str]] = []
+    used: set[str] = set()
+    for row in rows:
+        pair = (row["question1"], row["question2"])
+        if row["label"] == 1 and len(pairs) < ASKED and len({*pair} - used) == 2:
+            pairs.append(pair)
+            used |= {*pair}
+    questions = {question for question, _ in pairs}
+    others = [row[name] for row in rows for name in ("question1", "question2") if row[name] not in questions]
+    return _task(pairs, others, 5 * ASKED)
+
+
+def _rows(files: Sequence[str]) -> list[dict[str, Any]]:
+    return list(load_dataset("parquet", data_files=[*files], split="train"))
+
+
+def _task(pairs: Sequence[tuple[str, str]], others: Sequence[str], count: int) -> Task:
+    texts = list(dict.fromkeys([*(text for _, text in pairs), *others]))[:count]
+    place_of = {text: place for place, text in enumerate(texts)}
+    return Task([question for question, _ in pairs], texts, np.array([place_of[text] for _, text in pairs]))
+
+
+TASKS = {"QNLI": qnli, "QQP": qqp}
+
+
+def bm25(tokenizer: VocablessTokenizer, queries: Sequence[str], texts: Sequence[str]) -> Scores:
+    """Returns the scores of `browser/bm25.js`, (queries, texts)."""
+    splitter = SPLITTERS[tokenizer.splitter](**tokenizer.splitter_options)
+    ids: dict[str, int] = {}
+
+    def units(text: str) -> list[str]:
+        found = [str(splitter.normalize(unit)).lower() for unit in splitter.units(text)]
+        return [unit for unit in found if regex.search(r"[\p{L}\p{N}]", unit)]
+
+    rows = [Counter(units(text)) for text in texts]
+    for row in rows:
+        for unit in row:
+            ids.setdefault(unit, len(ids))
+    lengths = np.array([row.total() for row in rows], float)
+    having = Counter(unit for row in rows for unit in row)
+    entries = [
+        (ids[unit], place, count * (K1 + 1) / (count + K1 * (1 - B + B * lengths[place] / lengths.mean())))
+        for place, row in enumerate(rows)
+        for unit, count in row.items()
+    ]
+    weights = {unit: np.log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for unit, n in having.items()}
+    unit_places, places, values = zip(*entries, strict=True)
+    table = csr_array((values, (unit_places, places)), shape=(len(ids), len(texts)))
+    wanted = [(q, ids[unit], weights[unit]) for q, query in enumerate(queries) for unit in units(query) if unit in ids]
+    query_places, unit_places, values = zip(*wanted, strict=True)
+    return (csr_array((values, (query_places, unit_places)), shape=(len(queries), len(ids))) @ table).toarray()
+
+
+def both(cosines: Scores, words: Scores) -> Scores:
+    """Returns the scores of the page from cosines and BM25, (queries, texts)."""
+    meaning, wording = ((each - each.mean(1, keepdims=True)) / each.std(1, keepdims=True) for each in (cosines, words))
+    return (1 - WORDS_SHARE) * meaning + WORDS_SHARE * wording
+
+
+def table(encoder: str, task_name: str, files: Sequence[str], peers: Sequence[str]) -> str:
+    """Returns a table: how often the right text is first, among the first ten, and its reciprocal rank, in percent."""
+    task = TASKS[task_name](files)
+    model, tokenizer, modules = load_encoder(encoder)
+    index = build_index(model, tokenizer, modules, task.texts)
+    cosines = index.encode(task.questions) @ _unit(index.vectors).T
+    words = bm25(tokenizer, task.questions, task.texts)
+    rows = [("meaning", cosines), ("words: BM25", words), ("both: the page", both(cosines, words))]
+    for name in peers:
+        embed = embedder(name)
+        of_peer = _unit(embed(task.questions)) @ _unit(embed(task.texts)).T
+        rows += [(public_name(name), of_peer), (f"{public_name(name)} and words", both(of_peer, words))]
+    cells = [[name, *_figures(scores, task.places)] for name, scores in rows]
+    page = join_page("search", STYLES, index.manifest | {"title": ""}, EMPTY)
+    megabytes = (len(page) + len(index.weights) * 4 / 3) / 1e6  # weights are in base64
+    header = [f"{task_name}: {len(task.questions)} questions, {len(task.texts)} texts", "first", "among ten"]
+    result = markdown_table([*header, "reciprocal rank"], cells)
+    return f"{result}\n\nThe page has {megabytes:.1f} MB without documents and their vectors."
+
+
+def _unit(vectors: NDArray[Any]) -> Scores:
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), float)
+
+
+def _figures(scores: Scores, places: NDArray[np.int64]) -> list[str]:
+    ranks = 1 + (scores > scores[np.arange(len(places)), places][:, None]).sum(1)
+    figures = ((ranks == 1).mean(), (ranks <= NEAREST).mean(), (1 / ranks).mean())
+    return [f"{100 * figure:.1f}" for figure in figures]
