@@ -13,13 +13,9 @@ NEEDS_PREFIX_SPACE = ("bloom", "deberta", "gpt2", "longformer", "roberta")
 
 
 def load_checkpoint_tokenizer(name: str, model_type: str, reads_words: bool, **options: Any) -> PreTrainedTokenizerBase:
-    """Returns the tokenizer of a checkpoint.
+    """Returns the tokenizer of a checkpoint, a folder or Hub id.
 
-    Args:
-        name: folder or Hub id.
-        model_type: `model_type` of the checkpoint's configuration.
-        reads_words: whether its texts are lists of words.
-        options: further arguments of `AutoTokenizer.from_pretrained`.
+    Texts are lists of words if it `reads_words`. `options` are those of `AutoTokenizer.from_pretrained`.
     """
     space = {"add_prefix_space": True} if reads_words and model_type in NEEDS_PREFIX_SPACE else {}
     tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(name, **options, **space)

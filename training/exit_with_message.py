@@ -18,10 +18,8 @@ from vocabless.saving.full_disk import full_disk_sentence, is_disk_full
 def exit_with_message(command: str) -> Iterator[None]:
     """Ends the command with one sentence if the user made a mistake, a disk or a folder failed, or after Ctrl-C.
 
-    Characters that the output cannot encode are printed as escapes.
-
-    Args:
-        command: name of the script or module, the first word of the sentence.
+    The name of the command is the first word of the sentence. Characters that the output cannot encode are printed as
+    escapes.
     """
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")

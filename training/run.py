@@ -40,13 +40,8 @@ def run(
 ) -> Outcome:
     """Trains in the folder `training.output_dir`, unless it holds the finished run: then its results are read.
 
-    A run that was interrupted continues. Every process of a run calls this.
-
-    Args:
-        task: what is trained.
-        arguments: of the script.
-        training: the Trainer's arguments.
-        repository: id of the repository that the finished run is uploaded to; None does not upload.
+    A run that was interrupted continues. Every process of a run calls this. A finished run is uploaded to the
+    repository with the id `repository`, if it is given.
 
     Raises:
         ValueError: a user's mistake, another run in the folder, or training that cannot continue.

@@ -51,10 +51,7 @@ def list_recipes() -> list[str]:
 
 
 def read_recipe(name_or_path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Returns the flags of a recipe and their values.
-
-    Args:
-        name_or_path: path of a YAML file, or a name of `list_recipes`.
+    """Returns the flags and values of a recipe: the path of a YAML file, or a name of `list_recipes`.
 
     Raises:
         ValueError: the recipe does not exist, or is not a mapping of flags to values.
@@ -78,14 +75,10 @@ def read_recipe(name_or_path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 class ScriptParser(HfArgumentParser):
-    """Makes dataclasses from the command line.
+    """Makes dataclasses, `types`, from the command line; `description` is the first part of the help.
 
     `--help` leaves out the flags that few need: those that say so, and those of the Trainer, the fields of its
     arguments without a group. `--help-all` shows every flag.
-
-    Args:
-        types: the dataclasses to make.
-        description: first part of the help, printed as it is written.
     """
 
     def __init__(self, types: Iterable[Any], description: str | None = None) -> None:

@@ -85,10 +85,7 @@ class TrainingTask(ABC):
     def load_model(self, arguments: Any, data: Any, folder: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         """Returns the model with its head, and the tokenizer.
 
-        Args:
-            arguments: of the script.
-            data: see `read_data`.
-            folder: of the run. What is trained on the data, such as a subword tokenizer, is kept there.
+        What is trained on the data, such as a subword tokenizer, is kept in the folder of the run.
         """
 
     @abstractmethod
@@ -100,20 +97,12 @@ class TrainingTask(ABC):
     def module_to_train(self, model: PreTrainedModel, examples: ExampleSets, start: str | None = None) -> nn.Module:
         """Returns the module that the Trainer trains: the model, or a module that holds it.
 
-        Args:
-            model: see `load_model`.
-            examples: see `build_examples`.
-            start: the checkpoint that the run begins from; None with fresh weights.
+        `start` is the checkpoint that the run begins from, None with fresh weights.
         """
         return model
 
     def make_trainer(self, arguments: Any, **options: Any) -> ResumableTrainer:
-        """Returns the Trainer.
-
-        Args:
-            arguments: of the script.
-            options: `model`, `args`, data sets, `data_collator`, `compute_metrics`, `preprocess_logits_for_metrics`.
-        """
+        """Returns the Trainer; `options` are its model, arguments, data sets and functions."""
         return ResumableTrainer(**options)
 
     def reduce_outputs(self, outputs: Any, labels: Tensor) -> Any:
@@ -133,14 +122,7 @@ class TrainingTask(ABC):
         folder: str | os.PathLike[str],
         weights: dict[str, Tensor],
     ) -> None:
-        """Writes the checkpoint.
-
-        Args:
-            module: what `module_to_train` returned.
-            tokenizer: the model's tokenizer.
-            folder: of the run.
-            weights: all weights of the module.
-        """
+        """Writes the checkpoint: the module of `module_to_train`, with all its `weights`, and the tokenizer."""
         assert isinstance(module, PreTrainedModel)
         save_checkpoint(module, tokenizer, folder, weights)
 

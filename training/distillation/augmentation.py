@@ -30,13 +30,7 @@ class Corruptor:
     def copies(
         self, texts: Sequence[Any], pairs: Sequence[str] | None, number: int
     ) -> tuple[list[Any], list[str] | None]:
-        """Returns one corrupted copy of each text, or of one or both texts of each pair.
-
-        Args:
-            texts: texts, or lists of words.
-            pairs: second texts of pairs, or None.
-            number: number of the copy; other numbers give other copies.
-        """
+        """Returns a corrupted copy of each text, or of one or both texts of each pair; another one for each number."""
         if pairs is None:
             return [self._corrupt(text, _chance(number, text)) for text in texts], None
         rows = [self._corrupt_pair(*row, number) for row in zip(texts, pairs, strict=True)]
@@ -59,12 +53,7 @@ class Corruptor:
 def corrupt(words: Sequence[str], replacements: Sequence[str], chance: random.Random) -> list[str]:
     """Returns at least one word: some are removed, some replaced, and sometimes only a short span is left.
 
-    If nothing happens to any word, one is replaced.
-
-    Args:
-        words: at least one word.
-        replacements: words that replace others.
-        chance: source of random numbers.
+    There must be a word. If nothing happens to any, one is replaced.
     """
     corrupted = []
     for word in words:

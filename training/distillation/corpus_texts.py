@@ -17,12 +17,7 @@ _TURNS = ("sentence", "clauses", "sentence", "clauses", "sentence", "clauses", "
 
 
 def corpus_texts(documents: Dataset, max_texts: int, seed: int) -> list[str]:
-    """Returns texts of documents in a random order of documents, without repetitions.
-
-    Args:
-        documents: with a column `text`.
-        max_texts: at most as many texts; 0 takes all.
-        seed: of the order of the documents.
+    """Returns texts of documents in a random order of documents, without repetitions; at most `max_texts`, 0 takes all.
 
     Raises:
         ValueError: no text has three words.
@@ -60,11 +55,7 @@ def split_document(document: str) -> Iterator[str]:
 def draw_texts(corpora: Sequence[Dataset], shares: Sequence[float] | None, max_texts: int, seed: int) -> list[str]:
     """Returns the texts of several corpora, see `corpus_texts`.
 
-    Args:
-        corpora: data sets with a column `text`.
-        shares: how `max_texts` is divided among the corpora, one number each. None takes all corpora as one.
-        max_texts: at most as many texts; 0 takes all.
-        seed: of the order of the documents.
+    The shares, one number each, say how `max_texts` is divided among the corpora. None takes all corpora as one.
 
     Raises:
         ValueError: a share of less than one text, or a corpus without texts.

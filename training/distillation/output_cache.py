@@ -33,13 +33,8 @@ def cached_outputs(
 ) -> Dataset:
     """Returns a data set of the outputs, memory-mapped; computes them only if they are not cached.
 
-    Args:
-        table: the inputs. Its columns are left out of the outputs.
-        compute: maps a batch of the table to outputs.
-        features: of the outputs.
-        batch_size: rows in a batch.
-        key: hash of all that the outputs depend on, see `digest` and `fingerprint`.
-        title: of the progress bar.
+    `compute` maps `batch_size` rows of the table to outputs with these features, without the columns of the table. The
+    key is a hash of all that the outputs depend on, see `digest` and `fingerprint`.
     """
     folder = Path(datasets.config.HF_DATASETS_CACHE) / CACHE
     folder.mkdir(parents=True, exist_ok=True)
@@ -65,13 +60,7 @@ def cached_outputs(
 
 
 def check_outputs(outputs: Iterable[NDArray[np.float32]], texts: Sequence[Any], teacher: str, limit: float) -> None:
-    """Checks what a teacher gives each text.
-
-    Args:
-        outputs: of each text, any shape.
-        texts: texts, or lists of words.
-        teacher: its name, for the message.
-        limit: largest number that can be stored.
+    """Checks that a teacher gives each text numbers up to `limit`, the largest that can be stored.
 
     Raises:
         ValueError: an output is NaN, infinite or beyond the limit.
@@ -87,14 +76,10 @@ def check_outputs(outputs: Iterable[NDArray[np.float32]], texts: Sequence[Any], 
 
 
 def fingerprint(model: nn.Module, tokenizer: PreTrainedTokenizerBase, settings: Any = None) -> str:
-    """Returns a hash of a model: modules with their classes and configurations, weights, tokenizer.
+    """Returns a hash of a model: modules with their classes and configurations, weights, files of the tokenizer.
 
-    The name of a class of remote code contains a hash of the code.
-
-    Args:
-        model: the model.
-        tokenizer: its tokenizer; the content of its files counts.
-        settings: all else that the outputs depend on, as JSON holds it.
+    The name of a class of remote code contains a hash of the code. `settings` are all else that the outputs depend on,
+    as JSON holds it.
     """
     parts: list[bytes | memoryview] = [_as_json([settings, *map(_describe, model.modules())])]
     for name, weight in sorted(model.state_dict().items()):

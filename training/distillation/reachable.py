@@ -14,10 +14,6 @@ CONFIG = "config.json"
 def check_reachable(source: str, revision: str = "main") -> None:
     """Asks the Hub once for a teacher. A folder, one that is cached, and any answer of the Hub pass.
 
-    Args:
-        source: a folder or a Hub id.
-        revision: branch, tag or commit on the Hub.
-
     Raises:
         ValueError: the Hub does not answer within `HF_HUB_ETAG_TIMEOUT` seconds.
     """

@@ -105,14 +105,10 @@ class SentenceTeacher:
 
 
 def add_vectors(texts: Dataset, teacher: SentenceTeacher) -> Dataset:
-    """Returns the texts with the teacher's vectors: columns `text` and `vector`, memory-mapped.
+    """Returns the texts with the teacher's vectors: columns `text` and `vector`, float16, memory-mapped.
 
     The vectors are cached by the content of teacher and texts, in parts. A run that continues after a kill finds the
     finished parts. Vectors of another teacher or other texts are never read.
-
-    Args:
-        texts: with a column `text`.
-        teacher: its vectors are kept as float16.
 
     Raises:
         ValueError: see `SentenceTeacher.embed`.

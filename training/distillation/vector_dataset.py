@@ -14,11 +14,7 @@ TEXTS_AT_ONCE = 10_000
 
 
 def mean_vector(vectors: datasets.Dataset) -> NDArray[np.float32]:
-    """Returns the mean of the teacher's vectors, (vector size,), each divided by its length first.
-
-    Args:
-        vectors: with a column `vector`.
-    """
+    """Returns the mean of the column `vector`, (vector size,), each vector divided by its length first."""
     total = np.zeros(vectors.features["vector"].length)
     for batch in vectors.with_format("numpy").iter(batch_size=TEXTS_AT_ONCE):
         total += _normalized(batch["vector"]).sum(axis=0)

@@ -153,12 +153,7 @@ Codec = BlockCodec | IdCodec
 
 
 def build_codec(tokenizer: PreTrainedTokenizerBase, needs_targets: bool) -> Codec:
-    """Returns the codec of a tokenizer.
-
-    Args:
-        tokenizer: of this family, or a stock one.
-        needs_targets: whether the objective needs target ids.
-    """
+    """Returns the codec of a tokenizer, of this family or a stock one, with target ids if the objective needs them."""
     if not isinstance(tokenizer, VocablessTokenizer):
         assert isinstance(tokenizer, PreTrainedTokenizerFast)
         return IdCodec(tokenizer, needs_targets)

@@ -22,9 +22,7 @@ def parse_command_line(
 ) -> tuple[PretrainingArguments, Objective, PretrainingTrainingArguments]:
     """Returns the arguments of a run, and its objective, built from its own flags.
 
-    Args:
-        argv: the arguments; None is the program's own.
-        description: first part of `--help`.
+    `argv` None is the program's own; `description` is the first part of `--help`.
 
     Raises:
         ValueError: an unknown flag, recipe, variant or objective; n-grams for a coder without them; both a variant and

@@ -124,9 +124,6 @@ def load_checkpoint_with_head(
 def objective_of_checkpoint(source: str) -> str | None:
     """Returns the objective of a checkpoint's variant, masked LM for a stock model, None if neither is known.
 
-    Args:
-        source: folder or Hub id.
-
     Raises:
         ValueError: the configuration cannot be loaded.
     """

@@ -90,13 +90,9 @@ def describe_disk_need(corpora: Sequence[Dataset], codec: Codec, max_seq_length:
 
 
 def mix(corpora: Sequence[AnyDataset], weights: Sequence[float] | None, seed: int) -> AnyDataset:
-    """Returns several prepared corpora as one.
+    """Returns prepared corpora as one, with a share of sequences from each, or end to end without weights.
 
-    Args:
-        corpora: see `prepare`.
-        weights: the share of sequences from each corpus; an epoch ends when one corpus is used up. None concatenates
-            the corpora.
-        seed: of the order in which the corpora take turns.
+    An epoch ends when one corpus is used up. The seed decides the order in which the corpora take turns.
     """
     if weights is None:
         return concatenate_datasets(list(corpora)) if len(corpora) > 1 else corpora[0]

@@ -43,13 +43,9 @@ def make_example(
 
 
 class PretrainingDataset(torch.utils.data.Dataset[dict[str, Any]]):
-    """Corrupted sequences of a memory-mapped corpus.
+    """Corrupted sequences of a memory-mapped corpus, see `packing.prepare`.
 
-    Args:
-        sequences: see `packing.prepare`.
-        codec: the codec that wrote them.
-        objective: corrupts them.
-        seed: source of all randomness, with the epoch and the sequence's number.
+    The seed is the source of all randomness, with the epoch and the sequence's number.
     """
 
     def __init__(self, sequences: datasets.Dataset, codec: Codec, objective: TokenObjective, seed: int) -> None:
@@ -76,17 +72,11 @@ class PretrainingDataset(torch.utils.data.Dataset[dict[str, Any]]):
 
 
 class PretrainingStream(torch.utils.data.IterableDataset[dict[str, Any]]):
-    """Corrupted sequences of a streamed corpus, without an end. Each epoch reads them in another order.
+    """Corrupted sequences of a streamed corpus, without an end, see `packing.part_of_process`.
 
-    The donor of a sequence's replacements is the sequence before it. Each worker of each process has its own files and
-    its own random numbers.
-
-    Args:
-        sequences: see `packing.part_of_process`.
-        codec: the codec that writes them.
-        objective: corrupts them.
-        seed: source of all randomness, with the epoch and the numbers of process and worker.
-        rank: number of this process.
+    Each epoch reads them in another order. The donor of a sequence's replacements is the sequence before it. Each
+    worker of each process has its own files and its own random numbers, from the seed, the epoch, the process (`rank`)
+    and the worker.
     """
 
     def __init__(

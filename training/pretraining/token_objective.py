@@ -46,12 +46,7 @@ class TokenObjective(Objective):
         """
 
     def measure(self, predictions: Integers, labels: Integers) -> dict[str, float]:
-        """Returns the measures besides the loss.
-
-        Args:
-            predictions: (n,) predicted class of each labelled token.
-            labels: (n,) its label.
-        """
+        """Returns the measures besides the loss, of the predicted classes and labels of n tokens, (n,) each."""
         return {"accuracy": float((predictions == labels).mean())}
 
     def build_examples(

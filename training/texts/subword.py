@@ -12,12 +12,9 @@ SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
 def train_subword(documents: Dataset | IterableDataset, kind: str, vocab_size: int) -> Tokenizer:
-    """Returns a tokenizer trained on the `text` of `documents`.
+    """Returns a tokenizer trained on the `text` of documents.
 
-    Args:
-        documents: with a column `text`.
-        kind: `wordpiece` (lower-cases, like BERT's) or `bpe` (over bytes, like RoBERTa's).
-        vocab_size: largest number of tokens.
+    Its kind is `wordpiece` (lower-cases, like BERT's) or `bpe` (over bytes, like RoBERTa's).
     """
     trainer: Any
     if kind == "wordpiece":

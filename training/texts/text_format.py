@@ -83,13 +83,7 @@ class TextFormat:
             raise ValueError(f"the file {file!r} is empty{state}; give a file with rows.")
 
     def decoding_error(self, where: str, error: UnicodeError, content: bytes = b"") -> ValueError:
-        """Returns a clear error for text in another encoding.
-
-        Args:
-            where: what was read, the subject of the sentence.
-            error: of decoding.
-            content: the first bytes, if they are known.
-        """
+        """Returns an error for text in another encoding; `where`, what was read, is the subject of the sentence."""
         likely = "latin-1 or cp1252" if self.encoding == "utf-8" else "utf-8"
         likely = "utf-16" if content.startswith(UTF16_MARKS) else likely
         return ValueError(
