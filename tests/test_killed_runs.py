@@ -102,6 +102,7 @@ def without_times(value):
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a fork server")
 @pytest.mark.timeout(120 + 60 * KILLS)
 @pytest.mark.parametrize("kind", ["pre-training", "streaming", "GLUE"])
+@pytest.mark.quick("pre-training", "GLUE")
 def test_a_killed_run_that_is_continued_equals_one_that_was_not_killed(commands, tmp_path, kind):
     script, arguments, last = commands[kind]
     began = time.perf_counter()

@@ -160,6 +160,7 @@ def test_multiple_choice_scores_each_choice_independently(config, blocks_of) -> 
 
 
 @pytest.mark.parametrize("front_end", FRONT_ENDS)
+@pytest.mark.quick("bucket", "projection", "ngram", "hash_embedding", "elementwise")  # one of each kind
 def test_every_front_end_trains(front_end: str, config_of, blocks_of) -> None:
     model = VocablessForTokenClassification(config_of("bert", front_end))
     blocks, labels = blocks_of(model.config, B, S), torch.randint(2, (B, S))

@@ -6,15 +6,14 @@ import unicodedata
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from strings import random_strings
 from tokenizers import Tokenizer
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from vocabless import VocablessTokenizer
 
 CLS, SEP = [2] + [0] * 15, [3] + [0] * 15
-TEXT = st.lists(st.one_of(st.characters(), st.sampled_from("é \x00\ud800👩🏽‍🔬")), max_size=40).map("".join)
+TEXTS = ["", "é \x00\ud800👩🏽‍🔬", "\ud83d\ude00", *random_strings(400)]
 
 
 @pytest.fixture
@@ -83,11 +82,10 @@ def test_a_text_without_words_is_cls_and_sep(text):
     assert VocablessTokenizer()(text, add_special_tokens=False)["input_ids"] == []
 
 
-@settings(max_examples=300, deadline=None)
-@given(TEXT)
-def test_no_text_spells_a_separator(text):
-    for coder in ("md5", "utf8"):
-        ids = np.array(VocablessTokenizer(coder=coder)("[SEP] " + text.replace("[MASK]", ""))["input_ids"])
+@pytest.mark.parametrize("coder", ["md5", "utf8"])
+def test_no_text_spells_a_separator(coder):
+    for row in VocablessTokenizer(coder=coder)(["[SEP] " + text.replace("[MASK]", "") for text in TEXTS])["input_ids"]:
+        ids = np.array(row)
         assert (ids[1:-1, 0] >= 5).all()
         assert ids.max() <= 260
 
@@ -101,13 +99,11 @@ def test_offsets_point_into_the_text_as_it_was_given():
     assert batch.tokens()[1] == "élève"
 
 
-@settings(max_examples=300, deadline=None)
-@given(TEXT)
-def test_bytes_decode_to_the_text(text):
+def test_bytes_decode_to_the_text():
     tokenizer = VocablessTokenizer("bytes", "utf8", {"window": 5}, {"block_size": 5})
-    blocks = tokenizer(text)["input_ids"]
-    assert tokenizer.decode(blocks, skip_special_tokens=True) == text
-    assert tokenizer.decode([blocks, blocks], skip_special_tokens=True) == [text, text]
+    rows = tokenizer(TEXTS, split_special_tokens=True)["input_ids"]
+    assert tokenizer.decode(rows, skip_special_tokens=True) == TEXTS
+    assert [tokenizer.decode(row, skip_special_tokens=True) for row in rows] == TEXTS
 
 
 def test_decoding_joins_words_and_replaces_an_incomplete_character():
