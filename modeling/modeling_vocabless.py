@@ -173,8 +173,8 @@ class _HeadModel(VocablessPreTrainedModel):
         """Returns the inputs as the encoder shall read them."""
         return inputs
 
-    def predict(self, states: Tensor, inputs: Inputs) -> Tensor:
-        """Maps hidden states (B, S, hidden_size) to logits."""
+    def predict(self, states: Tensor, read: Inputs, inputs: Inputs) -> Tensor:
+        """Maps hidden states (B, S, hidden_size) to logits; `read` is what `sequences` made of the inputs."""
         raise NotImplementedError
 
     def loss(self, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | None) -> Tensor:
@@ -192,7 +192,7 @@ class _HeadModel(VocablessPreTrainedModel):
         labels: Tensor | None = None,
         num_items_in_batch: Tensor | None = None,
         **kwargs: Any,
-    ) -> SequenceClassifierOutput | TokenClassifierOutput | MaskedLMOutput:  # sentence-transformers reads the fields
+    ) -> SequenceClassifierOutput | TokenClassifierOutput | MaskedLMOutput | MultipleChoiceModelOutput:
         """Computes logits. The other arguments are those of `VocablessModel.forward`.
 
         Args:
@@ -200,14 +200,15 @@ class _HeadModel(VocablessPreTrainedModel):
             num_items_in_batch: number of labels in all micro-batches of a step, see `token_loss`.
 
         Returns:
-            `logits`, see the class, and `loss` if there are labels.
+            `logits`, see the class, and `loss` if there are labels. sentence-transformers reads the annotation.
         """
-        inputs = self.sequences(Inputs(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds))
-        outputs = self.vocabless(*inputs, **kwargs, return_dict=True)
+        inputs = Inputs(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
+        read = self.sequences(inputs)
+        outputs = self.vocabless(*read, **kwargs, return_dict=True)
         states = outputs.last_hidden_state
         if labels is not None and self.reads_labelled_only:
             states, labels = states[labels != -100], labels[labels != -100]
-        logits = self.predict(states, inputs)
+        logits = self.predict(states, read, inputs)
         loss = None if labels is None else self.loss(logits, labels, num_items_in_batch)
         return self.output_class(
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
@@ -227,8 +228,8 @@ class _TextHeadModel(_HeadModel):
     def sequences(self, inputs: Inputs) -> Inputs:
         return self.classifier.sequences(self.vocabless.front_end, inputs)
 
-    def predict(self, states: Tensor, inputs: Inputs) -> Tensor:
-        return text_scores(self.vocabless.front_end, inputs, self.classifier(states, inputs.attention_mask))
+    def predict(self, states: Tensor, read: Inputs, inputs: Inputs) -> Tensor:
+        return text_scores(self.vocabless.front_end, read, self.classifier(states, read.attention_mask))
 
 
 class VocablessForSequenceClassification(_TextHeadModel):
@@ -251,40 +252,31 @@ class VocablessForSequenceClassification(_TextHeadModel):
 class VocablessForMultipleChoice(_TextHeadModel):
     """Choice of one out of several texts or pairs of texts, each scored alone. Logits are (B, choices).
 
-    Labels are (B,) integers, the index of the correct choice.
+    The inputs have one more axis, (B, choices, S, …). Labels are (B,) integers, the index of the correct choice.
+
+    Raises:
+        ValueError: the input does not have four axes.
     """
 
     _auto_class = "AutoModelForMultipleChoice"
+    output_class = MultipleChoiceModelOutput
 
     def __init__(self, config: VocablessConfig) -> None:
         super().__init__(config, 1)
 
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        inputs_embeds: Tensor | None = None,
-        labels: Tensor | None = None,
-        **kwargs: Any,
-    ) -> MultipleChoiceModelOutput:
-        """Scores choices. The arguments are those of `VocablessModel.forward` with one more axis, (B, choices, S, …).
-
-        Raises:
-            ValueError: the input does not have four axes.
-        """
-        blocks = inputs_embeds if input_ids is None else input_ids
+    def sequences(self, inputs: Inputs) -> Inputs:
+        blocks = inputs.inputs_embeds if inputs.input_ids is None else inputs.input_ids
         if blocks is None or blocks.ndim != 4:
             shape = None if blocks is None else tuple(blocks.shape)
             raise ValueError(f"the input has shape {shape}; multiple choice needs (batch, choices, seq, K).")
-        inputs = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
-        rows = [None if value is None else value.flatten(0, 1) for value in inputs]
-        outputs = super().forward(*rows, **kwargs, return_dict=True)
-        logits = outputs.logits.view(-1, blocks.shape[1])
-        loss = None if labels is None else F.cross_entropy(logits.float(), labels)
-        return MultipleChoiceModelOutput(loss=loss, **{**outputs, "logits": logits})
+        return super().sequences(Inputs(*(None if value is None else value.flatten(0, 1) for value in inputs)))
+
+    def predict(self, states: Tensor, read: Inputs, inputs: Inputs) -> Tensor:
+        blocks = inputs.inputs_embeds if inputs.input_ids is None else inputs.input_ids
+        return super().predict(states, read, inputs).view(-1, cast(Tensor, blocks).shape[1])
+
+    def loss(self, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | None) -> Tensor:
+        return F.cross_entropy(logits.float(), labels)
 
 
 class VocablessForTokenClassification(_HeadModel):
@@ -299,7 +291,7 @@ class VocablessForTokenClassification(_HeadModel):
         self.classifier = nn.Linear(config.hidden_size, self.num_labels)
         self.post_init()
 
-    def predict(self, states: Tensor, inputs: Inputs) -> Tensor:
+    def predict(self, states: Tensor, read: Inputs, inputs: Inputs) -> Tensor:
         return self.classifier(self.dropout(states))
 
 
@@ -317,7 +309,7 @@ class VocablessForPreTraining(_HeadModel):
         self.dense = nn.Linear(config.hidden_size, NUM_CORRUPTIONS)
         self.post_init()
 
-    def predict(self, states: Tensor, inputs: Inputs) -> Tensor:
+    def predict(self, states: Tensor, read: Inputs, inputs: Inputs) -> Tensor:
         return self.dense(self.dropout(states))
 
 
@@ -350,7 +342,7 @@ class VocablessForMaskedLM(_HeadModel):
     def reads_labelled_only(self) -> bool:
         return self.config.sparse_prediction
 
-    def predict(self, states: Tensor, inputs: Inputs) -> Tensor:
+    def predict(self, states: Tensor, read: Inputs, inputs: Inputs) -> Tensor:
         return self.decoder(self.transform(states))
 
 
@@ -365,7 +357,7 @@ class VocablessForQuestionAnswering(_HeadModel):
         self.qa_outputs = nn.Linear(config.hidden_size, 2)
         self.post_init()
 
-    def predict(self, states: Tensor, inputs: Inputs) -> Tensor:
+    def predict(self, states: Tensor, read: Inputs, inputs: Inputs) -> Tensor:
         return self.qa_outputs(states)
 
     @can_return_tuple

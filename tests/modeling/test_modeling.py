@@ -218,8 +218,8 @@ def test_states_are_dropped_before_the_output_layer_as_in_the_stock_head(head, c
     output = model.classifier if head is VocablessForTokenClassification else model.dense
     kept = []
     output.register_forward_pre_hook(lambda _, inputs: kept.append((inputs[0] != 0).float().mean().item()))
-    model.eval().predict(states, None)
-    model.train().predict(states, None)
+    model.eval().predict(states, None, None)
+    model.train().predict(states, None, None)
     assert kept == [1.0, pytest.approx(0.9, abs=0.01)]
 
 
