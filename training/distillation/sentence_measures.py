@@ -169,7 +169,7 @@ def short_vectors(vectors: Vectors, dimensions: Sequence[int]) -> dict[str, Vect
     [[0.707, -0.707]]
     """
     sizes = [size for size in dimensions if 0 < size < vectors.shape[1]]
-    short = {"all": vectors} | {str(size): vectors[:, :size] for size in sizes}
+    short: dict[str, Any] = {"all": vectors} | {str(size): vectors[:, :size] for size in sizes}
     short |= {"int8": as_int8(vectors), "binary": np.where(vectors < 0, -1, 1)}
     return {name: _normalized(values) for name, values in short.items()}
 
@@ -181,12 +181,10 @@ def short_table(measures: Mapping[str, float], prefix: str = "eval_") -> str:
         measures: by name.
         prefix: of the names.
     """
-    names = dict.fromkeys(
-        name.removeprefix(f"{prefix}{measure}_")
-        for measure in SHORT_MEASURES
-        for name in measures
-        if name.startswith(f"{prefix}{measure}_")
-    )
+    starts = tuple(f"{prefix}{measure}_" for measure in SHORT_MEASURES)
+    found = {name.removeprefix(start) for name in measures for start in starts if name.startswith(start)}
+    cut = sorted((name for name in found if name.isdecimal()), key=int, reverse=True)
+    names = [name for name in ("all", *cut, "int8", "binary") if name in found]
     rows = []
     for name in names:
         values = [measures.get(f"{prefix}{measure}_{name}") for measure in SHORT_MEASURES]
