@@ -66,7 +66,7 @@ def interval(metric: str, value: float, count: int, scored_folds: int = 0) -> tu
         return math.tanh(center - margin), math.tanh(center + margin)
     weight = QUANTILE**2 / effective
     center = (value + weight / 2) / (1 + weight)
-    margin = QUANTILE * math.sqrt(value * (1 - value) / effective + weight / (4 * count)) / (1 + weight)
+    margin = QUANTILE * math.sqrt(value * (1 - value) / effective + weight / (4 * effective)) / (1 + weight)
     return max(0.0, center - margin), min(1.0, center + margin)
 
 

@@ -100,6 +100,15 @@ def test_a_share_has_the_interval_of_scipy(right, count):
     assert interval("accuracy", right / count, count) == pytest.approx((expected.low, expected.high))
 
 
+@pytest.mark.parametrize("folds", [0, 1, 5])
+def test_the_interval_of_a_share_holds_the_share(folds):
+    for count in (4, 24, 500):
+        low, high = interval("accuracy", 0.0, count, folds)
+        assert low == pytest.approx(0) and high > 0.001
+        low, high = interval("accuracy", 1.0, count, folds)
+        assert low < 0.999 and high == pytest.approx(1)
+
+
 def test_a_correlation_has_the_interval_of_scipy():
     chance = np.random.default_rng(0)
     x = chance.normal(size=50)
