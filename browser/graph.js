@@ -96,7 +96,7 @@ function lastUses(nodes, kept) {
 }
 
 /** Returns a constant as a tensor. */
-function readConstant({ type, dims, values, offset, int8 }, weights) {
+export function readConstant({ type, dims, values, offset, int8 }, weights) {
   const tensor = zeros(type, dims);
   if (values) tensor.data.set(values);
   else if (int8) dequantize(tensor, int8, weights);

@@ -48,3 +48,15 @@ export function serve(scope, create) {
     }
   };
 }
+
+/** Lets waiting messages in. A timer would wait longer than a step of a small model takes. */
+export function newMessages() {
+  return new Promise((resolve) => {
+    const channel = new MessageChannel();
+    channel.port1.onmessage = () => {
+      channel.port1.close();
+      resolve();
+    };
+    channel.port2.postMessage(null);
+  });
+}

@@ -4,6 +4,7 @@
  */
 
 import { loadClassifier } from "./classifier.js";
+import { newMessages } from "./model_worker.js";
 
 const STEP_MS = 60; // a step of the map takes about this long; a new text waits for no longer
 const MOST_MAP_MS = 8000; // the map of a long text ends here, with its first words
@@ -74,16 +75,4 @@ function createReader(classifier, send) {
     }
     if (!newest) send({ without, isDone: true });
   }
-}
-
-/** Lets waiting messages in. A timer would wait longer than a step of a small model takes. */
-function newMessages() {
-  return new Promise((resolve) => {
-    const channel = new MessageChannel();
-    channel.port1.onmessage = () => {
-      channel.port1.close();
-      resolve();
-    };
-    channel.port2.postMessage(null);
-  });
 }

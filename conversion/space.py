@@ -3,9 +3,11 @@
     python -m vocabless.conversion space runs/my-classifier page/
     python -m vocabless.conversion space runs/my-classifier page/ --overwrite --title "Reviews" --example "What a book!"
     python -m vocabless.conversion space me/my-classifier me/my-page --push
+    python -m vocabless.conversion space checkpoints/hashgram-tiny-sentence page/ --teach
 
 SOURCE is a checkpoint with one label, many labels or a number for a text or a pair of texts, with tags for words, or
-with the pre-training head. TARGET gets index.html, which opens offline. Weights are 8-bit numbers. If the page would
+with the pre-training head. With --teach it is any trained encoder, and in the page a person teaches it labels and
+downloads the classifier. TARGET gets index.html, which opens offline. Weights are 8-bit numbers. If the page would
 have more than 5 MB, TARGET gets weights.js too; weights of more than 30 MB are refused.
 """
 # mypy: allow-untyped-calls
@@ -27,7 +29,8 @@ from vocabless.conversion.onnx_export.parity import difference_table, difference
 from vocabless.conversion.onnx_export.settings import describe_length, labels_of, tokenizer_settings
 from vocabless.conversion.space_export.graph_json import check_operators, int8_onnx, to_json
 from vocabless.conversion.space_export.manifest import CORRUPTIONS, examples_of, task_of, with_ngrams
-from vocabless.conversion.space_export.page import size_report, write_page, write_readme
+from vocabless.conversion.space_export.page import json_for_html, open_page, size_report, write_page, write_readme
+from vocabless.conversion.space_export.teaching import checkpoint_files, open_graph, with_open_head
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.saving.card_facts import CardFacts
 from vocabless.saving.card_heads import NEUTRAL_EXAMPLE
@@ -36,6 +39,8 @@ from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.targets import check_target, copy_to_target
 from vocabless.saving.uploads import check_upload, upload_space
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+
+TEACH_TITLE = "Teach a classifier"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,6 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pairs", action="store_true", help="the model reads pairs of texts; default: what the record of its run says"
     )
+    parser.add_argument(
+        "--teach", action="store_true", help="the page learns labels from texts that a person gives it there"
+    )
     parser.add_argument("--fp32", action="store_true", help="32-bit weights, four times as large")
     parser.add_argument(
         "--model_id", help="Hub id of the model, for the link to its card; default: SOURCE, if it is one"
@@ -73,9 +81,12 @@ def run(arguments: argparse.Namespace) -> str:
 
     Raises:
         ValueError: a required package is missing; SOURCE is not a checkpoint of this family, or is one that a page
-            cannot show or run; TARGET is not empty; there is no token or no network.
+            cannot show or run; --teach has an option of classifiers; TARGET is not empty; there is no token or no
+            network.
     """
     check_packages("space")
+    if arguments.teach and (arguments.pairs or arguments.example):
+        raise ValueError("a page of --teach learns from single texts of its user; leave --pairs and --example out.")
     target = arguments.target
     if arguments.push:
         repo_id = check_upload(target, replace=arguments.exist_ok, repo_type="space")
@@ -92,21 +103,28 @@ def run(arguments: argparse.Namespace) -> str:
 
 def write_space(arguments: argparse.Namespace, folder: Path) -> str:
     """Writes all files of the page into an existing, empty folder; returns a report. Errors: see `run`."""
-    source = arguments.source
+    source, teach = arguments.source, arguments.teach
     model, tokenizer = load_checkpoint(source)
+    model = with_open_head(model) if teach else model.float()
     facts = run_record(source)
-    takes_pairs = arguments.pairs or facts.is_pair
+    takes_pairs = not teach and (arguments.pairs or facts.is_pair)
     manifest = make_manifest(model, tokenizer, takes_pairs, arguments.example or run_examples(facts, takes_pairs))
     model_id = arguments.model_id or (None if Path(source).exists() else source)
-    manifest["title"] = arguments.title or facts.dataset or Path(source).resolve().name
+    usual_title = TEACH_TITLE if teach else facts.dataset or Path(source).resolve().name
+    manifest["title"] = arguments.title or usual_title
     manifest["model_card"] = f"{constants.ENDPOINT}/{model_id}" if model_id else None
-    proto = export(model.float(), reads_token_types(model, tokenizer))
+    proto = export(model, reads_token_types(model, tokenizer))
     check_operators(proto)
     manifest["graph"], weights = to_json(proto, int8=not arguments.fp32)
-    write_page(folder, manifest, weights)
-    write_readme(folder, manifest["title"], model_id, facts.license, manifest["task"])
+    data: dict[str, str] = {}
+    if teach:
+        manifest["tensors"], weights = open_graph(model, proto, manifest["graph"], weights)
+        files = checkpoint_files(model, tokenizer, model_id, facts.license)
+        data = {"page": json_for_html(open_page()), "files": json_for_html(files)}
+    write_page(folder, manifest, weights, "teach" if teach else "page", data)
+    write_readme(folder, manifest["title"], model_id, facts.license, manifest["task"], "teach" if teach else "space")
     sizes = f"{size_report(folder)}\n{describe_length(manifest['tokenizer'])}"
-    return sizes if arguments.fp32 else f"{int8_report(model, tokenizer, proto)}\n\n{sizes}"
+    return sizes if arguments.fp32 or teach else f"{int8_report(model, tokenizer, proto)}\n\n{sizes}"
 
 
 def make_manifest(

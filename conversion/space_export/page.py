@@ -25,13 +25,17 @@ TAGS: dict[str, list[str]] = {  # task of a page → the Hub's name of it
 USUAL_TAGS = ["text-classification"]
 
 
-def write_page(folder: Path, manifest: dict[str, Any], weights: bytes) -> None:
+def write_page(
+    folder: Path, manifest: dict[str, Any], weights: bytes, name: str = "page", data: Mapping[str, str] | None = None
+) -> None:
     """Writes index.html, and weights.js if the page would be too large with its weights.
 
     Args:
         folder: an existing folder.
         manifest: what `browser/classifier.js` calls `Manifest`.
         weights: their binary. Raises ValueError if it is too large for a page.
+        name: see `join_page`.
+        data: see `join_page`; beside the weights.
     """
     if len(weights) > MAX_WEIGHT_BYTES:
         raise ValueError(
@@ -39,17 +43,13 @@ def write_page(folder: Path, manifest: dict[str, Any], weights: bytes) -> None:
             "everyone who opens it downloads them; give a smaller model, or int8 weights instead of --fp32."
         )
     encoded = base64.b64encode(weights).decode("ascii")
-    text = fill(manifest, encoded)
+    styles = ["page.css", *([] if name == "page" else [f"{name}.css"])]
+    text = join_page(name, styles, manifest, {**(data or {}), "weights": encoded})
     if len(text.encode("utf-8")) > MAX_PAGE_BYTES:
         script = f'globalThis.vocablessWeights = "{encoded}";\n'
         (folder / WEIGHTS_SCRIPT).write_text(script, encoding="ascii")
-        text = fill(manifest, "")
+        text = join_page(name, styles, manifest, {**(data or {}), "weights": ""})
     (folder / PAGE).write_text(text, encoding="utf-8")
-
-
-def fill(manifest: dict[str, Any], weights: str) -> str:
-    """Returns the text of a page; `weights` are base64, or "" if they lie beside the page."""
-    return join_page("page", ["page.css"], manifest, {"weights": weights})
 
 
 def join_page(name: str, styles: Sequence[str], manifest: dict[str, Any], data: Mapping[str, str]) -> str:
@@ -61,15 +61,20 @@ def join_page(name: str, styles: Sequence[str], manifest: dict[str, Any], data: 
         manifest: of the page; it holds the title.
         data: name → content of the other script elements, which must be safe in HTML.
     """
+    parts = {"title": html.escape(manifest["title"]), "manifest": json_for_html(manifest), **data}
+    return _join(name, styles, parts)
+
+
+def open_page() -> str:
+    """Returns the text of a classifier page without a model: title, manifest and weights are left as `{{name}}`."""
+    return _join("page", ["page.css"], {name: f"{{{{{name}}}}}" for name in ("title", "manifest", "weights")})
+
+
+def _join(name: str, styles: Sequence[str], parts: Mapping[str, str]) -> str:
     program = f"{name}.js" if (BROWSER / f"{name}.js").is_file() else f"{name}_page.js"
-    parts = {
-        "title": html.escape(manifest["title"]),
-        "style": "\n".join((BROWSER / style).read_text(encoding="utf-8").strip() for style in styles),
-        "script": join_modules(BROWSER, program),
-        "manifest": json_for_html(manifest),
-        **data,
-    }
-    return substitute((BROWSER / f"{name}.html").read_text(encoding="utf-8"), parts)
+    style = "\n".join((BROWSER / style).read_text(encoding="utf-8").strip() for style in styles)
+    template = (BROWSER / f"{name}.html").read_text(encoding="utf-8")
+    return substitute(template, {"style": style, "script": join_modules(BROWSER, program), **parts})
 
 
 def write_readme(

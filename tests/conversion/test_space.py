@@ -88,7 +88,8 @@ def test_nothing_in_a_title_is_expanded(tmp_path) -> None:
     write_readme(tmp_path, "A {{model}}\n# {{title}}", "you/mine", None, "regression")
     text = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert "\n# A {{model}} # {{title}}\n" in text and text.count("(https://huggingface.co/you/mine)") == 1
-    assert "<title>{{weights}} {{model}}</title>" in page.fill({"title": "{{weights}} {{model}}"}, "")
+    text = page.join_page("page", ["page.css"], {"title": "{{weights}} {{model}}"}, {"weights": ""})
+    assert "<title>{{weights}} {{model}}</title>" in text
 
 
 def test_a_folder_gets_one_page_that_names_no_other_address_and_a_readme(checkpoint, tmp_path, capsys) -> None:
