@@ -25,6 +25,7 @@ async function startPage() {
   const isWebAddress = /^https?:\/\//.test(manifest.model_card ?? "");
   if (isWebAddress) Object.assign(element("model-card"), { href: manifest.model_card, hidden: false });
   moveByKeys();
+  element("copy").addEventListener("click", copyTexts);
   try {
     const weights = await readWeights();
     element("figure-size").textContent = sizeText(size + weights.lengthBeside);
@@ -88,8 +89,21 @@ function receive(state, message) {
   return undefined;
 }
 
+/** Copies the passages that are shown, one on each line: the page that learns takes such lines as texts of a label. */
+async function copyTexts() {
+  const lines = [...document.querySelectorAll(".passage")].map((text) => text.textContent.replace(/\s+/g, " ").trim());
+  try {
+    await navigator.clipboard.writeText(lines.join("\n"));
+    element("copy").textContent = "Copied";
+  } catch {
+    element("copy").textContent = "This browser does not permit it";
+  }
+  setTimeout(() => (element("copy").textContent = "Copy these texts"), 2000);
+}
+
 function drawResults(results) {
   const list = element("results");
+  element("copy").hidden = !results.length || !navigator.clipboard;
   const hadFocus = list.contains(document.activeElement);
   list.replaceChildren(...results.map(drawResult));
   list.classList.remove("old");

@@ -160,6 +160,7 @@ def test_the_results_are_those_of_python(query: str, made, find) -> None:
     assert set(found[0]) == {"document", "passage", "score", "similarity"}
 
 
+@pytest.mark.slow
 def test_a_page_in_fp32_finds_what_exact_search_finds_to_the_last_place(made, chromium, tmp_path) -> None:
     st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
     rows = passages(made[1])
@@ -304,3 +305,12 @@ def test_bm25_of_no_passages_and_of_unknown_words_is_zero(chromium, tmp_path) ->
     scores = """(passages, query) => Array.from(new modules["bm25.js"].Bm25(passages).scores(query))"""
     assert chromium.call_function(scores, [], ["a"]) == []
     assert chromium.call_function(scores, [["a"], []], ["b"]) == [0, 0]
+
+
+def test_the_passages_that_are_shown_can_be_copied_as_lines(find, chromium) -> None:
+    find("muddy river")
+    chromium.evaluate("navigator.clipboard.writeText = async (text) => { globalThis.copied = text; }")
+    chromium.evaluate("document.getElementById('copy').click()")
+    shown = chromium.evaluate("[...document.querySelectorAll('.passage')].map((text) => text.textContent)")
+    assert chromium.evaluate("globalThis.copied").split("\n") == [" ".join(text.split()) for text in shown]
+    assert find("") == [] and chromium.evaluate("document.getElementById('copy').hidden")
