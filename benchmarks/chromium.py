@@ -7,6 +7,7 @@ import base64
 import fcntl
 import json
 import os
+import re
 import select
 import shutil
 import subprocess
@@ -150,7 +151,7 @@ class Chromium:
                 if self.evaluate(condition):
                     return
             except RuntimeError as error:
-                if "context" not in str(error):  # the page changes: the next try finds the new one
+                if not re.search("context|navigated", str(error)):  # the page changes: the next try finds the new one
                     raise
             time.sleep(0.02)
         raise TimeoutError(f"after {seconds} seconds this is not true: {condition}")

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,7 @@ def test_vectors_are_found_without_the_page(name: str | None, folder, monkeypatc
     for package in DATABASES.get(name, []):
         pytest.importorskip(package)
     pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
+    monkeypatch.delitem(sys.modules, "onnx_model", raising=False)  # onnxruntime's own tools have a module of this name
     monkeypatch.syspath_prepend(str(folder / ENCODER / "onnx"))
     blocks = code("## Without the page", "python")
     assert len(blocks) == 1 + len(DATABASES)

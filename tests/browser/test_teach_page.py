@@ -186,7 +186,7 @@ def test_the_texts_are_taken_as_csv_and_opened_again(page: Chromium, tmp_path: P
     with take(page, "texts", tmp_path / "My-classifier.csv").open(encoding="utf-8", newline="") as file:
         assert [(row["text"], row["label"]) for row in csv.DictReader(file)] == ROWS
     accuracy = page.evaluate(f"{DATA}.accuracy")
-    page.call("Page.reload")
+    page.open(page.evaluate("location.href"))
     page.wait("document.querySelectorAll('.card').length === 2", seconds=60)
     document = page.call("DOM.getDocument")["root"]["nodeId"]
     field = page.call("DOM.querySelector", nodeId=document, selector="#files")["nodeId"]

@@ -165,8 +165,8 @@ def short_vectors(vectors: Vectors, dimensions: Sequence[int]) -> dict[str, Vect
     The names are `all` for the vectors as they are, each number of `dimensions` between 0 and the size for as many
     first numbers, `int8` for numbers that are rounded to 8 bits (`as_int8`), and `binary` for their signs.
 
-    >>> short_vectors(np.array([[0.6, -0.8]], np.float32), [1])["binary"].round(3).tolist()
-    [[0.707, -0.707]]
+    >>> short_vectors(np.array([[0.6, -0.8]], np.float32), [1])["1"].tolist()
+    [[1.0]]
     """
     sizes = [size for size in dimensions if 0 < size < vectors.shape[1]]
     short: dict[str, Any] = {"all": vectors} | {str(size): vectors[:, :size] for size in sizes}
