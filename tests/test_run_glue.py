@@ -82,7 +82,7 @@ def test_all_tasks_give_a_table_with_three_averages_and_constant_baselines(finis
     assert f"{100 * share:.1f}" in table
     assert set(top["scores"]["mnli"]["42"]) == {"accuracy", "accuracy_mm"}
     assert set(top["scores"]["stsb"]["42"]) == {"pearson", "spearman"}
-    assert {"torch", "scipy", "scikit-learn"} <= set(top["versions"])
+    assert {"torch", "evaluate", "scipy", "scikit-learn"} <= set(top["versions"])
     assert top["arguments"]["learning_rate"] == 4.4e-4  # chosen for 128 wide
 
 

@@ -327,7 +327,7 @@ def run_folder(task: Task, seed: int, training: GlueTrainingArguments) -> Path:
 
 def all_versions() -> dict[str, str]:
     """Returns the versions that a result depends on, with those of the packages that compute the metrics."""
-    return versions() | {name: version(name) for name in ("scikit-learn", "scipy")}
+    return versions() | {name: version(name) for name in ("evaluate", "scikit-learn", "scipy")}
 
 
 def _footnotes(task: Task, evaluated: Mapping[str, EncodedExamples]) -> list[str]:

@@ -1,10 +1,18 @@
-"""The metrics of the tasks, by scikit-learn and scipy, and the interval in which the score on other texts would lie."""
+"""The metrics of the tasks, and the interval in which the score on other texts would lie.
+
+Each is a metric of `evaluate` around a function of scikit-learn or scipy. So it needs no network: `evaluate.load` would
+download a script.
+"""
+# mypy: allow-untyped-calls
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import evaluate
 import numpy as np
+from datasets import Features, Value
+from datasets import Sequence as ListOf
 from scipy import stats
 from sklearn import metrics
 
@@ -27,8 +35,7 @@ def score(names: Sequence[str], predictions: Any, references: Any) -> dict[str, 
     """
     values: dict[str, float] = {}
     for name in names:
-        found = METRICS[name](predictions, references)
-        values |= found if isinstance(found, dict) else {name: float(found)}
+        values |= _Metric(name).compute(predictions=predictions, references=references) or {}
     return values
 
 
@@ -89,6 +96,26 @@ def entities(tags: Sequence[str]) -> Iterator[tuple[str, int, int]]:
             current_type, first_word = tag_type, word
 
 
+class _Metric(evaluate.Metric):
+    """A row of `METRICS` as a metric of `evaluate`, which checks the form of predictions and references."""
+
+    def __init__(self, name: str) -> None:
+        self._row = name, *METRICS[name]  # `_info` is called at once
+        # The default, a file in the user's cache, fails if several processes compute at the same time.
+        super().__init__(keep_in_memory=True)
+
+    def _info(self) -> evaluate.MetricInfo:
+        name, form, _ = self._row
+        return evaluate.MetricInfo(
+            description=name, citation="", features=Features({"predictions": form, "references": form})
+        )
+
+    def _compute(self, predictions: Any, references: Any) -> dict[str, float]:
+        name, _, function = self._row
+        found = function(predictions, references)
+        return found if isinstance(found, dict) else {name: float(found)}
+
+
 def _f1(predictions: Any, references: Any) -> Any:
     """F1 of class 1; 0 if neither side has it."""
     return metrics.f1_score(references, predictions, zero_division=0)
@@ -131,13 +158,14 @@ def _correlation(function: Any) -> Callable[[Any, Any], Any]:
     return correlate
 
 
-METRICS: dict[str, Callable[[Any, Any], Any]] = {
-    "accuracy": lambda predictions, references: metrics.accuracy_score(references, predictions),
-    "f1": _f1,
-    "macro_f1": _macro_f1,
-    "matthews_correlation": lambda predictions, references: metrics.matthews_corrcoef(references, predictions),
-    "pearson": _correlation(stats.pearsonr),
-    "spearman": _correlation(stats.spearmanr),
-    "micro_f1": _micro_f1,
-    "entity_f1": _entity_f1,
+CLASS, NUMBER, LABELS, TAGS = Value("int64"), Value("float64"), ListOf(Value("bool")), ListOf(Value("string"))
+METRICS: dict[str, tuple[Any, Callable[[Any, Any], Any]]] = {  # name → form of a prediction, and the function
+    "accuracy": (CLASS, lambda predictions, references: metrics.accuracy_score(references, predictions)),
+    "f1": (CLASS, _f1),
+    "macro_f1": (CLASS, _macro_f1),
+    "matthews_correlation": (CLASS, lambda predictions, references: metrics.matthews_corrcoef(references, predictions)),
+    "pearson": (NUMBER, _correlation(stats.pearsonr)),
+    "spearman": (NUMBER, _correlation(stats.spearmanr)),
+    "micro_f1": (LABELS, _micro_f1),
+    "entity_f1": (TAGS, _entity_f1),
 }
