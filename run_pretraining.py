@@ -20,11 +20,8 @@ if __name__ == "__main__":
         "It takes about four minutes on two cores."
     )
 
-from pathlib import Path
-
 from vocabless.saving.uploads import check_run_upload
 from vocabless.training.exit_with_message import exit_launched_process, exit_with_message
-from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
 from vocabless.training.pretraining.command_line import parse_command_line
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.run import dry_run, run
@@ -34,30 +31,31 @@ from vocabless.training.script_arguments import set_logging
 def main(argv: list[str] | None = None) -> None:
     """Runs the script on command-line arguments. A user's mistake ends it with one sentence."""
     with exit_with_message("run_pretraining.py"):
-        pretrain(*parse_command_line(argv, __doc__))
+        pretrain(parse_command_line(argv, __doc__))
 
 
-def pretrain(arguments: PretrainingArguments, objective: Objective, training: PretrainingTrainingArguments) -> None:
+def pretrain(objective: Objective) -> None:
     """Pre-trains a model, from the locked folder to the checkpoint in it; prints the results of a finished run.
 
     Raises:
         ValueError: a user's mistake, or training that cannot continue.
     """
+    training, folder, is_dry = objective.training, objective.folder, objective.arguments.dry_run
     set_logging(training)
     if training.metric_for_best_model not in (None, *objective.measures):
         raise ValueError(
             f"--metric_for_best_model {training.metric_for_best_model} is not measured; "
             f"give one of {', '.join(objective.measures)}."
         )
-    is_main, folder = training.process_index == 0, Path(str(training.output_dir))
-    if is_main and not arguments.dry_run:
-        print(objective.announcement(arguments, training), flush=True)
-    if arguments.dry_run:
-        outcome, last = dry_run(objective, arguments, training), "It works; nothing was kept."
+    is_main = training.process_index == 0
+    if is_main and not is_dry:
+        print(objective.announcement(), flush=True)
+    if is_dry:
+        outcome, last = dry_run(objective), "It works; nothing was kept."
     else:
         is_uploaded = training.push_to_hub and is_main
         repository = check_run_upload(training, folder.name)[0] if is_uploaded else None
-        outcome = run(objective, arguments, training, repository)
+        outcome = run(objective, repository)
         last = f'Use it: AutoModel.from_pretrained("{folder}", trust_remote_code=True)'
     if is_main:
         print(outcome.text, last, sep="\n")

@@ -141,7 +141,7 @@ def _distill(
         ValueError: the model has nothing to train, the text is too short, or an argument is out of range.
     """
     task = WordStates(model, tokenizer, original, load_stock_tokenizer(arguments.source), arguments.train_encoder)
-    text = PretrainingArguments(
+    task.arguments = PretrainingArguments(
         corpus=[arguments.distill],
         text_column=arguments.text_column,
         validation_split_percentage=5,
@@ -149,7 +149,7 @@ def _distill(
         max_eval_samples=128,
     )
     with tempfile.TemporaryDirectory() as folder:
-        training = PretrainingTrainingArguments(
+        task.training = PretrainingTrainingArguments(
             folder,
             max_steps=arguments.max_steps,
             learning_rate=arguments.learning_rate,
@@ -162,10 +162,10 @@ def _distill(
             save_strategy="no",
             report_to=[],
         )
-        training.include_num_input_tokens_seen = "no"
-        trained = train(task, text, training)
+        task.training.include_num_input_tokens_seen = "no"
+        trained = train(task)
     model.requires_grad_(True).eval().cpu()
-    before, after = task.results(trained, text, training)["before"], trained.measures
+    before, after = task.results(trained)["before"], trained.measures
     return {
         "before": before["eval_cosine"],
         "after": after["eval_cosine"],

@@ -136,8 +136,8 @@ def test_a_mistake_ends_with_one_sentence(flags, sentence, first, given, tmp_pat
 
 def test_a_recipes_variant_gives_way_to_a_checkpoint(first, monkeypatch) -> None:
     start = first("hashformer-lsh-proj-tiny")
-    arguments, chosen, training = run_pretraining.parse_command_line(
-        ["--recipe", "hashformer", "--model_name_or_path", str(start)], None
-    )
-    assert arguments.variant is None and isinstance(chosen, ShuffleRandom)
-    assert training.learning_rate == 5e-5 and training.output_dir == f"runs/{start.name}-continued"
+    flags = ["--recipe", "hashformer", "--model_name_or_path", str(start)]
+    objective = run_pretraining.parse_command_line(flags, None)
+    assert objective.arguments.variant is None and isinstance(objective, ShuffleRandom)
+    assert objective.training.learning_rate == 5e-5
+    assert objective.training.output_dir == f"runs/{start.name}-continued"

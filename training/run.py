@@ -19,7 +19,6 @@ from vocabless.saving.run_folder import RESULTS, locked_run_folder, read_results
 from vocabless.saving.uploads import upload_run
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.run_checkpoints import remove_all
-from vocabless.training.script_arguments import ScriptTrainingArguments
 from vocabless.training.task import Results, Trained, TrainingTask
 
 
@@ -35,10 +34,8 @@ class Outcome(NamedTuple):
     text: str
 
 
-def run(
-    task: TrainingTask, arguments: Any, training: ScriptTrainingArguments, repository: str | None = None
-) -> Outcome:
-    """Trains in the folder `training.output_dir`, unless it holds the finished run: then its results are read.
+def run(task: TrainingTask, repository: str | None = None) -> Outcome:
+    """Trains in the folder of the run, unless it holds the finished run: then its results are read.
 
     A run that was interrupted continues. Every process of a run calls this. A finished run is uploaded to the
     repository with the id `repository`, if it is given.
@@ -46,59 +43,59 @@ def run(
     Raises:
         ValueError: a user's mistake, another run in the folder, or training that cannot continue.
     """
-    folder, is_main = Path(str(training.output_dir)), training.process_index == 0
+    folder, training = task.folder, task.training
+    is_main = training.process_index == 0
     training.push_to_hub = False  # the Trainer would push unfinished runs; `upload_run` pushes finished ones
-    identity = task.identity(arguments, training)
-    data = task.data_identity(arguments, training) if is_main else {}
+    identity = task.identity()
+    data = task.data_identity() if is_main else {}
     with locked_run_folder(folder, identity | data) if is_main else nullcontext():
         if (results := read_results(folder)) is not None:
             first = f"Nothing was trained: the run in {folder} is finished, and these are its results."
         else:
-            _train_and_save(task, arguments, training, identity)
+            _train_and_save(task, identity)
             results = read_results(folder)
             first = ""
         assert results is not None
         if is_main and not task.keeps_checkpoints:
             remove_all(folder)
-        results = task.complete(results, arguments, training, folder)
+        results = task.complete(results)
         last = ""
         if results.get("loads_without_package_bit_equal"):
             last = f"Loaded {folder} in a process without vocabless: outputs are bit-equal."
         if repository is not None:
             last += f"\nUploaded to {upload_run(folder, repository, training)}."
-    return Outcome(results, "\n".join(filter(None, [first, task.summary(results, arguments), last.strip()])))
+    return Outcome(results, "\n".join(filter(None, [first, task.summary(results), last.strip()])))
 
 
-def dry_run(task: TrainingTask, arguments: Any, training: ScriptTrainingArguments) -> Outcome:
+def dry_run(task: TrainingTask) -> Outcome:
     """Builds all that a run needs, trains one step and writes the checkpoint into a temporary folder, which it removes.
 
     Raises:
         ValueError: see `run`.
     """
-    cache = datasets.config.HF_DATASETS_CACHE
+    cache, training = datasets.config.HF_DATASETS_CACHE, task.training
     with tempfile.TemporaryDirectory() as name:
         (name,) = broadcast_object_list([name])  # all processes work in the folder of the first
         datasets.config.HF_DATASETS_CACHE = Path(name) / "cache"
         training.output_dir, training.max_steps, training.report_to = str(Path(name) / "run"), 1, []
         training.save_strategy, training.load_best_model_at_end = SaveStrategy.NO, False
         try:
-            return run(task, arguments, training)
+            return run(task)
         finally:
             datasets.config.HF_DATASETS_CACHE = cache
 
 
-def train(task: TrainingTask, arguments: Any, training: ScriptTrainingArguments) -> Trained:
-    """Trains, from the last checkpoint in `training.output_dir` if there is one; writes nothing else there."""
-    folder = Path(str(training.output_dir))
-    folder.mkdir(parents=True, exist_ok=True)
+def train(task: TrainingTask) -> Trained:
+    """Trains, from the last checkpoint in the folder of the run if there is one; writes nothing else there."""
+    training = task.training
+    task.folder.mkdir(parents=True, exist_ok=True)
     with training.main_process_first(desc="preparing the data"):
-        data = task.read_data(arguments, training)
+        data = task.read_data()
         set_seed(training.seed)
-        model, tokenizer = task.load_model(arguments, data, folder)
-        examples = task.build_examples(arguments, training, data, tokenizer)
+        model, tokenizer = task.load_model(data)
+        examples = task.build_examples(data, tokenizer)
     trainer = task.make_trainer(
-        arguments,
-        model=task.module_to_train(model, examples, arguments.model_name_or_path),
+        model=task.module_to_train(model, examples),
         args=training,
         train_dataset=examples.train,
         eval_dataset=examples.evaluated.get(""),
@@ -112,16 +109,14 @@ def train(task: TrainingTask, arguments: Any, training: ScriptTrainingArguments)
         for suffix, data_set in examples.evaluated.items()
         for name, value in trainer.evaluate(data_set).items()
     }
-    measures |= task.predict(arguments, trainer, tokenizer, folder)
+    measures |= task.predict(trainer, tokenizer)
     return Trained(model, tokenizer, examples, trainer, train_metrics, measures)
 
 
-def _train_and_save(
-    task: TrainingTask, arguments: Any, training: ScriptTrainingArguments, identity: dict[str, Any]
-) -> None:
+def _train_and_save(task: TrainingTask, identity: dict[str, Any]) -> None:
     """Trains; writes the model, its card and the results."""
-    trained = train(task, arguments, training)
-    folder, trainer = Path(str(training.output_dir)), trained.trainer
+    trained = train(task)
+    folder, trainer = task.folder, trained.trainer
     model, tokenizer = trained.model, trained.tokenizer
     weights = trainer.full_state_dict()
     if trainer.is_world_process_zero():
@@ -132,7 +127,7 @@ def _train_and_save(
             "parameters": model.num_parameters(),
             "arguments": public_arguments(identity),
             "versions": versions(),
-            **task.results(trained, arguments, training),
+            **task.results(trained),
         }
         if isinstance(tokenizer, VocablessTokenizer):
             write_card(folder, model, tokenizer.block_size, task.card_facts(results))

@@ -59,49 +59,51 @@ class Trained(NamedTuple):
 class TrainingTask(ABC):
     """Says what a run trains. `vocabless.training.run.run` calls the methods, in the order in which they stand here.
 
-    `arguments` are those of the script, `training` the Trainer's.
-
-    Class attributes:
+    Attributes:
+        arguments: of the script.
+        training: of the Trainer.
         checks_standalone: whether the checkpoint is loaded in a process without this package before the run ends.
         keeps_checkpoints: whether the checkpoints of the run stay when it is finished.
     """
 
+    arguments: Any
+    training: ScriptTrainingArguments
     checks_standalone: ClassVar[bool] = True
     keeps_checkpoints: ClassVar[bool] = True
 
+    @property
+    def folder(self) -> Path:
+        """The folder of the run."""
+        return Path(str(self.training.output_dir))
+
     @abstractmethod
-    def identity(self, arguments: Any, training: ScriptTrainingArguments) -> dict[str, Any]:
+    def identity(self) -> dict[str, Any]:
         """Returns every argument that makes a run this run and no other, by name."""
 
-    def data_identity(self, arguments: Any, training: ScriptTrainingArguments) -> dict[str, str]:
+    def data_identity(self) -> dict[str, str]:
         """Returns what identifies the data of a run, by name."""
         return {}
 
-    def read_data(self, arguments: Any, training: ScriptTrainingArguments) -> Any:
+    def read_data(self) -> Any:
         """Returns the data of a run, for the next two methods."""
         return None
 
     @abstractmethod
-    def load_model(self, arguments: Any, data: Any, folder: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    def load_model(self, data: Any) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         """Returns the model with its head, and the tokenizer.
 
         What is trained on the data, such as a subword tokenizer, is kept in the folder of the run.
         """
 
     @abstractmethod
-    def build_examples(
-        self, arguments: Any, training: ScriptTrainingArguments, data: Any, tokenizer: PreTrainedTokenizerBase
-    ) -> ExampleSets:
+    def build_examples(self, data: Any, tokenizer: PreTrainedTokenizerBase) -> ExampleSets:
         """Returns the examples to train on and those to evaluate."""
 
-    def module_to_train(self, model: PreTrainedModel, examples: ExampleSets, start: str | None = None) -> nn.Module:
-        """Returns the module that the Trainer trains: the model, or a module that holds it.
-
-        `start` is the checkpoint that the run begins from, None with fresh weights.
-        """
+    def module_to_train(self, model: PreTrainedModel, examples: ExampleSets) -> nn.Module:
+        """Returns the module that the Trainer trains: the model, or a module that holds it."""
         return model
 
-    def make_trainer(self, arguments: Any, **options: Any) -> ResumableTrainer:
+    def make_trainer(self, **options: Any) -> ResumableTrainer:
         """Returns the Trainer; `options` are its model, arguments, data sets and functions."""
         return ResumableTrainer(**options)
 
@@ -109,9 +111,7 @@ class TrainingTask(ABC):
         """Returns what `compute_metrics` needs of a model's outputs on a batch, so that no more is kept."""
         return outputs
 
-    def predict(
-        self, arguments: Any, trainer: ResumableTrainer, tokenizer: PreTrainedTokenizerBase, folder: Path
-    ) -> dict[str, float]:
+    def predict(self, trainer: ResumableTrainer, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
         """Writes predictions of the trained model, if any are asked for; returns more measures."""
         return {}
 
@@ -127,17 +127,17 @@ class TrainingTask(ABC):
         save_checkpoint(module, tokenizer, folder, weights)
 
     @abstractmethod
-    def results(self, trained: Trained, arguments: Any, training: ScriptTrainingArguments) -> Results:
+    def results(self, trained: Trained) -> Results:
         """Returns what results.json says besides the log, the arguments and the versions."""
 
     @abstractmethod
     def card_facts(self, results: Results) -> CardFacts:
         """Returns what the model card says."""
 
-    def complete(self, results: Results, arguments: Any, training: ScriptTrainingArguments, folder: Path) -> Results:
+    def complete(self, results: Results) -> Results:
         """Returns the results of a finished run with what this command measures and an earlier one did not."""
         return results
 
     @abstractmethod
-    def summary(self, results: Results, arguments: Any) -> str:
+    def summary(self, results: Results) -> str:
         """Returns the text that a script prints at the end of a run."""

@@ -35,7 +35,8 @@ def commands(capsys, table, *argv):
 
 def pretraining(words):
     assert words[0] == "run_pretraining.py"
-    return parse_command_line(words[1:], None)
+    objective = parse_command_line(words[1:], None)
+    return objective.arguments, objective, objective.training
 
 
 def fine_tuning(words):

@@ -73,7 +73,8 @@ def test_proformer_has_the_hyper_parameters_of_table_5_like_the_models_beside_it
 
 
 def pretraining(*argv):
-    return parse_command_line(list(argv), None)
+    objective = parse_command_line(list(argv), None)
+    return objective.arguments, objective, objective.training
 
 
 WIKIPEDIA_AND_BOOKS = ["wikimedia/wikipedia:20231101.en", "bookcorpus/bookcorpus@refs/convert/parquet"]

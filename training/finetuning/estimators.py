@@ -102,10 +102,9 @@ class VocablessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ngrams = first.fit_ngrams(first.share)
         if self.epochs:
             with tempfile.TemporaryDirectory() as folder:
-                trained = train(
-                    FineTuning(task, first.head(), ngrams=ngrams), arguments, self._training(arguments, folder)
-                )
-            self.model_ = trained.model
+                training = self._training(arguments, folder)
+                tuning = FineTuning(arguments, training, task, first.head(), ngrams=ngrams)
+                self.model_ = train(tuning).model
         elif ngrams is not None:
             ngrams.write_into(self.model_)
         self.model_.eval()

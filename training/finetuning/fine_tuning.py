@@ -53,6 +53,8 @@ class FineTuning(TrainingTask):
     """Fine-tuning on a task with one seed, with or without a teacher.
 
     Attributes:
+        arguments: of the script, for this run: the length and the patience are chosen.
+        training: of the Trainer, for this run.
         task: the task.
         head: what the head begins with; None leaves its weights.
         head_scores: of the first head alone; None without one.
@@ -66,41 +68,42 @@ class FineTuning(TrainingTask):
     checks_standalone: ClassVar[bool] = False
     keeps_checkpoints: ClassVar[bool] = False
 
+    arguments: GlueArguments
+    training: GlueTrainingArguments
     task: Task
     head: FirstHead | None = None
     head_scores: Scores | None = None
     tuned_scores: Scores | None = None
     ngrams: NgramScores | None = None
 
-    def identity(self, arguments: GlueArguments, training: GlueTrainingArguments) -> dict[str, Any]:  # type: ignore[override]
+    def identity(self) -> dict[str, Any]:
         """See `TrainingTask.identity`."""
-        return identifying_arguments(arguments, training)
+        return identifying_arguments(self.arguments, self.training)
 
-    def data_identity(self, arguments: GlueArguments, training: GlueTrainingArguments) -> dict[str, str]:  # type: ignore[override]
+    def data_identity(self) -> dict[str, str]:
         """See `TrainingTask.data_identity`."""
-        task = self.task
+        task, arguments = self.task, self.arguments
         parts = {"training rows": task.train}
         parts |= {f"validation rows{suffix}": examples for suffix, examples in task.validation.items()}
-        if training.do_predict:
+        if self.training.do_predict:
             parts |= {f"test rows{suffix}": examples for suffix, examples in task.test.items()}
         if arguments.unlabelled:
             parts["unlabelled rows"] = read_unlabelled(arguments.unlabelled, task, arguments.text_format)
         identity = {name: rows_identity(examples.rows()) for name, examples in parts.items()}
         return identity | {"labels": rows_identity(task.problem.labels)}
 
-    def read_data(self, arguments: GlueArguments, training: GlueTrainingArguments) -> TaskDistillation | None:  # type: ignore[override]
+    def read_data(self) -> TaskDistillation | None:
         """Returns what the teacher gives the task; None without a teacher."""
-        return None if arguments.teacher is None else distill_task(self.task, arguments, training)
+        return None if self.arguments.teacher is None else distill_task(self.task, self.arguments, self.training)
 
-    def load_model(
-        self, arguments: GlueArguments, data: TaskDistillation | None, folder: Path
-    ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    def load_model(self, data: TaskDistillation | None) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         """See `TrainingTask.load_model`. Our tokenizer remembers the length, for pipelines, ONNX and page.
 
         Raises:
             ValueError: the model cannot be loaded, or `--max_seq_length` is beyond its limit.
         """
-        loaded = load_model(arguments, self.task, folder)
+        arguments = self.arguments
+        loaded = load_model(arguments, self.task, self.folder)
         if arguments.length > loaded.limit:
             raise ValueError(
                 f"--max_seq_length {arguments.length} does not fit {arguments.model_name_or_path}; "
@@ -110,18 +113,12 @@ class FineTuning(TrainingTask):
             loaded.tokenizer.model_max_length = arguments.length
         return loaded.model, loaded.tokenizer
 
-    def build_examples(  # type: ignore[override]
-        self,
-        arguments: GlueArguments,
-        training: GlueTrainingArguments,
-        data: TaskDistillation | None,
-        tokenizer: PreTrainedTokenizerBase,
-    ) -> ExampleSets:
+    def build_examples(self, data: TaskDistillation | None, tokenizer: PreTrainedTokenizerBase) -> ExampleSets:
         """See `TrainingTask.build_examples`."""
         problem = self.task.problem
 
         def encode(examples: Examples) -> EncodedExamples:
-            return EncodedExamples(examples, problem, tokenizer, arguments.length)
+            return EncodedExamples(examples, problem, tokenizer, self.arguments.length)
 
         validation = {} if self.task.is_cross_validated else self.task.validation
         evaluated = {suffix: encode(examples) for suffix, examples in validation.items()}
@@ -133,9 +130,9 @@ class FineTuning(TrainingTask):
             train, facts = ConcatDataset(parts), {"teacher": data.facts}
         return ExampleSets(train, evaluated, problem.collator(tokenizer), problem.compute_metrics, facts)
 
-    def make_trainer(self, arguments: GlueArguments, **options: Any) -> ResumableTrainer:
+    def make_trainer(self, **options: Any) -> ResumableTrainer:
         """See `TrainingTask.make_trainer`."""
-        problem, model = self.task.problem, options["model"]
+        problem, model, arguments = self.task.problem, options["model"], self.arguments
         options["preprocess_logits_for_metrics"] = logits_only
         if problem.is_balanced:
             weights = balanced_weights(self.task.targets(self.task.train), len(problem.labels))
@@ -148,7 +145,7 @@ class FineTuning(TrainingTask):
             if arguments.teacher is None
             else DistillingTrainer(problem, arguments.gold_weight, arguments.teacher_temperature, **options)
         )
-        if self.needs_no_training(arguments):
+        if self.needs_no_training:
             trainer.args.num_train_epochs = 0
             if self.ngrams is not None:
                 self.ngrams.write_into(model)
@@ -158,9 +155,10 @@ class FineTuning(TrainingTask):
         trainer.add_callback(_Finish(self, model))
         return trainer
 
-    def needs_no_training(self, arguments: GlueArguments) -> bool:
-        """Returns whether the first head alone is saved, by `--head_only` or because it is better cross-validated."""
-        if arguments.head_only:
+    @property
+    def needs_no_training(self) -> bool:
+        """Whether the first head alone is saved, by `--head_only` or because it is better cross-validated."""
+        if self.arguments.head_only:
             return True
         if self.head_scores is None or self.tuned_scores is None:
             return False
@@ -177,20 +175,18 @@ class FineTuning(TrainingTask):
             return False
         return head >= state.best_metric if training.greater_is_better else head <= state.best_metric
 
-    def predict(
-        self, arguments: GlueArguments, trainer: ResumableTrainer, tokenizer: PreTrainedTokenizerBase, folder: Path
-    ) -> dict[str, float]:
+    def predict(self, trainer: ResumableTrainer, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
         """Predicts the test splits, if `--do_predict` asks for it."""
         if not trainer.args.do_predict:
             return {}
-        return write_predictions(trainer, self.task, tokenizer, arguments.length, folder)
+        return write_predictions(trainer, self.task, tokenizer, self.arguments.length, self.folder)
 
-    def results(self, trained: Trained, arguments: GlueArguments, training: GlueTrainingArguments) -> Results:  # type: ignore[override]
+    def results(self, trained: Trained) -> Results:
         """See `TrainingTask.results`."""
-        task, state = self.task, trained.trainer.state
+        task, arguments, state = self.task, self.arguments, trained.trainer.state
         from_scratch = not is_checkpoint(arguments.model_name_or_path)
         scores = {name.removeprefix("eval_"): value for name, value in trained.measures.items()}
-        is_head_saved = self.needs_no_training(arguments)
+        is_head_saved = self.needs_no_training
         if task.is_cross_validated:  # the scores of the saved model, beside those of its predictions of test rows
             scores |= (self.head_scores if is_head_saved else self.tuned_scores) or {}
         constants = task.constant_baselines()
@@ -201,7 +197,7 @@ class FineTuning(TrainingTask):
             "is_pair": task.train.pairs is not None,
             "from_scratch": from_scratch,
             "start": provenance(arguments.model_name_or_path, from_scratch),
-            "seed": training.seed,
+            "seed": self.training.seed,
             "measures": scores,
             "rows": rows,
             "intervals": {
@@ -221,39 +217,37 @@ class FineTuning(TrainingTask):
             is_kept = is_head_saved or self.is_head_better(trained.trainer.args, state)
             results["head"] = {"measures": dict(self.head_scores), "is_kept": is_kept}
         width = getattr(trained.model.config, "hidden_size", BASE_WIDTH)
-        note = constant_baseline_note(task, results, training, width)
+        note = constant_baseline_note(task, results, self.training, width)
         return results | ({"constant_baseline_note": note} if note else {})
 
     def card_facts(self, results: Results) -> CardFacts:
         """See `TrainingTask.card_facts`."""
         return card_facts(results)
 
-    def complete(  # type: ignore[override]
-        self, results: Results, arguments: GlueArguments, training: GlueTrainingArguments, folder: Path
-    ) -> Results:
+    def complete(self, results: Results) -> Results:
         """Returns the results with the example and the scores on misspelt texts that this command asks for.
 
         What an earlier command did not add is added to `results.json` and the card of the finished run.
         """
-        added: Results = {}
+        arguments, added = self.arguments, Results()
         if arguments.example and arguments.example != results["example"]:
             added["example"] = arguments.example
         noise = {"probability": arguments.noise, "seed": NOISE_SEED}
         needs_noise = arguments.noise > 0 and not noise.items() <= results.get("noisy", {}).items()
         if not added and not needs_noise:
             return results
-        finished = replace(arguments, model_name_or_path=str(folder), tokenizer_name=None, model_revision="main")
-        loaded = load_model(finished, self.task, folder)
+        finished = replace(arguments, model_name_or_path=str(self.folder), tokenizer_name=None, model_revision="main")
+        loaded = load_model(finished, self.task, self.folder)
         if needs_noise:
-            added["noisy"] = noise | {"measures": noisy_scores(self.task, loaded, arguments, training)}
+            added["noisy"] = noise | {"measures": noisy_scores(self.task, loaded, arguments, self.training)}
         results = results | added
-        if training.process_index == 0:
+        if self.training.process_index == 0:
             if isinstance(loaded.tokenizer, VocablessTokenizer):
-                write_card(folder, loaded.model, loaded.tokenizer.block_size, card_facts(results))
-            write_json(folder / RESULTS, results)
+                write_card(self.folder, loaded.model, loaded.tokenizer.block_size, card_facts(results))
+            write_json(self.folder / RESULTS, results)
         return results
 
-    def summary(self, results: Results, arguments: GlueArguments) -> str:
+    def summary(self, results: Results) -> str:
         """Returns the line that is printed after a run, with the scores of the test rows if they have labels."""
 
         def percent(scores: Scores, name: str) -> str:
@@ -262,7 +256,7 @@ class FineTuning(TrainingTask):
         scores, constants, tested = results["measures"], results["constant_baselines"], []
         parts = []
         for name in constants:
-            misspelt = f", misspelt {percent(results['noisy']['measures'], name)}" if arguments.noise else ""
+            misspelt = f", misspelt {percent(results['noisy']['measures'], name)}" if self.arguments.noise else ""
             title = name.replace("_", " ")
             parts.append(f"{title} {percent(scores, name)} (constant {percent(constants, name)}{misspelt})")
             if f"test_{name}" in scores:

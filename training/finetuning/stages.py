@@ -158,7 +158,7 @@ def fine_tune(
     patience = default_patience(epochs) if patience is None else patience
     arguments = replace(arguments, max_seq_length=length, early_stopping_patience=patience)
     if read_results(folder) is not None:
-        return run(FineTuning(task), arguments, training, repository)
+        return run(FineTuning(arguments, training, task), repository)
     first = probe(task, loaded, length) if loaded is not None and begins_with_head else None
     if training.process_index == 0:
         lines = [sentence] if first is None else [sentence, _describe(first)]
@@ -167,24 +167,22 @@ def fine_tune(
         for line in filter(None, lines):
             say(line)
     folds = folder.with_name(f"folds-{folder.name}")
-    outcome = run(_choose(task, folds, arguments, training, first), arguments, training, repository)
+    outcome = run(_choose(FineTuning(arguments, training, task), folds, first), repository)
     shutil.rmtree(folds, ignore_errors=True)
     return outcome
 
 
-def _choose(
-    task: Task, folder: Path, arguments: GlueArguments, training: GlueTrainingArguments, first: Probe | None
-) -> FineTuning:
+def _choose(tuning: FineTuning, folder: Path, first: Probe | None) -> FineTuning:
     """Returns what is trained and saved, by the scores of the folds if there are any; `folder` keeps their logits."""
-    tuned, share = None, 0.0
-    if task.is_cross_validated and not arguments.head_only:
-        logits, rows = _held_out_logits(task, folder, arguments, training, first), task.scored_rows()
+    task, tuned, share = tuning.task, None, 0.0
+    if task.is_cross_validated and not tuning.arguments.head_only:
+        logits, rows = _held_out_logits(tuning, folder, first), task.scored_rows()
         share, logits = (0.0, logits[rows]) if first is None else first.add_ngrams(logits, rows)
         tuned = task.problem.score(logits, task.targets(task.validation[""]))
     if first is None:
-        return FineTuning(task, tuned_scores=tuned)
-    chosen = FineTuning(task, first.head(), first.scores, tuned)
-    share = first.share if chosen.needs_no_training(arguments) else share
+        return replace(tuning, tuned_scores=tuned)
+    chosen = replace(tuning, head=first.head(), head_scores=first.scores, tuned_scores=tuned)
+    share = first.share if chosen.needs_no_training else share
     return replace(chosen, ngrams=first.fit_ngrams(share))
 
 
@@ -210,37 +208,35 @@ def _describe_training(first: Probe, epochs: float) -> str:
     return f"Now fine-tuning, up to {epochs:g} epochs{ways}: about {time}."
 
 
-def _held_out_logits(
-    task: Task, folder: Path, arguments: GlueArguments, training: GlueTrainingArguments, first: Probe | None
-) -> Vectors:
+def _held_out_logits(tuning: FineTuning, folder: Path, first: Probe | None) -> Vectors:
     """Returns (n, outputs), the logits of each row in the scored folds, of a model that was fine-tuned without it.
 
     The logits of each fold are kept in a folder until the run is finished, so a run that was killed loses one fold.
     """
+    task = tuning.task
     folder.mkdir(parents=True, exist_ok=True)
     identity = rows_identity(task.train.rows())
     logits = np.full((len(task.train), task.problem.config["num_labels"]), np.nan)
     folds = task.folds()[: task.scored_folds]
-    is_quiet = training.disable_tqdm or len(folds) == 1
+    is_quiet = tuning.training.disable_tqdm or len(folds) == 1
     for number, rows in enumerate(tqdm(folds, desc="Cross-validation", disable=is_quiet)):
         file = folder / f"{identity[:16]}-{number}.npy"
         if not file.is_file():
             scratch = file.with_suffix(".new.npy")
-            np.save(scratch, _fold_logits(task, rows, folder, arguments, training, first))
+            np.save(scratch, _fold_logits(tuning, rows, folder, first))
             os.replace(scratch, file)
         logits[rows] = np.load(file)
     return logits
 
 
-def _fold_logits(
-    task: Task, rows: Rows, folder: Path, arguments: GlueArguments, training: GlueTrainingArguments, first: Probe | None
-) -> Vectors:
+def _fold_logits(tuning: FineTuning, rows: Rows, folder: Path, first: Probe | None) -> Vectors:
     """Returns (rows, outputs), the logits of some rows, of a model that was fine-tuned on the others."""
+    task, training = tuning.task, tuning.training
     rest = np.setdiff1d(np.arange(len(task.train)), rows)
     held_out = {"": task.train.select(rows.tolist())}
     fold = replace(task, train=task.train.select(rest.tolist()), validation=held_out, test={}, scored_folds=0)
     quiet = training.quiet(folder)
     quiet.disable_tqdm = training.disable_tqdm or task.scored_folds > 1
-    trained = train(FineTuning(fold, None if first is None else first.head(rest)), arguments, quiet)
+    trained = train(FineTuning(tuning.arguments, quiet, fold, None if first is None else first.head(rest)))
     trained.trainer.args.train_sampling_strategy = "random"  # `group_by_length` would sort the logits by length
     return np.asarray(trained.trainer.predict(trained.examples.evaluated[""]).predictions)

@@ -17,10 +17,8 @@ from vocabless.training.texts.ngrams import check_has_features, has_features
 from vocabless.variants import Variant
 
 
-def parse_command_line(
-    argv: Sequence[str] | None, description: str | None
-) -> tuple[PretrainingArguments, Objective, PretrainingTrainingArguments]:
-    """Returns the arguments of a run, and its objective, built from its own flags.
+def parse_command_line(argv: Sequence[str] | None, description: str | None) -> Objective:
+    """Returns the objective of a run, built from its own flags, with the arguments of the run.
 
     `argv` None is the program's own; `description` is the first part of `--help`.
 
@@ -46,10 +44,12 @@ def parse_command_line(
     name = arguments.objective or next(iter(requested), None)
     if name is None:
         name = objective_of_checkpoint(source) if source is not None else arguments.shape.objective
-    chosen = {objective.name: objective for objective in objectives}.get(name or DEFAULT_OBJECTIVE)
+    named: dict[str, Objective] = {objective.name: objective for objective in objectives}
+    chosen = named.get(name or DEFAULT_OBJECTIVE)
     if chosen is None:
         raise ValueError(f"unknown objective {name!r}; choose one of {', '.join(OBJECTIVES)}.")
-    return arguments, chosen, training
+    chosen.arguments, chosen.training = arguments, training
+    return chosen
 
 
 def _check_ngrams(arguments: PretrainingArguments, recipe: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from torch import Tensor, nn
@@ -32,22 +32,18 @@ from vocabless.training.distillation.sentence_student import SentenceStudent, Ve
 from vocabless.training.distillation.sentence_teacher import SentenceTeacher, with_translations
 from vocabless.training.distillation.vector_dataset import VectorDataset, mean_vector
 from vocabless.training.limits import SHARE, Limit, check_limits
+from vocabless.training.pretraining.documents import Documents
 from vocabless.training.pretraining.objective import Objective
-from vocabless.training.script_arguments import ScriptTrainingArguments
 from vocabless.training.script_parser import flag
 from vocabless.training.task import ExampleSets, Results
 from vocabless.training.texts.misspellings import misspell
-
-if TYPE_CHECKING:  # arguments.py imports the table of objectives
-    from vocabless.training.pretraining.arguments import PretrainingArguments
-    from vocabless.training.pretraining.documents import Documents
 
 ENGLISH = "en"  # the language of the English sides
 ENCODER_PREFIX = "encoder."  # of the encoder's weights in a `SentenceStudent`
 EMBEDDED_TEACHER = Path(__file__).resolve().parents[2] / "checkpoints" / "hashgram-tiny-sentence"  # in a clone
 
 
-@dataclass(frozen=True)
+@dataclass
 class Distill(Objective):
     """Gives each text the direction of the teacher's vector, see `SentenceStudent`.
 
@@ -131,19 +127,14 @@ class Distill(Objective):
         """Whether there is a teacher."""
         return self.teacher is not None
 
-    def build_examples(
-        self,
-        arguments: PretrainingArguments,
-        training: ScriptTrainingArguments,
-        data: Documents,
-        tokenizer: PreTrainedTokenizerBase,
-    ) -> ExampleSets:
+    def build_examples(self, data: Documents, tokenizer: PreTrainedTokenizerBase) -> ExampleSets:
         """See `TrainingTask.build_examples`."""
-        self._check(arguments)
+        self._check()
+        arguments, training = self.arguments, self.training
         scored = ScoredPairs([], [], []) if self.sts_file is None else read_scored_pairs(self.sts_file)
         texts = draw_texts(data.train, arguments.mix, self.max_texts, training.seed)
         held_out = corpus_texts(data.held_out, arguments.max_eval_samples, training.seed)
-        parallel, translations = self._read_parallel(arguments, training.seed)
+        parallel, translations = self._read_parallel()
         measures = SentenceMeasures(len(held_out), scored.scores, translations, self.nested_dimensions)
         if training.metric_for_best_model not in (None, *measures.names):
             raise ValueError(
@@ -159,7 +150,7 @@ class Distill(Objective):
             self.teacher_prompt,
         )
         length_of = token_counter(tokenizer)
-        train = self._examples(texts, parallel, teacher, length_of, training.seed)
+        train = self._examples(texts, parallel, teacher, length_of)
         evaluated = [*held_out, *scored.first, *scored.second]
         evaluation = VectorDataset(
             *with_translations(evaluated, translations, teacher), mean=train.mean, length_of=length_of
@@ -175,10 +166,9 @@ class Distill(Objective):
         collator = VectorCollator(tokenizer, arguments.max_seq_length)
         return ExampleSets(train, {"": evaluation}, collator, measures, facts)
 
-    def _read_parallel(
-        self, arguments: PretrainingArguments, seed: int
-    ) -> tuple[ParallelTexts | None, ParallelTexts | None]:
+    def _read_parallel(self) -> tuple[ParallelTexts | None, ParallelTexts | None]:
         """Returns the translations to train on, and the held-out ones."""
+        arguments, seed = self.arguments, self.training.seed
         if self.parallel is None:
             return None, None
         train = read_parallel(self.parallel, "--parallel")
@@ -195,7 +185,6 @@ class Distill(Objective):
         parallel: ParallelTexts | None,
         teacher: SentenceTeacher,
         length_of: Callable[[list[str]], list[int]],
-        seed: int,
     ) -> VectorDataset:
         """Returns the texts of the corpus, then those of the languages, see `sample_languages`."""
         columns = with_translations(texts, parallel, teacher)
@@ -203,7 +192,7 @@ class Distill(Objective):
         if parallel is not None:
             sides = np.unique(parallel.side_of[parallel.translated()])  # those that are English
             languages = np.concatenate([parallel.languages, np.full(len(sides), ENGLISH)])
-            found = sample_languages(languages, self.language_exponent, seed)
+            found = sample_languages(languages, self.language_exponent, self.training.seed)
             translations = len(texts) + np.concatenate([np.arange(len(parallel)), len(parallel) + sides])[found]
             share = self.parallel_share
             number = len(texts) if share is None else round(len(translations) * (1 - share) / share)
@@ -213,13 +202,13 @@ class Distill(Objective):
             rows=rows,
             mean=mean_vector(columns[1]) if self.centre_teacher else None,
             change=self._misspell if self.misspell_probability else None,
-            seed=seed,
+            seed=self.training.seed,
             length_of=length_of,
         )
 
-    def data_identity(self, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> dict[str, str]:
+    def data_identity(self) -> dict[str, str]:
         """Returns what identifies the text, the pairs of `--sts_file` and the translations."""
-        identity = super().data_identity(arguments, training)
+        identity = super().data_identity()
         if self.sts_file is not None:
             pairs = zip(*read_scored_pairs(self.sts_file), strict=True)
             identity["the pairs of --sts_file"] = rows_identity(pairs)
@@ -232,13 +221,17 @@ class Distill(Objective):
         """Returns that heads read the mean of the states: it is what the model learned to use."""
         return {"classifier_pooling": "mean"}
 
-    def module_to_train(self, model: PreTrainedModel, examples: ExampleSets, start: str | None = None) -> nn.Module:
-        """Returns the model with a dense layer into the teacher's space, that of `start` if it has one of this size."""
+    def module_to_train(self, model: PreTrainedModel, examples: ExampleSets) -> nn.Module:
+        """Returns the model with a dense layer into the teacher's space.
+
+        A checkpoint that the run begins from gives its own layer, if it has one of this size.
+        """
         student = SentenceStudent(
             *(model, examples.facts["vector_size"], self.similarity_weight, self.nested_dimensions),
             teacher_mean=getattr(examples.train, "mean", None),
         )
-        dense = read_dense(start) if start is not None else {}
+        start = self.arguments.model_name_or_path
+        dense = {} if start is None else read_dense(start)
         if {name: value.shape for name, value in student.dense.state_dict().items()} == {
             name: value.shape for name, value in dense.items()
         }:
@@ -267,9 +260,9 @@ class Distill(Objective):
         )
         save_checkpoint(module.encoder, tokenizer, folder, encoder, extra)
 
-    def summary(self, results: Results, arguments: PretrainingArguments) -> str:
+    def summary(self, results: Results) -> str:
         """Returns the held-out measures, those of short vectors and of each language."""
-        tables = [super().summary(results, arguments), *_tables(results)]
+        tables = [super().summary(results), *_tables(results)]
         return "\n".join(tables) + "\n"
 
     def card_facts(self, results: Results) -> CardFacts:
@@ -282,10 +275,10 @@ class Distill(Objective):
     def _misspell(self, text: str, rng: np.random.Generator) -> str:
         return misspell(text, self.misspell_probability, rng)
 
-    def _check(self, arguments: PretrainingArguments) -> None:
+    def _check(self) -> None:
         if self.teacher is None and not EMBEDDED_TEACHER.is_dir():
             raise ValueError("the objective distill has no teacher; give --teacher, a folder or a Hub id.")
-        if arguments.streaming:
+        if self.arguments.streaming:
             raise ValueError("--streaming reads a text once, but a teacher's vectors are kept; leave it out.")
 
 

@@ -15,7 +15,7 @@ from vocabless.training.pretraining.token_objective import TokenObjective
 from vocabless.training.script_parser import flag
 
 
-@dataclass(frozen=True)
+@dataclass
 class MaskedLM(TokenObjective):
     """Chooses some tokens and labels them with their target ids.
 

@@ -18,7 +18,6 @@ from vocabless.saving.run_folder import HUB_ARGUMENTS
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.documents import Documents, documents_identity, load_documents
 from vocabless.training.pretraining.load_model import load_model
-from vocabless.training.script_arguments import ScriptTrainingArguments
 from vocabless.training.task import Results, Trained, TrainingTask
 from vocabless.training.texts.corpora import EMBEDDED, HUB_ID
 
@@ -32,7 +31,8 @@ NOT_IDENTIFYING = (
 class Objective(TrainingTask):
     """Says what a model learns.
 
-    A subclass is a dataclass. Its fields are flags of `run_pretraining.py`, so the command line constructs it.
+    A subclass is a dataclass. Its fields are flags of `run_pretraining.py`, so the command line constructs it, and then
+    sets the arguments of the run.
 
     Attributes:
         name: value of `--objective`.
@@ -43,6 +43,7 @@ class Objective(TrainingTask):
         stock_model_class: Auto class for a stock shape.
     """
 
+    arguments: PretrainingArguments
     name: ClassVar[str]
     card_text: ClassVar[str]
     measures: ClassVar[tuple[str, ...]]
@@ -63,28 +64,27 @@ class Objective(TrainingTask):
         """Returns the arguments that the objective needs in a stock shape's configuration."""
         return {}
 
-    def identity(self, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> dict[str, Any]:
+    def identity(self) -> dict[str, Any]:
         """See `TrainingTask.identity`. Flags of other objectives do not count."""
-        settings = arguments.identity() | asdict(cast(Any, self)) | training.identity() | {"objective": self.name}
+        arguments = self.arguments
+        settings = arguments.identity() | asdict(cast(Any, self)) | self.training.identity() | {"objective": self.name}
         if arguments.model_name_or_path is not None:
             settings["model_name_or_path"] = public_name(arguments.model_name_or_path)
         return {name: value for name, value in settings.items() if name not in NOT_IDENTIFYING}
 
-    def data_identity(self, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> dict[str, str]:
+    def data_identity(self) -> dict[str, str]:
         """Returns what identifies each corpus."""
-        return {} if arguments.dry_run else documents_identity(arguments)
+        return {} if self.arguments.dry_run else documents_identity(self.arguments)
 
-    def read_data(self, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> Documents:
+    def read_data(self) -> Documents:
         """Returns the text."""
-        return load_documents(arguments)
+        return load_documents(self.arguments)
 
-    def load_model(
-        self, arguments: PretrainingArguments, data: Documents, folder: Path
-    ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    def load_model(self, data: Documents) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         """See `TrainingTask.load_model`."""
-        return load_model(arguments, self, data.train, folder)
+        return load_model(self.arguments, self, data.train, self.folder)
 
-    def results(self, trained: Trained, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> Results:
+    def results(self, trained: Trained) -> Results:
         """Returns the measures before and after training, and facts on the start and the examples."""
         state = trained.trainer.state
         results = {
@@ -95,19 +95,19 @@ class Objective(TrainingTask):
             "tokens_seen": state.num_input_tokens_seen,
             "examples": trained.examples.facts,
         }
-        if arguments.model_name_or_path is not None:
-            results["start"] = provenance(arguments.model_name_or_path, from_scratch=False)
+        if self.arguments.model_name_or_path is not None:
+            results["start"] = provenance(self.arguments.model_name_or_path, from_scratch=False)
         return results
 
-    def announcement(self, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> str:
+    def announcement(self) -> str:
         """Returns a sentence that is printed first: what is trained, on what, how long, and where it is written."""
-        source = arguments.model_name_or_path
+        arguments, training, source = self.arguments, self.training, self.arguments.model_name_or_path
         model = f"{arguments.variant} from random weights" if source is None else f"{source} further"
         length = f"{training.max_steps:,} steps" if training.max_steps > 0 else f"{training.num_train_epochs:g} epochs"
         corpora = ", ".join(arguments.sources)
-        return f"Trains {model}, objective {self.name}, text {corpora}, {length}, into {training.output_dir}."
+        return f"Trains {model}, objective {self.name}, text {corpora}, {length}, into {self.folder}."
 
-    def summary(self, results: Results, arguments: PretrainingArguments) -> str:
+    def summary(self, results: Results) -> str:
         """Returns the held-out measures before and after training, as a table."""
         lines = [f"{measure:20} {before:8.4f} {after:8.4f}" for measure, before, after in self._compare(results)]
         return "\n".join(["", f"{'held out':20} {'before':>8} {'after':>8}", *lines, ""])

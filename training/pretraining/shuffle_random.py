@@ -23,7 +23,7 @@ INTACT, SHUFFLED, REPLACED = range(3)
 CLASS_NAMES = {INTACT: "intact", SHUFFLED: "shuffled", REPLACED: "replaced"}
 
 
-@dataclass(frozen=True)
+@dataclass
 class ShuffleRandom(TokenObjective):
     """Gives some positions tokens of a permuted copy of the sequence, and replaces some of the other tokens.
 

@@ -12,13 +12,11 @@ from torch import Tensor
 from transformers import DataCollatorForTokenClassification, PreTrainedTokenizerBase
 
 from vocabless.tokenization.block_coders import Integers
-from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.codecs import build_codec
 from vocabless.training.pretraining.documents import Documents
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.pretraining.packing import describe_disk_need, mix, part_of_process, prepare
 from vocabless.training.pretraining.sequences import IGNORED, PretrainingDataset, PretrainingStream
-from vocabless.training.script_arguments import ScriptTrainingArguments
 from vocabless.training.task import ExampleSets
 from vocabless.training.trainer import EXACT_LOSS, logits_only
 
@@ -49,14 +47,9 @@ class TokenObjective(Objective):
         """Returns the measures besides the loss, of the predicted classes and labels of n tokens, (n,) each."""
         return {"accuracy": float((predictions == labels).mean())}
 
-    def build_examples(
-        self,
-        arguments: PretrainingArguments,
-        training: ScriptTrainingArguments,
-        data: Documents,
-        tokenizer: PreTrainedTokenizerBase,
-    ) -> ExampleSets:
+    def build_examples(self, data: Documents, tokenizer: PreTrainedTokenizerBase) -> ExampleSets:
         """See `TrainingTask.build_examples`."""
+        arguments, training = self.arguments, self.training
         if arguments.streaming and training.max_steps <= 0:
             raise ValueError(f"--max_steps is {training.max_steps}, but a stream has no end; give at least 1.")
         codec = build_codec(tokenizer, self.needs_targets)

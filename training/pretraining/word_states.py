@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,17 +23,15 @@ from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 from vocabless import VocablessModel, VocablessTokenizer
 from vocabless.modeling.stock_encoders import max_tokens
 from vocabless.training.distillation.alignment import align
-from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.documents import Documents
 from vocabless.training.pretraining.objective import Objective
-from vocabless.training.script_arguments import ScriptTrainingArguments
 from vocabless.training.task import ExampleSets
 from vocabless.training.texts.sentences import sentences
 
 SPECIAL_PER_TEXT = 2  # [CLS] and [SEP]
 
 
-@dataclass(frozen=True)
+@dataclass
 class WordStates(Objective):
     """Gives each word the hidden states that the original gives it.
 
@@ -58,19 +55,15 @@ class WordStates(Objective):
     original_tokenizer: PreTrainedTokenizerBase
     train_encoder: bool = False
 
-    def load_model(
-        self, arguments: PretrainingArguments, data: Documents, folder: Path
-    ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    def load_model(self, data: Documents) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         """Returns the model and its tokenizer.
 
         Raises:
             ValueError: there is nothing to train, or the model has too few positions.
         """
-        if arguments.max_seq_length > self.model.max_tokens:
-            raise ValueError(
-                f"--max_seq_length is {arguments.max_seq_length} but the model has {self.model.max_tokens} positions; "
-                f"give at most {self.model.max_tokens}."
-            )
+        length, limit = self.arguments.max_seq_length, self.model.max_tokens
+        if length > limit:
+            raise ValueError(f"--max_seq_length is {length} but the model has {limit} positions; give at most {limit}.")
         if not self.train_encoder and not any(True for _ in self.model.front_end.parameters()):
             raise ValueError(
                 f"the front end {self.model.config.front_end!r} has no parameters to train; add --train_encoder, or "
@@ -78,14 +71,9 @@ class WordStates(Objective):
             )
         return self.model, self.tokenizer
 
-    def build_examples(
-        self,
-        arguments: PretrainingArguments,
-        training: ScriptTrainingArguments,
-        data: Documents,
-        tokenizer: PreTrainedTokenizerBase,
-    ) -> ExampleSets:
+    def build_examples(self, data: Documents, tokenizer: PreTrainedTokenizerBase) -> ExampleSets:
         """Returns passages: at most as many as the steps need, and held-out ones from other documents."""
+        arguments, training = self.arguments, self.training
         max_words = arguments.max_seq_length - SPECIAL_PER_TEXT
         numbers = (training.max_steps * training.per_device_train_batch_size, arguments.max_eval_samples)
         train, held_out = (
@@ -103,7 +91,7 @@ class WordStates(Objective):
         )
         return ExampleSets(train, {"": held_out}, collator, measure)
 
-    def module_to_train(self, model: PreTrainedModel, examples: ExampleSets, start: str | None = None) -> nn.Module:
+    def module_to_train(self, model: PreTrainedModel, examples: ExampleSets) -> nn.Module:
         """Returns the model beside the original."""
         model.requires_grad_(self.train_encoder)
         self.model.front_end.requires_grad_(True)

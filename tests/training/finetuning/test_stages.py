@@ -1,6 +1,7 @@
 """The stages of a run: the first head, cross-validation, fine-tuning, and which of them is saved."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,8 +19,11 @@ from vocabless.training.finetuning.own_data import load_own_task
 from vocabless.training.finetuning.problems import SingleLabel
 from vocabless.training.finetuning.task_files import Examples
 from vocabless.training.finetuning.tasks import Task
+from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 
 ROWS = coloured(60)
+ARGUMENTS = GlueArguments(model_name_or_path="any")
+TRAINING = GlueTrainingArguments("any", use_cpu=True)
 
 
 @pytest.fixture
@@ -35,7 +39,7 @@ def test_scores_of_folds_are_those_of_a_slow_loop_over_the_folds(flags, folds, t
     settings += ["--eval_strategy", "no"]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("vocabless.training.finetuning.first_head.STRENGTHS", (0.03,))
-        patched.setattr(FineTuning, "needs_no_training", lambda *_: False)
+        patched.setattr(FineTuning, "needs_no_training", False)
         patched.setattr("vocabless.training.finetuning.stages.can_score", lambda *_: False)  # no scores with a file
         patched.setattr("vocabless.training.finetuning.own_data.CROSS_VALIDATED", 100 if folds == FOLDS else 60)
         _, results = tune(tmp_path / "whole", "--train_file", data, *settings)
@@ -152,7 +156,7 @@ def test_the_head_is_restored_when_no_epoch_is_better(tune, data, tmp_path, monk
 )
 def test_a_head_is_better_if_no_epoch_has_a_better_score(name, greater, best, is_better):
     task = Task("t", "t", SingleLabel(["a", "b"]), Examples(["t"], labels=["a"]), {})
-    run = FineTuning(task, head_scores={"accuracy": 0.8, "loss": 0.6})
+    run = FineTuning(ARGUMENTS, TRAINING, task, head_scores={"accuracy": 0.8, "loss": 0.6})
     training = SimpleNamespace(metric_for_best_model=name, greater_is_better=greater, load_best_model_at_end=True)
     assert run.is_head_better(training, SimpleNamespace(best_metric=best)) == is_better
 
@@ -162,9 +166,9 @@ def test_a_cross_validated_head_is_saved_if_it_is_better_by_more_than_a_standard
     """A standard error of 0.8 in 100 rows is 0.04."""
     examples = Examples(["t"] * 100, labels=["a"] * 100)
     task = Task("t", "t", SingleLabel(["a", "b"]), examples, {"": examples}, scored_folds=FOLDS)
-    run = FineTuning(task, head_scores={"accuracy": head}, tuned_scores={"accuracy": tuned})
-    assert run.needs_no_training(GlueArguments(model_name_or_path="any")) == keeps
-    assert run.needs_no_training(GlueArguments(model_name_or_path="any", head_only=True))
+    run = FineTuning(ARGUMENTS, TRAINING, task, head_scores={"accuracy": head}, tuned_scores={"accuracy": tuned})
+    assert run.needs_no_training == keeps
+    assert replace(run, arguments=GlueArguments(model_name_or_path="any", head_only=True)).needs_no_training
 
 
 def test_a_run_may_begin_with_a_random_head(tune, data, tmp_path, capsys):

@@ -1,6 +1,7 @@
 """Runs of the objective `distill`, from the teacher to the folder that sentence-transformers loads."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -133,7 +134,8 @@ def test_the_corpus_has_a_share_of_an_epoch(share, number, make_teacher, tmp_pat
     parallel = ParallelTexts(letters, np.array(["de"] * 6), list("abcdef"), np.arange(6))
     texts = ["the fox", "the dog", "a fox", "a dog", "one fox", "one dog", "two dogs"]
     objective = Distill(language_exponent=0, parallel_share=share)
-    examples = objective._examples(texts, parallel, teacher, lambda batch: [len(text) for text in batch], seed=0)
+    objective.training = SimpleNamespace(seed=0)
+    examples = objective._examples(texts, parallel, teacher, lambda batch: [len(text) for text in batch])
     found = [item["text"] for item in examples.__getitems__(range(len(examples)))]
     assert found[:number] == [*texts, *texts][:number]
     assert sorted({*found[number:]}) == sorted("abcdefäöüßéè") and len(found) == number + 12
@@ -189,7 +191,7 @@ def test_what_cannot_be_learned_is_refused(arguments, message, corpus, tmp_path,
 
 
 def test_a_teacher_implies_the_objective() -> None:
-    _, objective, _ = parse_command_line(["--variant", "eelbert-tiny", "--teacher", "a/b", "--use_cpu", "true"], None)
+    objective = parse_command_line(["--variant", "eelbert-tiny", "--teacher", "a/b", "--use_cpu", "true"], None)
     assert objective == Distill(teacher="a/b")
 
 

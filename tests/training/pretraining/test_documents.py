@@ -13,7 +13,6 @@ from vocabless.training.pretraining.codecs import BlockCodec
 from vocabless.training.pretraining.command_line import parse_command_line
 from vocabless.training.pretraining.documents import HELD_OUT_STRETCHES, _hold_out, load_documents
 from vocabless.training.pretraining.packing import part_of_process, prepare
-from vocabless.training.pretraining.shuffle_random import ShuffleRandom
 
 
 def rows_of(documents):
@@ -36,8 +35,8 @@ def test_every_row_is_trained_on_or_held_out_and_keeps_its_place(count, share):
 def test_neighbouring_lines_of_a_file_stay_neighbours(tmp_path):
     """A row of BookCorpus is a sentence, and so is a line here: 2 000 lines, of which two percent are held out."""
     (tmp_path / "lines.txt").write_text("\n".join(f"{number}." for number in range(2000)))
-    arguments, *_ = parse_command_line(["--corpus", str(tmp_path / "lines.txt"), "--use_cpu", "true"], None)
-    documents = load_documents(arguments)
+    objective = parse_command_line(["--corpus", str(tmp_path / "lines.txt"), "--use_cpu", "true"], None)
+    documents = load_documents(objective.arguments)
     for part, size, breaks in ((documents.train[0], 1960, HELD_OUT_STRETCHES - 1), (documents.held_out, 40, 19)):
         rows = rows_of(part)
         assert len(rows) == size
@@ -71,9 +70,9 @@ def test_the_evaluated_sequences_are_of_all_corpora(tmp_path, capsys):
         (tmp_path / f"{name}.txt").write_text("\n".join([f"{name} " * 30] * 200))
     flags = ["--corpus", str(tmp_path / "one.txt"), "--corpus", str(tmp_path / "two.txt"), "--max_seq_length", "12"]
     flags += ["--max_eval_samples", "8", "--validation_split_percentage", "25", "--preprocessing_num_workers", "1"]
-    arguments, _, training = parse_command_line([*flags, "--use_cpu", "true"], None)
-    objective, documents = ShuffleRandom(1e-300, 0.0), load_documents(arguments)
-    examples = objective.build_examples(arguments, training, documents, load_tokenizer("ewe-bert-tiny"))
+    flags += ["--objective", "shuffle-random", "--shuffle_probability", "1e-300", "--replace_probability", "0"]
+    objective = parse_command_line([*flags, "--use_cpu", "true"], None)
+    examples = objective.build_examples(objective.read_data(), load_tokenizer("ewe-bert-tiny"))
     firsts = np.stack([item["input_ids"][1] for item in examples.evaluated[""].__getitems__(range(8))])
     assert [chr(block[0] - 5) for block in firsts] == ["o"] * 4 + ["t"] * 4
     printed = capsys.readouterr().err  # 400 documents of 30 tokens, 17 bytes each

@@ -219,16 +219,16 @@ def test_an_objective_gives_every_labelled_token_a_loss_and_measures_it(name, sh
     ],
 )
 def test_an_objective_is_chosen_by_name_or_by_the_variant(arguments, name):
-    _, objective, _ = parse_command_line([*arguments, "--use_cpu", "true"], None)
+    objective = parse_command_line([*arguments, "--use_cpu", "true"], None)
     assert type(objective) is OBJECTIVES[name]
 
 
 def test_an_objective_is_built_from_its_own_flags():
     probabilities = ["--shuffle_probability", "0.3", "--mlm_probability", "0.4"]
     arguments = ["--objective", "shuffle-random", *probabilities, "--use_cpu", "true"]
-    _, objective, _ = parse_command_line(arguments, None)
+    objective = parse_command_line(arguments, None)
     assert objective == ShuffleRandom(shuffle_probability=0.3, replace_probability=0.1)
-    _, objective, _ = parse_command_line([*arguments, "--objective", "mlm"], None)
+    objective = parse_command_line([*arguments, "--objective", "mlm"], None)
     assert objective == MaskedLM(mlm_probability=0.4)
 
 
@@ -240,8 +240,8 @@ def test_an_unknown_objective_is_refused_and_the_rows_are_listed():
 def test_a_run_is_the_same_run_whatever_folder_it_writes_to():
     command = ["--objective", "shuffle-random", "--shuffle_probability", "0.3", "--use_cpu", "true"]
     identities = [
-        objective.identity(arguments, training)
-        for arguments, objective, training in (
+        objective.identity()
+        for objective in (
             parse_command_line([*command, *more], None)
             for more in (
                 [],
