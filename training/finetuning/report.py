@@ -8,6 +8,7 @@ from typing import Any
 
 from vocabless.overrides import describe_overrides
 from vocabless.saving.run_folder import RESULTS, write_json
+from vocabless.saving.tables import markdown_table
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.distillation import describe_rows, describe_teacher
 from vocabless.training.finetuning.glue import AVERAGES, GLUE, MISMATCHED, Metrics, average, missing_for
@@ -189,7 +190,7 @@ class Report:
         ]
         notes += [f"{note}." for note in dict.fromkeys(self.footnotes)]
         listed = ["", *(f"- {note}" for note in notes)] if notes else []
-        return "\n".join([self.heading, "", *markdown_table(self._cells()), "", legend, *listed, ""])
+        return "\n".join([self.heading, "", self._table(), "", legend, *listed, ""])
 
     def interval(self, task: str, metric: str, value: float) -> tuple[float, float] | None:
         """Returns the confidence interval of a score, see `interval`; None for an average of tasks."""
@@ -198,11 +199,10 @@ class Report:
             return None
         return interval(metric.removesuffix(MISMATCHED), value, count, self.scored_folds.get(task, 0))
 
-    def _cells(self) -> list[list[str]]:
-        """Returns the cells of the table, header first."""
+    def _table(self) -> str:
         noisy = summarise(self.noisy) if self.noisy else {}
-        rows = [["task", "measure", "mean", "interval", "rows", "constant"]]
-        rows[0] += ["head"] * bool(self.head) + ["misspelt", "lost"] * bool(noisy) + ["teacher"] * bool(self.teacher)
+        header, rows = ["task", "measure", "mean", "interval", "rows", "constant"], []
+        header += ["head"] * bool(self.head) + ["misspelt", "lost"] * bool(noisy) + ["teacher"] * bool(self.teacher)
         for task, summaries in summarise(self.scores).items():
             for name, summary in summaries.items():
                 bounds = self.interval(task, name, summary.center)
@@ -217,7 +217,7 @@ class Report:
                 if self.teacher:
                     row.append(_percent(self.teacher.get(task, {}).get(name)))
                 rows.append(row)
-        return rows
+        return markdown_table(header, rows, num_texts=2)
 
     def _missing_for_averages(self) -> dict[str, list[str]]:
         """Returns average → what it lacks; empty if no task is a GLUE task."""
@@ -234,15 +234,3 @@ def _as_json(summaries: Summaries) -> dict[str, Any]:
 def _percent(value: float | None) -> str:
     """Returns a share in percent, with one decimal; "" for None."""
     return "" if value is None else f"{100 * value:.1f}"
-
-
-def markdown_table(rows: Sequence[Sequence[str]], left: int = 2) -> list[str]:
-    """Returns the lines of a table with aligned columns: the first `left` to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-
-    def line(cells: Sequence[str]) -> str:
-        texts = [c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True))]
-        return f"| {' | '.join(texts)} |"
-
-    rule = f"|{'|'.join('-' * (w + 2) if i < left else '-' * (w + 1) + ':' for i, w in enumerate(widths))}|"
-    return [line(rows[0]), rule, *(line(row) for row in rows[1:])]
