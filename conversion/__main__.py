@@ -22,37 +22,42 @@ from typing import Any
 from vocabless.training.exit_with_message import exit_with_message
 
 PROGRAM = "python -m vocabless.conversion"
+OF_PAGE = "The page is in {target}."
 
 
 @dataclass(frozen=True)
 class Verb:
     """One row of the table. A new verb is a module of its name in this folder, and a row.
 
-    The module is imported only for its own verb. `add_arguments(parser)` declares its arguments, `source` and
-    `target` too; all verbs have `--overwrite`. `run(arguments)` does the work and returns a report to print, or None;
+    The module is imported only for its own verb. `add_arguments(parser)` declares its arguments but
+    TARGET, `--overwrite` and those of `--push`. `run(arguments)` does the work and returns a report to print, or None;
     for a user's mistake it raises a ValueError with one sentence. The docstring is the description in `VERB --help`.
 
     Attributes:
         help: what the verb does, one line of `--help`.
         last_line: what the command prints last; `{target}` is TARGET.
+        pushed: what `--push` makes on the Hub; "": the verb has no `--push`.
     """
 
     help: str
     last_line: str = "The checkpoint is in {target}."
+    pushed: str = ""
 
 
 VERBS = {
     "hashformer": Verb("convert the published HashFormers weights into a checkpoint of this family"),
     "encoder": Verb("replace the word embeddings of any Hugging Face encoder with the front end of a variant"),
     "onnx": Verb("export a checkpoint of this family to ONNX", "The ONNX model is in {target}."),
-    "space": Verb("make a web page of a classifier, in one file that runs offline", "The page is in {target}."),
-    "search": Verb("make a web page that searches documents by meaning, offline", "The page is in {target}."),
+    "space": Verb("make a web page of a classifier, in one file that runs offline", OF_PAGE, "Space"),
+    "search": Verb("make a web page that searches documents by meaning, offline", OF_PAGE, "Space"),
     "javascript": Verb(
         "make a JavaScript package of a sentence encoder or a classifier, for pages and Node",
         "The package is in {target}.",
     ),
     "hub": Verb(
-        "make the repository of a checkpoint of this family, in a folder or on the Hub", "The repository is {target}."
+        "make the repository of a checkpoint of this family, in a folder or on the Hub",
+        "The repository is {target}.",
+        "repository",
     ),
 }
 
@@ -83,10 +88,22 @@ def _parser(argv: list[str]) -> tuple[argparse.ArgumentParser, Any]:
         subparser = subparsers.add_parser(name, help=verb.help, description=description, formatter_class=as_written)
         if name == chosen:
             module.add_arguments(subparser)
-            subparser.add_argument(
-                "--overwrite", action="store_true", help="replace files of the same names in TARGET; others stay"
-            )
+            _add_target(subparser, verb.pushed)
     return parser, module
+
+
+def _add_target(parser: argparse.ArgumentParser, pushed: str) -> None:
+    """Declares TARGET and the flags that say how it is written; see `Verb.pushed`."""
+    folder = "new or empty folder, unless --overwrite"
+    repository = f"; with --push the {pushed}, name or owner/name" if pushed else ""
+    parser.add_argument("target", metavar="TARGET", help=folder + repository)
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace files of the same names in TARGET; others stay"
+    )
+    if pushed:
+        parser.add_argument("--push", action="store_true", help=f"make the {pushed} on the Hub; no folder is written")
+        parser.add_argument("--exist_ok", action="store_true", help=f"commit a new version if the {pushed} holds files")
+        parser.add_argument("--private", action="store_true", help=f"make a new {pushed} private")
 
 
 def _load(verb: str) -> Any:

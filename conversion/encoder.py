@@ -43,7 +43,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "source", metavar="SOURCE", help="folder or Hub id of an encoder that takes inputs_embeds: BERT, RoBERTa, …"
     )
-    parser.add_argument("target", metavar="TARGET", help="new or empty folder, unless --overwrite")
     parser.add_argument("--variant", required=True, help="see vocabless.list_variants(); its size is ignored")
     parser.add_argument("--seed", type=int, default=0, help="seed of the new weights and of the training; default 0")
     group = parser.add_argument_group("distillation")

@@ -89,7 +89,6 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="SOURCE",
         help="Hub id, or a folder with config.json and pytorch_model.bin or model.safetensors",
     )
-    parser.add_argument("target", metavar="TARGET", help="new or empty folder, unless --overwrite")
     parser.add_argument("--coder", choices=CODERS, help="hash of the words; default: the one in the name of SOURCE")
 
 

@@ -15,7 +15,6 @@ import argparse
 import json
 import os
 import shutil
-import tempfile
 from pathlib import Path
 
 from transformers import PreTrainedModel, set_seed
@@ -28,8 +27,8 @@ from vocabless.saving.error_text import first_line
 from vocabless.saving.model_card import CARD, link_page, renew_card, write_card
 from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.sentence_modules import SENTENCE_FILES
-from vocabless.saving.targets import check_target, copy_to_target
-from vocabless.saving.uploads import ONNX_FILES, check_upload, upload
+from vocabless.saving.targets import write_or_push
+from vocabless.saving.uploads import ONNX_FILES
 from vocabless.training.finetuning import card as finetuning_card
 from vocabless.training.pretraining.objectives import OBJECTIVES
 from vocabless.variants import VARIANTS
@@ -45,18 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder or Hub id of a checkpoint of this family; or the name of a variant, for random weights",
     )
     parser.add_argument(
-        "target",
-        metavar="TARGET",
-        help="new or empty folder, unless --overwrite; with --push the repository, name or owner/name",
-    )
-    parser.add_argument(
         "--half",
         action="store_true",
         help="store the weights in 16 bits, in half the bytes; they load as 32 bits, rounded to three digits",
     )
-    parser.add_argument("--push", action="store_true", help="upload to the Hub; no folder is written")
-    parser.add_argument("--exist_ok", action="store_true", help="commit a new version if the repository holds files")
-    parser.add_argument("--private", action="store_true", help="make a new repository private")
     parser.add_argument("--commit_message", default="Add the model", help="message of the commit; default %(default)s")
     parser.add_argument(
         "--space",
@@ -70,27 +61,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> str | None:
+def run(arguments: argparse.Namespace) -> str:
     """Writes the repository into a folder, or uploads it and returns its address and commit.
 
     Raises:
         ValueError: SOURCE is not complete or not of this family; TARGET is not empty; there is no token or no network.
     """
-    target = arguments.target
-    if arguments.push:
-        repo_id = check_upload(target, replace=arguments.exist_ok)
-    else:
-        check_target(target, arguments.overwrite)
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary) / Path(target).name
-        folder.mkdir()
-        write_repository(arguments.source, folder, arguments.subword, arguments.half)
-        if arguments.space:
-            link_page(folder / CARD, arguments.space)
-        if arguments.push:
-            return upload(folder, repo_id, arguments.commit_message, private=arguments.private or None)
-        copy_to_target(folder, target, arguments.overwrite)
-    return None
+    return write_or_push(arguments, _write, arguments.commit_message, "model")
 
 
 def write_repository(source: str, folder: Path, subword: str | None = None, half: bool = False) -> None:
@@ -146,6 +123,12 @@ def read_card_facts(folder: Path) -> CardFacts:
             "remove it to make a card without the training."
         ) from error
     return UNKNOWN_TRAINING
+
+
+def _write(arguments: argparse.Namespace, folder: Path) -> None:
+    write_repository(arguments.source, folder, arguments.subword, arguments.half)
+    if arguments.space:
+        link_page(folder / CARD, arguments.space)
 
 
 def _copy(source: str, name: str, folder: Path) -> None:

@@ -52,7 +52,6 @@ for (const {{ label, probabilities }} of await classifier.classify({texts})) {{
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of the verb."""
     parser.add_argument("source", metavar="SOURCE", help="folder or Hub id of a checkpoint of this family")
-    parser.add_argument("target", metavar="TARGET", help="new or empty folder, unless --overwrite")
     parser.add_argument("--name", help="name of the package; default: that of SOURCE")
     parser.add_argument(
         "--pairs", action="store_true", help="the model reads pairs of texts; default: what the record of its run says"

@@ -38,7 +38,6 @@ REQUIRED = ("onnx", "onnxruntime", "onnxscript")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of the verb."""
     parser.add_argument("source", metavar="SOURCE", help="folder or Hub id of a checkpoint of this family")
-    parser.add_argument("target", metavar="TARGET", help="new or empty folder, unless --overwrite")
     parser.add_argument("--int8", action="store_true", help="also write model_int8.onnx, with 8-bit weights")
 
 

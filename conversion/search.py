@@ -12,7 +12,6 @@ few sentences. TARGET gets index.html, which opens offline. A page holds at most
 
 import argparse
 import base64
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -35,8 +34,7 @@ from vocabless.conversion.space_export.page import (
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.sentence_modules import SentenceModules, read_sentence_modules
-from vocabless.saving.targets import check_target, copy_to_target
-from vocabless.saving.uploads import check_upload, upload_space
+from vocabless.saving.targets import write_or_push
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.texts.text_format import TextFormat
 
@@ -48,9 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="SOURCE", help="folder or Hub id of a sentence encoder of this family")
     parser.add_argument(
         "documents", metavar="DOCUMENTS", nargs="+", help="files, or folders that are read with all in them"
-    )
-    parser.add_argument(
-        "target", metavar="TARGET", help="new or empty folder; with --push the Space, name or owner/name"
     )
     parser.add_argument("--title", help="title of the page; default: the name of the first of DOCUMENTS")
     parser.add_argument(
@@ -73,9 +68,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model_id", help="Hub id of the model, for the link to its card; default: SOURCE, if it is one"
     )
-    parser.add_argument("--push", action="store_true", help="make the Space on the Hub; no folder is written")
-    parser.add_argument("--exist_ok", action="store_true", help="commit a new version if the Space holds files")
-    parser.add_argument("--private", action="store_true", help="make a new Space private")
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -86,18 +78,7 @@ def run(arguments: argparse.Namespace) -> str:
             DOCUMENTS hold no text, or too much of it; TARGET is not empty; there is no token or no network.
     """
     check_packages("search")
-    target = arguments.target
-    if arguments.push:
-        repo_id = check_upload(target, replace=arguments.exist_ok, repo_type="space")
-    else:
-        check_target(target, arguments.overwrite)
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        report = write_search(arguments, folder)
-        if arguments.push:
-            return f"{report}\n{upload_space(folder, repo_id, 'Add the page', arguments.private or None)}"
-        copy_to_target(folder, target, arguments.overwrite)
-    return report
+    return write_or_push(arguments, write_search, "Add the page", "space")
 
 
 def write_search(arguments: argparse.Namespace, folder: Path) -> str:

@@ -36,8 +36,7 @@ from vocabless.saving.card_facts import CardFacts
 from vocabless.saving.card_heads import NEUTRAL_EXAMPLE
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.run_folder import RESULTS
-from vocabless.saving.targets import check_target, copy_to_target
-from vocabless.saving.uploads import check_upload, upload_space
+from vocabless.saving.targets import write_or_push
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 TEACH_TITLE = "Teach a classifier"
@@ -46,11 +45,6 @@ TEACH_TITLE = "Teach a classifier"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of the verb."""
     parser.add_argument("source", metavar="SOURCE", help="folder or Hub id of a checkpoint of this family")
-    parser.add_argument(
-        "target",
-        metavar="TARGET",
-        help="new or empty folder, unless --overwrite; with --push the Space, name or owner/name",
-    )
     parser.add_argument(
         "--title", help="title of the page; default: the name of the data that SOURCE was fine-tuned on, else of SOURCE"
     )
@@ -71,9 +65,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model_id", help="Hub id of the model, for the link to its card; default: SOURCE, if it is one"
     )
-    parser.add_argument("--push", action="store_true", help="make the Space on the Hub; no folder is written")
-    parser.add_argument("--exist_ok", action="store_true", help="commit a new version if the Space holds files")
-    parser.add_argument("--private", action="store_true", help="make a new Space private")
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -87,18 +78,7 @@ def run(arguments: argparse.Namespace) -> str:
     check_packages("space")
     if arguments.teach and (arguments.pairs or arguments.example):
         raise ValueError("a page of --teach learns from single texts of its user; leave --pairs and --example out.")
-    target = arguments.target
-    if arguments.push:
-        repo_id = check_upload(target, replace=arguments.exist_ok, repo_type="space")
-    else:
-        check_target(target, arguments.overwrite)
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        report = write_space(arguments, folder)
-        if arguments.push:
-            return f"{report}\n{upload_space(folder, repo_id, 'Add the page', arguments.private or None)}"
-        copy_to_target(folder, target, arguments.overwrite)
-    return report
+    return write_or_push(arguments, write_space, "Add the page", "space")
 
 
 def write_space(arguments: argparse.Namespace, folder: Path) -> str:

@@ -4,7 +4,8 @@
 import errno
 import os
 import shutil
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from vocabless.saving.checkpoint import UNFINISHED, save_checkpoint, written_whole
 from vocabless.saving.model_card import CARD, hub_metadata
 from vocabless.saving.run_folder import write_json
+from vocabless.saving.uploads import check_upload, upload, upload_space
 
 
 def check_target(target: str | os.PathLike[str], overwrite: bool = False) -> Path:
@@ -53,10 +55,40 @@ def new_target(target: str | os.PathLike[str], overwrite: bool = False) -> Itera
         yield temporary
 
 
-def copy_to_target(folder: Path, target: str | os.PathLike[str], overwrite: bool = False) -> None:
-    """Copies what a folder holds into the target, see `new_target`."""
-    with new_target(target, overwrite) as temporary:
-        shutil.copytree(folder, temporary, dirs_exist_ok=True)
+def write_or_push(arguments: Any, write: Callable[[Any, Path], str | None], message: str, repo_type: str) -> str:
+    """Writes files into the target folder of a conversion, or with --push uploads them to the Hub.
+
+    The files are written into a temporary folder first, so that a mistake leaves nothing in the target.
+
+    Args:
+        arguments: of the verb: its `target`, `overwrite`, `push`, `exist_ok` and `private` are read.
+        write: writes the files for the arguments into an existing, empty folder, and may return a report.
+        message: of the commit.
+        repo_type: see `check_upload`.
+
+    Returns:
+        The report, and with --push the address.
+
+    Raises:
+        ValueError: see `check_target` and `check_upload`; or the upload failed.
+    """
+    target, private = arguments.target, arguments.private or None
+    if arguments.push:
+        repo_id = check_upload(target, replace=arguments.exist_ok, repo_type=repo_type)
+    else:
+        check_target(target, arguments.overwrite)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / Path(target).resolve().name  # a card without other facts is named after it
+        folder.mkdir()
+        lines = [write(arguments, folder)]
+        if arguments.push and repo_type == "space":
+            lines.append(upload_space(folder, repo_id, message, private))
+        elif arguments.push:
+            lines.append(upload(folder, repo_id, message, private=private))
+        else:
+            with new_target(target, arguments.overwrite) as new:
+                shutil.copytree(folder, new, dirs_exist_ok=True)
+    return "\n".join(filter(None, lines))
 
 
 def write_converted(

@@ -57,6 +57,6 @@ def test_a_report_that_the_terminal_cannot_write_is_escaped(monkeypatch) -> None
     verb.run = lambda arguments: setattr(arguments, "target", "là") or "| été | 1×16 |"
     monkeypatch.setattr("vocabless.conversion.__main__._load", lambda name: verb)
     monkeypatch.setattr("sys.stdout", TextIOWrapper(BytesIO(), encoding="ascii"))
-    main(["hub", "source"])
+    main(["hub", "source", "target"])
     sys.stdout.seek(0)
     assert sys.stdout.read() == "| \\xe9t\\xe9 | 1\\xd716 |\nThe repository is l\\xe0.\n"
