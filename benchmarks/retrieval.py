@@ -24,7 +24,7 @@ ASKED = 1000  # questions of a task
 K1, B = 0.6, 0.75  # of `browser/bm25.js`
 WORDS_SHARE = 0.25  # of `browser/searcher.js`
 NEAREST = 10
-STYLES, EMPTY = ["page.css", "search.css"], {"documents": "", "vectors": "", "weights": ""}
+EMPTY = {"documents": "", "vectors": "", "weights": ""}
 Scores = NDArray[np.float64]
 
 
@@ -119,7 +119,7 @@ def table(encoder: str, task_name: str, files: Sequence[str], peers: Sequence[st
         of_peer = _unit(embed(task.questions)) @ _unit(embed(task.texts)).T
         rows += [(public_name(name), of_peer), (f"{public_name(name)} and words", both(of_peer, words))]
     cells = [[name, *_figures(scores, task.places)] for name, scores in rows]
-    page = join_page("search", STYLES, index.manifest | {"title": ""}, EMPTY)
+    page = join_page("search", index.manifest | {"title": ""}, EMPTY)
     megabytes = (len(page) + len(index.weights) * 4 / 3) / 1e6  # weights are in base64
     header = [f"{task_name}: {len(task.questions)} questions, {len(task.texts)} texts", "first", "among ten"]
     result = markdown_table([*header, "reciprocal rank"], cells)

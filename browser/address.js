@@ -1,4 +1,4 @@
-/** The text in the address of the page, `#text=…&pair=…`, so that a finding can be shared. The server never sees it. */
+/** The text in the address of a page, `#text=…&pair=…` or `#q=…`, to share a finding. The server never sees it. */
 
 const LONGEST_TEXT = 2000; // characters; longer addresses break in mails and messengers
 const WRITE_AFTER_MS = 400; // browsers limit how often a page may change its address
@@ -14,12 +14,11 @@ export function inputOfAddress(hash) {
 }
 
 /**
- * @param {{text: string, pair?: string}} input
- * @returns {string} `#text=…`, or `#` for a text that is too long for an address
+ * @param {Object<string, string>} input name of a field → its text
+ * @returns {string} `#text=…`, or `#` for texts that are too long for an address
  */
-export function addressOf({ text, pair }) {
-  if (text.length + (pair?.length ?? 0) > LONGEST_TEXT) return "#";
-  return `#${new URLSearchParams(pair === undefined ? { text } : { text, pair })}`;
+export function addressOf(input) {
+  return Object.values(input).join("").length > LONGEST_TEXT ? "#" : `#${new URLSearchParams(input)}`;
 }
 
 let waiting;

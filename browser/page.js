@@ -6,6 +6,7 @@
 
 import { addressOf, inputOfAddress, keepInAddress } from "./address.js";
 import { drawBars, drawVerdict, sayVerdict } from "./answers.js";
+import { element, linkToCard, showFailure, speak, timeText } from "./frame.js";
 import { serve, startModel } from "./model_worker.js";
 import { drawMarkedWords, drawMarkLegend } from "./marked_words.js";
 import { readWeights, sizeText } from "./page_data.js";
@@ -25,8 +26,6 @@ const TASK_TEXTS = {
 const MARKS_WORDS = new Set(["tags", "odd_word"]);
 const LONG_LABEL = 14; // characters; longer ones need two lines
 const SPEAK_AFTER_MS = 800; // a screen reader hears the answer when the person pauses
-
-const element = (id) => document.getElementById(id);
 
 /** Starts the page on its manifest and weights. */
 async function startPage() {
@@ -57,8 +56,7 @@ function drawFrame(manifest) {
   element("pair-field").hidden = !manifest.takes_pairs;
   if (manifest.takes_pairs) element("text-name").textContent = "First text";
   element("answer").hidden = manifest.task === "tags";
-  const isWebAddress = /^https?:\/\//.test(manifest.model_card ?? "");
-  if (isWebAddress) Object.assign(element("model-card"), { href: manifest.model_card, hidden: false });
+  linkToCard(manifest);
   if (MARKS_WORDS.has(manifest.task)) drawMarkLegend(element("legend"), manifest);
   else drawPullLegend(element("legend"), manifest.task, manifest.labels[0]);
   const longest = Math.max(...manifest.labels.map((label) => label.length));
@@ -155,12 +153,8 @@ function receive(state, message) {
     Object.assign(state, { without: message.without, isDone: message.isDone });
     showMap(state);
   } else {
-    showTime(message.ms);
+    element("figure-ms").textContent = timeText(message.ms);
   }
-}
-
-function showTime(ms) {
-  element("figure-ms").textContent = `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
 }
 
 function showAnswer(state) {
@@ -169,7 +163,7 @@ function showAnswer(state) {
   const root = document.documentElement.dataset;
   root.label = typeof label === "string" ? label : JSON.stringify(label);
   root.probabilities = JSON.stringify(toList(manifest.task === "regression" ? logits : probabilities));
-  showTime(answer.ms);
+  element("figure-ms").textContent = timeText(answer.ms);
   element("note").textContent = answer.truncated
     ? `The text is too long for the model: it reads ${answer.units.length} of its words.`
     : "";
@@ -183,7 +177,7 @@ function showAnswer(state) {
     drawMarkedWords(element("map"), element("detail"), manifest, state.input, answer);
     showMapIsNew(true);
   }
-  speak(sayVerdict(manifest, answer));
+  speak(sayVerdict(manifest, answer), SPEAK_AFTER_MS);
 }
 
 function showMap(state) {
@@ -197,18 +191,6 @@ function showMap(state) {
 function showMapIsNew(isDone) {
   element("map").classList.remove("old");
   element("map").ariaBusy = String(!isDone);
-}
-
-let speech;
-
-function speak(sentence) {
-  clearTimeout(speech);
-  speech = setTimeout(() => (element("spoken").textContent = sentence), SPEAK_AFTER_MS);
-}
-
-function showFailure(error) {
-  element("note").textContent = `The model does not run here: ${error.message ?? error} Try a newer browser.`;
-  document.documentElement.dataset.failure = String(error.message ?? error);
 }
 
 /** Numbers of any array type, nested or not, as plain lists. */

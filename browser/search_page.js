@@ -5,16 +5,15 @@
  * documents only ever become text nodes, and their links only addresses of the web or of files.
  */
 
+import { keepInAddress } from "./address.js";
+import { element, linkToCard, showFailure, speak, timeText } from "./frame.js";
 import { bytesOfBase64, readWeights, sizeText } from "./page_data.js";
 import { linkToPassage } from "./passage_links.js";
 import { serve, startModel } from "./model_worker.js";
 import { createSearch } from "./searching.js";
 
-const LONGEST_QUERY = 2000; // characters; longer addresses break in mails and messengers
-const WRITE_AFTER_MS = 400; // browsers limit how often a page may change its address
 const SPEAK_AFTER_MS = 800; // a screen reader hears the results when the person pauses
 
-const element = (id) => document.getElementById(id);
 const field = () => element("query");
 
 /** Starts the page on its documents, vectors and weights. */
@@ -22,8 +21,7 @@ async function startPage() {
   const size = new Blob([document.documentElement.outerHTML]).size;
   const manifest = JSON.parse(element("manifest").textContent);
   element("figure-passages").textContent = manifest.passages.toLocaleString("en");
-  const isWebAddress = /^https?:\/\//.test(manifest.model_card ?? "");
-  if (isWebAddress) Object.assign(element("model-card"), { href: manifest.model_card, hidden: false });
+  linkToCard(manifest);
   moveByKeys();
   element("copy").addEventListener("click", copyTexts);
   try {
@@ -41,13 +39,12 @@ async function startPage() {
     element("note").textContent = "";
     listen(send);
   } catch (error) {
-    showFailure(error);
+    showFailure(error, "search");
   }
 }
 
 /** Searches whenever the field changes, and for the query of the address. */
 function listen(send) {
-  let waiting;
   const search = () => {
     element("results").classList.add("old");
     element("results").ariaBusy = "true";
@@ -55,8 +52,7 @@ function listen(send) {
   };
   field().addEventListener("input", () => {
     search();
-    clearTimeout(waiting);
-    waiting = setTimeout(() => history.replaceState(null, "", addressOf(field().value)), WRITE_AFTER_MS);
+    keepInAddress(field().value ? { q: field().value } : {});
   });
   const readAddress = () => {
     const query = new URLSearchParams(location.hash.slice(1)).get("q");
@@ -67,14 +63,9 @@ function listen(send) {
   readAddress();
 }
 
-/** `#q=…`, or `#` for a query that is empty or too long for an address. */
-function addressOf(query) {
-  return query && query.length <= LONGEST_QUERY ? `#${new URLSearchParams({ q: query })}` : "#";
-}
-
 /** Takes a message of the worker: results, words that are near in meaning, or a failure. */
 function receive(state, message) {
-  if (message.failure) return showFailure(message.failure);
+  if (message.failure) return showFailure(message.failure, "search");
   if (message.near) {
     if (message.query === state.query) drawNear(state.results, message.near);
     return undefined;
@@ -84,8 +75,9 @@ function receive(state, message) {
   const list = state.results.map(({ document: title, passage, score, similarity }) => ({ document: title, passage, score, similarity }));
   document.documentElement.dataset.results = JSON.stringify(list);
   document.documentElement.dataset.query = message.query;
-  element("figure-ms").textContent = message.query.trim() ? `${message.ms < 10 ? message.ms.toFixed(1) : Math.round(message.ms)} ms` : "–";
-  speak(state.results.length ? `${state.results.length} passages. The first is from ${state.results[0].document}: ${state.results[0].passage}` : "");
+  element("figure-ms").textContent = message.query.trim() ? timeText(message.ms) : "–";
+  const [first] = state.results;
+  speak(first ? `${state.results.length} passages. The first is from ${first.document}: ${first.passage}` : "", SPEAK_AFTER_MS);
   return undefined;
 }
 
@@ -178,18 +170,6 @@ function moveByKeys() {
   element("results").addEventListener("focusin", ({ target }) => {
     items().forEach((item) => (item.tabIndex = item.contains(target) ? 0 : -1));
   });
-}
-
-let speech;
-
-function speak(sentence) {
-  clearTimeout(speech);
-  speech = setTimeout(() => (element("spoken").textContent = sentence), SPEAK_AFTER_MS);
-}
-
-function showFailure(error) {
-  element("note").textContent = `The search does not run here: ${error.message ?? error} Try a newer browser.`;
-  document.documentElement.dataset.failure = String(error.message ?? error);
 }
 
 if (typeof document === "undefined") serve(globalThis, createSearch);

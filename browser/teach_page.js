@@ -7,6 +7,7 @@
 import { drawBars, drawVerdict } from "./answers.js";
 import { readTexts, writeCsv } from "./csv.js";
 import { FirstHead } from "./first_head.js";
+import { element, linkToCard, showFailure, speak } from "./frame.js";
 import { LabelCards } from "./label_cards.js";
 import { drawAccuracy, drawUnsure, sayAccuracy } from "./lessons.js";
 import { makeCheckpoint, makePage } from "./made_files.js";
@@ -37,14 +38,11 @@ const EXAMPLE = {
   ],
 };
 
-const element = (id) => document.getElementById(id);
-
 /** Starts the page on its manifest and weights. */
 async function startPage() {
   const size = new Blob([document.documentElement.outerHTML]).size;
   const parts = Object.fromEntries(["manifest", "page", "checkpoint"].map((id) => [id, JSON.parse(element(id).textContent)]));
-  const { model_card: card } = parts.manifest;
-  if (/^https?:\/\//.test(card ?? "")) Object.assign(element("model-card"), { href: card, hidden: false });
+  linkToCard(parts.manifest);
   try {
     const weights = await readWeights();
     element("figure-size").textContent = sizeText(size + weights.lengthBeside);
@@ -175,7 +173,7 @@ function showLesson(state, lesson) {
   const root = document.documentElement.dataset;
   Object.assign(root, { labels: JSON.stringify(lesson.labels), accuracy: lesson.accuracy, interval: JSON.stringify(lesson.interval) });
   root.texts = lesson.rows.length;
-  speak(sayAccuracy(lesson));
+  speak(sayAccuracy(lesson), SPEAK_AFTER_MS);
 }
 
 /** Shows the label of the text to try. A click on a bar adds the text to that label. */
@@ -193,18 +191,6 @@ function showAnswer(state, { text, answer }) {
   for (const bar of element("bars").children) bar.removeAttribute("aria-pressed");
   const root = document.documentElement.dataset;
   if (text) Object.assign(root, { label: answer.label, probabilities: JSON.stringify(answer.probabilities) });
-}
-
-let speech;
-
-function speak(sentence) {
-  clearTimeout(speech);
-  speech = setTimeout(() => (element("spoken").textContent = sentence), SPEAK_AFTER_MS);
-}
-
-function showFailure(error) {
-  element("note").textContent = `The model does not run here: ${error.message ?? error} Try a newer browser.`;
-  document.documentElement.dataset.failure = String(error.message ?? error);
 }
 
 if (typeof document === "undefined") serve(globalThis, createTeaching);

@@ -102,7 +102,7 @@ def write_search(arguments: argparse.Namespace, folder: Path) -> str:
         "weights": base64.b64encode(index.weights).decode("ascii"),
         "vectors": base64.b64encode(index.vectors.tobytes()).decode("ascii"),
     }
-    page = join_page("search", ["page.css", "search.css"], manifest, data)
+    page = join_page("search", manifest, data)
     (folder / PAGE).write_text(page, encoding="utf-8")
     write_readme(folder, title, model_id, run_record(source).license, "search", "search")
     left_out = f"; {len(empty)} files without text were left out" if empty else ""

@@ -100,7 +100,7 @@ def write_space(arguments: argparse.Namespace, folder: Path) -> str:
     if teach:
         manifest["tensors"], weights = open_graph(model, proto, manifest["graph"], weights)
         files = checkpoint_files(model, tokenizer, model_id, facts.license)
-        data = {"page": json_for_html(open_page()), "files": json_for_html(files)}
+        data = {"page": json_for_html(open_page()), "checkpoint": json_for_html(files)}
     write_page(folder, manifest, weights, "teach" if teach else "page", data)
     write_readme(folder, manifest["title"], model_id, facts.license, manifest["task"], "teach" if teach else "space")
     sizes = f"{size_report(folder)}\n{describe_length(manifest['tokenizer'])}"

@@ -22,6 +22,7 @@ TAGS: dict[str, list[str]] = {  # task of a page → the Hub's name of it
     "odd_word": [],
     "search": ["sentence-similarity"],
 }
+IN_BASE64 = {"weights", "vectors"}
 USUAL_TAGS = ["text-classification"]
 
 
@@ -43,38 +44,49 @@ def write_page(
             "everyone who opens it downloads them; give a smaller model, or int8 weights instead of --fp32."
         )
     encoded = base64.b64encode(weights).decode("ascii")
-    styles = ["page.css", *([] if name == "page" else [f"{name}.css"])]
-    text = join_page(name, styles, manifest, {**(data or {}), "weights": encoded})
+    text = join_page(name, manifest, {**(data or {}), "weights": encoded})
     if len(text.encode("utf-8")) > MAX_PAGE_BYTES:
         script = f'globalThis.vocablessWeights = "{encoded}";\n'
         (folder / WEIGHTS_SCRIPT).write_text(script, encoding="ascii")
-        text = join_page(name, styles, manifest, {**(data or {}), "weights": ""})
+        text = join_page(name, manifest, {**(data or {}), "weights": ""})
     (folder / PAGE).write_text(text, encoding="utf-8")
 
 
-def join_page(name: str, styles: Sequence[str], manifest: dict[str, Any], data: Mapping[str, str]) -> str:
+def join_page(name: str, manifest: dict[str, Any], data: Mapping[str, str]) -> str:
     """Returns the text of a page.
 
     Args:
-        name: of its template in `browser/`, `name`.html, and of its program, `name`.js or `name`_page.js.
-        styles: files in `browser/`.
+        name: of its body in `browser/`, `name`.html, of its program, `name`.js or `name`_page.js, and of its own
+            styles, if it has any beside page.css.
         manifest: of the page; it holds the title.
         data: name → content of the other script elements, which must be safe in HTML.
     """
     parts = {"title": html.escape(manifest["title"]), "manifest": json_for_html(manifest), **data}
-    return _join(name, styles, parts)
+    return _join(name, parts)
 
 
 def open_page() -> str:
     """Returns the text of a classifier page without a model: title, manifest and weights are left as `{{name}}`."""
-    return _join("page", ["page.css"], {name: f"{{{{{name}}}}}" for name in ("title", "manifest", "weights")})
+    return _join("page", {name: f"{{{{{name}}}}}" for name in ("title", "manifest", "weights")})
 
 
-def _join(name: str, styles: Sequence[str], parts: Mapping[str, str]) -> str:
+def _join(name: str, parts: Mapping[str, str]) -> str:
+    """Returns frame.html with the body, styles, program and title of a page; the other parts are its data elements."""
     program = f"{name}.js" if (BROWSER / f"{name}.js").is_file() else f"{name}_page.js"
-    style = "\n".join((BROWSER / style).read_text(encoding="utf-8").strip() for style in styles)
-    template = (BROWSER / f"{name}.html").read_text(encoding="utf-8")
-    return substitute(template, {"style": style, "script": join_modules(BROWSER, program), **parts})
+    styles = dict.fromkeys(("page.css", f"{name}.css"))
+    style = "\n".join(_file(style) for style in styles)
+    data = "\n".join(_element(part) for part in parts if part != "title")
+    frame = _file("frame.html").replace("{{body}}", _file(f"{name}.html")).replace("{{data}}", data)
+    return substitute(frame, {"style": style, "script": join_modules(BROWSER, program), **parts})
+
+
+def _file(name: str) -> str:
+    return (BROWSER / name).read_text(encoding="utf-8").strip()
+
+
+def _element(name: str) -> str:
+    kind = "octet-stream" if name in IN_BASE64 else "json"
+    return f'<script type="application/{kind}" id="{name}">{{{{{name}}}}}</script>'
 
 
 def write_readme(

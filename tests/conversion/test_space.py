@@ -88,7 +88,7 @@ def test_nothing_in_a_title_is_expanded(tmp_path) -> None:
     write_readme(tmp_path, "A {{model}}\n# {{title}}", "you/mine", None, "regression")
     text = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert "\n# A {{model}} # {{title}}\n" in text and text.count("(https://huggingface.co/you/mine)") == 1
-    text = page.join_page("page", ["page.css"], {"title": "{{weights}} {{model}}"}, {"weights": ""})
+    text = page.join_page("page", {"title": "{{weights}} {{model}}"}, {"weights": ""})
     assert "<title>{{weights}} {{model}}</title>" in text
 
 
