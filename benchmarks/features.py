@@ -20,16 +20,13 @@ An encoder is `wordllama`, a package with the folder `model`, or what sentence-t
 # mypy: allow-untyped-calls
 
 import argparse
-import importlib.util
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from datasets import Dataset
-from numpy.typing import NDArray
 from scipy.stats import spearmanr
-from sentence_transformers import SentenceTransformer
 from sklearn.cluster import KMeans
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -38,7 +35,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from tqdm import tqdm
 
+from benchmarks.encoders import Encoder, Vectors, embedder
 from benchmarks.measure import parser, write_record
+from benchmarks.retrieval import SEARCHES, rank_figures, search_task
 from vocabless.saving.public_names import public_name
 from vocabless.saving.tables import markdown_table
 from vocabless.training.distillation.sentence_measures import read_scored_pairs
@@ -49,45 +48,9 @@ PEER = "TF-IDF"
 REGULARISATIONS = (1.0, 10.0, 100.0)
 FOLDS = 3
 MISSPELT = 0.1
-ASKED, SEARCHED = 1000, 5000
+SEARCHED = 5000
 PAIRS = {"mrpc": 1, "rte": 0}  # task → the label of pairs that mean the same
-SEARCHES = {  # task → query, what is found, and the label of pairs that belong together
-    "qnli": ("question", "sentence", 0),
-    "qqp": ("question1", "question2", 1),
-}
-Vectors = NDArray[np.float32]
-Encoder = Callable[[Sequence[str]], Vectors]  # texts → vectors, one row each
 Figures = dict[str, float]
-
-
-def embedder(source: str) -> Encoder:
-    """Returns what turns texts into vectors; each text is embedded once.
-
-    Args:
-        source: `wordllama`, a package with the folder `model`, a folder or a Hub id.
-    """
-    if source == "wordllama":
-        import wordllama  # its weights lie in the package
-
-        folder = Path(wordllama.__file__).parent
-        embed: Callable[[list[str]], Any] = wordllama.WordLlama.load(cache_dir=folder, disable_download=True).embed
-    else:
-        embed = SentenceTransformer(model_folder(source), trust_remote_code=True, device="cpu").encode
-    vectors: dict[str, Any] = {}
-
-    def lookup(texts: Sequence[str]) -> Vectors:
-        new = [text for text in dict.fromkeys(texts) if text not in vectors]
-        if new:
-            vectors.update(zip(new, embed(new), strict=True))
-        return np.stack([vectors[text] for text in texts])
-
-    return lookup
-
-
-def model_folder(source: str) -> str:
-    """Returns the folder `model` of an installed package of this name; else the name itself."""
-    found = importlib.util.find_spec(source) if source.isidentifier() else None
-    return source if found is None or found.origin is None else str(Path(found.origin).parent / "model")
 
 
 def rows(folder: Path, part: str, number: int) -> Dataset:
@@ -148,18 +111,12 @@ def pair_accuracy(train: Dataset, test: Dataset, same: int, embed: Encoder) -> f
 
 
 def search_figures(pairs: Dataset, columns: tuple[str, str, int], embed: Encoder) -> tuple[float, float, float]:
-    """Returns the share of queries whose answer is first, and among ten, and the mean reciprocal rank."""
-    query, found, belongs = columns
-    asked = [row for row in pairs if row["label"] == belongs and row[query] != row[found]][:ASKED]
-    texts = list(dict.fromkeys([*(row[found] for row in asked), *pairs[found]]))[:SEARCHED]
-    place_of = {text: place for place, text in enumerate(texts)}
-    scores = embed([row[query] for row in asked]) @ embed(texts).T
-    for number, row in enumerate(asked):  # a query does not find itself
-        if row[query] in place_of:
-            scores[number, place_of[row[query]]] = -np.inf
-    answers = scores[np.arange(len(asked)), [place_of[row[found]] for row in asked]]
-    ranks = 1 + (scores > answers[:, None]).sum(axis=1)
-    return float((ranks == 1).mean()), float((ranks <= 10).mean()), float((1 / ranks).mean())
+    """Returns the `rank_figures` of the questions and texts of pairs; `columns` as in `SEARCHES`."""
+    task = search_task(pairs, columns, SEARCHED)
+    scores = embed(task.questions) @ embed(task.texts).T
+    questions, texts = (np.array(part, object) for part in (task.questions, task.texts))
+    scores[questions[:, None] == texts] = -np.inf  # a question does not find itself
+    return rank_figures(scores, task.places)
 
 
 def measure(arguments: argparse.Namespace, embed: Encoder | None) -> Figures:

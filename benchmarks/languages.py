@@ -18,7 +18,8 @@ from sentence_transformers import SentenceTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
-from benchmarks.features import FOLDS, REGULARISATIONS, Encoder
+from benchmarks.encoders import Encoder
+from benchmarks.features import FOLDS, REGULARISATIONS
 from benchmarks.measure import parser, write_record
 from vocabless.saving.public_names import public_name
 from vocabless.saving.tables import markdown_table

@@ -26,7 +26,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from tqdm import tqdm
 
-from benchmarks.features import add_sets, embedder, labelled_sets, model_folder
+from benchmarks.encoders import embedder, model_folder
+from benchmarks.features import add_sets, labelled_sets
 from benchmarks.measure import parser, write_record
 from vocabless.saving.public_names import public_name
 from vocabless.saving.tables import markdown_table

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import regex
-from datasets import load_dataset
+from datasets import Dataset
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from benchmarks.features import embedder
+from benchmarks.encoders import embedder
 from vocabless.conversion.search import load_encoder
 from vocabless.conversion.search_export.passage_index import build_index
 from vocabless.conversion.space_export.page import join_page
@@ -19,8 +19,13 @@ from vocabless.saving.public_names import public_name
 from vocabless.saving.tables import markdown_table
 from vocabless.tokenization.splitters import SPLITTERS
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+from vocabless.training.finetuning.task_files import read_files
 
 ASKED = 1000  # questions of a task
+SEARCHES = {  # task → question, what is found, and the label of pairs that belong together
+    "qnli": ("question", "sentence", 0),
+    "qqp": ("question1", "question2", 1),
+}
 K1, B = 0.6, 0.75  # of `browser/bm25.js`
 WORDS_SHARE = 0.25  # of `browser/searcher.js`
 NEAREST = 10
@@ -38,15 +43,12 @@ class Task(NamedTuple):
 
 def qnli(files: Sequence[str]) -> Task:
     """Returns 1 000 questions and the first 4 000 sentences, one of which answers the question."""
-    rows = _rows(files)
-    asked = [row for row in rows if row["label"] == 0][:ASKED]  # 0: the sentence answers the question
-    pairs = [(row["question"], row["sentence"]) for row in asked]
-    return _task(pairs, [row["sentence"] for row in rows], 4 * ASKED)
+    return search_task(read_files(files), SEARCHES["qnli"], 4 * ASKED)
 
 
 def qqp(files: Sequence[str]) -> Task:
     """Returns 1 000 questions and 5 000 other ones, one of which means the same by QQP's labels."""
-    rows = _rows(files)
+    rows = list(read_files(files))
     pairs: list[tuple[str, str]] = []
     used: set[str] = set()
     for row in rows:
@@ -59,10 +61,6 @@ def qqp(files: Sequence[str]) -> Task:
     return _task(pairs, others, 5 * ASKED)
 
 
-def _rows(files: Sequence[str]) -> list[dict[str, Any]]:
-    return list(load_dataset("parquet", data_files=[*files], split="train"))
-
-
 def _task(pairs: Sequence[tuple[str, str]], others: Sequence[str], count: int) -> Task:
     texts = list(dict.fromkeys([*(text for _, text in pairs), *others]))[:count]
     place_of = {text: place for place, text in enumerate(texts)}
@@ -70,6 +68,13 @@ def _task(pairs: Sequence[tuple[str, str]], others: Sequence[str], count: int) -
 
 
 TASKS = {"QNLI": qnli, "QQP": qqp}
+
+
+def search_task(pairs: Dataset, columns: tuple[str, str, int], most: int) -> Task:
+    """Returns the first 1 000 questions of pairs that belong together, and at most `most` texts; see `SEARCHES`."""
+    question, text, belongs = columns
+    together = [(row[question], row[text]) for row in pairs if row["label"] == belongs and row[question] != row[text]]
+    return _task(together[:ASKED], pairs[text], most)
 
 
 def bm25(tokenizer: VocablessTokenizer, queries: Sequence[str], texts: Sequence[str]) -> Scores:
@@ -118,7 +123,7 @@ def table(encoder: str, task_name: str, files: Sequence[str], peers: Sequence[st
         embed = embedder(name)
         of_peer = _unit(embed(task.questions)) @ _unit(embed(task.texts)).T
         rows += [(public_name(name), of_peer), (f"{public_name(name)} and words", both(of_peer, words))]
-    cells = [[name, *_figures(scores, task.places)] for name, scores in rows]
+    cells = [[name, *(f"{100 * each:.1f}" for each in rank_figures(scores, task.places))] for name, scores in rows]
     page = join_page("search", index.manifest | {"title": ""}, EMPTY)
     megabytes = (len(page) + len(index.weights) * 4 / 3) / 1e6  # weights are in base64
     header = [f"{task_name}: {len(task.questions)} questions, {len(task.texts)} texts", "first", "among ten"]
@@ -130,7 +135,15 @@ def _unit(vectors: NDArray[Any]) -> Scores:
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), float)
 
 
-def _figures(scores: Scores, places: NDArray[np.int64]) -> list[str]:
-    ranks = 1 + (scores > scores[np.arange(len(places)), places][:, None]).sum(1)
-    figures = ((ranks == 1).mean(), (ranks <= NEAREST).mean(), (1 / ranks).mean())
-    return [f"{100 * figure:.1f}" for figure in figures]
+def rank_figures(scores: NDArray[Any], places: NDArray[np.int64]) -> tuple[float, float, float]:
+    """Returns the share of right texts that are first, and among the first ten, and the mean reciprocal rank.
+
+    Args:
+        scores: (questions, texts).
+        places: (questions,) the place of each question's right text.
+
+    >>> rank_figures(np.array([[0.1, 0.9], [0.2, 0.8]]), np.array([1, 0]))
+    (0.5, 1.0, 0.75)
+    """
+    ranks = 1 + (scores > scores[np.arange(len(places)), places][:, None]).sum(axis=1)
+    return float((ranks == 1).mean()), float((ranks <= NEAREST).mean()), float((1 / ranks).mean())

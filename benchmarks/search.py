@@ -194,7 +194,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--qnli", metavar="FILE", nargs="+", help="parquet files of QNLI; default: no questions")
     parser.add_argument("--qqp", metavar="FILE", nargs="+", help="parquet files of QQP; default: no questions")
     parser.add_argument(
-        "--peers", nargs="+", default=[], help="encoders beside ours, for --qnli and --qqp, see benchmarks.features"
+        "--peers", nargs="+", default=[], help="encoders beside ours, for --qnli and --qqp, see benchmarks.encoders"
     )
     arguments = parser.parse_args(argv)
     tasks = {"QNLI": arguments.qnli, "QQP": arguments.qqp}

@@ -1,0 +1,40 @@
+"""Sentence encoders by name: `wordllama`, a package with the folder `model`, a folder, or a Hub id."""
+# mypy: allow-untyped-calls
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+
+Vectors = NDArray[np.float32]
+Encoder = Callable[[Sequence[str]], Vectors]  # texts → vectors, one row each
+
+
+def embedder(source: str) -> Encoder:
+    """Returns what turns texts into vectors; each text is embedded once."""
+    if source == "wordllama":
+        import wordllama  # its weights lie in the package
+
+        folder = Path(wordllama.__file__).parent
+        embed: Callable[[list[str]], Any] = wordllama.WordLlama.load(cache_dir=folder, disable_download=True).embed
+    else:
+        embed = SentenceTransformer(model_folder(source), trust_remote_code=True, device="cpu").encode
+    vectors: dict[str, Any] = {}
+
+    def lookup(texts: Sequence[str]) -> Vectors:
+        new = [text for text in dict.fromkeys(texts) if text not in vectors]
+        if new:
+            vectors.update(zip(new, embed(new), strict=True))
+        return np.stack([vectors[text] for text in texts])
+
+    return lookup
+
+
+def model_folder(source: str) -> str:
+    """Returns the folder `model` of an installed package of this name; else the name itself."""
+    found = importlib.util.find_spec(source) if source.isidentifier() else None
+    return source if found is None or found.origin is None else str(Path(found.origin).parent / "model")
