@@ -22,8 +22,8 @@ from vocabless.conversion.onnx import check_packages, reads_token_types
 from vocabless.conversion.onnx_export.graph import export
 from vocabless.conversion.onnx_export.sentence_encoder import with_vectors
 from vocabless.conversion.onnx_export.settings import describe_length, tokenizer_settings
-from vocabless.conversion.space import int8_report, make_manifest, run_examples, run_record
-from vocabless.conversion.space_export.graph_json import BROWSER, check_operators, to_json
+from vocabless.conversion.space import make_manifest, run_examples, run_record, weights_report
+from vocabless.conversion.space_export.graph_json import BROWSER, add_bits, check_operators, to_json
 from vocabless.conversion.space_export.manifest import with_ngrams
 from vocabless.conversion.space_export.page import size_report, substitute
 from vocabless.conversion.space_export.script import as_module
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pairs", action="store_true", help="the model reads pairs of texts; default: what the record of its run says"
     )
-    parser.add_argument("--fp32", action="store_true", help="32-bit weights, four times as large")
+    add_bits(parser)
     parser.add_argument(
         "--model_id", help="Hub id of the model, for the link to its card; default: SOURCE, if it is one"
     )
@@ -78,8 +78,8 @@ def run(arguments: argparse.Namespace) -> str:
     proto = export(model, reads_token_types(model, tokenizer))
     check_operators(proto)
     examples = manifest.pop("examples", SENTENCES)
-    manifest["graph"], weights = to_json(proto, int8=not arguments.fp32)
-    report = [] if arguments.fp32 else [int8_report(model, tokenizer, proto), ""]
+    manifest["graph"], weights = to_json(proto, arguments.bits)
+    differences = weights_report(model, tokenizer, proto, arguments.bits)
     model_id = arguments.model_id or (None if Path(source).exists() else source)
     with new_target(arguments.target, arguments.overwrite) as folder:
         (folder / MODULE).write_text(HEADER + as_module(BROWSER, MODULE), encoding="utf-8")
@@ -87,8 +87,8 @@ def run(arguments: argparse.Namespace) -> str:
         (folder / MODEL).write_bytes(json.dumps(manifest, separators=(",", ":")).encode() + b"\n" + weights)
         write_package_json(folder, name, facts.license)
         write_readme(folder, name, model_id, facts.license, examples, is_encoder="dimensions" in manifest)
-        report += [size_report(folder, (MODULE, MODEL)), describe_length(manifest["tokenizer"])]
-    return "\n".join(report)
+        sizes = size_report(folder, (MODULE, MODEL))
+    return f"{differences}{sizes}\n{describe_length(manifest['tokenizer'])}"
 
 
 def package_name(source: str, given: str | None) -> str:

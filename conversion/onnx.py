@@ -1,10 +1,11 @@
 """Exports a checkpoint of this family, with any head, to ONNX. The graph reads blocks and gives the head's outputs.
 
     python -m vocabless.conversion onnx runs/mine onnx/
-    python -m vocabless.conversion onnx runs/mine onnx/ --int8
+    python -m vocabless.conversion onnx runs/mine onnx/ --int8 --int4
 
-TARGET gets model.onnx and inference.json, and with --int8 model_int8.onnx too. inference.json holds the settings that
-turn texts into blocks and outputs into labels. The files are compared with the model before they are written to TARGET.
+TARGET gets model.onnx and inference.json, with --int8 also model_int8.onnx, and with --int4 model_int4.onnx.
+inference.json holds the settings that turn texts into blocks and outputs into labels. The files are compared with the
+model before they are written to TARGET.
 A classifier of texts also gets onnx_model.py, a program that runs it without torch. So does a sentence encoder, whose
 graph also gives the vectors of sentence-transformers, as the output sentence_embedding.
 """
@@ -18,6 +19,7 @@ from typing import Any, cast
 import torch
 from transformers import PreTrainedModel
 
+from vocabless.conversion.onnx_export.four_bits import check_has_table, packed_rows
 from vocabless.conversion.onnx_export.graph import export, quantize, session_of
 from vocabless.conversion.onnx_export.parity import difference_table, differences, latencies, probes
 from vocabless.conversion.onnx_export.sentence_encoder import SentenceEncoder, sentence_encoder_of
@@ -31,7 +33,7 @@ from vocabless.saving.targets import check_target, new_target
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 TOLERANCE = 1e-4  # largest difference in fp32, relative to the largest output, or absolute if no output is above 1
-MODEL, MODEL_INT8, SETTINGS = "model.onnx", "model_int8.onnx", "inference.json"
+MODEL, MODEL_INT8, MODEL_INT4, SETTINGS = "model.onnx", "model_int8.onnx", "model_int4.onnx", "inference.json"
 REQUIRED = ("onnx", "onnxruntime", "onnxscript")
 
 
@@ -39,6 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of the verb."""
     parser.add_argument("source", metavar="SOURCE", help="folder or Hub id of a checkpoint of this family")
     parser.add_argument("--int8", action="store_true", help="also write model_int8.onnx, with 8-bit weights")
+    parser.add_argument(
+        "--int4", action="store_true", help="also write model_int4.onnx: the same, with 4-bit rows of the n-gram table"
+    )
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -46,14 +51,16 @@ def run(arguments: argparse.Namespace) -> str:
 
     Raises:
         ValueError: a required package is missing, SOURCE is not a checkpoint of this family, TARGET is not empty, the
-            encoder has no dynamic graph, or the graph differs from the model.
+            encoder has no dynamic graph, the graph differs from the model, or --int4 finds no table of n-grams.
     """
     check_packages("onnx")
     check_target(arguments.target, arguments.overwrite)
     model, tokenizer = load_checkpoint(arguments.source)
+    if arguments.int4:
+        check_has_table(model.state_dict())
     model = sentence_encoder_of(model.float(), arguments.source)
     with new_target(arguments.target, arguments.overwrite) as folder:
-        files = write_graphs(model, tokenizer, folder, arguments.int8)
+        files = write_graphs(model, tokenizer, folder, arguments.int8, arguments.int4)
         report = check(model, tokenizer, files)
         settings = write_settings(model, tokenizer, folder)
     return f"{report}\n\n{describe_length(settings)}"
@@ -67,16 +74,23 @@ def check_packages(verb: str) -> None:
         raise ValueError(f'the verb {verb!r} needs {packages}; run pip install -e ".[onnx]" in a clone.')
 
 
-def write_graphs(model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: Path, int8: bool) -> list[Path]:
-    """Writes model.onnx and, if `int8`, model_int8.onnx; returns their paths."""
+def write_graphs(
+    model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: Path, int8: bool, int4: bool = False
+) -> list[Path]:
+    """Writes model.onnx and, if `int8` and `int4` say so, model_int8.onnx and model_int4.onnx; returns their paths."""
     import onnx
 
-    proto = export(model, reads_token_types(model, tokenizer))
+    has_types = reads_token_types(model, tokenizer)
+    proto = export(model, has_types)
     files = [folder / MODEL]
     onnx.save(proto, files[0])
     if int8:
         files.append(folder / MODEL_INT8)
-        quantize(proto, files[1])
+        quantize(proto, files[-1])
+    if int4:
+        files.append(folder / MODEL_INT4)
+        with packed_rows(model):
+            quantize(export(model, has_types), files[-1])
     return files
 
 

@@ -24,6 +24,7 @@ from vocabless.conversion.search_export.documents import Document, read_document
 from vocabless.conversion.search_export.passage_index import build_index
 from vocabless.conversion.search_export.passages import Passages, passages_of
 from vocabless.conversion.space import run_record
+from vocabless.conversion.space_export.graph_json import add_bits
 from vocabless.conversion.space_export.page import (
     PAGE,
     join_page,
@@ -58,11 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         help="numbers of a vector; fewer make the page smaller and lose a little; default: as many as lose nothing",
     )
-    parser.add_argument(
-        "--fp32",
-        action="store_true",
-        help="32-bit weights and vectors: nothing is lost, and they are four times as large",
-    )
+    add_bits(parser)
     parser.add_argument("--encoding", default="utf-8", help="encoding of text files; default %(default)s")
     parser.add_argument("--delimiter", help="between the columns of csv and tsv files; default: comma, and tab for tsv")
     parser.add_argument(
@@ -89,7 +86,7 @@ def write_search(arguments: argparse.Namespace, folder: Path) -> str:
     documents, empty = read_documents(arguments.documents, text_format, arguments.base_url)
     passages = cut(documents)
     texts = [text for each in passages for text in each.texts()]
-    index = build_index(model, tokenizer, modules, texts, arguments.dimensions, arguments.fp32)
+    index = build_index(model, tokenizer, modules, texts, arguments.dimensions, arguments.bits)
     model_id = arguments.model_id or (None if Path(source).exists() else source)
     title = arguments.title or Path(arguments.documents[0]).resolve().name
     manifest = index.manifest | {

@@ -27,7 +27,7 @@ from vocabless.conversion.onnx import check_packages, reads_token_types
 from vocabless.conversion.onnx_export.graph import export, session_of
 from vocabless.conversion.onnx_export.parity import difference_table, differences, probes
 from vocabless.conversion.onnx_export.settings import describe_length, labels_of, tokenizer_settings
-from vocabless.conversion.space_export.graph_json import check_operators, int8_onnx, to_json
+from vocabless.conversion.space_export.graph_json import add_bits, check_operators, page_onnx, to_json
 from vocabless.conversion.space_export.manifest import CORRUPTIONS, examples_of, task_of, with_ngrams
 from vocabless.conversion.space_export.page import json_for_html, open_page, size_report, write_page, write_readme
 from vocabless.conversion.space_export.teaching import checkpoint_files, open_graph, with_open_head
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--teach", action="store_true", help="the page learns labels from texts that a person gives it there"
     )
-    parser.add_argument("--fp32", action="store_true", help="32-bit weights, four times as large")
+    add_bits(parser)
     parser.add_argument(
         "--model_id", help="Hub id of the model, for the link to its card; default: SOURCE, if it is one"
     )
@@ -95,7 +95,7 @@ def write_space(arguments: argparse.Namespace, folder: Path) -> str:
     manifest["model_card"] = f"{constants.ENDPOINT}/{model_id}" if model_id else None
     proto = export(model, reads_token_types(model, tokenizer))
     check_operators(proto)
-    manifest["graph"], weights = to_json(proto, int8=not arguments.fp32)
+    manifest["graph"], weights = to_json(proto, arguments.bits)
     data: dict[str, str] = {}
     if teach:
         manifest["tensors"], weights = open_graph(model, proto, manifest["graph"], weights)
@@ -104,7 +104,7 @@ def write_space(arguments: argparse.Namespace, folder: Path) -> str:
     write_page(folder, manifest, weights, "teach" if teach else "page", data)
     write_readme(folder, manifest["title"], model_id, facts.license, manifest["task"], "teach" if teach else "space")
     sizes = f"{size_report(folder)}\n{describe_length(manifest['tokenizer'])}"
-    return sizes if arguments.fp32 or teach else f"{int8_report(model, tokenizer, proto)}\n\n{sizes}"
+    return sizes if teach else f"{weights_report(model, tokenizer, proto, arguments.bits)}{sizes}"
 
 
 def make_manifest(
@@ -144,10 +144,13 @@ def run_examples(facts: CardFacts, takes_pairs: bool) -> list[list[str]] | None:
     return [[NEUTRAL_EXAMPLE]] if facts.is_own_data and not takes_pairs else None
 
 
-def int8_report(model: PreTrainedModel, tokenizer: VocablessTokenizer, proto: Any) -> str:
-    """Returns a table: how far the outputs with 8-bit weights are from the model's."""
+def weights_report(model: PreTrainedModel, tokenizer: VocablessTokenizer, proto: Any, bits: int) -> str:
+    """Returns a table: how far the outputs with a page's weights are from the model's; "" for 32 bits."""
+    if bits == 32:
+        return ""
     with tempfile.TemporaryDirectory() as temporary:
         file = Path(temporary) / "model.onnx"
-        file.write_bytes(int8_onnx(proto))
+        file.write_bytes(page_onnx(proto, bits))
         session = session_of(file, torch.get_num_threads(), float_activations=True)
-        return difference_table({"8-bit weights": differences(model, session, probes(model, tokenizer))})
+        found = differences(model, session, probes(model, tokenizer))
+        return difference_table({f"{bits}-bit {'weights' if bits == 8 else 'rows'}": found}) + "\n\n"

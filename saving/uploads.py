@@ -21,7 +21,13 @@ from vocabless.saving.sentence_modules import SENTENCE_FILES
 # Base class of the errors of huggingface_hub's HTTP client, which is httpx or httpx2, depending on the version.
 CLIENT_ERROR = cast(type[Exception], HfHubHTTPError.__mro__[1])
 # What the verb `onnx` exports beside the weights.
-ONNX_FILES = ("onnx/model.onnx", "onnx/model_int8.onnx", "onnx/inference.json", f"onnx/{PROGRAM}")
+ONNX_FILES = (
+    "onnx/model.onnx",
+    "onnx/model_int8.onnx",
+    "onnx/model_int4.onnx",
+    "onnx/inference.json",
+    f"onnx/{PROGRAM}",
+)
 PIN_MESSAGE = "Load this revision in the examples of the card"
 UPLOADED_SUFFIXES = (".json", ".md", ".py", ".safetensors")  # leaves out pickle files and predictions
 

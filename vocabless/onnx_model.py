@@ -26,7 +26,7 @@ from .tokenization.truncation import truncated_ranges
 Text = str | tuple[str, str]  # a text, or a pair of texts
 ARCHITECTURE = "VocablessForSequenceClassification"
 VECTORS = "sentence_embedding"  # output of a sentence encoder's graph
-MODEL_FILES = ("model.onnx", "model_int8.onnx")  # of a folder, the first that it holds is read
+MODEL_FILES = ("model.onnx", "model_int8.onnx", "model_int4.onnx")  # of a folder, the first that it holds is read
 BATCH = 64  # texts that are embedded at once
 LARGEST_INT8 = 127
 
@@ -35,7 +35,7 @@ class OnnxModel:
     """A model in the folder that `python -m vocabless.conversion onnx` has written; base of the two below.
 
     Args:
-        path: the folder, or one of its .onnx files; of a folder model.onnx is read, or else model_int8.onnx.
+        path: one of the .onnx files, or their folder, of which the first of `MODEL_FILES` is read.
 
     Raises:
         ValueError: the model is of another kind, or its tokenizer is one that this file does not know.

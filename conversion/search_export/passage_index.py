@@ -18,7 +18,7 @@ from vocabless.conversion.onnx_export.graph import INPUT, export, session_of
 from vocabless.conversion.onnx_export.sentence_encoder import with_vectors
 from vocabless.conversion.onnx_export.settings import tokenizer_settings
 from vocabless.conversion.search_export.vectors import Vectors, in_own_space, principal_axes, recall, rotated
-from vocabless.conversion.space_export.graph_json import check_operators, int8_onnx, to_json
+from vocabless.conversion.space_export.graph_json import check_operators, page_onnx, to_json
 from vocabless.conversion.space_export.manifest import with_ngrams
 from vocabless.conversion.space_export.page import MAX_WEIGHT_BYTES
 from vocabless.modeling.modeling_vocabless import VocablessModel
@@ -57,7 +57,7 @@ def build_index(
     modules: SentenceModules,
     texts: Sequence[str],
     dimensions: int | None = None,
-    fp32: bool = False,
+    bits: int = 8,
 ) -> PassageIndex:
     """Returns the encoder of a page and the vectors of its passages.
 
@@ -67,7 +67,7 @@ def build_index(
         modules: what follows the encoder.
         texts: of the passages, at least one.
         dimensions: numbers of a vector; None: as many as lose nothing.
-        fp32: whether weights and vectors keep 32 bits.
+        bits: of the weights, see `to_json`; vectors have 32 with 32-bit weights, else 8.
 
     Raises:
         ValueError: the page cannot run the model, its weights are too large, or a vector has fewer dimensions.
@@ -85,16 +85,16 @@ def build_index(
     if dimensions is not None:
         own = rotated(own, principal_axes(torch.from_numpy(exact), dimensions))
     proto = _export(model, own)
-    graph, weights = to_json(proto, int8=not fp32)
+    graph, weights = to_json(proto, bits)
     _check_size(weights)
-    encode = _page_encoder(proto.SerializeToString() if fp32 else int8_onnx(proto), tokenizer, settings["max_tokens"])
-    vectors, bits = (encode(texts), 32) if fp32 else (as_int8(encode(texts)), 8)
+    encode = _page_encoder(page_onnx(proto, bits), tokenizer, settings["max_tokens"])
+    vectors, vector_bits = (encode(texts), 32) if bits == 32 else (as_int8(encode(texts)), 8)
     share = recall(encode_exactly(queries), exact, encode(queries), vectors[chosen])
     report = (
-        f"vectors of {vectors.shape[1]} {bits}-bit numbers; they and the {bits}-bit weights find {100 * share:.1f} % "
+        f"vectors of {vectors.shape[1]} {vector_bits}-bit numbers; they and the weights find {100 * share:.1f} % "
         f"of the ten passages that are nearest with 32 bits ({len(queries)} queries, {len(sample)} passages)"
     )
-    manifest = {"tokenizer": settings, "graph": graph, "dimensions": vectors.shape[1], "bits": bits}
+    manifest = {"tokenizer": settings, "graph": graph, "dimensions": vectors.shape[1], "bits": vector_bits}
     return PassageIndex(manifest, weights, vectors, report, encode)
 
 

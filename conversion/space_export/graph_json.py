@@ -2,6 +2,7 @@
 # mypy: allow-untyped-calls, no-warn-return-any
 
 import re
+from argparse import ArgumentParser
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from vocabless.conversion.onnx_export.four_bits import TABLE, check_has_table, pack, quantize_rows, restore_rows
 
 Proto = Any  # onnx.ModelProto; onnx is an optional requirement, so the functions that use it import it
 BROWSER = Path(__file__).resolve().parent.parent.parent / "browser"
@@ -72,14 +75,29 @@ def int8_axes(proto: Proto) -> dict[str, int]:
     return axes
 
 
-def to_json(proto: Proto, int8: bool) -> tuple[dict[str, Any], bytes]:
+def add_bits(parser: ArgumentParser) -> None:
+    """Declares `--fp32` and `--int4`; `bits` of the arguments is 32, 4, or 8 without them."""
+    parser.set_defaults(bits=8)
+    group = parser.add_mutually_exclusive_group()
+    large = "32-bit weights, four times as large, in place of 8-bit ones"
+    group.add_argument("--fp32", dest="bits", action="store_const", const=32, help=large)
+    small = "rows of the table of n-grams in 4 bits: a smaller file that gives almost the same"
+    group.add_argument("--int4", dest="bits", action="store_const", const=4, help=small)
+
+
+def to_json(proto: Proto, bits: int) -> tuple[dict[str, Any], bytes]:
     """Returns the graph as JSON, see `browser/graph.js`, and the binary of its weights.
 
     Args:
         proto: a graph with one input, that `check_operators` accepts.
-        int8: whether the matrices of `int8_axes` become int8.
+        bits: of the matrices of `int8_axes`, 32 or 8; 4: like 8, and the rows of a table of n-grams get 4.
+
+    Raises:
+        ValueError: `bits` is 4, and there is no such table.
     """
-    constants, binary = _constants(proto, int8_axes(proto) if int8 else {})
+    if bits == 4:
+        check_has_table(tensor.name for tensor in proto.graph.initializer)
+    constants, binary = _constants(proto, {} if bits == 32 else int8_axes(proto), bits)
     ids = {tensor.name: index for index, tensor in enumerate(proto.graph.initializer)} | {"": LEFT_OUT}
     (graph_input,) = proto.graph.input
     ids[graph_input.name] = len(constants)
@@ -104,18 +122,26 @@ def quantize(array: NDArray[np.float32], axis: int) -> tuple[NDArray[np.int8], N
     return np.rint(array / np.expand_dims(factors, 1 - axis)).astype(np.int8), factors
 
 
-def int8_onnx(proto: Proto) -> bytes:
-    """Returns the model as an ONNX file with a page's weights: int8 numbers that are multiplied by their factors."""
+def page_onnx(proto: Proto, bits: int) -> bytes:
+    """Returns the model as an ONNX file with a page's weights: int8 numbers that are multiplied by their factors.
+
+    Rows in 4 bits are stored as the 32-bit numbers that they stand for. `bits`: see `to_json`.
+    """
     from onnx import ModelProto, helper, numpy_helper
 
     copy = ModelProto()
     copy.CopyFrom(proto)
-    axes = int8_axes(proto)
+    axes = {} if bits == 32 else int8_axes(proto)
     for tensor in [each for each in copy.graph.initializer if each.name in axes]:
         name, axis = tensor.name, axes[tensor.name]
         copy.graph.initializer.remove(tensor)
+        array = numpy_helper.to_array(tensor)
+        if bits == 4 and name.endswith(TABLE):
+            restored = restore_rows(*quantize_rows(array))
+            copy.graph.initializer.append(numpy_helper.from_array(restored, name))
+            continue
         inputs = [f"{name}/int8", f"{name}/factors"]
-        numbers, factors = quantize(numpy_helper.to_array(tensor), axis)
+        numbers, factors = quantize(array, axis)
         copy.graph.initializer.append(numpy_helper.from_array(numbers, inputs[0]))
         copy.graph.initializer.append(numpy_helper.from_array(factors, inputs[1]))
         copy.graph.node.insert(0, helper.make_node("DequantizeLinear", inputs, [name], axis=axis))
@@ -145,10 +171,10 @@ def _fused_nodes(proto: Proto) -> list[Node]:
     return [node for node in nodes if node[2][0] not in absorbed]
 
 
-def _constants(proto: Proto, axes: dict[str, int]) -> tuple[list[dict[str, Any]], bytes]:
+def _constants(proto: Proto, axes: dict[str, int], bits: int) -> tuple[list[dict[str, Any]], bytes]:
     """Returns the constants as the page reads them, and the binary of their numbers.
 
-    float32 numbers come first, so that they are aligned to 4 bytes. The matrices in `axes` are int8.
+    float32 numbers come first, so that they are aligned to 4 bytes. The matrices in `axes` are int8, or packed.
     """
     from onnx import numpy_helper
 
@@ -163,6 +189,10 @@ def _constants(proto: Proto, axes: dict[str, int]) -> tuple[list[dict[str, Any]]
         constant: dict[str, Any] = {"type": _type(tensor.data_type), "dims": list(array.shape)}
         if constant["type"] != "float":
             constant["values"] = array.astype(np.int64).ravel().tolist()
+        elif tensor.name in axes and bits == 4 and tensor.name.endswith(TABLE):
+            numbers, factors = quantize_rows(array)
+            constant["int4"] = {"offset": len(integers), "scales": add(factors), "groups": factors.shape[1]}
+            integers.extend(pack(numbers).tobytes())
         elif tensor.name in axes:
             numbers, factors = quantize(array, axes[tensor.name])
             constant["int8"] = {"offset": len(integers), "scales": add(factors), "axis": axes[tensor.name]}
@@ -171,8 +201,9 @@ def _constants(proto: Proto, axes: dict[str, int]) -> tuple[list[dict[str, Any]]
             constant["offset"] = add(array)
         constants.append(constant)
     for constant in constants:
-        if "int8" in constant:
-            constant["int8"]["offset"] += len(floats)
+        for packed in (constant.get("int8"), constant.get("int4")):
+            if packed:
+                packed["offset"] += len(floats)
     return constants, bytes(floats + integers)
 
 

@@ -23,7 +23,7 @@ from benchmarks.browser import LOAD  # noqa: E402
 from vocabless.conversion.onnx import reads_token_types  # noqa: E402
 from vocabless.conversion.onnx_export.graph import export, session_of  # noqa: E402
 from vocabless.conversion.space import make_manifest  # noqa: E402
-from vocabless.conversion.space_export.graph_json import check_operators, int8_onnx, to_json  # noqa: E402
+from vocabless.conversion.space_export.graph_json import check_operators, page_onnx, to_json  # noqa: E402
 
 TEXTS = [
     "The film is a quiet wonder, and its last scene stays with you.",
@@ -91,9 +91,9 @@ def exported(shrink) -> Callable[[str], tuple[PreTrainedModel, VocablessTokenize
     return make
 
 
-def load(call: Callable[..., Any], manifest: dict[str, Any], proto: Any, int8: bool = False) -> bytes:
+def load(call: Callable[..., Any], manifest: dict[str, Any], proto: Any, bits: int = 32) -> bytes:
     """Makes the model the page's `classifier`; returns its weights."""
-    graph, weights = to_json(proto, int8=int8)
+    graph, weights = to_json(proto, bits)
     call(LOAD, {**manifest, "graph": graph}, weights)
     return weights
 
@@ -138,14 +138,18 @@ def check_predictions(manifest: dict[str, Any], logits: np.ndarray, result: dict
         assert result["label"] == (labels[best] if logits.ndim == 1 else [labels[index] for index in best])
 
 
-@pytest.mark.parametrize("name", [*QUICK, "hashformer-md5-pool-tiny"])
-@pytest.mark.quick(*QUICK)
-def test_int8_weights_give_the_outputs_of_the_same_weights_in_onnxruntime(name: str, exported, call, tmp_path) -> None:
+@pytest.mark.parametrize(
+    ("name", "bits"), [*((name, 8) for name in (*QUICK, "hashformer-md5-pool-tiny")), ("hashgram-nano", 4)]
+)
+@pytest.mark.quick(*(f"{name}-8" for name in QUICK), "hashgram-nano-4")
+def test_small_weights_give_the_outputs_of_the_same_weights_in_onnxruntime(
+    name: str, bits: int, exported, call, tmp_path
+) -> None:
     _, tokenizer, manifest, proto = exported(name)
     full = sum(np.prod(tensor.dims) * 4 for tensor in proto.graph.initializer if tensor.data_type == 1)
-    assert len(load(call, manifest, proto, int8=True)) < 0.5 * full
+    assert len(load(call, manifest, proto, bits)) < 0.5 * full
     results = call("async (inputs) => classifier.classify(inputs)", INPUTS)
-    (tmp_path / "model.onnx").write_bytes(int8_onnx(proto))
+    (tmp_path / "model.onnx").write_bytes(page_onnx(proto, bits))
     session = session_of(tmp_path / "model.onnx", 1, float_activations=True)
     for given, result in zip(INPUTS, results, strict=True):
         (expected,) = session.run(None, {"input_ids": encode(tokenizer, manifest, **given)["input_ids"].numpy()})
@@ -222,5 +226,5 @@ def test_products_of_matrices_are_the_same_with_and_without_webassembly(call) ->
 
 
 def test_the_graph_is_small(exported) -> None:
-    graph, _ = to_json(exported("hashgram-nano")[3], int8=True)
+    graph, _ = to_json(exported("hashgram-nano")[3], bits=8)
     assert len(json.dumps(graph, separators=(",", ":"))) < 20_000

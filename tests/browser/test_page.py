@@ -41,7 +41,7 @@ class Made:
             (self.texts, ("single_label", "multi_label", "regression", "pairs")),
             (self.words, ("tags", "odd_word")),
         ):
-            graph, weights = to_json(export(model, reads_token_types(model, self.tokenizer)), int8=False)
+            graph, weights = to_json(export(model, reads_token_types(model, self.tokenizer)), bits=32)
             manifest = make_manifest(model, self.tokenizer, False) | {"graph": graph, "model_card": "javascript:1"}
             for task in tasks:
                 self._write(manifest | {"title": f"{EVIL} {task}"}, weights, task)

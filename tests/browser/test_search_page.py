@@ -200,7 +200,7 @@ def compare_vectors(folder: Path, count: int, chromium: Chromium, temporary: Pat
     model, tokenizer, modules = search.load_encoder(str(folder))
     encoder = with_vectors(model, modules)
     encoder.gives_words = True
-    graph, weights = to_json(export(encoder, has_pairs=False), int8=False)
+    graph, weights = to_json(export(encoder, has_pairs=False), bits=32)
     manifest = {"tokenizer": tokenizer_settings(tokenizer, model.max_tokens), "graph": graph}
     texts = ["", "word " * 600, *random_strings(count, seed=count)]
     open_modules(chromium, temporary, "encoder.js")
