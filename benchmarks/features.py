@@ -40,7 +40,7 @@ from benchmarks.measure import parser, write_record
 from benchmarks.retrieval import SEARCHES, rank_figures, search_task
 from vocabless.saving.public_names import public_name
 from vocabless.saving.tables import markdown_table
-from vocabless.training.distillation.sentence_measures import read_scored_pairs
+from vocabless.training.distillation.sentence_measures import read_scored_pairs, unit_vectors
 from vocabless.training.finetuning.task_files import read_files
 from vocabless.training.texts.misspellings import misspell
 
@@ -160,18 +160,13 @@ def main(argv: list[str] | None = None) -> None:
     table = {PEER: measure(arguments, None)}
     for source in tqdm(arguments.models):
         embed = embedder(source)
-        table[public_name(source)] = measure(arguments, lambda texts, embed=embed: _normalized(embed(texts)))
+        table[public_name(source)] = measure(arguments, lambda texts, embed=embed: unit_vectors(embed(texts)))
     lines = [
         [name, *(f"{100 * column[name]:.1f}" if name in column else "–" for column in table.values())]
         for name in table[public_name(arguments.models[0])]
     ]
     print(markdown_table(["", *table], lines))
     write_record(arguments.output, "features", table)
-
-
-def _normalized(vectors: Any) -> Vectors:
-    values: Vectors = np.asarray(vectors, np.float32)
-    return values / np.linalg.norm(values, axis=1, keepdims=True).clip(min=1e-12)
 
 
 def _cosines(pairs: Dataset, embed: Encoder) -> Vectors:

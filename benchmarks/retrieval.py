@@ -19,6 +19,7 @@ from vocabless.saving.public_names import public_name
 from vocabless.saving.tables import markdown_table
 from vocabless.tokenization.splitters import SPLITTERS
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+from vocabless.training.distillation.sentence_measures import unit_vectors
 from vocabless.training.finetuning.task_files import read_files
 
 ASKED = 1000  # questions of a task
@@ -116,12 +117,12 @@ def table(encoder: str, task_name: str, files: Sequence[str], peers: Sequence[st
     task = TASKS[task_name](files)
     model, tokenizer, modules = load_encoder(encoder)
     index = build_index(model, tokenizer, modules, task.texts)
-    cosines = index.encode(task.questions) @ _unit(index.vectors).T
+    cosines = index.encode(task.questions) @ unit_vectors(index.vectors).T
     words = bm25(tokenizer, task.questions, task.texts)
     rows = [("meaning", cosines), ("words: BM25", words), ("both: the page", both(cosines, words))]
     for name in peers:
         embed = embedder(name)
-        of_peer = _unit(embed(task.questions)) @ _unit(embed(task.texts)).T
+        of_peer = unit_vectors(embed(task.questions)) @ unit_vectors(embed(task.texts)).T
         rows += [(public_name(name), of_peer), (f"{public_name(name)} and words", both(of_peer, words))]
     cells = [[name, *(f"{100 * each:.1f}" for each in rank_figures(scores, task.places))] for name, scores in rows]
     page = join_page("search", index.manifest | {"title": ""}, EMPTY)
@@ -129,10 +130,6 @@ def table(encoder: str, task_name: str, files: Sequence[str], peers: Sequence[st
     header = [f"{task_name}: {len(task.questions)} questions, {len(task.texts)} texts", "first", "among ten"]
     result = markdown_table([*header, "reciprocal rank"], cells)
     return f"{result}\n\nThe page has {megabytes:.1f} MB without documents and their vectors."
-
-
-def _unit(vectors: NDArray[Any]) -> Scores:
-    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), float)
 
 
 def rank_figures(scores: NDArray[Any], places: NDArray[np.int64]) -> tuple[float, float, float]:

@@ -53,6 +53,17 @@ def read_scored_pairs(file: str) -> ScoredPairs:
     return ScoredPairs(*(list(pairs[name]) for name in PAIR_COLUMNS))
 
 
+def unit_vectors(vectors: Any) -> Vectors:
+    """Returns vectors (n, size) divided by their lengths, as float32; a vector of zeros stays.
+
+    >>> unit_vectors([[0, -4], [0, 0]]).tolist()
+    [[0.0, -1.0], [0.0, 0.0]]
+    """
+    values: Vectors = np.asarray(vectors, np.float32)
+    values = values / np.linalg.norm(values, axis=1, keepdims=True).clip(min=1e-12)
+    return values
+
+
 class SentenceMeasures:
     """Measures an evaluation of held-out texts.
 
@@ -93,7 +104,7 @@ class SentenceMeasures:
         Args:
             evaluation: `predictions`, the student's vectors, and `label_ids`, the teacher's, both (n, size).
         """
-        vectors, targets = (_normalized(values) for values in (evaluation.predictions, evaluation.label_ids))
+        vectors, targets = (unit_vectors(values) for values in (evaluation.predictions, evaluation.label_ids))
         cosine = float((vectors * targets)[: self._num_texts].sum(axis=1).mean())
         measures = {EXACT_LOSS: 1 - cosine, "cosine": cosine}
         if "recall_at_10" in self.names:
@@ -171,7 +182,7 @@ def short_vectors(vectors: Vectors, dimensions: Sequence[int]) -> dict[str, Vect
     sizes = [size for size in dimensions if 0 < size < vectors.shape[1]]
     short: dict[str, Any] = {"all": vectors} | {str(size): vectors[:, :size] for size in sizes}
     short |= {"int8": as_int8(vectors), "binary": np.where(vectors < 0, -1, 1)}
-    return {name: _normalized(values) for name, values in short.items()}
+    return {name: unit_vectors(values) for name, values in short.items()}
 
 
 def short_table(measures: Mapping[str, float], prefix: str = "eval_") -> str:
@@ -211,9 +222,3 @@ def _nearest(similarities: Vectors, number: int) -> NDArray[np.int64]:
     similarities = similarities.copy()
     np.fill_diagonal(similarities, -np.inf)
     return np.argpartition(-similarities, number, axis=1)[:, :number]
-
-
-def _normalized(vectors: Any) -> Vectors:
-    values: Vectors = np.asarray(vectors, np.float32)
-    values = values / np.linalg.norm(values, axis=1, keepdims=True).clip(min=1e-12)
-    return values

@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from vocabless.training.distillation.sentence_measures import unit_vectors
+
 Change = Callable[[str, np.random.Generator], str]
 TEXTS_AT_ONCE = 10_000
 
@@ -17,14 +19,8 @@ def mean_vector(vectors: datasets.Dataset) -> NDArray[np.float32]:
     """Returns the mean of the column `vector`, (vector size,), each vector divided by its length first."""
     total = np.zeros(vectors.features["vector"].length)
     for batch in vectors.with_format("numpy").iter(batch_size=TEXTS_AT_ONCE):
-        total += _normalized(batch["vector"]).sum(axis=0)
+        total += unit_vectors(batch["vector"]).sum(axis=0)
     return (total / max(1, len(vectors))).astype(np.float32)
-
-
-def _normalized(vectors: NDArray[Any]) -> NDArray[np.float32]:
-    values: NDArray[np.float32] = vectors.astype(np.float32)
-    values /= np.linalg.norm(values, axis=1, keepdims=True).clip(min=1e-12)
-    return values
 
 
 def _characters(texts: list[str]) -> list[int]:
@@ -87,7 +83,7 @@ class VectorDataset(torch.utils.data.Dataset[dict[str, Any]]):
         rows = self._rows[list(indices)]
         texts, vectors = self._texts[rows]["text"], self._vectors[self._targets[rows]]["vector"]
         if self.mean is not None:
-            vectors = _normalized(vectors) - self.mean
+            vectors = unit_vectors(vectors) - self.mean
         found = zip(indices, texts, vectors, strict=True)
         return [{"text": self._changed(str(text), index), "vector": vector} for index, text, vector in found]
 
