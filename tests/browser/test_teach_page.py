@@ -1,5 +1,6 @@
 """The page that learns, in a real Chromium: what it learns, shows and gives to take away is what Python has."""
 
+import ast
 import csv
 import json
 import os
@@ -61,6 +62,9 @@ with torch.no_grad():
     encoded = [tokenizer(text, truncation=True, return_tensors="pt") for text in texts]
     rows = [model(**each).logits[0].softmax(-1).tolist() for each in encoded]
 print(json.dumps([model.config.id2label, rows]))
+card = open(folder + "/README.md", encoding="utf-8").read()
+example = card.partition("```python")[2].partition("```")[0]
+exec(example.replace("FOLDER", folder).replace("A text of your own.", texts[0]))
 """
 )
 
@@ -138,9 +142,12 @@ def test_page_checkpoint_and_python_agree(page: Chromium, tmp_path: Path, monkey
     command = [sys.executable, "-I", "-c", PRINT_PROBABILITIES, str(checkpoint), *ASKED]
     environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_MODULES_CACHE": str(tmp_path / "modules")}
     printed = subprocess.run(command, capture_output=True, check=True, encoding="utf-8", env=environment).stdout
-    names, found = json.loads(printed.splitlines()[-1])
+    *_, probabilities, example = printed.splitlines()
+    names, found = json.loads(probabilities)
     assert list(names.values()) == labels
     assert np.abs(np.array(found) - asked).max() <= 1e-4
+    (answer,) = ast.literal_eval(example)  # what the example in the card prints
+    assert answer == {"label": labels[np.argmax(asked[0])], "score": pytest.approx(max(asked[0]), abs=1e-4)}
 
     _, metadata, card = (checkpoint / "README.md").read_text(encoding="utf-8").split("---\n", 2)
     assert yaml.safe_load(metadata)["pipeline_tag"] == "text-classification"

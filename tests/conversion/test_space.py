@@ -52,7 +52,7 @@ def exported_once() -> Iterator[None]:
     protos = {}
 
     def export_once(model: PreTrainedModel, has_pairs: bool) -> Any:
-        key = (model.name_or_path, has_pairs)
+        key = (model.name_or_path, model.config.num_labels, has_pairs)  # --teach gives a model another head
         if key not in protos:
             protos[key] = export(model, has_pairs)
         return copy.deepcopy(protos[key])
@@ -169,6 +169,19 @@ def test_a_space_is_made_on_the_hub_and_left_alone_without_exist_ok(checkpoint, 
     main(["space", str(checkpoint), "my-page", "--push", "--exist_ok", "--title", "Again"])
     assert manifest_of(space.files["index.html"].decode())["title"] == "Again"
     assert not os.path.exists("my-page")
+
+
+def test_a_space_that_learns_is_made_on_the_hub(checkpoint, hub) -> None:
+    main(["space", str(checkpoint), "my-lessons", "--teach", "--push", "--model_id", "me/mine"])
+    made = hub.repositories["spaces/you/my-lessons"]
+    assert made.sdk == "static" and made.messages == ["Add the page"]
+    assert set(made.files) == {"index.html", "README.md"}
+    readme, text = made.files["README.md"].decode(), made.files["index.html"].decode()
+    assert front_matter(readme)["title"] == manifest_of(text)["title"] == space.TEACH_TITLE
+    assert "In this page you teach [me/mine]" in readme and 'id="checkpoint">{' in text
+    assert "the Space 'you/my-lessons' already exists" in refusal(
+        main, "space", checkpoint, "my-lessons", "--teach", "--push"
+    )
 
 
 # ---- the script ------------------------------------------------------------------------------------------------------
