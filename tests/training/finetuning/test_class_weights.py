@@ -62,7 +62,8 @@ def test_the_first_head_is_a_balanced_regression_chosen_by_the_balanced_loss():
 
 
 LEARN = ["--num_train_epochs", "8", "--max_seq_length", "16", "--per_device_train_batch_size", "8"]
-LEARN += ["--learning_rate", "3e-3", "--early_stopping_patience", "0"]
+LEARN += ["--learning_rate", "3e-3", "--early_stopping_patience", "0", "--eval_strategy", "no",
+          "--load_best_model_at_end", "false"]  # fmt: skip
 
 
 def test_a_rare_label_is_predicted_and_the_reported_loss_is_not_weighted(tmp_path):

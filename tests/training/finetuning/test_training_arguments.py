@@ -58,7 +58,7 @@ def test_the_rate_goes_by_the_width_of_the_model(save_model):
 
 
 def test_choices_are_printed_and_recorded(tmp_path, capsys):
-    chosen = arguments_of(tmp_path, "--per_device_train_batch_size", "1")
+    chosen = arguments_of(tmp_path, "--per_device_train_batch_size", "1", "--max_steps", "1")
     assert (chosen["learning_rate"], chosen["num_train_epochs"], chosen["early_stopping_patience"]) == (4.4e-4, 19, 7)
     assert "Learning rate: 0.00044, chosen for an encoder 128 wide.\n" in capsys.readouterr().out
     assert json.loads((tmp_path / "run" / "run.json").read_text())["arguments"]["learning_rate"] == 4.4e-4

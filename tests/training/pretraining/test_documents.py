@@ -23,7 +23,7 @@ def numbered(count):
     return Dataset.from_dict({"text": [f"{number}." for number in range(count)]})
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(count=st.integers(2, 300), share=st.floats(0.001, 0.5))
 def test_every_row_is_trained_on_or_held_out_and_keeps_its_place(count, share):
     train, held_out = map(rows_of, _hold_out(numbered(count), share))
