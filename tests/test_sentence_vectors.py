@@ -26,6 +26,7 @@ pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
 
 ROOT = Path(__file__).resolve().parent.parent
 ENCODERS = [folder.parent for folder in sorted(ROOT.glob("checkpoints/*/modules.json"))]
+SMALLEST = "hashgram-nano-sentence"
 TEXTS = ["", " ", "\t\n", "word " * 600, "a" * 5000, "No.", "Zoë  met 李小龍 in São Paulo 😀.", "[MASK] it"]
 MODULES = {"weight": torch.randn(12, 8, generator=torch.Generator().manual_seed(0)), "bias": torch.ones(12)}
 
@@ -63,8 +64,12 @@ def encoder_of(folder: Path):
     return st.SentenceTransformer(str(folder), trust_remote_code=True, device="cpu")
 
 
-@pytest.mark.parametrize("count", [200, pytest.param(2000, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("folder", ENCODERS, ids=lambda folder: folder.name)
+@pytest.mark.parametrize(
+    ("folder", "count"),
+    [(folder, count) for folder in ENCODERS for count in (200, 2000) if count == 2000 or folder.name == SMALLEST],
+    ids=lambda value: getattr(value, "name", value),
+)
+@pytest.mark.quick(f"{SMALLEST}-200")
 def test_vectors_are_those_of_sentence_transformers(folder: Path, count: int, exported) -> None:
     texts = [*TEXTS, *random_strings(count, seed=count)]
     model, encoder = encoder_of(folder), OnnxEncoder(exported(folder))
