@@ -175,6 +175,7 @@ def test_tags_are_learned_word_by_word_from_a_teacher_of_subwords(tmp_path):
     tags = [["B-colour" if word in COLOURS else "O" for word in row] for row in words]
     data = write(tmp_path / "tags.parquet", {"tokens": words, "ner_tags": tags})
     command = ["--train_file", data, "--validation_file", data]
+    command += ["--eval_strategy", "no", "--load_best_model_at_end", "false"]
     run("--model_name_or_path", "bert-tiny", "--tokenizer_name", "train", *command, "--learning_rate",
         "3e-3", "--num_train_epochs", "8", "--max_seq_length", "64", "--output_dir", tmp_path / "teacher")  # fmt: skip
     folder = tmp_path / "teacher" / "tags" / "seed-42"
