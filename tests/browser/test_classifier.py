@@ -40,8 +40,7 @@ CLASSIFIER, TAGGER = "VocablessForSequenceClassification", "VocablessForTokenCla
 # Each front end of units that are no subwords, and together all heads and problems: variant → head, options.
 EXPORTS: dict[str, tuple[str, dict[str, Any]]] = {
     "hashgram-nano": (CLASSIFIER, {"num_labels": 2}),
-    "hashgram-nano of every script": (CLASSIFIER, {"num_labels": 2}),
-    "hashgram-nano with scores": (CLASSIFIER, {"num_labels": 2}),
+    "hashgram-nano of every script with scores": (CLASSIFIER, {"num_labels": 2}),
     "hashgram-uno": (CLASSIFIER, {"num_labels": 3, "classifier_pooling": "siamese"}),
     "hashformer-lsh-proj-tiny": (CLASSIFIER, {"num_labels": 3}),
     "hashformer-md5-pool-tiny": (CLASSIFIER, {"num_labels": 3}),
@@ -53,18 +52,12 @@ EXPORTS: dict[str, tuple[str, dict[str, Any]]] = {
     "ewe-bert-gradient-base": (TAGGER, {"num_labels": 2}),
 }
 CHANGES: dict[str, dict[str, Any]] = {
-    "of every script": {
-        "splitter": "scripts", "coder_options": {"block_size": 64}, "front_end_options": {"characters": True},
+    "of every script with scores": {
+        "splitter": "scripts", "coder_options": {"block_size": 64},
+        "front_end_options": {"characters": True, "num_scores": 2},
     },
-    "with scores": {"front_end_options": {"num_scores": 2}},
 }  # fmt: skip
-QUICK = (
-    "hashgram-nano",
-    "hashgram-nano of every script",
-    "hashgram-nano with scores",
-    "hashgram-uno",
-    "hashformer-lsh-proj-tiny",
-)
+QUICK = ("hashgram-nano", "hashgram-nano of every script with scores", "hashgram-uno", "hashformer-lsh-proj-tiny")
 PAIRS = ("hashgram-uno", "ewe-bert-tiny", "proformer")  # siamese, with token types, and without
 
 
