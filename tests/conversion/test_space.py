@@ -1,25 +1,20 @@
 """The verb space: what it writes, what it refuses, and the Space on a stand-in for the Hub."""
 
-import copy
 import json
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 import yaml
 from huggingface_hub import constants
 from refusals import refusal
-from transformers import PreTrainedModel
 
 import vocabless
 from vocabless import load_config, load_tokenizer
 from vocabless.conversion import space
 from vocabless.conversion.__main__ import main
-from vocabless.conversion.onnx_export.graph import export
 from vocabless.conversion.space_export import graph_json, page
 from vocabless.conversion.space_export.manifest import task_of
 from vocabless.conversion.space_export.page import json_for_html, write_readme
@@ -44,22 +39,6 @@ def checkpoint(shrink, tmp_path_factory) -> Path:
     vocabless.VocablessForSequenceClassification(shrink(config)).save_pretrained(folder)
     load_tokenizer("ewe-bert-tiny").save_pretrained(folder)
     return folder
-
-
-@pytest.fixture(autouse=True, scope="module")
-def exported_once() -> Iterator[None]:
-    """Exports each folder once: an export takes three seconds, and five commands make a page of `checkpoint`."""
-    protos = {}
-
-    def export_once(model: PreTrainedModel, has_pairs: bool) -> Any:
-        key = (model.name_or_path, model.config.num_labels, has_pairs)  # --teach gives a model another head
-        if key not in protos:
-            protos[key] = export(model, has_pairs)
-        return copy.deepcopy(protos[key])
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(space, "export", export_once)
-        yield
 
 
 def manifest_of(text: str) -> dict:
