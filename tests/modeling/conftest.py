@@ -64,6 +64,17 @@ def blocks_of() -> Callable[..., torch.Tensor]:
     return make_blocks
 
 
+@pytest.fixture
+def config() -> VocablessConfig:
+    return make_config("bert", "ngram", num_labels=3)
+
+
+@pytest.fixture
+def blocks(config: VocablessConfig) -> torch.Tensor:
+    """(4, 9, K): blocks of the configuration."""
+    return make_blocks(config, 4, 9)
+
+
 @pytest.fixture(autouse=True)
 def seed() -> None:
     torch.manual_seed(0)

@@ -6,7 +6,6 @@ from torch import nn
 from torch.nn import functional as F
 from transformers import AutoModelForSequenceClassification
 
-from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.modeling.front_ends import FRONT_ENDS, FrontEnd
 from vocabless.modeling.modeling_vocabless import (
     VocablessForMaskedLM,
@@ -15,16 +14,6 @@ from vocabless.modeling.modeling_vocabless import (
 )
 
 B, S = 4, 9
-
-
-@pytest.fixture
-def config(config_of) -> VocablessConfig:
-    return config_of("bert", "ngram", num_labels=3)
-
-
-@pytest.fixture
-def blocks(config, blocks_of) -> torch.Tensor:
-    return blocks_of(config, B, S)
 
 
 @pytest.mark.parametrize("head", [VocablessModel, VocablessForSequenceClassification, VocablessForMaskedLM])

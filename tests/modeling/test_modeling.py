@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from vocabless.modeling import modeling_vocabless
-from vocabless.modeling.configuration_vocabless import AUTO_MAP, VocablessConfig
+from vocabless.modeling.configuration_vocabless import AUTO_MAP
 from vocabless.modeling.front_ends import FRONT_ENDS
 from vocabless.modeling.modeling_vocabless import (
     VocablessForMaskedLM,
@@ -21,16 +21,6 @@ from vocabless.modeling.modeling_vocabless import (
 )
 
 B, S, K = 4, 9, 12
-
-
-@pytest.fixture
-def config(config_of) -> VocablessConfig:
-    return config_of("bert", "ngram", num_labels=3)
-
-
-@pytest.fixture
-def blocks(config, blocks_of) -> torch.Tensor:
-    return blocks_of(config, B, S)
 
 
 def labels_with_gaps(classes: int) -> torch.Tensor:
