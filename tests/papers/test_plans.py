@@ -11,6 +11,7 @@ from datasets import Dataset
 
 import run_glue
 from papers import __main__ as papers
+from papers import comparison
 from papers.comparison import FinishedRun
 from papers.runs import Command, best_of
 from vocabless.training.finetuning.arguments import GlueArguments
@@ -169,7 +170,7 @@ def test_each_task_takes_its_best_learning_rate():
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """A folder of two GLUE tasks, a corpus and patents, and the runs that the tables share."""
+    """A folder of two GLUE tasks, a corpus and patents, and the runs that the tables share. Times are of few texts."""
     folder, chance = tmp_path_factory.mktemp("papers"), random.Random(0)
     texts = [" ".join(chance.choices(WORDS, k=8)) + "." for _ in range(200)]
     for task, columns in (("sst2", ["sentence"]), ("rte", ["sentence1", "sentence2"])):
@@ -184,7 +185,10 @@ def data(tmp_path_factory):
         for row, text in enumerate(texts[:36])
     ]
     (folder / "patents.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    return folder
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(comparison, "SENTENCES", 4)
+        patched.setattr(comparison, "ROUNDS", 1)
+        yield folder
 
 
 def cells_of(shown, title):
@@ -196,7 +200,7 @@ def cells_of(shown, title):
 
 
 def score_flags(name, data):
-    flags = [name, "--size", "uno", "--max_steps", "20", "--corpus", str(data / "corpus.txt"), "--use_cpu", "true"]
+    flags = [name, "--size", "uno", "--max_steps", "2", "--corpus", str(data / "corpus.txt"), "--use_cpu", "true"]
     is_patents = papers.SCORES[name].is_patents
     flags += ["--patents", str(data / "patents.jsonl")] if is_patents else ["--task_name", "sst2", "rte"]
     flags += ["--data_dir", str(data), "--output_dir", str(data / "runs"), "--num_train_epochs", "1"]
@@ -226,7 +230,7 @@ def test_every_table_of_scores_is_made_by_one_command(name, data, capsys):
     figures = [ours for own in cells.values() for _, ours in own.values()]
     assert sum(each != "–" for each in figures) >= 4 * len(table.rows)  # two of them are "ours" and the label
     assert "the models are uno at most" in shown
-    assert ("pre-training has 20 steps" in shown) == any(each.objective for each in table.rows)
+    assert ("pre-training has 2 steps" in shown) == any(each.objective for each in table.rows)
 
 
 @pytest.mark.slow
