@@ -150,7 +150,11 @@ def test_the_command_writes_both_files_and_reports_differences_sizes_and_latenci
     _, _, target, printed = exported
     names = {"model.onnx", "model_int8.onnx", "inference.json", "onnx_model.py"}
     assert {file.name for file in target.iterdir()} == names
-    for row in (r"\| model\.onnx +\| random blocks +\|", r"\| model_int8\.onnx +\| sentences +\|", r"\| torch, eager +\|"):
+    for row in (
+        r"\| model\.onnx +\| random blocks +\|",
+        r"\| model_int8\.onnx +\| sentences +\|",
+        r"\| torch, eager +\|",
+    ):
         assert re.search(row, printed)
     assert re.search(r" size \| 1×16, ms \| 2×24, ms \|", printed) and re.search(r"\| +100\.0 % \|\n", printed)
     sizes = {file.name: file.stat().st_size for file in target.iterdir()}

@@ -14,20 +14,25 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from vocabless import VocablessTokenizer
 from vocabless.modeling.head_layers import mean_state
 
+TEMPERATURE = 0.05  # of the softmax over similarities: texts that are 0.05 nearer count e times as much
+MASKED = -1e4  # stands for no similarity
+
 
 class SentenceStudent(nn.Module):
     """Learns to give a text the direction that a teacher gives it.
 
     The loss of a batch is the mean of 1 − cos(v, t) over its texts, v the student's vector and t the teacher's, plus
-    `similarity_weight` times the mean squared difference between the cosines of all pairs v_i, v_j and t_i, t_j. With
-    nested dimensions, the mean of the same differences between the cosines of the first d numbers of v_i, v_j and those
-    of t_i, t_j is added with the same weight, so that vectors that are cut at d can still be compared (Kusupati et al.,
-    *Matryoshka Representation Learning*, 2022).
+    `similarity_weight` times the mean squared difference between the cosines of all pairs v_i, v_j and t_i, t_j, and
+    `neighbour_weight` times the `neighbour_divergence` of these cosines. With nested dimensions, the mean of the same
+    differences between the cosines of the first d numbers of v_i, v_j and those of t_i, t_j is added with the weight of
+    similarities, so that vectors that are cut at d can still be compared (Kusupati et al., *Matryoshka Representation
+    Learning*, 2022).
 
     Args:
         encoder: any model that returns states (B, S, D) first.
         vector_size: numbers in a vector of the teacher.
         similarity_weight: weight of the similarities in the loss.
+        neighbour_weight: weight of the nearest texts in the loss.
         nested_dimensions: numbers at which a vector may be cut; those not between 0 and `vector_size` do not count.
         teacher_mean: (vector_size,) what was taken from the teacher's vectors, to be saved with the weights; or None.
     """
@@ -39,6 +44,7 @@ class SentenceStudent(nn.Module):
         encoder: PreTrainedModel,
         vector_size: int,
         similarity_weight: float,
+        neighbour_weight: float = 0.0,
         nested_dimensions: Sequence[int] = (),
         teacher_mean: NDArray[np.float32] | None = None,
     ) -> None:
@@ -46,6 +52,7 @@ class SentenceStudent(nn.Module):
         self.encoder = encoder
         self.dense = nn.Linear(encoder.config.hidden_size, vector_size)
         self.similarity_weight = similarity_weight
+        self.neighbour_weight = neighbour_weight
         self.nested_dimensions = [size for size in nested_dimensions if 0 < size < vector_size]
         self.register_buffer("teacher_mean", None if teacher_mean is None else torch.from_numpy(teacher_mean))
 
@@ -64,14 +71,35 @@ class SentenceStudent(nn.Module):
             return {"vectors": vectors}
         targets = F.normalize(labels.float(), dim=-1)
         loss = 1 - (vectors * targets).sum(dim=-1).mean()
+        similarities, expected = vectors @ vectors.T, targets @ targets.T
+        if self.neighbour_weight:
+            loss = loss + self.neighbour_weight * neighbour_divergence(similarities, expected)
         if self.similarity_weight:
-            expected = targets @ targets.T
-            loss = loss + self.similarity_weight * F.mse_loss(vectors @ vectors.T, expected)
+            loss = loss + self.similarity_weight * F.mse_loss(similarities, expected)
             for size in self.nested_dimensions:
                 part = F.normalize(vectors[:, :size], dim=-1)
                 weight = self.similarity_weight / len(self.nested_dimensions)
                 loss = loss + weight * F.mse_loss(part @ part.T, expected)
         return {"loss": loss, "vectors": vectors}
+
+
+def neighbour_divergence(similarities: Tensor, expected: Tensor) -> Tensor:
+    """Returns how unlike the nearest texts of a batch are, the mean over its texts; 0 for equal similarities.
+
+    For each text, a softmax over its similarities with the other texts, divided by `TEMPERATURE`, says how near they
+    are. The result is the Kullback-Leibler divergence of the student's from the teacher's, times `TEMPERATURE`. Source:
+    Fang et al., *SEED: Self-supervised Distillation for Visual Representation*, ICLR 2021, section 3.2; differs: the
+    texts are those of the batch, without a queue.
+
+    Args:
+        similarities: (B, B), cosines of the student's vectors.
+        expected: (B, B), of the teacher's.
+    """
+    itself = torch.eye(len(expected), dtype=torch.bool, device=expected.device)
+    ours, theirs = (
+        (cosines / TEMPERATURE).masked_fill(itself, MASKED).log_softmax(dim=-1) for cosines in (similarities, expected)
+    )
+    return TEMPERATURE * F.kl_div(ours, theirs, reduction="batchmean", log_target=True)
 
 
 def token_counter(tokenizer: PreTrainedTokenizerBase) -> Callable[[list[str]], list[int]]:

@@ -81,6 +81,12 @@ class Distill(Objective):
         0.0, "distill: share of words that the student reads misspelt, 0–1; the teacher reads the text."
     )
     similarity_weight: float = flag(5.0, "distill: weight of the similarities within a batch in the loss.")
+    neighbour_weight: float = flag(
+        2.0,
+        "distill: weight of the divergence between the teacher's and the student's nearest texts within a batch in "
+        "the loss, for search.",
+        is_rare=True,
+    )
     nested_dimensions: list[int] = flag(
         [64, 128, 256],
         "distill: numbers at which a vector can be cut and still be compared, as sentence-transformers' "
@@ -118,7 +124,7 @@ class Distill(Objective):
     )
 
     def __post_init__(self) -> None:
-        limits = {"max_texts": Limit(), "similarity_weight": Limit()}
+        limits = {"max_texts": Limit(), "similarity_weight": Limit(), "neighbour_weight": Limit()}
         limits |= dict.fromkeys(("misspell_probability", "language_exponent"), SHARE)
         check_limits(vars(self), limits | {"parallel_share": Limit(0, 1, above=True)})
 
@@ -227,7 +233,8 @@ class Distill(Objective):
         A checkpoint that the run begins from gives its own layer, if it has one of this size.
         """
         student = SentenceStudent(
-            *(model, examples.facts["vector_size"], self.similarity_weight, self.nested_dimensions),
+            *(model, examples.facts["vector_size"], self.similarity_weight, self.neighbour_weight),
+            nested_dimensions=self.nested_dimensions,
             teacher_mean=getattr(examples.train, "mean", None),
         )
         start = self.arguments.model_name_or_path

@@ -53,6 +53,30 @@ def test_the_loss_is_what_plain_python_computes(student) -> None:
     assert output["loss"].item() == pytest.approx(sum(own) / 3 + 5.0 * sum(squares) / 9, rel=1e-4)
 
 
+def test_neighbours_add_the_divergence_of_the_similarities_with_the_other_texts(student) -> None:
+    targets = np.random.default_rng(0).normal(size=(3, 6)).astype(np.float16)
+    batch = batch_of(["one word", "some more words, and one", ""], targets)
+    with torch.no_grad():
+        plain = student(**batch)
+        student.neighbour_weight = 2.0
+        found = student(**batch)["loss"].item() - plain["loss"].item()
+
+    def shares(vectors, text):
+        """The softmax over the other texts, of cosines divided by 0.05."""
+        others = [math.exp(cosine(vectors[text], vectors[j]) / 0.05) for j in range(3) if j != text]
+        return [other / sum(others) for other in others]
+
+    divergence = sum(
+        theirs * math.log(theirs / ours)
+        for text in range(3)
+        for theirs, ours in zip(
+            shares(targets.astype(float), text), shares(plain["vectors"].tolist(), text), strict=True
+        )
+    )
+    assert found == pytest.approx(2.0 * 0.05 * divergence / 3, rel=1e-3)
+    assert found > 0.01
+
+
 def test_nested_dimensions_add_the_similarities_of_the_first_numbers(student) -> None:
     targets = np.random.default_rng(0).normal(size=(3, 6)).astype(np.float16)
     batch = batch_of(["one word", "some more words, and one", ""], targets)
