@@ -39,7 +39,7 @@ def test_the_example_of_a_card_runs_and_its_metadata_is_the_hubs(head: str, save
     assert card.data.get("license") is None and card.data.get("model-index") is None  # unknown training
     assert "The checkpoint has no record of its training." in card.text
     assert "uses no network, and no files but those of the model" in card.text
-    digests = dict(re.findall(r"^\| `(\w+\.py)` +\| `(\w{64})` \|$", card.text, re.M))
+    digests = dict(re.findall(r"^\| `(\w+\.py)` \| `(\w{64})` \|$", card.text, re.M))
     assert digests == {
         name: sha256((folder / name).read_bytes()).hexdigest() for name in FOLDERS if (folder / name).is_file()
     }

@@ -217,7 +217,7 @@ class Report:
                 if self.teacher:
                     row.append(_percent(self.teacher.get(task, {}).get(name)))
                 rows.append(row)
-        return markdown_table(header, rows, num_texts=2)
+        return markdown_table(header, rows, num_texts=2, aligned=True)
 
     def _missing_for_averages(self) -> dict[str, list[str]]:
         """Returns average → what it lacks; empty if no task is a GLUE task."""
