@@ -71,7 +71,7 @@ def pack(numbers: NDArray[np.int8]) -> NDArray[np.uint8]:
     """
     even = np.pad(numbers, ((0, 0), (0, numbers.shape[1] % 2)))
     low, high = np.split((even.astype(np.int16) - SMALLEST).astype(np.uint8), 2, axis=1)
-    return low | high << 4
+    return low + np.uint8(16) * high
 
 
 class PackedTable(nn.Module):
@@ -80,6 +80,9 @@ class PackedTable(nn.Module):
     Args:
         weight: (rows, D) of the table.
     """
+
+    packed: Tensor
+    factors: Tensor
 
     def __init__(self, weight: Tensor) -> None:
         super().__init__()
@@ -111,7 +114,7 @@ def packed_rows(model: PreTrainedModel) -> Iterator[None]:
         ValueError: the model has no table of n-grams.
     """
     check_has_table(model.state_dict())
-    front_end = model.base_model.front_end
+    front_end: Any = model.base_model.front_end
     table = front_end.table
     front_end.table = PackedTable(table.weight)
     try:
