@@ -1,7 +1,7 @@
 """Measures pages of the verb `space` in headless Chromium: sizes, time to the first label, latencies.
 
     python -m benchmarks.browser
-    python -m benchmarks.browser --models checkpoints/hashgram-tiny-sst2 --texts sentences.txt
+    python -m benchmarks.browser --models checkpoints/hashgram-uno-sst2 --texts sentences.txt
 
 Each model is a checkpoint, or a variant, which gets random weights. With --texts, the labels and probabilities of the
 page are compared with those of torch, in 32-bit and in 8-bit weights.

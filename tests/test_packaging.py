@@ -239,14 +239,13 @@ def test_the_readme_counts_the_variants() -> None:
 @pytest.mark.skipif(not (ROOT / "checkpoints").is_dir(), reason="this archive has no trained weights")
 def test_the_readme_has_the_sizes_of_the_shipped_checkpoints() -> None:
     text = " ".join(read("README.md").split())
-    parameters, int8 = "results.json", "onnx/model_int8.onnx"
+    parameters, graph = "results.json", "onnx/model_int4.onnx"
     for sentence, name, file in (
-        ("classifier has {} MB, as ONNX in int8", "hashgram-tiny-sst2", parameters),
-        ("as ONNX in int8 {} MB; the page", "hashgram-tiny-sst2", int8),
+        ("The encoder has {} MB, as ONNX with `--int4`", "hashgram-tiny-sentence", parameters),
+        ("as ONNX with `--int4` {} MB; the page", "hashgram-tiny-sentence", graph),
         ("which knows less, they have {} MB", "hashgram-nano-sst2", parameters),
-        ("classifiers from {} MB", "hashgram-nano-sst2", int8),
-        ("sentiment classifier of {} MB (int8)", "hashgram-tiny-sst2", int8),
-        ("by a file of {} MB in int8", "hashgram-multi-sentence", int8),
+        ("classifiers from {} MB", "hashgram-nano-sst2", graph),
+        ("sentiment classifier of {} MB (ONNX)", "hashgram-uno-sst2", graph),
     ):
         path = ROOT / "checkpoints" / name / file
         size = 4 * json.loads(path.read_text())["parameters"] if file == parameters else path.stat().st_size
@@ -254,10 +253,10 @@ def test_the_readme_has_the_sizes_of_the_shipped_checkpoints() -> None:
 
 
 def record_row(folder: Path) -> list[str]:
-    """Returns the cells of a shipped checkpoint in docs/choosing.md, from its record and its int8 graph."""
+    """Returns the cells of a shipped checkpoint in docs/choosing.md, from its record and its graph, if it has one."""
     record = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    megabytes = (folder / "onnx" / "model_int8.onnx").stat().st_size / 1e6
-    cells = [f"`{folder.name}`", f"{record['parameters']:,}", f"{megabytes:.2f} MB"]
+    sizes = [f"{file.stat().st_size / 1e6:.2f} MB" for file in folder.glob("onnx/*.onnx")]
+    cells = [f"`{folder.name}`", f"{record['parameters']:,}", *(sizes or ["–"])]
     if "measures" in record:
         scores = [record["measures"], record["noisy"]["measures"], record["teacher"]["measures"]]
         return [*cells, *(f"{100 * score['accuracy']:.1f}" for score in scores)]

@@ -38,7 +38,7 @@ GOOD = {"text": ["a b", "c d"] * 4, "label": ["x", "y"] * 4}
         (GOOD, GOOD, ["--model_name_or_path", "bert-tiny"], "give --tokenizer_name PATH, or train"),
         (GOOD, GOOD, ["--model_name_or_path", "no-such-model"], "cannot be loaded .*; give a variant"),
         (GOOD, GOOD, ["--model_name_or_path", "hashgram-tinny"], "; did you mean hashgram-tiny or "),
-        (GOOD, GOOD, ["--model_name_or_path", "checkpoints/hashgram-tiny-sst"], "mean checkpoints.hashgram-tiny-sst2"),
+        (GOOD, GOOD, ["--model_name_or_path", "checkpoints/hashgram-uno-sst"], "mean checkpoints.hashgram-uno-sst2"),
         (GOOD, GOOD, ["--validation_file", "none.csv"], "'none.csv' does not exist"),
         (GOOD, GOOD, ["--recipe", "none"], "unknown recipe"),
         (

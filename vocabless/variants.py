@@ -103,6 +103,11 @@ GRADIENT: Component = ("elementwise", {"focus": False, "pool_ngrams": True, "max
 HEADS_8: Options = {"num_attention_heads": 8}
 HEADS_16: Options = {"num_attention_heads": 16}
 
+# Two layers of MiniLM (Wang et al. 2020), so that an encoder can begin from those of its teacher.
+MINILM_2: Options = {
+    "num_hidden_layers": 2, "hidden_size": 384, "num_attention_heads": 12, "intermediate_size": 1536,
+}  # fmt: skip
+
 # Columns that all rows of a family share.
 _hashgram = partial(Variant, family="hashgram", encoder="bert", objective="distill", classifier_pooling="mean")
 _hashformer = partial(Variant, family="hashformer", encoder="roberta")
@@ -181,7 +186,8 @@ _ROWS = (
     _hashgram("hashgram-nano", "ours", "word", UTF8_32, ("hash_embedding", {"num_rows": 5632}), "nano"),
     _hashgram("hashgram-uno", "ours", "word", UTF8_32, ("hash_embedding", {"num_rows": 7168}), "uno"),
     _hashgram("hashgram-tiny", "ours", "word", UTF8_32, ("hash_embedding", {"num_rows": 15360}), "tiny"),
-    _hashgram("hashgram-mini", "ours", "word", UTF8_32, ("hash_embedding", {"num_rows": 16384}), "mini"),
+    _hashgram("hashgram-mini", "ours, as wide as its teacher MiniLM", "word", UTF8_32,
+              ("hash_embedding", {"num_rows": 10240}), "mini", encoder_options=MINILM_2),
     _hashgram("hashgram-multi", "ours, for every script", "scripts", UTF8_64, CHARACTERS, "mini", max_length=256,
               encoder_options={"num_hidden_layers": 2}),
 )

@@ -37,7 +37,7 @@ from vocabless.conversion.onnx_export.sentence_encoder import sentence_encoder_o
 CHECKPOINTS = Path(__file__).resolve().parent.parent.parent / "checkpoints"
 NANO = CHECKPOINTS / "hashgram-nano-sentence"
 ENCODERS = [folder.parent for folder in sorted(CHECKPOINTS.glob("*/modules.json"))]
-CLASSIFIERS = [CHECKPOINTS / "hashgram-tiny-sst2"]
+CLASSIFIERS = [CHECKPOINTS / "hashgram-uno-sst2"]
 needs_weights = pytest.mark.skipif(
     not NANO.is_dir(), reason="this archive has no trained weights; clone the repository"
 )
