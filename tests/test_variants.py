@@ -103,7 +103,7 @@ def test_a_name_says_what_a_variant_is() -> None:
     for name, row in VARIANTS.items():
         assert name == row.name == name.lower()
         assert row.source and row.objective in ("shuffle-random", "mlm", "distill", None)
-        if name not in ("proformer", "hashgram-multi"):  # they have two layers
+        if name not in ("proformer", "hashgram-mini", "hashgram-multi"):  # they have two layers
             assert name.rsplit("-", 1)[1] == row.size
             layers, width, heads, _ = SIZES[row.size]
             config = load_config(name)

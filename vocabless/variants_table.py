@@ -25,7 +25,7 @@ This page is the output of `python -m vocabless.variants_table`. The rows are th
 - **Source**: paper with section or table.
 
 The sizes follow Turc et al.: tiny has 2 layers of width 128, mini 4 × 256, small 4 × 512, base 12 × 768.
-uno is tiny with an intermediate size of 128. Ours are nano, 1 × 64, and multi, 2 × 256.
+uno is tiny with an intermediate size of 128. Ours are nano, 1 × 64, multi, 2 × 256, and the mini of hashgram, 2 × 384.
 
 {table}"""
 COLUMNS = ("Variant", "K", "Base model", "Classifier", "Embeddings", "fp32", "Source")
