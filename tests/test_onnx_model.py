@@ -104,7 +104,9 @@ def test_what_it_does_not_know_is_refused(change, sentence, tmp_path):
 def test_another_head_and_missing_files_are_refused(tmp_path):
     with pytest.raises(SystemExit, match="one text or more"):
         main([str(tmp_path)])
-    with pytest.raises(SystemExit, match=r"holds no model\.onnx and no model_int8\.onnx; give the folder or a file"):
+    with pytest.raises(
+        SystemExit, match=r"holds none of model\.onnx, model_int8\.onnx, model_int4\.onnx; give the folder or a file"
+    ):
         main([str(tmp_path), "text"])
     with pytest.raises(SystemExit, match=r"other\.onnx' does not exist; give the folder or a file"):
         main([str(tmp_path / "other.onnx"), "text"])

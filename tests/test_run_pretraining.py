@@ -169,8 +169,9 @@ def test_stock_shapes_train_by_the_same_script(given, tmp_path, name, learned):
 
 def test_a_recipe_gives_flags_that_others_override(given, tmp_path):
     command = [*QUICK, *given, "--recipe", "hashformer", "--output_dir", str(tmp_path)]
-    arguments, _, training = run_pretraining.parse_command_line(command, None)
-    assert (training.adam_beta2, training.max_steps, arguments.neighbour_init) == (0.9999, 6, False)
+    objective = run_pretraining.parse_command_line(command, None)
+    training = objective.training
+    assert (training.adam_beta2, training.max_steps, objective.arguments.neighbour_init) == (0.9999, 6, False)
 
 
 def test_masked_lm_trains_its_own_subwords_and_its_loss_falls(given, tmp_path, monkeypatch):

@@ -156,7 +156,7 @@ def read_settings(path: str | Path) -> tuple[Path, dict[str, Any]]:
     files = [Path(path) / name for name in MODEL_FILES] if Path(path).is_dir() else [Path(path)]
     file = next(filter(Path.is_file, files), None)
     if file is None:
-        problem = f"holds no {' and no '.join(MODEL_FILES)}" if Path(path).is_dir() else "does not exist"
+        problem = f"holds none of {', '.join(MODEL_FILES)}" if Path(path).is_dir() else "does not exist"
         raise ValueError(f"{str(path)!r} {problem}; give the folder or a file of an exported model.")
     settings: dict[str, Any] = json.loads(file.with_name("inference.json").read_text(encoding="utf-8"))
     return file, settings
