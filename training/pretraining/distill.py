@@ -82,9 +82,9 @@ class Distill(Objective):
     )
     similarity_weight: float = flag(5.0, "distill: weight of the similarities within a batch in the loss.")
     neighbour_weight: float = flag(
-        2.0,
+        0.0,
         "distill: weight of the divergence between the teacher's and the student's nearest texts within a batch in "
-        "the loss, for search.",
+        "the loss; 2 helps search in a last stage, from a trained student. 0 leaves it out.",
         is_rare=True,
     )
     nested_dimensions: list[int] = flag(
