@@ -79,9 +79,9 @@ def add_bits(parser: ArgumentParser) -> None:
     """Declares `--fp32` and `--int4`; `bits` of the arguments is 32, 4, or 8 without them."""
     parser.set_defaults(bits=8)
     group = parser.add_mutually_exclusive_group()
-    large = "32-bit weights, four times as large, in place of 8-bit ones"
+    large = "32 bits for weights, and in a search for vectors: nothing is lost, and they are four times as large"
     group.add_argument("--fp32", dest="bits", action="store_const", const=32, help=large)
-    small = "rows of the table of n-grams in 4 bits: a smaller file that gives almost the same"
+    small = "rows of the table of n-grams in 4 bits: the file is about a third smaller, and a search finds less"
     group.add_argument("--int4", dest="bits", action="store_const", const=4, help=small)
 
 
