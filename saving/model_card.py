@@ -62,6 +62,7 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: Car
         source=variant.source if variant else "",
         block_size=block_size,
         encoder=model.config.encoder_config.model_type,
+        append_embeddings=model.config.append_embeddings,
         parameters=model.num_parameters(),
         embedding_parameters=sum(p.numel() for p in model.get_input_embeddings().parameters()),
         megabytes=_megabytes(folder),

@@ -107,7 +107,7 @@ def test_a_name_says_what_a_variant_is() -> None:
             assert name.rsplit("-", 1)[1] == row.size
             layers, width, heads, _ = SIZES[row.size]
             config = load_config(name)
-            assert (config.num_hidden_layers, config.hidden_size) == (layers, width)
+            assert (config.num_hidden_layers, config.encoder_config.hidden_size) == (layers, width)
             assert config.num_attention_heads == (config.block_size if name.startswith("ewe") else heads)
 
 

@@ -82,6 +82,8 @@ class VocablessConfig(PreTrainedConfig):
         classifier_pooling: what the heads for whole texts read: `cls`, the state of the first token; `mean`, the mean
             of all tokens' states; or `siamese`, for pairs: the encoder reads the two texts apart, and the head
             compares their means, see `PooledHead.pool`.
+        append_embeddings: whether each token's state is followed by its embedding, so that heads and means of the
+            states read both; `hidden_size` is then the width of the two.
         kwargs: arguments of `PreTrainedConfig`, for instance `num_labels`. What only the encoder's configuration has,
             for instance `hidden_dropout_prob`, goes there.
 
@@ -106,6 +108,7 @@ class VocablessConfig(PreTrainedConfig):
         target_vocab_size: int = 30_522,
         sparse_prediction: bool = False,
         classifier_pooling: str = "cls",
+        append_embeddings: bool = False,
         **kwargs: Any,
     ) -> None:
         check_limits({**kwargs, "block_size": block_size, "target_vocab_size": target_vocab_size})
@@ -124,6 +127,7 @@ class VocablessConfig(PreTrainedConfig):
             setattr(self.encoder_config, name, kwargs.pop(name))
         self.position_embeddings = position_embeddings
         self.classifier_pooling = classifier_pooling
+        self.append_embeddings = append_embeddings
         self.classifier_dropout = classifier_dropout
         self.target_vocab_size = target_vocab_size
         self.sparse_prediction = sparse_prediction
@@ -170,12 +174,16 @@ class VocablessConfig(PreTrainedConfig):
                     f"configuration; {'near names are ' + ', '.join(near) if near else 'see their documentation'}."
                 )
 
-    hidden_size = _of_encoder("hidden_size", "Width of the encoder's output.")
     num_hidden_layers = _of_encoder("num_hidden_layers", "Number of encoder layers.")
     num_attention_heads = _of_encoder("num_attention_heads", "Number of attention heads in each encoder layer.")
     max_position_embeddings = _of_encoder(
         "max_position_embeddings", "As the encoder has it; for the longest sequence see `VocablessModel.max_tokens`."
     )
+
+    @property
+    def hidden_size(self) -> int:
+        """Width of the model's output: that of the encoder, and with `append_embeddings` also of the front end."""
+        return self.encoder_config.hidden_size + (self.embedding_size if self.append_embeddings else 0)
 
     @property
     def embedding_size(self) -> int:

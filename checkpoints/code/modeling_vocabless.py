@@ -1326,7 +1326,8 @@ class VocablessModel(VocablessPreTrainedModel):
             kwargs: further arguments of the encoder, for instance `output_hidden_states`.
 
         Returns:
-            `last_hidden_state` (B, S, hidden_size), and `hidden_states` and `attentions` if they are requested.
+            `last_hidden_state` (B, S, `config.hidden_size`), and `hidden_states` and `attentions`, those of the
+            encoder, if they are requested.
 
         Raises:
             ValueError: not exactly one of `input_ids` and `inputs_embeds` is given, the rank or K is wrong, or the
@@ -1354,8 +1355,11 @@ class VocablessModel(VocablessPreTrainedModel):
             if kwargs.get(name) is None:
                 kwargs[name] = getattr(self.config, name)
         outputs = self.encoder(**inputs, **{**kwargs, "return_dict": True})
+        states = outputs.last_hidden_state[:, :seq_length]
+        if self.config.append_embeddings:
+            states = torch.cat([states, cast(Tensor, inputs_embeds).to(states.dtype)], dim=-1)
         return BaseModelOutput(
-            last_hidden_state=outputs.last_hidden_state[:, :seq_length],
+            last_hidden_state=states,
             hidden_states=outputs.get("hidden_states"),
             attentions=outputs.get("attentions"),
         )

@@ -76,6 +76,29 @@ def test_mean_pooling_reads_the_states_of_all_tokens_but_padding(front_end: str,
         torch.testing.assert_close(scores, choices.classifier.out_proj(hidden).flatten())
 
 
+HEADS_WITH_EMBEDDINGS = [VocablessForSequenceClassification, VocablessForTokenClassification, VocablessForMaskedLM]
+
+
+@pytest.mark.parametrize("encoder", ["bert", "albert"])  # albert's embeddings are narrower than its states
+def test_embeddings_can_be_appended_to_the_states(encoder: str, config_of, blocks_of, tmp_path) -> None:
+    config = config_of(encoder, append_embeddings=True)
+    model, blocks = VocablessModel(config).eval(), blocks_of(config, 2, 5)
+    width = config.encoder_config.hidden_size
+    assert config.hidden_size == width + config.embedding_size
+    with torch.no_grad():
+        states, embeddings = model(blocks).last_hidden_state, model.front_end(blocks)
+        torch.testing.assert_close(states[..., width:], embeddings)
+        torch.testing.assert_close(states[..., :width], model.encoder(inputs_embeds=embeddings).last_hidden_state)
+        torch.testing.assert_close(model(inputs_embeds=embeddings).last_hidden_state, states)
+    model.save_pretrained(tmp_path)
+    loaded = VocablessModel.from_pretrained(tmp_path)
+    torch.testing.assert_close(loaded(blocks).last_hidden_state, states)
+    for head in HEADS_WITH_EMBEDDINGS:
+        trained = head.from_pretrained(tmp_path)
+        trained(blocks).logits.sum().backward()
+        assert_every_parameter_learns(trained.vocabless)
+
+
 TOKEN_HEADS = [VocablessForTokenClassification, VocablessForPreTraining, VocablessForMaskedLM]
 
 

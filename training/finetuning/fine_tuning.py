@@ -41,7 +41,7 @@ from vocabless.training.finetuning.ngram_scores import NgramScores
 from vocabless.training.finetuning.predictions import NOISE_SEED, noisy_scores, write_predictions
 from vocabless.training.finetuning.task_files import EncodedExamples, Examples
 from vocabless.training.finetuning.tasks import Task
-from vocabless.training.finetuning.training_arguments import BASE_WIDTH, GlueTrainingArguments, default_learning_rate
+from vocabless.training.finetuning.training_arguments import GlueTrainingArguments, default_learning_rate, encoder_width
 from vocabless.training.task import ExampleSets, Results, Trained, TrainingTask
 from vocabless.training.trainer import ResumableTrainer, logits_only
 
@@ -216,8 +216,7 @@ class FineTuning(TrainingTask):
         if self.head_scores is not None:
             is_kept = is_head_saved or self.is_head_better(trained.trainer.args, state)
             results["head"] = {"measures": dict(self.head_scores), "is_kept": is_kept}
-        width = getattr(trained.model.config, "hidden_size", BASE_WIDTH)
-        note = constant_baseline_note(task, results, self.training, width)
+        note = constant_baseline_note(task, results, self.training, encoder_width(trained.model.config))
         return results | ({"constant_baseline_note": note} if note else {})
 
     def card_facts(self, results: Results) -> CardFacts:

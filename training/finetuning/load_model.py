@@ -23,7 +23,7 @@ from vocabless.training.checkpoint_tokenizers import load_checkpoint_tokenizer, 
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.task_files import EncodedExamples
 from vocabless.training.finetuning.tasks import Task
-from vocabless.training.finetuning.training_arguments import BASE_WIDTH, GlueTrainingArguments, default_learning_rate
+from vocabless.training.finetuning.training_arguments import GlueTrainingArguments, default_learning_rate, encoder_width
 from vocabless.training.texts.ngrams import with_ngrams
 from vocabless.training.texts.subword import TRAINED_SUBWORD, trained_subword
 from vocabless.variants import SIZES, VARIANTS, Variant
@@ -106,7 +106,7 @@ def choose_learning_rate(arguments: GlueArguments, training: GlueTrainingArgumen
         return ""
     if is_checkpoint(arguments.model_name_or_path):
         with training.main_process_first(desc="reading the model's configuration"):
-            width = int(getattr(_checkpoint_config(arguments), "hidden_size", BASE_WIDTH))
+            width = encoder_width(_checkpoint_config(arguments))
     else:
         width = SIZES[_shape(arguments).size].hidden_size
     training.learning_rate = default_learning_rate(width)

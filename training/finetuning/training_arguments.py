@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from transformers import PreTrainedConfig
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from vocabless.training.finetuning.tasks import Task
@@ -122,6 +123,11 @@ class GlueTrainingArguments(ScriptTrainingArguments):
         training.eval_strategy = training.logging_strategy = IntervalStrategy.NO
         training.save_strategy, training.load_best_model_at_end = SaveStrategy.NO, False
         return training
+
+
+def encoder_width(config: PreTrainedConfig) -> int:
+    """Returns the width of a model's encoder, `BASE_WIDTH` if its configuration has none."""
+    return int(getattr(getattr(config, "encoder_config", config), "hidden_size", BASE_WIDTH))
 
 
 def default_learning_rate(width: int) -> float:

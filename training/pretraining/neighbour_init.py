@@ -40,7 +40,7 @@ def neighbour_init(model: VocablessModel) -> bool:
     """
     if not _is_supported(model):
         return False
-    width, heads = model.config.hidden_size, model.config.num_attention_heads
+    width, heads = model.encoder.config.hidden_size, model.config.num_attention_heads
     encoder: Any = model.encoder
     layers = encoder.encoder.layer
     for part, name in ((model.front_end, "focus"), (encoder.embeddings, "token_type_embeddings")):
@@ -69,7 +69,7 @@ def neighbour_init(model: VocablessModel) -> bool:
 def _is_supported(model: VocablessModel) -> bool:
     table = getattr(getattr(model.encoder, "embeddings", None), "position_embeddings", None)
     layers: Any = getattr(getattr(model.encoder, "encoder", None), "layer", None)
-    width, heads = model.config.hidden_size, model.config.num_attention_heads
+    width, heads = model.encoder.config.hidden_size, model.config.num_attention_heads
     if not isinstance(table, nn.Embedding) or layers is None or table.embedding_dim != width:
         return False
     return hasattr(getattr(layers[0].attention, "self", None), "query") and (width // heads) % 2 == 0
