@@ -14,9 +14,9 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer
 
 from vocabless import load_config, load_tokenizer
 from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassification
-from vocabless.training.distillation.task_teacher import TaskTeacher, load_teacher
 from vocabless.training.finetuning.problems import Tagging
 from vocabless.training.finetuning.task_files import EncodedExamples, Examples
+from vocabless.training.finetuning.task_teacher import TaskTeacher, load_teacher
 from vocabless.training.trainer import ResumableTrainer
 
 STUDENT, TEACHER = "eelbert-word-uno", "hashformer-lsh-proj-tiny"

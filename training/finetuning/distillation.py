@@ -2,9 +2,8 @@
 # mypy: allow-untyped-calls
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -13,10 +12,10 @@ from torch.utils.data import Dataset
 
 from vocabless.saving.public_names import public_name
 from vocabless.training.distillation.augmentation import Corruptor
-from vocabless.training.distillation.task_teacher import Logits, TaskTeacher, check_teacher, load_teacher
 from vocabless.training.finetuning.arguments import TEACHER_FLAGS, GlueArguments
 from vocabless.training.finetuning.base_problem import IGNORED, Problem
 from vocabless.training.finetuning.task_files import EncodedExamples, Examples, find_columns, read_examples, read_files
+from vocabless.training.finetuning.task_teacher import Logits, TaskTeacher, check_teacher, load_teacher
 from vocabless.training.finetuning.tasks import Task
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.texts.corpora import load_text
@@ -27,33 +26,19 @@ KINDS = LABELLED, UNLABELLED, COPIES = "training rows", "unlabelled rows", "corr
 TEACHER_LOGITS, IS_GOLD = "teacher_logits", "is_gold"  # further entries of examples and batches
 
 
-@dataclass(frozen=True)
-class SoftLabelledExamples:
-    """Examples with a teacher's logits.
+class SoftLabelledExamples(NamedTuple):
+    """Examples with a teacher's logits."""
 
-    Attributes:
-        examples: with labels; where they are not gold, any labels.
-        logits: see `TaskTeacher.logits`.
-        is_gold: whether the labels are learned.
-    """
-
-    examples: Examples
-    logits: list[Logits]
-    is_gold: bool
+    examples: Examples  # with labels; where they are not gold, any labels
+    logits: list[Logits]  # see `TaskTeacher.logits`
+    is_gold: bool  # whether the labels are learned
 
 
-@dataclass(frozen=True)
-class TaskDistillation:
-    """All that a student learns from a teacher.
+class TaskDistillation(NamedTuple):
+    """All that a student learns from a teacher."""
 
-    Attributes:
-        examples: the training rows first.
-        facts: what `results.json` says about the teacher: `name`, `description`, `fingerprint`, `rows` (kind → number)
-            and `measures` (its scores on the validation examples).
-    """
-
-    examples: list[SoftLabelledExamples]
-    facts: dict[str, Any]
+    examples: list[SoftLabelledExamples]  # the training rows first
+    facts: dict[str, Any]  # for `results.json`: name, description, fingerprint, rows (kind → number), measures
 
 
 def check_task_distillation(arguments: GlueArguments, training: GlueTrainingArguments, tasks: Sequence[Task]) -> None:
@@ -87,22 +72,23 @@ def distill_task(task: Task, arguments: GlueArguments, training: GlueTrainingArg
     """
     name, problem, batch_size = _name_of_teacher(arguments, task), task.problem, training.per_device_eval_batch_size
     teacher = load_teacher(name, problem, training.device, batch_size, bool(training.bf16), **arguments.teacher_options)
-    rows = {LABELLED: len(task.train)}
-    parts = [_label(teacher, task.train, LABELLED)]
+    rows, train = {LABELLED: len(task.train)}, task.train
+    parts = [SoftLabelledExamples(train, teacher.logits(train.texts, train.pairs, LABELLED), is_gold=True)]
     others: list[tuple[str, Examples]] = []
     if arguments.unlabelled:
         others.append((UNLABELLED, read_unlabelled(arguments.unlabelled, task, arguments.text_format)))
         rows[UNLABELLED] = len(others[0][1])
     if arguments.augment:
-        corruptor = Corruptor(task.train.texts, task.train.pairs)
+        corruptor = Corruptor(train.texts, train.pairs)
         for number in range(1, arguments.augment + 1):
-            copies = Examples(*corruptor.copies(task.train.texts, task.train.pairs, number))
+            copies = Examples(*corruptor.copies(train.texts, train.pairs, number))
             others.append((f"{COPIES} {number}/{arguments.augment}", copies))
-        rows[COPIES] = arguments.augment * len(task.train)
+        rows[COPIES] = arguments.augment * len(train)
     for what, examples in others:
         if not problem.per_word:
-            examples.labels = (task.train.labels or [])[:1] * len(examples)  # a batch needs targets of one form
-        parts.append(_label(teacher, examples, what, is_gold=False))
+            examples.labels = (train.labels or [])[:1] * len(examples)  # a batch needs targets of one form
+        logits = teacher.logits(examples.texts, examples.pairs, what)
+        parts.append(SoftLabelledExamples(examples, logits, is_gold=False))
     facts = {
         "name": public_name(name),
         "description": teacher.description,
@@ -149,13 +135,7 @@ def read_unlabelled(sources: Sequence[str], task: Task, text_format: TextFormat 
 
 
 class DistilledExamples(Dataset[dict[str, Any]]):
-    """Encoded examples with the logits of a teacher.
-
-    Args:
-        encoded: examples for the student.
-        logits: the teacher's logits of each example, see `TaskTeacher.logits`.
-        is_gold: whether the labels are learned.
-    """
+    """Encoded examples with the logits of a teacher, see `SoftLabelledExamples`."""
 
     def __init__(self, encoded: EncodedExamples, logits: Sequence[Logits], is_gold: bool) -> None:
         self._encoded, self._logits, self._is_gold = encoded, logits, is_gold
@@ -175,14 +155,7 @@ class DistilledExamples(Dataset[dict[str, Any]]):
 
 
 class DistillingTrainer(ResumableTrainer):
-    """A Trainer that learns labels and a teacher's logits. It evaluates on the labels alone.
-
-    Args:
-        problem: has the losses.
-        gold_weight: see `distillation_loss`.
-        temperature: see `Problem.teacher_losses`.
-        options: arguments of `ResumableTrainer`.
-    """
+    """A Trainer that learns labels and logits, see `distillation_loss`, and evaluates on the labels alone."""
 
     def __init__(self, problem: Problem, gold_weight: float, temperature: float, **options: Any) -> None:
         super().__init__(**options)
@@ -199,15 +172,8 @@ class DistillingTrainer(ResumableTrainer):
         inputs = dict(inputs)
         targets, teacher_logits, is_gold = (inputs.pop(name) for name in ("labels", TEACHER_LOGITS, IS_GOLD))
         outputs = model(**inputs)
-        loss = distillation_loss(
-            self._problem,
-            outputs.logits.float(),
-            targets,
-            teacher_logits,
-            is_gold,
-            self._gold_weight,
-            self._temperature,
-        )
+        weights = self._gold_weight, self._temperature
+        loss = distillation_loss(self._problem, outputs.logits.float(), targets, teacher_logits, is_gold, *weights)
         return (loss, outputs) if return_outputs else loss
 
     def _set_signature_columns_if_needed(self) -> None:
@@ -279,15 +245,11 @@ def _read_texts(source: str, task: Task, text_format: TextFormat) -> Examples:
     return examples
 
 
-def _label(teacher: TaskTeacher, examples: Examples, what: str, is_gold: bool = True) -> SoftLabelledExamples:
-    return SoftLabelledExamples(examples, teacher.logits(examples.texts, examples.pairs, what), is_gold)
-
-
 def _scores(teacher: TaskTeacher, task: Task) -> dict[str, float]:
     """Returns the teacher's scores on the validation examples, with the suffixes of the splits."""
     found: dict[str, float] = {}
     for suffix, examples in task.validation.items():
-        logits = _label(teacher, examples, "validation rows").logits
+        logits = teacher.logits(examples.texts, examples.pairs, "validation rows")
         scores = task.problem.score(*_pad(task, examples, logits))
         found |= {f"{name}{suffix}": value for name, value in scores.items() if name != "loss"}
     return found

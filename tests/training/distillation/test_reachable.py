@@ -10,8 +10,8 @@ from huggingface_hub import constants
 
 from vocabless.training.distillation.reachable import check_reachable
 from vocabless.training.distillation.sentence_teacher import SentenceTeacher
-from vocabless.training.distillation.task_teacher import check_teacher
 from vocabless.training.finetuning.problems import SingleLabel
+from vocabless.training.finetuning.task_teacher import check_teacher
 
 
 @pytest.fixture(autouse=True)

@@ -21,9 +21,9 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from vocabless.training.distillation import task_teacher
-from vocabless.training.distillation.task_teacher import TaskTeacher, load_teacher, word_logits
+from vocabless.training.finetuning import task_teacher
 from vocabless.training.finetuning.problems import SingleLabel, Tagging
+from vocabless.training.finetuning.task_teacher import TaskTeacher, load_teacher, word_logits
 
 TEXTS = ["the quick brown fox", "lazy", "the fox jumps over the lazy dog and the dog jumps over the fox", "dog fox"]
 LABELS = ["a", "b", "c"]

@@ -3,8 +3,8 @@
 import pytest
 from transformers import BertConfig
 
-from vocabless.training.distillation.teacher_checks import check_head, label_order
 from vocabless.training.finetuning.problems import MultiLabel, Regression, SingleLabel, Tagging
+from vocabless.training.finetuning.task_teacher import check_head, label_order
 
 CLASSIFIER, TAGGER = "BertForSequenceClassification", "BertForTokenClassification"
 

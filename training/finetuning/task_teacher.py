@@ -1,13 +1,9 @@
-"""A teacher: a fine-tuned model whose logits another model learns. They are computed once and cached on disk.
-
-The name of a cached file is a hash of the teacher's weights, configuration and tokenizer and of the texts. So the
-logits of another teacher or of other texts are never read. Many texts are labelled in parts, and a killed run loses at
-most one part.
-"""
+"""A teacher: a fine-tuned model whose logits another model learns. They are cached on disk, see `output_cache`."""
 # mypy: allow-untyped-calls
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,18 +15,16 @@ from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrain
 from vocabless.modeling.stock_encoders import arguments_of
 from vocabless.saving.checkpoint_files import LOADING_ERRORS
 from vocabless.saving.error_text import first_line
-from vocabless.training.checkpoint_tokenizers import (
-    SMALLEST_VOCABULARY,
-    load_checkpoint_tokenizer,
-    longest_sequence,
-)
+from vocabless.training.checkpoint_tokenizers import SMALLEST_VOCABULARY, load_checkpoint_tokenizer, longest_sequence
 from vocabless.training.distillation.alignment import first_tokens
 from vocabless.training.distillation.output_cache import cached_outputs, check_outputs, digest, fingerprint
 from vocabless.training.distillation.reachable import check_reachable
-from vocabless.training.distillation.teacher_checks import DistilledProblem, check_head, label_order
+from vocabless.training.finetuning.base_problem import Problem
 
-ROWS_PER_PART = 1000  # labelled and cached together
+ROWS_PER_PART = 1000  # labelled and cached together; a killed run loses at most one part
+MAX_NAMES = 8  # label names in a message
 Logits = NDArray[np.float32]
+_GENERIC = re.compile(r"LABEL_\d+|-?\d+")  # transformers' default names, and numbers
 
 
 class TaskTeacher:
@@ -43,10 +37,6 @@ class TaskTeacher:
         per_word: whether a text is a list of words.
         batch_size: texts in a batch.
         bf16: whether to compute in bfloat16 where autocast allows it.
-
-    Attributes:
-        fingerprint: hash of weights, configuration and tokenizer.
-        description: model type and size, for tables and cards.
     """
 
     def __init__(
@@ -59,24 +49,16 @@ class TaskTeacher:
         bf16: bool = False,
     ) -> None:
         self.fingerprint = fingerprint(model, tokenizer)
-        self.description = f"{model.config.model_type}, {model.num_parameters():,} parameters"
+        self.description = f"{model.config.model_type}, {model.num_parameters():,} parameters"  # for tables and cards
         self._model, self._tokenizer = model.eval(), tokenizer
         self._outputs, self._per_word, self._batch_size, self._bf16 = list(outputs), per_word, batch_size, bf16
         self._max_length = longest_sequence(model, tokenizer)
 
     def logits(self, texts: Sequence[Any], pairs: Sequence[str] | None, what: str) -> list[Logits]:
-        """Returns the logits of each text in the order of the task's labels.
+        """Returns the logits of each text, or pair, in the order of the task's labels: (1, labels) float32.
 
-        A text longer than the teacher's limit is truncated.
-
-        Args:
-            texts: texts, or lists of words.
-            pairs: second texts of pairs, or None.
-            what: what the texts are, for the progress bar.
-
-        Returns:
-            (1, labels) float32 for each text. Per word: (words, labels), the logits of the first token of each word,
-            NaN for words without one.
+        Per word: (words, labels), the logits of the first token of each word, NaN for words without one. A text longer
+        than the teacher's limit is truncated. The progress bar says `what` the texts are.
 
         Raises:
             ValueError: the teacher gives a text NaN or an infinite number.
@@ -127,26 +109,17 @@ class TaskTeacher:
 
 
 def word_logits(logits: Logits, word_ids: Sequence[int | None], num_words: int) -> Logits:
-    """Returns (words, labels) float32, the logits of the first token of each word; NaN for words without a token.
-
-    Args:
-        logits: (S, labels), of the tokens.
-        word_ids: the word of each token, None for special tokens and padding.
-        num_words: words of the text.
-    """
+    """Returns (words, labels) float32, the logits (S, labels) of the first token of each word; NaN without a token."""
     positions = first_tokens(word_ids)
     rows = np.full((num_words, logits.shape[-1]), np.nan, np.float32)
     rows[list(positions)] = logits[list(positions.values())]
     return rows
 
 
-def check_teacher(name: str, problem: DistilledProblem, **options: Any) -> tuple[PreTrainedTokenizerBase, list[int]]:
+def check_teacher(name: str, problem: Problem, **options: Any) -> tuple[PreTrainedTokenizerBase, list[int]]:
     """Checks configuration and tokenizer of a teacher against a problem, without its weights.
 
-    Args:
-        name: folder or Hub id.
-        problem: what the teacher shall teach.
-        options: further arguments of `from_pretrained`: `revision`, `trust_remote_code`.
+    `name` is a folder or Hub id; `options` are arguments of `from_pretrained`: `revision`, `trust_remote_code`.
 
     Returns:
         The tokenizer, and the teacher's output for each output of the problem, see `label_order`.
@@ -174,8 +147,56 @@ def check_teacher(name: str, problem: DistilledProblem, **options: Any) -> tuple
     return tokenizer, outputs
 
 
+def check_head(teacher: str, config: PreTrainedConfig, problem: Problem) -> None:
+    """Checks that the teacher has a head for this kind of problem.
+
+    A configuration without `architectures` or `problem_type` does not say what the head is; it passes.
+
+    Raises:
+        ValueError: the head is another one.
+    """
+    head = problem.auto_class.__name__.removeprefix("AutoModel")  # such as ForSequenceClassification
+    others = [name for name in config.architectures or () if not name.endswith(head)]
+    if others:
+        raise ValueError(
+            f"the teacher {teacher!r} is a {others[0]} and cannot teach {problem.name}; "
+            f"give a fine-tuned model that ends in {head}."
+        )
+    needed = problem.config["problem_type"]
+    kind = config.problem_type or ("regression" if config.num_labels == 1 else None)
+    if needed and kind and kind != needed:
+        raise ValueError(f"the teacher {teacher!r} does {kind}, but the task is {needed}; give a teacher of this task.")
+
+
+def label_order(teacher: str, config: PreTrainedConfig, problem: Problem) -> list[int]:
+    """Returns, for each output of the problem, the teacher's output for the same label.
+
+    Labels are matched by name, if need be without regard to case. Generic names (LABEL_0, 0) match by their position.
+
+    Raises:
+        ValueError: the numbers or the names of the labels differ.
+    """
+    count = problem.config["num_labels"]
+    if config.num_labels != count:
+        raise ValueError(
+            f"the teacher {teacher!r} has {config.num_labels} outputs ({_listed(_names(config))}), but the task has "
+            f"{count} ({_listed(problem.labels) or 'a number'}); give a teacher of this task."
+        )
+    theirs, ours = _names(config), problem.labels or [""]
+    for fold in (str, str.casefold):
+        index_of = {fold(name): index for index, name in enumerate(theirs)}
+        if sorted(index_of) == sorted(fold(name) for name in ours):
+            return [index_of[fold(name)] for name in ours]
+    if not problem.labels or _are_generic(theirs) or _are_generic(ours):
+        return list(range(count))
+    raise ValueError(
+        f"the teacher {teacher!r} knows the labels {_listed(theirs)}, but the task has {_listed(ours)}; "
+        "give a teacher of this task, or rename its labels in its config.json."
+    )
+
+
 def load_teacher(
-    name: str, problem: DistilledProblem, device: torch.device, batch_size: int, bf16: bool, **options: Any
+    name: str, problem: Problem, device: torch.device, batch_size: int, bf16: bool, **options: Any
 ) -> TaskTeacher:
     """Returns the teacher of a problem, on a device; see `check_teacher` and `TaskTeacher` for the arguments.
 
@@ -201,3 +222,17 @@ def _loading_error(name: str, error: Exception) -> ValueError:
     return ValueError(
         f"the teacher {name!r} cannot be loaded ({first_line(error)}); give a folder or Hub id of a fine-tuned model."
     )
+
+
+def _names(config: PreTrainedConfig) -> list[str]:
+    names: Mapping[Any, str] = config.id2label or {}
+    return [names[index] for index in sorted(names)]
+
+
+def _are_generic(names: Sequence[str]) -> bool:
+    return all(_GENERIC.fullmatch(name) for name in names)
+
+
+def _listed(names: Sequence[str]) -> str:
+    rest = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return ", ".join(names[:MAX_NAMES]) + rest
