@@ -18,14 +18,9 @@ def align(
     max_words: int,
     max_subwords: int,
 ) -> dict[str, Any]:
-    """Returns a batch for a model of words and a model of subwords, with the alignment of the two.
+    """Returns a batch of B texts for a model of words and a model of subwords, with the alignment of the two.
 
-    Args:
-        texts: B texts.
-        tokenizer: tokenizer of words.
-        subword_tokenizer: tokenizer of subwords that gives offsets.
-        max_words: maximum tokens of a text for `tokenizer`, special tokens included.
-        max_subwords: the same for `subword_tokenizer`. Words behind this limit have no subwords.
+    Both limits are in tokens of the own tokenizer, special tokens included. Words behind `max_subwords` have none.
 
     Returns:
         `words` and `subwords`, the inputs of the two models; `weights`, see `alignment_weights`; `labels`, (B, S)
@@ -40,10 +35,7 @@ def align(
 
 
 def first_tokens(word_ids: Sequence[int | None]) -> dict[int, int]:
-    """Returns word → position of its first token, in the order of the tokens.
-
-    Args:
-        word_ids: the word of each token, None for special tokens.
+    """Returns word → position of its first token, from the word of each token, None for special tokens.
 
     Example:
         >>> first_tokens([None, 0, 0, 1, None])
@@ -61,10 +53,8 @@ def alignment_weights(words: Tensor, subwords: Tensor) -> Tensor:
 
     The subwords of a word are those that have a character in common with it; their weights are equal and sum to 1. The
     first token of `words` is aligned with the first of `subwords`. Rows of other tokens without characters are zero.
-
-    Args:
-        words: (B, S, 2) int64, the first character and the end of each word; equal for special tokens and padding.
-        subwords: (B, P, 2) int64, the same for the subwords.
+    `words`, (B, S, 2) int64, and `subwords`, (B, P, 2), hold the first character and the end of each; these are equal
+    for special tokens and padding.
 
     Example:
         >>> words, subwords = [[[0, 0], [0, 4], [5, 6]]], [[[0, 0], [0, 2], [2, 4], [5, 6]]]

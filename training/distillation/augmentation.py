@@ -19,9 +19,7 @@ SPAN, LONGEST_SPAN = 0.25, 5  # probability for each text; words
 class Corruptor:
     """Makes corrupted copies of texts. The same text, copy number and training texts give the same copy.
 
-    Args:
-        texts: the training texts, or lists of words; their words replace others, frequent ones more often.
-        pairs: the second texts of pairs, or None.
+    The words of the training texts, or pairs, or lists of words, replace others, frequent ones more often.
     """
 
     def __init__(self, texts: Sequence[Any], pairs: Sequence[str] | None = None) -> None:

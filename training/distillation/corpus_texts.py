@@ -22,19 +22,13 @@ def corpus_texts(documents: Dataset, max_texts: int, seed: int) -> list[str]:
     Raises:
         ValueError: no text has three words.
     """
-    found = dict.fromkeys(islice(_texts(documents.shuffle(seed=seed)), max_texts or None))
+    texts = (text for document in documents.shuffle(seed=seed) for text in split_document(document["text"] or ""))
+    found = dict.fromkeys(islice((text for text in texts if len(text.split()) >= MIN_WORDS), max_texts or None))
     if not found:
         raise ValueError(
             f"the corpus has {len(documents)} documents but no sentence of {MIN_WORDS} words; give files with text."
         )
     return list(found)
-
-
-def _texts(documents: Dataset) -> Iterator[str]:
-    for document in documents:
-        for text in split_document(document["text"] or ""):
-            if len(text.split()) >= MIN_WORDS:
-                yield text
 
 
 def split_document(document: str) -> Iterator[str]:

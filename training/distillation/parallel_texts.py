@@ -22,17 +22,13 @@ Indices = NDArray[np.int64]
 class ParallelTexts(NamedTuple):
     """Texts of several languages and what they mean in English.
 
-    Attributes:
-        texts: with the column `text`, n rows.
-        languages: (n,) the language of each text.
-        sides: the distinct English sides. A text without one is its own: the teacher then reads the text itself.
-        side_of: (n,) the index in `sides` of each text.
+    A text without an English side is its own: the teacher then reads the text itself.
     """
 
-    texts: Dataset
-    languages: NDArray[np.str_]
-    sides: list[str]
-    side_of: Indices
+    texts: Dataset  # with the column `text`, n rows
+    languages: NDArray[np.str_]  # (n,)
+    sides: list[str]  # the distinct English sides
+    side_of: Indices  # (n,) the index in `sides` of each text
 
     def __len__(self) -> int:
         return len(self.side_of)
@@ -61,22 +57,18 @@ class ParallelTexts(NamedTuple):
         return ParallelTexts(self.texts.select(rows), self.languages[rows], sides, side_of)
 
     def hold_out(self, share: float, seed: int) -> tuple["ParallelTexts", "ParallelTexts"]:
-        """Returns the texts to train on and the held-out ones. No English side is in both, in any language.
+        """Returns the texts to train on and the held-out ones, with a random share, 0–1, of the English sides.
 
-        Args:
-            share: of the English sides that are held out, 0–1.
-            seed: source of the choice.
+        No English side is in both, in any language.
         """
         is_held_out = np.random.default_rng(seed).random(len(self.sides)) < share
         held_out = is_held_out[self.side_of]
         return self.select(np.flatnonzero(~held_out)), self.select(np.flatnonzero(held_out))
 
     def at_most(self, number: int, seed: int) -> "ParallelTexts":
-        """Returns at most `number` random texts of each language, no two of one language with the same English side.
+        """Returns random texts of each language, at most `number`; 0 takes all.
 
-        Args:
-            number: 0 takes all.
-            seed: source of the choice.
+        No two of one language have the same English side.
         """
         order = np.random.default_rng(seed).permutation(len(self))
         chosen = []
@@ -90,9 +82,7 @@ class ParallelTexts(NamedTuple):
 def read_parallel(files: Sequence[str], flag: str) -> ParallelTexts:
     """Returns the rows of parquet, jsonl or csv files: columns `text`, `lang`, and the translation `english`.
 
-    Args:
-        files: the files. `english` may be empty, or missing in a file of texts or words without translations.
-        flag: that named them, for messages.
+    `english` may be empty, or missing in a file of texts or words without translations. Messages name the flag.
 
     Raises:
         ValueError: a file does not exist, cannot be read or lacks a column, or a row lacks its text or language.
@@ -124,15 +114,11 @@ def _read(file: str, flag: str) -> Dataset:
 
 
 def sample_languages(languages: NDArray[np.str_], exponent: float, seed: int) -> Indices:
-    """Returns which texts an epoch has: of a language in proportion to its number of texts to the power `exponent`.
+    """Returns which of n texts an epoch has: of a language in proportion to its number to the power `exponent`, 0–1.
 
-    The language with the most texts has each once. The others repeat theirs, each text nearly equally often. Source:
-    Conneau and Lample, *Cross-lingual Language Model Pretraining*, 2019, section 3.1.
-
-    Args:
-        languages: (n,) the language of each text.
-        exponent: 1 leaves the numbers as they are, 0 makes them equal.
-        seed: source of the choice of those that are repeated once more.
+    The language with the most texts has each once. The others repeat theirs, each text nearly equally often; the seed
+    chooses those with one more. Source: Conneau and Lample, *Cross-lingual Language Model Pretraining*, 2019, section
+    3.1.
 
     Example:
         >>> np.bincount(sample_languages(np.array(["de"] * 4 + ["fa"]), 0.5, seed=0)).tolist()

@@ -2,6 +2,7 @@
 # mypy: allow-untyped-calls
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,37 +65,25 @@ def unit_vectors(vectors: Any) -> Vectors:
     return values
 
 
+@dataclass(frozen=True)
 class SentenceMeasures:
     """Measures an evaluation of held-out texts.
 
-    They are followed by the first and then the second texts of scored pairs, then by translations and then their
-    English sides.
-
-    Args:
-        num_texts: number of held-out texts.
-        scores: one for each pair.
-        parallel: held-out translations, or None.
-        nested_dimensions: at which vectors are cut to measure what remains, see `SentenceStudent`.
+    They are followed by the first and then the second texts of scored pairs, then by held-out translations and then
+    their English sides. Vectors are also measured when they are cut at `nested_dimensions`, see `SentenceStudent`.
     """
 
-    def __init__(
-        self,
-        num_texts: int,
-        scores: list[float],
-        parallel: ParallelTexts | None = None,
-        nested_dimensions: Sequence[int] = (),
-    ) -> None:
-        self._num_texts = num_texts
-        self._scores = scores
-        self._parallel = parallel
-        self._nested_dimensions = nested_dimensions
+    num_texts: int
+    scores: list[float]  # one for each pair
+    parallel: ParallelTexts | None = None
+    nested_dimensions: Sequence[int] = ()
 
     @property
     def names(self) -> list[str]:
         """What it measures: recall needs twelve texts (of eleven, each finds all others), Spearman pairs."""
-        of_texts = ["loss", "cosine", "recall_at_10"] if self._num_texts > NEIGHBOURS + 1 else ["loss", "cosine"]
-        of_pairs = ["spearman", "teacher_spearman"] if self._scores else []
-        return [*of_texts, *of_pairs, *(["translation"] if self._parallel else [])]
+        of_texts = ["loss", "cosine", "recall_at_10"] if self.num_texts > NEIGHBOURS + 1 else ["loss", "cosine"]
+        of_pairs = ["spearman", "teacher_spearman"] if self.scores else []
+        return [*of_texts, *of_pairs, *(["translation"] if self.parallel else [])]
 
     def __call__(self, evaluation: Any) -> dict[str, float]:
         """Returns the measures of `names`, of each language and of short vectors; the loss is 1 − cosine.
@@ -105,21 +94,21 @@ class SentenceMeasures:
             evaluation: `predictions`, the student's vectors, and `label_ids`, the teacher's, both (n, size).
         """
         vectors, targets = (unit_vectors(values) for values in (evaluation.predictions, evaluation.label_ids))
-        cosine = float((vectors * targets)[: self._num_texts].sum(axis=1).mean())
+        cosine = float((vectors * targets)[: self.num_texts].sum(axis=1).mean())
         measures = {EXACT_LOSS: 1 - cosine, "cosine": cosine}
         if "recall_at_10" in self.names:
-            measures["recall_at_10"] = recall(vectors[: self._num_texts], targets[: self._num_texts])
-        if self._scores:
+            measures["recall_at_10"] = recall(vectors[: self.num_texts], targets[: self.num_texts])
+        if self.scores:
             measures["spearman"] = self._spearman(vectors)
             measures["teacher_spearman"] = self._spearman(targets)
         measures |= self._of_short_vectors(vectors, targets)
-        if self._parallel:
-            measures |= self._of_languages(self._parallel, vectors, targets)
+        if self.parallel:
+            measures |= self._of_languages(self.parallel, vectors, targets)
         return measures
 
     @property
     def _first_translation(self) -> int:
-        return self._num_texts + 2 * len(self._scores)
+        return self.num_texts + 2 * len(self.scores)
 
     def _of_languages(self, parallel: ParallelTexts, vectors: Vectors, targets: Vectors) -> dict[str, float]:
         measures: dict[str, float] = {}
@@ -137,37 +126,28 @@ class SentenceMeasures:
 
     def _of_short_vectors(self, vectors: Vectors, targets: Vectors) -> dict[str, float]:
         measures: dict[str, float] = {}
-        for name, short in short_vectors(vectors, self._nested_dimensions).items():
+        for name, short in short_vectors(vectors, self.nested_dimensions).items():
             if "recall_at_10" in self.names:
-                texts = short[: self._num_texts]
-                measures[f"neighbours_{name}"] = recall(texts, targets[: self._num_texts], index=texts)
-            if self._scores:
+                texts = short[: self.num_texts]
+                measures[f"neighbours_{name}"] = recall(texts, targets[: self.num_texts], index=texts)
+            if self.scores:
                 measures[f"spearman_{name}"] = self._spearman(short)
         return measures
 
     def _spearman(self, vectors: Vectors) -> float:
-        first, second = np.split(vectors[self._num_texts : self._first_translation], 2)
+        first, second = np.split(vectors[self.num_texts : self._first_translation], 2)
         similarities = (first * second).sum(axis=1)
-        if np.ptp(similarities) == 0 or np.ptp(self._scores) == 0:  # the correlation is not defined
+        if np.ptp(similarities) == 0 or np.ptp(self.scores) == 0:  # the correlation is not defined
             return 0.0
-        return float(spearmanr(similarities, self._scores).statistic)
+        return float(spearmanr(similarities, self.scores).statistic)
 
 
-def language_table(measures: Mapping[str, float], prefix: str = "eval_") -> str:
-    """Returns a Markdown table of `LANGUAGE_MEASURES` in percent, a row for each language; "" if there is none.
-
-    Args:
-        measures: by name.
-        prefix: of the names.
-    """
-    start = f"{prefix}translation_"
+def language_table(measures: Mapping[str, float]) -> str:
+    """Returns a Markdown table of the `LANGUAGE_MEASURES` of an evaluation; "" if it has none."""
+    start = "eval_translation_"
     languages = sorted(name.removeprefix(start) for name in measures if name.startswith(start))
-    rows = []
-    for language in languages:
-        values = [measures.get(f"{prefix}{measure}_{language}") for measure in LANGUAGE_MEASURES]
-        rows.append([language, *("–" if value is None else f"{100 * value:.1f}" for value in values)])
     header = ["held-out texts", "translation found, %", "cosine with the teacher, %", "recall at 10, %"]
-    return markdown_table(header, rows) if rows else ""
+    return _table(header, languages, LANGUAGE_MEASURES, measures)
 
 
 def short_vectors(vectors: Vectors, dimensions: Sequence[int]) -> dict[str, Vectors]:
@@ -185,40 +165,33 @@ def short_vectors(vectors: Vectors, dimensions: Sequence[int]) -> dict[str, Vect
     return {name: unit_vectors(values) for name, values in short.items()}
 
 
-def short_table(measures: Mapping[str, float], prefix: str = "eval_") -> str:
-    """Returns a Markdown table of `SHORT_MEASURES` in percent, a row for each of `short_vectors`; "" if there is none.
-
-    Args:
-        measures: by name.
-        prefix: of the names.
-    """
-    starts = tuple(f"{prefix}{measure}_" for measure in SHORT_MEASURES)
+def short_table(measures: Mapping[str, float]) -> str:
+    """Returns a Markdown table of the `SHORT_MEASURES` of an evaluation; "" if it has none."""
+    starts = [f"eval_{measure}_" for measure in SHORT_MEASURES]
     found = {name.removeprefix(start) for name in measures for start in starts if name.startswith(start)}
     cut = sorted((name for name in found if name.isdecimal()), key=int, reverse=True)
     names = [name for name in ("all", *cut, "int8", "binary") if name in found]
+    header = ["numbers that are kept", "the teacher's ten nearest found, %", "Spearman, %"]
+    return _table(header, names, SHORT_MEASURES, measures)
+
+
+def _table(header: list[str], names: list[str], measured: tuple[str, ...], measures: Mapping[str, float]) -> str:
+    """Returns a table in percent with a row for each name, which stands behind those of the measures."""
     rows = []
     for name in names:
-        values = [measures.get(f"{prefix}{measure}_{name}") for measure in SHORT_MEASURES]
+        values = [measures.get(f"eval_{measure}_{name}") for measure in measured]
         rows.append([name, *("–" if value is None else f"{100 * value:.1f}" for value in values)])
-    header = ["numbers that are kept", "the teacher's ten nearest found, %", "Spearman, %"]
     return markdown_table(header, rows) if rows else ""
 
 
 def recall(queries: Vectors, targets: Vectors, neighbours: int = NEIGHBOURS, index: Vectors | None = None) -> float:
-    """Returns the share of each text's nearest texts that a query by the student finds in an index.
+    """Returns the share of each text's nearest texts, by the teacher's vectors, that the student's queries find.
 
-    Args:
-        queries: the student's vectors.
-        targets: the teacher's vectors of the same texts, which say what is nearest.
-        neighbours: number of nearest texts, without the text itself.
-        index: the vectors that are searched; None searches the teacher's.
+    The text itself is no neighbour. They search the vectors of `index`; None searches the teacher's, `targets`.
     """
     index = targets if index is None else index
-    expected, found = (_nearest(a @ b.T, neighbours) for a, b in ((targets, targets), (queries, index)))
-    return float(np.mean([len({*a} & {*b}) / neighbours for a, b in zip(expected, found, strict=True)]))
-
-
-def _nearest(similarities: Vectors, number: int) -> NDArray[np.int64]:
-    similarities = similarities.copy()
-    np.fill_diagonal(similarities, -np.inf)
-    return np.argpartition(-similarities, number, axis=1)[:, :number]
+    nearest = []
+    for similarities in (targets @ targets.T, queries @ index.T):
+        np.fill_diagonal(similarities, -np.inf)
+        nearest.append(np.argpartition(-similarities, neighbours, axis=1)[:, :neighbours])
+    return float(np.mean([len({*a} & {*b}) / neighbours for a, b in zip(*nearest, strict=True)]))

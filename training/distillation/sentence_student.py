@@ -2,6 +2,7 @@
 # mypy: allow-untyped-calls, no-warn-return-any
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -84,16 +85,12 @@ class SentenceStudent(nn.Module):
 
 
 def neighbour_divergence(similarities: Tensor, expected: Tensor) -> Tensor:
-    """Returns how unlike the nearest texts of a batch are, the mean over its texts; 0 for equal similarities.
+    """Returns how unlike the student's and the teacher's cosines, (B, B), are for near texts; 0 for equal ones.
 
     For each text, a softmax over its similarities with the other texts, divided by `TEMPERATURE`, says how near they
     are. The result is the Kullback-Leibler divergence of the student's from the teacher's, times `TEMPERATURE`. Source:
     Fang et al., *SEED: Self-supervised Distillation for Visual Representation*, ICLR 2021, section 3.2; differs: the
     texts are those of the batch, without a queue.
-
-    Args:
-        similarities: (B, B), cosines of the student's vectors.
-        expected: (B, B), of the teacher's.
     """
     itself = torch.eye(len(expected), dtype=torch.bool, device=expected.device)
     ours, theirs = (
@@ -110,20 +107,15 @@ def token_counter(tokenizer: PreTrainedTokenizerBase) -> Callable[[list[str]], l
     return lambda texts: list(map(len, texts))
 
 
+@dataclass(frozen=True)
 class VectorCollator:
-    """Makes a batch of examples with a `text` and the teacher's `vector`.
+    """Makes a batch of examples with a `text`, cut at `max_length` tokens, and the teacher's `vector`."""
 
-    Args:
-        tokenizer: the student's.
-        max_length: tokens of a text, special tokens included; the rest is cut off.
-    """
-
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, max_length: int) -> None:
-        self._tokenizer = tokenizer
-        self._max_length = max_length
+    tokenizer: PreTrainedTokenizerBase  # of the student
+    max_length: int
 
     def __call__(self, examples: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
         """Returns the student's inputs, and `labels`, (B, vector_size) float16."""
         texts = [example["text"] for example in examples]
-        inputs = self._tokenizer(texts, max_length=self._max_length, truncation=True, padding=True, return_tensors="pt")
+        inputs = self.tokenizer(texts, max_length=self.max_length, truncation=True, padding=True, return_tensors="pt")
         return {**inputs, "labels": torch.from_numpy(np.stack([example["vector"] for example in examples]))}

@@ -43,11 +43,6 @@ class SentenceTeacher:
 
     Raises:
         ValueError: sentence-transformers is not installed, or the teacher cannot be loaded.
-
-    Attributes:
-        name: the Hub id, or the name of the folder.
-        license: of the teacher, by the Hub's name, as its model card says; None if it does not.
-        vector_size: numbers in a vector.
     """
 
     def __init__(
@@ -76,7 +71,7 @@ class SentenceTeacher:
         if len(self._model.tokenizer) < SMALLEST_VOCABULARY:
             raise ValueError(f"the teacher {source!r} has no tokenizer; give a folder or a Hub id that holds one.")
         self._prompt = prompt
-        self.name = public_name(source)
+        self.name = public_name(source)  # the Hub id, or the name of the folder
         self.license = _license(source)
         self._model.max_seq_length = min(max_length, self._model.max_seq_length or max_length)
         self.vector_size = int(self._model.encode(["one text"]).shape[1])
@@ -109,9 +104,6 @@ def add_vectors(texts: Dataset, teacher: SentenceTeacher) -> Dataset:
 
     The vectors are cached by the content of teacher and texts, in parts. A run that continues after a kill finds the
     finished parts. Vectors of another teacher or other texts are never read.
-
-    Raises:
-        ValueError: see `SentenceTeacher.embed`.
     """
     teacher_key = teacher.fingerprint()
     features = Features({"text": Value("string"), "vector": List(Value("float16"), length=teacher.vector_size)})
@@ -130,13 +122,7 @@ def with_translations(
 ) -> tuple[Dataset, Dataset, NDArray[np.int64]]:
     """Returns texts, translations and their English sides, one behind the other; the teacher's vectors; targets.
 
-    Args:
-        texts: texts that the teacher reads.
-        parallel: translations, of which the teacher reads the English sides; None for none.
-        teacher: see `add_vectors`.
-
-    Returns:
-        The texts, with the column `text`; vectors, with the column `vector`; the row in the vectors of each text.
+    The teacher reads the texts and the English sides. A target is the row of a text in the vectors.
     """
     own = Dataset.from_dict({"text": list(texts)})
     vectors, targets = add_vectors(own, teacher), np.arange(len(own))

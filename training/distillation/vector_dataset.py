@@ -23,43 +23,35 @@ def mean_vector(vectors: datasets.Dataset) -> NDArray[np.float32]:
     return (total / max(1, len(vectors))).astype(np.float32)
 
 
-def _characters(texts: list[str]) -> list[int]:
-    return list(map(len, texts))
-
-
 class VectorDataset(torch.utils.data.Dataset[dict[str, Any]]):
     """Examples with a `text` and the teacher's `vector`.
 
     Args:
         texts: with a column `text`, n rows.
         vectors: with a column `vector`, see `sentence_teacher.add_vectors`.
-        targets: (n,) the row in `vectors` of each text; None if the rows are the same.
+        targets: (n,) the row in `vectors` of each text.
+        length_of: returns the length of each text of a list, in any unit.
         rows: (examples,) the row in `texts` of each example; None takes each text once.
         mean: (vector size,) taken from each vector of length 1, see `mean_vector`; None changes no vector.
         change: changes the text that the student reads, for instance misspells it; None leaves it. Each epoch has other
             changes.
         seed: source of all randomness, with the epoch and the number of the example.
-        length_of: returns the length of each text of a list, in any unit; by default their characters.
-
-    Attributes:
-        mean: see above.
-        lengths: (examples,) the length of each text.
     """
 
     def __init__(
         self,
         texts: datasets.Dataset,
         vectors: datasets.Dataset,
-        targets: NDArray[np.int64] | None = None,
+        targets: NDArray[np.int64],
+        length_of: Callable[[list[str]], list[int]],
         rows: NDArray[np.int64] | None = None,
         mean: NDArray[np.float32] | None = None,
         change: Change | None = None,
         seed: int = 0,
-        length_of: Callable[[list[str]], list[int]] = _characters,
     ) -> None:
         self._texts = texts.with_format("numpy")
         self._vectors = vectors.with_format("numpy")
-        self._targets = np.arange(len(texts)) if targets is None else targets
+        self._targets = targets
         self._rows = np.arange(len(texts)) if rows is None else rows
         self.mean = mean
         self._change = change
@@ -67,7 +59,7 @@ class VectorDataset(torch.utils.data.Dataset[dict[str, Any]]):
         self._epoch = 0
         batches = (length_of(batch["text"]) for batch in texts.iter(batch_size=TEXTS_AT_ONCE))
         lengths = np.fromiter(chain.from_iterable(batches), np.int64, len(texts))
-        self.lengths: NDArray[np.int64] = lengths[self._rows]
+        self.lengths: NDArray[np.int64] = lengths[self._rows]  # (examples,)
 
     def set_epoch(self, epoch: int) -> None:
         """Sets the epoch."""

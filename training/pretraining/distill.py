@@ -33,6 +33,7 @@ from vocabless.training.distillation.sentence_teacher import SentenceTeacher, wi
 from vocabless.training.distillation.vector_dataset import VectorDataset, mean_vector
 from vocabless.training.limits import SHARE, Limit, check_limits
 from vocabless.training.pretraining.documents import Documents
+from vocabless.training.pretraining.load_model import shapes
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.script_parser import flag
 from vocabless.training.task import ExampleSets, Results
@@ -135,8 +136,11 @@ class Distill(Objective):
 
     def build_examples(self, data: Documents, tokenizer: PreTrainedTokenizerBase) -> ExampleSets:
         """See `TrainingTask.build_examples`."""
-        self._check()
         arguments, training = self.arguments, self.training
+        if self.teacher is None and not EMBEDDED_TEACHER.is_dir():
+            raise ValueError("the objective distill has no teacher; give --teacher, a folder or a Hub id.")
+        if arguments.streaming:
+            raise ValueError("--streaming reads a text once, but a teacher's vectors are kept; leave it out.")
         scored = ScoredPairs([], [], []) if self.sts_file is None else read_scored_pairs(self.sts_file)
         texts = draw_texts(data.train, arguments.mix, self.max_texts, training.seed)
         held_out = corpus_texts(data.held_out, arguments.max_eval_samples, training.seed)
@@ -157,10 +161,8 @@ class Distill(Objective):
         )
         length_of = token_counter(tokenizer)
         train = self._examples(texts, parallel, teacher, length_of)
-        evaluated = [*held_out, *scored.first, *scored.second]
-        evaluation = VectorDataset(
-            *with_translations(evaluated, translations, teacher), mean=train.mean, length_of=length_of
-        )
+        evaluated = with_translations([*held_out, *scored.first, *scored.second], translations, teacher)
+        evaluation = VectorDataset(*evaluated, length_of, mean=train.mean)
         facts: dict[str, Any] = {
             "teacher": teacher.name,
             "teacher_license": teacher.license,
@@ -203,14 +205,9 @@ class Distill(Objective):
             share = self.parallel_share
             number = len(texts) if share is None else round(len(translations) * (1 - share) / share)
             rows = np.concatenate([np.resize(np.arange(len(texts)), number), translations])
-        return VectorDataset(
-            *columns,
-            rows=rows,
-            mean=mean_vector(columns[1]) if self.centre_teacher else None,
-            change=self._misspell if self.misspell_probability else None,
-            seed=self.training.seed,
-            length_of=length_of,
-        )
+        mean = mean_vector(columns[1]) if self.centre_teacher else None
+        change = self._misspell if self.misspell_probability else None
+        return VectorDataset(*columns, length_of, rows, mean, change, self.training.seed)
 
     def data_identity(self) -> dict[str, str]:
         """Returns what identifies the text, the pairs of `--sts_file` and the translations."""
@@ -239,9 +236,7 @@ class Distill(Objective):
         )
         start = self.arguments.model_name_or_path
         dense = {} if start is None else read_dense(start)
-        if {name: value.shape for name, value in student.dense.state_dict().items()} == {
-            name: value.shape for name, value in dense.items()
-        }:
+        if shapes(student.dense.state_dict()) == shapes(dense):
             student.dense.load_state_dict(dense)
         return student
 
@@ -281,12 +276,6 @@ class Distill(Objective):
 
     def _misspell(self, text: str, rng: np.random.Generator) -> str:
         return misspell(text, self.misspell_probability, rng)
-
-    def _check(self) -> None:
-        if self.teacher is None and not EMBEDDED_TEACHER.is_dir():
-            raise ValueError("the objective distill has no teacher; give --teacher, a folder or a Hub id.")
-        if self.arguments.streaming:
-            raise ValueError("--streaming reads a text once, but a teacher's vectors are kept; leave it out.")
 
 
 def _tables(results: Results) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -39,11 +39,8 @@ def load_model(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Returns the model to train, with the head of the objective, and its tokenizer.
 
-    Args:
-        arguments: all that describes the model. The dropout holds for training; the configuration keeps the encoder's.
-        objective: decides the head.
-        corpora: the text that `--subword train` and `--set ngrams=train` count.
-        folder: of the run; what is trained on the text is kept there, so that a run that continues finds it.
+    The dropout holds for training; the configuration keeps the encoder's. `--subword train` and `--set ngrams=train`
+    count the corpora; what they train is kept in the folder of the run, so that a run that continues finds it.
 
     Raises:
         ValueError: an unknown name, a checkpoint that cannot be begun from, a length beyond the model's, a subword
@@ -90,12 +87,8 @@ def load_checkpoint_with_head(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Returns the model of a checkpoint with the head of the objective, in float32, and its tokenizer.
 
-    The head keeps its weights if the checkpoint has the same one. A new head is random.
-
-    Args:
-        source: folder or Hub id, of this family or a stock model.
-        objective: decides the head.
-        subword: masked LM over words: the `tokenizer.json` of the tokens to predict; None is the checkpoint's own.
+    The head keeps its weights if the checkpoint, of this family or a stock model, has the same one. A new head is
+    random. For masked LM over words, `subword` has the tokens to predict; None is the checkpoint's own file.
 
     Raises:
         ValueError: the checkpoint is not complete, lacks what the objective needs, or has no use for `subword`.
@@ -141,11 +134,14 @@ def _with_head(trained: PreTrainedModel, objective: Objective, tokenizer: Vocabl
     model = objective.model_class(config)
     cast(Any, model.base_model).load_state_dict(cast(Any, trained.base_model).state_dict())
     weights = trained.state_dict()
-    if {name: value.shape for name, value in model.state_dict().items()} == {
-        name: value.shape for name, value in weights.items()
-    }:
+    if shapes(model.state_dict()) == shapes(weights):
         model.load_state_dict(weights)
     return model
+
+
+def shapes(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Size]:
+    """Returns the shape of each weight by its name."""
+    return {name: weight.shape for name, weight in weights.items()}
 
 
 def _check_length(arguments: PretrainingArguments, name: str, limit: int) -> None:

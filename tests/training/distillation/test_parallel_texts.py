@@ -108,11 +108,11 @@ def test_each_text_has_the_vector_of_its_target() -> None:
     mean = mean_vector(vectors)
     np.testing.assert_allclose(mean, [0.8, 0.4], rtol=1e-3)
     targets, rows = np.array([0, 0, 1]), np.array([2, 1, 1])
-    examples = VectorDataset(texts, vectors, targets, rows, length_of=lambda batch: [len(text) ** 2 for text in batch])
+    examples = VectorDataset(texts, vectors, targets, lambda batch: [len(text) ** 2 for text in batch], rows)
     assert [item["text"] for item in examples.__getitems__([0, 1, 2])] == ["cat", "Hund", "Hund"]
     assert [item["vector"].tolist() for item in examples.__getitems__([2, 0])] == [[3, 4], [1, 0]]
     assert len(examples) == 3 and examples.lengths.tolist() == [9, 16, 16]
-    centred = VectorDataset(texts, vectors, targets, rows, mean)[1]["vector"]
+    centred = VectorDataset(texts, vectors, targets, lambda batch: [1] * len(batch), rows, mean)[1]["vector"]
     np.testing.assert_allclose(centred, [0.6 - 0.8, 0.8 - 0.4], atol=1e-3)
 
 

@@ -106,14 +106,15 @@ def test_padding_does_not_move_a_vector(student) -> None:
 
 def test_texts_are_changed_anew_in_each_epoch_and_alike_in_each_order() -> None:
     texts = Dataset.from_dict({"text": ["ab", "cdef"], "vector": [[1.0], [2.0]]})
-    data = VectorDataset(texts, texts, change=lambda text, rng: f"{text}{rng.integers(10**6)}", seed=3)
+    same, lengths = np.arange(2), lambda batch: list(map(len, batch))
+    data = VectorDataset(texts, texts, same, lengths, change=lambda text, rng: f"{text}{rng.integers(10**6)}", seed=3)
     assert data.lengths.tolist() == [2, 4]
     first, again = data.__getitems__([0, 1]), data.__getitems__([1, 0])[::-1]
     assert [item["text"] for item in first] == [item["text"] for item in again]
     assert first[0]["text"].startswith("ab") and first[0]["vector"].tolist() == [1.0]
     data.set_epoch(1)
     assert data[0]["text"] != first[0]["text"]
-    assert VectorDataset(texts, texts)[1]["text"] == "cdef"
+    assert VectorDataset(texts, texts, same, lengths)[1]["text"] == "cdef"
 
 
 def test_recall_counts_the_neighbours_that_both_find() -> None:
