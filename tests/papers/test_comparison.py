@@ -171,5 +171,5 @@ def test_what_cannot_be_compared_is_refused(runs, tmp_path):
 
 
 def test_the_measure_of_a_task_is_that_of_table_1():
-    first = {task: GLUE[task].metrics[0] for task, _ in AVERAGES["HashFormers"]}
-    assert [(task, (MEASURES.get(task, first[task]),)) for task in first] == list(AVERAGES["HashFormers"])
+    first = {task: GLUE[task].metrics[0] for task in AVERAGES["HashFormers"]}
+    assert [(task, (MEASURES.get(task, first[task]),)) for task in first] == list(AVERAGES["HashFormers"].items())

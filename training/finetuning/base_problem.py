@@ -22,25 +22,16 @@ Array = NDArray[Any]
 class Problem(ABC):
     """How labels become targets, how outputs are scored, and how they are written to a file.
 
-    Class attributes:
-        name: the problem type, as in `--problem_type` and `config.problem_type`.
-        per_word: whether a text is a list of words and each word has a label.
-        min_labels: smallest number of different labels that makes sense.
-        auto_class: the `AutoModelFor…` class with the right head.
-        collator: class that pads a batch.
-        default_metrics: used if the constructor does not get others; the first one selects the best epoch.
-
-    Attributes:
+    Args:
         labels: label names by index; empty for regression.
-        metrics: keys of `METRICS`.
-        best_metric: the metric that selects the best epoch.
+        metrics: keys of `METRICS`; None takes the default ones.
+        best_metric: the metric that selects the best epoch; None is the first one.
         threshold: see `MultiLabel`; other problems ignore it.
-        is_balanced: whether each label counts alike in training, see `balanced_weights`; for single labels.
     """
 
-    name: str
-    per_word: bool = False
-    min_labels: int = 2
+    name: str  # the problem type, as in `--problem_type` and `config.problem_type`
+    per_word: bool = False  # whether a text is a list of words and each word has a label
+    min_labels: int = 2  # smallest number of different labels that makes sense
     auto_class: Any = AutoModelForSequenceClassification
     collator: Any = DataCollatorWithPadding
     default_metrics: tuple[str, ...]
@@ -56,7 +47,7 @@ class Problem(ABC):
         self.metrics = tuple(metrics or self.default_metrics)
         self.best_metric = best_metric or self.metrics[0]
         self.threshold = threshold
-        self.is_balanced = False
+        self.is_balanced = False  # whether each label counts alike in training, see `balanced_weights`
         self._index_of = {label: index for index, label in enumerate(self.labels)}
 
     @classmethod
@@ -65,13 +56,15 @@ class Problem(ABC):
         return label is None or label == "" or (isinstance(label, list) and None in label)
 
     @classmethod
-    @abstractmethod
     def parse_label(cls, label: Any) -> Any:
-        """Returns a label from a data file as a name, a number or a list of names.
+        """Returns a label from a data file as a number or a list of names; here, as a name, "3" also for 3.0.
 
         Raises:
             ValueError: the label does not fit the problem.
         """
+        if isinstance(label, list | dict):
+            raise ValueError(f"the label {label!r} is a {type(label).__name__}")
+        return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
     @staticmethod
     def names_in(label: Any) -> list[str]:
@@ -95,12 +88,9 @@ class Problem(ABC):
         """Yields one JSON record per example for the predictions file; of the targets, only `IGNORED` ones count."""
 
     def fit_linear(self, vectors: Any, targets: Sequence[Any], strength: float) -> tuple[Array, Array]:
-        """Returns weight (labels, D) and bias (labels,) of a regularised linear model.
+        """Returns weight (labels, D) and bias (labels,) of a linear model of standardised vectors (n, D) and n targets.
 
-        Args:
-            vectors: (n, D) standardised.
-            targets: n of them.
-            strength: inverse regularisation, above 0, as scikit-learn's C.
+        `strength` is the inverse regularisation, above 0, as scikit-learn's C.
         """
         raise NotImplementedError(f"{self.name} has no linear model of one vector for each text.")
 
@@ -125,11 +115,8 @@ class Problem(ABC):
     def teacher_losses(self, logits: Tensor, teacher_logits: Tensor, temperature: float) -> Tensor:
         """Returns the loss of each row against a teacher, (P,); here, the cross-entropy with its probabilities.
 
-        Args:
-            logits: (P, labels), see `scored`.
-            teacher_logits: (P, labels).
-            temperature: divides both logits. The losses are multiplied by its square, so that gradients keep their size
-                (Hinton et al. 2015).
+        The temperature divides both logits, (P, labels), see `scored`. The losses are multiplied by its square, so that
+        gradients keep their size (Hinton et al. 2015).
         """
         probabilities = (teacher_logits / temperature).softmax(dim=-1)
         return F.cross_entropy(logits / temperature, probabilities, reduction="none") * temperature**2
@@ -137,12 +124,9 @@ class Problem(ABC):
     def evaluation_loss(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Returns the mean loss over all targets of an evaluation; 0 if there are none.
 
-        Training uses the loss of the model's own head. Evaluation uses this one because the Trainer's value is a mean
-        over the means of batches, which depends on the batch size if batches have different numbers of targets.
-
-        Args:
-            logits: (N, labels) float64, the logits of all examples; (N, S, labels) for tagging.
-            targets: the targets of all examples.
+        Training uses the loss of the model's own head. Evaluation uses this one, of the logits of all examples
+        together, because the Trainer's value is a mean over the means of batches, which depends on the batch size if
+        batches have different numbers of targets.
         """
         losses = self.losses(*self.scored(logits, targets))
         return losses.mean() if len(losses) else logits.sum() * 0

@@ -101,10 +101,17 @@ class VocablessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         first.head().write_into(cast(PooledHead, self.model_.classifier))
         ngrams = first.fit_ngrams(first.share)
         if self.epochs:
+            training = GlueTrainingArguments(
+                num_train_epochs=self.epochs,
+                learning_rate=self.learning_rate,
+                per_device_train_batch_size=self.batch_size,
+                seed=self.random_state,
+                disable_tqdm=True,
+            )
+            choose_learning_rate(arguments, training)
             with tempfile.TemporaryDirectory() as folder:
-                training = self._training(arguments, folder)
-                tuning = FineTuning(arguments, training, task, first.head(), ngrams=ngrams)
-                self.model_ = train(tuning).model
+                training = training.quiet(Path(folder))
+                self.model_ = train(FineTuning(arguments, training, task, first.head(), ngrams=ngrams)).model
         elif ngrams is not None:
             ngrams.write_into(self.model_)
         self.model_.eval()
@@ -124,24 +131,13 @@ class VocablessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Examples(_check_texts(texts)), problem, self.tokenizer_, int(self.tokenizer_.model_max_length)
         )
         collator = DataCollatorWithPadding(self.tokenizer_)
-        return compute(self.model_, encoded, collator, lambda outputs: outputs.logits.softmax(-1))
+        return compute(self.model_, encoded, collator, lambda outputs, _: outputs.logits.softmax(-1))
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
         """Writes model, code and tokenizer into a folder, which is created."""
         check_is_fitted(self)
         Path(folder).mkdir(parents=True, exist_ok=True)
         save_checkpoint(self.model_, self.tokenizer_, folder)
-
-    def _training(self, arguments: GlueArguments, folder: str) -> GlueTrainingArguments:
-        training = GlueTrainingArguments(
-            num_train_epochs=self.epochs,
-            learning_rate=self.learning_rate,
-            per_device_train_batch_size=self.batch_size,
-            seed=self.random_state,
-            disable_tqdm=True,
-        )
-        choose_learning_rate(arguments, training)
-        return training.quiet(Path(folder))
 
 
 class VocablessVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -168,14 +164,11 @@ class VocablessVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc
         check_is_fitted(self)
         length = self.max_seq_length or int(self.tokenizer_.model_max_length)
         encoded = EncodedExamples(Examples(_check_texts(texts)), SingleLabel(), self.tokenizer_, length)
-        masks: list[Any] = []
 
-        def collate(rows: list[dict[str, Any]]) -> Any:
-            batch = DataCollatorWithPadding(self.tokenizer_)(rows)
-            masks.append(batch.get("attention_mask"))
-            return batch
+        def mean(outputs: Any, inputs: dict[str, Any]) -> Any:
+            return mean_state(outputs.last_hidden_state, inputs.get("attention_mask"))
 
-        return compute(self.model_, encoded, collate, lambda out: mean_state(out.last_hidden_state, masks.pop()))
+        return compute(self.model_, encoded, DataCollatorWithPadding(self.tokenizer_), mean)
 
 
 def _check_texts(texts: Sequence[str]) -> list[str]:

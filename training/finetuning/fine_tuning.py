@@ -52,29 +52,20 @@ Scores = Mapping[str, float]
 class FineTuning(TrainingTask):
     """Fine-tuning on a task with one seed, with or without a teacher.
 
-    Attributes:
-        arguments: of the script, for this run: the length and the patience are chosen.
-        training: of the Trainer, for this run.
-        task: the task.
-        head: what the head begins with; None leaves its weights.
-        head_scores: of the first head alone; None without one.
-        tuned_scores: of fine-tuning, cross-validated; None if validation rows tell. These decide, with the validation
-            rows if there are any, whether the fine-tuned model is better than the first head alone. The better one is
-            saved.
-        ngrams: scores of n-grams, that are added to the outputs after the training: before it, they would leave it
-            little to learn. None adds none.
+    The first head alone is saved if its scores are better than those of fine-tuning, cross-validated or on validation
+    rows.
     """
 
     checks_standalone: ClassVar[bool] = False
     keeps_checkpoints: ClassVar[bool] = False
 
-    arguments: GlueArguments
-    training: GlueTrainingArguments
+    arguments: GlueArguments  # for this run: the length and the patience are chosen
+    training: GlueTrainingArguments  # for this run
     task: Task
-    head: FirstHead | None = None
-    head_scores: Scores | None = None
-    tuned_scores: Scores | None = None
-    ngrams: NgramScores | None = None
+    head: FirstHead | None = None  # what the head begins with; None leaves its weights
+    head_scores: Scores | None = None  # of the first head alone
+    tuned_scores: Scores | None = None  # of fine-tuning, cross-validated; None if validation rows tell
+    ngrams: NgramScores | None = None  # are added to the outputs after training, to which they would leave little
 
     def identity(self) -> dict[str, Any]:
         """See `TrainingTask.identity`."""

@@ -7,6 +7,7 @@ fine-tuning change states of the encoder that the labels could use as they are. 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,19 +29,12 @@ Vectors = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class FirstHead:
-    """A linear model of standardised vectors.
+    """A linear model of standardised vectors."""
 
-    Attributes:
-        weight: (outputs, D).
-        bias: (outputs,).
-        mean: (D,), of the vectors.
-        deviation: (D,), their standard deviation; 1 where it is 0.
-    """
-
-    weight: Vectors
-    bias: Vectors
-    mean: Vectors
-    deviation: Vectors
+    weight: Vectors  # (outputs, D)
+    bias: Vectors  # (outputs,)
+    mean: Vectors  # (D,), of the vectors
+    deviation: Vectors  # (D,), their standard deviation; 1 where it is 0
 
     @classmethod
     def fit(cls, problem: Problem, vectors: Vectors, targets: Sequence[Any], strength: float) -> "FirstHead":
@@ -88,30 +82,21 @@ def fits(model: PreTrainedModel, problem: Problem) -> bool:
 
 
 def head_inputs(model: Any, examples: EncodedExamples, collator: Any) -> Vectors:
-    """Returns what the head reads of each example, (n, D), in evaluation mode.
-
-    Args:
-        model: see `fits`.
-        examples: of the task.
-        collator: pads a batch.
-    """
+    """Returns what the head of a model that `fits` reads of n examples, (n, D); see `compute`."""
     rows: list[Tensor] = []
     hook = model.classifier.dense.register_forward_pre_hook(lambda _, inputs: rows.append(inputs[0]))
     try:
-        return compute(model, examples, collator, lambda _: rows.pop())
+        return compute(model, examples, collator, lambda *_: rows.pop())
     finally:
         hook.remove()
 
 
 @torch.no_grad()
-def compute(model: Any, examples: EncodedExamples, collator: Any, choose: Callable[[Any], Tensor]) -> Vectors:
+def compute(model: Any, examples: EncodedExamples, collator: Any, choose: Callable[[Any, Any], Tensor]) -> Vectors:
     """Returns (n, D) of n examples, in evaluation mode; those of similar length are read together.
 
-    Args:
-        model: any model.
-        examples: of the task; labels are not given to the model.
-        collator: pads a batch.
-        choose: takes the outputs of a batch and returns (B, D).
+    The collator pads a batch, whose labels are not given to the model. `choose` takes its outputs and inputs, and
+    returns (B, D).
     """
     was_training = model.training
     model.eval()
@@ -120,7 +105,7 @@ def compute(model: Any, examples: EncodedExamples, collator: Any, choose: Callab
     for start in range(0, len(order), BATCH_SIZE):
         batch = collator([examples[index] for index in order[start : start + BATCH_SIZE]])
         inputs = {name: values.to(model.device) for name, values in batch.items() if name != "labels"}
-        rows.append(choose(model(**inputs)).double().cpu().numpy())
+        rows.append(choose(model(**inputs), inputs).double().cpu().numpy())
     model.train(was_training)
     values = np.concatenate(rows)
     result = np.empty_like(values)
@@ -131,26 +116,27 @@ def compute(model: Any, examples: EncodedExamples, collator: Any, choose: Callab
 def cross_validate_head(
     problem: Problem, vectors: Vectors, targets: Sequence[Any], folds: Sequence[Rows]
 ) -> tuple[float, Vectors]:
-    """Returns the strength with the smallest loss on held-out rows, and its logits for each row when held out.
-
-    Args:
-        problem: has the loss.
-        vectors: (n, D).
-        targets: n of them.
-        folds: rows that are held out in turn; each row is in one.
-
-    Returns:
-        One of `STRENGTHS`, and (n, outputs).
-    """
-    logits = {strength: np.empty((len(vectors), problem.config["num_labels"])) for strength in STRENGTHS}
-    for held_out in folds:
-        rest = np.setdiff1d(np.arange(len(vectors)), held_out)
-        for strength, values in logits.items():
-            head = FirstHead.fit(problem, vectors[rest], [targets[row] for row in rest], strength)
-            values[held_out] = head.logits(vectors[held_out])
-    losses = {strength: mean_loss(problem, values, targets) for strength, values in logits.items()}
-    best = min(losses, key=lambda strength: losses[strength])
+    """Returns the strength with the smallest loss, and its `held_out_logits` of vectors (n, D) and n targets."""
+    logits = {
+        strength: held_out_logits(partial(FirstHead.fit, problem, strength=strength), vectors, targets, folds)
+        for strength in STRENGTHS
+    }
+    best = min(STRENGTHS, key=lambda strength: mean_loss(problem, logits[strength], targets))
     return best, logits[best]
+
+
+def held_out_logits(
+    fit: Callable[[Any, list[Any]], Any], inputs: Any, targets: Sequence[Any], folds: Sequence[Rows]
+) -> Vectors:
+    """Returns (n, outputs), the logits of each row of `inputs` (n, …), by a model that was fitted outside its fold.
+
+    Each row is in one of the folds.
+    """
+    logits = []
+    for held_out in folds:
+        rest = np.setdiff1d(np.arange(len(targets)), held_out)
+        logits.append(fit(inputs[rest], [targets[row] for row in rest]).logits(inputs[held_out]))
+    return np.concatenate(logits)[np.argsort(np.concatenate(folds))]
 
 
 def mean_loss(problem: Problem, logits: Vectors, targets: Sequence[Any]) -> float:

@@ -26,31 +26,20 @@ Metrics = Mapping[str, float]  # metric → value
 
 @dataclass(frozen=True)
 class GlueTask:
-    """A row of `GLUE`.
+    """A row of `GLUE`."""
 
-    Attributes:
-        name: folder of its files, and configuration of the Hub's data set.
-        title: name in tables.
-        texts: the text column, or the two columns of a text pair.
-        labels: label names by number; empty for regression.
-        metrics: the published metrics.
-        splits: split with labels → official number of rows; training first.
-        best_metric: the metric that selects the best epoch: the one that the average of HashFormers uses; None is the
-            first one.
-        test_splits: splits whose labels are not published.
-    """
-
-    name: str
-    title: str
-    texts: tuple[str, ...]
-    labels: tuple[str, ...]
-    metrics: tuple[str, ...]
-    splits: Mapping[str, int]
-    best_metric: str | None = None
-    test_splits: tuple[str, ...] = ("test",)
+    name: str  # folder of its files, and configuration of the Hub's data set
+    title: str  # name in tables
+    texts: tuple[str, ...]  # the text column, or the two columns of a text pair
+    labels: tuple[str, ...]  # names by number; empty for regression
+    metrics: tuple[str, ...]  # the published ones
+    splits: Mapping[str, int]  # split with labels → official number of rows; training first
+    best_metric: str | None = None  # selects the best epoch, as in the average of HashFormers; None is the first
+    test_splits: tuple[str, ...] = ("test",)  # their labels are not published
 
 
-SENTENCES, ACCURACY, F1 = ("sentence1", "sentence2"), ("accuracy",), ("accuracy", "f1")
+ACCURACY: tuple[str, ...] = ("accuracy",)
+SENTENCES, F1 = ("sentence1", "sentence2"), ("accuracy", "f1")
 MATTHEWS, ENTAILMENT = ("matthews_correlation",), ("entailment", "not_entailment")
 _ROWS = (
     GlueTask("cola", "CoLA", ("sentence",), ("unacceptable", "acceptable"), MATTHEWS,
@@ -75,27 +64,14 @@ _ROWS = (
 )  # fmt: skip
 GLUE: dict[str, GlueTask] = {row.name: row for row in _ROWS}
 
-# Average → its terms: (task, metrics). A term with two metrics is their mean; `_mm` is MNLI's mismatched part.
-_EELBERT_SMALL = (
-    ("sst2", ("accuracy",)),
-    ("mrpc", ("accuracy",)),
-    ("qqp", ("accuracy",)),
-    ("mnli", ("accuracy", "accuracy_mm")),
-    ("qnli", ("accuracy",)),
-    ("rte", ("accuracy",)),
-)
-AVERAGES: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
-    "HashFormers": (
-        ("mnli", ("accuracy",)),
-        ("qnli", ("accuracy",)),
-        ("qqp", ("f1",)),
-        ("rte", ("accuracy",)),
-        ("sst2", ("accuracy",)),
-        ("mrpc", ("accuracy",)),
-        ("cola", ("matthews_correlation",)),
-        ("stsb", ("spearman",)),
-    ),
-    "EELBERT base": (("cola", ("matthews_correlation",)), ("stsb", ("pearson",)), *_EELBERT_SMALL),
+# Average → task → its metrics. The term of a task with two metrics is their mean; `_mm` is MNLI's mismatched part.
+_EELBERT_SMALL = dict.fromkeys(("sst2", "mrpc", "qqp", "mnli", "qnli", "rte"), ACCURACY)
+_EELBERT_SMALL |= {"mnli": ("accuracy", "accuracy_mm")}
+_HASHFORMERS = dict.fromkeys(("mnli", "qnli", "qqp", "rte", "sst2", "mrpc"), ACCURACY)
+_HASHFORMERS |= {"qqp": ("f1",), "cola": MATTHEWS, "stsb": ("spearman",)}
+AVERAGES: dict[str, dict[str, tuple[str, ...]]] = {
+    "HashFormers": _HASHFORMERS,
+    "EELBERT base": {"cola": MATTHEWS, "stsb": ("pearson",)} | _EELBERT_SMALL,
     "EELBERT small": _EELBERT_SMALL,
 }
 
@@ -114,11 +90,7 @@ def find_glue_tasks(names: Sequence[str]) -> list[GlueTask]:
 
 
 def average(name: str, metrics: Mapping[str, Metrics]) -> float:
-    """Returns an average over GLUE.
-
-    Args:
-        name: key of `AVERAGES`.
-        metrics: task → metric → value.
+    """Returns an average over GLUE, a key of `AVERAGES`, of task → metric → value.
 
     Raises:
         KeyError: a metric is missing, see `missing_for`.
@@ -129,14 +101,14 @@ def average(name: str, metrics: Mapping[str, Metrics]) -> float:
         >>> round(average("EELBERT small", metrics), 6)
         0.7
     """
-    terms = [statistics.fmean(metrics[task][metric] for metric in names) for task, names in AVERAGES[name]]
+    terms = [statistics.fmean(metrics[task][metric] for metric in names) for task, names in AVERAGES[name].items()]
     return statistics.fmean(terms)
 
 
 def missing_for(name: str, metrics: Mapping[str, Metrics]) -> list[str]:
     """Returns what an average needs and `metrics` lacks: a whole task, or "task metric"."""
     missing = []
-    for task, names in AVERAGES[name]:
+    for task, names in AVERAGES[name].items():
         if task in metrics:
             missing += [f"{task} {metric}" for metric in names if metric not in metrics[task]]
         else:
@@ -147,11 +119,8 @@ def missing_for(name: str, metrics: Mapping[str, Metrics]) -> list[str]:
 def load_glue_task(row: GlueTask, data_dir: str | None) -> Task:
     """Returns a task of GLUE with its examples.
 
-    Args:
-        row: row of `GLUE`.
-        data_dir: folder with a subfolder `<task>/` that holds `train.parquet`, `validation*.parquet` and so on; None
-            downloads from the Hub. If a file is missing, one whose name begins in the same way is used, and a footnote
-            says so.
+    `data_dir` has a subfolder `<task>/` that holds `train.parquet`, `validation*.parquet` and so on; None downloads
+    from the Hub. If a file is missing, one whose name begins in the same way is used, and a footnote says so.
 
     Raises:
         ValueError: the folder, a file or a column is missing, or a label is out of range.

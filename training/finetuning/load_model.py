@@ -35,17 +35,11 @@ SAMPLE = 1000  # texts that are measured
 
 
 class LoadedModel(NamedTuple):
-    """A model to fine-tune.
+    """A model to fine-tune."""
 
-    Attributes:
-        model: with a head for the task.
-        tokenizer: of the model.
-        lacks_head: whether a trained encoder has a head with random weights.
-    """
-
-    model: PreTrainedModel
+    model: PreTrainedModel  # with a head for the task
     tokenizer: PreTrainedTokenizerBase
-    lacks_head: bool
+    lacks_head: bool  # whether a trained encoder has a head with random weights
 
     @property
     def limit(self) -> int:
@@ -116,10 +110,8 @@ def choose_learning_rate(arguments: GlueArguments, training: GlueTrainingArgumen
 def load_model(arguments: GlueArguments, task: Task, folder: Path) -> LoadedModel:
     """Returns a model with a head for the task, and its tokenizer.
 
-    Args:
-        arguments: name the model and the tokenizer.
-        task: decides the head; its training texts are for `--tokenizer_name train` and `--set ngrams=train`.
-        folder: of the run, which keeps what is trained on these texts.
+    `--tokenizer_name train` and `--set ngrams=train` read the training texts. The folder of the run keeps what they
+    train.
 
     Raises:
         ValueError: the model or the tokenizer cannot be loaded.

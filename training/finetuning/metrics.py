@@ -22,12 +22,9 @@ CORRELATIONS = ("matthews_correlation", "pearson", "spearman")
 
 
 def score(names: Sequence[str], predictions: Any, references: Any) -> dict[str, float]:
-    """Returns the values of several metrics.
+    """Returns the values of several metrics, keys of `METRICS`, for n predictions and references.
 
-    Args:
-        names: keys of `METRICS`.
-        predictions: one for each example: a class, a number, a row of booleans, or the tags of a sentence.
-        references: the correct answers, in the same order and form.
+    One of them is a class, a number, a row of booleans, or the tags of a sentence.
 
     Example:
         >>> score(["accuracy", "f1"], [1, 0, 1], [1, 1, 1])
@@ -49,12 +46,6 @@ def interval(metric: str, value: float, count: int, scored_folds: int = 0) -> tu
     a score on J folds of n rows each is not σ² / (J·n), but (1/J + test rows / training rows) σ² / n (Nadeau & Bengio
     2003, section 3), as if there were fewer examples. Without it, 84 % of the intervals held the score of the saved
     model on thousands of other rows.
-
-    Args:
-        metric: key of `METRICS`, or one of the values that a metric returns.
-        value: the score, 0–1; a correlation −1 to 1.
-        count: examples that were scored.
-        scored_folds: see `Task`.
 
     Example:
         >>> [round(bound, 2) for bound in interval("accuracy", 1.0, 4)]
@@ -116,14 +107,9 @@ class _Metric(evaluate.Metric):
         return found if isinstance(found, dict) else {name: float(found)}
 
 
-def _f1(predictions: Any, references: Any) -> Any:
-    """F1 of class 1; 0 if neither side has it."""
-    return metrics.f1_score(references, predictions, zero_division=0)
-
-
-def _macro_f1(predictions: Any, references: Any) -> Any:
-    """Mean of the F1 of all classes."""
-    return metrics.f1_score(references, predictions, average="macro", zero_division=0)
+def _of_classes(function: Any, **options: Any) -> Callable[[Any, Any], Any]:
+    """Returns a metric of scikit-learn, which takes the references first."""
+    return lambda predictions, references: function(references, predictions, **options)
 
 
 def _micro_f1(predictions: Any, references: Any) -> dict[str, float]:
@@ -160,10 +146,10 @@ def _correlation(function: Any) -> Callable[[Any, Any], Any]:
 
 CLASS, NUMBER, LABELS, TAGS = Value("int64"), Value("float64"), ListOf(Value("bool")), ListOf(Value("string"))
 METRICS: dict[str, tuple[Any, Callable[[Any, Any], Any]]] = {  # name → form of a prediction, and the function
-    "accuracy": (CLASS, lambda predictions, references: metrics.accuracy_score(references, predictions)),
-    "f1": (CLASS, _f1),
-    "macro_f1": (CLASS, _macro_f1),
-    "matthews_correlation": (CLASS, lambda predictions, references: metrics.matthews_corrcoef(references, predictions)),
+    "accuracy": (CLASS, _of_classes(metrics.accuracy_score)),
+    "f1": (CLASS, _of_classes(metrics.f1_score, zero_division=0)),  # of class 1; 0 if neither side has it
+    "macro_f1": (CLASS, _of_classes(metrics.f1_score, average="macro", zero_division=0)),
+    "matthews_correlation": (CLASS, _of_classes(metrics.matthews_corrcoef)),
     "pearson": (NUMBER, _correlation(stats.pearsonr)),
     "spearman": (NUMBER, _correlation(stats.spearmanr)),
     "micro_f1": (LABELS, _micro_f1),

@@ -20,7 +20,6 @@ from vocabless.modeling.blocks import NUM_SPECIAL
 from vocabless.modeling.hash_embedding_front_end import HashEmbedding
 from vocabless.training.finetuning.base_problem import Problem
 from vocabless.training.finetuning.task_files import EncodedExamples
-from vocabless.training.finetuning.tasks import Rows
 
 STRENGTH = 3.0  # inverse regularisation
 SHARES = (0.0, 0.3, 1.0)  # of these scores in the sum
@@ -30,15 +29,10 @@ UNITS_AT_ONCE = 2000
 
 @dataclass(frozen=True)
 class NgramScores:
-    """A linear model of `ngram_features`.
+    """A linear model of `ngram_features`."""
 
-    Attributes:
-        weight: (outputs, rows of the table).
-        bias: (outputs,).
-    """
-
-    weight: NDArray[np.float64]
-    bias: NDArray[np.float64]
+    weight: NDArray[np.float64]  # (outputs, rows of the table)
+    bias: NDArray[np.float64]  # (outputs,)
 
     @classmethod
     def fit(cls, problem: Problem, features: csr_matrix, targets: Sequence[Any], share: float = 1) -> "NgramScores":
@@ -60,19 +54,6 @@ class NgramScores:
         front_end.add_scores(torch.from_numpy(self.weight.T).to(front_end.table.weight))
         model.config.front_end_options = {**model.config.front_end_options, "num_scores": front_end.num_scores}
         model.classifier.out_proj.bias += torch.from_numpy(self.bias).to(model.classifier.out_proj.bias)
-
-
-def held_out_scores(
-    problem: Problem, features: csr_matrix, targets: Sequence[Any], folds: Sequence[Rows]
-) -> NDArray[np.float64]:
-    """Returns (n, outputs), the scores of each row of a model of the rows outside its fold."""
-    scores = np.empty((len(targets), len(problem.labels)))
-    for held_out in folds:
-        rest = np.setdiff1d(np.arange(len(targets)), held_out)
-        scores[held_out] = NgramScores.fit(problem, features[rest], [targets[row] for row in rest]).logits(
-            features[held_out]
-        )
-    return scores
 
 
 def can_score(model: PreTrainedModel, problem: Problem, is_pair: bool) -> bool:

@@ -65,8 +65,10 @@ def load_own_task(arguments: GlueArguments) -> Task:
         if left_out:
             rows = f"{left_out:,} of {len(part):,} {split} rows"
             footnotes.append(f"{name}: {rows} without a text or a label are left out")
-    names = _read_label_names(arguments) or ([] if is_list else _declared_labels(label_feature))
-    problem = problem_class(names or _sorted_labels(examples["train"]), threshold=arguments.threshold)
+    inner = getattr(label_feature, "feature", label_feature)
+    declared = inner.names if isinstance(inner, ClassLabel) and not is_list else []
+    names = _read_label_names(arguments) or declared or _sorted_labels(examples["train"])
+    problem = problem_class(names, threshold=arguments.threshold)
     if len(problem.labels) < problem.min_labels:
         raise ValueError(
             f"the train rows have {len(problem.labels)} label ({', '.join(problem.labels)}); "
@@ -196,8 +198,7 @@ def _parse_labels(
 def _without_empty_rows(examples: Examples, split: str, arguments: GlueArguments) -> tuple[Examples, int]:
     """Returns the examples that have a text and, if the split has labels, a label; and how many others there are.
 
-    Raises:
-        ValueError: a row is empty without `--drop_empty`, or all rows are. All such rows are named at once.
+    Without `--drop_empty` an error names all of these at once.
     """
     texts = examples.empty_rows()
     labels = [row for row, label in enumerate(examples.labels or []) if label is None]
@@ -228,18 +229,8 @@ def _enumerate(numbers: Sequence[int]) -> str:
     return f"{', '.join(named)} and {last}" if named else last
 
 
-def _declared_labels(feature: Any) -> list[str]:
-    """Returns the label names that the type of a column declares; empty if it declares none."""
-    inner = getattr(feature, "feature", feature)
-    return list(inner.names) if isinstance(inner, ClassLabel) else []
-
-
 def _read_label_names(arguments: GlueArguments) -> list[str]:
-    """Returns the labels of `--label_names`; empty if it is not given.
-
-    Raises:
-        ValueError: the file cannot be read, is empty, or names a label twice.
-    """
+    """Returns the labels of `--label_names`, each once; empty if it is not given."""
     file = arguments.label_names
     if file is None:
         return []
@@ -276,7 +267,12 @@ def _choose_validation(task: Task, validation: Examples | None, arguments: GlueA
     name, percentage = task.name, arguments.validation_split_percentage
     if validation is not None:
         task.validation = {"": validation}
-        _check_known_labels(task.problem, validation)
+        if unknown := task.problem.unknown_labels(validation.labels or []):
+            names = ", ".join(unknown[:5]) + (f" and {len(unknown) - 5} more" if len(unknown) > 5 else "")
+            raise ValueError(
+                f"the validation rows have labels that the training rows do not have: {names}; drop these rows, add "
+                "training rows, or give all labels by --label_names."
+            )
         task.footnotes += _training_rows_note(name, task.train, validation)
     elif folds := _scored_folds(task, arguments):
         task.score_folds(folds)
@@ -284,23 +280,17 @@ def _choose_validation(task: Task, validation: Examples | None, arguments: GlueA
         rows = f"{len(task.validation['']):,} rows; the model saved learned from all"
         task.footnotes.append(f"{name}: {ways} {rows}")
     else:
-        _hold_out(task, HELD_OUT if percentage is None else percentage)
-        rows = f"{len(task.validation['']):,} rows held out of the training data"
-        task.footnotes.append(f"{name}: evaluated on {rows}")
-
-
-def _hold_out(task: Task, percentage: float) -> None:
-    """Moves a share of the training examples to the validation examples, see `hold_out`."""
-    train = task.train
-    number = len(set(train.groups or ()))
-    if not 0 < percentage <= 50 or number < 2:
-        raise ValueError(
-            f"{percentage:g} % of {number} training rows or groups cannot be held out; give --validation_file, or "
-            "--validation_split_percentage above 0 and at most 50 and at least two rows."
-        )
-    rows = hold_out(task.problem.strata(task.targets(train)), percentage / 100, train.groups).tolist()
-    task.train = train.select(sorted(set(range(len(train))) - set(rows)))
-    task.validation = {"": train.select(rows)}
+        train, percentage = task.train, HELD_OUT if percentage is None else percentage
+        number = len(set(train.groups or ()))
+        if not 0 < percentage <= 50 or number < 2:
+            raise ValueError(
+                f"{percentage:g} % of {number} training rows or groups cannot be held out; give --validation_file, or "
+                "--validation_split_percentage above 0 and at most 50 and at least two rows."
+            )
+        held_out = hold_out(task.problem.strata(task.targets(train)), percentage / 100, train.groups).tolist()
+        task.train = train.select(sorted(set(range(len(train))) - set(held_out)))
+        task.validation = {"": train.select(held_out)}
+        task.footnotes.append(f"{name}: evaluated on {len(held_out):,} rows held out of the training data")
 
 
 def _scored_folds(task: Task, arguments: GlueArguments) -> int:
@@ -327,14 +317,3 @@ def _training_rows_note(name: str, train: Examples, validation: Examples) -> lis
     number = sum(map(set(known).__contains__, texts))
     rows = f"{name}: {number:,} of {len(texts):,} validation rows have the texts of training rows"
     return [f"{rows}, so the score tells less about new texts"] if number else []
-
-
-def _check_known_labels(problem: Problem, examples: Examples) -> None:
-    """Raises an error if the validation rows have a label that the training rows lack."""
-    unknown = problem.unknown_labels(examples.labels or [])
-    if unknown:
-        names = ", ".join(unknown[:5]) + (f" and {len(unknown) - 5} more" if len(unknown) > 5 else "")
-        raise ValueError(
-            f"the validation rows have labels that the training rows do not have: {names}; drop these rows, add "
-            "training rows, or give all labels by --label_names."
-        )

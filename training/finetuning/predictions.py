@@ -14,7 +14,7 @@ from vocabless.saving.tables import markdown_table
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.base_problem import Array, Problem
 from vocabless.training.finetuning.load_model import LoadedModel
-from vocabless.training.finetuning.problems import ABSENT, MultiLabel, SingleLabel
+from vocabless.training.finetuning.problems import ABSENT, MultiLabel, SingleLabel, softmax
 from vocabless.training.finetuning.task_files import EncodedExamples, Examples
 from vocabless.training.finetuning.tasks import Task
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
@@ -67,13 +67,7 @@ def score_labels(problem: Problem, logits: Array, labels: Sequence[Any]) -> dict
 
 
 def describe_mistakes(problem: SingleLabel | MultiLabel, examples: Examples, logits: Array) -> str:
-    """Returns, as Markdown, precision, recall and F1 of each label; of single labels also what was taken for what.
-
-    Args:
-        problem: of the task.
-        examples: n of them, with labels.
-        logits: (n, labels).
-    """
+    """Returns, as Markdown, precision, recall and F1 of each label; of single labels also what was taken for what."""
     labels = examples.labels or []
     unknown = problem.unknown_labels(labels)
     wide, all_logits = _with_unknown_labels(problem, logits, labels)
@@ -112,9 +106,7 @@ def _with_unknown_labels(problem: Problem, logits: Array, labels: Sequence[Any])
 def _surest_mistakes(
     problem: Problem, examples: Examples, logits: Array, predicted: Array, correct: Array
 ) -> list[str]:
-    probabilities = np.exp(logits - logits.max(1, keepdims=True))
-    probabilities /= probabilities.sum(1, keepdims=True)
-    sureness = np.where(predicted == correct, -1.0, probabilities.max(1))
+    sureness = np.where(predicted == correct, -1.0, softmax(logits).max(1))
     rows = [row for row in np.argsort(-sureness, kind="stable")[:MAX_MISTAKES] if sureness[row] >= 0]
     if not rows:
         return []
@@ -141,12 +133,7 @@ def _with_unscored_words(
 
 
 def misspelt_examples(examples: Examples, probability: float) -> Examples:
-    """Returns a copy of the examples with misspelt texts and the same labels.
-
-    Args:
-        examples: both texts of a pair are misspelt; of a list of words, each word on its own.
-        probability: that a word of at least three letters is misspelt.
-    """
+    """Returns a copy of the examples with misspelt texts, both of a pair, and the same labels; see `misspelt_copy`."""
     pairs = examples.pairs and misspelt_copy(examples.pairs, probability, NOISE_SEED, position=1)
     return Examples(misspelt_copy(examples.texts, probability, NOISE_SEED), pairs, examples.labels)
 

@@ -30,11 +30,6 @@ class SingleLabel(Problem):
     name = "single_label_classification"
     default_metrics = ("accuracy", "macro_f1")
 
-    @classmethod
-    def parse_label(cls, label: Any) -> str:
-        """Returns the label's name."""
-        return _label_name(label)
-
     def target(self, label: str) -> int:
         """Returns the label's index."""
         return self._index_of[label]
@@ -54,7 +49,7 @@ class SingleLabel(Problem):
 
     def prediction_records(self, logits: Array, targets: Array) -> Iterable[dict[str, Any]]:
         """Yields the most likely label and the probabilities of all labels."""
-        for probabilities in _softmax(logits):
+        for probabilities in softmax(logits):
             label = self.labels[int(probabilities.argmax())]
             yield {"label": label, "probabilities": _by_label(self.labels, probabilities)}
 
@@ -129,7 +124,7 @@ class MultiLabel(Problem):
     def parse_label(cls, label: Any) -> list[str]:
         """Returns the label names of a list, or of a single label; none for an empty cell."""
         parts = label if isinstance(label, list) else [label]
-        return [_label_name(part) for part in parts if part is not None and part != ""]
+        return [Problem.parse_label(part) for part in parts if part is not None and part != ""]
 
     def target(self, label: list[str]) -> Array:
         """Returns (labels,) float32: 1 for each label of the text, 0 for the others."""
@@ -190,7 +185,7 @@ class Tagging(Problem):
         """Returns the tags of the words."""
         if not isinstance(label, list):
             raise ValueError(f"the label {label!r} is not a list of tags")
-        return [_label_name(tag) for tag in label]
+        return [Problem.parse_label(tag) for tag in label]
 
     @property
     def config(self) -> dict[str, Any]:
@@ -229,16 +224,9 @@ class Tagging(Problem):
     def prediction_records(self, logits: Array, targets: Array) -> Iterable[dict[str, Any]]:
         """Yields the most likely tag, and its probability, for each word that has a token."""
         for text_logits, text_targets in zip(logits, targets, strict=True):
-            probabilities = _softmax(text_logits[text_targets != IGNORED])
+            probabilities = softmax(text_logits[text_targets != IGNORED])
             tags = [self.labels[index] for index in probabilities.argmax(-1)]
             yield {"labels": tags, "probabilities": [round(float(word.max()), 6) for word in probabilities]}
-
-
-def _label_name(label: Any) -> str:
-    """Returns a label as a string; 3.0, as pandas writes integers, is "3"."""
-    if isinstance(label, list | dict):
-        raise ValueError(f"the label {label!r} is a {type(label).__name__}")
-    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
 
 def _logistic_regression(
@@ -260,7 +248,8 @@ def _logistic_regression(
     return weight, bias
 
 
-def _softmax(logits: Array) -> Array:
+def softmax(logits: Array) -> Array:
+    """Returns the probabilities (…, labels) of logits."""
     return np.asarray(torch.from_numpy(np.asarray(logits, np.float64)).softmax(-1))
 
 

@@ -25,15 +25,10 @@ Scores = Mapping[str, Mapping[str, Metrics]]  # task → seed → metric → val
 
 @dataclass(frozen=True)
 class SeedSummary:
-    """A score over several seeds.
+    """A score over several seeds."""
 
-    Attributes:
-        center: mean.
-        deviation: standard deviation of the sample; None for a single seed.
-    """
-
-    center: float
-    deviation: float | None
+    center: float  # mean
+    deviation: float | None  # standard deviation of the sample; None for a single seed
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "SeedSummary":
@@ -66,33 +61,19 @@ def summarise(scores: Scores) -> Summaries:
 
 @dataclass
 class Report:
-    """The scores of all tasks and seeds, and the tables made from them.
-
-    Attributes:
-        scores: of each task and seed.
-        titles: task → name in the table.
-        constant_baselines: task → metric → best score of a constant prediction.
-        heading: first line of the table: the model and the seeds.
-        footnotes: remarks on the data, without a full stop.
-        noise: share of the words that are misspelt in `noisy`, 0–1.
-        noisy: scores on misspelt texts, of the same tasks and seeds; empty without them.
-        teacher: task → metric → the teacher's score; empty without a teacher.
-        head: task → metric → score of the first head alone; empty without one.
-        rows: task → metric → number of rows that were scored.
-        scored_folds: task → folds that were scored, see `Task`; empty if rows are apart.
-    """
+    """The scores of all tasks and seeds, and the tables made from them. Mappings are empty for what a run lacks."""
 
     scores: Scores
-    titles: Mapping[str, str]
-    constant_baselines: Mapping[str, Metrics]
-    heading: str = ""
-    footnotes: Sequence[str] = ()
-    noise: float = 0.0
-    noisy: Scores = field(default_factory=dict)
-    teacher: Mapping[str, Metrics] = field(default_factory=dict)
-    head: Mapping[str, Metrics] = field(default_factory=dict)
-    rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    scored_folds: Mapping[str, int] = field(default_factory=dict)
+    titles: Mapping[str, str]  # task → name in the table
+    constant_baselines: Mapping[str, Metrics]  # of each task
+    heading: str = ""  # first line of the table: the model and the seeds
+    footnotes: Sequence[str] = ()  # remarks on the data, without a full stop
+    noise: float = 0.0  # share of the words that are misspelt in `noisy`, 0–1
+    noisy: Scores = field(default_factory=dict)  # on misspelt texts, of the same tasks and seeds
+    teacher: Mapping[str, Metrics] = field(default_factory=dict)  # task → the teacher's scores
+    head: Mapping[str, Metrics] = field(default_factory=dict)  # task → scores of the first head alone
+    rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # task → metric → rows that were scored
+    scored_folds: Mapping[str, int] = field(default_factory=dict)  # of each task, see `Task`
 
     @classmethod
     def of(cls, tasks: Sequence[Task], results: RunResults, arguments: GlueArguments) -> "Report":
@@ -201,22 +182,21 @@ class Report:
 
     def _table(self) -> str:
         noisy = summarise(self.noisy) if self.noisy else {}
-        header, rows = ["task", "measure", "mean", "interval", "rows", "constant"], []
-        header += ["head"] * bool(self.head) + ["misspelt", "lost"] * bool(noisy) + ["teacher"] * bool(self.teacher)
+        optional = {"head": self.head, "misspelt": noisy, "lost": noisy, "teacher": self.teacher}
+        columns: dict[str, Mapping[str, Mapping[str, Any]]] = {"constant": self.constant_baselines}
+        columns |= {title: each for title, each in optional.items() if each}
+        rows = []
         for task, summaries in summarise(self.scores).items():
             for name, summary in summaries.items():
                 bounds = self.interval(task, name, summary.center)
                 row = [self.titles.get(task, task), name.replace("_", " "), str(summary)]
                 row.append("–".join(_percent(bound) for bound in bounds or ()))
                 row.append(f"{self.rows[task][name]:,}" if bounds else "")
-                row.append(_percent(self.constant_baselines.get(task, {}).get(name)))
-                if self.head:
-                    row.append(_percent(self.head.get(task, {}).get(name)))
+                values: dict[str, Any] = {title: each.get(task, {}).get(name) for title, each in columns.items()}
                 if noisy:
-                    row += [str(noisy[task][name]), _percent(summary.center - noisy[task][name].center)]
-                if self.teacher:
-                    row.append(_percent(self.teacher.get(task, {}).get(name)))
-                rows.append(row)
+                    values["lost"] = summary.center - noisy[task][name].center
+                rows.append([*row, *map(_percent, values.values())])
+        header = ["task", "measure", "mean", "interval", "rows", *columns]
         return markdown_table(header, rows, num_texts=2, aligned=True)
 
     def _missing_for_averages(self) -> dict[str, list[str]]:
@@ -231,6 +211,6 @@ def _as_json(summaries: Summaries) -> dict[str, Any]:
     return {task: {name: vars(summary) for name, summary in each.items()} for task, each in summaries.items()}
 
 
-def _percent(value: float | None) -> str:
+def _percent(value: float | SeedSummary | None) -> str:
     """Returns a share in percent, with one decimal; "" for None."""
-    return "" if value is None else f"{100 * value:.1f}"
+    return "" if value is None else str(value) if isinstance(value, SeedSummary) else f"{100 * value:.1f}"

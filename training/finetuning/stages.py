@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,11 +24,12 @@ from vocabless.training.finetuning.first_head import (
     cross_validate_head,
     fits,
     head_inputs,
+    held_out_logits,
     mean_loss,
 )
 from vocabless.training.finetuning.load_model import LoadedModel, choose_sequence_length, is_checkpoint, load_model
 from vocabless.training.finetuning.metrics import FOLDS, interval
-from vocabless.training.finetuning.ngram_scores import SHARES, NgramScores, can_score, held_out_scores, ngram_features
+from vocabless.training.finetuning.ngram_scores import SHARES, NgramScores, can_score, ngram_features
 from vocabless.training.finetuning.task_files import EncodedExamples, Examples
 from vocabless.training.finetuning.tasks import Rows, Task, folds_of
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments, default_patience
@@ -39,29 +41,17 @@ MAX_ROWS = 20_000  # of the training rows; more hardly change a linear model
 
 @dataclass
 class Probe:
-    """The first head of a task.
-
-    Attributes:
-        task: whose training rows are read.
-        vectors: (n, D), what the head reads of the training rows.
-        targets: of these rows.
-        seconds: that the encoder takes for a row.
-        strength: of the regularisation.
-        scores: of the head alone, on the validation rows or cross-validated.
-        share: of the scores of n-grams beside the head alone.
-        ngrams: (n, rows of the table), `ngram_features` of the training rows; None if the model gets no such scores.
-        ngram_scores: (n, outputs), those of each row when held out.
-    """
+    """The first head of a task."""
 
     task: Task
-    vectors: Vectors
-    targets: list[Any]
-    seconds: float
-    strength: float = 0.0
-    scores: dict[str, float] = field(default_factory=dict)
-    share: float = 0.0
-    ngrams: csr_matrix | None = None
-    ngram_scores: Vectors | None = None
+    vectors: Vectors  # (n, D), what the head reads of the training rows
+    targets: list[Any]  # of these rows
+    seconds: float  # that the encoder takes for a row
+    strength: float = 0.0  # of the regularisation
+    scores: dict[str, float] = field(default_factory=dict)  # of the head alone, on validation rows or cross-validated
+    share: float = 0.0  # of the scores of n-grams beside the head alone
+    ngrams: csr_matrix | None = None  # (n, rows of the table), `ngram_features`; None if the model gets no such scores
+    ngram_scores: Vectors | None = None  # (n, outputs), those of each row when held out
 
     def head(self, rows: Any = slice(None)) -> FirstHead:
         """Returns the head that is fitted to some of the training rows."""
@@ -75,14 +65,11 @@ class Probe:
         return NgramScores.fit(self.task.problem, self.ngrams, self.targets, share)
 
     def add_ngrams(self, logits: Vectors, rows: Rows) -> tuple[float, Vectors]:
-        """Returns the share of the n-grams with the smallest loss beside logits of held-out rows, and their sum.
+        """Returns the share of the n-grams with the smallest loss beside logits (n, outputs), of which `rows` count.
 
-        The loss also falls if a sum is only surer. So a share is 0 unless the best metric rises by half a standard
-        error: with few rows, such shares cost a point on average.
-
-        Args:
-            logits: (n, outputs), of which `rows` count.
-            rows: the held-out rows.
+        Returns also the sum of the logits and the shares of these held-out rows. The loss also falls if a sum is only
+        surer. So a share is 0 unless the best metric rises by half a standard error: with few rows, such shares cost a
+        point on average.
         """
         if self.ngram_scores is None:
             return 0.0, logits[rows]
@@ -120,7 +107,7 @@ def probe(task: Task, loaded: LoadedModel, max_seq_length: int) -> Probe:
     if task.is_cross_validated:
         if can_score(model, problem, train.pairs is not None):
             found.ngrams = ngram_features(cast(HashEmbedding, model.get_input_embeddings()), encoded)
-            found.ngram_scores = held_out_scores(problem, found.ngrams, targets, folds)
+            found.ngram_scores = held_out_logits(partial(NgramScores.fit, problem), found.ngrams, targets, folds)
         rows = task.scored_rows()
         found.share, logits = found.add_ngrams(logits, rows)
         found.scores = problem.score(logits, [targets[row] for row in rows])

@@ -23,12 +23,7 @@ from vocabless.training.texts.text_format import UTF8, TextFormat
 
 TABLES = [*(suffix for suffix in FORMATS if suffix != ".txt"), conll.SUFFIX]
 TEXT_COLUMNS = ("text", "sentence", "tokens", "words")
-PAIR_COLUMNS = (
-    ("sentence1", "sentence2"),
-    ("text1", "text2"),
-    ("premise", "hypothesis"),
-    ("question1", "question2"),
-)
+PAIR_COLUMNS = (("sentence1", "sentence2"), ("text1", "text2"), ("premise", "hypothesis"), ("question1", "question2"))
 LABEL_COLUMNS = ("label", "labels", "ner_tags", "tags")
 SHARD = re.compile(r"-\d+-of-\d+")  # in the name of a file
 TOKENIZER_BATCH_SIZE = 1000  # texts
@@ -139,13 +134,9 @@ def find_text_columns(table: Dataset, where: str, names: Sequence[str]) -> list[
 
 
 def read_examples(table: Dataset, where: str, text_columns: Sequence[str], label_columns: Sequence[str]) -> Examples:
-    """Returns the examples of a table.
+    """Returns the examples of a table, which messages call `where`; two text columns make text pairs.
 
-    Args:
-        table: a data set with rows.
-        where: name of the table, for messages.
-        text_columns: the text column, or the two columns of a text pair.
-        label_columns: the label column; several make a list of labels for each row; none leaves the labels out.
+    Several label columns make a list of labels for each row; none leaves the labels out.
 
     Raises:
         ValueError: a column is missing or does not hold texts, or a row has a label that is no finite number.
@@ -207,16 +198,12 @@ def _is_empty(text: Any) -> bool:
 
 
 class EncodedExamples(data.Dataset[dict[str, Any]]):
-    """A data set of token ids and targets in memory. The collator of the problem pads them batch by batch.
-
-    Attributes:
-        scored_words: for each example, the indices of the words that have a token in the sequence, in the order of
-            their tokens; empty if the problem is not per word.
-    """
+    """A data set of token ids and targets in memory. The collator of the problem pads them batch by batch."""
 
     def __init__(
         self, examples: Examples, problem: Problem, tokenizer: PreTrainedTokenizerBase, max_seq_length: int
     ) -> None:
+        # Per word: for each example, the words that have a token in the sequence, in the order of their tokens.
         self.scored_words: list[list[int]] = []
         self._inputs: list[dict[str, Any]] = []
         for start in range(0, len(examples), TOKENIZER_BATCH_SIZE):
@@ -247,15 +234,12 @@ class EncodedExamples(data.Dataset[dict[str, Any]]):
 
 
 def align_labels(word_ids: Sequence[int | None], target: Sequence[int] | None) -> tuple[list[int], list[int]]:
-    """Returns the labels of the tokens, and the words that have a token.
+    """Returns the labels of the tokens, and the words that have a token, from the word of each token and its label.
 
-    Args:
-        word_ids: the word of each token, None for special tokens.
-        target: the label of each word. None gives label 0: a prediction needs to know which tokens to read.
+    The first token of a word gets the word's label; other tokens are ignored. Without a target it gets label 0: a
+    prediction needs to know which tokens to read.
 
     Example:
-        The first token of a word gets the word's label; other tokens are ignored.
-
         >>> align_labels([None, 0, 0, 1, None], [2, 5])
         ([-100, 2, -100, 5, -100], [0, 1])
     """

@@ -18,29 +18,18 @@ Rows = NDArray[np.int64]
 
 @dataclass
 class Task:
-    """A problem and its examples.
+    """A problem and its examples."""
 
-    Attributes:
-        name: name of the task's folder in the output folder.
-        title: name in tables.
-        problem: with its labels and metrics.
-        train: training examples.
-        validation: suffix of the metrics' names → examples; those under "" select the best epoch.
-        test: suffix → examples that `--do_predict` predicts.
-        footnotes: remarks for the reader of the figures, without a full stop.
-        text_columns: the text column of the training data, or the two columns of a text pair.
-        scored_folds: of the `FOLDS` of the training rows, those that are scored by a model that learned from the other
-            folds; their rows are the validation examples. 0 if the validation examples are apart.
-    """
-
-    name: str
-    title: str
+    name: str  # of the task's folder in the output folder
+    title: str  # name in tables
     problem: Problem
     train: Examples
-    validation: dict[str, Examples]
-    test: dict[str, Examples] = field(default_factory=dict)
-    footnotes: list[str] = field(default_factory=list)
-    text_columns: tuple[str, ...] = ()
+    validation: dict[str, Examples]  # suffix of the metrics' names → examples; those under "" select the best epoch
+    test: dict[str, Examples] = field(default_factory=dict)  # suffix → examples that `--do_predict` predicts
+    footnotes: list[str] = field(default_factory=list)  # for the reader of the figures, without a full stop
+    text_columns: tuple[str, ...] = ()  # one, or the two of a text pair
+    # How many of the `FOLDS` of the training rows are scored, each by a model that learned from the others: their rows
+    # are the validation examples. 0 if the validation examples are apart.
     scored_folds: int = 0
 
     @property
@@ -90,10 +79,8 @@ class Task:
 def folds_of(strata: Sequence[Any], groups: Sequence[Hashable] | None = None) -> list[Rows]:
     """Returns the rows of each of `FOLDS` folds, sorted. Folds differ by at most one group, for each label and in all.
 
-    Args:
-        strata: of each row, what all folds shall have alike: a label, or a number.
-        groups: of each row; rows of a group, which counts with the label of its first row, are in the same fold. None
-            makes each row a group.
+    The strata are the label of each row, or a number. Rows of a group, which counts with the label of its first row,
+    are in the same fold; None makes each row a group.
     """
     folds: list[list[int]] = [[] for _ in range(FOLDS)]
     for position, rows in enumerate(_stratified_order(strata, groups)):

@@ -30,9 +30,8 @@ MAX_EPOCHS, EXAMPLES = 20, 10_000  # after a first head
 class GlueTrainingArguments(ScriptTrainingArguments):
     """The Trainer's arguments, with the defaults of this project for encoders of every size.
 
-    Epochs, batch size, peak learning rate at base size, warm-up and weight decay are those of HashFormers, Table 5. The
-    cosine has one cycle, so it does not restart. The other defaults are ours. The
-    recipe `hashformer-glue` has the whole table.
+    Epochs, batch size, peak learning rate at base size, warm-up and weight decay are those of HashFormers, Table 5, of
+    which the recipe `hashformer-glue` has the rest. The other defaults are ours.
 
     The Trainer's own `label_names`, the names of a model's inputs, is no flag: here `--label_names` is a file.
     """
@@ -93,10 +92,8 @@ class GlueTrainingArguments(ScriptTrainingArguments):
         Args:
             folder: output folder of the run.
             seed: of the run.
-            task: its training rows decide the number of epochs, and its best metric selects the best epoch, if
-                `--num_train_epochs` and `--metric_for_best_model` are not given.
-            eval_steps: steps between two evaluations; None evaluates as the arguments say. Without validation rows that
-                are apart, training is not evaluated.
+            task: chooses the epochs, by its number of rows, and the metric of the best one if they are not given.
+            eval_steps: between two evaluations, for validation rows that are apart; None is that of the arguments.
             has_first_head: whether the run begins with a fitted head, which needs fewer steps.
         """
         training = copy.copy(self)
@@ -133,8 +130,7 @@ def encoder_width(config: PreTrainedConfig) -> int:
 def default_learning_rate(width: int) -> float:
     """Returns the peak learning rate for an encoder: 3e-5 · (768 / width)^1.5, rounded to two digits.
 
-    Args:
-        width: the encoder's hidden size; a value below `NARROWEST` counts as `NARROWEST`.
+    A width below `NARROWEST` counts as `NARROWEST`.
 
     Example:
         >>> [default_learning_rate(width) for width in (768, 512, 256, 128, 64)]
@@ -144,12 +140,7 @@ def default_learning_rate(width: int) -> float:
 
 
 def default_epochs(rows: int, training: GlueTrainingArguments) -> float:
-    """Returns the number of epochs: `EPOCHS`, or as many as make `MIN_STEPS` optimizer steps.
-
-    Args:
-        rows: of the training data.
-        training: has the batch size, over all devices and accumulated steps.
-    """
+    """Returns the number of epochs for training rows: `EPOCHS`, or as many as make `MIN_STEPS` optimizer steps."""
     batch = training.train_batch_size * training.gradient_accumulation_steps * training.world_size
     return float(max(EPOCHS, math.ceil(MIN_STEPS / math.ceil(rows / batch))))
 

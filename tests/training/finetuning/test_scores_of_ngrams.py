@@ -1,11 +1,14 @@
 """Scores of n-grams beside the first head: their features, their model, and the model that gets them."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
-from vocabless.training.finetuning.ngram_scores import NgramScores, can_score, held_out_scores, ngram_features
+from vocabless.training.finetuning.first_head import held_out_logits
+from vocabless.training.finetuning.ngram_scores import NgramScores, can_score, ngram_features
 from vocabless.training.finetuning.problems import MultiLabel, Regression, SingleLabel
 from vocabless.training.finetuning.task_files import EncodedExamples, Examples
 from vocabless.training.finetuning.tasks import folds_of
@@ -55,7 +58,7 @@ def test_each_row_is_scored_without_itself(loaded):
     model, tokenizer = loaded
     problem, features = SingleLabel(["a", "b"]), features_of(model, tokenizer, TEXTS * 3)
     folds = folds_of(TARGETS * 3)
-    found = held_out_scores(problem, features, TARGETS * 3, folds)
+    found = held_out_logits(partial(NgramScores.fit, problem), features, TARGETS * 3, folds)
     rest = np.setdiff1d(np.arange(12), folds[1])
     fitted = NgramScores.fit(problem, features[rest], [(TARGETS * 3)[row] for row in rest])
     assert np.allclose(found[folds[1]], fitted.logits(features[folds[1]]))
