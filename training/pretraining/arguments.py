@@ -151,11 +151,8 @@ class PretrainingTrainingArguments(ScriptTrainingArguments):
 def split_batch(total: int, devices: int, largest: int, accumulation: int = 1) -> tuple[int, int]:
     """Returns the sequences that a device trains on at once, and how often it does so in a training step.
 
-    Args:
-        total: sequences of a step over all devices.
-        devices: their number.
-        largest: most sequences that a device takes at once.
-        accumulation: the user's number of times, which must fit; 1 is no wish.
+    All devices together train on `total` sequences in a step, each on at most `largest` at once. The user's number of
+    times, `accumulation`, must fit; 1 is no wish.
 
     Raises:
         ValueError: the sequences cannot be divided so.

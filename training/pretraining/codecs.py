@@ -33,12 +33,7 @@ Record = Mapping[str, bytes]  # a stored sequence: column → the tokens' bytes
 
 
 class BlockCodec:
-    """Codec of a tokenizer of this family.
-
-    Args:
-        tokenizer: writes the blocks.
-        target_tokenizer: gives the target ids; the target of a token that it splits is the first piece.
-    """
+    """Codec of a tokenizer of this family. The target of a token is its first piece for the target tokenizer."""
 
     vocabulary: Integers | None = None
 
@@ -95,7 +90,7 @@ class BlockCodec:
         first_unit[is_unit] = np.arange(len(single))
         first_unit[~is_unit] = len(single) + np.cumsum(lengths) - lengths
         # Each distinct fragment stands for its units at every place where it occurs.
-        places, _ = join_ranges(first_unit[fragments.indices], num_units[fragments.indices])
+        places = join_ranges(first_unit[fragments.indices], num_units[fragments.indices])
         return [*single, *chain.from_iterable(split)], places
 
     def _first_pieces(self, target: Tokenizer, units: Sequence[Unit]) -> NDArray[Any]:
@@ -107,11 +102,9 @@ class BlockCodec:
 
 
 class IdCodec:
-    """Codec of a tokenizer with a vocabulary: a stock one, or one of this family that reads subwords.
+    """Codec of a tokenizer with a vocabulary: one of this family that reads subwords, or a stock one.
 
-    Args:
-        tokenizer: a stock one has [CLS], [SEP] and [MASK], or RoBERTa's tokens for them.
-        has_targets: whether the ids are targets too.
+    A stock one has [CLS], [SEP] and [MASK], or RoBERTa's tokens for them. With `has_targets` the ids are targets, too.
     """
 
     columns: tuple[str, ...] = ("blocks",)

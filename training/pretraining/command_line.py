@@ -4,11 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vocabless.training.pretraining.arguments import (
-    DEFAULT_VARIANT,
-    PretrainingArguments,
-    PretrainingTrainingArguments,
-)
+from vocabless.training.pretraining.arguments import DEFAULT_VARIANT, PretrainingArguments, PretrainingTrainingArguments
 from vocabless.training.pretraining.load_model import objective_of_checkpoint
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.pretraining.objectives import DEFAULT_OBJECTIVE, OBJECTIVES
@@ -55,8 +51,7 @@ def parse_command_line(argv: Sequence[str] | None, description: str | None) -> O
 def _check_ngrams(arguments: PretrainingArguments, recipe: Mapping[str, Any]) -> None:
     """Leaves a recipe's n-grams out if the model has no n-gram features: one recipe is for LSH, MD5 and the baselines.
 
-    Raises:
-        ValueError: the user asks for n-grams, and the coder of the variant has none.
+    Those that the user asks for are an error then.
     """
     shape = arguments.shape if arguments.model_name_or_path is None else None
     coder = shape.coder[0] if isinstance(shape, Variant) else None

@@ -19,14 +19,9 @@ HELD_OUT_STRETCHES = 20  # of a corpus
 
 
 class Documents(NamedTuple):
-    """The documents of a run.
+    """The documents of a run."""
 
-    Attributes:
-        train: one data set for each `--corpus`.
-        held_out: for evaluation.
-    """
-
-    train: list[Any]  # Dataset or IterableDataset
+    train: list[Any]  # a Dataset or IterableDataset for each `--corpus`
     held_out: Dataset
 
 

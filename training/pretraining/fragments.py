@@ -31,17 +31,11 @@ SPACES = bytes(c for c, byte_class in enumerate(BYTE_CLASSES) if byte_class == S
 
 
 class Fragments(NamedTuple):
-    """The fragments of some texts.
+    """The fragments of some texts."""
 
-    Attributes:
-        distinct: each different fragment once.
-        is_ascii: (distinct,) whether it is ASCII alone.
-        indices: (n,) for each fragment of the texts, its index in `distinct`.
-    """
-
-    distinct: list[str]
-    is_ascii: NDArray[np.bool_]
-    indices: NDArray[np.int32]
+    distinct: list[str]  # each different fragment once
+    is_ascii: NDArray[np.bool_]  # (distinct,)
+    indices: NDArray[np.int32]  # (n,) for each fragment of the texts, its index in `distinct`
 
 
 def find_fragments(texts: Sequence[str], splits_words: bool) -> Fragments:
@@ -70,18 +64,18 @@ def find_fragments(texts: Sequence[str], splits_words: bool) -> Fragments:
     return Fragments(distinct.to_pylist(), is_ascii, indices)
 
 
-def join_ranges(starts: NDArray[Any], lengths: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Returns the integers of several ranges, one range after the other, and where each range ends among them.
+def join_ranges(starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
+    """Returns the integers of several ranges, one range after the other.
 
     Example:
-        >>> integers, ends = join_ranges(np.array([5, 0]), np.array([2, 3]))
-        >>> integers.tolist(), ends.tolist()
-        ([5, 6, 0, 1, 2], [2, 5])
+        >>> join_ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+        [5, 6, 0, 1, 2]
     """
     ends = np.cumsum(lengths)
     total = ends[-1] if len(ends) else 0
     offsets = starts - (ends - lengths)  # what to add to 0…total−1 inside each range
-    return np.arange(total) + np.repeat(offsets, lengths), ends
+    integers: NDArray[Any] = np.arange(total) + np.repeat(offsets, lengths)
+    return integers
 
 
 def _find_runs(classes: NDArray[np.uint8]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -101,8 +95,7 @@ def _merge_around_non_ascii(classes: NDArray[np.uint8]) -> None:
     spaces = np.flatnonzero(classes == SPACE)
     next_spaces = np.unique(np.searchsorted(spaces, non_ascii))
     starts = spaces[next_spaces - 1] + 1
-    places, _ = join_ranges(starts, spaces[next_spaces] - starts)
-    classes[places] = NON_ASCII
+    classes[join_ranges(starts, spaces[next_spaces] - starts)] = NON_ASCII
 
 
 def _distinct_strings(data: bytes, lengths: NDArray[Any]) -> tuple[pa.Array, NDArray[np.int32]]:

@@ -89,8 +89,10 @@ def _set_positions(model: VocablessModel, frequencies: Tensor, copies: int, posi
     amplitude = AMPLITUDE * _embedding_deviation(model)
     sinusoids = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)  # (positions, 2·frequencies)
     table.weight.copy_(amplitude * sinusoids.repeat(1, copies))
+    block = torch.zeros(1, 1, model.config.block_size, dtype=torch.int64)
+    block[..., 0] = CLS
     first = 0 if table.padding_idx is None else table.padding_idx + 1
-    table.weight[first] = -position_part @ _cls_embedding(model)
+    table.weight[first] = -position_part @ model.front_end(block)[0, 0]
 
 
 def _set_neighbour_attention(attention: Any, frequencies: Tensor, copies: int, position_part: Tensor) -> None:
@@ -101,14 +103,6 @@ def _set_neighbour_attention(attention: Any, frequencies: Tensor, copies: int, p
     scale = (SHARPNESS / attention.attention_head_size**0.5) ** 0.5  # half of it for queries, half for keys
     attention.query.weight.copy_(scale * rotate_all @ position_part)
     attention.key.weight.copy_(scale * position_part)
-
-
-def _cls_embedding(model: VocablessModel) -> Tensor:
-    """Returns the front end's embedding of [CLS], (D,)."""
-    block = torch.zeros(1, 1, model.config.block_size, dtype=torch.int64)
-    block[..., 0] = CLS
-    embedding: Tensor = model.front_end(block)[0, 0]
-    return embedding
 
 
 def _embedding_deviation(model: VocablessModel) -> float:

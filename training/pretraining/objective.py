@@ -15,6 +15,7 @@ from vocabless.saving.card_facts import OWN_LICENSE, CardFacts, run_facts
 from vocabless.saving.model_card import provenance
 from vocabless.saving.public_names import public_name
 from vocabless.saving.run_folder import HUB_ARGUMENTS
+from vocabless.saving.tables import markdown_table
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.documents import Documents, documents_identity, load_documents
 from vocabless.training.pretraining.load_model import load_model
@@ -33,23 +34,15 @@ class Objective(TrainingTask):
 
     A subclass is a dataclass. Its fields are flags of `run_pretraining.py`, so the command line constructs it, and then
     sets the arguments of the run.
-
-    Attributes:
-        name: value of `--objective`.
-        card_text: what the model learns, as the model card says it.
-        measures: names of the measures, in the order in which they are printed.
-        needs_targets: whether each token needs the id of a target vocabulary.
-        model_class: class for a variant of the family.
-        stock_model_class: Auto class for a stock shape.
     """
 
     arguments: PretrainingArguments
-    name: ClassVar[str]
-    card_text: ClassVar[str]
-    measures: ClassVar[tuple[str, ...]]
-    needs_targets: ClassVar[bool] = False
-    model_class: ClassVar[type[PreTrainedModel]]
-    stock_model_class: ClassVar[Any]
+    name: ClassVar[str]  # value of `--objective`
+    card_text: ClassVar[str]  # what the model learns, as the model card says it
+    measures: ClassVar[tuple[str, ...]]  # their names, in the order in which they are printed
+    needs_targets: ClassVar[bool] = False  # whether each token needs the id of a target vocabulary
+    model_class: ClassVar[type[PreTrainedModel]]  # for a variant of the family
+    stock_model_class: ClassVar[Any]  # an Auto class, for a stock shape
 
     @property
     def requested_by_flags(self) -> bool:
@@ -138,17 +131,15 @@ class Objective(TrainingTask):
 
     def _table(self, results: Results) -> str:
         """Returns a Markdown table of the measures before and after training."""
-        lines = ["| measure on held-out text | before | after |", "|---|--:|--:|"]
-        for measure, before, after in self._compare(results):
-            lines.append(f"| {measure.replace('_', ' ')} | {before:.4f} | {after:.4f} |")
+        rows = [[name.replace("_", " "), *(f"{value:.4f}" for value in both)] for name, *both in self._compare(results)]
+        table = markdown_table(["measure on held-out text", "before", "after"], rows)
         file = results["arguments"].get("sts_file")
-        if file is not None:
-            lines += [
-                "",
-                "Spearman: rank correlation of the cosines of vectors with people's scores, of the pairs of texts in "
-                f"`{file}`. Teacher spearman: the same with the teacher's vectors.",
-            ]
-        return "\n".join(lines)
+        if file is None:
+            return table
+        return (
+            f"{table}\n\nSpearman: rank correlation of the cosines of vectors with people's scores, of the pairs of "
+            f"texts in `{file}`. Teacher spearman: the same with the teacher's vectors."
+        )
 
     def _compare(self, results: Results) -> list[tuple[str, float, float]]:
         """Returns (measure, before, after) for each measure of the last evaluation; NaN where the first lacks it."""

@@ -28,14 +28,9 @@ AnyDataset = TypeVar("AnyDataset", Dataset, IterableDataset)
 def prepare(documents: AnyDataset, codec: Codec, max_seq_length: int, num_proc: int | None = None) -> AnyDataset:
     """Returns the packed sequences of documents.
 
-    The sequences of a memory-mapped corpus are cached on disk by content. A long corpus is prepared in parts, and a run
-    that continues after a kill finds the finished parts in the cache.
-
-    Args:
-        documents: with a column `text`.
-        codec: stores the tokens.
-        max_seq_length: tokens of a sequence, [CLS] and [SEP] included, at least 3.
-        num_proc: number of worker processes; None or 1 works in this process. A stream ignores it.
+    A sequence has `max_seq_length` tokens, [CLS] and [SEP] included, at least 3. Those of a memory-mapped corpus are
+    cached on disk by content. A long corpus is prepared in parts, by `num_proc` processes, and a run that continues
+    after a kill finds the finished parts in the cache.
 
     Raises:
         ValueError: not one token in the whole corpus.
@@ -49,20 +44,16 @@ def prepare(documents: AnyDataset, codec: Codec, max_seq_length: int, num_proc: 
     if isinstance(documents, IterableDataset):
         return documents.map(pack_records, batch_size=DOCUMENTS_PER_BATCH, **map_options)
     map_options["num_proc"] = num_proc if num_proc and num_proc > 1 else None  # `datasets` starts a process for 1, too
-    sequences = concatenate_datasets(_pack_parts(documents, map_options))
+    starts = range(0, len(documents), DOCUMENTS_PER_PART)
+    parts = []
+    for number, start in enumerate(starts, 1):
+        part = documents.select(range(start, min(start + DOCUMENTS_PER_PART, len(documents))))
+        title = f"Packing {number}/{len(starts)}" if len(starts) > 1 else "Packing"
+        parts.append(part.map(pack, batch_size=DOCUMENTS_PER_BATCH, desc=title, **map_options))
+    sequences = concatenate_datasets(parts)
     if not len(sequences):
         raise ValueError(f"the corpus has {len(documents)} documents but not one token; give files with text in them.")
     return sequences
-
-
-def _pack_parts(documents: Dataset, map_options: dict[str, Any]) -> list[Dataset]:
-    starts = range(0, len(documents), DOCUMENTS_PER_PART)
-    parts: list[Dataset] = []
-    for start in starts:
-        part = documents.select(range(start, min(start + DOCUMENTS_PER_PART, len(documents))))
-        number = f" {len(parts) + 1}/{len(starts)}" if len(starts) > 1 else ""
-        parts.append(part.map(pack, batch_size=DOCUMENTS_PER_BATCH, desc=f"Packing{number}", **map_options))
-    return parts
 
 
 def pack(batch: dict[str, list[Any]], codec: Codec, max_tokens: int) -> pa.Table:

@@ -80,12 +80,7 @@ class PretrainingStream(torch.utils.data.IterableDataset[dict[str, Any]]):
     """
 
     def __init__(
-        self,
-        sequences: datasets.IterableDataset,
-        codec: Codec,
-        objective: TokenObjective,
-        seed: int,
-        rank: int = 0,
+        self, sequences: datasets.IterableDataset, codec: Codec, objective: TokenObjective, seed: int, rank: int = 0
     ) -> None:
         self.sequences, self.seed, self.rank = sequences, seed, rank
         self._make_example = partial(make_example, codec, objective)

@@ -80,10 +80,7 @@ class TokenObjective(Objective):
     def reduce_outputs(self, outputs: Any, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the most likely class and the loss of each token, both (B, S). So the logits need not be kept.
 
-        Args:
-            outputs: logits, or a tuple that begins with them: (B, S, classes), or (labelled tokens, classes) from a
-                sparse masked-LM head.
-            labels: (B, S), `IGNORED` where nothing is predicted.
+        They are (B, S, classes), or (labelled tokens, classes) from a sparse masked-LM head.
         """
         logits = logits_only(outputs, labels)
         is_labelled = labels != IGNORED
@@ -96,11 +93,7 @@ class TokenObjective(Objective):
         return predictions, losses
 
     def compute_metrics(self, evaluation: Any) -> dict[str, float]:
-        """Returns loss and measures of an evaluation. Each labelled token has the same weight.
-
-        Args:
-            evaluation: `predictions`, what `reduce_outputs` returned, and `label_ids`, all (N, S).
-        """
+        """Returns loss and measures of what `reduce_outputs` returned, (N, S). Each labelled token has one weight."""
         labels: NDArray[np.int64] = np.asarray(evaluation.label_ids)
         is_labelled = labels != IGNORED
         if not is_labelled.any():

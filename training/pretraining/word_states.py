@@ -33,15 +33,7 @@ SPECIAL_PER_TEXT = 2  # [CLS] and [SEP]
 
 @dataclass
 class WordStates(Objective):
-    """Gives each word the hidden states that the original gives it.
-
-    Attributes:
-        model: the model to train.
-        tokenizer: its tokenizer.
-        original: a stock model with the same number of layers and the same width.
-        original_tokenizer: its tokenizer.
-        train_encoder: whether the encoder is trained, or only the front end.
-    """
+    """Gives each word the hidden states that the original gives it."""
 
     name: ClassVar[str] = "word-states"
     card_text: ClassVar[str] = "learning the hidden states of an original model"
@@ -51,9 +43,9 @@ class WordStates(Objective):
 
     model: VocablessModel
     tokenizer: VocablessTokenizer
-    original: PreTrainedModel
+    original: PreTrainedModel  # a stock model with the same number of layers and the same width
     original_tokenizer: PreTrainedTokenizerBase
-    train_encoder: bool = False
+    train_encoder: bool = False  # or only the front end
 
     def load_model(self, data: Documents) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         """Returns the model and its tokenizer.
@@ -113,14 +105,7 @@ class WordStudent(nn.Module):
     def forward(
         self, words: dict[str, Tensor], subwords: dict[str, Tensor], weights: Tensor, labels: Tensor
     ) -> dict[str, Tensor]:
-        """Returns the `loss`, and the last states of the words and their targets, both (B, S, D).
-
-        Args:
-            words: inputs of the model.
-            subwords: inputs of the original.
-            weights: (B, S, P), see `alignment_weights`.
-            labels: (B, S), 1 for words with a target.
-        """
+        """Returns the `loss`, and the last states of the words and their targets, both (B, S, D); see `align`."""
         is_aligned = labels == 1
         original = self._original[0].to(weights.device)  # type: ignore[arg-type]
         with torch.no_grad():
@@ -137,10 +122,8 @@ class WordStudent(nn.Module):
 def measure(evaluation: Any) -> dict[str, float]:
     """Returns the mean cosine of states and targets, the mean-state baseline and the number of words.
 
-    The baseline is the mean cosine if each word had the same state, the mean of the normalised targets.
-
-    Args:
-        evaluation: `predictions`, states and targets (N, S, D); `label_ids`, (N, S), 1 for words with a target.
+    The baseline is the mean cosine if each word had the same state, the mean of the normalised targets. The evaluation
+    has `predictions`, states and targets (N, S, D), and `label_ids`, (N, S), 1 for words with a target.
     """
     is_aligned = np.asarray(evaluation.label_ids) == 1
     states, targets = (torch.from_numpy(np.asarray(part)[is_aligned]) for part in evaluation.predictions)
