@@ -34,7 +34,13 @@ def exit_with_message(command: str) -> Iterator[None]:
             sys.exit(f"{command}: {full_disk_sentence()}")
         if not isinstance(error, ValueError | OSError):
             raise
-        sys.exit(f"{command}: {_permission_sentence(error) or ' '.join(str(error).split())}")
+        message = " ".join(str(error).split())
+        if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EROFS):
+            message = (
+                f"{error.filename!r} cannot be read or written ({error.strerror}); change its permissions, or give "
+                "another folder: for the output on the command line, for caches by HF_HOME."
+            )
+        sys.exit(f"{command}: {message}")
 
 
 def exit_launched_process() -> None:
@@ -54,13 +60,3 @@ def exit_launched_process() -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)
-
-
-def _permission_sentence(error: ValueError | OSError) -> str | None:
-    """Returns what to say if a file or folder may not be read or written, else None."""
-    if not isinstance(error, OSError) or error.errno not in (errno.EACCES, errno.EROFS):
-        return None
-    return (
-        f"{error.filename!r} cannot be read or written ({error.strerror}); change its permissions, or give another "
-        "folder: for the output on the command line, for caches by HF_HOME."
-    )

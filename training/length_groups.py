@@ -49,9 +49,7 @@ class LengthGroups(Sampler[int]):
             for batch in _cut(pool[np.argsort(self._lengths[pool], kind="stable")], self._batch_size)
         ]
         last = [batches.pop()] if len(batches[-1]) < self._batch_size else []  # a short batch would shift the others
-        for number in rng.permutation(len(batches)):
-            yield from batches[number].tolist()
-        for batch in last:
+        for batch in [*(batches[number] for number in rng.permutation(len(batches))), *last]:
             yield from batch.tolist()
 
 

@@ -6,19 +6,12 @@ from typing import Any, NamedTuple
 
 
 class Limit(NamedTuple):
-    """The values that a flag may have.
-
-    Attributes:
-        low: smallest value.
-        high: largest value.
-        above: whether the value must be above `low`.
-        also: a value outside the limits that has a meaning of its own, and that meaning.
-    """
+    """The values that a flag may have: from `low` to `high`, both included."""
 
     low: float = 0
     high: float = math.inf
-    above: bool = False
-    also: tuple[float, str] | None = None
+    above: bool = False  # whether `low` is left out
+    also: tuple[float, str] | None = None  # a value outside the limits that has a meaning of its own, and that meaning
 
     def allows(self, value: float) -> bool:
         """Returns whether a flag may have the value; NaN and infinity never."""
@@ -40,11 +33,7 @@ POSITIVE = Limit(0, above=True)
 
 
 def check_limits(values: Mapping[str, Any], limits: Mapping[str, Limit]) -> None:
-    """Checks flags against their limits; None is always allowed.
-
-    Args:
-        values: flag, without its dashes → value.
-        limits: the flags to check → their limits.
+    """Checks the values of flags, without their dashes, against the limits of some of them; None is always allowed.
 
     Raises:
         ValueError: a value is outside its limits.

@@ -23,15 +23,10 @@ from vocabless.training.task import Results, Trained, TrainingTask
 
 
 class Outcome(NamedTuple):
-    """A finished run.
-
-    Attributes:
-        results: content of its results.json.
-        text: what the main process prints.
-    """
+    """A finished run."""
 
     results: Results
-    text: str
+    text: str  # what the main process prints
 
 
 def run(task: TrainingTask, repository: str | None = None) -> Outcome:
@@ -68,11 +63,7 @@ def run(task: TrainingTask, repository: str | None = None) -> Outcome:
 
 
 def dry_run(task: TrainingTask) -> Outcome:
-    """Builds all that a run needs, trains one step and writes the checkpoint into a temporary folder, which it removes.
-
-    Raises:
-        ValueError: see `run`.
-    """
+    """Does what `run` does, but one step of training alone, in a temporary folder, which it removes."""
     cache, training = datasets.config.HF_DATASETS_CACHE, task.training
     with tempfile.TemporaryDirectory() as name:
         (name,) = broadcast_object_list([name])  # all processes work in the folder of the first

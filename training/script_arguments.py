@@ -69,11 +69,7 @@ class ModelArguments:
 
     @property
     def text_format(self) -> TextFormat:
-        """The format of local text files.
-
-        Raises:
-            ValueError: see `TextFormat`.
-        """
+        """The format of local text files. Raises ValueError, see `TextFormat`."""
         return TextFormat(self.encoding, self.delimiter)
 
     def identity(self) -> dict[str, Any]:
@@ -100,7 +96,8 @@ class ScriptTrainingArguments(TrainingArguments):
         if self.save_only_model:
             raise ValueError("--save_only_model makes checkpoints from which no run can continue; leave it out.")
         output_dir = self.output_dir
-        if self.bf16 and not _has_accelerator():
+        accelerator = getattr(torch, "accelerator", torch.cuda)  # torch 2.5 has no `torch.accelerator`
+        if self.bf16 and not accelerator.is_available():
             self.use_cpu = True  # else the Trainer refuses bf16 on a machine without a GPU
         super().__post_init__()
         self.output_dir = output_dir  # the Trainer replaces None by a folder of its own
@@ -120,8 +117,3 @@ def set_logging(training: ScriptTrainingArguments) -> None:
         datasets.enable_progress_bars()
         transformers_logging.enable_progress_bar()
     logging.getLogger("httpx").setLevel(logging.WARNING)
-
-
-def _has_accelerator() -> bool:
-    accelerator = getattr(torch, "accelerator", torch.cuda)  # torch 2.5 has no `torch.accelerator`
-    return bool(accelerator.is_available())

@@ -105,12 +105,8 @@ class ScriptParser(HfArgumentParser):
     def parse(self, argv: Sequence[str] | None = None, replaces: Mapping[str, str] | None = None) -> tuple[Any, ...]:
         """Returns the dataclasses, filled from the command line and from the recipe that `--recipe` names.
 
-        A flag on the command line overrides the recipe, and the recipe overrides the defaults.
-
-        Args:
-            argv: arguments without the program's name. None reads `sys.argv`.
-            replaces: flag of the command line → flag of the recipe that it takes the place of, for instance
-                `train_file` → `task_name`.
+        A flag on the command line overrides the recipe, and the recipe overrides the defaults. `replaces` says which
+        flag of the recipe a flag of the command line takes the place of, for instance `train_file` → `task_name`.
 
         Raises:
             ValueError: a flag, the recipe or one of its keys is unknown (similar flags are named), or the recipe is not

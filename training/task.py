@@ -19,57 +19,33 @@ Results = dict[str, Any]  # content of results.json
 
 
 class ExampleSets(NamedTuple):
-    """The examples of a run.
-
-    Attributes:
-        train: data set to train on.
-        evaluated: suffix of the measures' names → data set to evaluate; that under "" is evaluated during training.
-        collator: makes a batch of examples.
-        compute_metrics: measures of an evaluation, for `Trainer(compute_metrics=…)`.
-        facts: what results.json says about the examples.
-    """
+    """The examples of a run, as data sets, and the functions of the Trainer that read them."""
 
     train: Any
-    evaluated: Mapping[str, Any]
+    evaluated: Mapping[str, Any]  # by the suffix of the measures' names; that under "" is evaluated during training
     collator: Callable[[list[Any]], dict[str, Any]]
     compute_metrics: Callable[[Any], dict[str, float]]
-    facts: Mapping[str, Any] = {}
+    facts: Mapping[str, Any] = {}  # what results.json says about the examples
 
 
 class Trained(NamedTuple):
-    """A run after training.
-
-    Attributes:
-        model: the trained model.
-        tokenizer: its tokenizer.
-        examples: of the run.
-        trainer: its state has the log and the number of steps.
-        train_metrics: what training returned.
-        measures: of the evaluation after training, as `eval_<measure><suffix>`, and what `predict` returned.
-    """
+    """A run after training."""
 
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     examples: ExampleSets
-    trainer: ResumableTrainer
+    trainer: ResumableTrainer  # its state has the log and the number of steps
     train_metrics: dict[str, float]
-    measures: dict[str, float]
+    measures: dict[str, float]  # of the evaluation after training, `eval_<measure><suffix>`, and those of `predict`
 
 
 class TrainingTask(ABC):
-    """Says what a run trains. `vocabless.training.run.run` calls the methods, in the order in which they stand here.
+    """Says what a run trains. `vocabless.training.run.run` calls the methods, in the order in which they stand here."""
 
-    Attributes:
-        arguments: of the script.
-        training: of the Trainer.
-        checks_standalone: whether the checkpoint is loaded in a process without this package before the run ends.
-        keeps_checkpoints: whether the checkpoints of the run stay when it is finished.
-    """
-
-    arguments: Any
+    arguments: Any  # of the script
     training: ScriptTrainingArguments
-    checks_standalone: ClassVar[bool] = True
-    keeps_checkpoints: ClassVar[bool] = True
+    checks_standalone: ClassVar[bool] = True  # by loading the checkpoint without this package before the run ends
+    keeps_checkpoints: ClassVar[bool] = True  # when the run is finished
 
     @property
     def folder(self) -> Path:

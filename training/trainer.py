@@ -59,8 +59,10 @@ class ResumableTrainer(Trainer):
             if "to be installed" not in str(error):
                 raise
             raise ValueError(f"{error} Or give another --report_to.") from error
-        if self.args.bf16 and self.args.device.type == "cpu":
-            _attend_by_matrix_products(self.model)
+        trained: Any = self.model
+        encoder = next((each for each in trained.modules() if isinstance(each, PreTrainedModel)), None)
+        if encoder is not None and self.args.bf16 and self.args.device.type == "cpu":
+            encoder.set_attn_implementation("eager")  # the backward pass of torch's fused attention is slow here
         self.args = copy.copy(self.args)
         self.args.logging_nan_inf_filter = False  # it would hide the values that `training_step` checks
         self.args.restore_callback_states_from_checkpoint = True
@@ -196,14 +198,6 @@ class ResumableTrainer(Trainer):
     def _describe_last_checkpoint(self) -> str:
         last = run_checkpoints.list_complete(str(self.args.output_dir))[-1:]
         return f"the last good checkpoint is {str(last[0])!r}." if last else "there is no checkpoint yet."
-
-
-def _attend_by_matrix_products(model: Any) -> None:
-    """Sets the plain implementation of attention: in bf16 on a CPU, the backward pass of torch's fused one is slow."""
-    for module in model.modules():
-        if isinstance(module, PreTrainedModel):
-            module.set_attn_implementation("eager")
-            return
 
 
 class _ContinueExactly(TrainerCallback):

@@ -26,7 +26,7 @@ def read_conll(files: Sequence[str], text_format: TextFormat = UTF8) -> Dataset:
     for file in files:
         text_format.check(file)
         try:
-            sentences += _sentences(file, text_format.encoding)
+            sentences += _sentences(file, text_format.encoding_of_files)
         except UnicodeError as error:
             raise text_format.decoding_error(f"the file {file!r}", error) from error
     columns = {"tokens": [[line[0] for line in sentence] for sentence in sentences]}
@@ -39,7 +39,7 @@ def _sentences(file: str, encoding: str) -> Iterator[list[list[str]]]:
     """Yields the columns of each line of each sentence."""
     sentence: list[list[str]] = []
     width = 0
-    with open(file, encoding="utf-8-sig" if encoding == "utf-8" else encoding) as stream:
+    with open(file, encoding=encoding) as stream:
         for number, line in enumerate([*stream, ""], 1):
             columns = [part.strip() for part in line.split("\t")] if "\t" in line else line.split()
             if not any(columns):

@@ -17,11 +17,7 @@ HUB_ID = regex.compile(r"(?P<path>[\w.-]+/[\w.-]+)(?::(?P<name>[\w.-]+))?(?:@(?P
 
 
 def load_text(
-    source: str,
-    text_column: str = "text",
-    workers: int = 2,
-    streaming: bool = False,
-    text_format: TextFormat = UTF8,
+    source: str, text_column: str = "text", workers: int = 2, streaming: bool = False, text_format: TextFormat = UTF8
 ) -> Dataset | IterableDataset:
     """Returns the documents of a corpus, in one column `text`.
 

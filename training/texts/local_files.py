@@ -30,14 +30,8 @@ def load_files(
 ) -> Dataset | IterableDataset:
     """Returns the rows of files of one format.
 
-    A file's name is no pattern. Rows come from the cache only if every byte of the files is the same as before.
-
-    Args:
-        files: existing files; the suffix of the first one tells the format.
-        where: what the files are, for messages: "the corpus 'texts'".
-        text_format: encoding and delimiter of text files.
-        streaming: whether rows are read one by one, when they are needed.
-        may_be_empty: whether a file may have no rows.
+    A file's name is no pattern. Rows come from the cache only if every byte of the files is the same as before, or are
+    read one by one when they are needed (`streaming`). Messages call the files `where`, such as "the corpus 'texts'".
 
     Raises:
         ValueError: a file is damaged or empty, has another encoding or delimiter, names a column twice, or has a row

@@ -10,8 +10,9 @@ change.
 import hashlib
 import random
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
+import numpy as np
 import regex
 
 MIN_LETTERS = 3  # of a word that may be changed; an edit of "a" or "of" leaves too little to read
@@ -20,22 +21,13 @@ _KEYBOARD_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")  # each row is half a ke
 
 Text = TypeVar("Text", str, list[str])
 Item = TypeVar("Item")
-
-
-class RandomNumbers(Protocol):
-    """A `random.Random` or a `numpy.random.Generator`."""
-
-    def random(self) -> float:
-        """Returns a number from 0 to 1, without 1."""
+RandomNumbers = random.Random | np.random.Generator
 
 
 def misspell(text: str, probability: float, rng: RandomNumbers) -> str:
-    """Returns the text with one edit in each word that the random numbers choose.
+    """Returns the text with one edit in each word that the random numbers choose, with the probability, 0–1.
 
-    Args:
-        text: any text. A word in a script without spaces is a whole run of letters.
-        probability: of an edit, for each word, 0–1.
-        rng: source of the random numbers; the text uses one for each word and some for each edit.
+    It takes one number for each word and some for each edit. In a script without spaces, a word is a run of letters.
 
     Example:
         >>> misspell("Seven small boats came home.", 0.5, random.Random(7))
@@ -51,15 +43,10 @@ def misspell(text: str, probability: float, rng: RandomNumbers) -> str:
 
 
 def misspelt_copy(texts: Sequence[Text], probability: float, seed: int, position: int = 0) -> list[Text]:
-    """Returns a copy of the texts in which each text is misspelt on its own.
+    """Returns a copy of the texts, or lists of words, in which each text is misspelt on its own, see `misspell`.
 
     A copy depends on the text, the probability, the seed and the position, not on the other texts or on their order.
-
-    Args:
-        texts: texts, or lists of words. Each word of a list is misspelt on its own, so the list keeps its length.
-        probability: see `misspell`.
-        seed: of the random numbers.
-        position: 1 for the second texts of pairs. Two equal texts of a pair get different edits.
+    The position is 1 for the second texts of pairs, so two equal texts get different edits. A list keeps its length.
     """
     copy = []
     for text in texts:

@@ -22,11 +22,8 @@ def with_ngrams(
 ) -> VocablessTokenizer:
     """Returns a tokenizer whose LSH coder has the features that `--set ngrams=…` names.
 
-    Args:
-        load: loads the tokenizer; it takes `ngrams_file`.
-        source: value of `ngrams`: a JSON list, `train`, or None for hashed features.
-        folder: of the run, which keeps a trained list.
-        texts: the texts that `train` counts.
+    The value of `ngrams` is the file of a JSON list, `train`, which counts the texts and keeps its list in the folder
+    of the run, or None for hashed features. `load` takes `ngrams_file`.
 
     Raises:
         ValueError: the coder has no n-gram features, the file is missing or no JSON list of str, or it is longer than

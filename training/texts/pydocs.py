@@ -27,11 +27,8 @@ _NOT_SOURCE = ("test", "tests", "testing", "_vendor", "site-packages", "idlelib"
 def read_pydocs(workers: int = 2, packages: Sequence[str] = PACKAGES) -> list[tuple[str, str]]:
     """Returns (package, document) for every docstring with prose in it; the same list on every call.
 
-    A document holds the prose paragraphs of one docstring, joined by newlines. No paragraph occurs twice.
-
-    Args:
-        workers: processes that read source files.
-        packages: their docstrings are read; the topics of the language reference always are.
+    A document holds the prose paragraphs of one docstring, joined by newlines. No paragraph occurs twice. The topics of
+    the language reference are always read, the source files of the packages by so many `workers`, which are processes.
     """
     files = [(package, file) for package in packages for file in _source_files(package)]
     seen: set[bytes] = set()

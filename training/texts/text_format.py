@@ -21,16 +21,12 @@ MOST_CHARACTERS = (1 << 31) - 1  # of a field; the csv module of Python refuses 
 class TextFormat:
     r"""The format of csv, tsv, txt, jsonl and json files; other files are not read with it.
 
-    Attributes:
-        encoding: a name that Python knows.
-        delimiter: of csv and tsv files, one character; `\t` or `tab` is a tab. None is a comma in csv, a tab in tsv.
-
     Raises:
         ValueError: the encoding is unknown, or the delimiter is not one character.
     """
 
     encoding: str = "utf-8"
-    delimiter: str | None = None
+    delimiter: str | None = None  # `\t` or `tab` is a tab; None is a comma in csv, a tab in tsv
 
     def __post_init__(self) -> None:
         try:
@@ -97,7 +93,7 @@ class TextFormat:
             return [line for line, _ in self._records(file)][1:]
         if Path(file).suffix not in (".jsonl", ".json"):
             return []
-        with open(file, encoding=self._encoding_without_mark) as stream:
+        with open(file, encoding=self.encoding_of_files) as stream:
             return [number for number, line in enumerate(stream, 1) if line.strip()]
 
     def _delimiter(self, suffix: str) -> str:
@@ -119,7 +115,7 @@ class TextFormat:
     def _records(self, file: str) -> Iterator[tuple[int, list[str]]]:
         """Yields the line in which each record of a csv or tsv file begins, and its fields; the header is the first."""
         csv.field_size_limit(MOST_CHARACTERS)
-        with open(file, encoding=self._encoding_without_mark, newline="") as stream:
+        with open(file, encoding=self.encoding_of_files, newline="") as stream:
             reader, line = csv.reader(stream, delimiter=self._delimiter(Path(file).suffix)), 1
             for record in reader:
                 if len(record) > 1 or any(map(str.strip, record)):
@@ -127,7 +123,8 @@ class TextFormat:
                 line = reader.line_num + 1
 
     @property
-    def _encoding_without_mark(self) -> str:
+    def encoding_of_files(self) -> str:
+        """The encoding with which a file is read: UTF-8 may begin with a mark, which is no text."""
         return "utf-8-sig" if self.encoding == "utf-8" else self.encoding
 
     def _check_delimiter(self, file: str, header: str) -> None:
