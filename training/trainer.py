@@ -59,8 +59,8 @@ class ResumableTrainer(Trainer):
             if "to be installed" not in str(error):
                 raise
             raise ValueError(f"{error} Or give another --report_to.") from error
-        trained: Any = self.model
-        encoder = next((each for each in trained.modules() if isinstance(each, PreTrainedModel)), None)
+        module: Any = self.model
+        encoder = next((each for each in module.modules() if isinstance(each, PreTrainedModel)), None)
         if encoder is not None and self.args.bf16 and self.args.device.type == "cpu":
             encoder.set_attn_implementation("eager")  # the backward pass of torch's fused attention is slow here
         self.args = copy.copy(self.args)

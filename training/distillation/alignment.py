@@ -20,7 +20,7 @@ def align(
 ) -> dict[str, Any]:
     """Returns a batch of B texts for a model of words and a model of subwords, with the alignment of the two.
 
-    Both limits are in tokens of the own tokenizer, special tokens included. Words behind `max_subwords` have none.
+    Both limits are in tokens of their tokenizer, special tokens included. Words behind `max_subwords` have no subwords.
 
     Returns:
         `words` and `subwords`, the inputs of the two models; `weights`, see `alignment_weights`; `labels`, (B, S)

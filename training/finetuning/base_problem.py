@@ -57,7 +57,7 @@ class Problem(ABC):
 
     @classmethod
     def parse_label(cls, label: Any) -> Any:
-        """Returns a label from a data file as a number or a list of names; here, as a name, "3" also for 3.0.
+        """Returns a label from a data file as a name, a number or a list of names; here, as a name: 3.0 is "3".
 
         Raises:
             ValueError: the label does not fit the problem.

@@ -65,7 +65,7 @@ class FineTuning(TrainingTask):
     head: FirstHead | None = None  # what the head begins with; None leaves its weights
     head_scores: Scores | None = None  # of the first head alone
     tuned_scores: Scores | None = None  # of fine-tuning, cross-validated; None if validation rows tell
-    ngrams: NgramScores | None = None  # are added to the outputs after training, to which they would leave little
+    ngrams: NgramScores | None = None  # added to the outputs after training: before it, they leave it little to learn
 
     def identity(self) -> dict[str, Any]:
         """See `TrainingTask.identity`."""
