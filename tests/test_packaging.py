@@ -57,9 +57,6 @@ def archive_files(target: str) -> list[tuple[str, Path]]:
     return [(Path(file.distribution_path).as_posix(), Path(file.path)) for file in files]
 
 
-# ---- archives ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.skipif(not IN_GIT, reason="no checkout")
 def test_links_are_relative_and_lead_to_the_folder_of_their_name() -> None:
     links = [path for path in (ROOT / "vocabless").iterdir() if path.is_symlink()]
@@ -93,9 +90,6 @@ def test_the_source_distribution_holds_what_the_wheel_and_the_tests_need() -> No
     tests = {file.relative_to(ROOT).as_posix() for file in (ROOT / "tests").rglob("*.py")}
     assert tests | {file.name for file in ROOT.glob("*.py")} <= set(files)
     assert not [name for name in files if "__pycache__" in name or name.startswith("runs/")]
-
-
-# ---- commands ------------------------------------------------------------------------------------------------------
 
 
 def test_the_quick_start_is_two_commands_of_one_line_each() -> None:
@@ -187,9 +181,6 @@ def test_flags_of_commands_exist(main, names: list[str], capsys) -> None:
     with pytest.raises(SystemExit):
         main([*names[1:], "--help" if names[1:] else "--help-all"])
     assert flags <= set(re.findall(r"--[\w-]+", capsys.readouterr().out))
-
-
-# ---- files, links, tables ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -198,10 +198,7 @@ def test_masked_lm_trains_its_own_subwords_and_its_loss_falls(given, tmp_path, m
         (["--mix", "0.5", "0.5"], "one weight above 0"),
         (["--recipe", "hashformers"], "unknown recipe.*hashformer"),
         (["--report_to", "dvclive"], "dvclive to be installed.*--report_to"),
-        (
-            ["--shuffle_probability", "2"],
-            "--shuffle_probability 2.0 is out of range; give .* at least 0 and at most 1",
-        ),
+        (["--shuffle_probability", "2"], "--shuffle_probability 2.0 is out of range; give .* at least 0 and at most 1"),
         (["--shuffle_probability", "-1"], "--shuffle_probability -1.0 is out of range"),
         (["--replace_probability", "nan"], "--replace_probability nan is out of range"),
         (["--shuffle_probability", "0", "--replace_probability", "0"], "are 0; give one of them above 0"),

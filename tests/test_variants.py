@@ -90,9 +90,6 @@ def count(model_class: type, config: object) -> int:
 WITHOUT_EFFECT = ("key.bias", "front_end.score.bias")  # a softmax does not depend on them
 
 
-# ---- the table -----------------------------------------------------------------------------------------------------
-
-
 def test_the_table_holds_the_family() -> None:
     expected = {name for pattern in EXPECTED_NAMES for name in expand(pattern)}
     assert set(list_variants()) == expected
@@ -151,9 +148,6 @@ def test_a_text_of_the_greatest_length_fits_and_a_longer_one_does_not(name: str,
         too_long = torch.zeros(1, model.max_tokens + 1, config.block_size, dtype=torch.int64)
         with pytest.raises(ValueError, match="positions"):
             model(too_long)
-
-
-# ---- published numbers of parameters -------------------------------------------------------------------------------
 
 
 def turc(size: str, **options: int) -> BertConfig:
@@ -306,9 +300,6 @@ def test_the_originals_of_elementwise_are_stock_shapes() -> None:
         load_shape_tokenizer("canine-base", "any.json")
     with pytest.raises(ValueError, match="albert-base needs a subword tokenizer; give one"):
         load_shape_tokenizer("albert-base", None)
-
-
-# ---- what is asked for wrongly -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("load", [load_config, load_tokenizer])

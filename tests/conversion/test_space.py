@@ -50,8 +50,7 @@ def front_matter(text: str) -> dict:
 
 
 @pytest.mark.parametrize(
-    ("task", "tags"),
-    [("multi_label", ["text-classification"]), ("tags", ["token-classification"]), ("odd_word", [])],
+    ("task", "tags"), [("multi_label", ["text-classification"]), ("tags", ["token-classification"]), ("odd_word", [])]
 )
 def test_a_space_has_the_tag_of_its_task(task, tags, tmp_path) -> None:
     write_readme(tmp_path, "Title", None, None, task)
@@ -161,9 +160,6 @@ def test_a_space_that_learns_is_made_on_the_hub(checkpoint, hub) -> None:
     assert "the Space 'you/my-lessons' already exists" in refusal(
         main, "space", checkpoint, "my-lessons", "--teach", "--push"
     )
-
-
-# ---- the script ------------------------------------------------------------------------------------------------------
 
 
 def test_modules_are_joined_in_the_order_of_their_imports_and_their_names_stay_apart(tmp_path) -> None:

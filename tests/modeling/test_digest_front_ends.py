@@ -5,23 +5,12 @@ import math
 
 import pytest
 import torch
-from front_end_blocks import (
-    Block,
-    assert_equals_oracle,
-    bits_of,
-    build,
-    digests,
-    is_special,
-    specials_and,
-    tensor,
-)
+from front_end_blocks import Block, assert_equals_oracle, bits_of, build, digests, is_special, specials_and, tensor
 from torch import nn
 
 from vocabless.modeling.blocks import NUM_SPECIAL, SPECIAL_NAMES, to_bytes
 from vocabless.modeling.digest_front_ends import codewords
 from vocabless.modeling.front_ends import build_front_end
-
-# ---- bits and codewords --------------------------------------------------------------------------------------------
 
 
 def test_the_papers_codewords_come_out_and_the_last_one_of_128_bits_has_eight() -> None:
@@ -36,9 +25,6 @@ def test_bits_are_the_big_endian_bits_of_the_block(block_size: int, num_bits: in
     blocks = specials_and(digests(block_size, 300))
     got = build("add", block_size, 4, num_bits=num_bits).unpack_bits(to_bytes(tensor(blocks)))[0].tolist()
     assert got == [bits_of(block, num_bits) for block in blocks]
-
-
-# ---- bucket --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -59,8 +45,6 @@ def test_bucket_is_the_block_modulo_the_number_of_buckets(block_size: int, num_b
 
     assert front_end(tensor(blocks)).flatten().long().tolist() == [oracle(block) for block in blocks]
 
-
-# ---- pool, add, projection, linear ---------------------------------------------------------------------------------
 
 SHAPES = [(16, 128), (53, 420), (5, 37), (1, 3)]
 
@@ -183,9 +167,6 @@ def test_linear_multiplies_the_bits_and_reads_special_tokens_as_hashes_of_their_
         return [sum(bit * weight for bit, weight in zip(bits, row, strict=True)) for row in weights]
 
     assert_equals_oracle(front_end, specials_and(digests(block_size, 300)), oracle, tolerance=1e-4)
-
-
-# ---- dropout -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["pool", "add"])

@@ -140,9 +140,6 @@ def test_the_largest_byte_is_the_last_element() -> None:
     assert to_bytes(torch.tensor([0, 4, 5, 260])).tolist() == [0, 0, 0, 255]
 
 
-# ---- errors --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("name", "block_size", "options", "message"), [
     ("bucket", 16, {"num_buckets": 0}, r"num_buckets=0; give an integer from 1 to"),
     ("bucket", 16, {"num_buckets": 2.5}, r"num_buckets=2\.5; give an integer from 1 to"),

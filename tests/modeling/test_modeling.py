@@ -39,9 +39,6 @@ def assert_every_parameter_learns(model: nn.Module) -> None:
             assert parameter.grad.abs().sum() > 0, name
 
 
-# ---- heads ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("num_labels", "labels", "loss"), [
     (3, [0, 2, 1, 1], F.cross_entropy),
     (3, [[1.0, 0, 1], [0, 0, 0], [1, 1, 1], [0, 1, 0]], F.binary_cross_entropy_with_logits),
@@ -207,9 +204,6 @@ def test_a_head_that_reads_means_starts_with_the_spread_that_keeps_its_scale(
     assert torch.equal(head.from_pretrained(tmp_path / "head").classifier.dense.weight, model.classifier.dense.weight)
 
 
-# ---- gradient accumulation -----------------------------------------------------------------------------------------
-
-
 def train_one_step(model: nn.Module, examples: list[dict], folder, batch: int) -> list[torch.Tensor]:
     """Returns the weights after one step of SGD over all examples, `batch` at a time."""
     from transformers import Trainer, TrainingArguments, default_data_collator
@@ -258,9 +252,6 @@ def test_gradient_accumulation_equals_one_large_batch(head, config_of, blocks_of
     assert any(not torch.equal(a, b) for a, b in zip(initial, whole, strict=True))
     for expected, got in zip(whole, accumulated, strict=True):
         assert torch.allclose(expected, got, atol=1e-6)
-
-
-# ---- inputs and configurations -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

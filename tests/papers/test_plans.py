@@ -165,9 +165,6 @@ def test_each_task_takes_its_best_learning_rate():
     assert best["scores"]["rte"]["42"]["accuracy"] == 0.9
 
 
-# ---- every table, from end to end ----------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     """A folder of two GLUE tasks, a corpus and patents, and the runs that the tables share. Times are of few texts."""

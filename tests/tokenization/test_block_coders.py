@@ -88,10 +88,7 @@ def test_md5_is_hmac_md5(key):
 
 @pytest.mark.parametrize(
     ("printed", "beside", "word"),
-    [
-        ("d077f244def8a70e5ea758bd8352fcd8", b"play", b"cat"),
-        ("4a258d930b7d3409982d727ddbb4ba88", b"plays", b"mat"),
-    ],
+    [("d077f244def8a70e5ea758bd8352fcd8", b"play", b"cat"), ("4a258d930b7d3409982d727ddbb4ba88", b"plays", b"mat")],
 )
 def test_the_papers_md5_of_play_is_that_of_cat(printed, beside, word):
     """HashFormers 3.2 prints these values. They have no key; ours have one."""

@@ -128,11 +128,7 @@ def test_maps_between_characters_words_and_tokens_agree_with_stock(ours, stock):
         (["a b c d"], {"max_length": 3, "truncation": "only_second"}, "single text"),
         (["a b c d"], {"max_length": 1}, "max_length is 1 less than the number of special tokens; raise max_length"),
         (["a b", "c d e f"], {"max_length": 6, "truncation": "only_first"}, "leaves -1"),
-        (
-            ["a b", "c d"],
-            {"max_length": 6, "return_overflowing_tokens": True},
-            "a pair is ambiguous under",
-        ),
+        (["a b", "c d"], {"max_length": 6, "return_overflowing_tokens": True}, "a pair is ambiguous under"),
     ],
 )
 def test_impossible_truncation_is_refused_in_one_sentence(ours, args, kwargs, message):

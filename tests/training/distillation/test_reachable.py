@@ -38,10 +38,7 @@ def dead_hub(request, monkeypatch) -> Iterator[None]:
 
 def test_a_hub_that_does_not_answer_is_named_within_seconds(dead_hub) -> None:
     sentence = r"the teacher 'you/large' cannot be loaded: http://127.* does not answer within 1 s \(.*\); check"
-    for load in (
-        lambda: check_teacher("you/large", SingleLabel(["a", "b"])),
-        lambda: SentenceTeacher("you/large", 16),
-    ):
+    for load in (lambda: check_teacher("you/large", SingleLabel(["a", "b"])), lambda: SentenceTeacher("you/large", 16)):
         start = time.monotonic()
         with pytest.raises(ValueError, match=sentence):
             load()

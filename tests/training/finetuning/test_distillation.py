@@ -9,12 +9,7 @@ import torch
 from datasets import Dataset
 from transformers import TrainingArguments
 
-from vocabless import (
-    VocablessForSequenceClassification,
-    VocablessForTokenClassification,
-    load_config,
-    load_tokenizer,
-)
+from vocabless import VocablessForSequenceClassification, VocablessForTokenClassification, load_config, load_tokenizer
 from vocabless.training.finetuning.base_problem import IGNORED
 from vocabless.training.finetuning.distillation import (
     IS_GOLD,

@@ -86,10 +86,7 @@ def test_sentences_without_entities_score_zero():
 
 
 def test_every_metric_gives_a_number_of_its_own_name():
-    inputs = {
-        "micro_f1": ([[0.9]], [[1]]),
-        "entity_f1": ([["B-a"]], [["B-a"]]),
-    }
+    inputs = {"micro_f1": ([[0.9]], [[1]]), "entity_f1": ([["B-a"]], [["B-a"]])}
     for name in METRICS:
         assert score([name], *inputs.get(name, ([0, 1], [0, 1])))[name] == pytest.approx(1)
 

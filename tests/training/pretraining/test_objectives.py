@@ -169,9 +169,6 @@ def test_special_tokens_stand_around_a_sequence_and_are_not_judged(sequences, co
     assert len(item["labels"]) == len(item["input_ids"]) == len(item["attention_mask"])
 
 
-# ---- the table -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_a_row_of_the_table_is_complete(name):
     """What the script, its help, the card and the printed table read."""
