@@ -1,18 +1,16 @@
-"""Short runs of run_pretraining.py, whole ones and interrupted ones."""
+"""Short runs of run_pretraining.py, whole ones, and interrupted ones of any script."""
 
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from safetensors.torch import load_file
-from transformers import TrainerCallback
 
 import run_pretraining
-from vocabless.training import task
 from vocabless.training.trainer import ResumableTrainer
 
 QUICK = ["--max_steps", "6", "--save_steps", "2", "--logging_steps", "2", "--per_device_train_batch_size", "4",
@@ -42,17 +40,18 @@ def refused_run(folder: Path, *flags: object) -> str:
     return str(stopped.value)
 
 
-class _Interrupt(TrainerCallback):
-    def on_step_end(self, args, state, control, **kwargs) -> None:
-        if state.global_step == 5:
-            raise KeyboardInterrupt
-
-
 @contextmanager
-def interrupted_runs() -> Iterator[None]:
-    """Within it, runs end after five steps as if by Ctrl-C."""
+def interrupted_runs(steps: int = 5) -> Iterator[None]:
+    """Within it, a run ends after some steps as if by Ctrl-C."""
+    step = ResumableTrainer.training_step
+
+    def interrupted(self: ResumableTrainer, *arguments: Any, **keywords: Any) -> torch.Tensor:
+        if self.state.global_step == steps:
+            raise KeyboardInterrupt
+        return step(self, *arguments, **keywords)
+
     with pytest.MonkeyPatch.context() as patched, pytest.raises(SystemExit) as stopped:
-        patched.setattr(task, "ResumableTrainer", partial(ResumableTrainer, callbacks=[_Interrupt()]))
+        patched.setattr(ResumableTrainer, "training_step", interrupted)
         yield
     assert stopped.value.code == 130
 

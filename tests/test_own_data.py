@@ -5,10 +5,10 @@ import json
 import random
 
 import pytest
+from pretraining_runs import interrupted_runs
 
 import run_glue
 import run_pretraining
-from vocabless.training.trainer import ResumableTrainer
 
 QUICK = ["--num_train_epochs", "1", "--per_device_train_batch_size", "8", "--max_seq_length", "16",
          "--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none"]  # fmt: skip
@@ -49,7 +49,7 @@ def test_a_file_with_semicolons_in_latin_1_becomes_a_model_whose_card_shows_no_r
         run_glue.main([*command, *QUICK, *output])
 
 
-def test_a_run_whose_data_changed_is_neither_continued_nor_printed(tmp_path, capsys, monkeypatch):
+def test_a_run_whose_data_changed_is_neither_continued_nor_printed(tmp_path, capsys):
     chance = random.Random(0)
     rows = [(" ".join(chance.choices(WORDS, k=4)), row % 2) for row in range(40)]
     files = {part: tmp_path / f"{part}.csv" for part in ("train", "validation", "test")}
@@ -71,15 +71,7 @@ def test_a_run_whose_data_changed_is_neither_continued_nor_printed(tmp_path, cap
 
     for part in files:
         write(part, rows)
-    step = ResumableTrainer.training_step
-
-    def interrupted(self, *arguments, **keywords):
-        if self.state.global_step == 7:  # after the checkpoint of the first epoch
-            raise KeyboardInterrupt
-        return step(self, *arguments, **keywords)
-
-    with monkeypatch.context() as patched, pytest.raises(SystemExit):
-        patched.setattr(ResumableTrainer, "training_step", interrupted)
+    with interrupted_runs(7):  # after the checkpoint of the first epoch
         run_glue.main(command)
     flipped = [(text, 1 - label) for text, label in rows]
     refused("train", flipped)

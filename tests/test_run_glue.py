@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from datasets import Dataset, load_dataset
+from pretraining_runs import assert_same_weights, interrupted_runs
 from safetensors.torch import load_file
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer, TrainingArguments
 
@@ -134,30 +135,18 @@ def test_another_number_of_processes_is_another_run(finished, glue, monkeypatch)
         run("--model_name_or_path", MODEL, "--task_name", "all", "--data_dir", glue, "--output_dir", finished)
 
 
-def test_an_interrupted_run_ends_with_the_same_weights(glue, tmp_path, monkeypatch):
+def test_an_interrupted_run_ends_with_the_same_weights(glue, tmp_path):
     command = ["--model_name_or_path", MODEL, "--task_name", "rte", "--data_dir", glue, "--num_train_epochs", "3"]
     run(*command, "--output_dir", tmp_path / "uninterrupted")
-
-    step = ResumableTrainer.training_step
-
-    def interrupted(self, *arguments, **keywords):
-        if self.state.global_step == 5:
-            raise KeyboardInterrupt
-        return step(self, *arguments, **keywords)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(ResumableTrainer, "training_step", interrupted)
-        with pytest.raises(SystemExit) as stopped:
-            run(*command, "--output_dir", tmp_path / "interrupted")
-        assert stopped.value.code == 130
+    with interrupted_runs():
+        run(*command, "--output_dir", tmp_path / "interrupted")
     assert list((tmp_path / "interrupted" / "rte" / "seed-42").glob("checkpoint-*"))
     run(*command, "--output_dir", tmp_path / "interrupted")
-    files = [tmp_path / name / "rte" / "seed-42" / "model.safetensors" for name in ("uninterrupted", "interrupted")]
-    whole, resumed = map(load_file, files)
-    assert all((whole[name] == resumed[name]).all() for name in whole)
+    whole, resumed = (tmp_path / name / "rte" / "seed-42" for name in ("uninterrupted", "interrupted"))
+    assert_same_weights(whole, resumed)
     # the weights and the metrics are those of the best epoch, not of the last
-    log = [line["eval_accuracy"] for line in results(files[0].parent)["log"] if "eval_accuracy" in line]
-    assert results(files[0].parent)["measures"]["accuracy"] == max(log)
+    log = [line["eval_accuracy"] for line in results(whole)["log"] if "eval_accuracy" in line]
+    assert results(whole)["measures"]["accuracy"] == max(log)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import huggingface_hub
 import numpy as np
 import pytest
 from datasets import Dataset
-from safetensors.torch import load_file
+from pretraining_runs import assert_same_weights, interrupted_runs
 from test_run_glue import results, run
 from transformers import AutoModelForTokenClassification, AutoTokenizer
 
@@ -17,7 +17,6 @@ from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassifica
 from vocabless.training.finetuning.problems import Tagging
 from vocabless.training.finetuning.task_files import EncodedExamples, Examples
 from vocabless.training.finetuning.task_teacher import TaskTeacher, load_teacher
-from vocabless.training.trainer import ResumableTrainer
 
 STUDENT, TEACHER = "eelbert-word-uno", "hashformer-lsh-proj-tiny"
 COLOURS = ["red", "blue"]
@@ -117,27 +116,15 @@ def test_the_cache_of_a_first_command_serves_a_second_one(command, batches, tmp_
     assert sum(batches) == labelled + 96  # only the second copies are new
 
 
-def test_an_interrupted_run_ends_with_the_same_weights(command, tmp_path, monkeypatch):
+def test_an_interrupted_run_ends_with_the_same_weights(command, tmp_path):
     command += ["--augment", "1", "--num_train_epochs", "2", "--early_stopping_patience", "0"]
     run(*command)
-    step = ResumableTrainer.training_step
-
-    def interrupted(self, *arguments, **keywords):
-        if self.state.global_step == 30:
-            raise KeyboardInterrupt
-        return step(self, *arguments, **keywords)
-
     command[command.index("--output_dir") + 1] = tmp_path / "interrupted"
-    with monkeypatch.context() as patched:
-        patched.setattr(ResumableTrainer, "training_step", interrupted)
-        with pytest.raises(SystemExit, match="130"):
-            run(*command)
+    with interrupted_runs(30):
+        run(*command)
     assert list((tmp_path / "interrupted" / "colours" / "seed-42").glob("checkpoint-24"))
     run(*command)
-    whole, resumed = (
-        load_file(tmp_path / name / "colours" / "seed-42" / "model.safetensors") for name in ("student", "interrupted")
-    )
-    assert all((whole[name] == resumed[name]).all() for name in whole)
+    assert_same_weights(*(tmp_path / name / "colours" / "seed-42" for name in ("student", "interrupted")))
 
 
 def test_a_stock_teacher_of_pairs_and_numbers_scores_itself(tmp_path):
