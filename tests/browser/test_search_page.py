@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import regex
-from strings import random_strings
 
 from benchmarks.browser import open_modules
 from benchmarks.chromium import Chromium
@@ -20,17 +19,12 @@ for package in ("onnx", "onnxruntime", "onnxscript"):
 
 from vocabless.conversion import search  # noqa: E402
 from vocabless.conversion.__main__ import main  # noqa: E402
-from vocabless.conversion.onnx_export.graph import export  # noqa: E402
-from vocabless.conversion.onnx_export.sentence_encoder import with_vectors  # noqa: E402
-from vocabless.conversion.onnx_export.settings import tokenizer_settings  # noqa: E402
 from vocabless.conversion.search_export.documents import read_documents  # noqa: E402
 from vocabless.conversion.search_export.passage_index import PassageIndex  # noqa: E402
-from vocabless.conversion.space_export.graph_json import to_json  # noqa: E402
 from vocabless.tokenization.splitters import SPLITTERS  # noqa: E402
 from vocabless.training.texts.text_format import UTF8  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-ENCODERS = [folder.parent for folder in sorted(ROOT.glob("checkpoints/*/modules.json"))]
 ENCODER = ROOT / "checkpoints" / "hashgram-tiny-sentence"
 pytestmark = pytest.mark.skipif(
     not ENCODER.is_dir(), reason="this archive has no trained weights; clone the repository"
@@ -52,11 +46,7 @@ def made(tmp_path_factory) -> tuple[Path, list[str], PassageIndex]:
     (documents / "binary.txt").write_bytes(bytes(range(256)) * 9)
     (documents / "عربي.md").write_text(f"# عنوان\n\n{ARABIC}")
     rows = [
-        {
-            "title": EVIL,
-            "text": f"A bank holds our money. {EVIL}\u2028",
-            "link": "javascript:alert(1)",
-        },
+        {"title": EVIL, "text": f"A bank holds our money. {EVIL}\u2028", "link": "javascript:alert(1)"},
         {
             "title": "Rivers",
             "text": "The river bank is muddy after the rain.",
@@ -183,36 +173,6 @@ def test_vectors_of_8_bits_are_near_those_of_sentence_transformers(made, find) -
     found = find("how do I train a model?")
     whole = encoder.encode(["how do I train a model?", *(each["passage"] for each in found)])
     assert [each["similarity"] for each in found] == pytest.approx((whole[1:] @ whole[0]).tolist(), abs=0.03)
-
-
-@pytest.mark.parametrize("folder", ENCODERS, ids=lambda folder: folder.name)
-@pytest.mark.slow
-def test_vectors_in_fp32_are_those_of_sentence_transformers(folder: Path, chromium, tmp_path) -> None:
-    compare_vectors(folder, 2000, chromium, tmp_path)
-
-
-def test_vectors_of_the_first_encoder_are_those_of_sentence_transformers(chromium, tmp_path) -> None:
-    compare_vectors(ENCODER, 200, chromium, tmp_path)
-
-
-def compare_vectors(folder: Path, count: int, chromium: Chromium, temporary: Path) -> None:
-    st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
-    model, tokenizer, modules = search.load_encoder(str(folder))
-    encoder = with_vectors(model, modules)
-    encoder.gives_words = True
-    graph, weights = to_json(export(encoder, has_pairs=False), bits=32)
-    manifest = {"tokenizer": tokenizer_settings(tokenizer, model.max_tokens), "graph": graph}
-    texts = ["", "word " * 600, *random_strings(count, seed=count)]
-    open_modules(chromium, temporary, "encoder.js")
-    vectors = chromium.call_function(
-        """(manifest, weights, texts) => {
-          const encoder = new modules["encoder.js"].Encoder(manifest, weights);
-          return encoder.encode(texts).map((vector) => Array.from(vector));
-        }""",
-        manifest, weights, texts,
-    )  # fmt: skip
-    expected = st.SentenceTransformer(str(folder), trust_remote_code=True, device="cpu").encode(texts)
-    assert np.abs(np.array(vectors) - expected).max() <= 1e-5
 
 
 def test_documents_do_nothing_to_the_page(made, find, chromium) -> None:
