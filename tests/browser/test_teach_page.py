@@ -3,10 +3,7 @@
 import ast
 import csv
 import json
-import os
 import re
-import subprocess
-import sys
 import time
 import zipfile
 from collections.abc import Iterator
@@ -33,7 +30,6 @@ from vocabless import (  # noqa: E402
 from vocabless.conversion.__main__ import main  # noqa: E402
 from vocabless.conversion.space_export.page import open_page  # noqa: E402
 from vocabless.conversion.space_export.teaching import FIRST_WEIGHT, open_graph, with_open_head  # noqa: E402
-from vocabless.saving.checkpoint import WITHOUT_PACKAGE  # noqa: E402
 from vocabless.training.finetuning import problems, stages  # noqa: E402
 from vocabless.training.finetuning.metrics import interval  # noqa: E402
 
@@ -51,22 +47,19 @@ TEXTS = {
 ROWS = [(text, label) for label, texts in TEXTS.items() for text in texts]
 ASKED = ["The players waited for the rain to stop.", "wonderflummoxing butter 😀 日本語", "word " * 600]
 FOCUSED = "(({ ariaLabel, textContent, id }) => ariaLabel || textContent || id)(document.activeElement)"
-PRINT_PROBABILITIES = (
-    WITHOUT_PACKAGE
-    + """
-import torch, transformers
-folder, *texts = sys.argv[1:]
+PROBABILITIES = """
+import contextlib, io
 tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
 model = transformers.AutoModelForSequenceClassification.from_pretrained(folder, trust_remote_code=True).eval()
 with torch.no_grad():
     encoded = [tokenizer(text, truncation=True, return_tensors="pt") for text in texts]
     rows = [model(**each).logits[0].softmax(-1).tolist() for each in encoded]
-print(json.dumps([model.config.id2label, rows]))
 card = open(folder + "/README.md", encoding="utf-8").read()
 example = card.partition("```python")[2].partition("```")[0]
-exec(example.replace("FOLDER", folder).replace("A text of your own.", texts[0]))
+with contextlib.redirect_stdout(io.StringIO()) as printed:
+    exec(example.replace("FOLDER", folder).replace("A text of your own.", texts[0]))
+result = [model.config.id2label, rows, printed.getvalue()]
 """
-)
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +118,7 @@ def texts_of(page: Chromium, selector: str) -> list[str]:
     return page.evaluate(f"[...document.querySelectorAll('{selector}')].map((one) => one.textContent)")
 
 
-def test_page_checkpoint_and_python_agree(page: Chromium, tmp_path: Path, monkeypatch) -> None:
+def test_page_checkpoint_and_python_agree(page: Chromium, run_bare, tmp_path: Path, monkeypatch) -> None:
     give(page, TEXTS, "My {{title}} 1")
     labels = json.loads(page.evaluate(f"{DATA}.labels"))
     assert labels == sorted(TEXTS)
@@ -139,14 +132,10 @@ def test_page_checkpoint_and_python_agree(page: Chromium, tmp_path: Path, monkey
         "README.md", "config.json", "configuration_vocabless.py", "model.safetensors", "modeling_vocabless.py",
         "tokenization_vocabless.py", "tokenizer_config.json",
     }  # fmt: skip
-    command = [sys.executable, "-I", "-c", PRINT_PROBABILITIES, str(checkpoint), *ASKED]
-    environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_MODULES_CACHE": str(tmp_path / "modules")}
-    printed = subprocess.run(command, capture_output=True, check=True, encoding="utf-8", env=environment).stdout
-    *_, probabilities, example = printed.splitlines()
-    names, found = json.loads(probabilities)
+    names, found, example = run_bare(PROBABILITIES, folder=checkpoint, texts=ASKED)
     assert list(names.values()) == labels
     assert np.abs(np.array(found) - asked).max() <= 1e-4
-    (answer,) = ast.literal_eval(example)  # what the example in the card prints
+    (answer,) = ast.literal_eval(example.splitlines()[-1])  # what the example in the card prints
     assert answer == {"label": labels[np.argmax(asked[0])], "score": pytest.approx(max(asked[0]), abs=1e-4)}
 
     _, metadata, card = (checkpoint / "README.md").read_text(encoding="utf-8").split("---\n", 2)

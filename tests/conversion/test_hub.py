@@ -38,27 +38,25 @@ NAME = "eelbert-word-uno"
 TEXT = "A film as bright as a summer morning."
 MIT_CARD = "---\nlicense: mit\n---\n\n# Mine\n"
 
-BARE = (
-    WITHOUT_PACKAGE
-    + """
+LOAD = """
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-def load(name, revision="main"):
-    options = {"trust_remote_code": True, "revision": revision}
+def load(name, revision="main", cache=None):
+    options = {"trust_remote_code": True, "revision": revision, "cache_dir": cache}
     tokenizer = AutoTokenizer.from_pretrained(name, **options)
     return AutoModelForSequenceClassification.from_pretrained(name, **options), tokenizer
 
 def logits(model, tokenizer):
     with torch.no_grad():
-        return model.eval()(**tokenizer(sys.argv[1], return_tensors="pt")).logits.double().tolist()
+        return model.eval()(**tokenizer(text, return_tensors="pt")).logits.double().tolist()
 """
-)
 
 # What another user does after the lines of the README: fine-tunes the model, saves it, loads it again and publishes it.
-ANOTHER_USER = """
+ANOTHER_USER = f"""
+text = {TEXT!r}
 model, tokenizer = load("you/my-classifier")
-model.train()(**tokenizer(sys.argv[1], return_tensors="pt"), labels=torch.tensor([1])).loss.backward()
+model.train()(**tokenizer(text, return_tensors="pt"), labels=torch.tensor([1])).loss.backward()
 torch.optim.SGD(model.parameters(), 0.1).step()
 model.save_pretrained("tuned"), tokenizer.save_pretrained("tuned")
 model, tokenizer = load("./tuned")
@@ -68,7 +66,7 @@ print(json.dumps([logits(*load("you/my-classifier")), logits(model, tokenizer), 
 """
 
 OFFLINE = """
-print(json.dumps([logits(*load("you/my-classifier")), logits(*load("you/theirs", "{sha}"))]))
+result = [logits(*load("you/my-classifier", cache=cache)), logits(*load("you/theirs", sha, cache))]
 """
 
 
@@ -87,10 +85,10 @@ def copy(checkpoint, tmp_path) -> Path:
     return Path(shutil.copytree(checkpoint, tmp_path / "copy"))
 
 
-def bare(code: str, folder: Path, environment: dict[str, str]) -> list:
+def bare(code: str, folder: Path) -> list:
     done = subprocess.run(
-        [sys.executable, "-I", "-c", BARE + code, TEXT], cwd=folder, capture_output=True, text=True, check=False,
-        timeout=PROCESS_TIMEOUT_SECONDS, env={**os.environ, **environment, "PYTHONDONTWRITEBYTECODE": "1"},
+        [sys.executable, "-I", "-c", WITHOUT_PACKAGE + code], cwd=folder, capture_output=True, text=True, check=False,
+        timeout=PROCESS_TIMEOUT_SECONDS, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
@@ -103,7 +101,7 @@ def readme(language: str) -> str:
 
 
 def test_pushed_by_the_readme_loaded_by_its_id_fine_tuned_pushed_again_and_loaded_offline(
-    checkpoint, hub, tmp_path, monkeypatch, capsys
+    checkpoint, hub, run_bare, tmp_path, monkeypatch, capsys
 ) -> None:
     assert len([line for line in (readme("bash") + readme("python")).splitlines() if line.strip()]) < 10
     (line,) = [line for line in readme("bash").splitlines() if "vocabless.conversion" in line]
@@ -114,14 +112,14 @@ def test_pushed_by_the_readme_loaded_by_its_id_fine_tuned_pushed_again_and_loade
     printed = capsys.readouterr().out
     assert "The repository is you/my-classifier." in printed
     (commit,) = re.findall(r"at the revision (\w{40})\n", printed)
-    first, tuned, again, sha = bare(readme("python").replace("COMMIT", commit) + ANOTHER_USER, tmp_path, {})
+    first, tuned, again, sha = bare(readme("python").replace("COMMIT", commit) + LOAD + ANOTHER_USER, tmp_path)
     pushed, theirs = hub.repositories["you/my-classifier"], hub.repositories["you/theirs"]
     assert sha == theirs.head and len(theirs.commits) == 3  # created, model, tokenizer
     for files in (pushed.files, theirs.files):
         assert {name for name in files if name.endswith(".py")} == {CONFIGURATION, MODELING, TOKENIZATION}
     assert REPOSITORY_PLACEHOLDER.encode() not in pushed.files[CARD] and b'"you/my-classifier"' in pushed.files[CARD]
     assert first != tuned == again
-    offline = bare(OFFLINE.format(sha=sha), tmp_path, {"HF_HUB_OFFLINE": "1"})
+    offline = run_bare(LOAD + OFFLINE, text=TEXT, sha=sha, cache=tmp_path / "home" / "hub")
     assert offline == [first, tuned]
 
 
@@ -322,9 +320,7 @@ def texts(tmp_path) -> str:
     return str(tmp_path / "colours.csv")
 
 
-def test_fine_tuned_runs_are_uploaded_each_with_its_figures_and_again_by_the_same_command(
-    texts, hub, tmp_path, monkeypatch
-) -> None:
+def test_fine_tuned_runs_are_uploaded_each_with_its_figures_and_again_by_the_same_command(texts, hub, tmp_path) -> None:
     command = ["--model_name_or_path", NAME, "--train_file", texts, "--validation_file", texts, *QUICK]
     command += ["--num_train_epochs", "1", "--output_dir", str(tmp_path / "tuned"), "--push_to_hub", "true"]
     run_glue.main([*command, "--hub_model_id", "you/colours"])
