@@ -81,7 +81,7 @@ def test_masked_lm_goes_on_with_its_own_tokenizer_and_head(name, flags, first, g
 
 
 @pytest.mark.slow
-def test_another_objective_keeps_the_encoder_and_gets_a_new_head(first, subwords, tmp_path) -> None:
+def test_another_objective_keeps_the_encoder_and_gets_a_new_head(first, subwords) -> None:
     start = str(first("hashformer-lsh-proj-tiny"))
     own, _ = load_checkpoint(start)
     with pytest.raises(ValueError, match=r"mlm over the words of .* predicts a vocabulary; give --subword FILE"):
@@ -134,7 +134,7 @@ def test_a_mistake_ends_with_one_sentence(flags, sentence, first, given, tmp_pat
     assert re.search(sentence, refused_run(tmp_path / "run", *given, *flags))
 
 
-def test_a_recipes_variant_gives_way_to_a_checkpoint(first, monkeypatch) -> None:
+def test_a_recipes_variant_gives_way_to_a_checkpoint(first) -> None:
     start = first("hashformer-lsh-proj-tiny")
     flags = ["--recipe", "hashformer", "--model_name_or_path", str(start)]
     objective = run_pretraining.parse_command_line(flags, None)

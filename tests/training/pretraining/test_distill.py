@@ -196,7 +196,7 @@ def test_a_teacher_implies_the_objective() -> None:
 
 
 @pytest.mark.slow
-def test_a_student_is_trained_further_with_its_own_dense_layer(run, tmp_path) -> None:
+def test_a_student_is_trained_further_with_its_own_dense_layer(run) -> None:
     start, first = run("first", "--variant", "hashgram-nano")
     folder, results = run("second", "--model_name_or_path", str(start))
     assert results["objective"] == "distill"
