@@ -15,7 +15,8 @@ from vocabless.saving.checkpoint import WITHOUT_PACKAGE
 SERVE = (
     WITHOUT_PACKAGE
     + """
-import os
+import gc, os
+gc.set_threshold(100_000, 50, 100)
 answers = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
 import torch, transformers

@@ -47,9 +47,10 @@ NODE_IS_ABSENT = "there is no Node; install it (Debian: apt-get install nodejs)"
 ENGINES = ["chromium", pytest.param("node", marks=pytest.mark.skipif(not shutil.which("node"), reason=NODE_IS_ABSENT))]
 TEXTS = ["", "A film as bright as a summer morning.", "word " * 600, *random_strings(40)]
 PAIRS = [["Is it open?", "It closes at six."], ["a", ""], ["one two " * 300, "three"]]
-ENCODE = """async ({ Encoder }, texts, options) => {
+ENCODE = """async ({ Encoder }, texts, ...optionsOfEach) => {
   const encoder = await Encoder.load();
-  return encoder.encode(texts, options).map((vector) => Array.from(vector));
+  const encode = (options) => encoder.encode(texts, options).map((vector) => Array.from(vector));
+  return optionsOfEach.length ? optionsOfEach.map(encode) : encode();
 }"""
 CLASSIFY = "async ({ Classifier }, texts) => (await Classifier.load()).classify(texts)"
 Run = Callable[..., Any]
@@ -142,8 +143,13 @@ def small(shrink, tmp_path_factory) -> Callable[..., Path]:
     return save
 
 
+@cache
+def sentence_transformer(folder: Path) -> Any:
+    return st.SentenceTransformer(str(folder), trust_remote_code=True, device="cpu")
+
+
 def sentence_vectors(folder: Path, texts: list[str]) -> np.ndarray:
-    return st.SentenceTransformer(str(folder), trust_remote_code=True, device="cpu").encode(texts)
+    return sentence_transformer(folder).encode(texts)
 
 
 @pytest.fixture(scope="module")
@@ -171,9 +177,10 @@ def test_vectors_are_those_of_sentence_transformers_and_of_onnx_model(
 ):
     source = small("VocablessModel")
     folder, encoder = packaged(source, "--fp32"), OnnxEncoder(in_onnxruntime(source))
-    assert near(run_in(engine, folder, ENCODE, TEXTS), sentence_vectors(source, TEXTS))
-    assert near(run_in(engine, folder, ENCODE, TEXTS, {"dimensions": 5}), encoder.encode(TEXTS, dimensions=5))
-    numbers = run_in(engine, folder, ENCODE, TEXTS, {"dimensions": 5, "int8": True})
+    options = [{}, {"dimensions": 5}, {"dimensions": 5, "int8": True}]
+    vectors, short, numbers = run_in(engine, folder, ENCODE, TEXTS, *options)
+    assert near(vectors, sentence_vectors(source, TEXTS))
+    assert near(short, encoder.encode(TEXTS, dimensions=5))
     assert np.abs(np.array(numbers) - encoder.encode(TEXTS, dimensions=5, int8=True)).max() <= 1
     assert np.abs(numbers).max(axis=1).tolist() == [127] * len(TEXTS)
     assert run_in(engine, folder, ENCODE, []) == []
@@ -191,10 +198,7 @@ def test_vectors_of_an_encoder_that_ships_are_those_of_sentence_transformers(eng
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(
-    ("problem", "takes_pairs"),
-    [(SINGLE, False), (MULTI, True), ("regression", False)],
-)
+@pytest.mark.parametrize(("problem", "takes_pairs"), [(SINGLE, False), (MULTI, True), ("regression", False)])
 def test_labels_and_probabilities_are_those_of_onnx_model_and_torch(
     problem: str, takes_pairs: bool, engine: str, small, packaged, in_onnxruntime, run_in
 ) -> None:

@@ -48,7 +48,6 @@ class Made:
 
     def _model(self, head: type, labels: list[str]) -> torch.nn.Module:
         config = self.shrink(load_config(VARIANT, id2label=dict(enumerate(labels))))
-        config.encoder_config.num_hidden_layers = 1
         model = head(config).eval()
         with torch.no_grad():
             for parameter in model.classifier.parameters():
@@ -124,10 +123,7 @@ def test_the_page_answers_the_text_of_its_address_as_the_model_does(made: Made, 
     assert text_of(browser, "#figure-tokens") == f"{made.tokenizer.model_max_length} tokens"
 
 
-@pytest.mark.parametrize(
-    ("task", "of_logits"),
-    [("multi_label", torch.sigmoid), ("regression", lambda logits: logits)],
-)
+@pytest.mark.parametrize(("task", "of_logits"), [("multi_label", torch.sigmoid), ("regression", lambda logits: logits)])
 def test_each_task_has_its_own_probabilities(made: Made, browser: Chromium, task: str, of_logits) -> None:
     show(browser, made.address(task, TEXT))
     assert close(probabilities(browser), of_logits(made.logits(made.texts, TEXT)))

@@ -72,7 +72,7 @@ def test_a_packed_table_gives_the_rows_that_its_numbers_stand_for(width) -> None
 @pytest.fixture
 def model(shrink):
     torch.manual_seed(0)
-    options = {"num_rows": 300, "num_scores": 3}
+    options = {"num_rows": 300, "num_scores": 3, "max_ngram": 2}  # few sizes: a graph takes long to trace
     return VocablessModel(shrink(load_config("hashgram-nano", front_end_options=options))).eval()
 
 
