@@ -57,7 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dimensions",
         type=int,
-        help="numbers of a vector; fewer make the page smaller and lose a little; default: as many as lose nothing",
+        help="numbers of a vector; fewer make the page smaller and lose a little; default: as many as lose nothing, "
+        "at most 256 without --fp32",
     )
     add_bits(parser)
     parser.add_argument("--encoding", default="utf-8", help="encoding of text files; default %(default)s")

@@ -8,7 +8,7 @@
 SOURCE is a checkpoint with one label, many labels or a number for a text or a pair of texts, with tags for words, or
 with the pre-training head. With --teach it is any trained encoder, and in the page a person teaches it labels and
 downloads the classifier. TARGET gets index.html, which opens offline. Weights are 8-bit numbers. If the page would
-have more than 5 MB, TARGET gets weights.js too; weights of more than 30 MB are refused.
+have more than 10 MB, TARGET gets weights.js too; weights of more than 30 MB are refused.
 """
 # mypy: allow-untyped-calls
 

@@ -27,6 +27,7 @@ from vocabless.saving.sentence_modules import SentenceModules
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 BATCH = 64  # texts that are encoded at once
+USUAL_DIMENSIONS = 256  # on the principal axes of the passages they lose less than 8 bits do
 SAMPLE, QUERIES = 2_000, 200  # passages and queries of the measured recall
 QUERY_WORDS = 8  # the first words of a passage are a query of the recall
 Encode = Callable[[Sequence[str]], Vectors]
@@ -66,7 +67,8 @@ def build_index(
         tokenizer: the model's.
         modules: what follows the encoder.
         texts: of the passages, at least one.
-        dimensions: numbers of a vector; None: as many as lose nothing.
+        dimensions: numbers of a vector; None: as many as lose nothing, and with fewer than 32 bits at most
+            `USUAL_DIMENSIONS`.
         bits: of the weights, see `to_json`; vectors have 32 with 32-bit weights, else 8.
 
     Raises:
@@ -77,12 +79,14 @@ def build_index(
     most = len(cast(Tensor, own.weight))
     if dimensions is not None and not 1 <= dimensions <= most:
         raise ValueError(f"--dimensions {dimensions} is not within 1 and {most}; leave it out to lose nothing.")
+    if dimensions is None:
+        dimensions = most if bits == 32 else min(most, USUAL_DIMENSIONS)
     chosen = random.Random(0).sample(range(len(texts)), min(SAMPLE, len(texts)))
     sample = [texts[place] for place in chosen]
     queries = [" ".join(text.split()[:QUERY_WORDS]) for text in sample[:QUERIES]]
     encode_exactly = _torch_encoder(with_vectors(model, own), tokenizer, settings["max_tokens"])
     exact = encode_exactly(sample)
-    if dimensions is not None:
+    if dimensions < most:
         own = rotated(own, principal_axes(torch.from_numpy(exact), dimensions))
     proto = _export(model, own)
     graph, weights = to_json(proto, bits)

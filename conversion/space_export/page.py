@@ -15,7 +15,7 @@ from vocabless.conversion.space_export.graph_json import BROWSER
 from vocabless.conversion.space_export.script import join_modules
 
 PAGE, WEIGHTS_SCRIPT = "index.html", "weights.js"
-MAX_PAGE_BYTES = 5_000_000  # of one file; a larger page has its weights beside it
+MAX_PAGE_BYTES = 10_000_000  # of one file; a larger page has its weights beside it
 MAX_WEIGHT_BYTES = 30_000_000
 TAGS: dict[str, list[str]] = {  # task of a page → the Hub's name of it
     "tags": ["token-classification"],
