@@ -17,6 +17,8 @@ import os
 import shutil
 from pathlib import Path
 
+from safetensors.torch import load_file, save_file
+from torch import Tensor
 from transformers import PreTrainedModel, set_seed
 from transformers.utils.hub import cached_file
 
@@ -26,7 +28,7 @@ from vocabless.saving.checkpoint import load_checkpoint, loads_without_package, 
 from vocabless.saving.error_text import first_line
 from vocabless.saving.model_card import CARD, link_page, renew_card, write_card
 from vocabless.saving.run_folder import RESULTS
-from vocabless.saving.sentence_modules import SENTENCE_FILES
+from vocabless.saving.sentence_modules import DENSE, SENTENCE_FILES
 from vocabless.saving.targets import write_or_push
 from vocabless.saving.uploads import ONNX_FILES
 from vocabless.training.finetuning import card as finetuning_card
@@ -93,8 +95,10 @@ def write_repository(source: str, folder: Path, subword: str | None = None, half
             _copy(source, name, folder)
     weights = model.state_dict()
     if half:
-        weights = {name: value.half() if value.is_floating_point() else value for name, value in weights.items()}
+        weights = _halved(weights)
         model.load_state_dict(weights)
+        for file in folder.glob(f"{DENSE}/*.safetensors"):
+            save_file(_halved(load_file(file)), file, metadata={"format": "pt"})
     save_checkpoint(model, tokenizer, folder, weights)
     if (folder / CARD).is_file():
         renew_card(folder)
@@ -129,6 +133,10 @@ def _write(arguments: argparse.Namespace, folder: Path) -> None:
     write_repository(arguments.source, folder, arguments.subword, arguments.half)
     if arguments.space:
         link_page(folder / CARD, arguments.space)
+
+
+def _halved(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: value.half() if value.is_floating_point() else value for name, value in weights.items()}
 
 
 def _copy(source: str, name: str, folder: Path) -> None:

@@ -30,6 +30,7 @@ from vocabless.saving.card_facts import UNKNOWN_TRAINING
 from vocabless.saving.checkpoint import WITHOUT_PACKAGE
 from vocabless.saving.model_card import CARD, REPOSITORY_PLACEHOLDER
 from vocabless.saving.run_folder import RESULTS, read_results, write_json
+from vocabless.saving.sentence_modules import read_dense, write_sentence_modules
 from vocabless.saving.uploads import PIN_MESSAGE, upload
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -149,8 +150,14 @@ def test_a_folder_gets_the_whole_repository_bit_for_bit_and_its_card_gets_digest
 @pytest.mark.parametrize("name", ["hashgram-tiny", "hashformer-lsh-proj-tiny"])
 def test_half_the_bytes_load_as_32_bits(name, save_model, tmp_path) -> None:
     model, folder = save_model(name)
-    target = tmp_path / "target"
+    target, size = tmp_path / "target", model.config.hidden_size
+    dense = {"weight": torch.randn(6, size), "bias": torch.randn(6)}
+    write_sentence_modules(folder, **dense)
     main(["hub", str(folder), str(target), "--half"])
+    found = read_dense(str(target))
+    assert (
+        all(torch.equal(tensor, dense[name].half()) for name, tensor in found.items()) and found.keys() == dense.keys()
+    )
     whole, half = load_file(folder / "model.safetensors"), load_file(target / "model.safetensors")
     assert {tensor.dtype for tensor in half.values()} == {torch.float16} and whole.keys() == half.keys()
     loaded = vocabless.VocablessModel.from_pretrained(target)
