@@ -1,1 +1,0 @@
-../../code/onnx_model.py
