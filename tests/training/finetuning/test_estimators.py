@@ -42,7 +42,7 @@ def test_parameters_are_cloned_and_searched(encoder):
     steps = make_pipeline(VocablessVectorizer(encoder), LogisticRegression())
     search = GridSearchCV(steps, {"logisticregression__C": [0.1, 10.0]}, cv=2).fit(TEXTS, LABELS)
     assert search.predict(["red hill"]).tolist() == ["warm"]
-    assert VocablessVectorizer(encoder).fit_transform(TEXTS).shape == (16, 128)
+    assert VocablessVectorizer(encoder).fit_transform(TEXTS).shape == (16, 64)
 
 
 @pytest.mark.parametrize(

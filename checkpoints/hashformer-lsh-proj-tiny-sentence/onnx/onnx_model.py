@@ -1,0 +1,1 @@
+../../code/onnx_model.py
