@@ -40,7 +40,6 @@ def load_config(name: str | Variant, **kwargs: Any) -> VocablessConfig:
         "encoder_config": _encoder_config(variant),
         "position_embeddings": variant.position_embeddings,
         "classifier_pooling": variant.classifier_pooling,
-        "append_embeddings": variant.append_embeddings,
         "target_vocab_size": TARGET_VOCAB_SIZES[variant.subwords],
         "variant": variant.name if variant.name in VARIANTS else None,
     }

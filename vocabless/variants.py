@@ -53,7 +53,6 @@ class Variant:
     position_embeddings: bool = True  # whether the encoder keeps its table of positions
     encoder_options: Options = field(default_factory=dict)  # of the encoder's configuration, beside the size's
     classifier_pooling: str = "cls"  # what the heads for whole texts read, see `VocablessConfig`
-    append_embeddings: bool = False  # whether a token's embedding follows its state, see `VocablessConfig`
 
     @property
     def reads_subwords(self) -> bool:
@@ -110,9 +109,7 @@ MINILM_2: Options = {
 }  # fmt: skip
 
 # Columns that all rows of a family share.
-_hashgram = partial(
-    Variant, family="hashgram", encoder="bert", objective="distill", classifier_pooling="mean", append_embeddings=True
-)
+_hashgram = partial(Variant, family="hashgram", encoder="bert", objective="distill", classifier_pooling="mean")
 _hashformer = partial(Variant, family="hashformer", encoder="roberta")
 _eelbert = partial(Variant, family="eelbert", encoder="bert", max_length=128, max_positions=512)
 _ewe_word = partial(

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from torch import Tensor, nn
+from torch.nn import functional as F
 from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless import VocablessModel
@@ -86,6 +87,12 @@ class Distill(Objective):
         0.0,
         "distill: weight of the divergence between the teacher's and the student's nearest texts within a batch in "
         "the loss; 2 helps search in a last stage, from a trained student. 0 leaves it out.",
+        is_rare=True,
+    )
+    append_embeddings: bool = flag(
+        False,
+        "distill: put each token's embedding behind its state, so that a text's vector is made of both; helps in a "
+        "last stage, from a trained student.",
         is_rare=True,
     )
     nested_dimensions: list[int] = flag(
@@ -222,13 +229,20 @@ class Distill(Objective):
 
     def config_options(self, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
         """Returns that heads read the mean of the states: it is what the model learned to use."""
-        return {"classifier_pooling": "mean"}
+        appended = {"append_embeddings": True} if self.append_embeddings else {}
+        return {"classifier_pooling": "mean"} | appended
 
     def module_to_train(self, model: PreTrainedModel, examples: ExampleSets) -> nn.Module:
         """Returns the model with a dense layer into the teacher's space.
 
-        A checkpoint that the run begins from gives its own layer, if it has one of this size.
+        A checkpoint that the run begins from gives its own layer, if it has one of this size. Where the embeddings are
+        appended now, their weights in it are 0 at first.
+
+        Raises:
+            ValueError: `--append_embeddings` is given for a model of another family.
         """
+        if self.append_embeddings and not isinstance(model, VocablessModel):
+            raise ValueError("--append_embeddings needs a model of this family; leave it out.")
         student = SentenceStudent(
             *(model, examples.facts["vector_size"], self.similarity_weight, self.neighbour_weight),
             nested_dimensions=self.nested_dimensions,
@@ -236,6 +250,9 @@ class Distill(Objective):
         )
         start = self.arguments.model_name_or_path
         dense = {} if start is None else read_dense(start)
+        if dense and self.append_embeddings:
+            missing = student.dense.in_features - dense["weight"].shape[1]
+            dense["weight"] = F.pad(dense["weight"], (0, max(0, missing)))
         if shapes(student.dense.state_dict()) == shapes(dense):
             student.dense.load_state_dict(dense)
         return student

@@ -73,7 +73,7 @@ def test_a_head_without_room_is_refused():
     config = load_config("hashgram-nano", classifier_pooling="siamese")
     labels = config.hidden_size + 1
     head = FirstHead(np.zeros((labels, 4 * config.hidden_size)), np.zeros(labels), np.zeros(1), np.ones(1))
-    with pytest.raises(ValueError, match="a head with 128 units has no place for 129 outputs; fine-tune without it"):
+    with pytest.raises(ValueError, match="a head with 64 units has no place for 65 outputs; fine-tune without it"):
         head.write_into(PooledHead(config, labels))
 
 

@@ -9,7 +9,8 @@ from datasets import Dataset
 from safetensors.torch import load_file
 
 import run_pretraining
-from vocabless import VocablessForSequenceClassification
+from vocabless import VocablessConfig, VocablessForSequenceClassification
+from vocabless.saving.sentence_modules import read_dense
 from vocabless.training.distillation.parallel_texts import ParallelTexts
 from vocabless.training.distillation.sentence_teacher import SentenceTeacher
 from vocabless.training.pretraining import distill
@@ -94,6 +95,18 @@ def test_vectors_are_cut_where_they_were_nested(run) -> None:
         for size in (None, 8)
     )
     np.testing.assert_allclose(short, whole[:, :8], rtol=1e-5)
+
+
+def test_embeddings_are_appended_to_a_trained_student(run) -> None:
+    first, earlier = run("first", "--variant", "hashgram-nano")
+    folder, results = run("second", "--model_name_or_path", str(first), "--append_embeddings", "true")
+    for name in ("eval_cosine", "eval_loss"):  # their weights in the dense layer are 0 at first
+        assert results["before"][name] == pytest.approx(earlier["after"][name], rel=1e-4)
+    size = VocablessConfig.from_pretrained(first).hidden_size
+    config, weight = VocablessConfig.from_pretrained(folder), read_dense(str(folder))["weight"]
+    assert config.append_embeddings and config.hidden_size == weight.shape[1] == 2 * size
+    assert weight[:, size:].abs().sum() > 0
+    assert st.SentenceTransformer(str(folder), trust_remote_code=True, device="cpu").encode("a fox").shape == (24,)
 
 
 def test_translations_learn_the_vectors_of_their_english_sides(run, tmp_path, capsys) -> None:
