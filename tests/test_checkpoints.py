@@ -28,7 +28,7 @@ CLASSIFIERS = [folder for folder in CHECKPOINTS if folder.name.endswith("-sst2")
 MOST_MEGABYTES = 48
 RENEW = "run `python -m vocabless.saving.shipped_code` in the root of the repository"
 pytestmark = pytest.mark.skipif(not CHECKPOINTS, reason="this archive has no trained weights; clone the repository")
-GRAPH_MEGABYTES = {"hashgram-nano": 0.33, "hashgram-uno": 0.81, "hashgram-tiny": 1.6}
+GRAPH_MEGABYTES = {"hashgram-nano": 0.36, "hashgram-uno": 0.81, "hashgram-tiny": 1.7}
 SENTENCES = {
     "A film as bright as a summer morning.": 1,
     "A borring mess, far too long.": 0,
