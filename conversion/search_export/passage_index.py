@@ -27,7 +27,7 @@ from vocabless.saving.sentence_modules import SentenceModules
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 BATCH = 64  # texts that are encoded at once
-USUAL_DIMENSIONS = 256  # on the principal axes of the passages they lose less than 8 bits do
+USUAL_DIMENSIONS = 256  # at most, by default: on the passages' principal axes they lose less than 8 bits do
 SAMPLE, QUERIES = 2_000, 200  # passages and queries of the measured recall
 QUERY_WORDS = 8  # the first words of a passage are a query of the recall
 Encode = Callable[[Sequence[str]], Vectors]
@@ -77,10 +77,10 @@ def build_index(
     settings = with_ngrams(tokenizer_settings(tokenizer, cast(VocablessModel, model).max_tokens), tokenizer)
     own = in_own_space(modules, model.config.hidden_size)
     most = len(cast(Tensor, own.weight))
-    if dimensions is not None and not 1 <= dimensions <= most:
-        raise ValueError(f"--dimensions {dimensions} is not within 1 and {most}; leave it out to lose nothing.")
-    if dimensions is None:
-        dimensions = most if bits == 32 else min(most, USUAL_DIMENSIONS)
+    usual = most if bits == 32 else min(most, USUAL_DIMENSIONS)
+    dimensions = usual if dimensions is None else dimensions
+    if not 1 <= dimensions <= most:
+        raise ValueError(f"--dimensions {dimensions} is not within 1 and {most}; leave it out for {usual}.")
     chosen = random.Random(0).sample(range(len(texts)), min(SAMPLE, len(texts)))
     sample = [texts[place] for place in chosen]
     queries = [" ".join(text.split()[:QUERY_WORDS]) for text in sample[:QUERIES]]

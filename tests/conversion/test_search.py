@@ -15,6 +15,7 @@ from refusals import refusal
 
 from vocabless.conversion import search
 from vocabless.conversion.__main__ import main
+from vocabless.conversion.search_export import passage_index
 from vocabless.conversion.search_export.documents import Document, read_documents
 from vocabless.conversion.search_export.html_text import html_text
 from vocabless.conversion.search_export.passages import OVERLAP_UNITS, PASSAGE_UNITS, _units, passages_of
@@ -181,8 +182,19 @@ def test_too_many_passages_and_a_classifier_are_refused(save_model, tmp_path, mo
     assert re.search(r"have \d+ passages and a page may have 3; give fewer, or keep the vectors in a database", said)
     monkeypatch.setattr(search, "MOST_PASSAGES", 300)
     said = refusal(main, "search", encoder, tmp_path / "a.txt", tmp_path / "page", "--dimensions", 999)
-    assert "--dimensions 999 is not within 1 and 64; leave it out to lose nothing" in said
+    assert "--dimensions 999 is not within 1 and 64; leave it out for 64" in said
     assert not (tmp_path / "page").exists()
+
+
+@pytest.mark.parametrize(("flags", "kept"), [([], 5), (["--fp32"], 64)])
+def test_by_default_8_bit_vectors_have_a_limited_number_of_dimensions(
+    flags, kept, save_model, tmp_path, monkeypatch, capsys
+) -> None:
+    pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
+    monkeypatch.setattr(passage_index, "USUAL_DIMENSIONS", 5)
+    (tmp_path / "a.txt").write_text("Cats sleep. Dogs bark.")
+    main(["search", str(save_model("ewe-bert-tiny")[1]), str(tmp_path / "a.txt"), str(tmp_path / "page"), *flags])
+    assert f"vectors of {kept} " in capsys.readouterr().out
 
 
 def test_a_space_that_searches_is_made_on_the_hub(save_model, hub, tmp_path, capsys) -> None:
