@@ -104,6 +104,9 @@ def add_vectors(texts: Dataset, teacher: SentenceTeacher) -> Dataset:
 
     The vectors are cached by the content of teacher and texts, in parts. A run that continues after a kill finds the
     finished parts. Vectors of another teacher or other texts are never read.
+
+    Raises:
+        ValueError: see `SentenceTeacher.embed`.
     """
     teacher_key = teacher.fingerprint()
     features = Features({"text": Value("string"), "vector": List(Value("float16"), length=teacher.vector_size)})

@@ -228,21 +228,22 @@ class Distill(Objective):
         return identity
 
     def config_options(self, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
-        """Returns that heads read the mean of the states: it is what the model learned to use."""
+        """Returns that heads read the mean of the states, what the model learned to use; and `--append_embeddings`."""
         appended = {"append_embeddings": True} if self.append_embeddings else {}
         return {"classifier_pooling": "mean"} | appended
+
+    def stock_config_options(self) -> dict[str, Any]:
+        """Raises ValueError for `--append_embeddings`; see `Objective.stock_config_options`."""
+        if self.append_embeddings:
+            raise ValueError("--append_embeddings needs a model of this family; leave it out.")
+        return super().stock_config_options()
 
     def module_to_train(self, model: PreTrainedModel, examples: ExampleSets) -> nn.Module:
         """Returns the model with a dense layer into the teacher's space.
 
         A checkpoint that the run begins from gives its own layer, if it has one of this size. Where the embeddings are
         appended now, their weights in it are 0 at first.
-
-        Raises:
-            ValueError: `--append_embeddings` is given for a model of another family.
         """
-        if self.append_embeddings and not isinstance(model, VocablessModel):
-            raise ValueError("--append_embeddings needs a model of this family; leave it out.")
         student = SentenceStudent(
             *(model, examples.facts["vector_size"], self.similarity_weight, self.neighbour_weight),
             nested_dimensions=self.nested_dimensions,

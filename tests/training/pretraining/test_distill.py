@@ -188,6 +188,10 @@ def test_a_killed_run_continues_to_the_same_weights(run) -> None:
             ["--teacher", "here", "--misspell_probability", "2"],
             "--misspell_probability 2.0 is out of range; give a number of at least 0 and at most 1",
         ),
+        (
+            ["--teacher", "EMPTY", "--variant", "bert-tiny", "--subword", "train", "--append_embeddings", "true"],
+            "--append_embeddings needs a model of this family; leave it out",
+        ),
         (["--teacher", "here", "--max_texts", "-1"], "--max_texts -1 is out of range; give a number of at least 0"),
         (
             ["--teacher", "EMPTY", "--max_texts", "5"],
