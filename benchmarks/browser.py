@@ -12,10 +12,7 @@ page are compared with those of torch, in 32-bit and in 8-bit weights.
 """
 # mypy: allow-untyped-calls
 
-import argparse
 import base64
-import contextlib
-import gzip
 import json
 import re
 import statistics
@@ -24,9 +21,9 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.chromium import Chromium
+from benchmarks.chromium import Chromium, record_first
+from benchmarks.measure import convert, parser, sizes
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
-from vocabless.conversion.__main__ import main as convert
 from vocabless.conversion.space_export.graph_json import BROWSER
 from vocabless.conversion.space_export.script import join_modules
 from vocabless.saving.checkpoint import load_checkpoint
@@ -36,11 +33,6 @@ from vocabless.variants import VARIANTS
 MODELS = ("hashgram-uno", "hashgram-tiny", "hashformer-lsh-proj-tiny")
 # It has 20 words.
 SENTENCE = "The old cinema near the river shows a quiet film about two friends who mend broken clocks in the winter"
-RECORD_FIRST_LABEL = """
-new MutationObserver(() => {
-  if (document.documentElement?.dataset.label !== undefined) globalThis.firstLabel ??= performance.now();
-}).observe(document, { attributes: true, childList: true, subtree: true });
-"""
 LOAD = """async (manifest, weights) => {
   globalThis.classifier = await modules["classifier.js"].loadClassifier(manifest, weights);
 }"""
@@ -72,12 +64,6 @@ def checkpoint_of(name: str, folder: Path) -> str:
     return str(folder)
 
 
-def make_page(checkpoint: str, folder: Path, *options: str) -> None:
-    """Writes the page."""
-    with contextlib.redirect_stdout(None):
-        convert(["space", checkpoint, str(folder), *options])
-
-
 def open_modules(tab: Chromium, folder: Path, entry: str = "classifier.js") -> None:
     """Opens a page, written into `folder`, in which `entry` and the modules below it are `modules["file.js"]`."""
     page, script = folder / "modules.html", join_modules(BROWSER, entry)
@@ -95,20 +81,13 @@ def open_classifier(tab: Chromium, folder: Path) -> None:
     tab.call_function(LOAD, json.loads(manifest), base64.b64decode(weights))
 
 
-def sizes(folder: Path) -> tuple[int, int]:
-    """Returns the bytes of the files that a browser loads, as they are and gzipped."""
-    files = [folder / "index.html", folder / "weights.js"]
-    contents = [file.read_bytes() for file in files if file.is_file()]
-    return sum(map(len, contents)), sum(len(gzip.compress(content, 9)) for content in contents)
-
-
 def measure(tab: Chromium, folder: Path, rounds: int) -> tuple[float, float, float]:
     """Returns medians in milliseconds: to the first label, of a sentence, of its word map."""
     firsts = []
     for _ in range(rounds):
         tab.open(f"{(folder / 'index.html').as_uri()}#text={SENTENCE.replace(' ', '%20')}")
-        tab.wait("globalThis.firstLabel !== undefined", seconds=60)
-        firsts.append(tab.evaluate("globalThis.firstLabel"))
+        tab.wait("globalThis.first !== undefined", seconds=60)
+        firsts.append(tab.evaluate("globalThis.first"))
     open_classifier(tab, folder)
     sentence, word_map = tab.call_function(MEASURE, SENTENCE, 5 * rounds)
     return statistics.median(firsts), statistics.median(sentence), statistics.median(word_map)
@@ -129,27 +108,26 @@ def compare(tab: Chromium, folder: Path, checkpoint: str, texts: list[str]) -> s
 
 def main(argv: list[str] | None = None) -> None:
     """Prints the table."""
-    as_written = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.browser", description=__doc__, formatter_class=as_written
+    command_line = parser(__doc__)
+    command_line.add_argument(
+        "--models", nargs="+", default=MODELS, help="checkpoints or variants; default: %(default)s"
     )
-    parser.add_argument("--models", nargs="+", default=MODELS, help="checkpoints or variants; default: %(default)s")
-    parser.add_argument("--rounds", type=int, default=9, help="times that a page is opened; default %(default)s")
-    parser.add_argument("--texts", help="file with a text in each line, for the comparison with torch")
-    arguments = parser.parse_args(argv)
+    command_line.add_argument("--rounds", type=int, default=9, help="times that a page is opened; default %(default)s")
+    command_line.add_argument("--texts", help="file with a text in each line, for the comparison with torch")
+    arguments = command_line.parse_args(argv)
     texts = Path(arguments.texts).read_text(encoding="utf-8").splitlines() if arguments.texts else []
     rows, notes = [], []
     with tempfile.TemporaryDirectory() as temporary, Chromium() as tab:
-        tab.call("Page.addScriptToEvaluateOnNewDocument", source=RECORD_FIRST_LABEL)
+        tab.call("Page.addScriptToEvaluateOnNewDocument", source=record_first("label"))
         for name in arguments.models:
             root = Path(temporary) / Path(name).name
             checkpoint = checkpoint_of(name, root / "checkpoint")
-            make_page(checkpoint, root / "int8")
-            cells = [f"{size / 1e3:.0f} kB" for size in sizes(root / "int8")]
+            convert("space", checkpoint, root / "int8")
+            cells = sizes([file.read_bytes() for file in (root / "int8").iterdir() if file.name != "README.md"])
             cells += [f"{milliseconds:.1f}" for milliseconds in measure(tab, root / "int8", arguments.rounds)]
             rows.append([root.name, *cells])
             if texts:
-                make_page(checkpoint, root / "fp32", "--fp32")
+                convert("space", checkpoint, root / "fp32", "--fp32")
                 for folder, bits in (("int8", 8), ("fp32", 32)):
                     notes.append(f"{name}, {bits}-bit: {compare(tab, root / folder, checkpoint, texts)}.")
     header = ["model", "size", "gzipped", "first label, ms", "sentence, ms", "word map, ms"]

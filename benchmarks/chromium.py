@@ -19,6 +19,9 @@ from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 ABSENT = "there is no Chromium; install it (Debian: apt-get install chromium), or set CHROMIUM to its path"
+KEY_CODES = {"Tab": 9, "Enter": 13, "Escape": 27, "End": 35, "Home": 36} | {
+    f"Arrow{way}": 37 + place for place, way in enumerate(("Left", "Up", "Right", "Down"))
+}
 MOST_SECONDS = 240  # that a call may take
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
@@ -29,6 +32,13 @@ FLAGS = (
 def find_chromium() -> str | None:
     """Returns the path of a Chromium, or None if there is none."""
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def record_first(name: str) -> str:
+    """Returns a script for a new page: when `data-NAME` is first there, `globalThis.first` becomes the time in ms."""
+    has_value = f"document.documentElement?.dataset.{name} !== undefined"
+    observer = f"new MutationObserver(() => {{ if ({has_value}) globalThis.first ??= performance.now(); }})"
+    return f"{observer}.observe(document, {{ attributes: true, childList: true, subtree: true }});"
 
 
 class Chromium:
@@ -164,19 +174,8 @@ class Chromium:
 
     def press(self, key: str) -> None:
         """Presses a key: "Tab", "ArrowRight" and other names of `KeyboardEvent.key`."""
-        codes = {
-            "Tab": 9,
-            "Enter": 13,
-            "Escape": 27,
-            "ArrowUp": 38,
-            "ArrowDown": 40,
-            "ArrowLeft": 37,
-            "ArrowRight": 39,
-            "Home": 36,
-            "End": 35,
-        }
         for kind in ("rawKeyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=codes[key])
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=KEY_CODES[key])
 
     def picture(self, clip: dict[str, float] | None = None) -> bytes:
         """Returns a PNG of the window, or of `clip` with x, y, width, height and scale in CSS pixels."""

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
+from vocabless.training.distillation.sentence_measures import unit_vectors
+
 Vectors = NDArray[np.float32]
 Encoder = Callable[[Sequence[str]], Vectors]  # texts → vectors, one row each
 
@@ -32,6 +34,12 @@ def embedder(source: str) -> Encoder:
         return np.stack([vectors[text] for text in texts])
 
     return lookup
+
+
+def unit_embedder(source: str) -> Encoder:
+    """Returns what turns texts into vectors of length 1."""
+    embed = embedder(source)
+    return lambda texts: unit_vectors(embed(texts))
 
 
 def model_folder(source: str) -> str:

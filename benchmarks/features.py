@@ -14,13 +14,13 @@ An encoder is `wordllama`, a package with the folder `model`, or what sentence-t
 - **Scored pairs**: Spearman's correlation of cosines with people's scores, for each of `--sts_files`.
 - **Pairs**: accuracy on MRPC's and RTE's validation pairs, where the cosine is above a threshold that is best on the
   training pairs.
-- **Search**: up to 1 000 questions of QNLI's validation set, and of QQP's that have a duplicate; the share whose
-  answer or duplicate is first, and among the first ten of up to 5 000 texts, and the mean of 1 / rank.
+- **Search**: 1 000 questions of QNLI's validation set, and of QQP's, drawn as in `benchmarks.search`; the share whose
+  answer or duplicate is first, and among the first ten, and the mean of 1 / rank.
 """
 # mypy: allow-untyped-calls
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,30 +35,32 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from tqdm import tqdm
 
-from benchmarks.encoders import Encoder, Vectors, embedder
+from benchmarks.encoders import Encoder, Vectors, unit_embedder
 from benchmarks.measure import parser, write_record
-from benchmarks.retrieval import SEARCHES, rank_figures, search_task
+from benchmarks.retrieval import RANK_FIGURES, TASKS, rank_figures
 from vocabless.saving.public_names import public_name
 from vocabless.saving.tables import markdown_table
-from vocabless.training.distillation.sentence_measures import read_scored_pairs, unit_vectors
+from vocabless.training.distillation.sentence_measures import read_scored_pairs
 from vocabless.training.finetuning.task_files import read_files
 from vocabless.training.texts.misspellings import misspell
 
 PEER = "TF-IDF"
-REGULARISATIONS = (1.0, 10.0, 100.0)
-FOLDS = 3
 MISSPELT = 0.1
-SEARCHED = 5000
 PAIRS = {"mrpc": 1, "rte": 0}  # task → the label of pairs that mean the same
 Figures = dict[str, float]
 
 
-def rows(folder: Path, part: str, number: int) -> Dataset:
-    """Returns rows of a set, drawn with a fixed seed."""
+def file_of(folder: Path, part: str) -> str:
+    """Returns the file of a part of a set."""
     file = next(iter(sorted(folder.glob(f"{part}*.parquet"))), None)
     if file is None:
         raise SystemExit(f"benchmarks.features: {folder} holds no {part}*.parquet; give a folder of such sets.")
-    data = read_files([str(file)]).shuffle(seed=0)
+    return str(file)
+
+
+def rows(folder: Path, part: str, number: int) -> Dataset:
+    """Returns rows of a set, drawn with a fixed seed."""
+    data = read_files([file_of(folder, part)]).shuffle(seed=0)
     return data.select(range(min(number, len(data))))
 
 
@@ -78,6 +80,12 @@ def labelled_sets(
             yield name, train, rows(arguments.data_dir / name, "test", test_rows)
 
 
+def regression(*features: Any, strengths: Sequence[float] = (1.0, 10.0, 100.0)) -> Any:
+    """Returns a logistic regression of features; cross-validation will choose the strength of its regularisation."""
+    steps = make_pipeline(*features, LogisticRegression(max_iter=2000))
+    return GridSearchCV(steps, {"logisticregression__C": strengths}, cv=3)
+
+
 def label_figures(train: Dataset, test: Dataset, embed: Encoder | None) -> tuple[float, float, float]:
     """Returns the accuracies on a set's test texts and on misspelt ones, and the V-measure of clusters.
 
@@ -86,17 +94,16 @@ def label_figures(train: Dataset, test: Dataset, embed: Encoder | None) -> tuple
     rng = np.random.default_rng(0)
     misspelt = [misspell(text, MISSPELT, rng) for text in test["text"]]
     inputs: list[Any] = [list(train["text"]), list(test["text"]), misspelt]
-    steps: list[Any] = [LogisticRegression(max_iter=2000)]
+    features: list[Any] = []
     if embed is None:
-        steps.insert(0, TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True))
+        features = [TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)]
         vectors = TfidfVectorizer(sublinear_tf=True).fit_transform(inputs[1])
     else:
         inputs = [embed(texts) for texts in inputs]
         vectors = inputs[1]
-    search = GridSearchCV(make_pipeline(*steps), {"logisticregression__C": REGULARISATIONS}, cv=FOLDS)
-    search.fit(inputs[0], train["label"])
+    fitted = regression(*features).fit(inputs[0], train["label"])
     clusters = KMeans(len({*test["label"]}), n_init=3, random_state=0).fit_predict(vectors)
-    accuracies = (float(search.score(texts, test["label"])) for texts in inputs[1:])
+    accuracies = (float(fitted.score(texts, test["label"])) for texts in inputs[1:])
     return (*accuracies, float(v_measure_score(test["label"], clusters)))  # type: ignore[return-value]
 
 
@@ -108,15 +115,6 @@ def pair_accuracy(train: Dataset, test: Dataset, same: int, embed: Encoder) -> f
 
     thresholds = np.quantile(_cosines(train, embed), np.linspace(0, 1, 201))
     return accuracy(test, max(thresholds, key=lambda threshold: accuracy(train, threshold)))
-
-
-def search_figures(pairs: Dataset, columns: tuple[str, str, int], embed: Encoder) -> tuple[float, float, float]:
-    """Returns the `rank_figures` of the questions and texts of pairs; `columns` as in `SEARCHES`."""
-    task = search_task(pairs, columns, SEARCHED)
-    scores = embed(task.questions) @ embed(task.texts).T
-    questions, texts = (np.array(part, object) for part in (task.questions, task.texts))
-    scores[questions[:, None] == texts] = -np.inf  # a question does not find itself
-    return rank_figures(scores, task.places)
 
 
 def measure(arguments: argparse.Namespace, embed: Encoder | None) -> Figures:
@@ -135,13 +133,13 @@ def measure(arguments: argparse.Namespace, embed: Encoder | None) -> Figures:
         cosines = (embed(pairs.first) * embed(pairs.second)).sum(axis=1)
         figures[f"scored pairs, {'/'.join(Path(file).parts[-2:])}"] = float(spearmanr(cosines, pairs.scores).statistic)
     if arguments.glue_dir:
-        for task, same in PAIRS.items():
-            train, test = (rows(arguments.glue_dir / task, part, 10**9) for part in ("train", "validation"))
-            figures[f"pairs, {task}"] = pair_accuracy(train, test, same, embed)
-        for task, search in SEARCHES.items():
-            found = search_figures(rows(arguments.glue_dir / task, "validation", 10**9), search, embed)
-            names = (f"search, {task}, {measure}" for measure in ("first", "among ten", "reciprocal rank"))
-            figures |= dict(zip(names, found, strict=True))
+        for name, same in PAIRS.items():
+            train, test = (rows(arguments.glue_dir / name, part, 10**9) for part in ("train", "validation"))
+            figures[f"pairs, {name}"] = pair_accuracy(train, test, same, embed)
+        for name, draw in TASKS.items():
+            task = draw([file_of(arguments.glue_dir / name, "validation")])
+            found = rank_figures(embed(task.questions) @ embed(task.texts).T, task.places)
+            figures |= {f"search, {name}, {kind}": each for kind, each in zip(RANK_FIGURES, found, strict=True)}
     return figures
 
 
@@ -159,8 +157,7 @@ def main(argv: list[str] | None = None) -> None:
 
     table = {PEER: measure(arguments, None)}
     for source in tqdm(arguments.models):
-        embed = embedder(source)
-        table[public_name(source)] = measure(arguments, lambda texts, embed=embed: unit_vectors(embed(texts)))
+        table[public_name(source)] = measure(arguments, unit_embedder(source))
     lines = [
         [name, *(f"{100 * column[name]:.1f}" if name in column else "–" for column in table.values())]
         for name in table[public_name(arguments.models[0])]

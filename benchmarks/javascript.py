@@ -9,15 +9,12 @@
 """
 # mypy: allow-untyped-calls
 
-import argparse
-import contextlib
-import gzip
 import json
 import subprocess
 import tempfile
 from pathlib import Path
 
-from vocabless.conversion.__main__ import main as convert
+from benchmarks.measure import convert, parser, sizes
 from vocabless.conversion.javascript import MODEL, MODULE
 from vocabless.saving.tables import markdown_table
 
@@ -48,25 +45,19 @@ console.log(JSON.stringify([load, times.slice(20).sort((one, other) => one - oth
 
 def measure(checkpoint: str, folder: Path) -> list[str]:
     """Returns a row of the table: name, sizes, times."""
-    with contextlib.redirect_stdout(None):
-        convert(["javascript", checkpoint, str(folder)])
-    contents = [(folder / name).read_bytes() for name in (MODULE, MODEL)]
-    sizes = [sum(map(len, contents)), sum(len(gzip.compress(content, 9)) for content in contents)]
+    convert("javascript", checkpoint, folder)
+    cells = sizes([(folder / name).read_bytes() for name in (MODULE, MODEL)])
     (folder / "measure.mjs").write_text(PROGRAM, encoding="utf-8")
     done = subprocess.run(["node", "measure.mjs"], cwd=folder, capture_output=True, text=True, check=True)
     load, sentence, rate = json.loads(done.stdout)
-    cells = [*(f"{size / 1e3:.0f} kB" for size in sizes), f"{1e3 * load:.0f}", f"{1e3 * sentence:.1f}", f"{rate:.0f}"]
-    return [Path(checkpoint).name, *cells]
+    return [Path(checkpoint).name, *cells, f"{1e3 * load:.0f}", f"{1e3 * sentence:.1f}", f"{rate:.0f}"]
 
 
 def main(argv: list[str] | None = None) -> None:
     """Prints the table."""
-    as_written = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.javascript", description=__doc__, formatter_class=as_written
-    )
-    parser.add_argument("--models", nargs="+", default=MODELS, help="sentence encoders; default: %(default)s")
-    models = parser.parse_args(argv).models
+    command_line = parser(__doc__)
+    command_line.add_argument("--models", nargs="+", default=MODELS, help="sentence encoders; default: %(default)s")
+    models = command_line.parse_args(argv).models
     with tempfile.TemporaryDirectory() as temporary:
         rows = [measure(model, Path(temporary) / str(index)) for index, model in enumerate(models)]
     print(markdown_table(["model", "size", "gzipped", "load, ms", "sentence, ms", "sentences/s"], rows))

@@ -9,17 +9,13 @@ vectors learns the training rows in English (`from en`) or those of the language
 # mypy: allow-untyped-calls
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sentence_transformers import SentenceTransformer
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
 
-from benchmarks.encoders import Encoder
-from benchmarks.features import FOLDS, REGULARISATIONS
+from benchmarks.encoders import Encoder, unit_embedder
+from benchmarks.features import regression
 from benchmarks.measure import parser, write_record
 from vocabless.saving.public_names import public_name
 from vocabless.saving.tables import markdown_table
@@ -45,8 +41,7 @@ class Labelled:
 
     def classifier(self, language: str) -> Any:
         """Returns a logistic regression that learned the training rows of a language."""
-        search = GridSearchCV(LogisticRegression(max_iter=1000), {"C": REGULARISATIONS}, cv=FOLDS)
-        return search.fit(*self.part(language, "train"))
+        return regression().fit(*self.part(language, "train"))
 
 
 def translations_found(file: str, features: Encoder) -> dict[str, float]:
@@ -96,9 +91,7 @@ def main(argv: list[str] | None = None) -> None:
         command_line.error("nothing to measure; give --pairs, --labelled, or both.")
     tables = {}
     for source in arguments.models:
-        encode = SentenceTransformer(source, trust_remote_code=True, device="cpu").encode
-        features = partial(encode, normalize_embeddings=True)
-        tables[public_name(source)] = measure(features, arguments.pairs, arguments.labelled)
+        tables[public_name(source)] = measure(unit_embedder(source), arguments.pairs, arguments.labelled)
     languages = sorted({language for table in tables.values() for of in table.values() for language in of})
     header = [f"{name}: {column}" for name, table in tables.items() for column in table]
     others = [language for language in languages if language != ENGLISH]

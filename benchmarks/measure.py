@@ -4,10 +4,13 @@ So a load on the machine slows down all sides.
 """
 
 import argparse
+import contextlib
+import gzip
 import json
 import os
 import platform
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -16,6 +19,7 @@ from typing import Any
 
 import torch
 
+from vocabless.conversion.__main__ import main as run_verb
 from vocabless.saving.run_folder import versions
 from vocabless.saving.tables import markdown_table
 
@@ -47,10 +51,7 @@ class Comparison:
 def seconds_in_turns(runs: Sequence[Run], rounds: int, before: Sequence[Run] = ()) -> list[list[float]]:
     """Returns the seconds of each side in each round, after one round as a warm-up.
 
-    Args:
-        runs: what is measured.
-        rounds: number of measured rounds.
-        before: what runs before each side, and is not measured; empty for nothing.
+    `before` has what runs before each side and is not measured; empty for nothing.
     """
     seconds: list[list[float]] = [[] for _ in runs]
     for number in range(rounds + 1):
@@ -83,16 +84,9 @@ def compare(
     rounds: int = 7,
     goal: float | None = None,
 ) -> Comparison:
-    """Measures the speed of both sides, see `seconds_in_turns`.
+    """Measures the speed of both sides, see `seconds_in_turns` and `Comparison`.
 
-    Args:
-        name: see `Comparison`.
-        ours: runs one round of our side.
-        peer: runs one round of the peer.
-        work: amount of work of a round, in `unit` without its "/s"; two numbers if the sides differ.
-        unit: unit of the speeds.
-        rounds: number of measured rounds of each side.
-        goal: see `Comparison`.
+    `work` is the amount of work of a round, in `unit` without its "/s"; two numbers if the sides differ.
     """
     amounts = work if isinstance(work, tuple) else (work, work)
     measured = seconds_in_turns((ours, peer), rounds)
@@ -122,12 +116,29 @@ def report(benchmark: str, rows: Sequence[Comparison], output: str | None) -> No
     write_record(output, benchmark, [asdict(row) for row in rows])
 
 
+def aligned_table(rows: Sequence[Sequence[str]], num_texts: int = 2) -> str:
+    """Returns a table to be read in a terminal; the first row is its header."""
+    return markdown_table(rows[0], rows[1:], num_texts, aligned=True)
+
+
 def write_record(output: str | None, benchmark: str, rows: Any) -> None:
     """Writes what was measured to the JSON file `output` if that is not None."""
     if output:
         content = {"benchmark": benchmark, "rows": rows, "versions": versions()}
         content |= {"threads": torch.get_num_threads(), "machine": platform.platform()}
         Path(output).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def convert(*words: str | Path) -> None:
+    """Runs a verb of `python -m vocabless.conversion` without its report."""
+    with contextlib.redirect_stdout(None):
+        run_verb(list(map(str, words)))
+
+
+def sizes(contents: Sequence[bytes]) -> list[str]:
+    """Returns the size of some files, and their size gzipped, as a server sends them."""
+    gzipped = (gzip.compress(content, 9) for content in contents)
+    return [f"{sum(map(len, each)) / 1e3:.0f} kB" for each in (contents, gzipped)]
 
 
 def prepare_threads(count: int) -> None:
@@ -139,9 +150,9 @@ def prepare_threads(count: int) -> None:
 
 
 def parser(description: str | None, *flags: str) -> argparse.ArgumentParser:
-    """Returns a parser with some of `FLAGS`."""
-    raw = argparse.RawDescriptionHelpFormatter
-    return add_flags(argparse.ArgumentParser(description=description, formatter_class=raw), *flags)
+    """Returns a parser of the running benchmark, with some of `FLAGS`."""
+    program, raw = f"python -m benchmarks.{Path(sys.argv[0]).stem}", argparse.RawDescriptionHelpFormatter
+    return add_flags(argparse.ArgumentParser(prog=program, description=description, formatter_class=raw), *flags)
 
 
 def add_flags(command_line: argparse.ArgumentParser, *flags: str) -> argparse.ArgumentParser:

@@ -20,14 +20,11 @@ from typing import Any
 import numpy as np
 from datasets import Dataset
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from tqdm import tqdm
 
 from benchmarks.encoders import embedder, model_folder
-from benchmarks.features import add_sets, labelled_sets
+from benchmarks.features import add_sets, labelled_sets, regression
 from benchmarks.measure import parser, write_record
 from vocabless.saving.public_names import public_name
 from vocabless.saving.tables import markdown_table
@@ -36,8 +33,7 @@ from vocabless.training.finetuning.training_arguments import default_epochs_afte
 
 SIZES = ("10/label", "20/label", "100", "1000")
 TEST_ROWS = 1000
-REGULARISATIONS = (0.1, 1.0, 10.0, 100.0)
-FOLDS = 3
+STRENGTHS = (0.1, 1.0, 10.0, 100.0)  # of the regressions, for few rows too
 ITERATIONS = 20  # of SetFit, its paper's R
 Fit = Callable[[list[str], list[Any]], Any]  # texts, labels → a fitted estimator
 
@@ -52,12 +48,6 @@ def draw(labels: Sequence[Any], size: str, seed: int) -> list[int]:
     for row in order:
         taken.setdefault(labels[row], []).append(int(row))
     return [row for members in taken.values() for row in members[: int(number)]]
-
-
-def regression(features: Any) -> Fit:
-    """Returns what fits a logistic regression of features."""
-    steps = make_pipeline(features, LogisticRegression(max_iter=2000))
-    return GridSearchCV(steps, {"logisticregression__C": REGULARISATIONS}, cv=FOLDS).fit
 
 
 def setfit(source: str) -> Fit:
@@ -100,14 +90,16 @@ def main(argv: list[str] | None = None) -> None:
         epochs = default_epochs_after_head(len(texts))
         return VocablessClassifier(arguments.model, epochs=epochs).fit(texts, labels)
 
+    words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
+    characters = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True)
     fits: dict[str, Fit] = {
-        "words": regression(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)),
-        "characters": regression(TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True)),
+        "words": regression(words, strengths=STRENGTHS).fit,
+        "characters": regression(characters, strengths=STRENGTHS).fit,
         "head alone": VocablessClassifier(arguments.model).fit,
         "fine-tuned": fine_tuned,
     }
     for source in arguments.peers:
-        fits[public_name(source)] = regression(FunctionTransformer(embedder(source)))
+        fits[public_name(source)] = regression(FunctionTransformer(embedder(source)), strengths=STRENGTHS).fit
     if arguments.setfit:
         fits["SetFit"] = setfit(arguments.setfit)
     table: dict[str, list[list[float]]] = {}  # set and size → scores of each column

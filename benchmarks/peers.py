@@ -65,13 +65,8 @@ def milliseconds_per_text(
 ) -> list[float]:
     """Returns the median time of each side in milliseconds per text, measured in turns.
 
-    Args:
-        sides: tokenizers and models.
-        texts: what they read.
-        batch_size: texts of a batch, which is as long as its longest text.
-        rounds: number of measured rounds.
-        with_tokenizer: whether the tokenizer is measured, too.
-        is_anew: whether every unit is hashed again: tokenizer and front end then remember nothing.
+    A batch is as long as its longest text. With `is_anew`, every unit is hashed again: tokenizer and front end then
+    remember nothing.
     """
     runs = [side.passes(texts, batch_size, with_tokenizer) for side in sides]
     measured = seconds_in_turns(runs, rounds, [side.forget for side in sides] if is_anew else ())
@@ -85,12 +80,9 @@ def ours(variant: str | Variant, subword: str | os.PathLike[str] | None = None, 
 
 
 def stock(name: str | StockShape, subword: str | os.PathLike[str] | None, max_length: int | None = 512) -> Side:
-    """Returns a stock model, for instance `bert-tiny`, with the vocabulary of the file `subword`.
+    """Returns a stock model, a key of `STOCK_SHAPES` or a row, with the vocabulary of the file `subword`.
 
-    Args:
-        name: a key of `STOCK_SHAPES`, or a row.
-        subword: None for a model that reads characters.
-        max_length: tokens of a sequence; None is the shape's own length.
+    `subword` None is for a model that reads characters. `max_length` None is the shape's own length.
     """
     tokenizer = load_shape_tokenizer(name, subword, max_length)
     config = load_shape_config(name, len(tokenizer), max_length, num_labels=2)

@@ -1,17 +1,16 @@
 """Questions and the texts that they should find, QNLI and QQP: by meaning, by words, by both, and by other encoders."""
 # mypy: allow-untyped-calls, no-warn-return-any
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import regex
-from datasets import Dataset
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_matrix
+from sklearn.feature_extraction.text import CountVectorizer
 
-from benchmarks.encoders import embedder
+from benchmarks.encoders import unit_embedder
 from vocabless.conversion.search import load_encoder
 from vocabless.conversion.search_export.passage_index import build_index
 from vocabless.conversion.space_export.page import join_page
@@ -23,13 +22,10 @@ from vocabless.training.distillation.sentence_measures import unit_vectors
 from vocabless.training.finetuning.task_files import read_files
 
 ASKED = 1000  # questions of a task
-SEARCHES = {  # task → question, what is found, and the label of pairs that belong together
-    "qnli": ("question", "sentence", 0),
-    "qqp": ("question1", "question2", 1),
-}
 K1, B = 0.6, 0.75  # of `browser/bm25.js`
 WORDS_SHARE = 0.25  # of `browser/searcher.js`
 NEAREST = 10
+RANK_FIGURES = ("first", "among ten", "reciprocal rank")
 EMPTY = {"documents": "", "vectors": "", "weights": ""}
 Scores = NDArray[np.float64]
 
@@ -44,7 +40,9 @@ class Task(NamedTuple):
 
 def qnli(files: Sequence[str]) -> Task:
     """Returns 1 000 questions and the first 4 000 sentences, one of which answers the question."""
-    return search_task(read_files(files), SEARCHES["qnli"], 4 * ASKED)
+    rows = read_files(files)
+    answered = [(row["question"], row["sentence"]) for row in rows if row["label"] == 0]
+    return _task(answered[:ASKED], rows["sentence"], 4 * ASKED)
 
 
 def qqp(files: Sequence[str]) -> Task:
@@ -68,42 +66,25 @@ def _task(pairs: Sequence[tuple[str, str]], others: Sequence[str], count: int) -
     return Task([question for question, _ in pairs], texts, np.array([place_of[text] for _, text in pairs]))
 
 
-TASKS = {"QNLI": qnli, "QQP": qqp}
-
-
-def search_task(pairs: Dataset, columns: tuple[str, str, int], most: int) -> Task:
-    """Returns the first 1 000 questions of pairs that belong together, and at most `most` texts; see `SEARCHES`."""
-    question, text, belongs = columns
-    together = [(row[question], row[text]) for row in pairs if row["label"] == belongs and row[question] != row[text]]
-    return _task(together[:ASKED], pairs[text], most)
+TASKS = {"qnli": qnli, "qqp": qqp}
 
 
 def bm25(tokenizer: VocablessTokenizer, queries: Sequence[str], texts: Sequence[str]) -> Scores:
     """Returns the scores of `browser/bm25.js`, (queries, texts)."""
     splitter = SPLITTERS[tokenizer.splitter](**tokenizer.splitter_options)
-    ids: dict[str, int] = {}
 
     def units(text: str) -> list[str]:
         found = [str(splitter.normalize(unit)).lower() for unit in splitter.units(text)]
         return [unit for unit in found if regex.search(r"[\p{L}\p{N}]", unit)]
 
-    rows = [Counter(units(text)) for text in texts]
-    for row in rows:
-        for unit in row:
-            ids.setdefault(unit, len(ids))
-    lengths = np.array([row.total() for row in rows], float)
-    having = Counter(unit for row in rows for unit in row)
-    entries = [
-        (ids[unit], place, count * (K1 + 1) / (count + K1 * (1 - B + B * lengths[place] / lengths.mean())))
-        for place, row in enumerate(rows)
-        for unit, count in row.items()
-    ]
-    weights = {unit: np.log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for unit, n in having.items()}
-    unit_places, places, values = zip(*entries, strict=True)
-    table = csr_array((values, (unit_places, places)), shape=(len(ids), len(texts)))
-    wanted = [(q, ids[unit], weights[unit]) for q, query in enumerate(queries) for unit in units(query) if unit in ids]
-    query_places, unit_places, values = zip(*wanted, strict=True)
-    return (csr_array((values, (query_places, unit_places)), shape=(len(queries), len(ids))) @ table).toarray()
+    counter = CountVectorizer(analyzer=units, dtype=np.float64)
+    counts = counter.fit_transform(texts).tocoo()
+    lengths, having = counts.sum(axis=1).A1, np.bincount(counts.col)
+    weights = np.log(1 + (len(texts) - having + 0.5) / (having + 0.5))
+    discounts = K1 * (1 - B + B * lengths / lengths.mean())
+    values = weights[counts.col] * counts.data * (K1 + 1) / (counts.data + discounts[counts.row])
+    table = csr_matrix((values, (counts.row, counts.col)), counts.shape)
+    return (counter.transform(queries) @ table.T).toarray()
 
 
 def both(cosines: Scores, words: Scores) -> Scores:
@@ -121,23 +102,21 @@ def table(encoder: str, task_name: str, files: Sequence[str], peers: Sequence[st
     words = bm25(tokenizer, task.questions, task.texts)
     rows = [("meaning", cosines), ("words: BM25", words), ("both: the page", both(cosines, words))]
     for name in peers:
-        embed = embedder(name)
-        of_peer = unit_vectors(embed(task.questions)) @ unit_vectors(embed(task.texts)).T
+        embed = unit_embedder(name)
+        of_peer = embed(task.questions) @ embed(task.texts).T
         rows += [(public_name(name), of_peer), (f"{public_name(name)} and words", both(of_peer, words))]
     cells = [[name, *(f"{100 * each:.1f}" for each in rank_figures(scores, task.places))] for name, scores in rows]
     page = join_page("search", index.manifest | {"title": ""}, EMPTY)
     megabytes = (len(page) + len(index.weights) * 4 / 3) / 1e6  # weights are in base64
-    header = [f"{task_name}: {len(task.questions)} questions, {len(task.texts)} texts", "first", "among ten"]
-    result = markdown_table([*header, "reciprocal rank"], cells)
+    title = f"{task_name.upper()}: {len(task.questions)} questions, {len(task.texts)} texts"
+    result = markdown_table([title, *RANK_FIGURES], cells)
     return f"{result}\n\nThe page has {megabytes:.1f} MB without documents and their vectors."
 
 
 def rank_figures(scores: NDArray[Any], places: NDArray[np.int64]) -> tuple[float, float, float]:
     """Returns the share of right texts that are first, and among the first ten, and the mean reciprocal rank.
 
-    Args:
-        scores: (questions, texts).
-        places: (questions,) the place of each question's right text.
+    `scores` are (questions, texts), `places` (questions,) that of each question's right text.
 
     >>> rank_figures(np.array([[0.1, 0.9], [0.2, 0.8]]), np.array([1, 0]))
     (0.5, 1.0, 0.75)

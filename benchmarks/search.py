@@ -16,8 +16,6 @@
 """
 # mypy: allow-untyped-calls
 
-import argparse
-import contextlib
 import gzip
 import json
 import random
@@ -34,8 +32,8 @@ import psutil
 from sentence_transformers import SentenceTransformer
 
 from benchmarks import retrieval
-from benchmarks.chromium import Chromium
-from vocabless.conversion.__main__ import main as convert
+from benchmarks.chromium import Chromium, record_first
+from benchmarks.measure import convert, parser
 from vocabless.conversion.search import cut, load_encoder
 from vocabless.conversion.search_export.documents import Document, read_documents
 from vocabless.conversion.search_export.passages import passages_of
@@ -62,19 +60,15 @@ ASK = """async (query) => {
   while (root.dataset.query !== query) await changed();
   return performance.now() - start;
 }"""
-RECORD_FIRST = """
-new MutationObserver(() => {
-  if (document.documentElement?.dataset.results !== undefined) globalThis.firstResult ??= performance.now();
-}).observe(document, { attributes: true, childList: true, subtree: true });
-"""
 SHOWN = 3  # first results of a query that are printed
+corpus = cache(read_pydocs)
 
 
 def documents(most: int) -> Iterator[tuple[str, str]]:
     """Yields package and text of documents that together have at most `most` passages."""
     order, found = random.Random(0), 0
     for turn in count():
-        for package, text in _corpus():
+        for package, text in corpus():
             if turn:
                 parts = [sentence.strip() for sentence in sentences(text)]
                 text = " ".join(order.sample(parts, len(parts)))
@@ -84,19 +78,13 @@ def documents(most: int) -> Iterator[tuple[str, str]]:
             yield package, text
 
 
-@cache
-def _corpus() -> list[tuple[str, str]]:
-    return read_pydocs()
-
-
 def make_page(encoder: str, most: int, folder: Path) -> Path:
     """Writes a page with at most `most` passages and its documents into a folder; returns the page."""
     folder.mkdir()
     with (folder / "documents.jsonl").open("w", encoding="utf-8") as stream:
         for package, text in documents(most):
             stream.write(json.dumps({"title": package, "text": text}) + "\n")
-    with contextlib.redirect_stdout(None):
-        convert(["search", encoder, str(folder / "documents.jsonl"), str(folder / "page")])
+    convert("search", encoder, folder / "documents.jsonl", folder / "page")
     return folder / "page" / "index.html"
 
 
@@ -104,10 +92,10 @@ def measure_page(page: Path) -> list[str]:
     """Returns a row of the table: passages, size, gzipped, first result, query, memory, its peak."""
     content = page.read_bytes()
     with Chromium() as tab:  # afresh, so that the peak of the memory is this page's
-        tab.call("Page.addScriptToEvaluateOnNewDocument", source=RECORD_FIRST)
+        tab.call("Page.addScriptToEvaluateOnNewDocument", source=record_first("results"))
         tab.open(f"{page.as_uri()}#q=sort%20a%20list")
-        tab.wait("globalThis.firstResult !== undefined", seconds=240)
-        first = tab.evaluate("globalThis.firstResult")
+        tab.wait("globalThis.first !== undefined", seconds=240)
+        first = tab.evaluate("globalThis.first")
         times = [tab.call_function(ASK, query) for query in QUERIES]
         shown = tab.evaluate("document.getElementById('figure-passages').textContent")
         memory = [f"{number / 1e6:.0f} MB" for number in memory_of(tab)]
@@ -182,22 +170,19 @@ def answers(encoder: str, most: int, folder: Path) -> str:
 
 def main(argv: list[str] | None = None) -> None:
     """Prints the tables."""
-    as_written = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.search", description=__doc__, formatter_class=as_written
-    )
-    parser.add_argument("--encoder", default=ENCODER, help="sentence encoder; default %(default)s")
-    parser.add_argument(
+    command_line = parser(__doc__)
+    command_line.add_argument("--encoder", default=ENCODER, help="sentence encoder; default %(default)s")
+    command_line.add_argument(
         "--passages", nargs="+", type=int, default=[1000, 10_000], help="of the pages; of the last with --answers"
     )
-    parser.add_argument("--answers", action="store_true", help="print what ten queries find, and measure no page")
-    parser.add_argument("--qnli", metavar="FILE", nargs="+", help="parquet files of QNLI; default: no questions")
-    parser.add_argument("--qqp", metavar="FILE", nargs="+", help="parquet files of QQP; default: no questions")
-    parser.add_argument(
+    command_line.add_argument("--answers", action="store_true", help="print what ten queries find, and measure no page")
+    command_line.add_argument("--qnli", metavar="FILE", nargs="+", help="parquet files of QNLI; default: no questions")
+    command_line.add_argument("--qqp", metavar="FILE", nargs="+", help="parquet files of QQP; default: no questions")
+    command_line.add_argument(
         "--peers", nargs="+", default=[], help="encoders beside ours, for --qnli and --qqp, see benchmarks.encoders"
     )
-    arguments = parser.parse_args(argv)
-    tasks = {"QNLI": arguments.qnli, "QQP": arguments.qqp}
+    arguments = command_line.parse_args(argv)
+    tasks = {"qnli": arguments.qnli, "qqp": arguments.qqp}
     for name, files in tasks.items():
         if files:
             print(retrieval.table(arguments.encoder, name, files, arguments.peers), end="\n\n")

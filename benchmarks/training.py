@@ -85,17 +85,10 @@ def training_step(
     size: str | None = None,
     is_updated: bool = True,
 ) -> Run:
-    """Returns a function that trains one step, always on the same batch.
+    """Returns a function that trains one step, always on the same batch, whose sequences are padded to `length`.
 
-    Args:
-        variant: name of a variant or a stock shape.
-        objective_name: a key of `OBJECTIVES`.
-        documents: the text of the batch.
-        subword: file of the vocabulary, for models with subwords.
-        length: tokens that every sequence is padded to.
-        batch_size: sequences of the batch.
-        size: of the encoder; None is that of the variant.
-        is_updated: whether the step has an update of the weights, behind forward and backward.
+    `variant` is a variant or a stock shape, `subword` the file of a vocabulary for models with subwords; `size` None is
+    that of the variant. With `is_updated`, the weights are updated after forward and backward.
     """
     objective, shape = OBJECTIVES[objective_name](), find_shape(variant)
     arguments = PretrainingArguments(

@@ -63,19 +63,6 @@ def letters(texts):
     return counts / np.linalg.norm(counts, axis=1, keepdims=True)
 
 
-def test_a_search_ranks_the_answer_and_does_not_find_the_query_itself():
-    pairs = Dataset.from_dict(
-        {"ask": ["ab", "cd", "ad"], "answer": ["ba", "ccdd", "cb"], "label": [1, 1, 1]}
-    )  # "ad" is as near to "cb" as a stranger can be: both others come first
-    assert features.search_figures(pairs, ("ask", "answer", 1), letters) == pytest.approx(
-        (2 / 3, 1, (1 + 1 + 1 / 3) / 3)
-    )
-    same = Dataset.from_dict({"ask": ["aab"], "answer": ["ab"], "label": [1]})
-    with_itself = Dataset.from_dict({"ask": ["aab", "x"], "answer": ["ab", "aab"], "label": [1, 0]})
-    for each in (same, with_itself):
-        assert features.search_figures(each, ("ask", "answer", 1), letters)[0] == 1
-
-
 def test_the_threshold_of_pairs_is_chosen_on_other_pairs():
     train = Dataset.from_dict({"sentence1": ["ab", "a", "cd"], "sentence2": ["ab", "c", "dc"], "label": [0, 1, 0]})
     test = Dataset.from_dict({"sentence1": ["abb", "a"], "sentence2": ["abb", "d"], "label": [0, 1]})
