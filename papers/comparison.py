@@ -19,9 +19,10 @@ from typing import Any
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 from transformers.utils import logging
 
+from benchmarks.measure import aligned_table
 from benchmarks.peers import Side, milliseconds_per_text
 from papers.counts import parameter_figures
-from papers.table import CENTERS, format_figure, markdown_table
+from papers.table import CENTERS, format_figure
 from vocabless.overrides import describe_overrides
 
 MEASURES = {"qqp": "f1", "stsb": "spearman"}  # of HashFormers, 4.3; of other tasks the first one
@@ -61,17 +62,11 @@ def speed_up(milliseconds: float, baseline: float) -> float:
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A finished command of `run_glue.py`.
+    """A finished command of `run_glue.py`."""
 
-    Attributes:
-        content: its `results.json`.
-        model: folder of its first model; all have the same encoder.
-        name: of the model with its overrides.
-    """
-
-    content: Mapping[str, Any]
-    model: Path
-    name: str
+    content: Mapping[str, Any]  # its `results.json`
+    model: Path  # folder of its first model; all have the same encoder
+    name: str  # of the model with its overrides
 
     @classmethod
     def read(cls, folder: Path) -> "FinishedRun":
@@ -94,62 +89,17 @@ class FinishedRun:
         name = str(arguments["model_name_or_path"])
         return cls(content, model, describe_overrides(name, arguments.get("overrides")) or name)
 
-
-@dataclass(frozen=True)
-class ComparedRun:
-    """One row of the table.
-
-    Attributes:
-        name: of the model.
-        scores: task → the score of each seed.
-        measures: task → name of its measure.
-        constants: task → the constant baseline.
-        parameters: of a binary classifier.
-        embedding_parameters: those that make embeddings of ordinary tokens.
-        milliseconds: of inference, per sample.
-        summary: over the seeds, a key of `CENTERS`.
-    """
-
-    name: str
-    scores: Mapping[str, Sequence[float]]
-    measures: Mapping[str, str]
-    constants: Mapping[str, float]
-    parameters: int
-    embedding_parameters: int
-    milliseconds: float
-    summary: str = "mean"
+    @property
+    def measures(self) -> dict[str, str]:
+        """Task → name of the measure that is compared."""
+        constants = self.content["constant_baselines"]
+        return {task: MEASURES.get(task, next(iter(figures))) for task, figures in constants.items()}
 
     @property
-    def centers(self) -> dict[str, float]:
-        """Task → the score in the table."""
-        return {task: CENTERS[self.summary](values) for task, values in self.scores.items()}
-
-    def figures(self, base: "ComparedRun", tasks: Sequence[str]) -> dict[str, Any]:
-        """Returns the figures of the row; shares are 0–1.
-
-        Args:
-            base: the run that the ratios compare with.
-            tasks: those that the average is over. Its deviation is that of a sample, over the seeds that all have.
-        """
-        centers, of_base = self.centers, base.centers
-        average, base_average = (statistics.fmean(each[task] for task in tasks) for each in (centers, of_base))
-        by_seed = [statistics.fmean(values) for values in zip(*(self.scores[task] for task in tasks), strict=False)]
-        return {
-            "name": self.name,
-            "scores": centers,
-            "average": average,
-            "average_deviation": statistics.stdev(by_seed) if len(by_seed) > 1 else None,
-            "prr": retention(average, base_average),
-            "prr_by_task": {task: retention(centers[task], of_base[task]) for task in centers if task in of_base},
-            "parameters": self.parameters,
-            "embedding_parameters": self.embedding_parameters,
-            "pcr_all": compression(self.parameters, base.parameters),
-            "pcr_embeddings": compression(self.embedding_parameters, base.embedding_parameters),
-            "poep": embedding_share(self.embedding_parameters, self.parameters),
-            "milliseconds_per_sample": self.milliseconds,
-            "samples_per_second": 1000 / self.milliseconds,
-            "speed_up": speed_up(self.milliseconds, base.milliseconds),
-        }
+    def scores(self) -> dict[str, list[float]]:
+        """Task → the score of each seed."""
+        measures, of_task = self.measures, self.content["scores"]
+        return {task: [metrics[measures[task]] for metrics in seeds.values()] for task, seeds in of_task.items()}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -176,8 +126,7 @@ def run(arguments: Namespace) -> str:
         f"{name} ({Path(folder).name})" if names.count(name) > 1 else name
         for name, folder in zip(names, folders, strict=True)
     ]
-    rows = compare_runs(finished, names, arguments.summary)
-    content = compared(rows, rows[folders.index(base)])
+    content = compare_runs(finished, names, arguments.summary, folders.index(base))
     text = as_markdown(content)
     if arguments.output_dir is not None:
         folder = Path(arguments.output_dir)
@@ -187,21 +136,49 @@ def run(arguments: Namespace) -> str:
     return text
 
 
-def compare_runs(finished: Sequence[FinishedRun], names: Sequence[str], summary: str) -> list[ComparedRun]:
-    """Returns the rows of finished runs, with these names; the time of inference is measured now."""
+def compare_runs(runs: Sequence[FinishedRun], names: Sequence[str], summary: str, base: int = 0) -> dict[str, Any]:
+    """Returns all figures of the table, as they stand in comparison.json; shares are 0–1. Times are measured now.
+
+    `base` is the place of the run that the ratios compare with.
+
+    Raises:
+        ValueError: no task is in all of the runs.
+    """
+    every = list(dict.fromkeys(task for run in runs for task in run.scores))
+    common = [task for task in every if all(task in run.scores for run in runs)]
+    if not common:
+        raise ValueError(f"{', '.join(names)} have no task in common; compare runs of the same.")
+    centers = [{task: CENTERS[summary](values) for task, values in run.scores.items()} for run in runs]
+    averages = [statistics.fmean(each[task] for task in common) for each in centers]
+    counts = [parameter_figures(AutoConfig.from_pretrained(run.model)) for run in runs]
+    times = inference_times(runs)
     rows = []
-    for each, name, milliseconds in zip(finished, names, inference_times(finished), strict=True):
-        constants = each.content["constant_baselines"]
-        measures = {task: MEASURES.get(task, next(iter(figures))) for task, figures in constants.items()}
-        scores = {
-            task: [metrics[measures[task]] for metrics in seeds.values()]
-            for task, seeds in each.content["scores"].items()
-        }
-        best_constants = {task: figures[measures[task]] for task, figures in constants.items()}
-        counted = parameter_figures(AutoConfig.from_pretrained(each.model))
-        rows.append(ComparedRun(name, scores, measures, best_constants, **counted, milliseconds=milliseconds,
-                                summary=summary))  # fmt: skip
-    return rows
+    for run, name, own, average, (parameters, embeddings), time in zip(
+        runs, names, centers, averages, (each.values() for each in counts), times, strict=True
+    ):
+        # The deviation is that of a sample, over the seeds that all tasks have.
+        by_seed = [statistics.fmean(values) for values in zip(*(run.scores[task] for task in common), strict=False)]
+        rows.append({
+            "name": name, "scores": own, "average": average,
+            "average_deviation": statistics.stdev(by_seed) if len(by_seed) > 1 else None,
+            "prr": retention(average, averages[base]),
+            "prr_by_task": {task: retention(own[task], centers[base][task]) for task in own if task in centers[base]},
+            "parameters": parameters, "embedding_parameters": embeddings,
+            "pcr_all": compression(parameters, counts[base]["parameters"]),
+            "pcr_embeddings": compression(embeddings, counts[base]["embedding_parameters"]),
+            "poep": embedding_share(embeddings, parameters), "milliseconds_per_sample": time,
+            "samples_per_second": 1000 / time, "speed_up": speed_up(time, times[base]),
+        })  # fmt: skip
+    measures = {task: run.measures[task] for run in runs for task in run.scores}
+    constants = {task: run.content["constant_baselines"][task][measures[task]] for run in runs for task in run.scores}
+    return {
+        "baseline": names[base],
+        "measures": measures,
+        "constant_baselines": constants,
+        "averaged": common,
+        "rows": rows,
+        "timing": CONDITIONS,
+    }
 
 
 def inference_times(finished: Sequence[FinishedRun]) -> list[float]:
@@ -215,28 +192,8 @@ def inference_times(finished: Sequence[FinishedRun]) -> list[float]:
     return milliseconds_per_text(sides, sentences, BATCH_SIZE, ROUNDS, with_tokenizer=False, is_anew=False)
 
 
-def compared(runs: Sequence[ComparedRun], base: ComparedRun) -> dict[str, Any]:
-    """Returns all figures of the table, as they stand in comparison.json.
-
-    Raises:
-        ValueError: no task is in all of the runs.
-    """
-    every = list(dict.fromkeys(task for run in runs for task in run.scores))
-    common = [task for task in every if all(task in run.scores for run in runs)]
-    if not common:
-        raise ValueError(f"{', '.join(run.name for run in runs)} have no task in common; compare runs of the same.")
-    return {
-        "baseline": base.name,
-        "measures": {task: run.measures[task] for run in runs for task in run.scores},
-        "constant_baselines": {task: run.constants[task] for run in runs for task in run.scores},
-        "averaged": common,
-        "rows": [run.figures(base, common) for run in runs],
-        "timing": CONDITIONS,
-    }
-
-
 def as_markdown(content: Mapping[str, Any]) -> str:
-    """Returns the table of what `compared` returns, with its legend."""
+    """Returns the table of what `compare_runs` returns, with its legend."""
     measures, constants = content["measures"], content["constant_baselines"]
     titles = [f"{task} {measure.replace('_', ' ')}" for task, measure in measures.items()]
     rows = [["model", *titles, "average", "PRR", "parameters", "PCR", "embeddings", "PCR emb.", "PoEP", "ms/sample",
@@ -250,8 +207,8 @@ def as_markdown(content: Mapping[str, Any]) -> str:
         ])  # fmt: skip
     average = statistics.fmean(constants[task] for task in content["averaged"])
     rows.append(["constant", *map(_percent, constants.values()), _percent(average), *[""] * 8])
-    table = markdown_table(rows, left=1)
-    return "\n".join([f"Baseline: {content['baseline']}", "", *table, "", LEGEND, "", CONDITIONS, ""])
+    table = aligned_table(rows, 1)
+    return "\n".join([f"Baseline: {content['baseline']}", "", table, "", LEGEND, "", CONDITIONS, ""])
 
 
 def _percent(share: float | None) -> str:

@@ -9,7 +9,8 @@ import torch
 from torch import nn
 from transformers import AutoModelForMaskedLM, AutoModelForSequenceClassification, PreTrainedModel
 
-from papers.table import PaperTable, format_figure, markdown_table, our_figure
+from benchmarks.measure import aligned_table
+from papers.table import PaperTable, format_figure, our_figure
 from vocabless import VocablessForMaskedLM, VocablessModel, load_config
 from vocabless.overrides import with_overrides
 from vocabless.stock_shapes import StockShape, find_shape, load_shape_config
@@ -77,6 +78,4 @@ def sizes(tables: Iterable[PaperTable]) -> str:
                 figures = (format_figure(each) for each in (printed, our_figure(column, {}, counted, "mean")))
                 paper = table.title.partition(",")[0]
                 lines[(paper, row.label, row.model, column[0], *figures)] = None
-    return "\n".join(
-        markdown_table([["paper", "row", "model", "figure", "printed", "ours"], *map(list, lines)], left=4)
-    )
+    return aligned_table([("paper", "row", "model", "figure", "printed", "ours"), *lines], 4)

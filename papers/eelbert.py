@@ -3,9 +3,10 @@
 
 from argparse import Namespace
 
+from benchmarks.measure import aligned_table
 from papers.comparison import embedding_share
 from papers.counts import config_of, parameter_figures
-from papers.table import Column, PaperRow, PaperTable, Tables, markdown_table
+from papers.table import Column, PaperRow, PaperTable, Tables
 
 SIZES: tuple[Column, ...] = (("Parameters (K)", "parameters"), ("Exported (MB)", "exported_bytes"))
 COMMON: tuple[Column, ...] = (
@@ -90,4 +91,4 @@ def figure_1(_: Namespace) -> str:
     for name, printed in FIGURE_1.items():
         total, words = parameter_figures(config_of(name)).values()
         lines.append([name, f"{total:,}", f"{words:,}", f"{100 * embedding_share(words, total):.1f}", printed])
-    return "\n".join(["EELBERT, Figure 1: share of the word table, in percent", "", *markdown_table(lines, left=1)])
+    return "\n".join(["EELBERT, Figure 1: share of the word table, in percent", "", aligned_table(lines, 1)])

@@ -26,7 +26,8 @@ from typing import Any, NamedTuple
 from datasets import load_dataset
 from datasets.exceptions import DatasetGenerationError
 
-from papers.table import format_figure, markdown_table
+from benchmarks.measure import aligned_table
+from papers.table import format_figure
 
 MAX_CLAIMS = 20
 TRAIN_YEARS, TEST_YEARS = "2006-2014", "2015"
@@ -190,15 +191,10 @@ def position_names(codes: Sequence[str]) -> list[str]:
 
 
 class Deviations(NamedTuple):
-    """Standard deviations of the frequencies of labels: one row of Table 1 for one part of the data.
+    """Standard deviations of the frequencies of labels: one row of Table 1 for one part of the data."""
 
-    Attributes:
-        all_labels: over all labels, those that do not occur included.
-        major: over the labels that make up more than 90 % of the labels of the training patents.
-    """
-
-    all_labels: float
-    major: float
+    all_labels: float  # over all labels, those that do not occur included
+    major: float  # over the labels that make up more than 90 % of the labels of the training patents
 
 
 def label_deviations(
@@ -232,11 +228,13 @@ def label_deviations(
 def deviations_table(splits: Splits, codes: Sequence[str], printed: Iterable[Sequence[str]] = ()) -> str:
     """Returns Table 1: patents, deviations of the labels' frequencies, and below them the rows `printed`."""
     deviations = label_deviations({name: [p.codes for p in patents] for name, patents in splits.items()}, codes)
-    rows = [["labelling", *(f"{part} {name}" for part in splits for name in ("samples", "SD", "SD major"))]]
+    rows: list[Sequence[str]] = [
+        ["labelling", *(f"{part} {name}" for part in splits for name in ("samples", "SD", "SD major"))]
+    ]
     for labelling, row in deviations.items():
         cells = ((f"{len(splits[part]):,}", *map(format_figure, row[part])) for part in splits)
         rows.append([labelling, *(cell for each in cells for cell in each)])
-    return "\n".join(markdown_table([*rows, *map(list, printed)], left=1))
+    return aligned_table([*rows, *printed], 1)
 
 
 def _major_labels(counts: Counter[str]) -> list[str]:

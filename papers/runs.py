@@ -13,7 +13,7 @@ from transformers import AutoConfig
 import run_glue
 import run_pretraining
 from papers import hash_init, patents
-from papers.comparison import MEASURES, ComparedRun, FinishedRun, compare_runs, compared, speed_up
+from papers.comparison import FinishedRun, compare_runs, speed_up
 from papers.counts import VOCABULARY_SIZES, parameter_figures
 from papers.table import CENTERS, PaperRow, PaperTable, render
 from vocabless.stock_shapes import find_shape
@@ -24,19 +24,12 @@ TRAINED_SUBWORD = "subword.json"  # what run_pretraining.py --subword train writ
 
 
 class Command(NamedTuple):
-    """A command of the plan of a table.
+    """A command of the plan of a table."""
 
-    Attributes:
-        words: `run_glue.py`, `run_pretraining.py` or a verb of `papers`, and its flags.
-        folder: what it writes.
-        launcher: words before the script, for several processes.
-        made: a file of a finished command that cannot be repeated; None if the script reads a finished run.
-    """
-
-    words: list[str]
-    folder: Path
-    launcher: str = ""
-    made: Path | None = None
+    words: list[str]  # `run_glue.py`, `run_pretraining.py` or a verb of `papers`, and its flags
+    folder: Path  # what it writes
+    launcher: str = ""  # words before the script, for several processes
+    made: Path | None = None  # a file of a finished command that cannot be repeated; None: the script reads its run
 
     def __str__(self) -> str:
         is_script = self.words[0].endswith(".py")
@@ -86,10 +79,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def make_table(table: PaperTable, arguments: Namespace) -> str:
     """Returns the table: the paper's figures beside ours, and what differs; with `dry_run`, its commands.
 
-    Args:
-        table: the paper's table.
-        arguments: of the command line; `others` are flags for `run_glue.py`, `pretraining` those for
-            `run_pretraining.py`.
+    Of the arguments, `others` are flags for `run_glue.py`, and `pretraining` those for `run_pretraining.py`.
 
     Raises:
         ValueError: an unknown row, no patents, or see `Command.run`.
@@ -108,12 +98,10 @@ def make_table(table: PaperTable, arguments: Namespace) -> str:
     for command in commands:
         command.run()
     finished = [best_of([FinishedRun.read(run.folder) for run in runs], table.summary) for runs in tuned]
-    runs = compare_runs(finished, [row.label for row in rows], table.summary)
-    text = render(table, [
-        (row, each.content, figures)
-        for row, each, figures in zip(rows, finished, table_figures(rows, finished, runs), strict=True)
-    ])  # fmt: skip
-    return "\n".join([f"{table.title}: {table.about}", "", text, "", *_differences(plan, rows, finished)])
+    figures = table_figures(rows, finished, table.summary)
+    contents = [each.content for each in finished]
+    text = render(table, list(zip(rows, contents, figures, strict=True)))
+    return "\n".join([f"{table.title}: {table.about}", "", text, "", *_differences(plan, rows, contents)])
 
 
 class Plan:
@@ -234,33 +222,29 @@ def best_of(runs: Sequence[FinishedRun], summary: str) -> FinishedRun:
     content: dict[str, Any] = dict(runs[0].content)
     for key in ("scores", "runs"):
         content[key] = dict(content[key])
-    for task, constants in content["constant_baselines"].items():
-        measure = MEASURES.get(task, next(iter(constants)))
-        seeds = [run.content["scores"][task].values() for run in runs]
-        centers = [CENTERS[summary]([metrics[measure] for metrics in values]) for values in seeds]
+    for task in content["constant_baselines"]:
+        centers = [CENTERS[summary](run.scores[task]) for run in runs]
         best = runs[centers.index(max(centers))]
         for key in ("scores", "runs"):
             content[key][task] = best.content[key][task]
     return FinishedRun(content, runs[0].model, runs[0].name)
 
 
-def table_figures(
-    rows: Sequence[PaperRow], finished: Sequence[FinishedRun], runs: Sequence[ComparedRun]
-) -> list[dict[str, Any]]:
-    """Returns the figures of `ComparedRun.figures` and those that only some papers print, for each row."""
-    figures: list[dict[str, Any]] = compared(runs, runs[0])["rows"]
-    milliseconds = {run.name: run.milliseconds for run in runs}
-    for row, each, own, run in zip(rows, finished, figures, runs, strict=True):
+def table_figures(rows: Sequence[PaperRow], finished: Sequence[FinishedRun], summary: str) -> list[dict[str, Any]]:
+    """Returns the figures of `compare_runs` and those that only some papers print, for each row."""
+    figures: list[dict[str, Any]] = compare_runs(finished, [row.label for row in rows], summary)["rows"]
+    times = {own["name"]: own["milliseconds_per_sample"] for own in figures}
+    for row, each, own in zip(rows, finished, figures, strict=True):
         own["exported_bytes"] = sum(file.stat().st_size for file in each.model.glob("*.safetensors"))
         if row.has_mlm_head:
             own |= parameter_figures(AutoConfig.from_pretrained(each.model), has_mlm_head=True)
         if row.original:
-            original = milliseconds.get(row.original)
-            own["speed_up"] = None if original is None else speed_up(run.milliseconds, original)
+            original = times.get(row.original)
+            own["speed_up"] = None if original is None else speed_up(times[row.label], original)
     return figures
 
 
-def _differences(plan: Plan, rows: Sequence[PaperRow], finished: Sequence[FinishedRun]) -> list[str]:
+def _differences(plan: Plan, rows: Sequence[PaperRow], contents: Sequence[Mapping[str, Any]]) -> list[str]:
     """Returns what differs from the paper, as a list."""
     table, arguments, notes = plan.table, plan.arguments, list(plan.table.notes)
     if any(plan.size(row) for row in rows):
@@ -275,9 +259,9 @@ def _differences(plan: Plan, rows: Sequence[PaperRow], finished: Sequence[Finish
     trained = [row.label for row in rows if row.reads_subwords and "train" in plan.vocabulary(row, "")]
     if trained:
         notes.append(f"the subword vocabularies are trained on the texts at hand: {', '.join(trained)}")
-    seeds = {str(len(runs)) for each in finished for runs in each.content["scores"].values()}
+    seeds = {str(len(runs)) for content in contents for runs in content["scores"].values()}
     notes.append(f"seeds: {', '.join(sorted(seeds))}")
-    notes += _footnotes(rows, [each.content for each in finished])
+    notes += _footnotes(rows, contents)
     return ["Beside the paper:", "", *(f"- {note}." for note in notes)]
 
 

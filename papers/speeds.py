@@ -13,12 +13,13 @@ from collections.abc import Sequence
 
 import torch
 
+from benchmarks import measure
 from benchmarks.inference import from_text
-from benchmarks.measure import FLAGS, Comparison, add_flags, compare, prepare_threads, report, run_all, seconds_in_turns
+from benchmarks.measure import Comparison, aligned_table, compare, prepare_threads
 from benchmarks.peers import Side, milliseconds_per_text, original, ours, read, sentences_of, stock, vocabulary
 from benchmarks.training import training_step
 from papers.counts import VOCABULARY_SIZES
-from papers.table import format_figure, markdown_table
+from papers.table import format_figure
 from vocabless.overrides import with_overrides
 from vocabless.stock_shapes import StockShape, find_shape
 
@@ -44,7 +45,7 @@ ELEMENTWISE_3 = {"ewe-bert-base": 1.7, "ewe-albert-base": 1.9, "ewe-canine-base"
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declares the arguments of the tables of times."""
-    add_flags(parser, *FLAGS)
+    measure.add_flags(parser, *measure.FLAGS)
     parser.add_argument("--size", help="size of the models: tiny, mini, small or base; None is the paper's")
     parser.add_argument("--length", type=int, default=512, help="tokens of a pre-training sequence (hashformers-3)")
     parser.add_argument("--batch", type=int, default=16, help="sequences of a pre-training step (hashformers-3)")
@@ -64,7 +65,8 @@ def hashformers_3(arguments: Namespace) -> str:
             if objective
         }
     texts = sentences_of(documents, 64, min_words=8)
-    seconds = dict(zip(steps, map(statistics.median, seconds_in_turns([*steps.values()], rounds)), strict=True))
+    seconds_of = measure.seconds_in_turns([*steps.values()], rounds)
+    seconds = dict(zip(steps, map(statistics.median, seconds_of), strict=True))
     columns: dict[str, Sequence[float | None]] = {
         "PT ms": [1000 * seconds[label] / batch if label in seconds else None for label, *_ in HASHFORMERS_3],
         "model ms": milliseconds_per_text(sides, texts, 32, rounds, with_tokenizer=False, is_anew=False),
@@ -82,7 +84,7 @@ def hashformers_3(arguments: Namespace) -> str:
         f"Per sample. PT: forward and backward of batches of {batch} sequences of {length} tokens (the paper: 512). "
         "Inference: batches of 32 sentences, as long as the longest."
     )
-    return "\n".join(["HashFormers, Table 3", "", *markdown_table(lines), "", note])
+    return "\n".join(["HashFormers, Table 3", "", aligned_table(lines), "", note])
 
 
 def eelbert_5(arguments: Namespace) -> str:
@@ -103,7 +105,7 @@ def eelbert_5(arguments: Namespace) -> str:
         figures = [format_figure(each, 2) for each in (megabytes, *times)]
         lines += [[label, "paper", *printed.split(), "", ""], ["", "ours", *figures]]
     note = "One thread, 10 sentences, one at a time; the paper: a MacBook Pro M1, without the tokenizer."
-    return "\n".join(["EELBERT, Table 5", "", *markdown_table(lines), "", note])
+    return "\n".join(["EELBERT, Table 5", "", aligned_table(lines), "", note])
 
 
 def ratios(arguments: Namespace) -> None:
@@ -122,10 +124,10 @@ def ratios(arguments: Namespace) -> None:
         runs = [tiny.passes([text], 1, with_tokenizer=False) for text in texts]
         anew = [each for run in runs for each in (tiny.forget, run)]
         peer = stock("bert-tiny", wordpiece).passes(texts, 1, with_tokenizer=False)
-        for how, side in (("hashed anew", run_all(anew)), ("remembered", run_all(runs))):
+        for how, side in (("hashed anew", measure.run_all(anew)), ("remembered", measure.run_all(runs))):
             rows.append(compare(f"eelbert-tiny : bert-tiny, {how}", side, peer, len(texts), "texts/s", rounds, 1 / 2.3))
         rows += [_equal_lengths(name, ours(name), original(name, wordpiece), rounds) for name in ELEMENTWISE_3]
-    report("papers; the goal is the paper's own ratio", rows, arguments.output)
+    measure.report("papers; the goal is the paper's own ratio", rows, arguments.output)
 
 
 def _equal_lengths(name: str, side: Side, peer: Side, rounds: int) -> Comparison:

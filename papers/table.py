@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.measure import aligned_table
 from vocabless.stock_shapes import find_shape
 
 # Title, and where our figure is: see `our_figure`. A tuple is an average: of its terms, each the mean of its keys.
@@ -16,33 +17,19 @@ RATES = ("samples_per_second", "speed_up")  # figures of a run that are neither 
 
 @dataclass(frozen=True)
 class PaperRow:
-    """One row of a table.
+    """One row of a table."""
 
-    Attributes:
-        label: name in the paper.
-        model: a variant or a stock shape.
-        printed: the paper's figures, one for each column, separated by spaces; "-" where it has none.
-        objective: pre-training objective; None if the row is not pre-trained here.
-        recipe: pre-training recipe; "" is the table's.
-        start: `hash` pre-trains from word embeddings that are n-gram hashes; "" from fresh weights.
-        weights: Hub id of the published weights that the paper takes; "" if it trains its own.
-        vocabulary: Hub id of the subword tokenizer; "" is that of its kind, see `SUBWORD_TOKENIZERS`.
-        length: tokens of a text in fine-tuning; None is the recipe's.
-        original: label of the row that its speed is compared with; "" is the first.
-        has_mlm_head: whether the paper counts its parameters with the head of masked LM.
-    """
-
-    label: str
-    model: str
-    printed: str
-    objective: str | None = None
-    recipe: str = ""
-    start: str = ""
-    weights: str = ""
-    vocabulary: str = ""
-    length: int | None = None
-    original: str = ""
-    has_mlm_head: bool = False
+    label: str  # name in the paper
+    model: str  # a variant or a stock shape
+    printed: str  # the paper's figures, one for each column, separated by spaces; "-" where it has none
+    objective: str | None = None  # of pre-training; None if the row is not pre-trained here
+    recipe: str = ""  # of pre-training; "" is the table's
+    start: str = ""  # `hash` pre-trains from word embeddings that are n-gram hashes; "" from fresh weights
+    weights: str = ""  # Hub id of the published weights that the paper takes; "" if it trains its own
+    vocabulary: str = ""  # Hub id of the subword tokenizer; "" is that of its kind, see `SUBWORD_TOKENIZERS`
+    length: int | None = None  # tokens of a text in fine-tuning; None is the recipe's
+    original: str = ""  # label of the row that its speed is compared with; "" is the first
+    has_mlm_head: bool = False  # whether the paper counts its parameters with the head of masked LM
 
     @property
     def reads_subwords(self) -> bool:
@@ -50,46 +37,27 @@ class PaperRow:
         return find_shape(self.model).reads_subwords
 
     def published(self, columns: tuple[Column, ...]) -> dict[str, float | None]:
-        """Returns title of a column → printed figure, None where the paper has none.
-
-        Raises:
-            ValueError: the row has another number of figures than the table has columns.
-        """
+        """Returns title of a column → printed figure, None where the paper has none."""
         figures = [None if figure == "-" else float(figure) for figure in self.printed.split()]
         return dict(zip((title for title, _ in columns), figures, strict=True))
 
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table of a paper.
+    """A table of a paper."""
 
-    Attributes:
-        title: paper and number.
-        about: what it shows.
-        columns: its columns.
-        rows: its rows; the first is the baseline.
-        recipe: pre-training recipe of the paper; "" if it pre-trains nothing.
-        task_recipe: fine-tuning recipe of the paper.
-        unit: what a printed figure is multiplied by, to be in percent.
-        is_patents: whether the tasks are patents, not GLUE.
-        seeds: runs of each task in the paper.
-        learning_rates: of which each task takes the best; none is the recipe's own.
-        summary: over the seeds, a key of `CENTERS`.
-        notes: what differs from the paper in any case, clauses.
-    """
-
-    title: str
-    about: str
+    title: str  # paper and number
+    about: str  # what it shows
     columns: tuple[Column, ...]
-    rows: tuple[PaperRow, ...]
-    task_recipe: str
-    recipe: str = ""
-    unit: float = 1.0
-    is_patents: bool = False
-    seeds: int = 1
-    learning_rates: tuple[str, ...] = ()
-    summary: str = "mean"
-    notes: tuple[str, ...] = ()
+    rows: tuple[PaperRow, ...]  # the first is the baseline
+    task_recipe: str  # fine-tuning recipe of the paper
+    recipe: str = ""  # pre-training recipe of the paper; "" if it pre-trains nothing
+    unit: float = 1.0  # what a printed figure is multiplied by, to be in percent
+    is_patents: bool = False  # whether the tasks are patents, not GLUE
+    seeds: int = 1  # runs of each task in the paper
+    learning_rates: tuple[str, ...] = ()  # of which each task takes the best; none is the recipe's own
+    summary: str = "mean"  # over the seeds, a key of `CENTERS`
+    notes: tuple[str, ...] = ()  # what differs from the paper in any case, clauses
 
     @property
     def tasks(self) -> list[str]:
@@ -104,12 +72,9 @@ Tables = Mapping[str, PaperTable]
 def our_figure(column: Column, results: Mapping[str, Any], compared: Mapping[str, Any], summary: str) -> float | None:
     """Returns our figure of a column, shares in percent; None if the run has none.
 
-    Args:
-        column: its key is `task.measure`, where the task `own` is the only one; a figure of `ComparedRun.figures`, with
-            a task behind a dot if it is one for each task; or a tuple of terms to average, each of one or more keys.
-        results: `results.json` of the run.
-        compared: the run's figures in the comparison.
-        summary: over the seeds, a key of `CENTERS`.
+    The key of a column is `task.measure`, where the task `own` is the only one; a figure of `compare_runs`, with a task
+    behind a dot if it is one for each task; or a tuple of terms to average, each of one or more keys. `results` is the
+    `results.json` of the run, `compared` its row of `compare_runs`.
     """
     title, key = column
     if isinstance(key, tuple):  # EELBERT 4.2: the median of each task over the seeds, then the average
@@ -141,9 +106,7 @@ def constant(column: Column, results: Mapping[str, Any]) -> float | None:
 def render(table: PaperTable, rows: Sequence[tuple[PaperRow, Mapping[str, Any], Mapping[str, Any]]]) -> str:
     """Returns the printed figures beside ours, one line each, and the constant baselines of our tasks.
 
-    Args:
-        table: the paper's table.
-        rows: each row with the `results.json` of its run and its figures in the comparison.
+    `rows` has each row with the `results.json` of its run and its figures in the comparison.
     """
     digits = [2 if title.endswith("(MB)") else 1 for title, _ in table.columns]
 
@@ -159,7 +122,7 @@ def render(table: PaperTable, rows: Sequence[tuple[PaperRow, Mapping[str, Any], 
         shown += [[row.label, "paper", *cells(paper)], ["", "ours", *cells(ours)]]
     if rows:
         shown.append(["constant", "ours", *cells(constant(column, rows[0][1]) for column in table.columns)])
-    return "\n".join(markdown_table(shown))
+    return aligned_table(shown)
 
 
 def format_figure(value: float | None, digits: int = 1) -> str:
@@ -169,18 +132,6 @@ def format_figure(value: float | None, digits: int = 1) -> str:
     ('1,234.6', '–')
     """
     return "–" if value is None else f"{value:,.{digits}f}"
-
-
-def markdown_table(rows: Sequence[Sequence[str]], left: int = 2) -> list[str]:
-    """Returns the lines of a table with aligned columns: the first `left` to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    sides = ["<" if place < left else ">" for place in range(len(widths))]
-    lines = [
-        f"| {' | '.join(f'{cell:{side}{width}}' for cell, side, width in zip(row, sides, widths, strict=True))} |"
-        for row in rows
-    ]
-    rule = [f"{'-' * (width + 1)}{'-' if side == '<' else ':'}" for side, width in zip(sides, widths, strict=True)]
-    return [lines[0], f"|{'|'.join(rule)}|", *lines[1:]]
 
 
 def _task(name: str, results: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import statistics
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,10 +13,9 @@ from papers import comparison, hashformers
 from papers.__main__ import main
 from papers.comparison import (
     MEASURES,
-    ComparedRun,
     FinishedRun,
     as_markdown,
-    compared,
+    compare_runs,
     compression,
     embedding_share,
     retention,
@@ -82,18 +82,28 @@ def test_word_tables_and_hash_buckets_are_counted_for_stock_models():
     assert round(embedding_parameters(canine) / 1e6, 1) == 12.6  # equation 10; the paper counts 16 000 buckets: 12.3M
 
 
-def run_of(name, scores, parameters=100, embeddings=10, milliseconds=2.0):
-    constant_baselines = dict.fromkeys(scores, 0.5)
-    scores = {task: values if isinstance(values, list) else [values] for task, values in scores.items()}
-    return ComparedRun(
-        name, scores, dict.fromkeys(scores, "accuracy"), constant_baselines, parameters, embeddings, milliseconds
-    )
+@pytest.fixture
+def compare(monkeypatch):
+    """Compares runs: name → scores of each task, parameters, those of the embeddings, milliseconds."""
+    monkeypatch.setattr(comparison, "AutoConfig", SimpleNamespace(from_pretrained=lambda model: model))
+    monkeypatch.setattr(comparison, "parameter_figures", lambda model: model["counts"])
+    monkeypatch.setattr(comparison, "inference_times", lambda runs: [run.model["ms"] for run in runs])
+
+    def compare(**runs):
+        finished = []
+        for name, (scores, parameters, embeddings, milliseconds) in runs.items():
+            seeds = {task: dict(enumerate({"accuracy": each} for each in values)) for task, values in scores.items()}
+            content = {"scores": seeds, "constant_baselines": {task: {"accuracy": 0.5} for task in scores}}
+            counts = {"parameters": parameters, "embedding_parameters": embeddings}
+            finished.append(FinishedRun(content, {"counts": counts, "ms": milliseconds}, name))
+        return compare_runs(finished, list(runs), "mean")
+
+    return compare
 
 
-def test_the_average_is_over_the_tasks_that_all_runs_have():
-    base = run_of("base", {"sst2": 0.8, "rte": 0.6})
-    small = run_of("small", {"sst2": 0.6, "mrpc": 0.9}, 60, 1, 0.5)
-    content = compared([base, small], base)
+def test_the_average_is_over_the_tasks_that_all_runs_have(compare):
+    small = ({"sst2": [0.6], "mrpc": [0.9]}, 60, 1, 0.5)
+    content = compare(base=({"sst2": [0.8], "rte": [0.6]}, 100, 10, 2.0), small=small)
     figures = content["rows"][1]
     assert figures["average"] == 0.6 and figures["prr"] == pytest.approx(0.75)
     assert figures["prr_by_task"] == {"sst2": pytest.approx(0.75)}
@@ -103,11 +113,12 @@ def test_the_average_is_over_the_tasks_that_all_runs_have():
     assert [cell.strip() for cell in lines[0].split("|")[2:6]] == ["60.0", "–", "90.0", "60.0"]
 
 
-def test_the_deviation_is_that_of_the_averages_of_the_seeds():
+def test_the_deviation_is_that_of_the_averages_of_the_seeds(compare):
     """HashFormers, Tables 1 and 6: the average with its standard deviation over three runs."""
-    base = run_of("base", {"sst2": [0.8, 0.9, 0.7], "rte": [0.6, 0.5, 0.7]})
-    assert base.figures(base, ["sst2", "rte"])["average_deviation"] == pytest.approx(0)
-    assert base.figures(base, ["sst2"])["average_deviation"] == pytest.approx(statistics.stdev([0.8, 0.9, 0.7]))
+    scores = {"sst2": [0.8, 0.9, 0.7], "rte": [0.6, 0.5, 0.7]}
+    assert compare(base=(scores, 1, 1, 1))["rows"][0]["average_deviation"] == pytest.approx(0)
+    (row,) = compare(base=({"sst2": scores["sst2"]}, 1, 1, 1))["rows"]
+    assert row["average_deviation"] == pytest.approx(statistics.stdev(scores["sst2"]))
 
 
 def test_parameters_are_those_of_the_binary_task():
@@ -160,14 +171,14 @@ def test_the_time_of_each_model_is_measured(runs, monkeypatch):
     assert len(times) == 2 and all(0 < milliseconds < 1000 for milliseconds in times)
 
 
-def test_what_cannot_be_compared_is_refused(runs, tmp_path):
+def test_what_cannot_be_compared_is_refused(runs, compare, tmp_path):
     good = str(runs / "bert-uno")
     with pytest.raises(SystemExit, match="holds no finished run of run_glue"):
         main(["compare", good, str(tmp_path)])
     with pytest.raises(SystemExit, match="a folder is named twice"):
         main(["compare", good, good])
     with pytest.raises(ValueError, match="base, other have no task in common"):
-        compared([run_of("base", {"sst2": 0.8}), run_of("other", {"rte": 0.6})], run_of("base", {"sst2": 0.8}))
+        compare(base=({"sst2": [0.8]}, 1, 1, 1), other=({"rte": [0.6]}, 1, 1, 1))
 
 
 def test_the_measure_of_a_task_is_that_of_table_1():

@@ -7,7 +7,7 @@ import pytest
 
 from papers import __main__ as papers
 from papers import eelbert, hashformers
-from papers.table import constant, markdown_table, our_figure
+from papers.table import constant, our_figure
 from vocabless.stock_shapes import find_shape
 from vocabless.training.finetuning.glue import average
 
@@ -112,11 +112,6 @@ def test_a_median_is_taken_for_each_task_and_then_averaged(row):
                                       for task, measures in scores.items()})  # fmt: skip
     first = {task: {name: values[:1] for name, values in measures.items()} for task, measures in scores.items()}
     assert our_figure(eelbert.SMALL_SCORE, results_of(first), {}, "median") == pytest.approx(100 * small)
-
-
-def test_the_columns_of_a_table_are_aligned():
-    rows = [["row", "of", "ours"], ["a", "bcd", "1.0"]]
-    assert markdown_table(rows) == ["| row | of  | ours |", "|-----|-----|-----:|", "| a   | bcd |  1.0 |"]
 
 
 def test_counts_are_printed(tmp_path, capsys):
