@@ -32,16 +32,11 @@ class Verb:
     The module is imported only for its own verb. `add_arguments(parser)` declares its arguments but
     TARGET, `--overwrite` and those of `--push`. `run(arguments)` does the work and returns a report to print, or None;
     for a user's mistake it raises a ValueError with one sentence. The docstring is the description in `VERB --help`.
-
-    Attributes:
-        help: what the verb does, one line of `--help`.
-        last_line: what the command prints last; `{target}` is TARGET.
-        pushed: what `--push` makes on the Hub; "": the verb has no `--push`.
     """
 
-    help: str
-    last_line: str = "The checkpoint is in {target}."
-    pushed: str = ""
+    help: str  # what the verb does, one line of `--help`
+    last_line: str = "The checkpoint is in {target}."  # what the command prints last; `{target}` is TARGET
+    pushed: str = ""  # what `--push` makes on the Hub; "": the verb has no `--push`
 
 
 VERBS = {

@@ -107,13 +107,9 @@ def run(arguments: Namespace) -> str:
 
 
 def convert(config: dict[str, Any], tensors: dict[str, Tensor], coder: str, source: str = "") -> Converted:
-    """Returns one of the authors' checkpoints as a checkpoint of this family.
+    """Returns one of the authors' checkpoints, its configuration and tensors, as a checkpoint of this family.
 
-    Args:
-        config: the authors' configuration.
-        tensors: the authors' state dict.
-        coder: `md5` or `lsh`; the tensors do not show which one was used.
-        source: name of the checkpoint, for error messages.
+    The tensors do not show which `coder` was used, `md5` or `lsh`. `source` is the name in error messages.
 
     Raises:
         ValueError: tensors are missing or unexpected, or their shapes do not match the configuration.
@@ -225,10 +221,8 @@ def _map_front_end(kind: str, tensors: dict[str, Tensor], source: str) -> dict[s
 def _token_kinds(special: Tensor, zero_bits: Tensor | float = 0.0) -> Tensor:
     """Returns the rows of the special tokens in our order, then the authors' other rows unchanged, (6, D).
 
-    Args:
-        special: the authors' rows, (6, D): five special tokens and the row of all ordinary tokens. For Emb, the rows of
-            the special tokens and of the buckets.
-        zero_bits: the embedding of 128 zero bits, (D,), which the authors add to the special tokens.
+    `special` are the authors' rows, (6, D): five special tokens and the row of all ordinary tokens. For Emb, the rows
+    of the special tokens and of the buckets. `zero_bits`, (D,), is what the authors add to the special tokens.
     """
     return torch.cat([special[list(SPECIAL_ORDER)] + zero_bits, special[NUM_SPECIAL:]])
 

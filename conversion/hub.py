@@ -78,7 +78,7 @@ def write_repository(source: str, folder: Path, subword: str | None = None, half
     Args:
         source: a folder, a Hub id or the name of a variant.
         folder: an existing, empty folder.
-        subword: see `load_tokenizer`.
+        subword: of a variant, see `load_tokenizer`.
         half: whether to store the weights in 16 bits.
 
     Raises:

@@ -21,11 +21,11 @@ from vocabless import __version__
 from vocabless.conversion.onnx import check_packages, reads_token_types
 from vocabless.conversion.onnx_export.graph import export
 from vocabless.conversion.onnx_export.sentence_encoder import with_vectors
-from vocabless.conversion.onnx_export.settings import describe_length, tokenizer_settings
+from vocabless.conversion.onnx_export.settings import describe_length
 from vocabless.conversion.space import make_manifest, run_examples, run_record, weights_report
-from vocabless.conversion.space_export.graph_json import BROWSER, add_bits, check_operators, to_json
-from vocabless.conversion.space_export.manifest import with_ngrams
-from vocabless.conversion.space_export.page import size_report, substitute
+from vocabless.conversion.space_export.graph_json import BROWSER, add_bits, to_json
+from vocabless.conversion.space_export.manifest import page_tokenizer
+from vocabless.conversion.space_export.page import add_model_id, model_id_of, size_report, substitute
 from vocabless.conversion.space_export.script import as_module
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.saving.card_facts import OWN_LICENSE, CardFacts
@@ -57,9 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--pairs", action="store_true", help="the model reads pairs of texts; default: what the record of its run says"
     )
     add_bits(parser)
-    parser.add_argument(
-        "--model_id", help="Hub id of the model, for the link to its card; default: SOURCE, if it is one"
-    )
+    add_model_id(parser)
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -76,11 +74,10 @@ def run(arguments: argparse.Namespace) -> str:
     facts = run_record(source)
     model, manifest = with_manifest(model.float(), tokenizer, source, arguments.pairs or facts.is_pair, facts)
     proto = export(model, reads_token_types(model, tokenizer))
-    check_operators(proto)
     examples = manifest.pop("examples", SENTENCES)
     manifest["graph"], weights = to_json(proto, arguments.bits)
     differences = weights_report(model, tokenizer, proto, arguments.bits)
-    model_id = arguments.model_id or (None if Path(source).exists() else source)
+    model_id = model_id_of(arguments)
     with new_target(arguments.target, arguments.overwrite) as folder:
         (folder / MODULE).write_text(HEADER + as_module(BROWSER, MODULE), encoding="utf-8")
         (folder / TYPES).write_bytes((BROWSER / TYPES).read_bytes())
@@ -123,9 +120,8 @@ def with_manifest(
     modules = read_sentence_modules(source) or SentenceModules()
     encoder = with_vectors(model, modules)
     encoder.gives_states = False
-    settings = tokenizer_settings(tokenizer, encoder.max_tokens)
     width = model.config.hidden_size if modules.weight is None else len(modules.weight)
-    return encoder, {"tokenizer": with_ngrams(settings, tokenizer), "dimensions": width}
+    return encoder, {"tokenizer": page_tokenizer(tokenizer, encoder.max_tokens), "dimensions": width}
 
 
 def write_package_json(folder: Path, name: str, license_name: str | None) -> None:

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import constants
 from transformers import PreTrainedModel
 
 from vocabless.conversion.onnx import check_packages
@@ -27,8 +26,11 @@ from vocabless.conversion.space import run_record
 from vocabless.conversion.space_export.graph_json import add_bits
 from vocabless.conversion.space_export.page import (
     PAGE,
+    add_model_id,
+    heading,
     join_page,
     json_for_html,
+    model_id_of,
     size_report,
     write_readme,
 )
@@ -63,9 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_bits(parser)
     parser.add_argument("--encoding", default="utf-8", help="encoding of text files; default %(default)s")
     parser.add_argument("--delimiter", help="between the columns of csv and tsv files; default: comma, and tab for tsv")
-    parser.add_argument(
-        "--model_id", help="Hub id of the model, for the link to its card; default: SOURCE, if it is one"
-    )
+    add_model_id(parser)
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -88,21 +88,15 @@ def write_search(arguments: argparse.Namespace, folder: Path) -> str:
     passages = cut(documents)
     texts = [text for each in passages for text in each.texts()]
     index = build_index(model, tokenizer, modules, texts, arguments.dimensions, arguments.bits)
-    model_id = arguments.model_id or (None if Path(source).exists() else source)
-    title = arguments.title or Path(arguments.documents[0]).resolve().name
-    manifest = index.manifest | {
-        "title": title,
-        "model_card": f"{constants.ENDPOINT}/{model_id}" if model_id else None,
-        "passages": len(texts),
-    }
+    manifest = index.manifest | heading(arguments, Path(arguments.documents[0]).resolve().name)
+    manifest["passages"] = len(texts)
     data = {
         "documents": json_for_html(list(map(_as_json, documents, passages))),
         "weights": base64.b64encode(index.weights).decode("ascii"),
         "vectors": base64.b64encode(index.vectors.tobytes()).decode("ascii"),
     }
-    page = join_page("search", manifest, data)
-    (folder / PAGE).write_text(page, encoding="utf-8")
-    write_readme(folder, title, model_id, run_record(source).license, "search", "search")
+    (folder / PAGE).write_text(join_page("search", manifest, data), encoding="utf-8")
+    write_readme(folder, manifest["title"], model_id_of(arguments), run_record(source).license, "search", "search")
     left_out = f"; {len(empty)} files without text were left out" if empty else ""
     return f"{len(documents)} documents, {len(texts)} passages{left_out}\n{index.report}\n{size_report(folder)}"
 

@@ -13,23 +13,29 @@ have more than 10 MB, TARGET gets weights.js too; weights of more than 30 MB are
 # mypy: allow-untyped-calls
 
 import argparse
-import tempfile
 from pathlib import Path
 from typing import Any, cast
 
-import torch
-from huggingface_hub import constants
 from transformers import PreTrainedModel
 from transformers.utils.hub import cached_file
 
 from vocabless.conversion.hub import read_card_facts
 from vocabless.conversion.onnx import check_packages, reads_token_types
-from vocabless.conversion.onnx_export.graph import export, session_of
+from vocabless.conversion.onnx_export.graph import export
 from vocabless.conversion.onnx_export.parity import difference_table, differences, probes
-from vocabless.conversion.onnx_export.settings import describe_length, labels_of, tokenizer_settings
-from vocabless.conversion.space_export.graph_json import add_bits, check_operators, page_onnx, to_json
-from vocabless.conversion.space_export.manifest import CORRUPTIONS, examples_of, task_of, with_ngrams
-from vocabless.conversion.space_export.page import json_for_html, open_page, size_report, write_page, write_readme
+from vocabless.conversion.onnx_export.settings import describe_length, labels_of
+from vocabless.conversion.space_export.graph_json import add_bits, page_session, to_json
+from vocabless.conversion.space_export.manifest import CORRUPTIONS, examples_of, page_tokenizer, task_of
+from vocabless.conversion.space_export.page import (
+    add_model_id,
+    heading,
+    json_for_html,
+    model_id_of,
+    open_page,
+    size_report,
+    write_page,
+    write_readme,
+)
 from vocabless.conversion.space_export.teaching import checkpoint_files, open_graph, with_open_head
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.saving.card_facts import CardFacts
@@ -62,9 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--teach", action="store_true", help="the page learns labels from texts that a person gives it there"
     )
     add_bits(parser)
-    parser.add_argument(
-        "--model_id", help="Hub id of the model, for the link to its card; default: SOURCE, if it is one"
-    )
+    add_model_id(parser)
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -89,12 +93,10 @@ def write_space(arguments: argparse.Namespace, folder: Path) -> str:
     facts = run_record(source)
     takes_pairs = not teach and (arguments.pairs or facts.is_pair)
     manifest = make_manifest(model, tokenizer, takes_pairs, arguments.example or run_examples(facts, takes_pairs))
-    model_id = arguments.model_id or (None if Path(source).exists() else source)
+    model_id = model_id_of(arguments)
     usual_title = TEACH_TITLE if teach else facts.dataset or Path(source).resolve().name
-    manifest["title"] = arguments.title or usual_title
-    manifest["model_card"] = f"{constants.ENDPOINT}/{model_id}" if model_id else None
+    manifest |= heading(arguments, usual_title)
     proto = export(model, reads_token_types(model, tokenizer))
-    check_operators(proto)
     manifest["graph"], weights = to_json(proto, arguments.bits)
     data: dict[str, str] = {}
     if teach:
@@ -117,13 +119,12 @@ def make_manifest(
             another number of texts than the model reads.
     """
     task = task_of(model)
-    settings = tokenizer_settings(tokenizer, cast(VocablessModel, model.base_model).max_tokens)
     takes_pairs = takes_pairs and task not in ("tags", "odd_word")
     return {
         "task": task,
         "labels": labels_of(model) or CORRUPTIONS,
         "takes_pairs": takes_pairs,
-        "tokenizer": with_ngrams(settings, tokenizer),
+        "tokenizer": page_tokenizer(tokenizer, cast(VocablessModel, model.base_model).max_tokens),
         "examples": examples_of(task, takes_pairs, examples),
     }
 
@@ -148,9 +149,5 @@ def weights_report(model: PreTrainedModel, tokenizer: VocablessTokenizer, proto:
     """Returns a table: how far the outputs with a page's weights are from the model's; "" for 32 bits."""
     if bits == 32:
         return ""
-    with tempfile.TemporaryDirectory() as temporary:
-        file = Path(temporary) / "model.onnx"
-        file.write_bytes(page_onnx(proto, bits))
-        session = session_of(file, torch.get_num_threads(), float_activations=True)
-        found = differences(model, session, probes(model, tokenizer))
-        return difference_table({f"{bits}-bit {'weights' if bits == 8 else 'rows'}": found}) + "\n\n"
+    found = differences(model, page_session(proto, bits), probes(model, tokenizer))
+    return difference_table({f"{bits}-bit {'weights' if bits == 8 else 'rows'}": found}) + "\n\n"

@@ -28,15 +28,11 @@ def check_has_table(names: Iterable[str]) -> None:
 
 
 def quantize_rows(table: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Returns the numbers of a table and their factors, those with the smallest squared error.
+    """Returns the numbers of a table (rows, D) and their factors, those with the smallest squared error.
 
-    Args:
-        table: (rows, D).
+    The numbers are (rows, D) int8 within `SMALLEST` and `LARGEST`; the factors are (rows, G) float32, of which the last
+    may have fewer numbers.
 
-    Returns:
-        (rows, D) int8 within `SMALLEST` and `LARGEST`; and (rows, G) float32, of which the last may have fewer numbers.
-
-    Example:
         >>> numbers, factors = quantize_rows(np.array([[0.7, -0.2, 0.1]], np.float32))
         >>> numbers.tolist(), factors.shape
         ([[7, -2, 1]], (1, 1))
@@ -75,11 +71,7 @@ def pack(numbers: NDArray[np.int8]) -> NDArray[np.uint8]:
 
 
 class PackedTable(nn.Module):
-    """Takes the place of a table, `nn.Embedding`, in a graph that is exported: reads 4-bit rows and unpacks them.
-
-    Args:
-        weight: (rows, D) of the table.
-    """
+    """Takes the place of a table, `nn.Embedding`, in a graph that is exported: reads 4-bit rows and unpacks them."""
 
     packed: Tensor
     factors: Tensor
@@ -108,12 +100,7 @@ class PackedTable(nn.Module):
 
 @contextmanager
 def packed_rows(model: PreTrainedModel) -> Iterator[None]:
-    """Lets a model read 4-bit rows within a `with` block.
-
-    Raises:
-        ValueError: the model has no table of n-grams.
-    """
-    check_has_table(model.state_dict())
+    """Lets a model that has a table of n-grams read 4-bit rows within a `with` block."""
     front_end: Any = model.base_model.front_end
     table = front_end.table
     front_end.table = PackedTable(table.weight)

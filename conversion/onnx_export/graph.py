@@ -60,9 +60,7 @@ AttentionMaskInterface.register(ATTENTION, additive_mask)
 class BlocksOnly(nn.Module):
     """A model whose only input is the blocks, (B, S, K) or (B, choices, S, K) int64, and whose output is a tuple.
 
-    Args:
-        model: a model of this family, with any head.
-        has_pairs: whether tokens behind the first [SEP] get token type 1.
+    With `has_pairs`, tokens behind the first [SEP] get token type 1.
     """
 
     def __init__(self, model: PreTrainedModel, has_pairs: bool) -> None:
@@ -97,8 +95,7 @@ def output_names(model: PreTrainedModel) -> list[str]:
 def embed_distinct(front_end: UnitFrontEnd, blocks: Tensor) -> Tensor:
     """Returns what `front_end(blocks)` returns for (…, K) int64, but the graph embeds each distinct unit only once.
 
-    In a traced graph, the front end itself embeds every token up to the end of its block, which takes longer than the
-    encoder.
+    A traced front end embeds every token up to the end of its block, which takes longer than the encoder.
     """
     units, inverse = front_end.replace_special_tokens(blocks).flatten(0, -2).unique(dim=0, return_inverse=True)
     min_length, block_size = front_end.traced_length, front_end.block_size
@@ -111,11 +108,7 @@ def embed_distinct(front_end: UnitFrontEnd, blocks: Tensor) -> Tensor:
 
 
 def export(model: PreTrainedModel, has_pairs: bool) -> Proto:
-    """Returns the model as ONNX, without debugging information. All dimensions but K are dynamic.
-
-    Args:
-        model: a model of this family, with any head.
-        has_pairs: see `BlocksOnly`.
+    """Returns a model with any head as ONNX, without debugging information. All dimensions but K are dynamic.
 
     Raises:
         ValueError: the graph of the encoder depends on the batch size or the sequence length.
@@ -196,12 +189,9 @@ def _no_warnings() -> Iterator[None]:
 
 
 def session_of(file: str | os.PathLike[str], num_threads: int, float_activations: bool = False) -> Any:
-    """Returns an onnxruntime session on the CPU.
+    """Returns an onnxruntime session on the CPU, with so many threads for an operation.
 
-    Args:
-        file: the model.
-        num_threads: threads of an operation.
-        float_activations: whether 8-bit weights become floats before they are used, so that no activation is quantised.
+    With `float_activations`, 8-bit weights become floats before they are used, so that no activation is quantised.
     """
     import onnxruntime
 

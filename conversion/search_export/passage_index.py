@@ -2,10 +2,8 @@
 # mypy: allow-untyped-calls
 
 import random
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -14,12 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from vocabless.conversion.onnx_export.graph import INPUT, export, session_of
+from vocabless.conversion.onnx_export.graph import INPUT, export
 from vocabless.conversion.onnx_export.sentence_encoder import with_vectors
-from vocabless.conversion.onnx_export.settings import tokenizer_settings
 from vocabless.conversion.search_export.vectors import Vectors, in_own_space, principal_axes, recall, rotated
-from vocabless.conversion.space_export.graph_json import check_operators, page_onnx, to_json
-from vocabless.conversion.space_export.manifest import with_ngrams
+from vocabless.conversion.space_export.graph_json import page_session, to_json
+from vocabless.conversion.space_export.manifest import page_tokenizer
 from vocabless.conversion.space_export.page import MAX_WEIGHT_BYTES
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.onnx_model import VECTORS, as_int8
@@ -74,7 +71,7 @@ def build_index(
     Raises:
         ValueError: the page cannot run the model, its weights are too large, or a vector has fewer dimensions.
     """
-    settings = with_ngrams(tokenizer_settings(tokenizer, cast(VocablessModel, model).max_tokens), tokenizer)
+    settings = page_tokenizer(tokenizer, cast(VocablessModel, model).max_tokens)
     own = in_own_space(modules, model.config.hidden_size)
     most = len(cast(Tensor, own.weight))
     usual = most if bits == 32 else min(most, USUAL_DIMENSIONS)
@@ -88,10 +85,12 @@ def build_index(
     exact = encode_exactly(sample)
     if dimensions < most:
         own = rotated(own, principal_axes(torch.from_numpy(exact), dimensions))
-    proto = _export(model, own)
+    encoder = with_vectors(model, own)
+    encoder.gives_words = True
+    proto = export(encoder, has_pairs=False)
     graph, weights = to_json(proto, bits)
     _check_size(weights)
-    encode = _page_encoder(page_onnx(proto, bits), tokenizer, settings["max_tokens"])
+    encode = _page_encoder(page_session(proto, bits), tokenizer, settings["max_tokens"])
     vectors, vector_bits = (encode(texts), 32) if bits == 32 else (as_int8(encode(texts)), 8)
     share = recall(encode_exactly(queries), exact, encode(queries), vectors[chosen])
     report = (
@@ -100,15 +99,6 @@ def build_index(
     )
     manifest = {"tokenizer": settings, "graph": graph, "dimensions": vectors.shape[1], "bits": vector_bits}
     return PassageIndex(manifest, weights, vectors, report, encode)
-
-
-def _export(model: PreTrainedModel, modules: SentenceModules) -> Any:
-    """Returns the graph that gives the vectors of texts and of tokens; raises ValueError if a page cannot run it."""
-    encoder = with_vectors(model, modules)
-    encoder.gives_words = True
-    proto = export(encoder, has_pairs=False)
-    check_operators(proto)
-    return proto
 
 
 def _check_size(weights: bytes) -> None:
@@ -129,12 +119,8 @@ def _torch_encoder(encoder: PreTrainedModel, tokenizer: VocablessTokenizer, max_
     return _in_batches(run, tokenizer, max_tokens)
 
 
-def _page_encoder(onnx_file: bytes, tokenizer: VocablessTokenizer, max_tokens: int) -> Encode:
-    """Returns a function that gives the vectors of an ONNX file with the weights of a page."""
-    with tempfile.TemporaryDirectory() as temporary:
-        file = Path(temporary) / "model.onnx"
-        file.write_bytes(onnx_file)
-        session = session_of(file, torch.get_num_threads(), float_activations=True)
+def _page_encoder(session: Any, tokenizer: VocablessTokenizer, max_tokens: int) -> Encode:
+    """Returns a function that gives the vectors of a session, see `page_session`."""
 
     def run(inputs: dict[str, Tensor]) -> Vectors:
         return cast(Vectors, session.run([VECTORS], {INPUT: inputs[INPUT].numpy()})[0])

@@ -13,15 +13,10 @@ _SPLITTER = ScriptSplitter()
 
 @dataclass(frozen=True)
 class Passages:
-    """The passages of a text.
+    """The passages of a text."""
 
-    Attributes:
-        sentences: joined they are the text; a sentence too long for a passage is cut.
-        ranges: of each passage the first sentence and the one behind its last.
-    """
-
-    sentences: list[str]
-    ranges: list[tuple[int, int]]
+    sentences: list[str]  # joined they are the text; a sentence too long for a passage is cut
+    ranges: list[tuple[int, int]]  # of each passage the first sentence and the one behind its last
 
     def texts(self) -> list[str]:
         """Returns the text of each passage."""
@@ -29,13 +24,7 @@ class Passages:
 
 
 def passages_of(text: str, limit: int = PASSAGE_UNITS, overlap: int = OVERLAP_UNITS) -> Passages:
-    """Returns the passages of a text.
-
-    Args:
-        text: any text.
-        limit: units of a passage, at most.
-        overlap: units that a passage shares with the next one, at most.
-    """
+    """Returns the passages of a text: each has at most `limit` units, and shares at most `overlap` with the next."""
     parts = [part for sentence in sentences(text) for part in _cut(sentence, limit)]
     costs = [_units(part) for part in parts]
     ranges, start = [], 0

@@ -46,11 +46,8 @@ def rotated(modules: SentenceModules, axes: Tensor) -> SentenceModules:
 def recall(exact_queries: Vectors, exact: Vectors, queries: Vectors, vectors: NDArray[np.int8] | Vectors) -> float:
     """Returns the share of the nearest passages by exact vectors that the page's vectors find, 0–1.
 
-    Args:
-        exact_queries: (q, D) of length 1.
-        exact: (n, D) of length 1.
-        queries: (q, d) of length 1.
-        vectors: (n, d) as they are in the page, of any length.
+    Exact queries (q, D) and vectors (n, D), and queries (q, d), have the length 1. `vectors`, (n, d), are those of the
+    page, of any length.
     """
     lengths = np.linalg.norm(vectors.astype(np.float32), axis=1)
     pairs = (exact_queries @ exact.T, queries @ vectors.T.astype(np.float32) / np.where(lengths > 0, lengths, 1))

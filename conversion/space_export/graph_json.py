@@ -2,6 +2,7 @@
 # mypy: allow-untyped-calls, no-warn-return-any
 
 import re
+import tempfile
 from argparse import ArgumentParser
 from collections import Counter
 from functools import cache
@@ -9,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from vocabless.conversion.onnx_export.four_bits import TABLE, check_has_table, pack, quantize_rows, restore_rows
+from vocabless.conversion.onnx_export.graph import session_of
 
 Proto = Any  # onnx.ModelProto; onnx is an optional requirement, so the functions that use it import it
 BROWSER = Path(__file__).resolve().parent.parent.parent / "browser"
@@ -63,6 +66,8 @@ def check_operators(proto: Proto) -> None:
 
 def int8_axes(proto: Proto) -> dict[str, int]:
     """Returns the matrices that become int8, name → axis with one factor for each index."""
+    from onnx import TensorProto
+
     arrays = {tensor.name: tensor for tensor in proto.graph.initializer}
     axes = {}
     for node in proto.graph.node:
@@ -70,8 +75,10 @@ def int8_axes(proto: Proto) -> dict[str, int]:
             axis = INT8_AXES.get((node.op_type, place))
             if node.op_type == "Gemm" and place == 1:
                 axis = 0 if _attributes(node).get("transB") else 1
-            if axis is not None and name in arrays and _is_large_matrix(arrays[name]):
-                axes[name] = axis
+            if axis is not None and name in arrays and arrays[name].data_type == TensorProto.FLOAT:
+                dims = arrays[name].dims
+                if len(dims) == 2 and dims[0] * dims[1] >= MIN_INT8_NUMBERS:
+                    axes[name] = axis
     return axes
 
 
@@ -86,15 +93,14 @@ def add_bits(parser: ArgumentParser) -> None:
 
 
 def to_json(proto: Proto, bits: int) -> tuple[dict[str, Any], bytes]:
-    """Returns the graph as JSON, see `browser/graph.js`, and the binary of its weights.
+    """Returns a graph with one input as JSON, see `browser/graph.js`, and the binary of its weights.
 
-    Args:
-        proto: a graph with one input, that `check_operators` accepts.
-        bits: of the matrices of `int8_axes`, 32 or 8; 4: like 8, and the rows of a table of n-grams get 4.
+    `bits` are those of the matrices of `int8_axes`, 32 or 8; 4: like 8, and the rows of a table of n-grams get 4.
 
     Raises:
-        ValueError: `bits` is 4, and there is no such table.
+        ValueError: a page cannot run the graph; or `bits` is 4, and there is no such table.
     """
+    check_operators(proto)
     if bits == 4:
         check_has_table(tensor.name for tensor in proto.graph.initializer)
     constants, binary = _constants(proto, {} if bits == 32 else int8_axes(proto), bits)
@@ -120,6 +126,14 @@ def quantize(array: NDArray[np.float32], axis: int) -> tuple[NDArray[np.int8], N
     largest = np.abs(array).max(axis=1 - axis)
     factors = (np.where(largest > 0, largest, 1) / LARGEST).astype(np.float32)
     return np.rint(array / np.expand_dims(factors, 1 - axis)).astype(np.int8), factors
+
+
+def page_session(proto: Proto, bits: int) -> Any:
+    """Returns an onnxruntime session of a graph with the weights of a page; `bits` as in `to_json`."""
+    with tempfile.TemporaryDirectory() as temporary:
+        file = Path(temporary) / "model.onnx"
+        file.write_bytes(page_onnx(proto, bits))
+        return session_of(file, torch.get_num_threads(), float_activations=True)
 
 
 def page_onnx(proto: Proto, bits: int) -> bytes:
@@ -234,10 +248,3 @@ def _type(data_type: int) -> str:
             f"the page has no numbers of the type {name}, which the model's graph needs; use the verb onnx."
         )
     return TYPES[name]
-
-
-def _is_large_matrix(tensor: Any) -> bool:
-    from onnx import TensorProto
-
-    is_float = tensor.data_type == TensorProto.FLOAT
-    return is_float and len(tensor.dims) == 2 and int(np.prod(tensor.dims)) >= MIN_INT8_NUMBERS

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from transformers import PreTrainedModel
 
+from vocabless.conversion.onnx_export.settings import tokenizer_settings
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.pretraining.shuffle_random import CLASS_NAMES
 
@@ -63,7 +64,7 @@ def task_of(model: PreTrainedModel) -> str:
     return TASK_OF_HEAD[head]
 
 
-def with_ngrams(settings: dict[str, Any], tokenizer: VocablessTokenizer) -> dict[str, Any]:
+def page_tokenizer(tokenizer: VocablessTokenizer, max_tokens: int) -> dict[str, Any]:
     """Returns what `browser/tokenizer.js` needs: what `tokenizer_settings` returns, and n-grams that are in a file.
 
     Raises:
@@ -74,21 +75,18 @@ def with_ngrams(settings: dict[str, Any], tokenizer: VocablessTokenizer) -> dict
             f"the page cannot cut texts into {tokenizer.splitter} units; give a checkpoint whose tokenizer has one of "
             f"the splitters {', '.join(SPLITTERS)}."
         )
+    settings = tokenizer_settings(tokenizer, max_tokens)
     with tempfile.TemporaryDirectory() as folder:
         for file in tokenizer.save_vocabulary(folder):
             if file.endswith(NGRAMS):
-                ngrams = json.loads(Path(file).read_text(encoding="utf-8"))
-                settings = {**settings, "coder_options": {**settings["coder_options"], "ngrams": ngrams}}
+                settings["coder_options"]["ngrams"] = json.loads(Path(file).read_text(encoding="utf-8"))
     return settings
 
 
 def examples_of(task: str, takes_pairs: bool, examples: list[list[str]] | None) -> list[str | list[str]]:
     """Returns the examples of a page: texts, or lists of two texts where the model takes pairs.
 
-    Args:
-        task: see `task_of`.
-        takes_pairs: whether the model reads pairs of texts.
-        examples: the texts of each example as the user gave them; None or empty: the page's own.
+    `examples` are the texts of each example as the user gave them; None or empty: the page's own.
 
     Raises:
         ValueError: an example has another number of texts than the model reads.

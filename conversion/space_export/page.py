@@ -5,11 +5,12 @@ import gzip
 import html
 import json
 import re
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import SpaceCardData
+from huggingface_hub import SpaceCardData, constants
 
 from vocabless.conversion.space_export.graph_json import BROWSER
 from vocabless.conversion.space_export.script import join_modules
@@ -26,17 +27,35 @@ IN_BASE64 = {"weights", "vectors"}
 USUAL_TAGS = ["text-classification"]
 
 
+def add_model_id(parser: ArgumentParser) -> None:
+    """Declares `--model_id`, see `model_id_of`."""
+    usual = "default: SOURCE, if it is one"
+    parser.add_argument("--model_id", help=f"Hub id of the model, for the link to its card; {usual}")
+
+
+def model_id_of(arguments: Namespace) -> str | None:
+    """Returns the Hub id of the model; None if it has none."""
+    return arguments.model_id or (None if Path(arguments.source).exists() else arguments.source)
+
+
+def heading(arguments: Namespace, usual_title: str) -> dict[str, str | None]:
+    """Returns the part of a manifest that stands above a page: its title, and the address of the model's card."""
+    model_id = model_id_of(arguments)
+    address = f"{constants.ENDPOINT}/{model_id}" if model_id else None
+    return {"title": arguments.title or usual_title, "model_card": address}
+
+
 def write_page(
     folder: Path, manifest: dict[str, Any], weights: bytes, name: str = "page", data: Mapping[str, str] | None = None
 ) -> None:
-    """Writes index.html, and weights.js if the page would be too large with its weights.
+    """Writes index.html, and weights.js if the page would be too large with its weights; see `join_page`.
 
     Args:
         folder: an existing folder.
         manifest: what `browser/classifier.js` calls `Manifest`.
         weights: their binary. Raises ValueError if it is too large for a page.
-        name: see `join_page`.
-        data: see `join_page`; beside the weights.
+        name: of the page.
+        data: beside the weights.
     """
     if len(weights) > MAX_WEIGHT_BYTES:
         raise ValueError(
@@ -75,7 +94,9 @@ def _join(name: str, parts: Mapping[str, str]) -> str:
     program = f"{name}.js" if (BROWSER / f"{name}.js").is_file() else f"{name}_page.js"
     styles = dict.fromkeys(("page.css", f"{name}.css"))
     style = "\n".join(_file(style) for style in styles)
-    data = "\n".join(_element(part) for part in parts if part != "title")
+    types = {part: "octet-stream" if part in IN_BASE64 else "json" for part in parts if part != "title"}
+    elements = (f'<script type="application/{kind}" id="{n}">{{{{{n}}}}}</script>' for n, kind in types.items())
+    data = "\n".join(elements)
     frame = _file("frame.html").replace("{{body}}", _file(f"{name}.html")).replace("{{data}}", data)
     return substitute(frame, {"style": style, "script": join_modules(BROWSER, program), **parts})
 
@@ -84,23 +105,13 @@ def _file(name: str) -> str:
     return (BROWSER / name).read_text(encoding="utf-8").strip()
 
 
-def _element(name: str) -> str:
-    kind = "octet-stream" if name in IN_BASE64 else "json"
-    return f'<script type="application/{kind}" id="{name}">{{{{{name}}}}}</script>'
-
-
 def write_readme(
     folder: Path, title: str, model_id: str | None, license_name: str | None, task: str, name: str = "space"
 ) -> None:
-    """Writes README.md into the folder of a page.
+    """Writes README.md into the folder of a page, by the template `name`_readme.md in `browser/`.
 
-    Args:
-        folder: an existing folder.
-        title: of the page.
-        model_id: Hub id of the model; None if it has none.
-        license_name: of the weights, by the Hub's name; None if it is not known.
-        task: see `manifest.task_of`; or `search`.
-        name: of the template in `browser/`, `name`_readme.md.
+    `license_name` is that of the weights, by the Hub's name, or None if it is not known. `task` is one of
+    `manifest.task_of`, or `search`.
     """
     data = SpaceCardData(
         title=title,

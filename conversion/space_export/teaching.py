@@ -53,11 +53,7 @@ def with_open_head(model: PreTrainedModel) -> VocablessForSequenceClassification
 def open_graph(model: PreTrainedModel, proto: Proto, graph: dict[str, Any], weights: bytes) -> tuple[Any, bytes]:
     """Makes what the head reads an output of a page's graph, and finds the tensors of the model in its constants.
 
-    Args:
-        model: see `with_open_head`.
-        proto: the exported model.
-        graph: what `to_json` made of it; gets the output.
-        weights: of the graph.
+    `model` is what `with_open_head` returned, `proto` its graph, and `graph` and `weights` what `to_json` made of that.
 
     Returns:
         For each tensor of the model its `constant`, a number in the graph or a constant of its own, and whether that is

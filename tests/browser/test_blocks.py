@@ -10,8 +10,7 @@ import torch
 from strings import random_strings
 
 from vocabless import VocablessTokenizer
-from vocabless.conversion.onnx_export.settings import tokenizer_settings
-from vocabless.conversion.space_export.manifest import with_ngrams
+from vocabless.conversion.space_export.manifest import page_tokenizer
 from vocabless.tokenization.splitters import MaskSplitter, ScriptSplitter
 
 TEXTS = random_strings(2000)
@@ -41,7 +40,7 @@ READ = """(settings, texts, isPair) => {
 
 
 def settings_of(tokenizer: VocablessTokenizer) -> dict[str, Any]:
-    return with_ngrams(tokenizer_settings(tokenizer, tokenizer.model_max_length), tokenizer)
+    return page_tokenizer(tokenizer, tokenizer.model_max_length)
 
 
 def joined(blocks: Any) -> str:
