@@ -1,5 +1,6 @@
 /** The answer for a whole text: the verdict in one line, and a bar for each label. */
 
+import { make } from "./frame.js";
 import { likeliest } from "./pulls.js";
 import { shortened } from "./word_drawing.js";
 
@@ -20,11 +21,7 @@ export function numberText(number) {
 /** Writes the verdict: a label, labels, a number or a word. */
 export function drawVerdict(place, manifest, answer) {
   const [main, extra] = verdictOf(manifest, answer);
-  const strong = document.createElement("strong");
-  strong.textContent = main;
-  const small = document.createElement("span");
-  small.textContent = extra;
-  place.replaceChildren(strong, small);
+  place.replaceChildren(make("strong", {}, main), make("span", {}, extra));
 }
 
 /** The verdict as a sentence for a screen reader. */
@@ -94,14 +91,7 @@ function labelsToShow(labels, answer) {
 }
 
 function emptyBar() {
-  const row = document.createElement("button");
-  row.type = "button";
-  row.className = "bar";
-  for (const part of ["name", "track", "figure"]) {
-    const cell = document.createElement("span");
-    cell.className = part;
-    row.append(cell);
-  }
-  row.children[1].append(document.createElement("span"));
-  return row;
+  const cells = ["name", "track", "figure"].map((className) => make("span", { className }));
+  cells[1].append(make("span"));
+  return make("button", { type: "button", className: "bar" }, ...cells);
 }

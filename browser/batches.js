@@ -3,16 +3,9 @@
 import { TASKS } from "./predictions.js";
 import { Tokenizer } from "./tokenizer.js";
 
-/** @typedef {import("./words.js").Unit} Unit */
-
 /**
- * @typedef {object} Prediction
- * @property {Unit[]} units - those that the model read
- * @property {number[] | number[][]} logits - a list for each unit where the task is of units
- * @property {number[] | number[][]} probabilities - in the order of the labels; empty for a predicted number
- * @property {string | string[]} label - the label; all labels of `multi_label`; a list for units
- * @property {number} ms - time for this input, from text to label
- * @property {boolean} truncated - whether the text was too long for the model and its end was cut off
+ * @typedef {import("./words.js").Unit} Unit
+ * @typedef {import("./vocabless.d.ts").Prediction} Prediction
  */
 
 /**

@@ -2,6 +2,13 @@
 
 export const element = (id) => document.getElementById(id);
 
+/** Makes an element with some properties, which holds some nodes or texts. */
+export function make(tag, properties, ...content) {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...content);
+  return made;
+}
+
 /** Shows the link to the model card, if its address is one of the web. */
 export function linkToCard({ model_card: href }) {
   if (/^https?:\/\//.test(href ?? "")) Object.assign(element("model-card"), { href, hidden: false });
@@ -18,6 +25,17 @@ let speech;
 export function speak(sentence, pauseMs) {
   clearTimeout(speech);
   speech = setTimeout(() => (element("spoken").textContent = sentence), pauseMs);
+}
+
+/** Copies a text; `place` says for two seconds whether the browser permits it, and then `usual` again. */
+export async function copyText(text, place, usual, copied, refused) {
+  try {
+    await navigator.clipboard.writeText(text);
+    place.textContent = copied;
+  } catch {
+    place.textContent = refused;
+  }
+  setTimeout(() => (place.textContent = usual), 2000);
 }
 
 /** Says why the page does not work; `part` is what does not run, "model" or "search". */

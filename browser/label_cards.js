@@ -1,5 +1,7 @@
 /** The labels and their texts, as a person writes them: a card for each label, a line for each text. */
 
+import { make } from "./frame.js";
+
 export class LabelCards {
   /**
    * @param {HTMLElement} place
@@ -23,23 +25,19 @@ export class LabelCards {
 
   /** Adds an empty card, and returns it. */
   addCard(name = "") {
-    const card = document.createElement("fieldset");
-    card.className = "card";
-    const input = Object.assign(document.createElement("input"), { value: name, dir: "auto", autocomplete: "off", spellcheck: false });
-    const count = Object.assign(document.createElement("span"), { className: "count" });
-    const remove = Object.assign(document.createElement("button"), { type: "button", className: "remove", textContent: "×" });
-    const area = Object.assign(document.createElement("textarea"), {
+    const input = make("input", { value: name, dir: "auto", autocomplete: "off", spellcheck: false });
+    const remove = make("button", { type: "button", className: "remove" }, "×");
+    const area = make("textarea", {
       dir: "auto", rows: 5, spellcheck: false, autocomplete: "off", placeholder: "One text in each line. Type them, or paste many.",
     });
+    const top = make("div", { className: "top" }, input, make("span", { className: "count" }), remove);
+    const card = make("fieldset", { className: "card" }, top, area);
     remove.addEventListener("click", () => {
       const next = card.nextElementSibling ?? card.previousElementSibling;
       card.remove();
       this.#tell();
       next?.querySelector("input").focus();
     });
-    const top = Object.assign(document.createElement("div"), { className: "top" });
-    top.append(input, count, remove);
-    card.append(top, area);
     this.place.append(card);
     this.#number();
     return card;

@@ -128,8 +128,7 @@ function gatherElements([tensor, indices], { axis = 0 }) {
   return [result];
 }
 
-function gatherND([tensor, indices], { batch_dims = 0 }) {
-  if (batch_dims) throw new Error("GatherND with batch_dims is not supported.");
+function gatherND([tensor, indices]) {
   const depth = indices.dims[indices.dims.length - 1];
   const behind = tensor.dims.slice(depth);
   const [strides, length] = [stridesOf(tensor.dims), product(behind)];

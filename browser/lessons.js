@@ -1,5 +1,7 @@
 /** Draws what was learned: the accuracy with its interval, and the texts that the model is least sure of. */
 
+import { make } from "./frame.js";
+
 const MOST_ROWS = 5;
 const REMOVED = "\0"; // no label has this name
 
@@ -45,15 +47,12 @@ export function drawUnsure(place, { labels, rows }, names, move) {
 
 function drawRow(row, labels, names, move) {
   const best = row.probabilities.indexOf(Math.max(...row.probabilities));
-  const item = document.createElement("li");
-  const text = Object.assign(document.createElement("p"), { className: "text", dir: "auto", textContent: row.text, title: row.text });
-  const guess = Object.assign(document.createElement("p"), { className: "guess", dir: "auto" });
   const says = labels[best] === row.label ? "agrees" : `says ${labels[best]}`;
-  guess.textContent = `It ${says}: ${whole(row.probabilities[best])}`;
-  const select = document.createElement("select");
-  select.ariaLabel = `Label of: ${row.text.slice(0, 100)}`;
-  select.append(...names.map((name) => new Option(name, name, false, name === row.label)), new Option("Remove this text", REMOVED));
+  const text = make("p", { className: "text", dir: "auto", title: row.text }, row.text);
+  const guess = make("p", { className: "guess", dir: "auto" }, `It ${says}: ${whole(row.probabilities[best])}`);
+  const options = names.map((name) => new Option(name, name, false, name === row.label));
+  const ariaLabel = `Label of: ${row.text.slice(0, 100)}`;
+  const select = make("select", { ariaLabel }, ...options, new Option("Remove this text", REMOVED));
   select.addEventListener("change", () => move(row, select.value === REMOVED ? null : select.value));
-  item.append(text, guess, select);
-  return item;
+  return make("li", {}, text, guess, select);
 }

@@ -4,6 +4,8 @@
  * The loss is convex, so L-BFGS finds the one minimum that every good solver finds.
  */
 
+import { logSumExp } from "./predictions.js";
+
 const ABSENT = -10; // logit of a label without a row, as in training/finetuning/problems.py
 const MEMORY = 10; // steps that L-BFGS remembers
 const MOST_STEPS = 1000;
@@ -41,8 +43,7 @@ export function logisticRegression(vectors, targets, labels, strength) {
 
 /** Returns the natural logarithms of the probabilities of some logits. */
 export function logProbabilities(logits) {
-  const largest = logits.reduce((most, logit) => Math.max(most, logit), -Infinity);
-  const total = largest + Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - largest), 0));
+  const total = logSumExp(logits);
   return logits.map((logit) => logit - total);
 }
 

@@ -1,7 +1,7 @@
 /** Words with an answer of their own: tags, and words that do not belong. */
 
 import { percent } from "./answers.js";
-import { drawWords, explainOnTouch, legendItem, shortened } from "./word_drawing.js";
+import { drawWords, legendItem } from "./word_drawing.js";
 
 const COLOURS = 8; // in page.css; further kinds of tags begin again with the first
 const OUTSIDE = "O"; // the label of words without a tag
@@ -33,26 +33,18 @@ export function drawMarkLegend(place, { task, labels }) {
  */
 export function drawMarkedWords(place, detail, manifest, input, answer) {
   const kinds = kindsOf(manifest.labels);
-  const summary = "Point at a word, or move to it, to see its probabilities.";
-  drawWords(place, input, answer.units, (index) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = shortened(answer.units[index].text);
+  const summary = answer.units.length ? "Point at a word, or move to it, to see its probabilities." : "\u00a0";
+  drawWords(place, detail, input, answer.units, summary, (button, index) => {
     const probabilities = answer.probabilities[index];
     if (manifest.task === "tags") markTag(button, answer.label[index], answer.label[index + 1], kinds);
     else markOdd(button, probabilities);
-    const sentence = sentenceOfMark(button.textContent, manifest.labels, probabilities);
-    button.setAttribute("aria-label", sentence);
-    explainOnTouch(button, detail, sentence, summary);
-    return button;
+    return sentenceOfMark(button.textContent, manifest.labels, probabilities);
   });
-  if (!place.contains(document.activeElement)) detail.textContent = answer.units.length ? summary : "\u00a0";
 }
 
 /** Colours a tagged word. A name of several words (`B-PER`, `I-PER`) is one strip, with its kind behind the last word. */
 function markTag(button, label, next, kinds) {
   const kind = kindOf(label);
-  button.className = "unit";
   if (kind === OUTSIDE) return;
   button.classList.add("tag", `colour-${kinds.indexOf(kind) % COLOURS}`);
   const goesOn = next !== undefined && next.startsWith("I-") && kindOf(next) === kind;

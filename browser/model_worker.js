@@ -4,22 +4,22 @@
  * Starts the model. The worker is a Blob of the page's own program: a page of one file has no other place for it. Where
  * no worker starts, the model runs in the page.
  *
- * @param {string} program the text of the page's script; without a document it calls `serve`
  * @param {object} parts what `create` needs
  * @param {(message: object) => void} receive takes the messages of `create`
  * @param {(parts: object, send: (message: object) => void) => Promise<(input: any) => void>} create the model
  * @returns {Promise<(input: any) => void>} sends an input to the model
  */
-export async function startModel(program, parts, receive, create) {
+export async function startModel(parts, receive, create) {
   try {
-    return await startWorker(program, parts, receive);
+    return await startWorker(parts, receive);
   } catch {
     return create(parts, receive);
   }
 }
 
-function startWorker(program, parts, receive) {
+function startWorker(parts, receive) {
   return new Promise((resolve, reject) => {
+    const program = document.getElementById("program").textContent; // without a document it calls `serve`
     const address = URL.createObjectURL(new Blob([program], { type: "text/javascript" }));
     const worker = new Worker(address, { type: "module" });
     worker.onerror = reject;

@@ -6,10 +6,10 @@
 
 import { addressOf, inputOfAddress, keepInAddress } from "./address.js";
 import { drawBars, drawVerdict, sayVerdict } from "./answers.js";
-import { element, linkToCard, showFailure, speak, timeText } from "./frame.js";
+import { copyText, element, linkToCard, make, showFailure, speak, timeText } from "./frame.js";
 import { serve, startModel } from "./model_worker.js";
 import { drawMarkedWords, drawMarkLegend } from "./marked_words.js";
-import { readWeights, sizeText } from "./page_data.js";
+import { jsonOf, readWeights } from "./page_data.js";
 import { likeliest } from "./pulls.js";
 import { createReading } from "./reading.js";
 import { drawPullLegend, drawWordMap } from "./word_map.js";
@@ -29,19 +29,13 @@ const SPEAK_AFTER_MS = 800; // a screen reader hears the answer when the person 
 
 /** Starts the page on its manifest and weights. */
 async function startPage() {
-  const size = new Blob([document.documentElement.outerHTML]).size;
-  const manifest = JSON.parse(element("manifest").textContent);
+  const manifest = jsonOf("manifest");
   const state = { manifest, chosen: null, answer: null, without: [], isDone: false };
   drawFrame(manifest);
-  element("figure-size").textContent = sizeText(size);
   element("figure-tokens").textContent = `${manifest.tokenizer.max_tokens} tokens`;
   try {
-    const weights = await readWeights();
-    element("figure-size").textContent = sizeText(size + weights.lengthBeside);
-    const parts = { manifest, weights: weights.buffer };
-    const hear = (message) => receive(state, message);
-    const send = await startModel(element("program").textContent, parts, hear, createReading);
-    listen(state, send);
+    const parts = { manifest, weights: await readWeights() };
+    listen(state, await startModel(parts, (message) => receive(state, message), createReading));
   } catch (error) {
     showFailure(error);
   }
@@ -69,10 +63,8 @@ function drawFrame(manifest) {
 function drawExamples(examples) {
   const buttons = examples.map((example) => {
     const input = inputOfExample(example);
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = input.pair ? `${input.text} / ${input.pair}` : input.text;
-    button.title = button.textContent;
+    const title = input.pair ? `${input.text} / ${input.pair}` : input.text;
+    const button = make("button", { type: "button", title }, title);
     button.addEventListener("click", () => {
       fill(input);
       element("text").dispatchEvent(new Event("input"));
@@ -129,18 +121,11 @@ function listen(state, send) {
 }
 
 /** Copies the address where the browser permits it; everywhere else the link is an ordinary one. */
-async function copyLink(event, hash) {
+function copyLink(event, hash) {
   if (!navigator.clipboard) return;
   event.preventDefault();
   history.replaceState(null, "", hash);
-  const link = element("link");
-  try {
-    await navigator.clipboard.writeText(location.href);
-    link.textContent = "Link copied";
-  } catch {
-    link.textContent = "The link is in the address bar";
-  }
-  setTimeout(() => (link.textContent = "Link to this text"), 2000);
+  copyText(location.href, element("link"), "Link to this text", "Link copied", "The link is in the address bar");
 }
 
 /** Takes a message of the model: an answer, a part of the word map, or a failure. */

@@ -1,13 +1,21 @@
 /** Reads what the page holds beside its text. */
 
+import { element } from "./frame.js";
+
+// Before the program draws anything. In a worker there is no page.
+const pageBytes = typeof document === "undefined" ? 0 : new Blob([document.documentElement.outerHTML]).size;
+
+/** Returns the content of an element that holds JSON. */
+export const jsonOf = (id) => JSON.parse(element(id).textContent);
+
 /**
- * Reads the weights from the page, or from `weights.js` beside it.
- *
- * @returns {Promise<{buffer: ArrayBuffer, lengthBeside: number}>} the weights, and the bytes of the file beside the page
+ * Reads the weights from the page, or from `weights.js` beside it, and shows how large the page is with them.
+ * @returns {Promise<ArrayBuffer>}
  */
 export async function readWeights() {
-  const inline = document.getElementById("weights").textContent.trim();
-  if (inline) return { buffer: bytesOfBase64(inline), lengthBeside: 0 };
+  const inline = element("weights").textContent.trim();
+  element("figure-size").textContent = sizeText(pageBytes);
+  if (inline) return bytesOfBase64(inline);
   const script = document.createElement("script");
   script.src = "weights.js";
   await new Promise((resolve, reject) => {
@@ -17,7 +25,8 @@ export async function readWeights() {
   });
   const text = globalThis.vocablessWeights;
   delete globalThis.vocablessWeights;
-  return { buffer: bytesOfBase64(text), lengthBeside: text.length };
+  element("figure-size").textContent = sizeText(pageBytes + text.length);
+  return bytesOfBase64(text);
 }
 
 export function bytesOfBase64(text) {
@@ -25,6 +34,6 @@ export function bytesOfBase64(text) {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0)).buffer;
 }
 
-export function sizeText(bytes) {
+function sizeText(bytes) {
   return bytes < 1e6 ? `${Math.round(bytes / 1e3)} KB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }

@@ -1,5 +1,11 @@
 /** Logits → probabilities and labels, for each task. */
 
+/** The logarithm of the sum of the powers of e. */
+export function logSumExp(numbers) {
+  const largest = Math.max(...numbers);
+  return largest + Math.log(numbers.reduce((sum, number) => sum + Math.exp(number - largest), 0));
+}
+
 /** The most likely label of a text: softmax. */
 function oneLabel(logits, labels) {
   const largest = Math.max(...logits);

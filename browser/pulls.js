@@ -1,5 +1,7 @@
 /** How each word pulls: the answer for the whole text beside the answers without each of its words. */
 
+import { logSumExp } from "./predictions.js";
+
 /**
  * @typedef {object} Pull
  * @property {number} strength logit of the target with the word minus that without it; > 0 pulls towards the target.
@@ -42,8 +44,3 @@ const FLIPS = {
   multi_label: (answer, other, target) => answer.probabilities[target] >= 0.5 !== other.probabilities[target] >= 0.5,
   regression: () => false,
 };
-
-function logSumExp(numbers) {
-  const largest = Math.max(...numbers);
-  return largest + Math.log(numbers.reduce((sum, number) => sum + Math.exp(number - largest), 0));
-}

@@ -110,8 +110,7 @@ function matMul([a, b], _, { products, isConstant }) {
   return [result];
 }
 
-function gemm([a, b, c], { alpha = 1, beta = 1, transA = 0, transB = 0 }, { products, isConstant }) {
-  if (transA || alpha !== 1 || beta !== 1) throw new Error("Gemm with transA, alpha or beta is not supported.");
+function gemm([a, b, c], { transB = 0 }, { products, isConstant }) {
   const [rows, inner] = a.dims;
   const columns = b.dims[transB ? 0 : 1];
   const result = zeros("float", [rows, columns]);
@@ -127,8 +126,7 @@ function gemm([a, b, c], { alpha = 1, beta = 1, transA = 0, transB = 0 }, { prod
   return [result];
 }
 
-function cumSum([tensor, axis], { exclusive = 0, reverse = 0 }) {
-  if (exclusive || reverse) throw new Error("CumSum is only supported forwards and inclusive.");
+function cumSum([tensor, axis]) {
   const along = positiveAxis(axis.data[0], tensor.dims.length);
   const step = stridesOf(tensor.dims)[along];
   const result = { ...tensor, data: tensor.data.slice() };

@@ -6,8 +6,8 @@
  */
 
 import { keepInAddress } from "./address.js";
-import { element, linkToCard, showFailure, speak, timeText } from "./frame.js";
-import { bytesOfBase64, readWeights, sizeText } from "./page_data.js";
+import { copyText, element, linkToCard, make, showFailure, speak, timeText } from "./frame.js";
+import { bytesOfBase64, jsonOf, readWeights } from "./page_data.js";
 import { linkToPassage } from "./passage_links.js";
 import { serve, startModel } from "./model_worker.js";
 import { createSearch } from "./searching.js";
@@ -18,24 +18,21 @@ const field = () => element("query");
 
 /** Starts the page on its documents, vectors and weights. */
 async function startPage() {
-  const size = new Blob([document.documentElement.outerHTML]).size;
-  const manifest = JSON.parse(element("manifest").textContent);
+  const manifest = jsonOf("manifest");
   element("figure-passages").textContent = manifest.passages.toLocaleString("en");
   linkToCard(manifest);
   moveByKeys();
   element("copy").addEventListener("click", copyTexts);
   try {
-    const weights = await readWeights();
-    element("figure-size").textContent = sizeText(size + weights.lengthBeside);
     const parts = {
       manifest,
       documents: element("documents").textContent,
-      weights: weights.buffer,
+      weights: await readWeights(),
       vectors: bytesOfBase64(element("vectors").textContent.trim()),
     };
     for (const id of ["documents", "weights", "vectors"]) element(id).remove(); // the worker has them
     const state = { query: "", results: [] };
-    const send = await startModel(element("program").textContent, parts, (message) => receive(state, message), createSearch);
+    const send = await startModel(parts, (message) => receive(state, message), createSearch);
     element("note").textContent = "";
     listen(send);
   } catch (error) {
@@ -82,15 +79,9 @@ function receive(state, message) {
 }
 
 /** Copies the passages that are shown, one on each line: the page that learns takes such lines as texts of a label. */
-async function copyTexts() {
+function copyTexts() {
   const lines = [...document.querySelectorAll(".passage")].map((text) => text.textContent.replace(/\s+/g, " ").trim());
-  try {
-    await navigator.clipboard.writeText(lines.join("\n"));
-    element("copy").textContent = "Copied";
-  } catch {
-    element("copy").textContent = "This browser does not permit it";
-  }
-  setTimeout(() => (element("copy").textContent = "Copy these texts"), 2000);
+  copyText(lines.join("\n"), element("copy"), "Copy these texts", "Copied", "This browser does not permit it");
 }
 
 function drawResults(results) {
@@ -105,29 +96,14 @@ function drawResults(results) {
 
 function drawResult(result, index) {
   const { document: title, passage, link, similarity } = result;
-  const item = document.createElement("li");
-  item.className = "result";
-  item.tabIndex = index ? -1 : 0;
-  const heading = document.createElement("h2");
-  heading.dir = "auto";
-  const name = document.createElement("span");
-  const address = linkToPassage(link, passage);
-  const holder = address ? document.createElement("a") : name;
-  if (address) {
-    Object.assign(holder, { href: address, target: "_blank", rel: "noopener noreferrer", textContent: title });
-    name.append(holder);
-  } else name.textContent = title;
-  const figure = document.createElement("span");
-  figure.className = "similarity";
-  figure.textContent = (Math.round(100 * similarity) / 100).toFixed(2); // 0.00, never -0.00
-  figure.title = "Similarity of meaning, at most 1";
-  const text = document.createElement("p");
-  text.className = "passage";
-  text.dir = "auto";
+  const href = linkToPassage(link, passage);
+  const name = make("span", {}, href ? make("a", { href, target: "_blank", rel: "noopener noreferrer" }, title) : title);
+  const rounded = (Math.round(100 * similarity) / 100).toFixed(2); // 0.00, never -0.00
+  const figure = make("span", { className: "similarity", title: "Similarity of meaning, at most 1" }, rounded);
+  const text = make("p", { className: "passage", dir: "auto" });
   markWords(text, result, []);
-  heading.append(name, figure);
-  item.append(heading, text);
-  return item;
+  const heading = make("h2", { dir: "auto" }, name, figure);
+  return make("li", { className: "result", tabIndex: index ? -1 : 0 }, heading, text);
 }
 
 /** Marks in each result the words that are near in meaning. */
@@ -145,9 +121,7 @@ function markWords(place, { document: title, passage, found }, near) {
     .sort((one, other) => one[0] - other[0]);
   place.replaceChildren();
   for (const [start, end] of marks) {
-    const mark = document.createElement("mark");
-    mark.textContent = passage.slice(start, end);
-    if (!isFound.has(start)) mark.className = "near";
+    const mark = make("mark", isFound.has(start) ? {} : { className: "near" }, passage.slice(start, end));
     place.append(passage.slice(position, start), mark);
     position = end;
   }

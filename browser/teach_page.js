@@ -7,12 +7,12 @@
 import { drawBars, drawVerdict } from "./answers.js";
 import { readTexts, writeCsv } from "./csv.js";
 import { FirstHead } from "./first_head.js";
-import { element, linkToCard, showFailure, speak } from "./frame.js";
+import { element, linkToCard, make, showFailure, speak } from "./frame.js";
 import { LabelCards } from "./label_cards.js";
 import { drawAccuracy, drawUnsure, sayAccuracy } from "./lessons.js";
 import { makeCheckpoint, makePage } from "./made_files.js";
 import { serve, startModel } from "./model_worker.js";
-import { readWeights, sizeText } from "./page_data.js";
+import { jsonOf, readWeights } from "./page_data.js";
 import { createTeaching } from "./teaching.js";
 
 const MOST_TEXTS = 10_000;
@@ -40,16 +40,13 @@ const EXAMPLE = {
 
 /** Starts the page on its manifest and weights. */
 async function startPage() {
-  const size = new Blob([document.documentElement.outerHTML]).size;
-  const parts = Object.fromEntries(["manifest", "page", "checkpoint"].map((id) => [id, JSON.parse(element(id).textContent)]));
-  linkToCard(parts.manifest);
+  const manifest = jsonOf("manifest");
+  linkToCard(manifest);
   try {
     const weights = await readWeights();
-    element("figure-size").textContent = sizeText(size + weights.lengthBeside);
-    const made = { manifest: parts.manifest, weights: weights.buffer, template: parts.page, files: parts.checkpoint };
+    const made = { manifest, weights, template: jsonOf("page"), files: jsonOf("checkpoint") };
     const state = { made, lesson: null, isSaved: true, send: null, cards: null };
-    const hear = (message) => receive(state, message);
-    state.send = await startModel(element("program").textContent, { manifest: made.manifest, weights: made.weights }, hear, createTeaching);
+    state.send = await startModel({ manifest, weights }, (message) => receive(state, message), createTeaching);
     element("note").textContent = ASK;
     listen(state);
   } catch (error) {
@@ -122,7 +119,7 @@ function listenToTakes(state) {
 }
 
 function download(blob, name) {
-  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
+  const link = make("a", { href: URL.createObjectURL(blob), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }

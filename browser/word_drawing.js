@@ -1,24 +1,38 @@
 /** Draws the words of a text as buttons that the arrow keys reach, with the text between them as it was written. */
 
+import { make } from "./frame.js";
+
 const MOST_WORDS = 600; // drawn; no page needs more, and a browser draws these at once
 const MOST_CHARACTERS = 300; // drawn of a word or of the rest; a browser needs n² steps for n marks on a letter
 
 /**
  * @param {HTMLElement} place
+ * @param {HTMLElement} detail the line that explains one word
  * @param {{text: string, pair?: string}} input
- * @param {{start: number, end: number, part: number}[]} units
- * @param {(index: number) => Node} draw makes the node of a unit
+ * @param {{text: string, start: number, end: number, part: number}[]} units
+ * @param {string} summary stands in `detail` while no word is touched
+ * @param {(button: HTMLElement, index: number) => string | undefined} dress gives the button of a unit its look, and
+ *     returns the sentence that explains it
  */
-export function drawWords(place, input, units, draw) {
+export function drawWords(place, detail, input, units, summary, dress) {
+  const draw = (unit, index) => {
+    const button = make("button", { type: "button", className: "unit" }, shortened(unit.text));
+    const sentence = dress(button, index);
+    if (sentence === undefined) return button;
+    button.setAttribute("aria-label", sentence);
+    explainOnTouch(button, detail, sentence, summary);
+    return button;
+  };
   const paragraphs = [input.text, input.pair].filter((text) => text !== undefined).map((text, part) => {
-    const paragraph = document.createElement("p");
+    const paragraph = make("p");
     let position = 0;
     units.slice(0, MOST_WORDS).forEach((unit, index) => {
       if (unit.part !== part) return;
-      paragraph.append(text.slice(position, unit.start), draw(index));
+      paragraph.append(text.slice(position, unit.start), draw(unit, index));
       position = unit.end;
     });
-    if (text.slice(position).trim()) paragraph.append(unread(text.slice(position)));
+    const rest = text.slice(position); // the model does not read it
+    if (rest.trim()) paragraph.append(make("span", { className: "unread" }, shortened(rest)));
     return paragraph;
   });
   const focused = [...place.querySelectorAll("button")].indexOf(document.activeElement);
@@ -26,14 +40,7 @@ export function drawWords(place, input, units, draw) {
   const buttons = [...place.querySelectorAll("button")];
   buttons.forEach((button, index) => (button.tabIndex = index === Math.max(focused, 0) ? 0 : -1));
   if (focused >= 0) buttons[focused]?.focus();
-}
-
-/** The beginning of the text that the model does not read. */
-function unread(text) {
-  const rest = document.createElement("span");
-  rest.className = "unread";
-  rest.textContent = shortened(text);
-  return rest;
+  if (!place.contains(document.activeElement)) detail.textContent = summary;
 }
 
 /** Returns a word, or the rest of a text, as the page shows it. */
@@ -56,7 +63,7 @@ export function moveByArrowKeys(place) {
 }
 
 /** Writes `sentence` into `detail` while the pointer or the focus is on `button`, and `otherwise` after it. */
-export function explainOnTouch(button, detail, sentence, otherwise) {
+function explainOnTouch(button, detail, sentence, otherwise) {
   const explain = () => (detail.textContent = sentence);
   const stop = () => (detail.textContent = otherwise);
   button.addEventListener("pointerenter", explain);
@@ -68,11 +75,5 @@ export function explainOnTouch(button, detail, sentence, otherwise) {
 
 /** One item of a legend: a sample with the look of the class, and what it means. */
 export function legendItem(className, sample, meaning) {
-  const item = document.createElement("span");
-  const swatch = document.createElement("span");
-  swatch.className = className;
-  swatch.textContent = sample;
-  item.className = "legend-item";
-  item.append(swatch, meaning);
-  return item;
+  return make("span", { className: "legend-item" }, make("span", { className }, sample), meaning);
 }

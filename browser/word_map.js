@@ -2,7 +2,7 @@
 
 import { numberText, percent } from "./answers.js";
 import { pullsOf } from "./pulls.js";
-import { drawWords, explainOnTouch, legendItem, shortened } from "./word_drawing.js";
+import { drawWords, legendItem, shortened } from "./word_drawing.js";
 
 const FULL_SHADE = 1; // logits; a text whose words all pull less is shaded lightly
 const FAINT = 0.08; // share of the strongest pull below which a word stays blank
@@ -30,23 +30,15 @@ export function drawWordMap(place, detail, { manifest, input, answer, without, i
   const scale = Math.max(strongest, manifest.task === "regression" ? 0.01 : FULL_SHADE);
   const ways = waysOf(manifest.task, manifest.labels[target]);
   const summary = isDone ? summaryOf(answer.units, pulls, ways) : "Leaving out each word once …";
-  drawWords(place, input, answer.units, (index) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = shortened(answer.units[index].text);
+  drawWords(place, detail, input, answer.units, summary, (button, index) => {
     const pull = pulls[index];
-    button.className = "unit";
-    if (!pull) return button;
+    if (!pull) return undefined;
     const share = Math.abs(pull.strength) / scale;
     if (share > FAINT) button.classList.add(pull.strength > 0 ? "towards" : "away");
     if (pull.flips) button.classList.add("flips");
     button.style.setProperty("--strength", share.toFixed(3));
-    const sentence = sentenceOf(manifest, answer, target, button.textContent, pull);
-    button.setAttribute("aria-label", sentence);
-    explainOnTouch(button, detail, sentence, summary);
-    return button;
+    return sentenceOf(manifest, answer, target, button.textContent, pull);
   });
-  if (!place.contains(document.activeElement)) detail.textContent = summary;
 }
 
 /** The two ways in which a word can pull, in words. */
