@@ -25,23 +25,23 @@ ENGLISH = "en"
 Table = dict[str, dict[str, float]]  # measure → language → percent
 
 
-class Labelled:
-    """Rows with labels in several languages, and their vectors by one model."""
+def labels_found(file: str, features: Encoder) -> Table:
+    """Returns the accuracies on test rows of what learned the training rows in English, and those of the language."""
+    rows: Any = load_files([file], f"--labelled {file!r}")
+    labels, languages, splits = (np.array(rows[name][:]) for name in ("label", "lang", "split"))
+    vectors = features(rows["text"][:])
 
-    def __init__(self, file: str, features: Encoder) -> None:
-        rows: Any = load_files([file], f"--labelled {file!r}")
-        self._labels, self._languages, self._splits = (np.array(rows[name][:]) for name in ("label", "lang", "split"))
-        self._vectors = features(rows["text"][:])
-        self.languages = sorted({*self._languages[self._splits == "test"]})
+    def part(language: str, split: str) -> tuple[NDArray[np.float32], NDArray[np.str_]]:
+        chosen = (languages == language) & (splits == split)
+        return vectors[chosen], labels[chosen]
 
-    def part(self, language: str, split: str) -> tuple[NDArray[np.float32], NDArray[np.str_]]:
-        """Returns the vectors and the labels of one part."""
-        rows = (self._languages == language) & (self._splits == split)
-        return self._vectors[rows], self._labels[rows]
-
-    def classifier(self, language: str) -> Any:
-        """Returns a logistic regression that learned the training rows of a language."""
-        return regression().fit(*self.part(language, "train"))
+    table: Table = {"from en": {}, "own": {}}
+    english = regression().fit(*part(ENGLISH, "train"))
+    for language in sorted({*languages[splits == "test"]}):
+        own = regression().fit(*part(language, "train"))
+        table["from en"][language] = 100 * float(english.score(*part(language, "test")))
+        table["own"][language] = 100 * float(own.score(*part(language, "test")))
+    return table
 
 
 def translations_found(file: str, features: Encoder) -> dict[str, float]:
@@ -61,17 +61,8 @@ def translations_found(file: str, features: Encoder) -> dict[str, float]:
 
 def measure(features: Encoder, pairs: str | None, labelled: str | None) -> Table:
     """Returns the measures of one model."""
-    table: Table = {}
-    if pairs:
-        table["found"] = translations_found(pairs, features)
-    if labelled:
-        rows = Labelled(labelled, features)
-        english = rows.classifier(ENGLISH)
-        table["from en"], table["own"] = {}, {}
-        for language in rows.languages:
-            table["from en"][language] = 100 * float(english.score(*rows.part(language, "test")))
-            table["own"][language] = 100 * float(rows.classifier(language).score(*rows.part(language, "test")))
-    return table
+    table: Table = {"found": translations_found(pairs, features)} if pairs else {}
+    return table | (labels_found(labelled, features) if labelled else {})
 
 
 def cells(tables: Sequence[Table], languages: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 from datasets import Dataset
-from transformers import AutoModelForSequenceClassification, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoModelForSequenceClassification, PreTrainedModel
 
 from benchmarks.measure import Run, run_all, seconds_in_turns
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
@@ -24,7 +24,7 @@ from vocabless.variants import Variant
 class Side(NamedTuple):
     """A tokenizer and a model in evaluation mode: mostly a classifier with two labels and random weights."""
 
-    tokenizer: PreTrainedTokenizerBase
+    tokenizer: Any  # ours, or a stock one
     model: PreTrainedModel
 
     def encode(self, texts: Sequence[str], max_length: int | None = None) -> Any:

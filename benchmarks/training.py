@@ -90,7 +90,8 @@ def training_step(
     `variant` is a variant or a stock shape, `subword` the file of a vocabulary for models with subwords; `size` None is
     that of the variant. With `is_updated`, the weights are updated after forward and backward.
     """
-    objective, shape = OBJECTIVES[objective_name](), find_shape(variant)
+    objective: Any = OBJECTIVES[objective_name]()
+    shape = find_shape(variant)
     arguments = PretrainingArguments(
         variant=variant,
         set=[f"size={size}"] if size else None,

@@ -103,7 +103,7 @@ def _add_target(parser: argparse.ArgumentParser, pushed: str) -> None:
 
 def _load(verb: str) -> Any:
     try:
-        return importlib.import_module(f"vocabless.conversion.{verb.replace('-', '_')}")
+        return importlib.import_module(f"vocabless.conversion.{verb}")
     except ModuleNotFoundError as error:
         raise ValueError(
             f"the verb {verb!r} needs the package {error.name!r}, which is not installed; pip install {error.name}."

@@ -12,7 +12,6 @@ from transformers import AutoModelForMaskedLM, AutoModelForSequenceClassificatio
 from benchmarks.measure import aligned_table
 from papers.table import PaperTable, format_figure, our_figure
 from vocabless import VocablessForMaskedLM, VocablessModel, load_config
-from vocabless.overrides import with_overrides
 from vocabless.stock_shapes import StockShape, find_shape, load_shape_config
 
 VOCABULARY_SIZES = {"wordpiece": 30_522, "bpe": 50_265}  # of bert-base-uncased and roberta-base
@@ -21,9 +20,9 @@ TABLES_OF_SPECIAL_TOKENS = ("token_kinds.weight", "special.weight", "elements.we
 POSITIONS = "focus.weight"
 
 
-def config_of(model: str, size: str | None = None) -> Any:
-    """Returns the configuration of a variant or a stock shape; None keeps its size."""
-    shape = with_overrides(find_shape(model), {"size": size} if size else {})
+def config_of(model: str) -> Any:
+    """Returns the configuration of a variant or a stock shape."""
+    shape = find_shape(model)
     if isinstance(shape, StockShape):
         return load_shape_config(shape, VOCABULARY_SIZES[shape.subwords or "wordpiece"])
     return load_config(shape)

@@ -17,7 +17,7 @@ from vocabless.conversion.onnx_export.sentence_encoder import with_vectors
 from vocabless.conversion.search_export.vectors import Vectors, in_own_space, principal_axes, recall, rotated
 from vocabless.conversion.space_export.graph_json import page_session, to_json
 from vocabless.conversion.space_export.manifest import page_tokenizer
-from vocabless.conversion.space_export.page import MAX_WEIGHT_BYTES
+from vocabless.conversion.space_export.page import check_size
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.onnx_model import VECTORS, as_int8
 from vocabless.saving.sentence_modules import SentenceModules
@@ -89,7 +89,7 @@ def build_index(
     encoder.gives_words = True
     proto = export(encoder, has_pairs=False)
     graph, weights = to_json(proto, bits)
-    _check_size(weights)
+    check_size(weights, "leave out --fp32")
     encode = _page_encoder(page_session(proto, bits), tokenizer, settings["max_tokens"])
     vectors, vector_bits = (encode(texts), 32) if bits == 32 else (as_int8(encode(texts)), 8)
     share = recall(encode_exactly(queries), exact, encode(queries), vectors[chosen])
@@ -99,14 +99,6 @@ def build_index(
     )
     manifest = {"tokenizer": settings, "graph": graph, "dimensions": vectors.shape[1], "bits": vector_bits}
     return PassageIndex(manifest, weights, vectors, report, encode)
-
-
-def _check_size(weights: bytes) -> None:
-    if len(weights) > MAX_WEIGHT_BYTES:
-        raise ValueError(
-            f"the weights take {len(weights) / 1e6:.0f} MB and a page may have {MAX_WEIGHT_BYTES // 10**6} MB, because "
-            "everyone who opens it downloads them; give a smaller model, or leave out --fp32."
-        )
 
 
 def _torch_encoder(encoder: PreTrainedModel, tokenizer: VocablessTokenizer, max_tokens: int) -> Encode:

@@ -57,11 +57,7 @@ def write_page(
         name: of the page.
         data: beside the weights.
     """
-    if len(weights) > MAX_WEIGHT_BYTES:
-        raise ValueError(
-            f"the weights take {len(weights) / 1e6:.0f} MB and a page may have {MAX_WEIGHT_BYTES // 10**6} MB, because "
-            "everyone who opens it downloads them; give a smaller model, or int8 weights instead of --fp32."
-        )
+    check_size(weights, "int8 weights instead of --fp32")
     encoded = base64.b64encode(weights).decode("ascii")
     text = join_page(name, manifest, {**(data or {}), "weights": encoded})
     if len(text.encode("utf-8")) > MAX_PAGE_BYTES:
@@ -69,6 +65,15 @@ def write_page(
         (folder / WEIGHTS_SCRIPT).write_text(script, encoding="ascii")
         text = join_page(name, manifest, {**(data or {}), "weights": ""})
     (folder / PAGE).write_text(text, encoding="utf-8")
+
+
+def check_size(weights: bytes, remedy: str) -> None:
+    """Raises ValueError if weights are too large for a page; `remedy` is another one than a smaller model."""
+    if len(weights) > MAX_WEIGHT_BYTES:
+        raise ValueError(
+            f"the weights take {len(weights) / 1e6:.0f} MB and a page may have {MAX_WEIGHT_BYTES // 10**6} MB, because "
+            f"everyone who opens it downloads them; give a smaller model, or {remedy}."
+        )
 
 
 def join_page(name: str, manifest: dict[str, Any], data: Mapping[str, str]) -> str:
