@@ -19,7 +19,7 @@ import statistics
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,6 +57,7 @@ class Patent(NamedTuple):
 
 
 Row = dict[str, Any]
+Labellings = dict[str, tuple[Callable[[Sequence[str]], Iterable[str]], Sequence[str]]]  # labels of codes; all labels
 Splits = dict[str, list[Patent]]
 
 
@@ -202,21 +203,13 @@ def label_deviations(
 ) -> dict[str, dict[str, Deviations]]:
     """Returns labelling → part → deviations, as Table 1: `Original` labels and `Relabeled` ones.
 
-    The deviation is that of the population. The paper does not say which one it is.
-
-    Args:
-        parts: name of a part → the codes of each patent, in their order; the first part is the training patents.
-        codes: all codes.
+    The deviation is that of the population. The paper does not say which one it is. `parts` has the codes of each
+    patent, in their order; the first part is the training patents. `codes` are all codes.
     """
     table = {}
-    labels_of: Callable[[Sequence[str]], Iterable[str]]
-    for labelling, labels_of, names in (
-        ("Original", set, list(codes)),
-        ("Relabeled", label_positions, position_names(codes)),
-    ):
-        counts: dict[str, Counter[str]] = {
-            part: Counter(chain.from_iterable(map(labels_of, own))) for part, own in parts.items()
-        }
+    labellings: Labellings = {"Original": (set, codes), "Relabeled": (label_positions, position_names(codes))}
+    for labelling, (labels_of, names) in labellings.items():
+        counts = {part: Counter(chain.from_iterable(map(labels_of, own))) for part, own in parts.items()}
         kept = (names, _major_labels(next(iter(counts.values()))))
         table[labelling] = {
             part: Deviations(*(statistics.pstdev([count[name] for name in labels]) for labels in kept))
@@ -239,13 +232,9 @@ def deviations_table(splits: Splits, codes: Sequence[str], printed: Iterable[Seq
 
 def _major_labels(counts: Counter[str]) -> list[str]:
     """Returns the most frequent labels that make up more than `MAJOR_SHARE` of all labels; at least one."""
-    total, covered, major = sum(counts.values()), 0, []
-    for name, count in counts.most_common():
-        major.append(name)
-        covered += count
-        if covered > MAJOR_SHARE * total:
-            break
-    return major
+    names, numbers = zip(*counts.most_common(), strict=True)
+    less = sum(covered <= MAJOR_SHARE * counts.total() for covered in accumulate(numbers))
+    return list(names[: less + 1])
 
 
 def _read(files: Sequence[str]) -> Any:

@@ -92,6 +92,15 @@ def test_a_duplicate_is_looked_for_among_questions_that_are_not_asked(tmp_path):
     assert sorted(task.texts) == ["b", "c", "d", "e", "f", "h"]
 
 
+def test_a_question_looks_for_the_sentence_that_answers_it(tmp_path):
+    file = tmp_path / "pairs.parquet"
+    columns = {"question": ["a?", "b?", "c?"], "sentence": ["no a", "b", "c"], "label": [1, 0, 0]}
+    parquet.write_table(pa.table(columns), file)
+    task = retrieval.qnli([str(file)])
+    assert task.questions == ["b?", "c?"] and [task.texts[place] for place in task.places] == ["b", "c"]
+    assert sorted(task.texts) == ["b", "c", "no a"]
+
+
 def test_both_scores_count_in_standard_deviations():
     cosines, words = np.array([[0.2, 0.4, 0.6]]), np.array([[9.0, 0.0, 0.0]])
     meaning, wording = np.array([-(1.5**0.5), 0, 1.5**0.5]), np.array([2**0.5, -(0.5**0.5), -(0.5**0.5)])
