@@ -18,7 +18,7 @@ def chromium() -> Iterator[Chromium]:
 
 
 @pytest.fixture(scope="module")
-def call(chromium, tmp_path_factory) -> Callable[..., Any]:
-    """Calls a JavaScript function in a page where the modules of `browser/` are `modules["file.js"]`."""
-    open_modules(chromium, tmp_path_factory.mktemp("browser"))
+def call(request, chromium, tmp_path_factory) -> Callable[..., Any]:
+    """Calls a JavaScript function in a page where `ENTRY` and the modules below it are `modules["file.js"]`."""
+    open_modules(chromium, tmp_path_factory.mktemp("browser"), getattr(request.module, "ENTRY", "classifier.js"))
     return chromium.call_function

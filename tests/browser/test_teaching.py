@@ -5,16 +5,13 @@ import io
 import random
 import zipfile
 import zlib
-from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.browser import open_modules
 from vocabless.modeling.head_layers import PooledHead
 from vocabless.training.finetuning import problems
 from vocabless.training.finetuning.first_head import FirstHead, cross_validate_head
@@ -22,6 +19,7 @@ from vocabless.training.finetuning.metrics import FOLDS, interval
 from vocabless.training.finetuning.problems import SingleLabel
 from vocabless.training.finetuning.tasks import folds_of
 
+ENTRY = "teach_page.js"  # it does not start without its elements
 TEACH = """(vectors, targets, labels, texts) => {
   const { crossValidate, FirstHead } = modules["first_head.js"];
   const rows = vectors.map((vector) => Float64Array.from(vector));
@@ -33,14 +31,6 @@ TEACH = """(vectors, targets, labels, texts) => {
     return { strength, logits, own, head: ofHead, tensors };
   });
 }"""
-
-
-@pytest.fixture(scope="module")
-def call(chromium, tmp_path_factory) -> Callable[..., Any]:
-    open_modules(
-        chromium, tmp_path_factory.mktemp("browser"), "teach_page.js"
-    )  # it does not start without its elements
-    return chromium.call_function
 
 
 @pytest.fixture
