@@ -2,12 +2,14 @@
 
 import re
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
 from vocabless.conversion.__main__ import main
+from vocabless.conversion.search_export import passage_index
 from vocabless.training.texts import pydocs
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,9 +28,11 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
-    """The working folder of the examples."""
-    for name in ("checkpoints", "docs"):
-        (tmp_path / name).symlink_to(ROOT / name)
+    """The working folder of the examples. Vectors of all dimensions are not turned, so both pages have one graph."""
+    (tmp_path / "checkpoints").symlink_to(ROOT / "checkpoints")
+    (tmp_path / "docs").mkdir()
+    shutil.copy(PAGE, tmp_path / "docs")
+    monkeypatch.setattr(passage_index, "USUAL_DIMENSIONS", 999)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -7,6 +7,7 @@ from refusals import refusal
 from torch import nn
 
 from vocabless import VocablessModel, load_config, load_tokenizer
+from vocabless.conversion import javascript
 from vocabless.conversion import onnx as verb
 from vocabless.conversion.__main__ import main
 from vocabless.conversion.onnx_export.four_bits import (
@@ -23,8 +24,10 @@ from vocabless.conversion.onnx_export.four_bits import (
 from vocabless.conversion.onnx_export.graph import INPUT, export, session_of
 from vocabless.conversion.space_export.graph_json import to_json
 
-pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
-pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
+onnx, *_ = (
+    pytest.importorskip(package, reason="the extra [onnx] is not installed")
+    for package in ("onnx", "onnxruntime", "onnxscript")
+)
 
 WIDTHS = [1, 2, GROUP, GROUP + 3, 2 * GROUP]
 
@@ -82,7 +85,7 @@ def test_a_graph_with_4_bit_rows_is_the_model_with_the_table_that_they_stand_for
     )
     table = model.front_end.table
     with packed_rows(model):
-        (tmp_path / "model.onnx").write_bytes(export(model, has_pairs=False).SerializeToString())
+        (tmp_path / "model.onnx").write_bytes(export(model, has_pairs=True).SerializeToString())
     assert model.front_end.table is table
     found = session_of(tmp_path / "model.onnx", 1).run(None, {INPUT: inputs["input_ids"].numpy()})[0]
     with torch.no_grad():
@@ -98,7 +101,7 @@ def test_the_files_have_half_the_bytes_of_the_table(model, tmp_path) -> None:
     files = verb.write_graphs(model, load_tokenizer("hashgram-nano"), tmp_path, int8=True, int4=True)
     assert [file.name for file in files] == ["model.onnx", "model_int8.onnx", "model_int4.onnx"]
     half = model.front_end.table.weight.numel() // 2
-    proto = export(model, has_pairs=False)
+    proto = export(model, has_pairs=True)
     eight, four = (len(to_json(proto, bits)[1]) for bits in (8, 4))
     assert eight - four == pytest.approx(half, rel=0.05)
     sizes = [file.stat().st_size for file in files]
@@ -106,7 +109,8 @@ def test_the_files_have_half_the_bytes_of_the_table(model, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("words", [["onnx", "--int4"], ["javascript", "--int4"]])
-def test_a_model_without_a_table_of_n_grams_is_refused(words, save_model, tmp_path) -> None:
+def test_a_model_without_a_table_of_n_grams_is_refused(words, save_model, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(javascript, "export", lambda *_: onnx.ModelProto())  # the export itself takes seconds
     _, folder = save_model("eelbert-word-tiny", "VocablessModel")
     verb_name, *flags = words
     message = refusal(main, verb_name, folder, tmp_path / "target", *flags)
