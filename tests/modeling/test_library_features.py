@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch import nn
 from torch.nn import functional as F
 from transformers import AutoModelForSequenceClassification
 
@@ -114,7 +113,7 @@ def test_the_compiled_model_agrees(encoder: str, front_end: str, one_layer_of, b
 
 
 @pytest.mark.parametrize("front_end", FRONT_ENDS)
-@pytest.mark.quick("pool", "ngram", "hash_embedding", "elementwise")
+@pytest.mark.quick("pool", "hash_embedding")  # tests/conversion/test_onnx.py exports others, too
 def test_the_exported_model_agrees_at_every_batch_and_length(front_end: str, one_layer_of, blocks_of) -> None:
     model = one_layer_of("bert", front_end)
     batch, seq = torch.export.Dim("batch", max=64), torch.export.Dim("seq", min=2, max=model.vocabless.max_tokens)
@@ -129,8 +128,18 @@ def test_the_exported_model_agrees_at_every_batch_and_length(front_end: str, one
             assert torch.allclose(exported(input_ids=blocks, attention_mask=mask).logits, expected, atol=1e-5)
 
 
-def trained_adapter(peft, base: nn.Module, blocks: torch.Tensor, targets: list[str] | str, checkpoints: bool = False):
-    """An adapter and a classifier after three steps of training."""
+@pytest.mark.parametrize(
+    ("front_end", "targets", "checkpoints"),
+    [("projection", ["query", "value"], True), ("ngram", ["query", "value"], True), ("ngram", "all-linear", False)],
+)
+def test_adapters_train_save_and_load_alone_and_with_their_base(
+    front_end: str, targets, checkpoints: bool, config_of, blocks_of, tmp_path
+) -> None:
+    peft = pytest.importorskip("peft")
+    config = config_of("bert", front_end, num_labels=3)
+    VocablessModel(config).save_pretrained(tmp_path / "base")
+    blocks = blocks_of(config, B, S)
+    base = VocablessForSequenceClassification.from_pretrained(tmp_path / "base", num_labels=3)
     lora = peft.LoraConfig(target_modules=targets, modules_to_save=["classifier"], task_type="SEQ_CLS")
     model = peft.get_peft_model(base, lora)
     if checkpoints:
@@ -139,40 +148,15 @@ def trained_adapter(peft, base: nn.Module, blocks: torch.Tensor, targets: list[s
     for _ in range(3):
         model.train()(input_ids=blocks, labels=torch.tensor([0, 1, 1, 0])).loss.backward()
         optimizer.step()
-    return model.eval()
-
-
-@pytest.mark.parametrize("front_end", ["projection", "ngram"])
-def test_adapters_train_save_and_load(front_end: str, config_of, blocks_of, tmp_path) -> None:
-    peft = pytest.importorskip("peft")
-    config = config_of("bert", front_end)
-    base = VocablessForSequenceClassification(config)
-    weights = {name: value.clone() for name, value in base.state_dict().items()}
-    blocks = blocks_of(config, B, S)
-    model = trained_adapter(peft, base, blocks, ["query", "value"], checkpoints=True)
-    model.save_pretrained(tmp_path)
-    fresh = VocablessForSequenceClassification(config)
-    fresh.load_state_dict(weights)
-    loaded = peft.PeftModel.from_pretrained(fresh, tmp_path).eval()
-    with torch.no_grad():
-        adapted = fresh.vocabless(blocks).last_hidden_state
-        with loaded.disable_adapter():
-            original = fresh.vocabless(blocks).last_hidden_state
-        assert torch.allclose(loaded(input_ids=blocks).logits, model(input_ids=blocks).logits, atol=1e-6)
-    assert not torch.allclose(adapted, original, atol=1e-6)
-
-
-@pytest.mark.parametrize("targets", [["query", "value"], "all-linear"])
-def test_an_adapters_folder_loads_as_its_base_with_the_adapter(targets, config, blocks, tmp_path) -> None:
-    peft = pytest.importorskip("peft")
-    VocablessModel(config).save_pretrained(tmp_path / "base")
-    torch.manual_seed(1)
-    base = VocablessForSequenceClassification.from_pretrained(tmp_path / "base", num_labels=3)
-    model = trained_adapter(peft, base, blocks, targets)
-    model.save_pretrained(tmp_path / "adapter")
+    model.eval().save_pretrained(tmp_path / "adapter")
     assert not (tmp_path / "adapter" / "model.safetensors").exists()
+
+    fresh = VocablessForSequenceClassification.from_pretrained(tmp_path / "base", num_labels=3)
+    alone = peft.PeftModel.from_pretrained(fresh, tmp_path / "adapter").eval()
+    loaded = AutoModelForSequenceClassification.from_pretrained(tmp_path / "adapter", num_labels=3).eval()
     with torch.no_grad():
-        expected = model(input_ids=blocks).logits
-        loaded = AutoModelForSequenceClassification.from_pretrained(tmp_path / "adapter", num_labels=3).eval()
-        assert torch.allclose(loaded(input_ids=blocks).logits, expected, atol=1e-6)
-        assert torch.allclose(model.merge_and_unload()(blocks).logits, expected, atol=1e-6)
+        expected, adapted = model(input_ids=blocks).logits, fresh.vocabless(blocks).last_hidden_state
+        with alone.disable_adapter():
+            assert not torch.allclose(fresh.vocabless(blocks).last_hidden_state, adapted, atol=1e-6)
+        for each in (alone, loaded, model.merge_and_unload()):
+            assert torch.allclose(each(input_ids=blocks).logits, expected, atol=1e-6)
