@@ -222,7 +222,7 @@ def test_the_hashes_of_the_word_hello_never_change() -> None:
     assert rows[is_row].tolist() == GOLDEN_ROWS
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=16), st.integers(1, 8))
 def test_ngrams_of_characters_are_those_of_the_text(text: str, n: int) -> None:
     front_end = build("hash_embedding", 64, 6, min_ngram=n, max_ngram=n, characters=True)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from transformers import DataCollatorForTokenClassification, DataCollatorWithPadding
+from transformers import DataCollatorForSeq2Seq, DataCollatorForTokenClassification, DataCollatorWithPadding
 
 from vocabless import VocablessTokenizer
 
@@ -53,9 +53,10 @@ def test_the_padding_collator_keeps_labels_and_their_types(tokenizer):
     assert floats["labels"].tolist() == [0.5, 1.5]
 
 
-def test_the_token_classification_collator_pads_labels(tokenizer):
+@pytest.mark.parametrize("collator", [DataCollatorForTokenClassification, DataCollatorForSeq2Seq])
+def test_a_collator_of_token_labels_pads_them(tokenizer, collator):
     features = [{**tokenizer(text), "labels": [-100, *[7] * text.count(" "), 7, -100]} for text in TEXTS[:2]]
-    batch = DataCollatorForTokenClassification(tokenizer)(features)
+    batch = collator(tokenizer)(features)
     assert batch["labels"].tolist() == [[-100, 7, 7, -100, -100], [-100, 7, 7, 7, -100]]
     assert batch["input_ids"].shape == (2, 5, 16)
 

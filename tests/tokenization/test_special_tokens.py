@@ -1,12 +1,7 @@
 """A mask token in a text is the mask token; the other special tokens cannot be spelt, and none can be added."""
 
 import pytest
-from transformers import (
-    DataCollatorForLanguageModeling,
-    DataCollatorForSeq2Seq,
-    DataCollatorForTokenClassification,
-    DataCollatorWithPadding,
-)
+from transformers import DataCollatorForLanguageModeling
 
 from vocabless import VocablessTokenizer
 
@@ -109,14 +104,3 @@ def test_collators_that_mask_single_ids_are_refused(options):
     rows = [{"input_ids": tokenizer(text)["input_ids"]} for text in ("a b c", "d")]
     with pytest.raises(ValueError, match=r"DataCollatorForLanguageModeling masks single ids.*--objective mlm"):
         DataCollatorForLanguageModeling(tokenizer, **options)(rows)
-
-
-@pytest.mark.parametrize("collator", [
-    DataCollatorWithPadding, DataCollatorForTokenClassification, DataCollatorForSeq2Seq,
-])  # fmt: skip
-def test_collators_that_pad_work(collator):
-    tokenizer = VocablessTokenizer()
-    rows = [tokenizer(text) for text in ("a b c", "d")]
-    if collator is not DataCollatorWithPadding:
-        rows = [{**row, "labels": [0] * len(row["input_ids"])} for row in rows]
-    assert collator(tokenizer)(rows)["input_ids"].shape == (2, 5, 16)
