@@ -199,6 +199,9 @@ def test_vectors_of_an_encoder_that_ships_are_those_of_sentence_transformers(eng
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("problem", "takes_pairs"), [(SINGLE, False), (MULTI, True), ("regression", False)])
+@pytest.mark.quick(
+    *(f"{kind}-{engine}" for kind in (f"{SINGLE}-False", f"{MULTI}-True") for engine in ("chromium", "node"))
+)
 def test_labels_and_probabilities_are_those_of_onnx_model_and_torch(
     problem: str, takes_pairs: bool, engine: str, small, packaged, in_onnxruntime, run_in
 ) -> None:
