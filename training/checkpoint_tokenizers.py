@@ -1,5 +1,4 @@
 """The tokenizer of a checkpoint, and the longest sequence that the tokenizer and its model accept."""
-# mypy: allow-untyped-calls
 
 from typing import Any
 

@@ -1,5 +1,4 @@
 """A run of a script, from its locked folder to the checkpoint in it; and a trial of it that leaves nothing."""
-# mypy: allow-untyped-calls
 
 import tempfile
 from contextlib import nullcontext

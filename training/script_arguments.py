@@ -1,5 +1,4 @@
 """The arguments that both scripts have."""
-# mypy: allow-untyped-calls
 
 import logging
 from dataclasses import asdict, dataclass

@@ -2,7 +2,6 @@
 
 Recipes are YAML files with flags of a script. Those of the package hold the hyper-parameters of the papers.
 """
-# mypy: allow-untyped-calls
 
 import copy
 import dataclasses

@@ -1,5 +1,4 @@
 """Base class of what a run trains: the pre-training objectives, and fine-tuning on a task."""
-# mypy: allow-untyped-calls
 
 import os
 from abc import ABC, abstractmethod

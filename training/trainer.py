@@ -1,5 +1,4 @@
 """The Trainer of both scripts: resumes from the last complete checkpoint, stops when the loss is not finite."""
-# mypy: allow-untyped-calls
 
 import copy
 import math

@@ -1,5 +1,4 @@
 """Aligns the words of one tokenizer with the subwords of another by the characters that they have in common."""
-# mypy: allow-untyped-calls
 
 from collections.abc import Sequence
 from typing import Any

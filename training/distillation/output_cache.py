@@ -3,7 +3,6 @@
 The name of a cached file is a hash of all that its content depends on, and a hash of the content. A file whose content
 has another hash is damaged; it is deleted, and the outputs are computed again.
 """
-# mypy: allow-untyped-calls
 
 import hashlib
 import json

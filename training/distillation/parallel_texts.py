@@ -2,7 +2,6 @@
 
 Reimers and Gurevych, *Making Monolingual Sentence Embeddings Multilingual using Knowledge Distillation*, 2020.
 """
-# mypy: allow-untyped-calls
 
 from collections.abc import Sequence
 from pathlib import Path

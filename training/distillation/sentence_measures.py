@@ -1,5 +1,4 @@
 """Measures of sentence vectors: cosine and recall against the teacher's, Spearman's rho against people's scores."""
-# mypy: allow-untyped-calls
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
 """A student of sentence vectors: an encoder, the mean of its states, and a dense layer into the teacher's space."""
-# mypy: allow-untyped-calls, no-warn-return-any
+# mypy: no-warn-return-any
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

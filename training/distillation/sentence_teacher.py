@@ -3,7 +3,6 @@
 sentence-transformers loads and runs the teacher. It applies the teacher's own pooling and layers, and takes the mean of
 the states of an encoder that has none.
 """
-# mypy: allow-untyped-calls
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,5 +1,4 @@
 """The arguments of `run_glue.py`."""
-# mypy: allow-untyped-calls
 
 import json
 from dataclasses import dataclass, field

@@ -1,5 +1,4 @@
 """The base class of the problems that a model can be fine-tuned for."""
-# mypy: allow-untyped-calls
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence

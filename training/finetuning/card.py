@@ -1,5 +1,4 @@
 """What the model card of a fine-tuned checkpoint says, read from the results of its run."""
-# mypy: allow-untyped-calls
 
 from collections.abc import Mapping
 from typing import Any

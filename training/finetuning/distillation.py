@@ -1,5 +1,4 @@
 """Learning from a teacher: the texts that it labels, its own scores, and the Trainer of labels and teacher's logits."""
-# mypy: allow-untyped-calls
 
 from collections.abc import Sequence
 from functools import partial

@@ -8,7 +8,6 @@
 
 The folder loads as any classifier of transformers. The first head is that of `run_glue.py --head_only`.
 """
-# mypy: allow-untyped-calls
 
 import os
 import tempfile

@@ -1,5 +1,4 @@
 """One fine-tuning run: one task with one seed."""
-# mypy: allow-untyped-calls
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -3,7 +3,6 @@
 Linear probing, then fine-tuning (Kumar et al., ICLR 2022): with random weights of the head, the first steps of
 fine-tuning change states of the encoder that the labels could use as they are. The linear model takes seconds.
 """
-# mypy: allow-untyped-calls
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

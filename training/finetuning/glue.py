@@ -6,8 +6,6 @@ The papers' "GLUE averages" have different formulas: HashFormers takes F1 of QQP
 accuracy and Pearson; for its small models EELBERT leaves out CoLA and STS-B. `AVERAGES` holds the three formulas.
 """
 
-# mypy: allow-untyped-calls
-
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

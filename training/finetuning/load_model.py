@@ -1,5 +1,4 @@
 """The model that fine-tuning starts from: a variant or a stock shape with random weights, or any checkpoint."""
-# mypy: allow-untyped-calls
 
 from difflib import get_close_matches
 from functools import partial

@@ -1,5 +1,4 @@
 """The tasks that a command of `run_glue.py` names: of GLUE, or one of the user's own."""
-# mypy: allow-untyped-calls
 
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.distillation import check_task_distillation

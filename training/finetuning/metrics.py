@@ -3,7 +3,6 @@
 Each is a metric of `evaluate` around a function of scikit-learn or scipy. So it needs no network: `evaluate.load` would
 download a script.
 """
-# mypy: allow-untyped-calls
 
 import math
 from collections.abc import Callable, Iterator, Sequence

@@ -4,7 +4,6 @@ The states of an encoder blur which words a text has; a logistic regression of i
 is better than either from some hundred rows on. The weights become columns of the front end's table, see
 `HashEmbedding`, so a model with them needs no other code, and its ONNX graph and page compute them, too.
 """
-# mypy: allow-untyped-calls
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,5 +1,4 @@
 """Loads a task from a user's own files or from a data set on the Hub; infers the problem type from the labels."""
-# mypy: allow-untyped-calls
 
 import os
 from collections.abc import Sequence

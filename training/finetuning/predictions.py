@@ -1,5 +1,4 @@
 """What a fine-tuned model gives on test rows and on misspelt rows, and where a classifier is wrong."""
-# mypy: allow-untyped-calls
 
 import json
 from collections.abc import Iterable, Sequence

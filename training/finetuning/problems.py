@@ -2,7 +2,6 @@
 
 To add one, write a subclass of `Problem` and add it to `PROBLEMS`: `--problem_type` then accepts its name.
 """
-# mypy: allow-untyped-calls
 
 import math
 import warnings

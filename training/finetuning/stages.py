@@ -1,5 +1,4 @@
 """The stages of a fine-tuning run: the first head, cross-validation if no rows can be spared, and training."""
-# mypy: allow-untyped-calls
 
 import os
 import shutil

@@ -1,5 +1,4 @@
 """The examples of a task: the columns of a file or of a data set on the Hub, and their tokens and targets."""
-# mypy: allow-untyped-calls
 
 import math
 import random

@@ -1,5 +1,4 @@
 """A teacher: a fine-tuned model whose logits another model learns. They are cached on disk, see `output_cache`."""
-# mypy: allow-untyped-calls
 
 import json
 import re

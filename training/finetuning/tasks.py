@@ -1,5 +1,4 @@
 """A task: a problem, and the examples to train on, to evaluate on and to predict; which rows are held out."""
-# mypy: allow-untyped-calls
 
 import random
 from collections.abc import Hashable, Sequence

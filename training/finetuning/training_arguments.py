@@ -4,7 +4,6 @@ HashFormers (Table 5) fine-tunes encoders of base size on GLUE, at 3e-5 for at m
 next to nothing at this rate, and a small data set has few steps in 5 epochs. The rates give the paper's value for
 base size, and the epochs for all of its tasks but the small RTE and MRPC. docs/measurements.md shows what was measured.
 """
-# mypy: allow-untyped-calls
 
 import copy
 import math

@@ -1,5 +1,4 @@
 """The flags of `run_pretraining.py`, but those of the objectives."""
-# mypy: allow-untyped-calls
 
 import math
 import os

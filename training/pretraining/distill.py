@@ -1,5 +1,4 @@
 """The objective `distill`: learn the sentence vectors of a teacher."""
-# mypy: allow-untyped-calls
 
 from __future__ import annotations
 

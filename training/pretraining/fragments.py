@@ -8,7 +8,6 @@ up. No unit crosses a fragment's border, so the units of a text are those of its
                      classes   W W O W S W W W W O      (W word, O other, S space)
                      runs      It ' s here .            (a run ends where the class changes)
 """
-# mypy: allow-untyped-calls
 
 import re
 from collections.abc import Sequence

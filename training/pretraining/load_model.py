@@ -1,5 +1,4 @@
 """What pre-training starts from: a fresh model or a checkpoint, with the head of the objective, and the tokenizer."""
-# mypy: allow-untyped-calls
 
 from __future__ import annotations
 

@@ -15,7 +15,6 @@ find out that the neighbours of a word matter. Here the first weights are set as
 Differs from the papers: only the start of training. There is no new parameter, and every parameter is trained.
 Related: mimetic initialisation (Trockman and Kolter, 2023).
 """
-# mypy: allow-untyped-calls
 
 import math
 from typing import Any

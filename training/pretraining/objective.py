@@ -1,5 +1,4 @@
 """Base class of the pre-training objectives: what a model learns from text, and what is said about it."""
-# mypy: allow-untyped-calls
 
 import math
 import os

@@ -3,7 +3,6 @@
 The corruption of a sequence depends on the seed, the epoch and the sequence's number alone, so batch sizes and restarts
 never change it. For memory-mapped files, the numbers of workers and processes do not change it either.
 """
-# mypy: allow-untyped-calls
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ Modeling*, 2021. Shares and order of the two corruptions are those of their code
 
 Replacements are words of real text. Random bits would give themselves away by their number of ones.
 """
-# mypy: allow-untyped-calls
 
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,5 +1,4 @@
 """Base class of the objectives that corrupt sequences and predict a class for some of their tokens."""
-# mypy: allow-untyped-calls
 
 import sys
 from abc import abstractmethod

@@ -4,7 +4,6 @@ The original reads subwords. The target of a word is the mean of the original's 
 `alignment_weights`. The loss of a layer is the mean squared difference between states and targets, divided by the mean
 square of the targets. The loss of a batch is the mean over all layers and the embeddings. Neither model uses dropout.
 """
-# mypy: allow-untyped-calls
 
 from __future__ import annotations
 
