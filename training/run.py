@@ -93,7 +93,7 @@ def train(task: TrainingTask) -> Trained:
         compute_metrics=examples.compute_metrics,
         preprocess_logits_for_metrics=task.reduce_outputs,
     )
-    train_metrics = trainer.resume()
+    train_metrics = task.train_with(trainer)
     measures = {
         f"{name}{suffix}": value
         for suffix, data_set in examples.evaluated.items()

@@ -1,6 +1,7 @@
 """The arguments that both scripts have."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,10 +12,16 @@ from transformers.trainer_utils import HubStrategy
 from transformers.utils import logging as transformers_logging
 
 from vocabless.overrides import parse_overrides
+from vocabless.saving.run_folder import HUB_ARGUMENTS
 from vocabless.training.limits import COUNT, POSITIVE, Limit, check_limits
 from vocabless.training.script_parser import flag
 from vocabless.training.texts.text_format import TextFormat
 
+# A run with other values of these is still the same run: they say where it writes and how it reports.
+NOT_IDENTIFYING = (
+    *("set", "output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name"),
+    *HUB_ARGUMENTS,
+)
 LIMITS = {
     "gradient_accumulation_steps": COUNT,
     "per_device_train_batch_size": Limit(),
@@ -71,12 +78,6 @@ class ModelArguments:
         """The format of local text files. Raises ValueError, see `TextFormat`."""
         return TextFormat(self.encoding, self.delimiter)
 
-    def identity(self) -> dict[str, Any]:
-        """Returns all arguments by name, those of `--set` as `overrides`."""
-        arguments = asdict(self) | {"overrides": self.overrides}
-        del arguments["set"]
-        return arguments
-
 
 @dataclass
 class ScriptTrainingArguments(TrainingArguments):
@@ -102,9 +103,17 @@ class ScriptTrainingArguments(TrainingArguments):
         self.output_dir = output_dir  # the Trainer replaces None by a folder of its own
         self.dataloader_pin_memory = self.dataloader_pin_memory and torch.cuda.is_available()
 
-    def identity(self) -> dict[str, Any]:
-        """Returns the arguments by name, and the number of processes: with another one, steps have other examples."""
-        return {**self.to_sanitized_dict(), "world_size": self.world_size}
+
+def run_identity(
+    arguments: ModelArguments, training: ScriptTrainingArguments, left_out: Sequence[str]
+) -> dict[str, Any]:
+    """Returns the arguments that make a run this run and no other, by name.
+
+    `overrides` has what `--set` gives. The number of processes counts: with another one, steps have other examples.
+    """
+    values = asdict(arguments) | {"overrides": arguments.overrides}
+    values |= training.to_sanitized_dict() | {"world_size": training.world_size}
+    return {name: value for name, value in values.items() if name not in (*NOT_IDENTIFYING, *left_out)}
 
 
 def set_logging(training: ScriptTrainingArguments) -> None:

@@ -86,6 +86,10 @@ class TrainingTask(ABC):
         """Returns what `compute_metrics` needs of a model's outputs on a batch, so that no more is kept."""
         return outputs
 
+    def train_with(self, trainer: ResumableTrainer) -> dict[str, float]:
+        """Trains, from the last checkpoint if there is one; returns the metrics of training."""
+        return trainer.resume()
+
     def predict(self, trainer: ResumableTrainer, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
         """Writes predictions of the trained model, if any are asked for; returns more measures."""
         return {}

@@ -4,16 +4,12 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from vocabless.saving.run_folder import HUB_ARGUMENTS
 from vocabless.training.limits import COUNT, MIN_VOCABULARY, POSITIVE, SHARE, Limit, check_limits
-from vocabless.training.script_arguments import ModelArguments, ScriptTrainingArguments
+from vocabless.training.script_arguments import ModelArguments, ScriptTrainingArguments, run_identity
 from vocabless.training.script_parser import flag
 
-# Output, logging and the selection of runs: they may change between two commands for the same folder.
-NOT_IDENTIFYING = (
-    *("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "logging_steps", "logging_strategy"),
-    *("task_name", "seeds", "seed", "noise", "example", *HUB_ARGUMENTS),
-)
+# Logging and the selection of runs: they may change between two commands for the same folder.
+NOT_IDENTIFYING = ("logging_steps", "logging_strategy", "task_name", "seeds", "seed", "noise", "example")
 LIMITS = {
     "subword_vocab_size": Limit(MIN_VOCABULARY),
     "threshold": SHARE,
@@ -203,8 +199,7 @@ class GlueArguments(ModelArguments):
 def identifying_arguments(arguments: GlueArguments, training: ScriptTrainingArguments) -> dict[str, Any]:
     """Returns the arguments that identify the runs of a folder: runs with other values need another folder."""
     left_out = NOT_IDENTIFYING if arguments.teacher else (*NOT_IDENTIFYING, *TEACHER_FLAGS)
-    values = arguments.identity() | training.identity()
-    return {name: value for name, value in values.items() if name not in left_out}
+    return run_identity(arguments, training, left_out)
 
 
 def _read_eval_steps(text: str | None) -> dict[str, int]:

@@ -1,19 +1,26 @@
 """Learning from a teacher: the texts that it labels, its own scores, and the Trainer of labels and teacher's logits."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset
 
 from vocabless.saving.public_names import public_name
 from vocabless.training.distillation.augmentation import Corruptor
 from vocabless.training.finetuning.arguments import TEACHER_FLAGS, GlueArguments
 from vocabless.training.finetuning.base_problem import IGNORED, Problem
-from vocabless.training.finetuning.task_files import EncodedExamples, Examples, find_columns, read_examples, read_files
+from vocabless.training.finetuning.task_files import (
+    IS_GOLD,
+    TEACHER_LOGITS,
+    Examples,
+    find_columns,
+    read_examples,
+    read_files,
+)
 from vocabless.training.finetuning.task_teacher import Logits, TaskTeacher, check_teacher, load_teacher
 from vocabless.training.finetuning.tasks import Task
 from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
@@ -22,21 +29,12 @@ from vocabless.training.texts.text_format import UTF8, TextFormat
 from vocabless.training.trainer import ResumableTrainer
 
 KINDS = LABELLED, UNLABELLED, COPIES = "training rows", "unlabelled rows", "corrupted copies"
-TEACHER_LOGITS, IS_GOLD = "teacher_logits", "is_gold"  # further entries of examples and batches
-
-
-class SoftLabelledExamples(NamedTuple):
-    """Examples with a teacher's logits."""
-
-    examples: Examples  # with labels; where they are not gold, any labels
-    logits: list[Logits]  # see `TaskTeacher.logits`
-    is_gold: bool  # whether the labels are learned
 
 
 class TaskDistillation(NamedTuple):
     """All that a student learns from a teacher."""
 
-    examples: list[SoftLabelledExamples]  # the training rows first
+    examples: list[Examples]  # with its logits; the training rows first
     facts: dict[str, Any]  # for `results.json`: name, description, fingerprint, rows (kind → number), measures
 
 
@@ -72,22 +70,21 @@ def distill_task(task: Task, arguments: GlueArguments, training: GlueTrainingArg
     name, problem, batch_size = _name_of_teacher(arguments, task), task.problem, training.per_device_eval_batch_size
     teacher = load_teacher(name, problem, training.device, batch_size, bool(training.bf16), **arguments.teacher_options)
     rows, train = {LABELLED: len(task.train)}, task.train
-    parts = [SoftLabelledExamples(train, teacher.logits(train.texts, train.pairs, LABELLED), is_gold=True)]
-    others: list[tuple[str, Examples]] = []
+    parts = {LABELLED: replace(train)}
     if arguments.unlabelled:
-        others.append((UNLABELLED, read_unlabelled(arguments.unlabelled, task, arguments.text_format)))
-        rows[UNLABELLED] = len(others[0][1])
+        parts[UNLABELLED] = read_unlabelled(arguments.unlabelled, task, arguments.text_format)
+        rows[UNLABELLED] = len(parts[UNLABELLED])
     if arguments.augment:
         corruptor = Corruptor(train.texts, train.pairs)
         for number in range(1, arguments.augment + 1):
-            copies = Examples(*corruptor.copies(train.texts, train.pairs, number))
-            others.append((f"{COPIES} {number}/{arguments.augment}", copies))
+            copies = corruptor.copies(train.texts, train.pairs, number)
+            parts[f"{COPIES} {number}/{arguments.augment}"] = Examples(*copies)
         rows[COPIES] = arguments.augment * len(train)
-    for what, examples in others:
-        if not problem.per_word:
+    for what, examples in parts.items():
+        examples.is_gold = what == LABELLED
+        if not examples.is_gold and not problem.per_word:
             examples.labels = (train.labels or [])[:1] * len(examples)  # a batch needs targets of one form
-        logits = teacher.logits(examples.texts, examples.pairs, what)
-        parts.append(SoftLabelledExamples(examples, logits, is_gold=False))
+        examples.logits = teacher.logits(examples.texts, examples.pairs, what)
     facts = {
         "name": public_name(name),
         "description": teacher.description,
@@ -95,7 +92,7 @@ def distill_task(task: Task, arguments: GlueArguments, training: GlueTrainingArg
         "rows": rows,
         "measures": _scores(teacher, task),
     }
-    return TaskDistillation(parts, facts)
+    return TaskDistillation([*parts.values()], facts)
 
 
 def describe_teacher(facts: dict[str, Any]) -> str:
@@ -131,26 +128,6 @@ def read_unlabelled(sources: Sequence[str], task: Task, text_format: TextFormat 
     if len(empty) == len(examples):
         raise ValueError(f"--unlabelled {' '.join(sources)} holds no text; give files with text in them.")
     return examples.select(np.setdiff1d(np.arange(len(examples)), empty).tolist())
-
-
-class DistilledExamples(Dataset[dict[str, Any]]):
-    """Encoded examples with the logits of a teacher, see `SoftLabelledExamples`."""
-
-    def __init__(self, encoded: EncodedExamples, logits: Sequence[Logits], is_gold: bool) -> None:
-        self._encoded, self._logits, self._is_gold = encoded, logits, is_gold
-
-    def __len__(self) -> int:
-        return len(self._encoded)
-
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        """Returns the entries of an encoded example, `TEACHER_LOGITS` (P, labels) and `IS_GOLD`.
-
-        P is 1; per word, it is the number of words that have a token in the student's sequence.
-        """
-        logits = self._logits[index]
-        if self._encoded.scored_words:
-            logits = logits[self._encoded.scored_words[index]]
-        return {**self._encoded[index], TEACHER_LOGITS: logits, IS_GOLD: self._is_gold}
 
 
 class DistillingTrainer(ResumableTrainer):

@@ -1,19 +1,18 @@
 """One fine-tuning run: one task with one seed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
+from torch import Tensor
 from torch.utils.data import ConcatDataset
 from transformers import (
     EarlyStoppingCallback,
     PreTrainedModel,
     PreTrainedTokenizerBase,
-    TrainerCallback,
-    TrainerControl,
     TrainerState,
     TrainingArguments,
 )
@@ -26,7 +25,6 @@ from vocabless.training.finetuning.arguments import GlueArguments, identifying_a
 from vocabless.training.finetuning.base_problem import balanced_weights, weighted_loss
 from vocabless.training.finetuning.card import card_facts
 from vocabless.training.finetuning.distillation import (
-    DistilledExamples,
     DistillingTrainer,
     TaskDistillation,
     distill_task,
@@ -47,7 +45,7 @@ from vocabless.training.trainer import ResumableTrainer, logits_only
 Scores = Mapping[str, float]
 
 
-@dataclass(frozen=True)
+@dataclass
 class FineTuning(TrainingTask):
     """Fine-tuning on a task with one seed, with or without a teacher.
 
@@ -65,6 +63,7 @@ class FineTuning(TrainingTask):
     head_scores: Scores | None = None  # of the first head alone
     tuned_scores: Scores | None = None  # of fine-tuning, cross-validated; None if validation rows tell
     ngrams: NgramScores | None = None  # added to the outputs after training: before it, they leave it little to learn
+    first_weights: dict[str, Tensor] = field(default_factory=dict, init=False)  # with the first head
 
     def identity(self) -> dict[str, Any]:
         """See `TrainingTask.identity`."""
@@ -112,12 +111,8 @@ class FineTuning(TrainingTask):
 
         validation = {} if self.task.is_cross_validated else self.task.validation
         evaluated = {suffix: encode(examples) for suffix, examples in validation.items()}
-        train: Any
-        if data is None:
-            train, facts = encode(self.task.train), {}
-        else:
-            parts = [DistilledExamples(encode(part.examples), part.logits, part.is_gold) for part in data.examples]
-            train, facts = ConcatDataset(parts), {"teacher": data.facts}
+        train: Any = encode(self.task.train) if data is None else ConcatDataset(map(encode, data.examples))
+        facts = {} if data is None else {"teacher": data.facts}
         return ExampleSets(train, evaluated, problem.collator(tokenizer), problem.compute_metrics, facts)
 
     def make_trainer(self, **options: Any) -> ResumableTrainer:
@@ -135,15 +130,22 @@ class FineTuning(TrainingTask):
             if arguments.teacher is None
             else DistillingTrainer(problem, arguments.gold_weight, arguments.teacher_temperature, **options)
         )
+        if self.head_scores is not None:
+            self.first_weights = {name: weight.detach().cpu().clone() for name, weight in model.state_dict().items()}
         if self.needs_no_training:
             trainer.args.num_train_epochs = 0
-            if self.ngrams is not None:
-                self.ngrams.write_into(model)
-            return trainer
-        if arguments.early_stopping_patience and trainer.args.load_best_model_at_end:
+        elif arguments.early_stopping_patience and trainer.args.load_best_model_at_end:
             trainer.add_callback(EarlyStoppingCallback(arguments.early_stopping_patience))
-        trainer.add_callback(_Finish(self, model))
         return trainer
+
+    def train_with(self, trainer: ResumableTrainer) -> dict[str, float]:
+        """Trains; then restores the first head if no epoch was better, and adds the scores of n-grams."""
+        metrics = trainer.resume()
+        if self.is_head_better(trainer.args, trainer.state):
+            trainer.model.load_state_dict(self.first_weights)
+        if self.ngrams is not None:
+            self.ngrams.write_into(trainer.model)
+        return metrics
 
     @property
     def needs_no_training(self) -> bool:
@@ -253,24 +255,6 @@ class FineTuning(TrainingTask):
         tests = f"; test rows: {', '.join(tested)}" if tested else ""
         time = f"{results['epochs']:.1f} epochs, {results['train']['train_runtime']:.0f} s"
         return f"{self.task.title}, seed {results['seed']}: {', '.join(parts)}{tests}; {time}"
-
-
-class _Finish(TrainerCallback):
-    """After the training: restores the first head if no epoch was better, and adds the scores of n-grams."""
-
-    def __init__(self, run: FineTuning, model: PreTrainedModel) -> None:
-        self._run, self._weights = run, {}
-        if run.head_scores is not None:
-            self._weights = {name: weight.detach().cpu().clone() for name, weight in model.state_dict().items()}
-
-    def on_train_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: Any = None, **kwargs: Any
-    ) -> None:
-        """Compares the scores, and changes the weights."""
-        if self._run.is_head_better(args, state):
-            model.load_state_dict(self._weights)
-        if self._run.ngrams is not None:
-            self._run.ngrams.write_into(model)
 
 
 def constant_baseline_note(

@@ -26,17 +26,20 @@ PAIR_COLUMNS = (("sentence1", "sentence2"), ("text1", "text2"), ("premise", "hyp
 LABEL_COLUMNS = ("label", "labels", "ner_tags", "tags")
 SHARD = re.compile(r"-\d+-of-\d+")  # in the name of a file
 TOKENIZER_BATCH_SIZE = 1000  # texts
+TEACHER_LOGITS, IS_GOLD = "teacher_logits", "is_gold"  # further entries of examples and batches
 SAMPLING_SEED = 42  # fixed: all seeds of a run use the same held-out and the same sampled rows
 
 
 @dataclass
 class Examples:
-    """Texts, or lists of words; optionally the second texts of pairs, labels and groups."""
+    """Texts, or lists of words; optionally the second texts of pairs, labels, groups and a teacher's logits."""
 
     texts: list[Any]
     pairs: list[str] | None = None
     labels: list[Any] | None = None
     groups: list[Any] | None = None  # of rows that are held out together
+    logits: list[NDArray[np.float32]] | None = None  # see `TaskTeacher.logits`
+    is_gold: bool = True  # whether the labels are learned beside the logits; if not, they are any labels
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -63,8 +66,9 @@ class Examples:
 
     def select(self, indices: Sequence[int]) -> "Examples":
         """Returns the examples with these indices."""
-        columns = (self.texts, self.pairs, self.labels, self.groups)
-        return Examples(*(column and [column[index] for index in indices] for column in columns))  # type: ignore[arg-type]
+        columns = (self.texts, self.pairs, self.labels, self.groups, self.logits)
+        selected: Any = (column and [column[index] for index in indices] for column in columns)
+        return Examples(*selected, is_gold=self.is_gold)
 
 
 def read_files(files: Sequence[str], text_format: TextFormat = UTF8) -> Dataset:
@@ -197,7 +201,11 @@ def _is_empty(text: Any) -> bool:
 
 
 class EncodedExamples(data.Dataset[dict[str, Any]]):
-    """A data set of token ids and targets in memory. The collator of the problem pads them batch by batch."""
+    """A data set of token ids and targets in memory. The collator of the problem pads them batch by batch.
+
+    With a teacher, an example also has `TEACHER_LOGITS`, (P, labels), and `IS_GOLD`. P is 1; per word, it is the number
+    of words that have a token in the sequence.
+    """
 
     def __init__(
         self, examples: Examples, problem: Problem, tokenizer: PreTrainedTokenizerBase, max_seq_length: int
@@ -218,11 +226,14 @@ class EncodedExamples(data.Dataset[dict[str, Any]]):
             for index in range(len(batch)):
                 inputs = {name: _compact(values[index]) for name, values in encoding.items()}
                 target = None if batch.labels is None else problem.target(batch.labels[index])
+                scored: Any = slice(None)
                 if problem.per_word:
-                    inputs["labels"], words = align_labels(encoding.word_ids(index), target)
-                    self.scored_words.append(words)
+                    inputs["labels"], scored = align_labels(encoding.word_ids(index), target)
+                    self.scored_words.append(scored)
                 elif target is not None:
                     inputs["label"] = target
+                if batch.logits is not None:
+                    inputs |= {TEACHER_LOGITS: batch.logits[index][scored], IS_GOLD: batch.is_gold}
                 self._inputs.append(inputs)
 
     def __len__(self) -> int:

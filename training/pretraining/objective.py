@@ -13,19 +13,15 @@ from vocabless.overrides import describe_overrides
 from vocabless.saving.card_facts import OWN_LICENSE, CardFacts, run_facts
 from vocabless.saving.model_card import provenance
 from vocabless.saving.public_names import public_name
-from vocabless.saving.run_folder import HUB_ARGUMENTS
 from vocabless.saving.tables import markdown_table
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.documents import Documents, documents_identity, load_documents
 from vocabless.training.pretraining.load_model import load_model
+from vocabless.training.script_arguments import run_identity
 from vocabless.training.task import Results, Trained, TrainingTask
 from vocabless.training.texts.corpora import EMBEDDED, HUB_ID
 
-# A run with other values of these is still the same run: they say where it writes and how it reports.
-NOT_IDENTIFYING = (
-    *("output_dir", "logging_dir", "disable_tqdm", "report_to", "run_name", "preprocessing_num_workers", "ddp_timeout"),
-    *HUB_ARGUMENTS,
-)
+NOT_IDENTIFYING = ("preprocessing_num_workers", "ddp_timeout")  # they say how fast the corpus is prepared
 
 
 class Objective(TrainingTask):
@@ -58,11 +54,10 @@ class Objective(TrainingTask):
 
     def identity(self) -> dict[str, Any]:
         """See `TrainingTask.identity`. Flags of other objectives do not count."""
-        arguments = self.arguments
-        settings = arguments.identity() | asdict(cast(Any, self)) | self.training.identity() | {"objective": self.name}
-        if arguments.model_name_or_path is not None:
-            settings["model_name_or_path"] = public_name(arguments.model_name_or_path)
-        return {name: value for name, value in settings.items() if name not in NOT_IDENTIFYING}
+        settings = run_identity(self.arguments, self.training, NOT_IDENTIFYING) | asdict(cast(Any, self))
+        if settings["model_name_or_path"] is not None:
+            settings["model_name_or_path"] = public_name(settings["model_name_or_path"])
+        return settings | {"objective": self.name}
 
     def data_identity(self) -> dict[str, str]:
         """Returns what identifies each corpus."""

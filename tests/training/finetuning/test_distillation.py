@@ -12,16 +12,13 @@ from transformers import TrainingArguments
 from vocabless import VocablessForSequenceClassification, VocablessForTokenClassification, load_config, load_tokenizer
 from vocabless.training.finetuning.base_problem import IGNORED
 from vocabless.training.finetuning.distillation import (
-    IS_GOLD,
-    TEACHER_LOGITS,
-    DistilledExamples,
     DistillingTrainer,
     collate,
     distillation_loss,
     read_unlabelled,
 )
 from vocabless.training.finetuning.problems import MultiLabel, Regression, SingleLabel, Tagging
-from vocabless.training.finetuning.task_files import EncodedExamples, Examples
+from vocabless.training.finetuning.task_files import IS_GOLD, TEACHER_LOGITS, EncodedExamples, Examples
 from vocabless.training.finetuning.tasks import Task
 
 LABELS = ["a", "b", "c"]
@@ -151,9 +148,9 @@ VARIANT = "eelbert-word-uno"
 TEXTS = ["red", "red green", "red green blue", "small dog"]
 
 
-def examples_of(problem, labels, logits, texts=TEXTS, length=8, is_gold=True) -> DistilledExamples:
-    encoded = EncodedExamples(Examples(texts, None, labels), problem, load_tokenizer(VARIANT), length)
-    return DistilledExamples(encoded, logits, is_gold)
+def examples_of(problem, labels, logits, texts=TEXTS, length=8, is_gold=True) -> EncodedExamples:
+    examples = Examples(texts, labels=labels, logits=logits, is_gold=is_gold)
+    return EncodedExamples(examples, problem, load_tokenizer(VARIANT), length)
 
 
 @pytest.mark.parametrize(
