@@ -28,14 +28,13 @@ from vocabless.saving.public_names import public_arguments
 from vocabless.saving.run_folder import locked_run_folder
 from vocabless.saving.uploads import check_run_upload
 from vocabless.training.exit_with_message import exit_launched_process, exit_with_message
-from vocabless.training.finetuning.arguments import GlueArguments, identifying_arguments
+from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, identifying_arguments
 from vocabless.training.finetuning.fine_tuning import all_versions, run_folder
 from vocabless.training.finetuning.load_model import check_model, choose_learning_rate
 from vocabless.training.finetuning.load_tasks import load_tasks
 from vocabless.training.finetuning.own_data import data_name, describe_own_task
 from vocabless.training.finetuning.report import Report
 from vocabless.training.finetuning.stages import fine_tune
-from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.script_arguments import set_logging
 from vocabless.training.script_parser import ScriptParser
 from vocabless.training.task import Results

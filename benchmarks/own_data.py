@@ -28,8 +28,8 @@ from benchmarks.features import add_sets, labelled_sets, regression
 from benchmarks.measure import parser, write_record
 from vocabless.saving.public_names import public_name
 from vocabless.saving.tables import markdown_table
+from vocabless.training.finetuning.arguments import default_epochs_after_head
 from vocabless.training.finetuning.estimators import VocablessClassifier
-from vocabless.training.finetuning.training_arguments import default_epochs_after_head
 
 SIZES = ("10/label", "20/label", "100", "1000")
 TEST_ROWS = 1000

@@ -13,13 +13,12 @@ from transformers import AutoModel, AutoModelForSequenceClassification, AutoToke
 
 import run_glue
 from vocabless import VocablessForSequenceClassification, VocablessForTokenClassification, load_config, load_tokenizer
-from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.glue import GLUE, GlueTask
 from vocabless.training.finetuning.own_data import load_own_task
 from vocabless.training.finetuning.problems import PROBLEMS, Regression, Tagging
 from vocabless.training.finetuning.task_files import EncodedExamples, Examples
 from vocabless.training.finetuning.tasks import Task
-from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.texts.corpora import load_text
 from vocabless.training.trainer import ResumableTrainer
 

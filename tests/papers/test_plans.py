@@ -14,9 +14,8 @@ from papers import __main__ as papers
 from papers import comparison
 from papers.comparison import FinishedRun
 from papers.runs import Command, best_of
-from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.glue import GLUE
-from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.pretraining.arguments import PretrainingTrainingArguments
 from vocabless.training.pretraining.command_line import parse_command_line
 from vocabless.training.script_parser import ScriptParser

@@ -7,12 +7,11 @@ import torch
 from transformers import TrainingArguments, get_scheduler
 
 import run_glue
-from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.glue import GLUE
 from vocabless.training.finetuning.problems import SingleLabel
 from vocabless.training.finetuning.task_files import Examples
 from vocabless.training.finetuning.tasks import Task
-from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.pretraining.arguments import PretrainingTrainingArguments
 from vocabless.training.pretraining.command_line import parse_command_line
 from vocabless.training.pretraining.masked_lm import MaskedLM

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from vocabless.saving.public_names import public_name
 from vocabless.training.distillation.augmentation import Corruptor
-from vocabless.training.finetuning.arguments import TEACHER_FLAGS, GlueArguments
+from vocabless.training.finetuning.arguments import TEACHER_FLAGS, GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.base_problem import IGNORED, Problem
 from vocabless.training.finetuning.task_files import (
     IS_GOLD,
@@ -23,7 +23,6 @@ from vocabless.training.finetuning.task_files import (
 )
 from vocabless.training.finetuning.task_teacher import Logits, TaskTeacher, check_teacher, load_teacher
 from vocabless.training.finetuning.tasks import Task
-from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.texts.corpora import load_text
 from vocabless.training.texts.text_format import UTF8, TextFormat
 from vocabless.training.trainer import ResumableTrainer

@@ -23,7 +23,7 @@ from transformers import AutoModel, AutoTokenizer, DataCollatorWithPadding, set_
 
 from vocabless.modeling.head_layers import PooledHead, mean_state
 from vocabless.saving.checkpoint import save_checkpoint
-from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.fine_tuning import FineTuning
 from vocabless.training.finetuning.first_head import compute
 from vocabless.training.finetuning.load_model import choose_learning_rate, choose_sequence_length, load_model
@@ -32,7 +32,6 @@ from vocabless.training.finetuning.problems import SingleLabel
 from vocabless.training.finetuning.stages import can_probe, probe
 from vocabless.training.finetuning.task_files import EncodedExamples, Examples
 from vocabless.training.finetuning.tasks import Task
-from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.run import train
 
 DEFAULT_MODEL = "checkpoints/hashgram-tiny-sentence"  # of a clone

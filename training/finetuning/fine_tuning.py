@@ -21,7 +21,13 @@ from vocabless.saving.card_facts import CardFacts
 from vocabless.saving.model_card import provenance, write_card
 from vocabless.saving.run_folder import RESULTS, rows_identity, versions, write_json
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.finetuning.arguments import GlueArguments, identifying_arguments
+from vocabless.training.finetuning.arguments import (
+    GlueArguments,
+    GlueTrainingArguments,
+    default_learning_rate,
+    encoder_width,
+    identifying_arguments,
+)
 from vocabless.training.finetuning.base_problem import balanced_weights, weighted_loss
 from vocabless.training.finetuning.card import card_facts
 from vocabless.training.finetuning.distillation import (
@@ -38,7 +44,6 @@ from vocabless.training.finetuning.ngram_scores import NgramScores
 from vocabless.training.finetuning.predictions import NOISE_SEED, noisy_scores, write_predictions
 from vocabless.training.finetuning.task_files import EncodedExamples, Examples
 from vocabless.training.finetuning.tasks import Task
-from vocabless.training.finetuning.training_arguments import GlueTrainingArguments, default_learning_rate, encoder_width
 from vocabless.training.task import ExampleSets, Results, Trained, TrainingTask
 from vocabless.training.trainer import ResumableTrainer, logits_only
 

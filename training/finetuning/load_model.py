@@ -19,10 +19,14 @@ from vocabless.saving.error_text import first_line
 from vocabless.stock_shapes import STOCK_SHAPES, StockShape, find_shape, load_shape_config, load_shape_tokenizer
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.checkpoint_tokenizers import load_checkpoint_tokenizer, longest_sequence
-from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.arguments import (
+    GlueArguments,
+    GlueTrainingArguments,
+    default_learning_rate,
+    encoder_width,
+)
 from vocabless.training.finetuning.task_files import EncodedExamples
 from vocabless.training.finetuning.tasks import Task
-from vocabless.training.finetuning.training_arguments import GlueTrainingArguments, default_learning_rate, encoder_width
 from vocabless.training.texts.ngrams import with_ngrams
 from vocabless.training.texts.subword import TRAINED_SUBWORD, trained_subword
 from vocabless.variants import SIZES, VARIANTS, Variant

@@ -1,12 +1,11 @@
 """The tasks that a command of `run_glue.py` names: of GLUE, or one of the user's own."""
 
-from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.distillation import check_task_distillation
 from vocabless.training.finetuning.glue import find_glue_tasks, load_glue_task
 from vocabless.training.finetuning.own_data import load_own_task
 from vocabless.training.finetuning.problems import SingleLabel
 from vocabless.training.finetuning.tasks import Task
-from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 
 SOURCES = ("task_name", "train_file", "dataset_name")
 

@@ -10,13 +10,12 @@ from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 from transformers import PreTrainedTokenizerBase
 
 from vocabless.saving.tables import markdown_table
-from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.base_problem import Array, Problem
 from vocabless.training.finetuning.load_model import LoadedModel
 from vocabless.training.finetuning.problems import ABSENT, MultiLabel, SingleLabel, softmax
 from vocabless.training.finetuning.task_files import EncodedExamples, Examples
 from vocabless.training.finetuning.tasks import Task
-from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 from vocabless.training.texts.misspellings import misspelt_copy
 from vocabless.training.trainer import ResumableTrainer, logits_only
 

@@ -15,7 +15,7 @@ from tqdm.auto import tqdm
 
 from vocabless.modeling.hash_embedding_front_end import HashEmbedding
 from vocabless.saving.run_folder import read_results, rows_identity
-from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, default_patience
 from vocabless.training.finetuning.fine_tuning import FineTuning, run_folder
 from vocabless.training.finetuning.first_head import (
     FirstHead,
@@ -31,7 +31,6 @@ from vocabless.training.finetuning.metrics import FOLDS, interval
 from vocabless.training.finetuning.ngram_scores import SHARES, NgramScores, can_score, ngram_features
 from vocabless.training.finetuning.task_files import EncodedExamples, Examples
 from vocabless.training.finetuning.tasks import Rows, Task, folds_of
-from vocabless.training.finetuning.training_arguments import GlueTrainingArguments, default_patience
 from vocabless.training.run import Outcome, run, train
 
 TRAINING_PER_READING = 5  # time of a row in training, as a multiple of that for reading it; measured: 4 to 5.5

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForSequenceClassification
 
 from vocabless.training.finetuning import stages
-from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.fine_tuning import FineTuning
 from vocabless.training.finetuning.first_head import FirstHead
 from vocabless.training.finetuning.metrics import FOLDS
@@ -19,7 +19,6 @@ from vocabless.training.finetuning.own_data import load_own_task
 from vocabless.training.finetuning.problems import SingleLabel
 from vocabless.training.finetuning.task_files import Examples
 from vocabless.training.finetuning.tasks import Task
-from vocabless.training.finetuning.training_arguments import GlueTrainingArguments
 
 ROWS = coloured(60)
 ARGUMENTS = GlueArguments(model_name_or_path="any")

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from coloured_texts import fine_tune, write_csv
 
-from vocabless.training.finetuning.arguments import GlueArguments
-from vocabless.training.finetuning.load_model import choose_learning_rate
-from vocabless.training.finetuning.training_arguments import (
+from vocabless.training.finetuning.arguments import (
+    GlueArguments,
     GlueTrainingArguments,
     default_epochs,
     default_learning_rate,
     default_patience,
 )
+from vocabless.training.finetuning.load_model import choose_learning_rate
 from vocabless.variants import SIZES
 
 
