@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from torch import Tensor
 from torch.utils.data import ConcatDataset
@@ -145,11 +145,11 @@ class FineTuning(TrainingTask):
 
     def train_with(self, trainer: ResumableTrainer) -> dict[str, float]:
         """Trains; then restores the first head if no epoch was better, and adds the scores of n-grams."""
-        metrics = trainer.resume()
+        metrics, model = trainer.resume(), cast(PreTrainedModel, trainer.model)
         if self.is_head_better(trainer.args, trainer.state):
-            trainer.model.load_state_dict(self.first_weights)
+            model.load_state_dict(self.first_weights)
         if self.ngrams is not None:
-            self.ngrams.write_into(trainer.model)
+            self.ngrams.write_into(model)
         return metrics
 
     @property

@@ -4,7 +4,7 @@ import math
 import random
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +66,9 @@ class Examples:
 
     def select(self, indices: Sequence[int]) -> "Examples":
         """Returns the examples with these indices."""
-        columns = (self.texts, self.pairs, self.labels, self.groups, self.logits)
-        selected: Any = (column and [column[index] for index in indices] for column in columns)
-        return Examples(*selected, is_gold=self.is_gold)
+        columns = {name: column for name, column in vars(self).items() if isinstance(column, list)}
+        selected: dict[str, Any] = {name: [column[index] for index in indices] for name, column in columns.items()}
+        return replace(self, **selected)
 
 
 def read_files(files: Sequence[str], text_format: TextFormat = UTF8) -> Dataset:
@@ -146,7 +146,8 @@ def read_examples(table: Dataset, where: str, text_columns: Sequence[str], label
     """
     find_columns(table, where, text_columns, (), "--text_column")
     find_columns(table, where, label_columns, table.column_names, "--label_column")
-    examples = Examples(*(_read_texts(table, where, column) for column in text_columns))
+    texts: Any = (_read_texts(table, where, column) for column in text_columns)
+    examples = Examples(*texts)
     if examples.pairs and isinstance(next(filter(None, examples.pairs), ""), list):
         raise ValueError(f"the column {text_columns[1]!r} of {where} holds lists; a text pair needs strings.")
     if label_columns:
@@ -224,7 +225,7 @@ class EncodedExamples(data.Dataset[dict[str, Any]]):
                 return_attention_mask=False,
             )
             for index in range(len(batch)):
-                inputs = {name: _compact(values[index]) for name, values in encoding.items()}
+                inputs: dict[str, Any] = {name: _compact(values[index]) for name, values in encoding.items()}
                 target = None if batch.labels is None else problem.target(batch.labels[index])
                 scored: Any = slice(None)
                 if problem.per_word:
