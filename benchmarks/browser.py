@@ -10,7 +10,6 @@ page are compared with those of torch, in 32-bit and in 8-bit weights.
 - The first label is the time from opening the page, whose address holds a sentence, to its label.
 - A sentence has 20 words. Its word map is 20 copies with a word left out, in one batch.
 """
-# mypy: allow-untyped-calls
 
 import base64
 import json

@@ -1,5 +1,4 @@
 """Sentence encoders by name: `wordllama`, a package with the folder `model`, a folder, or a Hub id."""
-# mypy: allow-untyped-calls
 
 import importlib.util
 from collections.abc import Callable, Sequence

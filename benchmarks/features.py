@@ -17,7 +17,6 @@ An encoder is `wordllama`, a package with the folder `model`, or what sentence-t
 - **Search**: 1 000 questions of QNLI's validation set, and of QQP's, drawn as in `benchmarks.search`; the share whose
   answer or duplicate is first, and among the first ten, and the mean of 1 / rank.
 """
-# mypy: allow-untyped-calls
 
 import argparse
 from collections.abc import Iterator, Sequence

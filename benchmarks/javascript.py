@@ -7,7 +7,6 @@
 - Times are those of the processor, so that other work on the machine counts little.
 - A sentence has 20 words. In a second, sentences of 5 to 35 words are encoded, 500 at a time.
 """
-# mypy: allow-untyped-calls
 
 import json
 import subprocess

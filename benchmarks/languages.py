@@ -6,7 +6,6 @@
 language. `--labelled` has the columns `text`, `label`, `lang` and `split`, train or test. A logistic regression on the
 vectors learns the training rows in English (`from en`) or those of the language (`own`), and reads its test rows.
 """
-# mypy: allow-untyped-calls
 
 from collections.abc import Sequence
 from typing import Any

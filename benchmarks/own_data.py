@@ -11,7 +11,6 @@ characters, and the vectors of the peers, have a logistic regression; cross-vali
 peer is `wordllama`, a package with the folder `model`, or what sentence-transformers loads. SetFit (Tunstall et al.
 2022) trains one on pairs of rows first, twenty of each kind for each row: minutes a cell.
 """
-# mypy: allow-untyped-calls
 
 import tempfile
 from collections.abc import Callable, Sequence

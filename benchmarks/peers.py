@@ -1,5 +1,4 @@
 """The two sides of a comparison: our models, and stock models with a vocabulary that is trained in the benchmark."""
-# mypy: allow-untyped-calls
 
 import copy
 import os

@@ -1,5 +1,5 @@
 """Questions and the texts that they should find, QNLI and QQP: by meaning, by words, by both, and by other encoders."""
-# mypy: allow-untyped-calls, no-warn-return-any
+# mypy: no-warn-return-any
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

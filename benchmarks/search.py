@@ -14,7 +14,6 @@
   Python with the 32-bit vectors of sentence-transformers.
 - With --qnli, 1 000 questions look for the sentences that answer them; with --qqp, for questions that mean the same.
 """
-# mypy: allow-untyped-calls
 
 import gzip
 import json

@@ -9,7 +9,6 @@ The weights of the encoder are copied bit for bit. The front end is new, so the 
 The variant gives the splitter, the coder and the front end; the shape of the encoder stays. The elementwise front end
 needs one attention head for each byte, so its block size becomes the number of heads of the encoder.
 """
-# mypy: allow-untyped-calls
 
 import tempfile
 from argparse import ArgumentParser, Namespace

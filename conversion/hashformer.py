@@ -14,7 +14,6 @@ conversion is exact:
 MD5 models give the same logits for the same text. The authors' LSH reads the tokens of RoBERTa's BPE; ours reads
 character n-grams. So an LSH model gives the same logits for the authors' blocks, but the tokenizer writes other blocks.
 """
-# mypy: allow-untyped-calls
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable

@@ -9,7 +9,6 @@ The repository holds the weights of SOURCE as safetensors, bit for bit, the code
 and a model card. If SOURCE has a README.md, it is kept as the card. Before anything is written or uploaded, the
 repository is loaded in a process that cannot import this package and must give the same numbers.
 """
-# mypy: allow-untyped-calls
 
 import argparse
 import json

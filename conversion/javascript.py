@@ -7,7 +7,6 @@ TARGET gets vocabless.js, vocabless.d.ts, model.bin, package.json and README.md,
 published. SOURCE is a sentence encoder, or a classifier that a page can show, see the verb `space`. The module needs no
 other package. Weights are 8-bit numbers.
 """
-# mypy: allow-untyped-calls
 
 import argparse
 import json

@@ -9,7 +9,6 @@ model before they are written to TARGET.
 A classifier of texts also gets onnx_model.py, a program that runs it without torch. So does a sentence encoder, whose
 graph also gives the vectors of sentence-transformers, as the output sentence_embedding.
 """
-# mypy: allow-untyped-calls
 
 import argparse
 import importlib.util

@@ -8,7 +8,6 @@ SOURCE is a sentence encoder. DOCUMENTS are files, or folders of them: txt, md, 
 json, parquet (a document in each row; columns named text, title and link, or alike). They are cut into passages of a
 few sentences. TARGET gets index.html, which opens offline. A page holds at most 100 000 passages.
 """
-# mypy: allow-untyped-calls
 
 import argparse
 import base64

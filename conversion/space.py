@@ -10,7 +10,6 @@ with the pre-training head. With --teach it is any trained encoder, and in the p
 downloads the classifier. TARGET gets index.html, which opens offline. Weights are 8-bit numbers. If the page would
 have more than 10 MB, TARGET gets weights.js too; weights of more than 30 MB are refused.
 """
-# mypy: allow-untyped-calls
 
 import argparse
 from pathlib import Path

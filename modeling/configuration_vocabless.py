@@ -1,5 +1,5 @@
 """`VocablessConfig`: the front end that embeds the blocks, and the Hugging Face encoder that reads the embeddings."""
-# mypy: allow-untyped-calls, no-warn-return-any
+# mypy: no-warn-return-any
 
 import copy
 from collections.abc import Iterable, Mapping

@@ -2,7 +2,7 @@
 
 Source: HashFormers 3.2–3.5; ProFormer (Sankar et al., 2021) for `Linear`.
 """
-# mypy: allow-untyped-calls, no-warn-return-any
+# mypy: no-warn-return-any
 # ruff: noqa: D102 (the base class documents the methods)
 
 import hashlib

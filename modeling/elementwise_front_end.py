@@ -1,5 +1,5 @@
 """The front end that concatenates byte embeddings. Source: Elementwise 3.2, 5.1."""
-# mypy: allow-untyped-calls, no-warn-return-any
+# mypy: no-warn-return-any
 # ruff: noqa: D102 (the base class documents the methods)
 
 import torch

@@ -3,7 +3,7 @@
 Sources: fastText (Bojanowski et al., 2017) for n-grams with word borders; hash embeddings (Svenstrup et al., 2017) and
 spaCy's HashEmbed for several hashes of a word in one table. The combination is ours.
 """
-# mypy: allow-untyped-calls, no-warn-return-any
+# mypy: no-warn-return-any
 # ruff: noqa: D102 (the base class documents the methods)
 
 import math

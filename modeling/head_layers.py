@@ -1,5 +1,5 @@
 """Parts of the heads: layers over the encoder, pairs that it reads apart, scores of units, and the loss over tokens."""
-# mypy: allow-untyped-calls, no-warn-return-any
+# mypy: no-warn-return-any
 
 from typing import NamedTuple
 

@@ -3,7 +3,7 @@
 `VocablessModel` builds the stock encoder, removes its word table and passes embeddings to it as `inputs_embeds`. The
 heads work with every encoder. They have as many parameters as the stock heads, to agree with published counts.
 """
-# mypy: allow-untyped-calls, allow-untyped-decorators, no-warn-return-any
+# mypy: allow-untyped-decorators, no-warn-return-any
 # ruff: noqa: D102, D417 (base classes document the methods, and `VocablessModel.forward` most arguments of heads)
 
 import sys

@@ -2,7 +2,7 @@
 
 Hashes are computed by integer arithmetic on tensors, so the model can be exported. Source: EELBERT 3.2 and 5.3.
 """
-# mypy: allow-untyped-calls, no-warn-return-any
+# mypy: no-warn-return-any
 # ruff: noqa: D102 (the base class documents the methods)
 
 import math

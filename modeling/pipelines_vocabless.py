@@ -3,7 +3,7 @@
 A checkpoint has this file if its head needs it. The configuration names the classes, so `pipeline(task, model=…,
 trust_remote_code=True)` finds them. They take and return the same as the stock pipelines.
 """
-# mypy: allow-untyped-calls, no-warn-return-any, disable-error-code=override
+# mypy: no-warn-return-any, disable-error-code=override
 
 from collections.abc import Sequence
 from typing import Any

@@ -3,7 +3,7 @@
 They read `inputs_embeds`, and their outputs are the same as the stock encoder's, bit for bit. CANINE's outputs depend
 on the padding: it reads windows of four positions, masked or not, and drops the last window.
 """
-# mypy: allow-untyped-calls, no-warn-return-any
+# mypy: no-warn-return-any
 
 import inspect
 import sys

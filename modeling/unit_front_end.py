@@ -1,5 +1,5 @@
 """Base class of the front ends that embed each distinct block once: their embedding depends on the block alone."""
-# mypy: allow-untyped-calls, no-warn-return-any
+# mypy: no-warn-return-any
 # ruff: noqa: D102 (the base class documents the methods)
 
 import os

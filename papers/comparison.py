@@ -4,7 +4,6 @@
 
 PRR is equation 4, PCR 5 and 6, PoEP 7 and the speed-up 8. Parameters are those of the binary task (Appendix B).
 """
-# mypy: allow-untyped-calls
 
 import json
 import re

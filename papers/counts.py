@@ -1,5 +1,4 @@
 """Numbers of parameters as the papers count them: HashFormers, Appendix B, and EELBERT, Tables 1 to 4."""
-# mypy: allow-untyped-calls
 
 import copy
 from collections.abc import Iterable

@@ -1,5 +1,4 @@
 """Tables 1 to 4 of EELBERT: scores on GLUE with and without a word table, by the hash, and by the first weights."""
-# mypy: allow-untyped-calls
 
 from argparse import Namespace
 

@@ -11,7 +11,6 @@ float32. An output layer that shares the table still shares it.
 
 Source: EELBERT 5.4.
 """
-# mypy: allow-untyped-calls
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path

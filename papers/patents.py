@@ -11,7 +11,6 @@ code, `Later-X` for each code after it. The text is the first 20 claims, joined.
 Files are parquet, jsonl or json. A row is a patent, with a list of claims or one text; or it is a claim, and then the
 rows of a patent have the same value in a column for `patent`, see `COLUMNS`, and their order is that of `claim_number`.
 """
-# mypy: allow-untyped-calls
 
 import datetime
 import json

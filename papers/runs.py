@@ -1,5 +1,4 @@
 """Pre-trains, fine-tunes and compares what a table needs, by commands that are resumed or read again."""
-# mypy: allow-untyped-calls
 
 import shlex
 import subprocess

@@ -4,7 +4,6 @@
 the same texts. HashFormers hash in the tokenizer, EELBERT in the front end, so times are given with and without the
 tokenizer. Subword vocabularies are trained on the texts that are measured, with the paper's number of tokens.
 """
-# mypy: allow-untyped-calls
 
 import statistics
 import tempfile

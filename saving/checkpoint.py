@@ -1,5 +1,4 @@
 """Self-contained checkpoint folders: weights, code and tokenizer. Checks that a folder loads without this package."""
-# mypy: allow-untyped-calls
 
 import json
 import os

@@ -3,7 +3,6 @@
 The card is made from the variant's row, the model and the results of its run. The templates are in model_cards/:
 `checkpoint.md` for all checkpoints, and one template for each published family, which extends it.
 """
-# mypy: allow-untyped-calls
 
 import json
 import os

@@ -1,5 +1,4 @@
 """Loads stock Hugging Face models for a conversion: complete and in float32, or an error of one sentence."""
-# mypy: allow-untyped-calls
 
 from typing import Any
 

@@ -1,5 +1,4 @@
 """The target folder of a conversion: new, empty or given with `--overwrite`; it is written whole or not at all."""
-# mypy: allow-untyped-calls
 
 import errno
 import os

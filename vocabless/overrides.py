@@ -1,5 +1,4 @@
 """Overrides of a row of the tables, for ablations: another size, splitter, coder, front end or encoder option."""
-# mypy: allow-untyped-calls
 
 import difflib
 import inspect

@@ -1,5 +1,4 @@
 """The table of stock shapes: encoders with a vocabulary, at the same sizes, that the family is measured against."""
-# mypy: allow-untyped-calls
 
 import os
 from dataclasses import dataclass, field

@@ -3,7 +3,7 @@
 An embedding is a sum of twenty rows and more, so the errors of single numbers cancel out. The rows of other tables are
 read alone, and stay in 8 bits.
 """
-# mypy: allow-untyped-calls, no-warn-return-any
+# mypy: no-warn-return-any
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

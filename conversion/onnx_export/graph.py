@@ -3,7 +3,7 @@
 The graph has one input, the blocks. It computes the attention mask and the token types from the blocks. It also
 computes the hashes, so that it needs no table of words.
 """
-# mypy: allow-untyped-calls, no-warn-return-any
+# mypy: no-warn-return-any
 
 import logging
 import os

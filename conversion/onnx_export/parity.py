@@ -1,5 +1,4 @@
 """Compares an ONNX file with its model: the differences of the outputs, and the latencies."""
-# mypy: allow-untyped-calls
 
 import statistics
 import time

@@ -1,5 +1,5 @@
 """A sentence encoder as one model: encoder, mean of the states, dense layer and division by the length."""
-# mypy: allow-untyped-calls, no-warn-return-any
+# mypy: no-warn-return-any
 
 from typing import Any, cast
 

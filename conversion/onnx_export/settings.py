@@ -1,5 +1,4 @@
 """The settings that turn texts into a graph's blocks, and its outputs into labels: the content of inference.json."""
-# mypy: allow-untyped-calls
 
 from typing import Any, cast
 

@@ -1,5 +1,4 @@
 """The encoder as a page runs it, and the vectors that it gives the passages."""
-# mypy: allow-untyped-calls
 
 import random
 from collections.abc import Callable, Sequence

@@ -1,5 +1,5 @@
 """Vectors of passages: fewer numbers without a loss, and the loss of still fewer and of 8 bits."""
-# mypy: allow-untyped-calls, no-warn-return-any
+# mypy: no-warn-return-any
 
 from dataclasses import replace
 

@@ -1,5 +1,5 @@
 """ONNX → the graph of a page: JSON that `browser/graph.js` runs, and a binary of weights."""
-# mypy: allow-untyped-calls, no-warn-return-any
+# mypy: no-warn-return-any
 
 import re
 import tempfile

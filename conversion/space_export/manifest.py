@@ -1,5 +1,4 @@
 """What a page knows about its model: task, labels, tokenizer, examples."""
-# mypy: allow-untyped-calls
 
 import json
 import tempfile

@@ -1,5 +1,5 @@
 """What a page needs to make classifiers: a head to fill, the places of a checkpoint's tensors, and its other files."""
-# mypy: allow-untyped-calls, no-warn-return-any
+# mypy: no-warn-return-any
 
 import copy
 import tempfile
