@@ -1,7 +1,8 @@
 """Reads local files with `datasets`: literal names, and a cache that follows the content of the files."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +47,10 @@ def load_files(
     )
     options: dict[str, Any] = text_format.options(suffix)
     try:
-        return load_dataset(
-            FORMATS[suffix], data_files={"train": data_files}, split="train", streaming=streaming, **options
-        )
+        with _uncounted():
+            return load_dataset(
+                FORMATS[suffix], data_files={"train": data_files}, split="train", streaming=streaming, **options
+            )
     except (DatasetGenerationError, ValueError) as error:
         cause = error.__cause__ or error
         if isinstance(cause, UnicodeError):
@@ -61,6 +63,17 @@ def load_files(
 def column_type(feature: Any) -> str:
     """Returns what a column holds, for checks and messages: a dtype such as `string`, or words for nested values."""
     return getattr(feature, "dtype", None) or _NESTED.get(type(feature).__name__, str(feature))
+
+
+@contextmanager
+def _uncounted() -> Iterator[None]:
+    """Lets `datasets` count no download: it would ask a server, which takes seconds on a machine without a network."""
+    counts = datasets.config.HF_UPDATE_DOWNLOAD_COUNTS
+    datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False
+    try:
+        yield
+    finally:
+        datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = counts
 
 
 def _plain_name(file: str) -> str:

@@ -4,6 +4,7 @@ import json
 import os
 from pathlib import Path
 
+import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -23,6 +24,16 @@ def write(file: Path, text: str) -> str:
     else:
         file.write_text(text + "\n" if file.suffix == ".txt" else json.dumps({"text": text}) + "\n")
     return str(file)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_no_server_hears_of_a_local_file(suffix, tmp_path, empty_cache, monkeypatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(datasets.config, "HF_UPDATE_DOWNLOAD_COUNTS", True)
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(datasets.load, "get_session", lambda: asked.append(1))
+    load_text(write(tmp_path / f"mine{suffix}", "mine"))
+    assert not asked and datasets.config.HF_UPDATE_DOWNLOAD_COUNTS
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
