@@ -152,22 +152,26 @@ def compare_runs(runs: Sequence[FinishedRun], names: Sequence[str], summary: str
     counts = [parameter_figures(AutoConfig.from_pretrained(run.model)) for run in runs]
     times = inference_times(runs)
     rows = []
-    for run, name, own, average, (parameters, embeddings), time in zip(
-        runs, names, centers, averages, (each.values() for each in counts), times, strict=True
-    ):
+    for run, name, own, average, count, time in zip(runs, names, centers, averages, counts, times, strict=True):
         # The deviation is that of a sample, over the seeds that all tasks have.
         by_seed = [statistics.fmean(values) for values in zip(*(run.scores[task] for task in common), strict=False)]
-        rows.append({
-            "name": name, "scores": own, "average": average,
+        row = {
+            "name": name,
+            "scores": own,
+            "average": average,
             "average_deviation": statistics.stdev(by_seed) if len(by_seed) > 1 else None,
             "prr": retention(average, averages[base]),
             "prr_by_task": {task: retention(own[task], centers[base][task]) for task in own if task in centers[base]},
-            "parameters": parameters, "embedding_parameters": embeddings,
-            "pcr_all": compression(parameters, counts[base]["parameters"]),
-            "pcr_embeddings": compression(embeddings, counts[base]["embedding_parameters"]),
-            "poep": embedding_share(embeddings, parameters), "milliseconds_per_sample": time,
-            "samples_per_second": 1000 / time, "speed_up": speed_up(time, times[base]),
-        })  # fmt: skip
+            "parameters": count["parameters"],
+            "embedding_parameters": count["embedding_parameters"],
+            "pcr_all": compression(count["parameters"], counts[base]["parameters"]),
+            "pcr_embeddings": compression(count["embedding_parameters"], counts[base]["embedding_parameters"]),
+            "poep": embedding_share(count["embedding_parameters"], count["parameters"]),
+            "milliseconds_per_sample": time,
+            "samples_per_second": 1000 / time,
+            "speed_up": speed_up(time, times[base]),
+        }
+        rows.append(row)
     measures = {task: run.measures[task] for run in runs for task in run.scores}
     constants = {task: run.content["constant_baselines"][task][measures[task]] for run in runs for task in run.scores}
     return {

@@ -99,15 +99,18 @@ def _join(name: str, parts: Mapping[str, str]) -> str:
     program = f"{name}.js" if (BROWSER / f"{name}.js").is_file() else f"{name}_page.js"
     styles = dict.fromkeys(("page.css", f"{name}.css"))
     style = "\n".join(_file(style) for style in styles)
-    types = {part: "octet-stream" if part in IN_BASE64 else "json" for part in parts if part != "title"}
-    elements = (f'<script type="application/{kind}" id="{n}">{{{{{n}}}}}</script>' for n, kind in types.items())
-    data = "\n".join(elements)
+    data = "\n".join(_element(part) for part in parts if part != "title")
     frame = _file("frame.html").replace("{{body}}", _file(f"{name}.html")).replace("{{data}}", data)
     return substitute(frame, {"style": style, "script": join_modules(BROWSER, program), **parts})
 
 
 def _file(name: str) -> str:
     return (BROWSER / name).read_text(encoding="utf-8").strip()
+
+
+def _element(name: str) -> str:
+    kind = "octet-stream" if name in IN_BASE64 else "json"
+    return f'<script type="application/{kind}" id="{name}">{{{{{name}}}}}</script>'
 
 
 def write_readme(

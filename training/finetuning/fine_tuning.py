@@ -1,13 +1,12 @@
 """One fine-tuning run: one task with one seed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
-from torch import Tensor
 from torch.utils.data import ConcatDataset
 from transformers import (
     EarlyStoppingCallback,
@@ -50,7 +49,7 @@ from vocabless.training.trainer import ResumableTrainer, logits_only
 Scores = Mapping[str, float]
 
 
-@dataclass
+@dataclass(frozen=True)
 class FineTuning(TrainingTask):
     """Fine-tuning on a task with one seed, with or without a teacher.
 
@@ -68,7 +67,6 @@ class FineTuning(TrainingTask):
     head_scores: Scores | None = None  # of the first head alone
     tuned_scores: Scores | None = None  # of fine-tuning, cross-validated; None if validation rows tell
     ngrams: NgramScores | None = None  # added to the outputs after training: before it, they leave it little to learn
-    first_weights: dict[str, Tensor] = field(default_factory=dict, init=False)  # with the first head
 
     def identity(self) -> dict[str, Any]:
         """See `TrainingTask.identity`."""
@@ -135,8 +133,6 @@ class FineTuning(TrainingTask):
             if arguments.teacher is None
             else DistillingTrainer(problem, arguments.gold_weight, arguments.teacher_temperature, **options)
         )
-        if self.head_scores is not None:
-            self.first_weights = {name: weight.detach().cpu().clone() for name, weight in model.state_dict().items()}
         if self.needs_no_training:
             trainer.args.num_train_epochs = 0
         elif arguments.early_stopping_patience and trainer.args.load_best_model_at_end:
@@ -145,9 +141,12 @@ class FineTuning(TrainingTask):
 
     def train_with(self, trainer: ResumableTrainer) -> dict[str, float]:
         """Trains; then restores the first head if no epoch was better, and adds the scores of n-grams."""
-        metrics, model = trainer.resume(), cast(PreTrainedModel, trainer.model)
+        model, first_weights = cast(PreTrainedModel, trainer.model), {}
+        if self.head_scores is not None:
+            first_weights = {name: weight.detach().cpu().clone() for name, weight in model.state_dict().items()}
+        metrics = trainer.resume()
         if self.is_head_better(trainer.args, trainer.state):
-            model.load_state_dict(self.first_weights)
+            model.load_state_dict(first_weights)
         if self.ngrams is not None:
             self.ngrams.write_into(model)
         return metrics
