@@ -54,7 +54,7 @@ EXPORTS: dict[str, tuple[str, dict[str, Any]]] = {
 CHANGES: dict[str, dict[str, Any]] = {
     "of every script with scores": {
         "splitter": "scripts", "coder_options": {"block_size": 64},
-        "front_end_options": {"characters": True, "num_scores": 2},
+        "front_end_options": {"characters": True, "num_scores": 2, "max_ngram": 3},
     },
 }  # fmt: skip
 QUICK = ("hashgram-nano", "hashgram-nano of every script with scores", "hashformer-lsh-proj-tiny")
@@ -76,7 +76,7 @@ def exported(shrink) -> Callable[[str], tuple[PreTrainedModel, VocablessTokenize
         row = with_overrides(find_variant(variant), CHANGES.get(change, {}))
         config = load_config(row, **options)
         torch.manual_seed(1)
-        model = getattr(vocabless, head)(config if variant == "hashgram-nano" else shrink(config)).eval()
+        model = getattr(vocabless, head)(config if name == "hashgram-nano" else shrink(config)).eval()
         with torch.no_grad():
             for parameter in model.parameters():  # weights of a size that training gives
                 parameter.add_(torch.randn_like(parameter) * 0.05)

@@ -136,7 +136,7 @@ def test_a_learned_table_and_means_of_states_are_exported(pooling: str, options:
 
 
 @pytest.mark.parametrize("name", EXPORTS)
-@pytest.mark.quick("hashformer-md5-emb1k-base", "ewe-bert-tiny")
+@pytest.mark.quick("ewe-bert-tiny")
 def test_every_front_end_and_head_gives_the_models_outputs_at_any_batch_and_length(
     name: str, checkpoint_of, tmp_path
 ) -> None:

@@ -31,6 +31,7 @@ def data(tmp_path):
 
 
 @pytest.mark.parametrize(("flags", "folds"), [(["--random_head", "true"], 5), ([], 5), ([], 1)])
+@pytest.mark.quick("flags1-5", "flags2-1")
 def test_scores_of_folds_are_those_of_a_slow_loop_over_the_folds(flags, folds, tune, data, tmp_path, encoder):
     """From some number of rows on, one fold is scored. Each fold is a command of its own: its rows are the validation
     and the test file. With one strength of the regularisation, the first head of a fold depends on the others alone."""
