@@ -123,7 +123,7 @@ def export_and_compare(model: torch.nn.Module, tokenizer: vocabless.VocablessTok
         ("mean", {"num_scores": 2}),
     ],
 )
-@pytest.mark.quick("mean-options0")
+@pytest.mark.slow  # by default graphs with such a table are compared in `test_four_bits.py` and in the tests of pages
 def test_a_learned_table_and_means_of_states_are_exported(pooling: str, options: dict, shrink, tmp_path) -> None:
     torch.manual_seed(2)
     config = load_config(
