@@ -56,7 +56,7 @@ def made(tmp_path_factory) -> tuple[Path, list[str], PassageIndex]:
     ]
     (documents / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
     found: list[PassageIndex] = []
-    sources = [str(documents), *(str(ROOT / "docs" / name) for name in ("onnx.md", "browser.md"))]
+    sources = [str(documents), *(str(ROOT / "docs" / name) for name in ("onnx.md", "browser.md", "papers.md"))]
     with pytest.MonkeyPatch.context() as patched:
         build = search.build_index
         patched.setattr(search, "build_index", lambda *args: found.append(build(*args)) or found[0])
