@@ -54,7 +54,7 @@ EXPORTS: dict[str, tuple[str, dict[str, Any]]] = {
 CHANGES: dict[str, dict[str, Any]] = {
     "of every script with scores": {
         "splitter": "scripts", "coder_options": {"block_size": 64},
-        "front_end_options": {"characters": True, "num_scores": 2, "max_ngram": 3},
+        "front_end_options": {"characters": True, "num_scores": 2},
     },
 }  # fmt: skip
 QUICK = ("hashgram-nano", "hashgram-nano of every script with scores", "hashformer-lsh-proj-tiny")
