@@ -57,12 +57,9 @@ CHANGES: dict[str, dict[str, Any]] = {
         "front_end_options": {"characters": True, "num_scores": 2},
     },
 }  # fmt: skip
-QUICK = ("hashgram-nano", "hashgram-nano of every script with scores", "hashformer-lsh-proj-tiny")
-PAIRS = (
-    "hashgram-nano of every script with scores",
-    "ewe-bert-tiny",
-    "proformer",
-)  # siamese, with token types, and without
+ALL_PARTS = "hashgram-nano of every script with scores"
+QUICK = (ALL_PARTS, "hashformer-lsh-proj-tiny")
+PAIRS = (ALL_PARTS, "ewe-bert-tiny", "proformer")  # siamese, with token types, and without
 
 
 @pytest.fixture(scope="module")
@@ -135,9 +132,14 @@ def check_predictions(manifest: dict[str, Any], logits: np.ndarray, result: dict
 
 
 @pytest.mark.parametrize(
-    ("name", "bits"), [*((name, 8) for name in (*QUICK, "hashformer-md5-pool-tiny")), ("hashgram-nano", 4)]
+    ("name", "bits"),
+    [
+        *((name, 8) for name in ("hashgram-nano", *QUICK, "hashformer-md5-pool-tiny")),
+        ("hashgram-nano", 4),
+        (ALL_PARTS, 4),
+    ],
 )
-@pytest.mark.quick(*(f"{name}-8" for name in QUICK), "hashgram-nano-4")
+@pytest.mark.quick(*(f"{name}-8" for name in QUICK), f"{ALL_PARTS}-4")
 def test_small_weights_give_the_outputs_of_the_same_weights_in_onnxruntime(
     name: str, bits: int, exported, call
 ) -> None:
@@ -151,7 +153,7 @@ def test_small_weights_give_the_outputs_of_the_same_weights_in_onnxruntime(
         assert np.abs(np.array(result["logits"]) - expected[0]).max() <= 1e-5
 
 
-@pytest.mark.parametrize("name", ["hashgram-nano", QUICK[1], "ewe-bert-tiny"])
+@pytest.mark.parametrize("name", ["hashgram-nano", *QUICK, "ewe-bert-tiny"])
 @pytest.mark.quick(*QUICK)
 def test_each_unit_is_left_out_once(name: str, exported, call) -> None:
     _, _, manifest, proto = exported(name)
@@ -179,7 +181,7 @@ def test_each_unit_is_left_out_once(name: str, exported, call) -> None:
 
 
 def test_a_batch_is_the_same_as_its_texts_alone_and_a_long_text_is_read_in_batches(exported, call) -> None:
-    _, _, manifest, proto = exported("hashgram-nano")
+    _, _, manifest, proto = exported(ALL_PARTS)
     load(call, manifest, proto)
     batch, alone, left_out = call(
         """async (inputs) => [
@@ -220,6 +222,7 @@ def test_products_of_matrices_are_the_same_with_and_without_webassembly(call) ->
                 assert np.allclose(np.array(product).reshape(rows, columns), left @ right, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_graph_is_small(exported) -> None:
     graph, _ = to_json(exported("hashgram-nano")[3], bits=8)
     assert len(json.dumps(graph, separators=(",", ":"))) < 20_000

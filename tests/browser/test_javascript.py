@@ -186,6 +186,7 @@ def test_vectors_are_those_of_sentence_transformers_and_of_onnx_model(
     assert run_in(engine, folder, ENCODE, []) == []
 
 
+@pytest.mark.slow
 @needs_weights
 @pytest.mark.parametrize("engine", ENGINES)
 def test_vectors_of_an_encoder_that_ships_are_those_of_sentence_transformers(engine: str, packaged, run_in) -> None:
