@@ -8,7 +8,8 @@ An encoder is `wordllama`, a package with the folder `model`, or what sentence-t
 `--data_dir` is one set: a `train*.parquet` and a `test*.parquet` with the columns `text` and `label`.
 
 - **Labels**: accuracy of a logistic regression on vectors, whose regularisation is chosen by cross-validation on the
-  training rows. TF-IDF reads words and pairs of words.
+  training rows; mean over draws of these rows, because one draw can move a set by two points. TF-IDF reads words and
+  pairs of words.
 - **Misspelt**: the same on test texts with one word in ten misspelt; mean over the sets.
 - **Clusters**: V-measure of k-means on the vectors of the test rows, with as many clusters as labels; mean over sets.
 - **Scored pairs**: Spearman's correlation of cosines with people's scores, for each of `--sts_files`.
@@ -85,10 +86,10 @@ def regression(*features: Any, strengths: Sequence[float] = (1.0, 10.0, 100.0)) 
     return GridSearchCV(steps, {"logisticregression__C": strengths}, cv=3)
 
 
-def label_figures(train: Dataset, test: Dataset, embed: Encoder | None) -> tuple[float, float, float]:
+def label_figures(train: Dataset, test: Dataset, draw_rows: int, embed: Encoder | None) -> tuple[float, float, float]:
     """Returns the accuracies on a set's test texts and on misspelt ones, and the V-measure of clusters.
 
-    `embed` None is TF-IDF.
+    The accuracies are means over draws: each takes the next `draw_rows` training rows. `embed` None is TF-IDF.
     """
     rng = np.random.default_rng(0)
     misspelt = [misspell(text, MISSPELT, rng) for text in test["text"]]
@@ -100,10 +101,12 @@ def label_figures(train: Dataset, test: Dataset, embed: Encoder | None) -> tuple
     else:
         inputs = [embed(texts) for texts in inputs]
         vectors = inputs[1]
-    fitted = regression(*features).fit(inputs[0], train["label"])
+    starts = range(0, max(1, len(train) - draw_rows + 1), draw_rows)
+    draws = [slice(start, start + draw_rows) for start in starts]
+    fitted = [regression(*features).fit(inputs[0][draw], train["label"][draw]) for draw in draws]
     clusters = KMeans(len({*test["label"]}), n_init=3, random_state=0).fit_predict(vectors)
-    accuracies = (float(fitted.score(texts, test["label"])) for texts in inputs[1:])
-    return (*accuracies, float(v_measure_score(test["label"], clusters)))  # type: ignore[return-value]
+    clean, noisy = (float(np.mean([each.score(texts, test["label"]) for each in fitted])) for texts in inputs[1:])
+    return clean, noisy, float(v_measure_score(test["label"], clusters))
 
 
 def pair_accuracy(train: Dataset, test: Dataset, same: int, embed: Encoder) -> float:
@@ -120,8 +123,8 @@ def measure(arguments: argparse.Namespace, embed: Encoder | None) -> Figures:
     """Returns the figures of an encoder of vectors of length 1; None is TF-IDF, measured on labelled sets alone."""
     figures: Figures = {}
     columns = []
-    for name, train, test in labelled_sets(arguments, arguments.rows, arguments.rows):
-        columns.append(label_figures(train, test, embed))
+    for name, train, test in labelled_sets(arguments, arguments.draws * arguments.rows, arguments.test_rows):
+        columns.append(label_figures(train, test, arguments.rows, embed))
         figures[name] = columns[-1][0]
     for name, values in zip(("mean", "mean, misspelt", "mean, clusters"), np.transpose(columns), strict=True):
         figures[name] = float(np.mean(values))
@@ -151,7 +154,9 @@ def main(argv: list[str] | None = None) -> None:
     command_line.add_argument(
         "--sts_files", nargs="*", default=[], help="files with the columns sentence1, sentence2 and score"
     )
-    command_line.add_argument("--rows", type=int, default=1000, help="training rows and test rows; default %(default)s")
+    command_line.add_argument("--rows", type=int, default=1000, help="training rows of a draw; default %(default)s")
+    command_line.add_argument("--draws", type=int, default=4, help="draws of training rows; default %(default)s")
+    command_line.add_argument("--test_rows", type=int, default=3000, help="at most so many; default %(default)s")
     arguments = command_line.parse_args(argv)
 
     table = {PEER: measure(arguments, None)}
