@@ -157,14 +157,18 @@ def test_a_page_in_fp32_finds_what_exact_search_finds_to_the_last_place(made, ch
     main(["search", str(ENCODER), *made[1], str(tmp_path / "page"), "--fp32", "--base_url", "https://example.org/d/"])
     encoder = st.SentenceTransformer(str(ENCODER), trust_remote_code=True, device="cpu")
     vectors = encoder.encode([row[3] for row in rows])
+    places_of = {row[2:]: place for place, row in enumerate(rows)}
     chromium.open((tmp_path / "page" / "index.html").as_uri() + "#q=warm")
     chromium.wait("document.documentElement.dataset.query === 'warm'", seconds=60)
     for query in QUERIES:
         similarities = vectors @ encoder.encode(query)
-        _, best = ranked(query, rows, similarities)
+        scores, best = ranked(query, rows, similarities)
         found = ask(chromium, query)
-        assert [each["passage"] for each in found] == [rows[place][3] for place in best[:20]]
-        assert [each["similarity"] for each in found] == pytest.approx(similarities[best[:20]].tolist(), abs=1e-6)
+        # Passages of line.txt have the same score or nearly so: rounding decides their order.
+        places = [places_of[each["document"], each["passage"]] for each in found]
+        assert scores[places] == pytest.approx(scores[best[:20]], abs=1e-5)
+        assert [each["score"] for each in found] == pytest.approx(scores[places], abs=1e-5)
+        assert [each["similarity"] for each in found] == pytest.approx(similarities[places], abs=1e-6)
 
 
 def test_vectors_of_8_bits_are_near_those_of_sentence_transformers(made, find) -> None:
