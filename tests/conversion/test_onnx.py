@@ -28,6 +28,7 @@ from vocabless.onnx_model import OnnxClassifier
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.variants import VARIANTS
 
+onnx = pytest.importorskip("onnx", reason="the extra [onnx] is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
 pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
 
@@ -179,6 +180,15 @@ def test_8_bit_weights_change_the_logits_little(exported) -> None:
         expected = model(**inputs).logits.numpy()
     got = outputs(target, inputs["input_ids"].numpy(), "model_int8.onnx")[0]
     assert 0 < np.abs(got - expected).max() < 0.1 * np.abs(expected).max()
+
+
+def test_each_column_of_an_8_bit_matrix_has_a_scale(exported) -> None:
+    graph = onnx.load(exported[2] / "model_int8.onnx").graph
+    sizes = {weight.name: list(weight.dims) for weight in graph.initializer}
+    matrices = [node.input[1] for node in graph.node if node.op_type == "MatMulInteger"]
+    assert len(matrices) >= 12
+    for name in matrices:
+        assert sizes[name.replace("_quantized", "_scale")] == sizes[name][1:]
 
 
 @pytest.mark.parametrize("front_end", [Ngram(12, 31), Ngram(6, 31, ngram_sizes=7), RandomNormal(12, 31)])
