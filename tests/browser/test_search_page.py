@@ -166,6 +166,7 @@ def test_a_page_in_fp32_finds_what_exact_search_finds_to_the_last_place(made, ch
         found = ask(chromium, query)
         # Passages of line.txt have the same score or nearly so: rounding decides their order.
         places = [places_of[each["document"], each["passage"]] for each in found]
+        assert Counter(rows[place][2:] for place in places) <= Counter(row[2:] for row in rows)
         assert scores[places] == pytest.approx(scores[best[:20]], abs=1e-5)
         assert [each["score"] for each in found] == pytest.approx(scores[places], abs=1e-5)
         assert [each["similarity"] for each in found] == pytest.approx(similarities[places], abs=1e-6)
