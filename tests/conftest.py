@@ -20,6 +20,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # before torch is imported: workers, an
 
 import torch
 from bare_process import bare_process
+from filelock import FileLock
 from stock_folders import save_stock
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoModel, PreTrainedModel
@@ -30,21 +31,25 @@ from vocabless import VocablessConfig, load_config, load_tokenizer
 from vocabless.conversion.onnx_export import graph
 from vocabless.variants import VARIANTS
 
+EXPORTS: dict[str, Path] = {}  # "folder" → of the graphs that the workers of a session exported
+
 
 def with_memory(export: Callable[[PreTrainedModel, bool], Any]) -> Callable[[PreTrainedModel, bool], Any]:
     """Exports a model once: an export takes seconds, and many tests export the same small or shipped model."""
-    protos: dict[tuple[object, ...], Any] = {}
 
     def export_once(model: PreTrainedModel, has_pairs: bool) -> Any:
-        digest = sha256()
-        for tensor in model.state_dict().values():
-            digest.update(tensor.reshape(-1).view(torch.uint8).numpy())
+        import onnx
+
         settings = str(model.config.to_dict() | {"_name_or_path": None, "problem_type": None})
         switches = str({name: value for name, value in vars(model).items() if isinstance(value, bool)})
-        key = (type(model), settings, switches, digest.digest(), has_pairs)
-        if key not in protos:
-            protos[key] = export(model, has_pairs)
-        return copy.deepcopy(protos[key])
+        digest = sha256(f"{type(model)} {settings} {switches} {has_pairs}".encode())
+        for tensor in model.state_dict().values():
+            digest.update(tensor.reshape(-1).view(torch.uint8).numpy())
+        file = EXPORTS["folder"] / f"{digest.hexdigest()}.onnx"
+        with FileLock(f"{file}.lock"):
+            if not file.is_file():
+                file.write_bytes(export(model, has_pairs).SerializeToString())
+        return onnx.load(file)
 
     return export_once
 
@@ -170,6 +175,13 @@ def loads_at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     if not request.node.get_closest_marker("loads_without_package"):
         for module in users_of_loads_without_package():
             monkeypatch.setattr(module, "loads_without_package", lambda *_: True)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def exports(tmp_path_factory: pytest.TempPathFactory) -> None:
+    base = tmp_path_factory.getbasetemp()
+    EXPORTS["folder"] = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "exports"
+    EXPORTS["folder"].mkdir(exist_ok=True)
 
 
 @pytest.fixture(autouse=True, scope="session")
