@@ -4,7 +4,7 @@
     python run_pretraining.py --dry_run                        # proves the installation in seconds; nothing stays
     python run_pretraining.py --variant hashgram-tiny --recipe distill --teacher ID_OR_FOLDER --corpus "texts/*.parquet"
     python run_pretraining.py --variant eelbert-word-tiny --corpus "texts/*.parquet" --output_dir runs/words
-    python run_pretraining.py --variant eelbert-tiny --subword train --corpus texts/ --max_steps 5000 --bf16
+    python run_pretraining.py --variant eelbert-tiny --subword train --corpus texts/ --max_steps 5000
     python run_pretraining.py --model_name_or_path runs/words --corpus "domain/*.txt"   # trains a checkpoint further
     accelerate launch run_pretraining.py --variant hashformer-md5-pool-base --max_seq_length 512 …
 

@@ -14,6 +14,7 @@ from transformers import AutoModel, AutoTokenizer
 
 import run_pretraining
 from vocabless.training import run as driver
+from vocabless.training.script_arguments import ScriptTrainingArguments
 
 ROOT = Path(__file__).parent.parent
 VARIANT = ["--variant", "hashformer-lsh-proj-tiny"]  # unless another one is given after it
@@ -56,6 +57,15 @@ def test_bf16_needs_no_other_flag_on_a_cpu(given, tmp_path):
     results = pretrain(tmp_path / "run", *given, "--use_cpu", "false", "--bf16", "true")
     assert results["arguments"]["bf16"] is True
     assert results["after"]["eval_loss"] < results["before"]["eval_loss"]
+
+
+@pytest.mark.parametrize(("capability", "warned"), [("AVX2", True), ("AVX512", False), ("DEFAULT", False)])
+def test_bf16_is_warned_of_where_it_is_slow(monkeypatch, caplog, capability, warned):
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    ScriptTrainingArguments(use_cpu=True, bf16=False)
+    assert "AVX-512" not in caplog.text
+    ScriptTrainingArguments(use_cpu=True, bf16=True)
+    assert ("--bf16 makes this CPU 4 to 14 times slower" in caplog.text) == warned
 
 
 @pytest.mark.slow

@@ -35,6 +35,7 @@ from vocabless.training.limits import SHARE, Limit, check_limits
 from vocabless.training.pretraining.documents import Documents
 from vocabless.training.pretraining.load_model import shapes
 from vocabless.training.pretraining.objective import Objective
+from vocabless.training.script_arguments import warn_if_bf16_is_slow
 from vocabless.training.script_parser import flag
 from vocabless.training.task import ExampleSets, Results
 from vocabless.training.texts.misspellings import misspell
@@ -70,7 +71,9 @@ class Distill(Objective):
         False, "distill: run the code that the teacher's folder or repository contains."
     )
     teacher_bf16: bool = flag(
-        False, "distill: compute the teacher's vectors in bfloat16, twice as fast on a CPU with AVX512-BF16."
+        False,
+        "distill: compute the teacher's vectors in bfloat16, twice as fast on a CPU with AVX512-BF16, slower on one "
+        "without AVX-512.",
     )
     max_texts: int = flag(
         400_000, "distill: texts that the teacher embeds, sentences, clauses and passages; 0 is all, without --mix."
@@ -158,6 +161,8 @@ class Distill(Objective):
                 "held-out texts, spearman --sts_file, translation --parallel; "
                 f"give one of {', '.join(measures.names)}."
             )
+        if self.teacher_bf16:
+            warn_if_bf16_is_slow("--teacher_bf16", training.device)
         teacher = SentenceTeacher(
             self.teacher or str(EMBEDDED_TEACHER),
             arguments.max_seq_length,
