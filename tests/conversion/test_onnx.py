@@ -255,8 +255,8 @@ def test_another_model_and_missing_files_are_refused(checkpoint_of, tmp_path) ->
     assert not target.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "pad"), [("modernbert", 0), ("mpnet", 1)])  # attention windows; own layers
-@pytest.mark.quick("modernbert-0")
 def test_an_encoder_keeps_its_attention_implementation(kind, pad) -> None:
     shape = {"model_type": kind, "num_hidden_layers": 2, "local_attention": 8, "global_attn_every_n_layers": 2}
     shape |= {"hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 24}

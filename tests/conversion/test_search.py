@@ -186,26 +186,24 @@ def test_too_many_passages_and_a_classifier_are_refused(save_model, tmp_path, mo
     assert not (tmp_path / "page").exists()
 
 
-@pytest.mark.parametrize(("flags", "kept"), [([], 5), (["--fp32"], 64)])
-def test_by_default_8_bit_vectors_have_a_limited_number_of_dimensions(
-    flags, kept, save_model, tmp_path, monkeypatch, capsys
-) -> None:
+def test_32_bit_vectors_keep_all_their_dimensions(save_model, tmp_path, monkeypatch, capsys) -> None:
     pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
     monkeypatch.setattr(passage_index, "USUAL_DIMENSIONS", 5)
     (tmp_path / "a.txt").write_text("Cats sleep. Dogs bark.")
-    main(["search", str(save_model("ewe-bert-tiny")[1]), str(tmp_path / "a.txt"), str(tmp_path / "page"), *flags])
-    assert f"vectors of {kept} " in capsys.readouterr().out
+    encoder = str(save_model("ewe-bert-tiny")[1])
+    main(["search", encoder, str(tmp_path / "a.txt"), str(tmp_path / "page"), "--fp32"])
+    assert "vectors of 64 " in capsys.readouterr().out
 
 
-def test_a_space_that_searches_is_made_on_the_hub(save_model, hub, tmp_path, capsys) -> None:
+@pytest.mark.parametrize(("usual", "flags"), [(7, []), pytest.param(9, ["--dimensions", "7"], marks=pytest.mark.slow)])
+def test_a_space_that_searches_is_made_on_the_hub(usual, flags, save_model, hub, tmp_path, monkeypatch, capsys) -> None:
     pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
+    monkeypatch.setattr(passage_index, "USUAL_DIMENSIONS", usual)
     (tmp_path / "a.txt").write_text("Cats sleep. Dogs bark.")
     model, encoder = save_model("ewe-bert-tiny")
     weight = torch.randn(40, model.config.hidden_size)
     write_sentence_modules(encoder, weight=weight, bias=torch.zeros(40))
-    main(
-        ["search", str(encoder), str(tmp_path / "a.txt"), "my-search", "--push", "--dimensions", "7", "--title", "Pets"]
-    )
+    main(["search", str(encoder), str(tmp_path / "a.txt"), "my-search", "--push", "--title", "Pets", *flags])
     space = hub.repositories["spaces/you/my-search"]
     assert set(space.files) == {"index.html", "README.md"}
     readme = space.files["README.md"].decode()

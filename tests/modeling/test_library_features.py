@@ -96,10 +96,10 @@ def one_layer_of(config_of):
     return make
 
 
+@pytest.mark.slow  # by default, test_front_ends.py compiles the front ends alone
 @pytest.mark.parametrize(
     ("encoder", "front_end"), [("roberta", "projection"), ("bert", "ngram"), ("bert", "elementwise")]
 )
-@pytest.mark.quick("roberta-projection")
 def test_the_compiled_model_agrees(encoder: str, front_end: str, one_layer_of, blocks_of) -> None:
     model = one_layer_of(encoder, front_end)
     torch._dynamo.reset()
