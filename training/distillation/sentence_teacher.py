@@ -1,18 +1,16 @@
-"""A teacher of sentence vectors, and its outputs: computed once, kept on disk, read from there.
+"""A teacher of sentence vectors, which are computed once and kept in the cache of `datasets`.
 
 sentence-transformers loads and runs the teacher. It applies the teacher's own pooling and layers, and takes the mean of
 the states of an encoder that has none.
 """
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import torch
-from datasets import Dataset, Features, List, Value, concatenate_datasets
+from datasets import Dataset, concatenate_datasets
 from huggingface_hub import ModelCard
 from huggingface_hub.errors import HfHubHTTPError
 from numpy.typing import NDArray
@@ -20,11 +18,10 @@ from numpy.typing import NDArray
 from vocabless.saving.error_text import first_line
 from vocabless.saving.public_names import public_name
 from vocabless.training.checkpoint_tokenizers import SMALLEST_VOCABULARY
-from vocabless.training.distillation.output_cache import cached_outputs, check_outputs, digest, fingerprint
+from vocabless.training.distillation.output_cache import add_outputs, fingerprint
 from vocabless.training.distillation.parallel_texts import ParallelTexts
 from vocabless.training.distillation.reachable import check_reachable
 
-TEXTS_PER_PART = 20_000  # embedded and written together; a killed run loses at most one part
 TEXTS_PER_CALL = 4096  # sorted by length, then cut into batches
 BATCH_SIZE = 64
 LENGTH_STEP = 8  # padded lengths are multiples of it: a CPU prepares its kernels for each length anew
@@ -73,50 +70,35 @@ class SentenceTeacher:
         self.name = public_name(source)  # the Hub id, or the name of the folder
         self.license = _license(source)
         self._model.max_seq_length = min(max_length, self._model.max_seq_length or max_length)
+        settings = self._model.prompts, self._model.default_prompt_name, self._model.truncate_dim, prompt
+        self.fingerprint = fingerprint(self._model, self._model.tokenizer, self._model.max_seq_length, settings)
         self.vector_size = int(self._model.encode(["one text"]).shape[1])
 
     def embed(self, texts: Sequence[str]) -> np.ndarray[Any, np.dtype[np.float16]]:
-        """Returns the vectors of texts, (n, vector_size) float16.
-
-        Raises:
-            ValueError: the teacher gives a text NaN or a number that float16 does not hold.
-        """
-        vectors = self._model.encode(
+        """Returns the vectors of texts, (n, vector_size) float16."""
+        vectors: np.ndarray[Any, Any] = self._model.encode(
             list(texts),
             prompt=self._prompt,
             batch_size=BATCH_SIZE,
             show_progress_bar=False,
             processing_kwargs={"text": {"pad_to_multiple_of": LENGTH_STEP}},
         )
-        check_outputs(vectors, texts, self.name, float(np.finfo(np.float16).max))
-        return vectors.astype(np.float16)
-
-    def fingerprint(self) -> str:
-        """Returns a hash of all that its vectors depend on: modules, weights, precision, prompts and tokenizer."""
-        model = self._model
-        settings = [model.max_seq_length, model.prompts, model.default_prompt_name, model.truncate_dim, self._prompt]
-        return fingerprint(model, model.tokenizer, settings)
+        with np.errstate(over="ignore"):
+            return vectors.astype(np.float16)
 
 
 def add_vectors(texts: Dataset, teacher: SentenceTeacher) -> Dataset:
     """Returns the texts with the teacher's vectors: columns `text` and `vector`, float16, memory-mapped.
 
-    The vectors are cached by the content of teacher and texts, in parts. A run that continues after a kill finds the
-    finished parts. Vectors of another teacher or other texts are never read.
-
     Raises:
-        ValueError: see `SentenceTeacher.embed`.
+        ValueError: the teacher gives a text NaN or a number that float16 does not hold.
     """
-    teacher_key = teacher.fingerprint()
-    features = Features({"text": Value("string"), "vector": List(Value("float16"), length=teacher.vector_size)})
-    starts = range(0, len(texts), TEXTS_PER_PART)
-    parts = []
-    for number, start in enumerate(starts, 1):
-        part = texts.select_columns(["text"]).select(range(start, min(start + TEXTS_PER_PART, len(texts))))
-        key = digest(teacher_key.encode(), *(text.encode("utf-8", "surrogatepass") for text in part["text"]))
-        title = f"Teacher's vectors {number}/{len(starts)}"
-        parts.append(cached_outputs(part, partial(_embed, teacher=teacher), features, TEXTS_PER_CALL, key, title))
-    return concatenate_datasets(parts)
+
+    def embed(batch: dict[str, list[str]]) -> np.ndarray[Any, np.dtype[np.float16]]:
+        return teacher.embed(batch["text"])
+
+    table = texts.select_columns(["text"])
+    return add_outputs(table, "vector", embed, TEXTS_PER_CALL, teacher.fingerprint, "Teacher's vectors")
 
 
 def with_translations(
@@ -144,8 +126,3 @@ def _license(source: str) -> str | None:
     except (OSError, ValueError, HfHubHTTPError):
         return None
     return license if isinstance(license, str) else None
-
-
-def _embed(batch: dict[str, list[str]], teacher: SentenceTeacher) -> pa.Table:
-    vectors = pa.FixedSizeListArray.from_arrays(pa.array(teacher.embed(batch["text"]).ravel()), teacher.vector_size)
-    return pa.table({"text": pa.array(batch["text"]), "vector": vectors})

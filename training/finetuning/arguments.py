@@ -37,7 +37,7 @@ LIMITS = {
     "max_seq_length": Limit(3),
 }
 # They identify a run only if it has a teacher.
-TEACHER_FLAGS = ("teacher", "teacher_revision", "unlabelled", "augment", "gold_weight", "teacher_temperature")
+TEACHER_FLAGS = ("teacher", "unlabelled", "augment", "gold_weight", "teacher_temperature")
 BASE_WIDTH, BASE_LEARNING_RATE = 768, 3e-5  # HashFormers, Table 5
 NARROWEST = 64  # width of nano; no narrower encoder was measured
 EPOCHS, PATIENCE = 5, 2  # at most, for data sets with enough rows
@@ -150,7 +150,6 @@ class GlueArguments(ModelArguments):
         "it stands for the name of the task.",
         group="learning from a larger model",
     )
-    teacher_revision: str = flag("main", "Branch, tag or commit of a teacher on the Hub.", is_rare=True)
     unlabelled: list[str] | None = flag(
         None,
         "Texts without labels for the teacher to label: txt files with a text in each line; parquet, jsonl "
@@ -207,11 +206,6 @@ class GlueArguments(ModelArguments):
     def hub_options(self) -> dict[str, Any]:
         """Arguments of `from_pretrained` for the model."""
         return {"trust_remote_code": self.trust_remote_code, "revision": self.model_revision}
-
-    @property
-    def teacher_options(self) -> dict[str, Any]:
-        """Arguments of `from_pretrained` for the teacher."""
-        return {"trust_remote_code": self.trust_remote_code, "revision": self.teacher_revision}
 
 
 @dataclass

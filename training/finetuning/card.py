@@ -10,7 +10,7 @@ from vocabless.saving.card_facts import CardFacts, run_facts
 from vocabless.saving.model_card import provenance
 from vocabless.saving.public_names import public_name
 from vocabless.saving.tables import markdown_table
-from vocabless.training.finetuning.distillation import describe_rows, describe_teacher
+from vocabless.training.finetuning.distillation import describe_rows
 from vocabless.training.finetuning.glue import GLUE, GLUE_REPOSITORY, MISMATCHED, GlueTask
 
 MIN_ROWS = 100  # of a held-out part, for a score in the metadata
@@ -48,7 +48,7 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
         epochs=float(results["epochs"]),
         keeps_best=arguments["load_best_model_at_end"],
         batch_size=arguments["per_device_train_batch_size"],
-        teacher=describe_teacher(teacher) if teacher else None,
+        teacher=f"{teacher['name']} ({teacher['description']})" if teacher else None,
         teacher_rows=describe_rows(teacher) if teacher else None,
         measures=_table(results),
         footnotes=[*results["footnotes"], *filter(None, [results.get("constant_baseline_note")])],

@@ -10,7 +10,7 @@ from vocabless.overrides import describe_overrides
 from vocabless.saving.run_folder import RESULTS, write_json
 from vocabless.saving.tables import markdown_table
 from vocabless.training.finetuning.arguments import GlueArguments
-from vocabless.training.finetuning.distillation import describe_rows, describe_teacher
+from vocabless.training.finetuning.distillation import describe_rows
 from vocabless.training.finetuning.glue import AVERAGES, GLUE, MISMATCHED, Metrics, average, missing_for
 from vocabless.training.finetuning.metrics import interval
 from vocabless.training.finetuning.predictions import NOISE_SEED
@@ -97,8 +97,9 @@ class Report:
         footnotes += [note for run in runs for note in run["footnotes"]]
         footnotes += [run["constant_baseline_note"] for run in runs if "constant_baseline_note" in run]
         footnotes += [
-            f"{titles[task]}: learned from {describe_teacher(facts)}, which labelled {describe_rows(facts)}"
-            for task, facts in teachers.items()
+            f"{titles[task]}: learned from {teacher['name']} ({teacher['description']}), which labelled "
+            f"{describe_rows(teacher)}"
+            for task, teacher in teachers.items()
         ]
         return cls(
             scores=scores(lambda run: run["measures"]),

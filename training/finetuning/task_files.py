@@ -38,7 +38,7 @@ class Examples:
     pairs: list[str] | None = None
     labels: list[Any] | None = None
     groups: list[Any] | None = None  # of rows that are held out together
-    logits: list[NDArray[np.float32]] | None = None  # see `TaskTeacher.logits`
+    logits: list[NDArray[np.float32]] | None = None  # (labels,) each, a teacher's
     is_gold: bool = True  # whether the labels are learned beside the logits; if not, they are any labels
 
     def __len__(self) -> int:
@@ -204,8 +204,7 @@ def _is_empty(text: Any) -> bool:
 class EncodedExamples(data.Dataset[dict[str, Any]]):
     """A data set of token ids and targets in memory. The collator of the problem pads them batch by batch.
 
-    With a teacher, an example also has `TEACHER_LOGITS`, (P, labels), and `IS_GOLD`. P is 1; per word, it is the number
-    of words that have a token in the sequence.
+    With a teacher, an example also has `TEACHER_LOGITS`, (labels,), and `IS_GOLD`.
     """
 
     def __init__(
@@ -234,7 +233,7 @@ class EncodedExamples(data.Dataset[dict[str, Any]]):
                 elif target is not None:
                     inputs["label"] = target
                 if batch.logits is not None:
-                    inputs |= {TEACHER_LOGITS: batch.logits[index][scored], IS_GOLD: batch.is_gold}
+                    inputs |= {TEACHER_LOGITS: batch.logits[index], IS_GOLD: batch.is_gold}
                 self._inputs.append(inputs)
 
     def __len__(self) -> int:
