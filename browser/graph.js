@@ -100,7 +100,7 @@ function lastUses(nodes, kept) {
 }
 
 /** Returns a constant as a tensor. */
-export function readConstant({ type, dims, values, offset, int8, int4 }, weights) {
+function readConstant({ type, dims, values, offset, int8, int4 }, weights) {
   const tensor = zeros(type, dims);
   if (values) tensor.data.set(values);
   else if (int8) dequantize(tensor, int8, weights);

@@ -3,11 +3,9 @@
     python -m vocabless.conversion space runs/my-classifier page/
     python -m vocabless.conversion space runs/my-classifier page/ --overwrite --title "Reviews" --example "What a book!"
     python -m vocabless.conversion space me/my-classifier me/my-page --push
-    python -m vocabless.conversion space checkpoints/hashgram-tiny-sentence page/ --teach
 
 SOURCE is a checkpoint with one label, many labels or a number for a text or a pair of texts, with tags for words, or
-with the pre-training head. With --teach it is any trained encoder, and in the page a person teaches it labels and
-downloads the classifier. TARGET gets index.html, which opens offline. Weights are 8-bit numbers. If the page would
+with the pre-training head. TARGET gets index.html, which opens offline. Weights are 8-bit numbers. If the page would
 have more than 10 MB, TARGET gets weights.js too; weights of more than 30 MB are refused.
 """
 
@@ -28,14 +26,11 @@ from vocabless.conversion.space_export.manifest import CORRUPTIONS, examples_of,
 from vocabless.conversion.space_export.page import (
     add_model_id,
     heading,
-    json_for_html,
     model_id_of,
-    open_page,
     size_report,
     write_page,
     write_readme,
 )
-from vocabless.conversion.space_export.teaching import checkpoint_files, open_graph, with_open_head
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.saving.card_facts import CardFacts
 from vocabless.saving.card_heads import NEUTRAL_EXAMPLE
@@ -43,8 +38,6 @@ from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.targets import write_or_push
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-
-TEACH_TITLE = "Teach a classifier"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,9 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pairs", action="store_true", help="the model reads pairs of texts; default: what the record of its run says"
     )
-    parser.add_argument(
-        "--teach", action="store_true", help="the page learns labels from texts that a person gives it there"
-    )
     add_bits(parser)
     add_model_id(parser)
 
@@ -75,37 +65,27 @@ def run(arguments: argparse.Namespace) -> str:
 
     Raises:
         ValueError: a required package is missing; SOURCE is not a checkpoint of this family, or is one that a page
-            cannot show or run; --teach has an option of classifiers; TARGET is not empty; there is no token or no
-            network.
+            cannot show or run; TARGET is not empty; there is no token or no network.
     """
     check_packages("space")
-    if arguments.teach and (arguments.pairs or arguments.example):
-        raise ValueError("a page of --teach learns from single texts of its user; leave --pairs and --example out.")
     return write_or_push(arguments, write_space, "Add the page", "space")
 
 
 def write_space(arguments: argparse.Namespace, folder: Path) -> str:
     """Writes all files of the page into an existing, empty folder; returns a report. Errors: see `run`."""
-    source, teach = arguments.source, arguments.teach
+    source = arguments.source
     model, tokenizer = load_checkpoint(source)
-    model = with_open_head(model) if teach else model.float()
+    model = model.float()
     facts = run_record(source)
-    takes_pairs = not teach and (arguments.pairs or facts.is_pair)
+    takes_pairs = arguments.pairs or facts.is_pair
     manifest = make_manifest(model, tokenizer, takes_pairs, arguments.example or run_examples(facts, takes_pairs))
-    model_id = model_id_of(arguments)
-    usual_title = TEACH_TITLE if teach else facts.dataset or Path(source).resolve().name
-    manifest |= heading(arguments, usual_title)
+    manifest |= heading(arguments, facts.dataset or Path(source).resolve().name)
     proto = export(model, reads_token_types(model, tokenizer))
     manifest["graph"], weights = to_json(proto, arguments.bits)
-    data: dict[str, str] = {}
-    if teach:
-        manifest["tensors"], weights = open_graph(model, proto, manifest["graph"], weights)
-        files = checkpoint_files(model, tokenizer, model_id, facts.license)
-        data = {"page": json_for_html(open_page()), "checkpoint": json_for_html(files)}
-    write_page(folder, manifest, weights, "teach" if teach else "page", data)
-    write_readme(folder, manifest["title"], model_id, facts.license, manifest["task"], "teach" if teach else "space")
-    sizes = f"{size_report(folder)}\n{describe_length(manifest['tokenizer'])}"
-    return sizes if teach else f"{weights_report(model, tokenizer, proto, arguments.bits)}{sizes}"
+    write_page(folder, manifest, weights)
+    write_readme(folder, manifest["title"], model_id_of(arguments), facts.license, manifest["task"])
+    differences_of_weights = weights_report(model, tokenizer, proto, arguments.bits)
+    return f"{differences_of_weights}{size_report(folder)}\n{describe_length(manifest['tokenizer'])}"
 
 
 def make_manifest(

@@ -45,25 +45,21 @@ def heading(arguments: Namespace, usual_title: str) -> dict[str, str | None]:
     return {"title": arguments.title or usual_title, "model_card": address}
 
 
-def write_page(
-    folder: Path, manifest: dict[str, Any], weights: bytes, name: str = "page", data: Mapping[str, str] | None = None
-) -> None:
-    """Writes index.html, and weights.js if the page would be too large with its weights; see `join_page`.
+def write_page(folder: Path, manifest: dict[str, Any], weights: bytes) -> None:
+    """Writes the page of a classifier: index.html, and weights.js if it would be too large with its weights.
 
     Args:
         folder: an existing folder.
         manifest: what `browser/classifier.js` calls `Manifest`.
         weights: their binary. Raises ValueError if it is too large for a page.
-        name: of the page.
-        data: beside the weights.
     """
     check_size(weights, "int8 weights instead of --fp32")
     encoded = base64.b64encode(weights).decode("ascii")
-    text = join_page(name, manifest, {**(data or {}), "weights": encoded})
+    text = join_page("page", manifest, {"weights": encoded})
     if len(text.encode("utf-8")) > MAX_PAGE_BYTES:
         script = f'globalThis.vocablessWeights = "{encoded}";\n'
         (folder / WEIGHTS_SCRIPT).write_text(script, encoding="ascii")
-        text = join_page(name, manifest, {**(data or {}), "weights": ""})
+        text = join_page("page", manifest, {"weights": ""})
     (folder / PAGE).write_text(text, encoding="utf-8")
 
 
@@ -77,7 +73,7 @@ def check_size(weights: bytes, remedy: str) -> None:
 
 
 def join_page(name: str, manifest: dict[str, Any], data: Mapping[str, str]) -> str:
-    """Returns the text of a page.
+    """Returns the text of a page: frame.html with its body, styles, program, title and data.
 
     Args:
         name: of its body in `browser/`, `name`.html, of its program, `name`.js or `name`_page.js, and of its own
@@ -85,23 +81,13 @@ def join_page(name: str, manifest: dict[str, Any], data: Mapping[str, str]) -> s
         manifest: of the page; it holds the title.
         data: name → content of the other script elements, which must be safe in HTML.
     """
-    parts = {"title": html.escape(manifest["title"]), "manifest": json_for_html(manifest), **data}
-    return _join(name, parts)
-
-
-def open_page() -> str:
-    """Returns the text of a classifier page without a model: title, manifest and weights are left as `{{name}}`."""
-    return _join("page", {name: f"{{{{{name}}}}}" for name in ("title", "manifest", "weights")})
-
-
-def _join(name: str, parts: Mapping[str, str]) -> str:
-    """Returns frame.html with the body, styles, program and title of a page; the other parts are its data elements."""
+    elements = {"manifest": json_for_html(manifest), **data}
     program = f"{name}.js" if (BROWSER / f"{name}.js").is_file() else f"{name}_page.js"
-    styles = dict.fromkeys(("page.css", f"{name}.css"))
-    style = "\n".join(_file(style) for style in styles)
-    data = "\n".join(_element(part) for part in parts if part != "title")
-    frame = _file("frame.html").replace("{{body}}", _file(f"{name}.html")).replace("{{data}}", data)
-    return substitute(frame, {"style": style, "script": join_modules(BROWSER, program), **parts})
+    style = "\n".join(map(_file, dict.fromkeys(("page.css", f"{name}.css"))))
+    places = "\n".join(map(_element, elements))
+    frame = _file("frame.html").replace("{{body}}", _file(f"{name}.html")).replace("{{data}}", places)
+    parts = {"title": html.escape(manifest["title"]), "style": style, "script": join_modules(BROWSER, program)}
+    return substitute(frame, {**parts, **elements})
 
 
 def _file(name: str) -> str:

@@ -149,19 +149,6 @@ def test_a_space_is_made_on_the_hub_and_left_alone_without_exist_ok(checkpoint, 
     assert not os.path.exists("my-page")
 
 
-def test_a_space_that_learns_is_made_on_the_hub(checkpoint, hub) -> None:
-    main(["space", str(checkpoint), "my-lessons", "--teach", "--push", "--model_id", "me/mine"])
-    made = hub.repositories["spaces/you/my-lessons"]
-    assert made.sdk == "static" and made.messages == ["Add the page"]
-    assert set(made.files) == {"index.html", "README.md"}
-    readme, text = made.files["README.md"].decode(), made.files["index.html"].decode()
-    assert front_matter(readme)["title"] == manifest_of(text)["title"] == space.TEACH_TITLE
-    assert "In this page you teach [me/mine]" in readme and 'id="checkpoint">{' in text
-    assert "the Space 'you/my-lessons' already exists" in refusal(
-        main, "space", checkpoint, "my-lessons", "--teach", "--push"
-    )
-
-
 def test_modules_are_joined_in_the_order_of_their_imports_and_their_names_stay_apart(tmp_path) -> None:
     (tmp_path / "a.js").write_text(
         'import { x as y } from "./b.js";\nimport { z } from "./c.js";\nconst own = y + z;\n'
