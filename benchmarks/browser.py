@@ -20,8 +20,8 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.chromium import Chromium, record_first
 from benchmarks.measure import convert, parser, sizes
+from tests.chromium import Chromium, record_first
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
 from vocabless.conversion.space_export.graph_json import BROWSER
 from vocabless.conversion.space_export.script import join_modules

@@ -31,15 +31,14 @@ import psutil
 from sentence_transformers import SentenceTransformer
 
 from benchmarks import retrieval
-from benchmarks.chromium import Chromium, record_first
 from benchmarks.measure import convert, parser
+from tests.chromium import Chromium, record_first
 from vocabless.conversion.search import cut, load_encoder
 from vocabless.conversion.search_export.documents import Document, read_documents
 from vocabless.conversion.search_export.passages import passages_of
 from vocabless.saving.tables import markdown_table
 from vocabless.training.texts.pydocs import read_pydocs
 from vocabless.training.texts.sentences import sentences
-from vocabless.training.texts.text_format import UTF8
 
 ENCODER = "checkpoints/hashgram-tiny-sentence"
 QUERIES = [
@@ -145,7 +144,7 @@ def best(scores: retrieval.Scores, passages: Sequence[Passage]) -> list[str]:
 def answers(encoder: str, most: int, folder: Path) -> str:
     """Returns a list of ten queries with what the page, exact search and BM25 find first, and how many they share."""
     page = make_page(encoder, most, folder)
-    passages = passages_in(read_documents([str(folder / "documents.jsonl")], UTF8)[0])
+    passages = passages_in(read_documents([str(folder / "documents.jsonl")])[0])
     texts, queries = [passage.text for passage in passages], QUERIES[: retrieval.NEAREST]
     exact = SentenceTransformer(encoder, trust_remote_code=True, device="cpu")
     words = retrieval.bm25(load_encoder(encoder)[1], queries, texts)

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from chromium import ABSENT, Chromium, find_chromium
 
-from benchmarks.browser import open_modules
-from benchmarks.chromium import ABSENT, Chromium, find_chromium
+from vocabless.conversion.space_export.graph_json import BROWSER
+from vocabless.conversion.space_export.script import join_modules
 
 
 @pytest.fixture(scope="session")
@@ -18,7 +19,9 @@ def chromium() -> Iterator[Chromium]:
 
 
 @pytest.fixture(scope="module")
-def call(request, chromium, tmp_path_factory) -> Callable[..., Any]:
-    """Calls a JavaScript function in a page where `ENTRY` and the modules below it are `modules["file.js"]`."""
-    open_modules(chromium, tmp_path_factory.mktemp("browser"), getattr(request.module, "ENTRY", "classifier.js"))
+def call(chromium, tmp_path_factory) -> Callable[..., Any]:
+    """Calls a JavaScript function in a page where classifier.js and the modules below it are `modules["file.js"]`."""
+    page, script = tmp_path_factory.mktemp("browser") / "modules.html", join_modules(BROWSER, "classifier.js")
+    page.write_text(f'<!doctype html><meta charset="utf-8"><script>{script}</script>', encoding="utf-8")
+    chromium.open(page.as_uri())
     return chromium.call_function

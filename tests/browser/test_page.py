@@ -1,7 +1,6 @@
 """The page in a real Chromium, opened from a file: what a person, a screen reader and a test find in it."""
 
 import base64
-import copy
 import json
 import re
 from collections.abc import Callable
@@ -10,8 +9,8 @@ from urllib.parse import quote
 
 import pytest
 import torch
+from chromium import Chromium
 
-from benchmarks.chromium import Chromium
 from vocabless import VocablessForSequenceClassification, VocablessForTokenClassification, load_config, load_tokenizer
 from vocabless.conversion.onnx import reads_token_types
 from vocabless.conversion.onnx_export.graph import export
@@ -33,10 +32,9 @@ class Made:
     def __init__(self, folder: Path, shrink: Callable) -> None:
         torch.manual_seed(0)
         self.folder = folder
-        self.shrink = shrink
         self.tokenizer = load_tokenizer(VARIANT)
-        self.texts = self._model(VocablessForSequenceClassification, LABELS)
-        self.words = self._model(VocablessForTokenClassification, TAGS)
+        self.texts = self._model(VocablessForSequenceClassification, LABELS, shrink)
+        self.words = self._model(VocablessForTokenClassification, TAGS, shrink)
         for model, tasks in (
             (self.texts, ("single_label", "multi_label", "regression", "pairs")),
             (self.words, ("tags", "odd_word")),
@@ -44,25 +42,19 @@ class Made:
             graph, weights = to_json(export(model, reads_token_types(model, self.tokenizer)), bits=32)
             manifest = make_manifest(model, self.tokenizer, False) | {"graph": graph, "model_card": "javascript:1"}
             for task in tasks:
-                self._write(manifest | {"title": f"{EVIL} {task}"}, weights, task)
+                of_task = {"task": task, "examples": [TEXT, f"{EVIL} </script>"]}
+                if task == "pairs":
+                    of_task = {"takes_pairs": True, "examples": [[TEXT, PAIR]]}
+                (folder / task).mkdir()
+                space_page.write_page(folder / task, {**manifest, "title": f"{EVIL} {task}", **of_task}, weights)
 
-    def _model(self, head: type, labels: list[str]) -> torch.nn.Module:
-        config = self.shrink(load_config(VARIANT, id2label=dict(enumerate(labels))))
+    def _model(self, head: type, labels: list[str], shrink: Callable) -> torch.nn.Module:
+        config = shrink(load_config(VARIANT, id2label=dict(enumerate(labels))))
         model = head(config).eval()
         with torch.no_grad():
             for parameter in model.classifier.parameters():
                 parameter.mul_(20)  # so that labels differ between texts
         return model
-
-    def _write(self, manifest: dict, weights: bytes, name: str) -> None:
-        folder = self.folder / name
-        folder.mkdir()
-        manifest = copy.deepcopy(manifest)
-        if name == "pairs":
-            manifest |= {"takes_pairs": True, "examples": [[TEXT, PAIR]]}
-        else:
-            manifest |= {"task": name, "examples": [TEXT, f"{EVIL} </script>"]}
-        space_page.write_page(folder, manifest, weights)
 
     def address(self, name: str, text: str, pair: str | None = None) -> str:
         second = "" if pair is None else f"&pair={quote(pair)}"
@@ -87,9 +79,9 @@ def browser(chromium: Chromium) -> Chromium:
 
 
 def show(browser: Chromium, address: str) -> None:
-    """Opens a page and waits for its answer."""
+    """Opens a page and waits for its answer and its word map."""
     browser.open(address)
-    browser.wait(f"{DATA}.failure || {DATA}.probabilities")
+    browser.wait(f"{DATA}.failure || {DATA}.probabilities && document.querySelector('#map').ariaBusy === 'false'")
     assert browser.evaluate(f"{DATA}.failure") is None
 
 
@@ -106,34 +98,29 @@ def probabilities(browser: Chromium) -> torch.Tensor:
     return torch.tensor(json.loads(browser.evaluate(f"{DATA}.probabilities")))
 
 
-def map_is_done(browser: Chromium) -> None:
-    browser.wait("document.querySelector('#map').ariaBusy === 'false'")
-
-
 def close(found: torch.Tensor, expected: torch.Tensor) -> bool:
     return torch.allclose(found, expected, atol=2e-4)
 
 
-def test_the_page_answers_the_text_of_its_address_as_the_model_does(made: Made, browser: Chromium) -> None:
-    show(browser, made.address("single_label", TEXT))
-    expected = made.logits(made.texts, TEXT).softmax(-1)
+@pytest.mark.parametrize(
+    ("task", "pair", "of_logits"),
+    [
+        ("single_label", None, lambda logits: logits.softmax(-1)),
+        ("multi_label", None, torch.sigmoid),
+        ("regression", None, lambda logits: logits),
+        ("pairs", PAIR, lambda logits: logits.softmax(-1)),
+    ],
+)
+def test_the_page_answers_the_texts_of_its_address_as_the_model_does(task, pair, of_logits, made, browser) -> None:
+    show(browser, made.address(task, TEXT, pair))
+    expected = of_logits(made.logits(made.texts, TEXT, pair))
     assert close(probabilities(browser), expected)
-    assert browser.evaluate(f"{DATA}.label") == LABELS[int(expected.argmax())]
+    assert each(browser, "#map p", "textContent") == ([TEXT, PAIR] if pair else [TEXT])
     assert browser.evaluate("document.querySelector('#text').value") == TEXT
+    assert browser.evaluate("document.querySelector('#pair').checkVisibility()") == (task == "pairs")
     assert text_of(browser, "#figure-tokens") == f"{made.tokenizer.model_max_length} tokens"
-
-
-@pytest.mark.parametrize(("task", "of_logits"), [("multi_label", torch.sigmoid), ("regression", lambda logits: logits)])
-def test_each_task_has_its_own_probabilities(made: Made, browser: Chromium, task: str, of_logits) -> None:
-    show(browser, made.address(task, TEXT))
-    assert close(probabilities(browser), of_logits(made.logits(made.texts, TEXT)))
-
-
-def test_a_model_of_pairs_has_two_fields(made: Made, browser: Chromium) -> None:
-    show(browser, made.address("pairs", TEXT, PAIR))
-    assert close(probabilities(browser), made.logits(made.texts, TEXT, PAIR).softmax(-1))
-    assert browser.evaluate("document.querySelector('#pair').checkVisibility()")
-    assert each(browser, "#map p", "textContent") == [TEXT, PAIR]
+    if task == "single_label":
+        assert browser.evaluate(f"{DATA}.label") == LABELS[int(expected.argmax())]
 
 
 @pytest.mark.parametrize("task", ["tags", "odd_word"])
@@ -154,7 +141,6 @@ def test_words_have_answers_of_their_own(made: Made, browser: Chromium, task: st
 
 def test_the_word_map_leaves_each_word_out_once(made: Made, browser: Chromium) -> None:
     show(browser, made.address("single_label", TEXT))
-    map_is_done(browser)
     whole = made.logits(made.texts, TEXT).softmax(-1)
     target = int(whole.argmax())
     words = each(browser, "#map button", "textContent")
@@ -171,18 +157,16 @@ def test_the_word_map_leaves_each_word_out_once(made: Made, browser: Chromium) -
 
 def test_labels_titles_and_examples_are_text(made: Made, browser: Chromium) -> None:
     show(browser, made.address("single_label", EVIL))
-    map_is_done(browser)
     assert browser.evaluate("document.title") == f"{EVIL} single_label"
     assert text_of(browser, "h1") == f"{EVIL} single_label"
     assert text_of(browser, ".bar .name") == EVIL
-    assert browser.evaluate("document.querySelectorAll('#examples button')[1].textContent") == f"{EVIL} </script>"
+    assert each(browser, "#examples button", "textContent")[1] == f"{EVIL} </script>"
     assert browser.evaluate("document.querySelectorAll('img').length") == 0
     assert browser.evaluate("document.querySelector('#model-card').checkVisibility()") is False  # not a web address
 
 
 def test_no_handler_in_markup_and_no_request_can_run(made: Made, browser: Chromium) -> None:
     show(browser, made.address("single_label", TEXT))
-    map_is_done(browser)
     assert all(address.startswith(("file:", "blob:")) for address in browser.requests)
     browser.evaluate(
         "window.refused = []; addEventListener('securitypolicyviolation', (e) => refused.push(e.effectiveDirective));"
@@ -206,15 +190,11 @@ def test_writing_moves_the_answer_and_the_address_but_not_the_history(made: Made
 
 def test_a_choice_of_a_label_explains_that_label(made: Made, browser: Chromium) -> None:
     show(browser, made.address("single_label", TEXT))
-    map_is_done(browser)
     for label in (2, 1):
         browser.evaluate(f"document.querySelectorAll('.bar')[{label}].click()")
         said = browser.evaluate("document.querySelector('#map button').getAttribute('aria-label')")
         assert said.startswith(f"Without “Ada”: {LABELS[label]} ")
-        assert (
-            browser.evaluate("document.querySelectorAll('.bar[aria-pressed=true] .name')[0].textContent")
-            == LABELS[label]
-        )
+        assert text_of(browser, ".bar[aria-pressed=true] .name") == LABELS[label]
 
 
 def test_a_text_of_20_000_words_does_not_stop_the_page(made: Made, browser: Chromium) -> None:
@@ -229,18 +209,13 @@ def test_a_text_of_20_000_words_does_not_stop_the_page(made: Made, browser: Chro
 @pytest.mark.parametrize("task", ["single_label", "tags", "odd_word"])
 def test_a_long_word_is_shown_by_its_beginning(made: Made, browser: Chromium, task: str) -> None:
     show(browser, made.address(task, f"{'ab' * 5000} cat"))
-    map_is_done(browser)
     assert text_of(browser, "#map") == f"{'ab' * 150}… cat"
-    for place in ("#map button", "#detail", "#verdict"):
-        said = browser.evaluate(
-            f"(({{ ariaLabel, textContent }}) => ariaLabel ?? textContent)(document.querySelector('{place}'))"
-        )
-        assert len(said) < 500
+    said = [each(browser, place, what)[0] for place, what in (("#map button", "ariaLabel"), ("#detail", "textContent"))]
+    assert all(len(sentence) < 500 for sentence in [*said, text_of(browser, "#verdict")])
 
 
 def test_the_keyboard_reaches_the_words_and_a_screen_reader_hears_the_label(made: Made, browser: Chromium) -> None:
     show(browser, made.address("single_label", TEXT))
-    map_is_done(browser)
     browser.evaluate("document.querySelector('#text').focus()")
     order = []
     for _ in range(7):
@@ -268,21 +243,18 @@ def test_dark_colours_follow_the_person(made: Made, browser: Chromium) -> None:
     brightness = "getComputedStyle(document.documentElement).backgroundColor.match(/\\d+/g).map(Number)[0]"
     found = []
     for dark in (False, True):
-        browser.look(800, 600, 1, dark)
+        browser.look(800, 600, dark)
         show(browser, made.address("single_label", TEXT))
         found.append(browser.evaluate(brightness))
     assert found[0] > 200 and found[1] < 50
 
 
 def test_nothing_moves_when_the_answer_comes(made: Made, browser: Chromium) -> None:
-    places = (
-        "['answer', 'words-title', 'map', 'legend'].map((id) => document.getElementById(id).getBoundingClientRect().y)"
-    )
     show(browser, made.address("single_label", ""))
-    before = browser.evaluate(places)
+    before = each(browser, "#answer, #words-title, #map, #legend", "getBoundingClientRect().y")
     browser.write("#text", "A short text.")
     browser.wait("document.querySelector('#map').textContent === 'A short text.'")
-    assert browser.evaluate(places) == before
+    assert each(browser, "#answer, #words-title, #map, #legend", "getBoundingClientRect().y") == before
 
 
 def test_a_browser_without_workers_answers_too(made: Made, browser: Chromium) -> None:
@@ -290,21 +262,12 @@ def test_a_browser_without_workers_answers_too(made: Made, browser: Chromium) ->
     try:
         show(browser, made.address("single_label", TEXT))
         assert browser.evaluate("typeof Worker") == "undefined"
-        map_is_done(browser)
     finally:
         browser.call("Page.removeScriptToEvaluateOnNewDocument", **script)
     assert close(probabilities(browser), made.logits(made.texts, TEXT).softmax(-1))
 
 
-def test_a_page_without_its_weights_says_so(made: Made, browser: Chromium) -> None:
-    page = (made.folder / "single_label" / "index.html").read_text(encoding="utf-8")
-    alone = made.folder / "alone.html"
-    alone.write_text(re.sub(r'(id="weights">)[^<]*', r"\1", page), encoding="utf-8")
-    browser.open(alone.as_uri())
-    browser.wait("document.querySelector('#note').textContent.includes('weights.js is not beside this page')")
-
-
-def test_weights_beside_the_page_are_read_from_a_file_too(made: Made, browser: Chromium, monkeypatch) -> None:
+def test_weights_beside_the_page_are_read_and_missed(made: Made, browser: Chromium, monkeypatch) -> None:
     page = made.folder / "single_label" / "index.html"
     manifest, weights = (
         re.search(rf'id="{name}">(.*?)</script>', page.read_text(encoding="utf-8"), re.S)[1]
@@ -317,3 +280,6 @@ def test_weights_beside_the_page_are_read_from_a_file_too(made: Made, browser: C
     assert (folder / "weights.js").is_file()
     show(browser, made.address("beside", TEXT))
     assert close(probabilities(browser), made.logits(made.texts, TEXT).softmax(-1))
+    (folder / "weights.js").unlink()
+    browser.open((folder / "index.html").as_uri())
+    browser.wait("document.querySelector('#note').textContent.includes('weights.js is not beside this page')")

@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import regex
-
-from benchmarks.browser import open_modules
-from benchmarks.chromium import Chromium
+from chromium import Chromium
 
 for package in ("onnx", "onnxruntime", "onnxscript"):
     pytest.importorskip(package, reason="the extra [onnx] is not installed")
@@ -22,7 +20,6 @@ from vocabless.conversion.__main__ import main  # noqa: E402
 from vocabless.conversion.search_export.documents import read_documents  # noqa: E402
 from vocabless.conversion.search_export.passage_index import PassageIndex  # noqa: E402
 from vocabless.tokenization.splitters import SPLITTERS  # noqa: E402
-from vocabless.training.texts.text_format import UTF8  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ENCODER = ROOT / "checkpoints" / "hashgram-tiny-sentence"
@@ -32,6 +29,7 @@ pytestmark = pytest.mark.skipif(
 EVIL = "<img src=x onerror=alert(1)></script><script>globalThis.hacked=1</script><!--<script>"
 QUERIES = ["how do I train a model?", "MD5", "Wie groß ist ein Token?", "ما معنى هذا؟", "zxqv", "?", EVIL, "a\ud800b"]
 Row = tuple[int, tuple[int, int], str, str]  # of a passage: document, sentences, title and text
+MUDDY = "The river bank is muddy after the rain."
 ARABIC = "هذا نص عربي قصير عن القطط. القطة تنام على السجادة."
 
 
@@ -47,11 +45,7 @@ def made(tmp_path_factory) -> tuple[Path, list[str], PassageIndex]:
     (documents / "عربي.md").write_text(f"# عنوان\n\n{ARABIC}")
     rows = [
         {"title": EVIL, "text": f"A bank holds our money. {EVIL}\u2028", "link": "javascript:alert(1)"},
-        {
-            "title": "Rivers",
-            "text": "The river bank is muddy after the rain.",
-            "link": "https://example.org/rivers#top",
-        },
+        {"title": "Rivers", "text": MUDDY, "link": "https://example.org/rivers#top"},
         {"title": "Script", "text": "Scripts in addresses do not run.", "link": " java\nscript:alert(1)"},
     ]
     (documents / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
@@ -94,7 +88,7 @@ def ask(chromium: Chromium, query: str) -> list[dict[str, Any]]:
 
 def passages(sources: list[str]) -> list[Row]:
     """Document, sentences, title and text of each passage."""
-    documents, _ = read_documents(sources, UTF8)
+    documents, _ = read_documents(sources)
     return [
         (number, place, documents[number].title, text)
         for number, cut in enumerate(search.cut(documents))
@@ -222,7 +216,7 @@ def test_the_words_of_a_query_and_words_near_in_meaning_are_marked(find, chromiu
     assert chromium.evaluate(marked % "mark:not(.near)") == ["muddy"]
     assert "river" in chromium.evaluate(marked % "mark.near")
     shown = chromium.evaluate("document.querySelector('.passage').textContent")
-    assert shown == "The river bank is muddy after the rain."  # its title stands above it
+    assert shown == MUDDY  # its title stands above it
 
 
 def test_text_from_right_to_left_is_shown_so(find, chromium) -> None:
@@ -258,18 +252,8 @@ def test_the_keyboard_reaches_every_result_and_a_screen_reader_hears_them(find, 
 @pytest.mark.parametrize("width", [320, 1100])
 def test_nothing_is_wider_than_the_window(width: int, find, chromium) -> None:
     chromium.look(width, 700)
-    try:
-        find("xxxxxxxxxxxxxxxxxxxx")
-        assert chromium.evaluate("document.documentElement.scrollWidth") <= width
-    finally:
-        chromium.call("Emulation.clearDeviceMetricsOverride")
-
-
-def test_bm25_of_no_passages_and_of_unknown_words_is_zero(chromium, tmp_path) -> None:
-    open_modules(chromium, tmp_path, "searcher.js")
-    scores = """(passages, query) => Array.from(new modules["bm25.js"].Bm25(passages).scores(query))"""
-    assert chromium.call_function(scores, [], ["a"]) == []
-    assert chromium.call_function(scores, [["a"], []], ["b"]) == [0, 0]
+    find("xxxxxxxxxxxxxxxxxxxx")
+    assert chromium.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_the_passages_that_are_shown_can_be_copied_as_lines(find, chromium) -> None:

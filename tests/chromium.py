@@ -1,4 +1,4 @@
-"""Drives a headless Chromium through its DevTools pipe: opens a page, types, reads values, takes pictures.
+"""Drives a headless Chromium through its DevTools pipe: opens a page, types, reads values.
 
 The pipe needs no port and no package. `CHROMIUM` in the environment names another program than the one on the path.
 """
@@ -120,9 +120,9 @@ class Chromium:
         parsed: dict[str, Any] = json.loads(message)
         return parsed
 
-    def look(self, width: int, height: int, scale: float = 1, dark: bool = False) -> None:
-        """Sets the window in CSS pixels, device pixels for each of them, and the colours that the person prefers."""
-        size = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": width < 500}
+    def look(self, width: int, height: int, dark: bool = False) -> None:
+        """Sets the window in CSS pixels, and the colours that the person prefers."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
         self.call("Emulation.setDeviceMetricsOverride", **size)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
@@ -176,8 +176,3 @@ class Chromium:
         """Presses a key: "Tab", "ArrowRight" and other names of `KeyboardEvent.key`."""
         for kind in ("rawKeyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=KEY_CODES[key])
-
-    def picture(self, clip: dict[str, float] | None = None) -> bytes:
-        """Returns a PNG of the window, or of `clip` with x, y, width, height and scale in CSS pixels."""
-        more = {"clip": clip, "captureBeyondViewport": True} if clip else {}
-        return base64.b64decode(self.call("Page.captureScreenshot", format="png", **more)["data"])
