@@ -4,9 +4,9 @@
     python -m vocabless.conversion search me/my-encoder faq.csv manual.md page/ --title "Help"
     python -m vocabless.conversion search me/my-encoder site/ me/my-search --push --base_url https://example.org/
 
-SOURCE is a sentence encoder. DOCUMENTS are files, or folders of them: txt, md, html (a document each), csv, tsv, jsonl,
-json, parquet (a document in each row; columns named text, title and link, or alike). They are cut into passages of a
-few sentences. TARGET gets index.html, which opens offline. A page holds at most 100 000 passages.
+SOURCE is a sentence encoder. DOCUMENTS are files in UTF-8, or folders of them: txt, md, html (a document each), csv,
+jsonl (a document in each row; columns named text, title and link, or alike). They are cut into passages of a few
+sentences. TARGET gets index.html, which opens offline. A page holds at most 100 000 passages.
 """
 
 import argparse
@@ -38,7 +38,6 @@ from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.sentence_modules import SentenceModules, read_sentence_modules
 from vocabless.saving.targets import write_or_push
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.texts.text_format import TextFormat
 
 MOST_PASSAGES = 100_000
 
@@ -62,8 +61,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "at most 256 without --fp32",
     )
     add_bits(parser)
-    parser.add_argument("--encoding", default="utf-8", help="encoding of text files; default %(default)s")
-    parser.add_argument("--delimiter", help="between the columns of csv and tsv files; default: comma, and tab for tsv")
     add_model_id(parser)
 
 
@@ -82,8 +79,7 @@ def write_search(arguments: argparse.Namespace, folder: Path) -> str:
     """Writes all files of the page into an existing, empty folder; returns a report. Errors: see `run`."""
     source = arguments.source
     model, tokenizer, modules = load_encoder(source)
-    text_format = TextFormat(arguments.encoding, arguments.delimiter)
-    documents, empty = read_documents(arguments.documents, text_format, arguments.base_url)
+    documents, empty = read_documents(arguments.documents, arguments.base_url)
     passages = cut(documents)
     texts = [text for each in passages for text in each.texts()]
     index = build_index(model, tokenizer, modules, texts, arguments.dimensions, arguments.bits)

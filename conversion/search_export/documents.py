@@ -1,5 +1,8 @@
-"""Documents of any format → title, text and link: txt, md, html, csv, tsv, jsonl, json and parquet files."""
+"""Documents → title, text and link: txt, md, html, csv and jsonl files, in UTF-8."""
 
+import csv
+import io
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,18 +12,17 @@ from typing import Any
 import regex
 
 from vocabless.conversion.search_export.html_text import html_text
-from vocabless.training.texts.local_files import FORMATS, STRING_TYPES, column_type, load_files
-from vocabless.training.texts.text_format import TextFormat
 
-TEXTS = (".txt", ".md", ".markdown", ".html", ".htm")  # one document for each file
-TABLES = tuple(suffix for suffix in FORMATS if suffix != ".txt")  # one document for each row
+TEXTS = (".txt", ".md", ".html")  # one document for each file
+TABLES = (".csv", ".jsonl")  # one document for each row
 # The first of these names that a table has, in upper or lower case, is the column.
 COLUMNS = {
     "text": ("text", "content", "body", "passage", "document", "answer", "description", "abstract", "sentence"),
     "title": ("title", "name", "heading", "headline", "question", "subject"),
     "link": ("link", "url", "href", "uri"),
 }
-BINARY_BYTES = 1 << 16  # a file with a byte 0 among its first bytes is no text, but UTF-16 is
+BINARY_BYTES = 1 << 16  # a file with a byte 0 among its first bytes is no text
+MOST_CHARACTERS = (1 << 31) - 1  # of a field; the csv module of Python refuses texts of 128 KiB by default
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.S)
 _OWN_LINE = re.compile(r"\s|[#>|`*+-]|\d+[.)]|$")  # what a line of Markdown begins with that goes on no paragraph
 _HEADING = re.compile(r"^#{1,6}[ \t]+", re.M)
@@ -39,24 +41,21 @@ class Document:
     link: str | None = None
 
 
-def read_documents(
-    sources: Sequence[str], text_format: TextFormat, base_url: str | None = None
-) -> tuple[list[Document], list[str]]:
+def read_documents(sources: Sequence[str], base_url: str | None = None) -> tuple[list[Document], list[str]]:
     """Returns the documents of files and folders, and the names of files that hold no text.
 
     Args:
         sources: files, and folders whose files of known formats are read, also in folders within them.
-        text_format: encoding and delimiter of text files.
         base_url: address in front of the path of a file in its folder; None: its documents get no link.
 
     Raises:
-        ValueError: a source does not exist or has no file of a known format; a file is damaged, has another encoding
-            or no column of texts; or there is no document.
+        ValueError: a source does not exist or has no file of a known format; a file is damaged, not UTF-8, or has no
+            column of texts; or there is no document.
     """
     documents, empty = [], []
     for source in sources:
         for file, name in _files(source):
-            found = list(_read(file, name, text_format, base_url))
+            found = list(_read(file, name, base_url))
             documents += found
             empty += [] if found else [name]
     if not documents:
@@ -81,26 +80,26 @@ def _files(source: str) -> list[tuple[Path, str]]:
     return files
 
 
-def _read(file: Path, name: str, text_format: TextFormat, base_url: str | None) -> Iterator[Document]:
+def _read(file: Path, name: str, base_url: str | None) -> Iterator[Document]:
     """Yields the documents of a file that have text."""
     if file.suffix.lower() in TABLES:
-        yield from _rows(file, text_format)
+        yield from _rows(file)
         return
-    content = file.read_bytes()
-    if text_format.encoding == "utf-8" and b"\0" in content[:BINARY_BYTES]:
+    if b"\0" in file.read_bytes()[:BINARY_BYTES]:
         return
-    try:
-        text = content.decode(text_format.encoding)
-    except UnicodeError as error:
-        raise ValueError(
-            f"the file {str(file)!r} is not {text_format.encoding}; give its encoding, perhaps --encoding cp1252, or "
-            "convert it to UTF-8."
-        ) from error
+    text = _decoded(file)
     title, text = READERS[file.suffix.lower()](text.replace("\r\n", "\n").replace("\r", "\n"))
     text = clean(text)
     if text:
         link = None if base_url is None else base_url.rstrip("/") + "/" + name
         yield Document(clean(" ".join(title.split())) or str(Path(name).with_suffix("")), text, link)
+
+
+def _decoded(file: Path) -> str:
+    try:
+        return file.read_bytes().decode("utf-8-sig")
+    except UnicodeError as error:
+        raise ValueError(f"the file {str(file)!r} is not UTF-8 ({error}); convert it.") from error
 
 
 def _plain(text: str) -> tuple[str, str]:
@@ -130,31 +129,46 @@ def _unwrapped(text: str) -> str:
     return "\n".join(lines)
 
 
-READERS = {".txt": _plain, ".md": _markdown, ".markdown": _markdown, ".html": html_text, ".htm": html_text}
+READERS = {".txt": _plain, ".md": _markdown, ".html": html_text}
 
 
-def _rows(file: Path, text_format: TextFormat) -> Iterator[Document]:
+def _rows(file: Path) -> Iterator[Document]:
     """Yields the rows of a table as documents. A title is the first line of the text, so that it is found, too."""
-    rows: Any = load_files([str(file)], f"the table {str(file)!r}", text_format, may_be_empty=True)
-    columns = {}
-    for kind, names in COLUMNS.items():
-        of_name = {str(column).lower(): column for column in rows.column_names}
-        columns[kind] = next((of_name[name] for name in names if name in of_name), None)
-    column = columns["text"]
-    if column is None or column_type(rows.features[column]) not in (*STRING_TYPES, "null"):
+    content = _decoded(file)
+    try:
+        rows: list[dict[Any, Any]] = _READ_ROWS[file.suffix.lower()](content)
+        names = {str(name).lower(): name for row in rows for name in row}
+    except (ValueError, csv.Error, TypeError, RecursionError) as error:
+        raise ValueError(f"the table {str(file)!r} cannot be read: {error}; check that it is complete.") from error
+    text_name, title_name, link_name = (
+        next((names[name] for name in known if name in names), None) for known in COLUMNS.values()
+    )
+    if rows and not (text_name and all(isinstance(row.get(text_name), str | None) for row in rows)):
         raise ValueError(
-            f"the table {str(file)!r} has the columns {', '.join(rows.column_names)} and none of texts; name one "
+            f"the table {str(file)!r} has the columns {', '.join(names.values())} and none of texts; name one "
             f"{', '.join(COLUMNS['text'])}."
         )
-    rows = rows.select_columns(list(dict.fromkeys(filter(None, columns.values()))))
     for row in rows:
-        title, text, link = (
-            row[column] if column else None for column in (columns[k] for k in ("title", "text", "link"))
-        )
-        text, title = clean(str(text or "")), clean(" ".join(str(title or "").split()))
+        text, title = clean(row.get(text_name) or ""), clean(" ".join(str(row.get(title_name) or "").split()))
         if text:
             text = text if not title or text.startswith(title) else f"{title}\n{text}"
+            link = row.get(link_name)
             yield Document(title or file.stem, text, str(link) if link else None)
+
+
+def _csv_rows(content: str) -> list[dict[str, Any]]:
+    csv.field_size_limit(MOST_CHARACTERS)
+    rows = list(csv.DictReader(io.StringIO(content, newline=""), strict=True))
+    if any(None in row for row in rows):
+        raise ValueError("a row has more fields than the header")
+    return rows
+
+
+def _jsonl_rows(content: str) -> list[dict[str, Any]]:
+    return [dict(json.loads(line)) for line in content.split("\n") if line.strip()]
+
+
+_READ_ROWS = {".csv": _csv_rows, ".jsonl": _jsonl_rows}
 
 
 def clean(text: str) -> str:
