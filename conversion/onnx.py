@@ -20,7 +20,7 @@ from transformers import PreTrainedModel
 
 from vocabless.conversion.onnx_export.four_bits import check_has_table, packed_rows
 from vocabless.conversion.onnx_export.graph import export, quantize, session_of
-from vocabless.conversion.onnx_export.parity import difference_table, differences, latencies, probes
+from vocabless.conversion.onnx_export.parity import difference_table, differences, probes
 from vocabless.conversion.onnx_export.sentence_encoder import SentenceEncoder, sentence_encoder_of
 from vocabless.conversion.onnx_export.settings import describe_length, inference_settings
 from vocabless.joined_code import PROGRAM, write_code
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> str:
-    """Exports; returns a report on differences, sizes and latencies.
+    """Exports; returns a report on differences and sizes.
 
     Raises:
         ValueError: a required package is missing, SOURCE is not a checkpoint of this family, TARGET is not empty, the
@@ -103,10 +103,8 @@ def reads_token_types(model: PreTrainedModel, tokenizer: VocablessTokenizer) -> 
 
 def check(model: PreTrainedModel, tokenizer: VocablessTokenizer, files: list[Path]) -> str:
     """Returns a report in Markdown; raises ValueError if the first file, fp32, differs from the model too much."""
-    threads = torch.get_num_threads()
-    sessions = [session_of(file, threads) for file in files]
-    inputs = probes(model, tokenizer)
-    found = {file.name: differences(model, each, inputs) for file, each in zip(files, sessions, strict=True)}
+    inputs, threads = probes(model, tokenizer), torch.get_num_threads()
+    found = {file.name: differences(model, session_of(file, threads), inputs) for file in files}
     for difference in found[files[0].name]:
         limit = TOLERANCE * max(1.0, difference.largest_output)
         if not difference.maximum <= limit:  # also true for NaN
@@ -114,15 +112,10 @@ def check(model: PreTrainedModel, tokenizer: VocablessTokenizer, files: list[Pat
                 f"the graph differs from the model by {difference.maximum:.1e} on {difference.inputs}, more than "
                 f"{limit:.1e}; nothing was written. Try other versions of torch and onnxruntime."
             )
-    sizes = {"torch, eager": sum(t.numel() * t.element_size() for t in model.state_dict().values())}
+    sizes = {"torch": sum(t.numel() * t.element_size() for t in model.state_dict().values())}
     sizes |= {file.name: file.stat().st_size for file in files}
-    milliseconds = latencies(model, tokenizer, sessions)
-    header = [f"{threads} thread{'s' * (threads > 1)}", "size", *(f"{shape}, ms" for shape in milliseconds)]
-    rows = [
-        [name, f"{size / 1e6:.3f} MB", *(f"{medians[side]:.2f}" for medians in milliseconds.values())]
-        for side, (name, size) in enumerate(sizes.items())
-    ]
-    return f"{difference_table(found)}\n\n{markdown_table(header, rows)}"
+    rows = [[name, f"{size / 1e6:.3f} MB"] for name, size in sizes.items()]
+    return f"{difference_table(found)}\n\n{markdown_table(['file', 'size'], rows)}"
 
 
 def write_settings(model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: Path) -> dict[str, Any]:

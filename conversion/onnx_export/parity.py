@@ -1,10 +1,6 @@
-"""Compares an ONNX file with its model: the differences of the outputs, and the latencies."""
+"""Compares an ONNX file with its model: the differences of the outputs."""
 
-import statistics
-import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, cast
 
 import torch
@@ -32,8 +28,6 @@ UNKNOWN_WORDS = [
     "’",
 ]
 RANDOM_SHAPES = ((1, 1), (1, 2), (2, 16), (5, 33), (3, 128))  # batch, sequence
-LATENCY_SHAPES = ((1, 16), (32, 64))  # batch, sequence
-MAX_ROUNDS, MIN_ROUNDS, MAX_SECONDS = 25, 3, 4.0  # of a latency measurement
 Inputs = dict[str, Tensor]
 
 
@@ -138,38 +132,3 @@ def difference_table(differences_of_file: dict[str, list[Difference]]) -> str:
             numbers = (f"{each.largest_output:.3g}", f"{each.maximum:.1e}", f"{each.mean:.1e}", same)
             rows.append([file, each.inputs, *numbers])
     return markdown_table(header, rows, num_texts=2)
-
-
-def latencies(model: PreTrainedModel, tokenizer: VocablessTokenizer, sessions: list[Any]) -> dict[str, list[float]]:
-    """Returns median latencies in milliseconds: "batch×sequence" → the model's, then each session's.
-
-    All words of the texts are different. The model and the sessions take turns, so that other load on the machine
-    affects all of them.
-    """
-    limit = cast(VocablessModel, model.base_model).max_tokens
-    medians = {}
-    for batch, length in LATENCY_SHAPES:
-        length = min(length, limit)
-        texts = [" ".join(f"{row * length + place:06x}" for place in range(length)) for row in range(batch)]
-        encoding = tokenizer(texts, truncation=True, max_length=length, padding="max_length", return_tensors="pt")
-        inputs = _as_choices(model, dict(encoding))
-        sides = [partial(model, **inputs), *(partial(run_session, session, inputs[INPUT]) for session in sessions)]
-        with torch.no_grad():
-            medians[f"{batch}×{length}"] = _median_milliseconds(sides)
-    return medians
-
-
-def _median_milliseconds(sides: Sequence[Callable[[], object]]) -> list[float]:
-    """Returns the median time of each function. The functions take turns, after one call each that is not timed."""
-    for side in sides:
-        side()
-    seconds: list[list[float]] = [[] for _ in sides]
-    start = time.perf_counter()
-    for num_rounds in range(MAX_ROUNDS):
-        if num_rounds >= MIN_ROUNDS and time.perf_counter() - start > MAX_SECONDS:
-            break
-        for side, times in zip(sides, seconds, strict=True):
-            before = time.perf_counter()
-            side()
-            times.append(time.perf_counter() - before)
-    return [1000 * statistics.median(times) for times in seconds]

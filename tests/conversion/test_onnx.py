@@ -22,11 +22,9 @@ from vocabless.conversion.onnx_export import graph as onnx_graph
 from vocabless.conversion.onnx_export import parity as onnx_parity
 from vocabless.conversion.onnx_export.settings import inference_settings
 from vocabless.joined_code import PROGRAM
-from vocabless.modeling.blocks import attention_mask_of, token_type_ids_of
 from vocabless.modeling.ngram_front_ends import Ngram, RandomNormal, UnitHash
 from vocabless.onnx_model import OnnxClassifier
 from vocabless.saving.checkpoint import load_checkpoint
-from vocabless.variants import VARIANTS
 
 onnx = pytest.importorskip("onnx", reason="the extra [onnx] is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
@@ -62,45 +60,14 @@ print(json.dumps(module.OnnxClassifier(file)(texts)))
 """
 
 
-@pytest.fixture(autouse=True, scope="module")
-def quickly():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(onnx_parity, "MAX_SECONDS", 0.0)
-        patch.setattr(onnx_parity, "LATENCY_SHAPES", ((1, 16), (2, 24)))
-        yield
-
-
 @pytest.fixture(scope="module")
-def checkpoint_of(shrink, subwords, tmp_path_factory):
-    def make(name: str, head: str) -> Path:
-        folder = tmp_path_factory.mktemp(name.replace("-", "_"))
-        torch.manual_seed(1)
-        config = load_config(name, num_labels=2)
-        if name != "eelbert-word-uno":
-            config = shrink(config)
-        model = getattr(vocabless, head)(config)
-        with torch.no_grad():  # biases too, which are initialised with zeros
-            for parameter in model.parameters():
-                parameter.normal_(std=0.2)
-        model.save_pretrained(folder)
-        load_tokenizer(name, subword=subwords.get(VARIANTS[name].splitter)).save_pretrained(folder)
-        return folder
-
-    return make
-
-
-@pytest.fixture(scope="module")
-def exported(checkpoint_of, tmp_path_factory):
-    """A UNO classifier, its tokenizer, the folder of its export with --int8, and what the command printed."""
-    source = checkpoint_of("eelbert-word-uno", CLASSIFIER)
+def exported(random_checkpoint, tmp_path_factory):
+    """A small classifier, its tokenizer, the folder of its export with --int8, and what the command printed."""
+    source = random_checkpoint("eelbert-word-uno", CLASSIFIER)
     target = tmp_path_factory.mktemp("exports") / "onnx"
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         main(["onnx", str(source), str(target), "--int8"])
     return *load_checkpoint(str(source)), target, printed.getvalue()
-
-
-def outputs(folder: Path, blocks: np.ndarray, file: str = "model.onnx") -> list[np.ndarray]:
-    return onnx_graph.session_of(folder / file, 1).run(None, {"input_ids": blocks})
 
 
 def export_and_compare(model: torch.nn.Module, tokenizer: vocabless.VocablessTokenizer, folder: Path) -> None:
@@ -119,9 +86,8 @@ def export_and_compare(model: torch.nn.Module, tokenizer: vocabless.VocablessTok
 @pytest.mark.parametrize(
     ("pooling", "options"),
     [
-        ("mean", {"num_rows": 97, "min_ngram": 1, "max_ngram": 3, "mlp_size": 16, "characters": True, "num_scores": 2}),
+        ("mean", {"num_rows": 97, "min_ngram": 1, "max_ngram": 3, "mlp_size": 16, "characters": True}),
         ("siamese", {}),
-        ("mean", {"num_scores": 2}),
     ],
 )
 @pytest.mark.slow  # by default graphs with such a table are compared in `test_four_bits.py` and in the tests of pages
@@ -139,38 +105,23 @@ def test_a_learned_table_and_means_of_states_are_exported(pooling: str, options:
 @pytest.mark.parametrize("name", EXPORTS)
 @pytest.mark.quick("ewe-bert-tiny")
 def test_every_front_end_and_head_gives_the_models_outputs_at_any_batch_and_length(
-    name: str, checkpoint_of, tmp_path
+    name: str, random_checkpoint, tmp_path
 ) -> None:
-    model, tokenizer = load_checkpoint(str(checkpoint_of(name, EXPORTS[name])))
+    model, tokenizer = load_checkpoint(str(random_checkpoint(name, EXPORTS[name])))
     export_and_compare(model, tokenizer, tmp_path)
 
 
-def test_the_command_writes_both_files_and_reports_differences_sizes_and_latencies(exported) -> None:
+def test_the_command_writes_both_files_and_reports_differences_and_sizes(exported) -> None:
     _, _, target, printed = exported
     names = {"model.onnx", "model_int8.onnx", "inference.json", "onnx_model.py"}
     assert {file.name for file in target.iterdir()} == names
     for row in (
-        r"\| model\.onnx +\| random blocks +\|",
-        r"\| model_int8\.onnx +\| sentences +\|",
-        r"\| torch, eager +\|",
+        r"model\.onnx \| random blocks \|",
+        r"model_int8\.onnx \| sentences \|.* 100\.0 % ",
+        r"torch \| [\d.]+ MB",
     ):
-        assert re.search(row, printed)
-    assert re.search(r" size \| 1×16, ms \| 2×24, ms \|", printed) and re.search(r"\| +100\.0 % \|\n", printed)
-    sizes = {file.name: file.stat().st_size for file in target.iterdir()}
-    assert sizes["model.onnx"] + sizes["inference.json"] <= 1_250_000
-    assert sizes["model_int8.onnx"] + sizes["inference.json"] <= 450_000  # of UNO
-
-
-def test_padding_and_token_types_come_from_the_blocks_alone(exported) -> None:
-    model, tokenizer, target, _ = exported
-    inputs = tokenizer(TEXTS[:2], ["Yes, it was.", "No"], padding=True, return_tensors="pt")
-    assert torch.equal(attention_mask_of(inputs["input_ids"]), inputs["attention_mask"].bool())
-    assert torch.equal(token_type_ids_of(inputs["input_ids"]), inputs["token_type_ids"])
-    with torch.no_grad():
-        expected = model(**inputs).logits.numpy()
-    np.testing.assert_allclose(outputs(target, inputs["input_ids"].numpy())[0], expected, atol=1e-4)
-    wider = np.pad(inputs["input_ids"].numpy(), ((0, 0), (0, 9), (0, 0)))
-    np.testing.assert_allclose(outputs(target, wider)[0], expected, atol=1e-4)
+        assert re.search(rf"^\| {row} ?\|$" if "MB" in row else rf"^\| {row}", printed, re.M)
+    assert (target / "model_int8.onnx").stat().st_size < (target / "model.onnx").stat().st_size
 
 
 def test_8_bit_weights_change_the_logits_little(exported) -> None:
@@ -178,7 +129,8 @@ def test_8_bit_weights_change_the_logits_little(exported) -> None:
     inputs = tokenizer(TEXTS, padding=True, truncation=True, return_tensors="pt")
     with torch.no_grad():
         expected = model(**inputs).logits.numpy()
-    got = outputs(target, inputs["input_ids"].numpy(), "model_int8.onnx")[0]
+    session = onnx_graph.session_of(target / "model_int8.onnx", 1)
+    (got,) = session.run(None, {"input_ids": inputs["input_ids"].numpy()})
     assert 0 < np.abs(got - expected).max() < 0.1 * np.abs(expected).max()
 
 
@@ -186,7 +138,7 @@ def test_each_column_of_an_8_bit_matrix_has_a_scale(exported) -> None:
     graph = onnx.load(exported[2] / "model_int8.onnx").graph
     sizes = {weight.name: list(weight.dims) for weight in graph.initializer}
     matrices = [node.input[1] for node in graph.node if node.op_type == "MatMulInteger"]
-    assert len(matrices) >= 12
+    assert len(matrices) >= 6
     for name in matrices:
         assert sizes[name.replace("_quantized", "_scale")] == sizes[name][1:]
 
@@ -202,17 +154,8 @@ def test_hashing_each_distinct_unit_once_changes_no_bit(front_end: UnitHash) -> 
     assert torch.equal(onnx_graph.embed_distinct(front_end, blocks), expected)
 
 
-@pytest.mark.parametrize("name", ["eelbert-word-uno", "hashformer-lsh-proj-tiny", "hashformer-md5-emb1k-base"])
-@pytest.mark.quick("eelbert-word-uno")
-def test_the_program_needs_neither_torch_nor_transformers(name: str, exported, checkpoint_of, tmp_path) -> None:
+def test_the_program_needs_neither_torch_nor_transformers(exported) -> None:
     model, tokenizer, target, _ = exported
-    if name != "eelbert-word-uno":
-        target = tmp_path / "onnx"
-        source = checkpoint_of(name, CLASSIFIER)
-        model, tokenizer = load_checkpoint(str(source))
-        target.mkdir()
-        verb.write_graphs(model, tokenizer, target, int8=False)
-        verb.write_settings(model, tokenizer, target)
     command = [sys.executable, "-c", BARE, str(target / PROGRAM), str(target / "model.onnx"), json.dumps(TEXTS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -239,22 +182,6 @@ def test_the_settings_name_the_side_at_which_the_tokenizer_cuts(exported) -> Non
     assert inference_settings(model, tokenizer)["truncation_side"] == "left"
 
 
-def test_another_model_and_missing_files_are_refused(checkpoint_of, tmp_path) -> None:
-    source = checkpoint_of("hashformer-md5-proj-tiny", "VocablessModel")
-    target = tmp_path / "onnx"
-    config = json.loads((source / "config.json").read_text())
-    (source / "config.json").write_text(json.dumps({**config, "model_type": "bert"}))
-    assert "give a checkpoint of this family" in refusal(main, "onnx", source, target)
-    (source / "config.json").write_text(json.dumps({**config, "num_bits": 0, "block_size": 15}))
-    assert "num_bits=128" in refusal(main, "onnx", source, target)
-    (source / "config.json").write_text(json.dumps(config))
-    (source / "tokenizer_config.json").unlink()
-    assert "tokenizer_config.json" in refusal(main, "onnx", source, target)
-    (source / "model.safetensors").unlink()
-    assert "model.safetensors" in refusal(main, "onnx", source, target)
-    assert not target.exists()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "pad"), [("modernbert", 0), ("mpnet", 1)])  # attention windows; own layers
 def test_an_encoder_keeps_its_attention_implementation(kind, pad) -> None:
@@ -277,8 +204,8 @@ def test_an_encoder_keeps_its_attention_implementation(kind, pad) -> None:
     assert output[tokens] == pytest.approx(logits[tokens], abs=1e-6)
 
 
-def test_an_encoder_whose_graph_depends_on_the_length_is_refused(checkpoint_of, tmp_path) -> None:
-    source = checkpoint_of("ewe-canine-base", "VocablessModel")
+def test_an_encoder_whose_graph_depends_on_the_length_is_refused(random_checkpoint, tmp_path) -> None:
+    source = random_checkpoint("ewe-canine-base")
     assert "'canine' depends on the batch size" in refusal(main, "onnx", source, tmp_path / "onnx")
     assert list((tmp_path / "onnx").iterdir()) == []
 
