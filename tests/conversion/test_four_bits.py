@@ -75,14 +75,13 @@ def test_a_packed_table_gives_the_rows_that_its_numbers_stand_for(width) -> None
 @pytest.fixture
 def model(shrink):
     torch.manual_seed(0)
-    options = {"num_rows": 300, "num_scores": 3, "max_ngram": 2}  # few sizes: a graph takes long to trace
+    options = {"num_rows": 300, "max_ngram": 2}  # few sizes: a graph takes long to trace
     return VocablessModel(shrink(load_config("hashgram-nano", front_end_options=options))).eval()
 
 
 def test_a_graph_with_4_bit_rows_is_the_model_with_the_table_that_they_stand_for(model, tmp_path) -> None:
-    inputs = load_tokenizer("hashgram-nano")(
-        ["The film is a quiet wonder.", "naïve"], padding=True, return_tensors="pt"
-    )
+    texts = ["The film is a quiet wonder.", "naïve"]
+    inputs = load_tokenizer("hashgram-nano")(texts, padding=True, return_tensors="pt")
     table = model.front_end.table
     with packed_rows(model):
         (tmp_path / "model.onnx").write_bytes(export(model, has_pairs=True).SerializeToString())
@@ -108,11 +107,10 @@ def test_the_files_have_half_the_bytes_of_the_table(model, tmp_path) -> None:
     assert sizes[2] < sizes[1] < sizes[0]
 
 
-@pytest.mark.parametrize("words", [["onnx", "--int4"], ["javascript", "--int4"]])
-def test_a_model_without_a_table_of_n_grams_is_refused(words, save_model, tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize("name", ["onnx", "javascript"])
+def test_a_model_without_a_table_of_n_grams_is_refused(name, save_model, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(javascript, "export", lambda *_: onnx.ModelProto())  # the export itself takes seconds
-    _, folder = save_model("eelbert-word-tiny", "VocablessModel")
-    verb_name, *flags = words
-    message = refusal(main, verb_name, folder, tmp_path / "target", *flags)
+    _, folder = save_model("eelbert-word-tiny")
+    message = refusal(main, name, folder, tmp_path / "target", "--int4")
     assert "--int4 packs the rows of a table of n-grams, and this model has none; leave it out." in message
     assert not (tmp_path / "target").exists()

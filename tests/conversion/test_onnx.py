@@ -113,7 +113,7 @@ def test_every_front_end_and_head_gives_the_models_outputs_at_any_batch_and_leng
 
 def test_the_command_writes_both_files_and_reports_differences_and_sizes(exported) -> None:
     _, _, target, printed = exported
-    names = {"model.onnx", "model_int8.onnx", "inference.json", "onnx_model.py"}
+    names = {"model.onnx", "model_int8.onnx", "inference.json", "onnx_model.py", "target.json"}
     assert {file.name for file in target.iterdir()} == names
     for row in (
         r"model\.onnx \| random blocks \|",

@@ -6,18 +6,16 @@ import re
 from pathlib import Path
 
 import pytest
-import torch
 import yaml
 from huggingface_hub import constants
 from refusals import refusal
 
-import vocabless
-from vocabless import load_config, load_tokenizer
+from vocabless import VocablessClassifier
 from vocabless.conversion import space
 from vocabless.conversion.__main__ import main
 from vocabless.conversion.space_export import graph_json, page
 from vocabless.conversion.space_export.manifest import task_of
-from vocabless.conversion.space_export.page import json_for_html, write_readme
+from vocabless.conversion.space_export.page import write_readme
 from vocabless.conversion.space_export.script import join_modules
 from vocabless.saving.card_facts import CardFacts
 
@@ -31,14 +29,10 @@ EVIL = "<img src=x onerror=alert(1)></script>"
 
 
 @pytest.fixture(scope="module")
-def checkpoint(shrink, tmp_path_factory) -> Path:
+def checkpoint(random_checkpoint) -> Path:
     """A small classifier of pairs, whose labels look like HTML."""
-    folder = tmp_path_factory.mktemp("classifier")
-    torch.manual_seed(0)
-    config = load_config("ewe-bert-tiny", id2label={0: EVIL, 1: "good"}, problem_type="single_label_classification")
-    vocabless.VocablessForSequenceClassification(shrink(config)).save_pretrained(folder)
-    load_tokenizer("ewe-bert-tiny").save_pretrained(folder)
-    return folder
+    options = {"id2label": {0: EVIL, 1: "good"}, "problem_type": "single_label_classification"}
+    return random_checkpoint("ewe-bert-tiny", CLASSIFIER, **options)
 
 
 def manifest_of(text: str) -> dict:
@@ -97,6 +91,16 @@ def test_a_page_has_the_title_of_the_data_that_its_model_learned(checkpoint, tmp
     assert manifest_of((tmp_path / "page" / "index.html").read_text(encoding="utf-8"))["title"] == "spam"
 
 
+def test_what_vocabless_classifier_saves_becomes_a_page(save_model, tmp_path) -> None:
+    _, encoder = save_model("ewe-bert-word-tiny")
+    texts = [f"{colour} {thing}" for colour in ("red", "blue") for thing in ("house", "river", "stone", "cat")]
+    classifier = VocablessClassifier(str(encoder), epochs=0).fit(texts, ["warm"] * 4 + ["cold"] * 4)
+    classifier.save_pretrained(tmp_path / "saved")
+    main(["space", str(tmp_path / "saved"), str(tmp_path / "page")])
+    manifest = manifest_of((tmp_path / "page" / "index.html").read_text(encoding="utf-8"))
+    assert (manifest["labels"], manifest["task"]) == (["cold", "warm"], "single_label")
+
+
 def test_a_page_that_would_be_too_large_has_its_weights_beside_it(checkpoint, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(page, "MAX_PAGE_BYTES", 150_000)
     main(["space", str(checkpoint), str(tmp_path / "page"), "--pairs", "--fp32"])
@@ -107,26 +111,19 @@ def test_a_page_that_would_be_too_large_has_its_weights_beside_it(checkpoint, tm
     assert manifest_of(text)["takes_pairs"] and len(manifest_of(text)["examples"][0]) == 2
 
 
-def test_what_a_page_cannot_show_is_refused_with_one_sentence(
-    checkpoint, save_model, subwords, tmp_path, monkeypatch
-) -> None:
-    _, question_answering = save_model("ewe-bert-tiny", "VocablessForQuestionAnswering")
+def test_what_a_page_cannot_show_is_refused(checkpoint, random_checkpoint, tmp_path, monkeypatch) -> None:
+    question_answering = random_checkpoint("ewe-bert-tiny", "VocablessForQuestionAnswering")
     assert "cannot show VocablessForQuestionAnswering" in refusal(main, "space", question_answering, tmp_path / "a")
-    folder = tmp_path / "subwords"
-    config = load_config("eelbert-uno", num_labels=2)
-    vocabless.VocablessForSequenceClassification(config).save_pretrained(folder)
-    load_tokenizer("eelbert-uno", subwords["wordpiece"]).save_pretrained(folder)
-    assert "cannot cut texts into subword units" in refusal(main, "space", folder, tmp_path / "b")
-    assert "--example 'one' has 1 texts" in refusal(
-        main, "space", checkpoint, tmp_path / "c", "--pairs", "--example", "one"
-    )
+    subwords = random_checkpoint("eelbert-uno", CLASSIFIER)
+    assert "cannot cut texts into subword units" in refusal(main, "space", subwords, tmp_path / "b")
+    example = ("--pairs", "--example", "one")
+    assert "--example 'one' has 1 texts" in refusal(main, "space", checkpoint, tmp_path / "c", *example)
     assert "is not an empty folder" in refusal(main, "space", checkpoint, checkpoint)
     monkeypatch.setattr(page, "MAX_WEIGHT_BYTES", 10_000)
     assert "a page may have 0 MB" in refusal(main, "space", checkpoint, tmp_path / "d")
     monkeypatch.setattr(graph_json, "operators", lambda: frozenset({"Add", "MatMul"}))
-    assert re.search(
-        r"the page has no operator And, .*Softmax.*, which", refusal(main, "space", checkpoint, tmp_path / "e")
-    )
+    said = refusal(main, "space", checkpoint, tmp_path / "e")
+    assert re.search(r"the page has no operator And, .*Softmax.*, which", said)
     assert not any((tmp_path / name).exists() for name in "abcde")
 
 
@@ -137,15 +134,13 @@ def test_an_attribute_that_the_page_lacks_is_named() -> None:
         graph_json.check_operators(proto)
 
 
-def test_a_space_is_made_on_the_hub_and_left_alone_without_exist_ok(checkpoint, hub) -> None:
+def test_a_space_is_made_on_the_hub(checkpoint, hub) -> None:
     main(["space", str(checkpoint), "my-page", "--push"])
     space = hub.repositories["spaces/you/my-page"]
     assert space.sdk == "static" and space.messages == ["Add the page"]
     assert set(space.files) == {"index.html", "README.md"}
     assert front_matter(space.files["README.md"].decode())["sdk"] == "static"
     assert "the Space 'you/my-page' already exists" in refusal(main, "space", checkpoint, "my-page", "--push")
-    main(["space", str(checkpoint), "my-page", "--push", "--exist_ok", "--title", "Again"])
-    assert manifest_of(space.files["index.html"].decode())["title"] == "Again"
     assert not os.path.exists("my-page")
 
 
@@ -168,19 +163,12 @@ def test_a_module_that_the_script_cannot_hold_is_refused(line: str, tmp_path) ->
         join_modules(tmp_path, "a.js")
 
 
-def test_json_cannot_end_its_element() -> None:
-    assert json.loads(json_for_html({"a": EVIL})) == {"a": EVIL}
-    assert "<" not in json_for_html({"a": EVIL})
-
-
 @pytest.mark.parametrize(
     ("facts", "takes_pairs", "examples"),
     [
         ({"example": ["Buy now."], "is_own_data": True}, False, [["Buy now."]]),
-        ({"example": ["Buy now.", "Why?"], "is_own_data": True}, True, [["Buy now.", "Why?"]]),
         ({"example": ["Buy now."], "is_own_data": True}, True, None),
         ({"is_own_data": True}, False, [["Write a text of your own here."]]),
-        ({"is_own_data": True}, True, None),
         ({}, False, None),
     ],
 )
