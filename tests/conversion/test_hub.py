@@ -19,10 +19,10 @@ from refusals import refusal
 from safetensors.torch import load_file
 
 import vocabless
-from vocabless import load_tokenizer
+from vocabless import load_config, load_tokenizer
 from vocabless.conversion import hub as verb
 from vocabless.conversion.__main__ import main
-from vocabless.joined_code import CONFIGURATION, MODELING, TOKENIZATION
+from vocabless.joined_code import CONFIGURATION, MODELING, PIPELINES, TOKENIZATION
 from vocabless.saving.card_facts import UNKNOWN_TRAINING
 from vocabless.saving.checkpoint import WITHOUT_PACKAGE
 from vocabless.saving.model_card import CARD, REPOSITORY_PLACEHOLDER
@@ -154,6 +154,16 @@ def test_half_the_bytes_load_as_32_bits(save_model, tmp_path) -> None:
     assert loaded.dtype == torch.float32 and loaded.config.dtype == torch.float32
     state = loaded.state_dict()
     assert all(torch.equal(state[name], tensor.half().float()) for name, tensor in model.state_dict().items())
+
+
+def test_what_the_library_uploads_while_it_saves_is_the_joined_code(hub, tmp_path) -> None:
+    model = vocabless.VocablessForTokenClassification(load_config(NAME))
+    for name, saved in (("model", model), ("config", model.config), ("tokenizer", load_tokenizer(NAME))):
+        saved.save_pretrained(str(tmp_path / name), push_to_hub=True, repo_id=f"you/{name}")
+        saved.push_to_hub(f"you/{name}-again")
+        own = {TOKENIZATION} if name == "tokenizer" else {CONFIGURATION, MODELING, PIPELINES}
+        for repo_id in (f"you/{name}", f"you/{name}-again"):
+            assert {file for file in hub.repositories[repo_id].files if file.endswith(".py")} == own
 
 
 def test_a_variant_is_published_with_random_weights(hub) -> None:
