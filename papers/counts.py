@@ -1,15 +1,12 @@
 """Numbers of parameters as the papers count them: HashFormers, Appendix B, and EELBERT, Tables 1 to 4."""
 
-import copy
-from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import nn
 from transformers import AutoModelForMaskedLM, AutoModelForSequenceClassification, PreTrainedModel
 
-from benchmarks.measure import aligned_table
-from papers.table import PaperTable, format_figure, our_figure
+from papers.table import PaperRow
 from vocabless import VocablessForMaskedLM, VocablessModel, load_config
 from vocabless.stock_shapes import StockShape, find_shape, load_shape_config
 
@@ -17,30 +14,52 @@ VOCABULARY_SIZES = {"wordpiece": 30_522, "bpe": 50_265}  # of bert-base-uncased 
 NUM_SPECIAL = 5  # rows for special tokens, the first of the tables that have them
 TABLES_OF_SPECIAL_TOKENS = ("token_kinds.weight", "special.weight", "elements.weight")
 POSITIONS = "focus.weight"
+BYTES = 4  # of a float32
 
 
-def config_of(model: str) -> Any:
-    """Returns the configuration of a variant or a stock shape."""
-    shape = find_shape(model)
-    if isinstance(shape, StockShape):
-        return load_shape_config(shape, VOCABULARY_SIZES[shape.subwords or "wordpiece"])
-    return load_config(shape)
+def size_figures(row: PaperRow, baseline: PaperRow) -> dict[str, float | None]:
+    """Returns the sizes of a row's model, and its measures of efficiency (HashFormers, 4.4): shares are 0–1."""
+    parameters, embeddings = parameter_figures(row)
+    all_of_baseline, embeddings_of_baseline = parameter_figures(baseline)
+    return {
+        "parameters": parameters,
+        "embedding_parameters": embeddings,
+        "exported_bytes": BYTES * parameters,
+        "pcr_all": compression(parameters, all_of_baseline),
+        "pcr_embeddings": compression(embeddings, embeddings_of_baseline),
+        "poep": embedding_share(embeddings, parameters),
+    }
 
 
-def parameter_figures(config: Any, has_mlm_head: bool = False) -> dict[str, int]:
-    """Returns the parameters of all and of the embeddings, of a configuration.
+def compression(parameters: int, baseline: int) -> float | None:
+    """Returns PCR (equations 5 and 6), 1 − parameters / baseline; None if the baseline has none."""
+    return 1 - parameters / baseline if baseline else None
+
+
+def embedding_share(embeddings: int, parameters: int) -> float:
+    """Returns PoEP (equation 7)."""
+    return embeddings / parameters
+
+
+def parameter_figures(row: PaperRow) -> tuple[int, int]:
+    """Returns the parameters of a row's model: of all, and of the embeddings.
 
     All are those of a binary classifier (HashFormers, Appendix B). With `has_mlm_head` they are those of a masked LM
     without the matrix over a vocabulary that a variant drops afterwards, as in some rows of EELBERT.
     """
-    config = copy.deepcopy(config)
-    config.num_labels = 2
-    head: Any = AutoModelForMaskedLM if has_mlm_head else AutoModelForSequenceClassification
+    head: Any = AutoModelForMaskedLM if row.has_mlm_head else AutoModelForSequenceClassification
     with torch.device("meta"):
-        model = head.from_config(config)
+        model = head.from_config(config_of(row.model))
     dropped = model.get_parameter("decoder.weight").numel() if isinstance(model, VocablessForMaskedLM) else 0
-    parameters = int(model.num_parameters()) - dropped
-    return {"parameters": parameters, "embedding_parameters": embedding_parameters(model.base_model)}
+    return int(model.num_parameters()) - dropped, embedding_parameters(model.base_model)
+
+
+def config_of(model: str) -> Any:
+    """Returns the configuration of a variant or a stock shape, with two labels."""
+    shape = find_shape(model)
+    if isinstance(shape, StockShape):
+        return load_shape_config(shape, VOCABULARY_SIZES[shape.subwords or "wordpiece"], num_labels=2)
+    return load_config(shape, num_labels=2)
 
 
 def embedding_parameters(model: PreTrainedModel) -> int:
@@ -62,18 +81,3 @@ def embedding_parameters(model: PreTrainedModel) -> int:
     words = model.get_input_embeddings()
     assert isinstance(words, nn.Embedding)
     return words.weight.numel()
-
-
-def sizes(tables: Iterable[PaperTable]) -> str:
-    """Returns the printed numbers of parameters of the tables beside ours, without training; a model once."""
-    lines: dict[tuple[str, ...], None] = {}
-    for table in tables:
-        columns = [column for column in table.columns if column[1] in ("parameters", "embedding_parameters")]
-        for row in table.rows if columns else ():
-            counted = parameter_figures(config_of(row.model), row.has_mlm_head)
-            for column in columns:
-                printed = row.published(table.columns)[column[0]]
-                figures = (format_figure(each) for each in (printed, our_figure(column, {}, counted, "mean")))
-                paper = table.title.partition(",")[0]
-                lines[(paper, row.label, row.model, column[0], *figures)] = None
-    return aligned_table([("paper", "row", "model", "figure", "printed", "ours"), *lines], 4)

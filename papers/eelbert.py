@@ -1,41 +1,38 @@
 """Tables 1 to 4 of EELBERT: scores on GLUE with and without a word table, by the hash, and by the first weights."""
 
-from argparse import Namespace
+from papers.table import Column, PaperRow, PaperTable, Tables, score
 
-from benchmarks.measure import aligned_table
-from papers.comparison import embedding_share
-from papers.counts import config_of, parameter_figures
-from papers.table import Column, PaperRow, PaperTable, Tables
-
-SIZES: tuple[Column, ...] = (("Parameters (K)", "parameters"), ("Exported (MB)", "exported_bytes"))
+SIZES = (score("Parameters (K)", "parameters", "size"), score("Exported (MB)", "exported_bytes", "size"))
 COMMON: tuple[Column, ...] = (
-    ("SST-2", "sst2.accuracy"), ("QNLI", "qnli.accuracy"), ("RTE", "rte.accuracy"), ("WNLI", "wnli.accuracy"),
-    ("MRPC acc.", "mrpc.accuracy"), ("MRPC F1", "mrpc.f1"), ("QQP acc.", "qqp.accuracy"), ("QQP F1", "qqp.f1"),
-    ("MNLI M", "mnli.accuracy"), ("MNLI MM", "mnli.accuracy_mm"),
+    score("SST-2", "sst2.accuracy"), score("QNLI", "qnli.accuracy"), score("RTE", "rte.accuracy"),
+    score("WNLI", "wnli.accuracy"), score("MRPC acc.", "mrpc.accuracy"), score("MRPC F1", "mrpc.f1"),
+    score("QQP acc.", "qqp.accuracy"), score("QQP F1", "qqp.f1"), score("MNLI M", "mnli.accuracy"),
+    score("MNLI MM", "mnli.accuracy_mm"),
 )  # fmt: skip
-STS: tuple[Column, ...] = (("STS-B P", "stsb.pearson"), ("STS-B S", "stsb.spearman"))
-COLA: Column = ("CoLA", "cola.matthews_correlation")
-SCORE = (
-    "sst2.accuracy", "mrpc.accuracy", "qqp.accuracy", "mnli.accuracy mnli.accuracy_mm", "qnli.accuracy", "rte.accuracy",
+STS = (score("STS-B P", "stsb.pearson"), score("STS-B S", "stsb.spearman"))
+COLA = score("CoLA", "cola.matthews_correlation")
+SMALL_SCORE = Column(  # without CoLA and STS-B (4.2)
+    "GLUE score, small",
+    ("sst2.accuracy", "mrpc.accuracy", "qqp.accuracy", "mnli.accuracy mnli.accuracy_mm", "qnli.accuracy",
+     "rte.accuracy"),
 )  # fmt: skip
-LARGE_SCORE: Column = ("GLUE score", ("cola.matthews_correlation", "stsb.pearson", *SCORE))
-SMALL_SCORE: Column = ("GLUE score, small", SCORE)  # without CoLA and STS-B (4.2)
+LARGE_SCORE = Column("GLUE score", ("cola.matthews_correlation", "stsb.pearson", *SMALL_SCORE.key))
 LARGE = (*SIZES, *COMMON, *STS, COLA, LARGE_SCORE)
 SMALL = (*SIZES, *COMMON, COLA, SMALL_SCORE)
 BASE = "109514.298 438 0.899 0.866 0.625 0.521 0.833 0.882 0.898 0.864 0.799 0.802 0.870 0.867 0.410 0.775"
 MINI = "0.835 0.821 0.560 0.549 0.721 0.814 0.850 0.803 0.688 0.697"
 
 
-def row(label: str, model: str, printed: str, start: str = "", has_mlm_head: bool = True) -> PaperRow:
+def row(label: str, model: str, printed: str, is_hashed: bool = False, has_mlm_head: bool = True) -> PaperRow:
     """Returns a row that is pre-trained by masked LM."""
-    return PaperRow(label, model, printed, "mlm", start=start, has_mlm_head=has_mlm_head)
+    return PaperRow(label, model, printed, "mlm", is_hashed=is_hashed, has_mlm_head=has_mlm_head)
 
 
 def table(number: int, about: str, columns: tuple[Column, ...], *rows: PaperRow) -> PaperTable:
     """Returns a table of the paper; 4.2: the median of five seeds. Its rates are those of Devlin et al., 4.1."""
     return PaperTable(
         f"EELBERT, Table {number}", about, columns, rows, recipe="eelbert", task_recipe="eelbert-glue", unit=100,
-        seeds=5, summary="median", learning_rates=("5e-5", "4e-5", "3e-5", "2e-5"),
+        summary="median", learning_rates=("5e-5", "4e-5", "3e-5", "2e-5"),
     )  # fmt: skip
 
 
@@ -75,19 +72,7 @@ TABLE_4 = table(
     row("random", "bert-base", BASE),
     row("hash", "bert-base",
         "109514.298 438 0.904 0.876 0.614 0.563 0.850 0.896 0.901 0.867 0.807 0.809 0.869 0.867 0.417 0.780",
-        start="hash"),
+        is_hashed=True),
 )  # fmt: skip
 
 TABLES: Tables = {"eelbert-1": TABLE_1, "eelbert-2": TABLE_2, "eelbert-3": TABLE_3, "eelbert-4": TABLE_4}
-
-# EELBERT 3.1 states one share as a number; Figure 1 draws the three.
-FIGURE_1 = {"bert-base": "21", "bert-mini": "–", "bert-tiny": "almost 90"}
-
-
-def figure_1(_: Namespace) -> str:
-    """Returns the share of the word table in three BERTs, in percent."""
-    lines = [["model", "parameters", "word table", "share", "paper"]]
-    for name, printed in FIGURE_1.items():
-        total, words = parameter_figures(config_of(name)).values()
-        lines.append([name, f"{total:,}", f"{words:,}", f"{100 * embedding_share(words, total):.1f}", printed])
-    return "\n".join(["EELBERT, Figure 1: share of the word table, in percent", "", aligned_table(lines, 1)])

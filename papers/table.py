@@ -1,18 +1,33 @@
-"""What a table of a paper is, where our figures of its columns are found, and how both are printed."""
+"""What a table of a paper is, our figures of its columns, and how both are printed."""
 
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.measure import aligned_table
 from vocabless.stock_shapes import find_shape
 
-# Title, and where our figure is: see `our_figure`. A tuple is an average: of its terms, each the mean of its keys.
-Column = tuple[str, str | tuple[str, ...]]
 CENTERS: dict[str, Callable[[Sequence[float]], float]] = {"mean": statistics.fmean, "median": statistics.median}
 UNITS = {"(K)": 1e3, "(M)": 1e6, "(MB)": 1e6}  # the last word of a title → what a printed figure is multiplied by
-RATES = ("samples_per_second", "speed_up")  # figures of a run that are neither shares nor counts
+SHARES = ("score", "retention")  # kinds of columns that EELBERT prints between 0 and 1
+OWN = "own"  # stands for the only task of a run on files
+Scores = Mapping[str, Mapping[str, Sequence[float]]]  # task → measure → values of all seeds, 0–1
+
+
+class Column(NamedTuple):
+    """A column of a table."""
+
+    title: str
+    # Terms, which are averaged: each is `task.measure`, or several of them, whose mean is the term. Of a size, one key
+    # of `counts.size_figures`.
+    key: tuple[str, ...]
+    kind: str = "score"  # or `deviation`, over the seeds; `retention` (PRR); `size`; `paper`, which is not ours
+
+
+def score(title: str, key: str, kind: str = "score") -> Column:
+    """Returns a column with one term."""
+    return Column(title, (key,), kind)
 
 
 @dataclass(frozen=True)
@@ -24,11 +39,10 @@ class PaperRow:
     printed: str  # the paper's figures, one for each column, separated by spaces; "-" where it has none
     objective: str | None = None  # of pre-training; None if the row is not pre-trained here
     recipe: str = ""  # of pre-training; "" is the table's
-    start: str = ""  # `hash` pre-trains from word embeddings that are n-gram hashes; "" from fresh weights
+    is_hashed: bool = False  # whether pre-training starts from word embeddings that are n-gram hashes
     weights: str = ""  # Hub id of the published weights that the paper takes; "" if it trains its own
     vocabulary: str = ""  # Hub id of the subword tokenizer; "" is that of its kind, see `SUBWORD_TOKENIZERS`
     length: int | None = None  # tokens of a text in fine-tuning; None is the recipe's
-    original: str = ""  # label of the row that its speed is compared with; "" is the first
     has_mlm_head: bool = False  # whether the paper counts its parameters with the head of masked LM
 
     @property
@@ -39,7 +53,7 @@ class PaperRow:
     def published(self, columns: tuple[Column, ...]) -> dict[str, float | None]:
         """Returns title of a column → printed figure, None where the paper has none."""
         figures = [None if figure == "-" else float(figure) for figure in self.printed.split()]
-        return dict(zip((title for title, _ in columns), figures, strict=True))
+        return dict(zip((column.title for column in columns), figures, strict=True))
 
 
 @dataclass(frozen=True)
@@ -52,76 +66,104 @@ class PaperTable:
     rows: tuple[PaperRow, ...]  # the first is the baseline
     task_recipe: str  # fine-tuning recipe of the paper
     recipe: str = ""  # pre-training recipe of the paper; "" if it pre-trains nothing
-    unit: float = 1.0  # what a printed figure is multiplied by, to be in percent
+    unit: float = 1.0  # what a printed score is multiplied by, to be in percent
     is_patents: bool = False  # whether the tasks are patents, not GLUE
-    seeds: int = 1  # runs of each task in the paper
     learning_rates: tuple[str, ...] = ()  # of which each task takes the best; none is the recipe's own
     summary: str = "mean"  # over the seeds, a key of `CENTERS`
-    notes: tuple[str, ...] = ()  # what differs from the paper in any case, clauses
+
+    @property
+    def terms(self) -> list[str]:
+        """The `task.measure` of its columns, in their order."""
+        return [each for column in self.columns if column.kind != "size" for key in column.key for each in key.split()]
 
     @property
     def tasks(self) -> list[str]:
-        """The GLUE tasks of its columns."""
-        keys = [key.removeprefix("prr_by_task.") for _, key in self.columns if isinstance(key, str) and "." in key]
-        return list(dict.fromkeys(key.partition(".")[0] for key in keys))
+        """The tasks of its columns."""
+        return list(dict.fromkeys(term.partition(".")[0] for term in self.terms))
 
 
 Tables = Mapping[str, PaperTable]
 
 
-def our_figure(column: Column, results: Mapping[str, Any], compared: Mapping[str, Any], summary: str) -> float | None:
-    """Returns our figure of a column, shares in percent; None if the run has none.
+def scores_of(results: Mapping[str, Any]) -> Scores:
+    """Returns the scores of a `results.json` of `run_glue.py`. The first task is also called `own`."""
+    scores = {}
+    for task, seeds in results["runs"].items():
+        runs = [run["measures"] for run in seeds.values()]
+        scores[task] = {name: [run[name] for run in runs] for name in runs[0]}
+    return {OWN: next(iter(scores.values()))} | scores if scores else scores
 
-    The key of a column is `task.measure`, where the task `own` is the only one; a figure of `compare_runs`, with a task
-    behind a dot if it is one for each task; or a tuple of terms to average, each of one or more keys. `results` is the
-    `results.json` of the run, `compared` its row of `compare_runs`.
+
+def average(scores: Scores, key: Iterable[str], summary: str) -> float | None:
+    """Returns the average of the terms, each task summarised over its seeds first; None if a score is missing.
+
+    Source: EELBERT 4.2, the median of each task over the seeds, then the average.
     """
-    title, key = column
-    if isinstance(key, tuple):  # EELBERT 4.2: the median of each task over the seeds, then the average
-        means = []
-        for term in key:
-            figures = [our_figure((title, each), results, compared, summary) for each in term.split()]
-            known = [figure for figure in figures if figure is not None]
-            means += [statistics.fmean(known)] if len(known) == len(figures) else []
-        return statistics.fmean(means) if len(means) == len(key) else None
-    name, _, part = key.partition(".")
-    unit = UNITS.get(title.rpartition(" ")[2])
-    if unit is not None or key in RATES:
-        return None if compared.get(key) is None else float(compared[key]) / (unit or 1)
-    if name in compared:
-        value = compared[name].get(part) if part else compared[name]
-        return None if value is None else 100 * float(value)
-    runs = results["runs"].get(_task(name, results), {}).values()
-    values = [run["measures"][part] for run in runs if part in run["measures"]]
-    return 100 * CENTERS[summary](values) if values else None
+    means = []
+    for term in key:
+        found = [scores.get(task, {}).get(name) for task, _, name in (each.partition(".") for each in term.split())]
+        centers = [CENTERS[summary](values) for values in found if values]
+        if len(centers) < len(found):
+            return None
+        means.append(statistics.fmean(centers))
+    return statistics.fmean(means)
 
 
-def constant(column: Column, results: Mapping[str, Any]) -> float | None:
-    """Returns the constant baseline of a column in percent; None if it has none."""
-    name, _, part = str(column[1]).partition(".")
-    value = results["constant_baselines"].get(_task(name, results), {}).get(part)
-    return None if value is None else 100 * float(value)
+def deviation(scores: Scores, key: Iterable[str]) -> float | None:
+    """Returns the standard deviation of the averages of the seeds, that of a sample; None with fewer than two seeds."""
+    found = [scores.get(task, {}).get(name, ()) for task, _, name in (term.partition(".") for term in key)]
+    by_seed = [statistics.fmean(values) for values in zip(*found, strict=False)]
+    return statistics.stdev(by_seed) if len(by_seed) > 1 else None
 
 
-def render(table: PaperTable, rows: Sequence[tuple[PaperRow, Mapping[str, Any], Mapping[str, Any]]]) -> str:
-    """Returns the printed figures beside ours, one line each, and the constant baselines of our tasks.
+def retention(score: float | None, baseline: float | None) -> float | None:
+    """Returns PRR (HashFormers, equation 4), score / baseline; None if one is missing or the baseline is 0."""
+    return score / baseline if score is not None and baseline is not None and baseline > 0 else None
 
-    `rows` has each row with the `results.json` of its run and its figures in the comparison.
+
+def our_figure(
+    column: Column, scores: Scores, baseline: Scores, sizes: Mapping[str, float | None], summary: str
+) -> float | None:
+    """Returns our figure of a column, in the unit of its title or in percent; None if there is none.
+
+    `scores` are those of the row and `baseline` those of the first row of the table; `sizes` as `counts.size_figures`.
     """
-    digits = [2 if title.endswith("(MB)") else 1 for title, _ in table.columns]
+    if column.kind == "size":
+        value, unit = sizes[column.key[0]], UNITS.get(column.title.rpartition(" ")[2], 0.01)
+        return None if value is None else value / unit
+    if column.kind == "paper":
+        return None
+    share = deviation(scores, column.key) if column.kind == "deviation" else average(scores, column.key, summary)
+    if column.kind == "retention":
+        share = retention(share, average(baseline, column.key, summary))
+    return None if share is None else 100 * share
+
+
+class FilledRow(NamedTuple):
+    """A row of a table with what is known of it."""
+
+    row: PaperRow
+    scores: Scores  # empty without a finished run
+    sizes: Mapping[str, float | None]
+
+
+def render(table: PaperTable, rows: Sequence[FilledRow], baseline: Scores, constants: Scores) -> str:
+    """Returns the printed figures beside ours, one line each, and the scores of a constant prediction."""
+    digits = [2 if column.title.endswith("(MB)") else 1 for column in table.columns]
 
     def cells(figures: Iterable[float | None]) -> list[str]:
         return [format_figure(*each) for each in zip(figures, digits, strict=True)]
 
-    shown = [["row", "figures", *(title for title, _ in table.columns)]]
-    for row, results, compared in rows:
-        printed = row.published(table.columns)
-        units = [table.unit if isinstance(key, tuple) or "." in key else 1 for _, key in table.columns]
-        paper = [None if each is None else each * unit for each, unit in zip(printed.values(), units, strict=True)]
-        ours = [our_figure(column, results, compared, table.summary) for column in table.columns]
-        shown += [[row.label, "paper", *cells(paper)], ["", "ours", *cells(ours)]]
-    if rows:
-        shown.append(["constant", "ours", *cells(constant(column, rows[0][1]) for column in table.columns)])
+    shown = [["row", "figures", *(column.title for column in table.columns)]]
+    for row, scores, sizes in rows:
+        units = [table.unit if column.kind in SHARES else 1 for column in table.columns]
+        printed = zip(row.published(table.columns).values(), units, strict=True)
+        shown.append([row.label, "paper", *cells(None if each is None else each * unit for each, unit in printed)])
+        ours = (our_figure(column, scores, baseline, sizes, table.summary) for column in table.columns)
+        shown.append(["", "ours", *cells(ours)])
+    if constants:
+        own = (our_figure(each, constants, {}, {}, "mean") if each.kind == "score" else None for each in table.columns)
+        shown.append(["constant", "ours", *cells(own)])
     return aligned_table(shown)
 
 
@@ -132,7 +174,3 @@ def format_figure(value: float | None, digits: int = 1) -> str:
     ('1,234.6', '–')
     """
     return "–" if value is None else f"{value:,.{digits}f}"
-
-
-def _task(name: str, results: Mapping[str, Any]) -> str:
-    return next(iter(results["runs"])) if name == "own" else name

@@ -165,7 +165,7 @@ def test_what_pip_installs_is_this_clone_with_extras_that_it_has(page: str) -> N
         *((run_conversion, ["vocabless.conversion", verb]) for verb in ("onnx", "space", "hub")),
         *(
             (run_papers, ["papers", verb])
-            for verb in ("hashformers-2", "elementwise-4", "compare", "patents", "hash-init")
+            for verb in ("hashformers-2", "patents", "hash-init")
         ),
     ],
     ids=lambda value: value[-1] if isinstance(value, list) else "",

@@ -1,134 +1,159 @@
-"""The papers' tables: their printed figures agree with each other, and a table is made by one command."""
+"""The papers' tables: their printed figures agree with each other, and ours come from the records of finished runs."""
 
 import json
 import statistics
 
 import pytest
+from datasets import Dataset
 
+import run_glue
 from papers import __main__ as papers
 from papers import eelbert, hashformers
-from papers.table import constant, our_figure
-from vocabless.stock_shapes import find_shape
-from vocabless.training.finetuning.glue import average
+from papers.counts import compression, parameter_figures, size_figures
+from papers.finished import best_of, differences
+from papers.plan import Plan
+from papers.table import average, deviation, our_figure, retention, score, scores_of
+from vocabless.training.finetuning.glue import AVERAGES
 
 ROUNDING = 0.15  # of averages of figures that are rounded to one decimal
-TASKS = {"MNLI", "QNLI", "QQP", "RTE", "SST", "MRPC", "CoLA", "STS"}
-
-
-@pytest.mark.parametrize("name", papers.SCORES)
-def test_every_row_has_a_figure_for_each_column_and_a_model_of_the_tables(name):
-    table = papers.SCORES[name]
-    assert len({row.label for row in table.rows}) == len(table.rows)
-    for row in table.rows:
-        assert len(row.published(table.columns)) == len(table.columns)
-        assert find_shape(row.model)
-        assert not row.original or row.original in [each.label for each in table.rows]
+SCORES = {row.label: row.published(hashformers.TABLE_1.columns) for row in hashformers.TABLE_1.rows}
 
 
 @pytest.mark.parametrize("table", [hashformers.TABLE_1, hashformers.TABLE_6], ids=lambda table: table.title)
 def test_the_printed_averages_of_hashformers_are_those_of_the_printed_scores(table):
     for row in table.rows:
         printed = row.published(table.columns)
-        assert printed["Avg."] == pytest.approx(statistics.fmean(printed[task] for task in TASKS), abs=ROUNDING), row
+        mean = statistics.fmean(printed[column.title] for column in hashformers.TASKS)
+        assert printed["Avg."] == pytest.approx(mean, abs=ROUNDING), row
 
 
-def test_the_printed_retention_is_that_of_table_1():
-    base = hashformers.TABLE_1.rows[0].published(hashformers.TABLE_1.columns)
-    scores = {row.label: row.published(hashformers.TABLE_1.columns) for row in hashformers.TABLE_1.rows}
-    differences = []
-    for row in hashformers.TABLE_2.rows[1:]:
-        for column, printed in row.published(hashformers.TABLE_2.columns).items():
-            if column in base:
-                ours = 100 * scores[row.label][column] / base[column]
-                differences += [] if printed == pytest.approx(ours, abs=ROUNDING) else [(row.label, column)]
-    # LSH Emb (50K) on CoLA: 42.7 / 54.5; the paper's own numbers do not all agree to the last digit.
-    assert len(differences) <= 3, differences
+def test_the_printed_retention_is_that_of_the_printed_scores():
+    base, *rows = hashformers.TABLE_2.rows
+    differing = []
+    for row in rows:
+        printed, scores = row.published(hashformers.TABLE_2.columns), SCORES[row.label]
+        kept = {name: 100 * retention(scores[name], SCORES[base.label][name]) for name in scores if name in printed}
+        differing += [name for name, value in kept.items() if printed[name] != pytest.approx(value, abs=ROUNDING)]
+    assert len(differing) <= 3, differing  # the paper's own numbers do not all agree to the last digit
+    assert compression(3, 0) is None and retention(0.3, 0.0) is None
 
 
-@pytest.mark.parametrize("name", eelbert.TABLES)
-def test_the_printed_scores_of_eelbert_are_the_averages_of_its_equations(name):
-    table = eelbert.TABLES[name]
-    differences = []
+def test_our_sizes_are_the_printed_ones_of_hashformers():
+    """Appendix B. 0.8K are a row of Pool, Add and Proj, which all words share; CANINE is another one."""
+    base, *rows = hashformers.TABLE_2.rows
+    for row in (row for row in rows if row.label != "CANINE-C"):
+        sizes, printed = size_figures(row, base), row.published(hashformers.TABLE_2.columns)
+        for column in hashformers.SIZES:
+            tolerance = printed[column.title] / 9_000 + 0.8 if "(K)" in column.title else 0.1
+            ours = our_figure(column, {}, {}, sizes, "mean")
+            assert ours == pytest.approx(printed[column.title], abs=tolerance), (row.label, column)
+
+
+@pytest.mark.parametrize("table", eelbert.TABLES.values(), ids=lambda table: table.title)
+def test_the_printed_sizes_and_averages_of_eelbert_are_ours(table):
     for row in table.rows:
         printed = row.published(table.columns)
-        terms = [printed[task] for task in ("SST-2", "MRPC acc.", "QQP acc.", "QNLI", "RTE")]
-        terms.append((printed["MNLI M"] + printed["MNLI MM"]) / 2)
-        is_large = printed.get("STS-B P") is not None
-        terms += [printed["CoLA"], printed["STS-B P"]] if is_large else []
-        score = printed["GLUE score" if is_large else "GLUE score, small"]
-        differences.append(abs(statistics.fmean(terms) - score))
-    assert max(differences) < 0.003, differences  # figures are rounded to three decimals
+        assert parameter_figures(row)[0] == round(1000 * printed["Parameters (K)"]), row
+        scores = {}
+        for column in table.columns:
+            if len(column.key) == 1 and column.kind == "score":
+                task, _, name = column.key[0].partition(".")
+                scores.setdefault(task, {})[name] = [printed[column.title]]
+        for column in (eelbert.LARGE_SCORE, eelbert.SMALL_SCORE):
+            if printed.get(column.title) is not None:  # figures are rounded to three decimals
+                assert average(scores, column.key, "median") == pytest.approx(printed[column.title], abs=0.003), row
 
 
-def results_of(scores):
-    """What `results.json` holds, of task → measure → the values of all seeds."""
-    runs = {
-        task: {
-            str(seed): {"measures": dict(zip(measures, values, strict=True))}
-            for seed, values in enumerate(zip(*measures.values(), strict=True))
-        }
-        for task, measures in scores.items()
-    }
-    return {"runs": runs, "constant_baselines": {"sst2": {"accuracy": 0.4}}}
+def test_hashformers_takes_the_measures_of_the_average_of_run_glue():
+    terms = [tuple(column.key[0].split(".")) for column in hashformers.TASKS]
+    assert [(task, (name,)) for task, name in terms] == list(AVERAGES["HashFormers"].items())
+
+
+def test_a_median_is_taken_for_each_task_and_then_averaged():
+    """EELBERT, 4.2: a median over the averages of the seeds would be 0.5. A pair of MNLI scores counts once."""
+    scores = {"a": {"m": [0.1, 0.8, 0.9]}, "b": {"m": [0.7, 0.2, 0.9]}, "c": {"m": [0.25]}}
+    assert average(scores, ("a.m", "b.m"), "median") == pytest.approx(0.75)
+    assert average(scores, ("a.m b.m", "c.m"), "median") == pytest.approx(0.5)
+    assert average(scores, ("a.m", "d.m"), "median") is None
 
 
 def test_our_figures_stand_in_the_unit_of_the_printed_ones():
-    results = results_of({"sst2": {"accuracy": [0.5], "test_accuracy": [0.25]}})
-    compared = {"average": 0.75, "average_deviation": 0.01, "parameters": 2_500_000, "embedding_parameters": 1500,
-                "prr_by_task": {"sst2": 0.9}, "pcr_all": 0.125, "samples_per_second": 250.0, "speed_up": 1.5,
-                "exported_bytes": 2_040_000}  # fmt: skip
+    scores = {"sst2": {"accuracy": [0.8, 0.9, 0.7]}, "rte": {"accuracy": [0.6, 0.5, 0.7]}}
+    half = {"sst2": {"accuracy": [0.4]}}
+    sizes = {"parameters": 2_500_000, "exported_bytes": 2_040_000, "pcr_all": 0.125}
+    both = ("sst2.accuracy", "rte.accuracy")
     cells = {
-        ("SST", "sst2.accuracy"): 50.0, ("A F1", "own.accuracy"): 50.0, ("B F1", "own.test_accuracy"): 25.0,
-        ("Avg.", "average"): 75.0, ("SST", "prr_by_task.sst2"): 90.0, ("PCR all", "pcr_all"): 12.5,
-        ("Total (M)", "parameters"): 2.5, ("Parameters (K)", "parameters"): 2500.0,
-        ("Emb. (K)", "embedding_parameters"): 1.5, ("samples/s", "samples_per_second"): 250.0,
-        ("speed-up", "speed_up"): 1.5, ("Exported (MB)", "exported_bytes"): 2.04, ("SD", "average_deviation"): 1.0,
-        ("RTE", "rte.accuracy"): None, ("GLUE score", ("sst2.accuracy", "rte.accuracy")): None,
+        score("SST", "sst2.accuracy"): 80.0, score("MRPC", "mrpc.accuracy"): None,
+        score("SST", "sst2.accuracy", "retention"): 200.0, score("RTE", "rte.accuracy", "retention"): None,
+        score("SD", "sst2.accuracy", "deviation"): 10.0, score("samples/s", "", "paper"): None,
+        score("Total (M)", "parameters", "size"): 2.5, score("Parameters (K)", "parameters", "size"): 2500.0,
+        score("Exported (MB)", "exported_bytes", "size"): 2.04, score("PCR all", "pcr_all", "size"): 12.5,
     }  # fmt: skip
-    assert {column: our_figure(column, results, compared, "mean") for column in cells} == cells
-    assert constant(("SST", "sst2.accuracy"), results) == 40.0 and constant(("RTE", "rte.accuracy"), results) is None
+    assert {column: our_figure(column, scores, half, sizes, "mean") for column in cells} == pytest.approx(cells)
+    assert deviation(scores, both) == pytest.approx(0)  # that of the averages of the seeds
+    assert deviation(half, both[:1]) is None
 
 
-@pytest.mark.parametrize("row", eelbert.TABLE_1.rows, ids=lambda row: row.label)
-def test_a_median_is_taken_for_each_task_and_then_averaged(row):
-    """Each task has another bad seed, so a median over the seeds' averages would be lower than the paper's score."""
-    printed = row.published(eelbert.LARGE)
-    published, scores = printed["GLUE score"], {}
-    for title, key in (*eelbert.COMMON, *eelbert.STS, eelbert.COLA):
-        task, _, name = key.partition(".")
-        number = list(scores).index(task) if task in scores else len(scores)
-        shifts = [{0: -0.2, 1: -0.1, 2: 0.0}.get((seed - number) % 5, 0.005) for seed in range(5)]
-        scores.setdefault(task, {})[name] = [printed[title] + shift for shift in shifts]
-    score = eelbert.LARGE_SCORE
-    assert our_figure(score, results_of(scores), {}, "median") == pytest.approx(100 * published, abs=0.05)
-    by_seed = [
-        average("EELBERT base", {task: {name: values[seed] for name, values in measures.items()}
-                                 for task, measures in scores.items()})
-        for seed in range(5)
+def record(arguments=(), **scores):
+    """What `results.json` holds, of task → accuracy of the first seed; that of the second is 0."""
+    seeds = {task: {"42": {"accuracy": value}, "43": {"accuracy": 0}} for task, value in scores.items()}
+    runs = {task: {seed: {"measures": each} for seed, each in own.items()} for task, own in seeds.items()}
+    return {"runs": runs, "scores": seeds, "arguments": dict(arguments)}
+
+
+def test_each_task_takes_its_best_learning_rate():
+    best = best_of([record(sst2=0.8, rte=0.6), record(sst2=0.7, rte=0.9)], eelbert.TABLE_1)
+    assert [scores_of(best)[task]["accuracy"] for task in ("sst2", "rte")] == [[0.8, 0], [0.9, 0]]
+
+
+def test_recorded_arguments_that_differ_from_the_recipe_are_listed(tmp_path):
+    plan = Plan(hashformers.TABLE_1, tmp_path)
+    (words,) = plan.fine_tuning(hashformers.TABLE_1.rows[0])
+    arguments = {"learning_rate": 3e-05, "num_train_epochs": 1.0, "max_train_samples": 100, "bf16": False,
+                 "model_name_or_path": "roberta-base-mlm", "lr_scheduler_kwargs": "{'num_cycles': 5}",
+                 "overrides": {"size": "tiny"}, "teacher": None, "load_best_model_at_end": True}  # fmt: skip
+    assert differences(words, record(arguments=arguments, sst2=0.8)) == [
+        "max_train_samples is 100, not None", "seeds is 2, not 3", "num_train_epochs is 1, not 5",
+        "overrides is size tiny, not none",
     ]  # fmt: skip
-    assert statistics.median(by_seed) < published - 0.01  # what would be reported if the averages were made first
-    assert our_figure(score, results_of(scores), {}, "mean") == pytest.approx(100 * statistics.fmean(by_seed))
-    small = average("EELBERT small", {task: {name: values[0] for name, values in measures.items()}
-                                      for task, measures in scores.items()})  # fmt: skip
-    first = {task: {name: values[:1] for name, values in measures.items()} for task, measures in scores.items()}
-    assert our_figure(eelbert.SMALL_SCORE, results_of(first), {}, "median") == pytest.approx(100 * small)
+    for label, overrides in (("LSH Proj", {"ngrams": "train"}), ("MD Proj", {})):
+        (row,) = [row for row in hashformers.TABLE_1.rows if row.label == label]
+        (words,) = plan.pretraining(row)
+        arguments = {"overrides": overrides, "max_steps": 500_000, "total_batch_size": 128, "variant": row.model,
+                     "per_device_train_batch_size": 4, "world_size": 8, "bf16": True}  # fmt: skip
+        assert differences(words, {"arguments": arguments}) == ["bf16 is True, not False"]
 
 
-def test_counts_are_printed(tmp_path, capsys):
-    papers.main(["eelbert-figure-1"])
+def cells_of(shown):
+    """Row → title of a column → the paper's cell and ours."""
+    header, _, *lines = [[cell.strip() for cell in line.split("|")] for line in shown.splitlines() if "|" in line]
+    pairs = zip(lines[::2], lines[1::2], strict=False)  # the last line, of the constants, has no pair
+    return {paper[1]: dict(zip(header, zip(paper, ours, strict=True), strict=True)) for paper, ours in pairs}
+
+
+def test_a_table_is_filled_from_records_alone_against_the_papers_baseline(tmp_path, capsys):
+    plan, (baseline, _, proformer) = Plan(hashformers.TABLE_2, tmp_path), hashformers.TABLE_2.rows[:3]
+    (words,) = plan.fine_tuning(proformer)
+    file, of_baseline = (plan.fine_tuned(row)[0] / "results.json" for row in (proformer, baseline))
+    (tmp_path / "rte").mkdir()
+    rows = {"sentence1": ["red fox", "blue fox"] * 8, "sentence2": ["snow"] * 16, "label": [0, 1] * 8}
+    for split in ("train", "validation"):
+        Dataset.from_dict(rows).to_parquet(tmp_path / "rte" / f"{split}.parquet")
+    small = ["--set", "size=uno", "--num_train_epochs", "1", "--max_seq_length", "16", "--data_dir", str(tmp_path)]
+    run_glue.main([*words[1:], *small, "--task_name", "rte", "--use_cpu", "true"])
+    content = json.loads(file.read_text())
+    mean = statistics.fmean(scores["accuracy"] for scores in content["scores"]["rte"].values())
+    of_baseline.parent.mkdir()
+    of_baseline.write_text(json.dumps(content | {"runs": {"rte": {"42": {"measures": {"accuracy": 0.8}}}}}))
+    capsys.readouterr()
+    papers.main(["hashformers-2", "--rows", "ProFormer", "MD Pool", "--output_dir", str(tmp_path)])
     shown = capsys.readouterr().out
-    assert "| bert-base " in shown and "21.4" in shown and "89.1" in shown  # the paper: 21 %, and almost 90 %
-    rows = [{"text": "a claim", "cpc": ["A01B 1/00", "G06Q 1/00"], "year": year} for year in (2010, 2014, 2015, 2015)]
-    (tmp_path / "p.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    papers.main(["elementwise-1", "--patents", str(tmp_path / "p.jsonl")])
-    assert "2 in train, 1 in validation, 1 in test; 2 codes, 4 labels" in capsys.readouterr().out
-
-
-def test_help_lists_the_tables(capsys):
-    with pytest.raises(SystemExit):
-        papers.main(["--help"])
-    shown = capsys.readouterr().out
-    tables = ["hashformers-1", "hashformers-2", "hashformers-3", "hashformers-6", "eelbert-1", "eelbert-2", "eelbert-3",
-              "eelbert-4", "eelbert-5", "eelbert-figure-1", "elementwise-1", "elementwise-3", "elementwise-4",
-              "elementwise-5"]  # fmt: skip
-    assert [table for table in tables if table not in shown] == []
+    own = cells_of(shown)["ProFormer"]
+    assert (own["RTE"], own["SST"], own["PCR all"]) == (("89.2", f"{125 * mean:.1f}"), ("89.2", "–"), ("87.9", "87.9"))
+    assert own["Emb. (K)"] == ("322.6", "322.6") and cells_of(shown)["MD Pool"]["RTE"] == ("98.8", "–")
+    listed = [line.split()[1:] for line in shown.splitlines() if line.startswith("- ")]
+    assert [words[2] for words in listed[:3]] == ["max_seq_length", "num_train_epochs", "overrides"]
+    assert listed[3] == "MD Pool: 2 of 2 commands are not finished.".split()
+    file.write_text("{")
+    with pytest.raises(SystemExit, match=r"results.json' holds no results of a run"):
+        papers.main(["hashformers-1", "--output_dir", str(tmp_path)])

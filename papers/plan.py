@@ -1,0 +1,107 @@
+"""The commands of a table, with the recipes, vocabularies and seeds of its paper, as a shell script.
+
+A line of the script is a row of the table: pre-training, if the row has it, and then fine-tuning. So the lines can run
+on different machines; what they write is brought into one folder afterwards.
+"""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from papers import patents
+from papers.table import PaperRow, PaperTable
+from vocabless.stock_shapes import find_shape
+from vocabless.variants import SUBWORD_TOKENIZERS
+
+QUIET = ["--disable_tqdm", "true", "--report_to", "none"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The commands of a table: words behind `python`. All write below `root`."""
+
+    table: PaperTable
+    root: Path
+
+    def script(self, rows: Sequence[PaperRow]) -> str:
+        """Returns the shell script of some rows, one line each."""
+        table = self.table
+        head = ["#!/bin/sh", f"# {table.title}: {table.about}. A line is a row; the lines can run on several machines."]
+        if table.is_patents:
+            head.append(f"# Before them: python -m papers patents FILES --codes FILE --output_dir {self.patents}")
+        return "\n".join([*head, *map(self.line, rows)])
+
+    def line(self, row: PaperRow) -> str:
+        """Returns the shell command of a row."""
+        commands = [shlex.join(["python", *words]) for words in (*self.pretraining(row), *self.fine_tuning(row))]
+        if row.is_hashed:
+            made = shlex.quote(str(self.hashed(row) / "config.json"))
+            commands.insert(0, f"test -f {made} || {shlex.join(['python', '-m', 'papers', *self.hashing(row)])}")
+        return " && ".join(commands)
+
+    @property
+    def patents(self) -> Path:
+        """The folder of the patents."""
+        return self.root / "patents"
+
+    def hashed(self, row: PaperRow) -> Path:
+        """Returns the folder of the model whose word table is n-gram hashes."""
+        return self.root / "hashed" / row.model
+
+    def hashing(self, row: PaperRow) -> list[str]:
+        """Returns the words behind `papers` that make this model."""
+        return ["hash-init", row.model, str(self.hashed(row)), *self.vocabulary(row, "--subword")]
+
+    def pretraining(self, row: PaperRow) -> list[list[str]]:
+        """Returns the command that pre-trains a row; none if it is not pre-trained here."""
+        if row.objective is None:
+            return []
+        if row.is_hashed:
+            model = ["--model_name_or_path", str(self.hashed(row))]
+        else:
+            needs_subwords = row.objective == "mlm" or row.reads_subwords
+            model = ["--variant", row.model, *(self.vocabulary(row, "--subword") if needs_subwords else [])]
+        words = ["run_pretraining.py", "--recipe", row.recipe or self.table.recipe, *model]
+        return [[*words, "--objective", row.objective, *QUIET, "--output_dir", str(self.pretrained(row))]]
+
+    def pretrained(self, row: PaperRow) -> Path:
+        """Returns the folder of the pre-trained model."""
+        return self.root / "pre-trained" / self._name(row)
+
+    def fine_tuning(self, row: PaperRow) -> list[list[str]]:
+        """Returns the commands that fine-tune a row: several if each task takes the best of several learning rates."""
+        table = self.table
+        model = str(self.pretrained(row)) if row.objective else row.weights or row.model
+        words = ["run_glue.py", "--recipe", table.task_recipe, "--model_name_or_path", model]
+        if model == row.model and row.reads_subwords:
+            words += self.vocabulary(row, "--tokenizer_name")
+        words += ["--max_seq_length", str(row.length)] if row.length else []
+        words += self._data() + QUIET
+        folders = zip(table.learning_rates or [""], self.fine_tuned(row), strict=True)
+        return [
+            [*words, *(["--learning_rate", rate] if rate else []), "--output_dir", str(folder)]
+            for rate, folder in folders
+        ]
+
+    def fine_tuned(self, row: PaperRow) -> list[Path]:
+        """Returns the folders of the fine-tuned models, one for each learning rate."""
+        kind = "fine-tuned-on-patents" if self.table.is_patents else "fine-tuned"
+        rates = self.table.learning_rates or [""]
+        return [self.root / kind / "-".join(filter(None, [self._name(row), rate])) for rate in rates]
+
+    def vocabulary(self, row: PaperRow, flag: str) -> list[str]:
+        """Returns the flag of the subword tokenizer: the published one."""
+        return [flag, row.vocabulary or SUBWORD_TOKENIZERS[str(find_shape(row.model).subwords)]]
+
+    def _data(self) -> list[str]:
+        """Returns the flags of the data."""
+        if not self.table.is_patents:
+            return ["--task_name", *self.table.tasks]
+        splits = {"train": patents.TRAIN, "validation": patents.TEST_A, "test": patents.TEST_B}
+        files = [word for flag, name in splits.items() for word in (f"--{flag}_file", str(self.patents / name))]
+        return [*files, "--label_names", str(self.patents / patents.LABEL_NAMES), "--do_predict"]
+
+    def _name(self, row: PaperRow) -> str:
+        """Returns the name of a row's folders: rows of two tables with the same model and training share them."""
+        return "-".join(filter(None, [row.model, row.objective, "hash-start" if row.is_hashed else ""]))
