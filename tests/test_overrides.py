@@ -56,18 +56,11 @@ def test_a_stock_shape_has_a_size_and_an_encoder(name):
     ("items", "message"),
     [
         (["coder=md4"], "unknown coder 'md4'; did you mean md5?"),
-        (["front_end=pol"], "unknown front_end 'pol'; did you mean pool?"),
-        (["size=tinny"], "unknown size 'tinny'; did you mean tiny?"),
-        (["splitter=tokens"], "unknown splitter 'tokens'; choose one of word, whitespace"),
         (["codr=md5"], "unknown name of --set 'codr'; did you mean coder"),
         (["coder"], "--set coder gives coder no value; write --set coder=VALUE"),
-        (["coder.num_bits=3"], "--set coder.num_bits=3 gives coder no value"),
         (["coder=lsh", "coder_options.num_bit=3"], "coder_options 'num_bit'; did you mean num_bits?"),
-        (["coder=lsh", 'coder_options.num_bits="9"'], "num_bits='9'; its default is 128"),
         (["coder_options=[1]"], "--set coder_options=[1] names no option; write --set coder_options.OPTION=VALUE"),
-        (["encoder_options.num_hidden_layer=3"], "did you mean num_hidden_layers"),
         (["encoder_options.num_hidden_layers=x"], "num_hidden_layers='x'; its default is 12: give the same type"),
-        (["splitter_options.lower=true"], "unknown splitter_options 'lower'; did you mean lowercase?"),
         (["ngrams=train"], "--set ngrams is for the coders lsh and lsh-index, not for md5"),
     ],
 )

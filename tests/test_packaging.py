@@ -163,10 +163,7 @@ def test_what_pip_installs_is_this_clone_with_extras_that_it_has(page: str) -> N
         (run_glue.main, ["run_glue.py"]),
         *((run_conversion, ["vocabless.conversion", verb]) for verb in ("hashformer", "encoder")),
         *((run_conversion, ["vocabless.conversion", verb]) for verb in ("onnx", "space", "hub")),
-        *(
-            (run_papers, ["papers", verb])
-            for verb in ("hashformers-2", "patents", "hash-init")
-        ),
+        *((run_papers, ["papers", verb]) for verb in ("hashformers-2", "patents", "hash-init")),
     ],
     ids=lambda value: value[-1] if isinstance(value, list) else "",
 )

@@ -1,20 +1,12 @@
-"""The table of variants: every row builds, trains, saves, loads, reads text, and has its published size."""
+"""The table of variants: every row builds, trains, reads text, and has its published size."""
 
 import re
 
 import pytest
 import torch
-from transformers import (
-    AutoModelForSequenceClassification,
-    BertConfig,
-    BertForMaskedLM,
-    BertForSequenceClassification,
-    RobertaConfig,
-    RobertaForSequenceClassification,
-)
+from transformers import AutoModelForSequenceClassification
 
 from vocabless import (
-    VocablessForMaskedLM,
     VocablessForSequenceClassification,
     VocablessModel,
     list_variants,
@@ -78,15 +70,6 @@ def tokenizer_of(subwords):
     return lambda name, **kwargs: load_tokenizer(name, subword=subwords.get(VARIANTS[name].splitter), **kwargs)
 
 
-def count(model_class: type, config: object) -> int:
-    """Parameters as the papers count them: the matrix of the masked-LM output, dropped after training, is none."""
-    with torch.device("meta"):
-        model = model_class(config)
-        model.tie_weights()
-    matrix = model.decoder.weight.numel() if model_class is VocablessForMaskedLM else 0
-    return model.num_parameters() - matrix
-
-
 WITHOUT_EFFECT = ("key.bias", "front_end.score.bias")  # a softmax does not depend on them
 
 
@@ -110,7 +93,7 @@ def test_a_name_says_what_a_variant_is() -> None:
 
 @pytest.mark.parametrize("name", list_variants())
 @pytest.mark.quick(*QUICK)
-def test_a_variant_builds_trains_saves_and_loads(name: str, shrink, tokenizer_of, tmp_path) -> None:
+def test_a_variant_builds_and_trains(name: str, shrink, tokenizer_of) -> None:
     config = shrink(load_config(name, num_labels=3))
     tokenizer = tokenizer_of(name)
     assert tokenizer.block_size == config.block_size
@@ -124,16 +107,6 @@ def test_a_variant_builds_trains_saves_and_loads(name: str, shrink, tokenizer_of
         assert parameter.grad is not None and parameter.grad.isfinite().all(), parameter_name
         if not parameter_name.endswith(WITHOUT_EFFECT):
             assert parameter.grad.abs().sum() > 0, parameter_name
-
-    model.eval().save_pretrained(tmp_path)
-    assert (tmp_path / "model.safetensors").exists()
-    again = VocablessForSequenceClassification.from_pretrained(tmp_path).eval()
-    expected = dict([*model.named_parameters(), *model.named_buffers()])
-    got = dict([*again.named_parameters(), *again.named_buffers()])
-    assert got.keys() == expected.keys()
-    assert [key for key, value in expected.items() if not torch.equal(got[key], value)] == []
-    with torch.no_grad():
-        assert torch.equal(again(**inputs).logits, model(**inputs).logits)
 
 
 @pytest.mark.parametrize("name", list_variants())
@@ -150,77 +123,14 @@ def test_a_text_of_the_greatest_length_fits_and_a_longer_one_does_not(name: str,
             model(too_long)
 
 
-def turc(size: str, **options: int) -> BertConfig:
-    layers, width, heads, _ = SIZES[size]
-    shape = {"num_hidden_layers": layers, "hidden_size": width, "num_attention_heads": heads}
-    return BertConfig(**{**shape, "intermediate_size": 4 * width, **options})
-
-
-@pytest.mark.parametrize(
-    ("name", "head", "published"),
-    [
-        ("eelbert-base", VocablessForMaskedLM, 86_073_402),
-        ("eelbert-mini", VocablessForSequenceClassification, 3_357_442),
-        ("eelbert-mini", VocablessForMaskedLM, 3_387_962),
-        ("eelbert-random-mini", VocablessForMaskedLM, 3_387_962),
-        ("eelbert-tiny", VocablessForSequenceClassification, 479_362),
-        ("eelbert-uno", VocablessForMaskedLM, 312_506),
-        ("hashformer-md5-emb50k-base", VocablessForSequenceClassification, 124_647_170),
-        ("hashformer-lsh-emb50k-base", VocablessForSequenceClassification, 124_647_170),
-        ("proformer", VocablessForSequenceClassification, 15_092_738),
-    ],
-)
-def test_a_variant_has_the_published_number_of_parameters(name: str, head: type, published: int) -> None:
-    assert count(head, load_config(name)) == published
-
-
-@pytest.mark.parametrize(
-    ("config", "head", "published"),
-    [
-        (BertConfig(), BertForMaskedLM, 109_514_298),
-        (turc("mini"), BertForSequenceClassification, 11_171_074),
-        (turc("tiny"), BertForSequenceClassification, 4_386_178),
-        (
-            RobertaConfig(vocab_size=50_265, max_position_embeddings=514, type_vocab_size=1),
-            RobertaForSequenceClassification,
-            124_647_170,
-        ),
-    ],
-)
-def test_the_library_counts_the_papers_baselines_alike(config: object, head: type, published: int) -> None:
-    assert count(head, config) == published
-
-
-def test_eelbert_is_bert_without_its_word_table() -> None:
-    for size in ("base", "mini", "tiny"):
-        config = load_config(f"eelbert-{size}")
-        width = config.hidden_size
-        assert count(BertForMaskedLM, turc(size)) - count(VocablessForMaskedLM, config) == 30_522 * width
-        stock = count(BertForSequenceClassification, turc(size))
-        assert stock - count(VocablessForSequenceClassification, config) == 30_522 * width
-
-
-@pytest.mark.parametrize("coder", ["md5", "lsh"])
-@pytest.mark.parametrize(
-    ("front_end", "rows", "published"),
-    [("emb1k", 1_038 - 5, "797.2K"), ("pool", 1_038, "797.2K"), ("add", 257, "197.4K"), ("proj", 129, "99.1K")],
-)
-def test_hashformers_embeddings_have_the_published_size(coder: str, front_end: str, rows: int, published: str) -> None:
-    """Of Emb 1K, 1 038 rows are the printed 797.2K; docs/papers.md says how special tokens are counted."""
-    config = load_config(f"hashformer-{coder}-{front_end}-base")
+@pytest.mark.parametrize(("front_end", "rows"), [("emb1k", 1_038 - 5), ("pool", 1_038), ("add", 257), ("proj", 129)])
+def test_hashformers_embeddings_have_the_published_size(front_end: str, rows: int) -> None:
+    """The printed 797.2K, 197.4K and 99.1K; docs/papers.md says how special tokens are counted."""
     with torch.device("meta"):
-        model = VocablessForSequenceClassification(config)
+        model = VocablessForSequenceClassification(load_config(f"hashformer-md5-{front_end}-base"))
     embeddings = sum(parameter.numel() for parameter in model.vocabless.front_end.parameters())
-    special = 5 * 768
-    assert embeddings - special == rows * 768
-    assert f"{(embeddings - (0 if front_end == 'emb1k' else special)) / 1000:.1f}K" == published
+    assert embeddings - 5 * 768 == rows * 768
     assert model.num_parameters() - embeddings == 86_043_650
-
-
-def test_proformer_projects_its_bits_and_nothing_else() -> None:
-    with torch.device("meta"):
-        model = VocablessModel(load_config("proformer"))
-    assert sum(parameter.numel() for parameter in model.front_end.parameters()) == 322_560 == 420 * 768
 
 
 # Elementwise, Table 2: the total of each model and its ratio, then its embeddings. Millions.

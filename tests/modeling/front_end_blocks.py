@@ -10,6 +10,7 @@ from vocabless.modeling.blocks import NUM_SPECIAL
 from vocabless.modeling.front_ends import FrontEnd, build_front_end
 
 SPECIALS = range(NUM_SPECIAL)
+ENCODERS = ["roberta", "bert", "albert", "canine", "modernbert", "electra", "distilbert", "mpnet", "deberta-v2"]
 Block = list[int]
 
 

@@ -34,12 +34,9 @@ def test_so_it_does_when_a_checkpoint_is_loaded(load, tmp_path):
         load.from_pretrained(tmp_path, hidden_droput_prob=0.3)
 
 
-@pytest.mark.parametrize(("name", "near"), [
-    ("nonsense", ""), ("hidden_droput_prob", "hidden_dropout_prob"), ("block_sise", "block_size"),
-])  # fmt: skip
-def test_what_belongs_to_nothing_is_refused_with_near_names(name, near):
-    with pytest.raises(ValueError, match=f"'{name}' is an argument of neither .*{near}"):
-        shrunk(**{name: 1})
+def test_what_belongs_to_nothing_is_refused_with_near_names():
+    with pytest.raises(ValueError, match=r"'block_sise' is an argument of neither .*block_size"):
+        shrunk(block_sise=1)
 
 
 def test_names_of_the_whole_model_are_accepted():
@@ -48,20 +45,15 @@ def test_names_of_the_whole_model_are_accepted():
 
 LIMITS = {
     "block_size": {"block_size": 10**9},
-    "target_vocab_size": {"target_vocab_size": 10**12},
-    "num_labels": {"num_labels": 10**9},
-    "num_hidden_layers": {"encoder_config": {"model_type": "bert", "num_hidden_layers": 10**6}},
-    "num_hidden_layers ": {"num_hidden_layers": 10**6},
-    "num_attention_heads": {"encoder_config": {"model_type": "bert", "num_attention_heads": 0}},
+    "num_hidden_layers": {"num_hidden_layers": 10**6},
     "hidden_size": {"encoder_config": {"model_type": "distilbert", "dim": 10**9}},
     "intermediate_size": {"encoder_config": {"model_type": "bert", "intermediate_size": -1}},
-    "type_vocab_size": {"encoder_config": {"model_type": "bert", "type_vocab_size": 10**30}},
 }
 
 
 @pytest.mark.parametrize("name", LIMITS)
 def test_numbers_that_would_fill_the_memory_are_refused(name):
-    with pytest.raises(ValueError, match=rf"{name.strip()}.* from [01] to \d+"):
+    with pytest.raises(ValueError, match=rf"{name}.* from [01] to \d+"):
         VocablessModel(VocablessConfig(**LIMITS[name]))
 
 
@@ -116,19 +108,14 @@ def test_kernels_that_a_file_names_are_not_loaded_but_those_of_the_caller_are(na
     assert eager.config._attn_implementation == eager.encoder.config._attn_implementation == "eager"
 
 
-WRONG_TYPES = {
-    "encoder_config": ([], [1], "x", -1, True, {"model_type": ["bert"]}, {"model_type": "bert", "hidden_act": "x"}),
-    "front_end": ([], {}, 3, None),
-    "front_end_options": ([1], "x", {"seed": "x"}, {"num_rows": True}, {"ngram_sizes": 1.5}),
-    "architectures": ([1], -1, True),
-    "classifier_dropout": ([], {}, "x", -1, 2, float("nan")),
-    "id2label": ([1], "x", 3),
-    "num_labels": ("x", 0, 1.5, []),
-    "dtype": ([], "x"),
-}
+WRONG_TYPES = [
+    ("encoder_config", [1]), ("encoder_config", {"model_type": "bert", "hidden_act": "x"}), ("front_end", []),
+    ("front_end_options", {"seed": "x"}), ("architectures", [1]), ("classifier_dropout", float("nan")),
+    ("id2label", [1]), ("num_labels", 1.5), ("dtype", "x"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG_TYPES.items() for value in values])
+@pytest.mark.parametrize(("name", "value"), WRONG_TYPES)
 def test_a_value_of_a_wrong_type_in_a_file_is_one_sentence(name, value):
     data = {**load_config("eelbert-word-tiny").to_dict(), name: value}
     with pytest.raises(ValueError) as caught:

@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from torch.nn import functional as F
+import transformers
+from front_end_blocks import ENCODERS
 from transformers import AutoModelForSequenceClassification
 
 from vocabless.modeling.front_ends import FRONT_ENDS, FrontEnd
@@ -13,6 +14,7 @@ from vocabless.modeling.modeling_vocabless import (
 )
 
 B, S = 4, 9
+RECENT = not transformers.__version__.startswith("5.0.")  # its CANINE lacks bfloat16
 
 
 @pytest.mark.parametrize("head", [VocablessModel, VocablessForSequenceClassification, VocablessForMaskedLM])
@@ -45,18 +47,13 @@ def test_the_front_end_takes_the_place_of_the_word_table(config, blocks) -> None
     assert model.vocabless.front_end is other
 
 
-@pytest.mark.parametrize("front_end", FRONT_ENDS)
-def test_inputs_can_require_gradients(front_end: str, config_of, blocks_of) -> None:
-    model = VocablessForSequenceClassification(config_of("bert", front_end))
-    model.requires_grad_(False)
-    model.enable_input_require_grads()
-    assert model(blocks_of(model.config, B, S)).logits.requires_grad
-
-
-@pytest.mark.parametrize("front_end", FRONT_ENDS)
-def test_a_saved_model_loads_bit_for_bit_and_in_bfloat16(front_end: str, config_of, blocks_of, tmp_path) -> None:
-    model = VocablessForMaskedLM(config_of("roberta", front_end)).eval()
-    blocks = blocks_of(model.config, B, S)
+@pytest.mark.parametrize(
+    ("encoder", "front_end"), [*(("roberta", name) for name in FRONT_ENDS), *((name, "add") for name in ENCODERS)]
+)
+def test_a_saved_model_loads_bit_for_bit_and_in_bfloat16(encoder, front_end, config_of, blocks_of, tmp_path) -> None:
+    """Each front end with one encoder, and each encoder with one front end."""
+    model = VocablessForMaskedLM(config_of(encoder, front_end)).eval()
+    blocks = blocks_of(model.config, B, S - 1)
     model.save_pretrained(tmp_path)
     again = VocablessForMaskedLM.from_pretrained(tmp_path).eval()
     expected = dict([*model.named_parameters(), *model.named_buffers()])
@@ -64,24 +61,19 @@ def test_a_saved_model_loads_bit_for_bit_and_in_bfloat16(front_end: str, config_
     assert expected.keys() == got.keys()
     assert all(torch.equal(got[name], value) for name, value in expected.items())
     assert torch.equal(again(blocks).logits, model(blocks).logits)
+    changed = {"dtype", "architectures", "transformers_version", "_name_or_path"}
+    before, after = (each.config.encoder_config.to_dict() for each in (model, again))
+    assert all(value == before.get(name) for name, value in after.items() if name not in changed)
 
     rounded = VocablessForMaskedLM.from_pretrained(tmp_path, dtype=torch.bfloat16).eval()
     for name, buffer in rounded.base_model.front_end.named_buffers():  # integers stay
         of_model = model.base_model.front_end.get_buffer(name)
         assert buffer.dtype == of_model.dtype and torch.equal(buffer, of_model), name
     assert {parameter.dtype for parameter in rounded.parameters()} == {torch.bfloat16}
-    states, exact = (each.base_model(blocks).last_hidden_state for each in (rounded, model))
-    assert states.dtype == torch.bfloat16 and torch.allclose(states.float(), exact, atol=0.1)
-
-
-@pytest.mark.parametrize("front_end", FRONT_ENDS)
-def test_padding_does_not_change_the_other_tokens(front_end: str, config_of, blocks_of) -> None:
-    model = VocablessModel(config_of("bert", front_end)).eval()
-    blocks = blocks_of(model.config, B, S)
-    padded, mask = F.pad(blocks, (0, 0, 0, 5)), F.pad(torch.ones(B, S, dtype=torch.int64), (0, 5))
-    expected = model(blocks).last_hidden_state
-    assert torch.allclose(model(padded, attention_mask=mask).last_hidden_state[:, :S], expected, atol=1e-5)
-    assert not torch.allclose(model(padded).last_hidden_state[:, :S], expected, atol=1e-5)
+    if RECENT or encoder != "canine":
+        inputs = {"input_ids": blocks, "attention_mask": torch.ones(B, S - 1, dtype=torch.int64)}
+        states, exact = (each.base_model(**inputs).last_hidden_state for each in (rounded, model))
+        assert states.dtype == torch.bfloat16 and torch.allclose(states.float(), exact, atol=0.1)
 
 
 @pytest.fixture
@@ -130,7 +122,7 @@ def test_the_exported_model_agrees_at_every_batch_and_length(front_end: str, one
 
 @pytest.mark.parametrize(
     ("front_end", "targets", "checkpoints"),
-    [("projection", ["query", "value"], True), ("ngram", ["query", "value"], True), ("ngram", "all-linear", False)],
+    [("projection", ["query", "value"], True), ("ngram", "all-linear", False)],
 )
 def test_adapters_train_save_and_load_alone_and_with_their_base(
     front_end: str, targets, checkpoints: bool, config_of, blocks_of, tmp_path

@@ -4,16 +4,14 @@ import copy
 
 import pytest
 import torch
-import transformers
-from transformers import AutoConfig, AutoModel, BertConfig, PreTrainedConfig
+from front_end_blocks import ENCODERS
+from transformers import AutoModel, BertConfig, PreTrainedConfig
 
 from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassification, VocablessModel
 
-ENCODERS = ["roberta", "bert", "albert", "canine", "modernbert", "electra", "distilbert", "mpnet", "deberta-v2"]
 WORD_TABLES = {name: "word_embeddings" for name in ENCODERS}
 WORD_TABLES |= {"canine": "HashBucketCodepointEmbedder", "modernbert": "tok_embeddings"}
-RECENT = not transformers.__version__.startswith("5.0.")  # its ModernBERT and CANINE lack features
 WITH_TOKEN_TYPES = ["roberta", "bert", "albert", "canine", "electra", "deberta-v2"]
 WITH_POSITION_TABLES = ["roberta", "bert", "albert", "canine", "electra", "distilbert", "mpnet", "deberta-v2"]
 
@@ -83,28 +81,13 @@ def test_padding_and_the_order_of_a_batch_do_not_change_a_token(encoder: str, mo
         assert torch.allclose(output[1, :7], alone[1], atol=1e-4)
 
 
-def test_on_canine_padding_changes_tokens_but_the_order_of_a_batch_does_not(model_of, blocks_of) -> None:
-    """CANINE reads windows of four positions and drops the last window, so padding after a text changes its outputs."""
-    model = model_of("canine")
-    blocks = blocks_of(model.config, 2, 8)
-    padded = torch.nn.functional.pad(blocks, (0, 0, 0, 8))
-    mask = torch.tensor([[1] * 8 + [0] * 8] * 2)
-    with torch.no_grad():
-        whole = model(blocks).last_hidden_state
-        assert torch.allclose(model(blocks.flip(0)).last_hidden_state.flip(0), whole, atol=1e-4)
-        with_padding = model(padded, attention_mask=mask).last_hidden_state[:, :8]
-    assert not torch.allclose(with_padding, whole, atol=1e-2)
-
-
-@pytest.mark.parametrize("length", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("length", [1, 3, 5])
 def test_canine_takes_short_sequences(length: int, model_of, blocks_of) -> None:
     model = model_of("canine")
     blocks, ones = blocks_of(model.config, 2, length), torch.ones(2, length, dtype=torch.int64)
     with torch.no_grad():
         output = model(blocks).last_hidden_state
         assert output.shape == (2, length, 32)
-        with_masks = model(blocks, attention_mask=ones, token_type_ids=0 * ones).last_hidden_state
-        assert torch.allclose(with_masks, output, atol=1e-6)
         assert model(blocks, position_ids=ones.cumsum(1) - 1).last_hidden_state.shape == (2, length, 32)
 
 
@@ -148,21 +131,6 @@ def test_a_model_that_is_no_encoder_of_inputs_embeds_is_refused(kind: str) -> No
         VocablessModel(VocablessConfig(encoder_config={"model_type": kind, **(small if kind == "vit" else {})}))
 
 
-@pytest.mark.parametrize("encoder", [name for name in ENCODERS if name not in ("canine", "deberta-v2")])
-@pytest.mark.skipif(not RECENT, reason="not every encoder switches its attention")
-def test_sdpa_and_eager_attention_agree(encoder: str, model_of, blocks_of) -> None:
-    model = model_of(encoder)
-    model.set_attn_implementation("sdpa")
-    blocks = blocks_of(model.config, 2, 9)
-    mask = torch.tensor([[1] * 9, [1] * 5 + [0] * 4])
-    with torch.no_grad():
-        sdpa = model(blocks, attention_mask=mask).last_hidden_state
-        model.set_attn_implementation("eager")
-        assert model.encoder.config._attn_implementation == "eager"
-        eager = model(blocks, attention_mask=mask).last_hidden_state
-    assert torch.allclose(sdpa[mask.bool()], eager[mask.bool()], atol=1e-4)
-
-
 @pytest.mark.parametrize("encoder", ENCODERS)
 def test_hidden_states_and_attentions_are_returned(encoder: str, model_of, blocks_of) -> None:
     model = model_of(encoder)
@@ -177,10 +145,9 @@ def test_hidden_states_and_attentions_are_returned(encoder: str, model_of, block
 
 
 def test_the_configuration_can_request_hidden_states(config_of, blocks_of) -> None:
-    config = config_of("bert", output_hidden_states=True)
-    for model in (VocablessModel(config), VocablessForSequenceClassification(config)):
-        assert len(model(blocks_of(config, 2, 5)).hidden_states) == 3
-        assert model(blocks_of(config, 2, 5), output_hidden_states=False).hidden_states is None
+    model = VocablessForSequenceClassification(config_of("bert", output_hidden_states=True))
+    assert len(model(blocks_of(model.config, 2, 5)).hidden_states) == 3
+    assert model(blocks_of(model.config, 2, 5), output_hidden_states=False).hidden_states is None
 
 
 @pytest.mark.parametrize("encoder", [name for name in ENCODERS if name not in ("albert", "mpnet")])
@@ -206,22 +173,3 @@ def test_the_callers_encoder_configuration_is_not_changed() -> None:
     config = VocablessConfig(encoder_config=encoder)
     assert encoder.to_dict() == original
     assert config.encoder_config.vocab_size == 1
-
-
-@pytest.mark.parametrize("encoder", ENCODERS)
-def test_a_model_with_any_encoder_saves_and_loads_also_in_bfloat16(encoder: str, model_of, blocks_of, tmp_path) -> None:
-    model = model_of(encoder, "add")
-    model.save_pretrained(tmp_path)
-    loaded = VocablessModel.from_pretrained(tmp_path)
-    again, config = loaded.state_dict(), loaded.config
-    assert again.keys() == model.state_dict().keys()
-    assert all(torch.equal(again[name], value) for name, value in model.state_dict().items())
-    assert type(config.encoder_config) is type(AutoConfig.for_model(encoder))
-    changed = {"dtype", "architectures", "transformers_version", "_name_or_path"}
-    encoders = [each.encoder_config.to_dict() for each in (config, model.config)]
-    assert all(value == encoders[1].get(name) for name, value in encoders[0].items() if name not in changed)
-    assert (config.front_end_options, config.block_size) == (model.config.front_end_options, model.config.block_size)
-    if RECENT or encoder != "canine":
-        rounded, blocks = VocablessModel.from_pretrained(tmp_path, dtype=torch.bfloat16), blocks_of(config, 2, 8)
-        states = rounded(blocks, attention_mask=torch.ones(2, 8, dtype=torch.int64)).last_hidden_state
-        assert states.dtype == torch.bfloat16 and states.isfinite().all()

@@ -62,7 +62,7 @@ def spell(ids: Tensor, block_size: int) -> Tensor:
 
 
 # Not canine, whose convolutions read padding.
-@pytest.mark.parametrize("encoder", ["bert", "roberta", "albert", "modernbert", "distilbert"])
+@pytest.mark.parametrize("encoder", ["bert", "roberta", "modernbert"])
 def test_the_head_reads_the_means_of_the_two_texts(encoder: str, config_of) -> None:
     config = config_of(encoder, classifier_pooling="siamese", num_labels=3)
     model = VocablessForSequenceClassification(config).eval()
@@ -103,8 +103,6 @@ def test_embeddings_without_token_types_are_refused(config_of) -> None:
     model = VocablessForSequenceClassification(config)
     with pytest.raises(ValueError, match=r"give input_ids, or inputs_embeds with token_type_ids"):
         model(inputs_embeds=torch.zeros(1, 4, config.embedding_size))
-    with pytest.raises(ValueError, match=r"blocks have shape \(batch, seq, 12\)"):
-        model(torch.zeros(2, 4, dtype=torch.int64))
 
 
 @pytest.mark.parametrize(
