@@ -106,24 +106,6 @@ def test_every_parameter_gets_a_gradient(name: str, block_size: int, options: di
 
 
 @all_examples
-def test_initialising_fills_what_a_checkpoint_does_not_hold(name: str, block_size: int, options: dict) -> None:
-    """A loaded model is built without values: buffers that are not saved come from `init_weights` alone."""
-    front_end, blocks = build_front_end(name, block_size, WIDTH, options).eval(), example_blocks(block_size)
-    expected = build_front_end(name, block_size, WIDTH, options).eval()
-    with torch.no_grad():
-        for parameter in front_end.parameters(recurse=False):
-            parameter.fill_(torch.nan)
-        for buffer in front_end.buffers():
-            buffer.zero_()
-    front_end.init_weights(0.02)
-    assert front_end(blocks).isfinite().all()
-    for buffer_name, buffer in front_end.named_buffers():
-        assert torch.equal(buffer, expected.get_buffer(buffer_name)), buffer_name
-    expected.load_state_dict(front_end.state_dict())
-    assert torch.equal(expected(blocks), front_end(blocks))
-
-
-@all_examples
 @pytest.mark.quick(*{example.values[0]: example.id for example in reversed(PARAMETERS)}.values())  # one of each
 def test_the_compiled_front_end_agrees(name: str, block_size: int, options: dict) -> None:
     front_end = build(name, block_size, WIDTH, **options)

@@ -51,7 +51,10 @@ def test_the_front_end_takes_the_place_of_the_word_table(config, blocks) -> None
     ("encoder", "front_end"), [*(("roberta", name) for name in FRONT_ENDS), *((name, "add") for name in ENCODERS)]
 )
 def test_a_saved_model_loads_bit_for_bit_and_in_bfloat16(encoder, front_end, config_of, blocks_of, tmp_path) -> None:
-    """Each front end with one encoder, and each encoder with one front end."""
+    """Each front end with one encoder, and each encoder with one front end.
+
+    A loaded model is built without values: buffers that are not saved come from `init_weights` alone.
+    """
     model = VocablessForMaskedLM(config_of(encoder, front_end)).eval()
     blocks = blocks_of(model.config, B, S - 1)
     model.save_pretrained(tmp_path)
