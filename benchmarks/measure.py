@@ -1,11 +1,9 @@
-"""How the benchmarks measure: all sides run in turns, and a ratio compares two runs next to each other in time.
+"""How the benchmarks measure: both sides run in turns, and a ratio compares two runs next to each other in time.
 
-So a load on the machine slows down all sides.
+So a load on the machine slows down both sides. Speeds are measured on the texts that `read` returns.
 """
 
 import argparse
-import contextlib
-import gzip
 import json
 import os
 import platform
@@ -18,10 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from datasets import Dataset
 
-from vocabless.conversion.__main__ import main as run_verb
 from vocabless.saving.run_folder import versions
 from vocabless.saving.tables import markdown_table
+from vocabless.training.texts.corpora import load_text
+from vocabless.training.texts.sentences import sentences
+from vocabless.training.texts.subword import train_subword
 
 Run = Callable[[], Any]  # one round of a side
 # The flags that benchmarks share → the arguments of `add_argument`.
@@ -45,24 +46,6 @@ class Comparison:
     ratio: float  # median over the rounds of our speed divided by the peer's
     low: float  # lower quartile of the ratio
     high: float  # upper quartile of the ratio
-    goal: float | None = None  # smallest ratio that is a success; None if there is no goal
-
-
-def seconds_in_turns(runs: Sequence[Run], rounds: int, before: Sequence[Run] = ()) -> list[list[float]]:
-    """Returns the seconds of each side in each round, after one round as a warm-up.
-
-    `before` has what runs before each side and is not measured; empty for nothing.
-    """
-    seconds: list[list[float]] = [[] for _ in runs]
-    for number in range(rounds + 1):
-        for place, run in enumerate(runs):
-            if before:
-                before[place]()
-            start = time.perf_counter()
-            run()
-            if number > 0:  # round 0 is the warm-up
-                seconds[place].append(time.perf_counter() - start)
-    return seconds
 
 
 def run_all(runs: Sequence[Run]) -> Run:
@@ -75,44 +58,38 @@ def run_all(runs: Sequence[Run]) -> Run:
     return run
 
 
-def compare(
-    name: str,
-    ours: Run,
-    peer: Run,
-    work: float | tuple[float, float],
-    unit: str,
-    rounds: int = 7,
-    goal: float | None = None,
-) -> Comparison:
-    """Measures the speed of both sides, see `seconds_in_turns` and `Comparison`.
+def compare(name: str, ours: Run, peer: Run, work: float, unit: str, rounds: int = 7) -> Comparison:
+    """Measures the speed of both sides in `rounds` rounds, after one as a warm-up; `unit` is that of `work` with "/s".
 
-    `work` is the amount of work of a round, in `unit` without its "/s"; two numbers if the sides differ.
+    `work` is what one round does, for instance the number of words.
     """
-    amounts = work if isinstance(work, tuple) else (work, work)
-    measured = seconds_in_turns((ours, peer), rounds)
-    our_speeds, peer_speeds = (
-        [amount / each for each in seconds] for amount, seconds in zip(amounts, measured, strict=True)
-    )
-    return comparison(name, unit, our_speeds, peer_speeds, goal)
-
-
-def comparison(name: str, unit: str, ours: list[float], peer: list[float], goal: float | None = None) -> Comparison:
-    """Returns the row for the speeds of both sides in each round."""
-    ratios = [one / other for one, other in zip(ours, peer, strict=True)]
-    low, _, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
-    median = statistics.median
-    return Comparison(name, unit, median(ours), median(peer), median(ratios), low, high, goal)
+    speeds: list[list[float]] = [[], []]
+    for number in range(rounds + 1):
+        for run, of_side in zip((ours, peer), speeds, strict=True):
+            start = time.perf_counter()
+            run()
+            if number > 0:  # round 0 is the warm-up
+                of_side.append(work / (time.perf_counter() - start))
+    ratios = [one / other for one, other in zip(*speeds, strict=True)]
+    low, ratio, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
+    return Comparison(name, unit, *map(statistics.median, speeds), ratio, low, high)
 
 
 def report(benchmark: str, rows: Sequence[Comparison], output: str | None) -> None:
     """Prints the table, and writes it to the JSON file `output` if that is not None."""
     print(f"\n{benchmark} · torch {torch.__version__}, {torch.get_num_threads()} threads, {platform.machine()}\n")
-    lines = []
-    for row in rows:
-        goal = "" if row.goal is None else f"≥ {row.goal:g} {'✓' if row.ratio >= row.goal else '✗'}"
-        quartiles = f"{row.low:.2f}–{row.high:.2f}"
-        lines.append([row.name, row.unit, f"{row.ours:,.5g}", f"{row.peer:,.5g}", f"{row.ratio:.2f}×", quartiles, goal])
-    print(markdown_table(["", "unit", "ours", "peer", "ratio", "quartiles", "goal"], lines, num_texts=2))
+    lines = [
+        [
+            row.name,
+            row.unit,
+            f"{row.ours:,.5g}",
+            f"{row.peer:,.5g}",
+            f"{row.ratio:.2f}×",
+            f"{row.low:.2f}–{row.high:.2f}",
+        ]
+        for row in rows
+    ]
+    print(markdown_table(["", "unit", "ours", "peer", "ratio", "quartiles"], lines, num_texts=2))
     write_record(output, benchmark, [asdict(row) for row in rows])
 
 
@@ -129,18 +106,6 @@ def write_record(output: str | None, benchmark: str, rows: Any) -> None:
         Path(output).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
-def convert(*words: str | Path) -> None:
-    """Runs a verb of `python -m vocabless.conversion` without its report."""
-    with contextlib.redirect_stdout(None):
-        run_verb(list(map(str, words)))
-
-
-def sizes(contents: Sequence[bytes]) -> list[str]:
-    """Returns the size of some files, and their size gzipped, as a server sends them."""
-    gzipped = (gzip.compress(content, 9) for content in contents)
-    return [f"{sum(map(len, each)) / 1e3:.0f} kB" for each in (contents, gzipped)]
-
-
 def prepare_threads(count: int) -> None:
     """Sets the threads of torch, and with 1 also those of Rust tokenizers; 0 changes nothing."""
     if count:
@@ -152,11 +117,36 @@ def prepare_threads(count: int) -> None:
 def parser(description: str | None, *flags: str) -> argparse.ArgumentParser:
     """Returns a parser of the running benchmark, with some of `FLAGS`."""
     program, raw = f"python -m benchmarks.{Path(sys.argv[0]).stem}", argparse.RawDescriptionHelpFormatter
-    return add_flags(argparse.ArgumentParser(prog=program, description=description, formatter_class=raw), *flags)
-
-
-def add_flags(command_line: argparse.ArgumentParser, *flags: str) -> argparse.ArgumentParser:
-    """Declares some of `FLAGS`; returns the parser."""
+    command_line = argparse.ArgumentParser(prog=program, description=description, formatter_class=raw)
     for flag in flags:
         command_line.add_argument(f"--{flag}", **FLAGS[flag])
     return command_line
+
+
+def vocabulary(documents: Dataset, kind: str, size: int, folder: str | os.PathLike[str]) -> str:
+    """Trains a subword vocabulary of `size` tokens on the documents and returns its file."""
+    file = Path(folder) / f"{kind}.json"
+    train_subword(documents, kind, size).save(str(file))
+    return str(file)
+
+
+def read(corpus: str, documents: int) -> Dataset:
+    """Returns the first documents of a corpus."""
+    dataset = load_text(corpus)
+    assert isinstance(dataset, Dataset)
+    return dataset.select(range(min(documents, len(dataset))))
+
+
+def sentences_of(documents: Dataset, count: int, min_words: int = 5) -> list[str]:
+    """Returns the first `count` sentences that have at least `min_words` words."""
+    chosen = []
+    for text in documents["text"]:
+        chosen += [sentence.strip() for sentence in sentences(text) if len(sentence.split()) >= min_words]
+        if len(chosen) >= count:
+            break
+    return chosen[:count]
+
+
+def words_of(texts: list[str]) -> int:
+    """Returns the number of words, separated by white space."""
+    return sum(len(text.split()) for text in texts)

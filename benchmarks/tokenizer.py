@@ -13,8 +13,8 @@ from functools import partial
 
 from transformers import PreTrainedTokenizerBase
 
-from benchmarks.measure import FLAGS, Run, compare, parser, prepare_threads, report, run_all
-from benchmarks.peers import read, sentences_of, vocabulary, words_of
+from benchmarks import measure
+from benchmarks.measure import Run, compare, words_of
 from vocabless import load_tokenizer
 from vocabless.stock_shapes import load_shape_tokenizer
 
@@ -25,35 +25,35 @@ BATCH = 32
 def encode(tokenizer: PreTrainedTokenizerBase, texts: list[str], size: int = BATCH) -> Run:
     """Returns a function that encodes the texts in batches of `size`; 1 gives each text as a string."""
     calls = texts if size == 1 else [texts[start : start + size] for start in range(0, len(texts), size)]
-    return run_all([partial(tokenizer, call, padding=True, return_tensors="pt") for call in calls])
+    return measure.run_all([partial(tokenizer, call, padding=True, return_tensors="pt") for call in calls])
 
 
 def main() -> None:
     """Runs the benchmark."""
-    arguments = parser(__doc__, *FLAGS).parse_args()
+    arguments = measure.parser(__doc__, *measure.FLAGS).parse_args()
     rounds = arguments.rounds
-    prepare_threads(arguments.threads)
-    documents = read(arguments.corpus, arguments.documents)
-    texts = sentences_of(documents, 100 * BATCH)
+    measure.prepare_threads(arguments.threads)
+    documents = measure.read(arguments.corpus, arguments.documents)
+    texts = measure.sentences_of(documents, 100 * BATCH)
     distinct = list(dict.fromkeys(word for text in documents["text"] for word in text.split()))
     random.Random(0).shuffle(distinct)
     new_words = [" ".join(distinct[start : start + 20]) for start in range(0, min(len(distinct), 40_000), 20)]
     with tempfile.TemporaryDirectory() as folder:
-        peer = load_shape_tokenizer("bert-tiny", vocabulary(documents, "wordpiece", 30_000, folder), 10**9)
+        wordpiece = measure.vocabulary(documents, "wordpiece", 30_000, folder)
+        peer = load_shape_tokenizer("bert-tiny", wordpiece, 10**9)
     rows = []
     for coder, variant in CODERS.items():
         ours = load_tokenizer(variant, model_max_length=10**9)
-        name, goal = f"32 sentences, {coder}", 8.0 if coder == "lsh" else 10.0
-        rows.append(compare(name, encode(ours, texts), encode(peer, texts), words_of(texts), "words/s", rounds, goal))
-        name, sides = f"one sentence, {coder}", (encode(ours, texts, 1), encode(peer, texts, 1))
-        rows.append(compare(name, *sides, len(texts), "texts/s", rounds, 4.0))
+        sides = encode(ours, texts), encode(peer, texts)
+        rows.append(compare(f"32 sentences, {coder}", *sides, words_of(texts), "words/s", rounds))
+        sides = encode(ours, texts, 1), encode(peer, texts, 1)
+        rows.append(compare(f"one sentence, {coder}", *sides, len(texts), "texts/s", rounds))
     for coder, variant in CODERS.items():
         unused = load_tokenizer(variant, model_max_length=10**9)
         first_sights = iter([encode(copy.deepcopy(unused), new_words) for _ in range(rounds + 1)])
-        name, goal = f"first sight of each word, {coder}", 2.0 if coder == "lsh" else None
-        words, theirs = words_of(new_words), encode(peer, new_words)
-        rows.append(compare(name, lambda new=first_sights: next(new)(), theirs, words, "words/s", rounds, goal))
-    report("tokenizer", rows, arguments.output)
+        sides = (lambda new=first_sights: next(new)()), encode(peer, new_words)
+        rows.append(compare(f"first sight of each word, {coder}", *sides, words_of(new_words), "words/s", rounds))
+    measure.report("tokenizer", rows, arguments.output)
 
 
 if __name__ == "__main__":

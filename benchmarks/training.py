@@ -19,8 +19,8 @@ import torch
 from datasets import Dataset
 from transformers import DataCollatorForTokenClassification
 
-from benchmarks.measure import FLAGS, Comparison, Run, compare, parser, prepare_threads, report
-from benchmarks.peers import read, vocabulary, words_of
+from benchmarks import measure
+from benchmarks.measure import Comparison, Run, compare
 from vocabless import load_tokenizer
 from vocabless.stock_shapes import find_shape, load_shape_tokenizer
 from vocabless.training.pretraining.arguments import PretrainingArguments
@@ -35,69 +35,34 @@ STEP_DOCUMENTS = 500  # of which the batches of the training steps are made
 LEAST_FILL = 0.6  # share of its length that a sequence of a training step has at least
 
 
-def preparation(documents: Dataset, subword: str, variant: str, processes: int, rounds: int) -> list[Comparison]:
-    """Compares words/s from texts to stored sequences of 128 tokens, packed on both sides.
-
-    The first peer is one map that keeps only ids and packs them at once. The second is transformers' own example of
-    masked LM: one map tokenizes, another packs, and all outputs of the tokenizer are kept.
-    """
+def preparation(documents: Dataset, subword: str, variant: str, processes: int, rounds: int) -> Comparison:
+    """Compares words/s from texts to stored sequences of 128 tokens; the peer keeps only ids and packs them at once."""
     datasets.disable_caching()
-    words = words_of(documents["text"])
     codec = build_codec(load_tokenizer(variant), needs_targets=False)
     peer = load_shape_tokenizer("bert-tiny", subword, max_length=10**9)
-    options: dict[str, Any] = {"batched": True, "num_proc": processes}
 
     def tokenize_and_pack(batch: dict[str, Any]) -> dict[str, Any]:
-        ids = peer(batch["text"], add_special_tokens=False)["input_ids"]
-        return {"input_ids": _packed(ids, 126)}
+        ids = list(chain.from_iterable(peer(batch["text"], add_special_tokens=False)["input_ids"]))
+        return {"input_ids": [ids[start : start + 126] for start in range(0, len(ids), 126)]}
 
-    def tokenize(batch: dict[str, Any]) -> dict[str, Any]:
-        return dict(peer(batch["text"], return_special_tokens_mask=True))
-
-    def pack(batch: dict[str, Any]) -> dict[str, Any]:
-        return {name: _packed(values, 128) for name, values in batch.items()}
-
-    def ours() -> None:
-        prepare(documents, copy.deepcopy(codec), 128, processes)  # the copy has an empty cache
-
-    peers = {
-        "one map": lambda: documents.map(tokenize_and_pack, remove_columns=["text"], **options),
-        "tokenize, pack": lambda: documents.map(tokenize, remove_columns=["text"], **options).map(pack, **options),
-    }
-    return [
-        compare(f"preparation, {processes} processes, {variant} : {name}", ours, run, words, "words/s", rounds, 10)
-        for name, run in peers.items()
-    ]
-
-
-def _packed(values: list[list[int]], length: int) -> list[list[int]]:
-    flat = list(chain.from_iterable(values))
-    return [flat[start : start + length] for start in range(0, len(flat), length)]
+    return compare(
+        f"preparation, {processes} processes, {variant} : WordPiece",
+        lambda: prepare(documents, copy.deepcopy(codec), 128, processes),  # the copy has an empty cache
+        lambda: documents.map(tokenize_and_pack, remove_columns=["text"], batched=True, num_proc=processes),
+        measure.words_of(documents["text"]), "words/s", rounds,
+    )  # fmt: skip
 
 
 def training_step(
-    variant: str,
-    objective_name: str,
-    documents: Dataset,
-    subword: str,
-    length: int,
-    batch_size: int,
-    size: str | None = None,
-    is_updated: bool = True,
+    variant: str, objective_name: str, documents: Dataset, subword: str, length: int, batch_size: int
 ) -> Run:
     """Returns a function that trains one step, always on the same batch, whose sequences are padded to `length`.
 
-    `variant` is a variant or a stock shape, `subword` the file of a vocabulary for models with subwords; `size` None is
-    that of the variant. With `is_updated`, the weights are updated after forward and backward.
+    `variant` is a variant or a stock shape, `subword` the file of a vocabulary for models with subwords.
     """
     objective: Any = OBJECTIVES[objective_name]()
-    shape = find_shape(variant)
-    arguments = PretrainingArguments(
-        variant=variant,
-        set=[f"size={size}"] if size else None,
-        max_seq_length=length,
-        subword=subword if shape.reads_subwords else None,
-    )
+    subword_file = subword if find_shape(variant).reads_subwords else None
+    arguments = PretrainingArguments(variant=variant, max_seq_length=length, subword=subword_file)
     model, tokenizer = load_model(arguments, objective)
     codec = build_codec(tokenizer, objective.needs_targets)
     examples = PretrainingDataset(prepare(documents, codec, length), codec, objective, seed=0)
@@ -110,8 +75,7 @@ def training_step(
 
     def run() -> None:
         model(**inputs)["loss"].backward()
-        if is_updated:
-            optimizer.step()
+        optimizer.step()
         optimizer.zero_grad()
 
     return run
@@ -122,24 +86,24 @@ def training_steps(arguments: argparse.Namespace, documents: Dataset, subword: s
     size, length, batch_size = arguments.size, arguments.length, arguments.batch
     text = documents.select(range(min(STEP_DOCUMENTS, len(documents))))
     ours, bert, eelbert = f"hashformer-lsh-proj-{size}", f"bert-{size}", f"eelbert-{size}"
-    peers = [("MLM", bert, "mlm", None), ("S+R", bert, "shuffle-random", 1.0)]
+    peers = [("MLM", bert, "mlm"), ("S+R", bert, "shuffle-random")]
     if size != "small":  # there is no eelbert-small
-        peers.append(("MLM on masked rows", eelbert, "mlm", 2.8 if size == "tiny" else None))
+        peers.append(("MLM on masked rows", eelbert, "mlm"))
 
     def step(variant: str, objective: str) -> Run:
         return training_step(variant, objective, text, subword, length, batch_size)
 
     rows = []
-    for title, peer, objective, goal in peers:
+    for title, peer, objective in peers:
         sides = (step(ours, "shuffle-random"), step(peer, objective))
         name = f"step, {ours} S+R : {peer} {title}"
-        rows.append(compare(name, *sides, batch_size * length, "tokens/s", arguments.rounds, goal))
+        rows.append(compare(name, *sides, batch_size * length, "tokens/s", arguments.rounds))
     return rows
 
 
 def main() -> None:
     """Runs the benchmark."""
-    command_line = parser(__doc__, *FLAGS)
+    command_line = measure.parser(__doc__, *measure.FLAGS)
     command_line.set_defaults(threads=0)
     command_line.add_argument("--processes", type=int, default=2, help="processes that prepare the corpus")
     command_line.add_argument("--steps_only", action="store_true", help="leave preparation out")
@@ -147,16 +111,16 @@ def main() -> None:
     command_line.add_argument("--batch", type=int, default=32, help="sequences of a training step")
     command_line.add_argument("--length", type=int, default=128, help="tokens of a sequence")
     arguments = command_line.parse_args()
-    prepare_threads(arguments.threads)
+    measure.prepare_threads(arguments.threads)
     datasets.disable_progress_bars()
-    documents = read(arguments.corpus, arguments.documents)
-    comparisons: list[Comparison] = []
+    documents = measure.read(arguments.corpus, arguments.documents)
+    rows: list[Comparison] = []
     with tempfile.TemporaryDirectory() as folder:
-        subword = vocabulary(documents, "wordpiece", 30_000, folder)
+        subword = measure.vocabulary(documents, "wordpiece", 30_000, folder)
         for variant in () if arguments.steps_only else PREPARED:
-            comparisons += preparation(documents, subword, variant, arguments.processes, arguments.rounds)
-        comparisons += training_steps(arguments, documents, subword)
-    report("training", comparisons, arguments.output)
+            rows.append(preparation(documents, subword, variant, arguments.processes, arguments.rounds))
+        rows += training_steps(arguments, documents, subword)
+    measure.report("training", rows, arguments.output)
 
 
 if __name__ == "__main__":

@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from datasets import Dataset
 from pyarrow import parquet
 
-from benchmarks import features, languages, measure, memory, retrieval
+from benchmarks import features, languages, measure, search
 
 NAMES = sorted(file.stem for file in Path(measure.__file__).parent.glob("*.py") if "def main" in file.read_text())
 
@@ -20,18 +19,16 @@ def test_a_ratio_compares_the_two_runs_of_a_round_and_the_first_round_does_not_c
     seconds = [1.0, 2.0, 1.0, 4.0, 2.0, 6.0]  # of each run: ours, the peer's, ours, …
     clock = iter([0.0, 0.0, *(moment for second in seconds for moment in (0.0, second))])  # warming up is not timed
     monkeypatch.setattr(measure.time, "perf_counter", lambda: next(clock))
-    row = measure.compare("name", lambda: None, lambda: None, (10, 20), "words/s", rounds=3, goal=1.6)
-    assert (row.ours, row.peer) == (10.0, 5.0)
-    assert (row.low, row.ratio, row.high) == (1.0, 1.5, 2.0)
+    row = measure.compare("name", lambda: None, lambda: None, 12, "words/s", rounds=3)
+    assert (row.ours, row.peer) == (12.0, 3.0)
+    assert (row.low, row.ratio, row.high) == (2.0, 3.0, 4.0)
     measure.report("some", [row], str(tmp_path / "out.json"))
-    assert "✗" in capsys.readouterr().out
+    assert "3.00×" in capsys.readouterr().out
     assert json.loads((tmp_path / "out.json").read_text())["rows"][0]["ratio"] == row.ratio
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_benchmark_prints_its_help(name, monkeypatch, capsys):
-    if name == "pictures":
-        pytest.importorskip("matplotlib", reason="the extra `benchmarks` is not installed")
     module = importlib.import_module(f"benchmarks.{name}")
     monkeypatch.setattr(sys, "argv", [name, "--help"])
     with pytest.raises(SystemExit) as stopped:
@@ -57,37 +54,12 @@ def test_languages_are_measured_apart(tmp_path):
     assert table["from en"] == {"en": 100, "de": 100, "fr": 50} and table["own"]["de"] == 100
 
 
-def letters(texts):
-    """Returns vectors of length 1 that count the letters of each text."""
-    counts = np.array([[text.count(letter) for letter in "abcd"] for text in texts], np.float32)
-    return counts / np.linalg.norm(counts, axis=1, keepdims=True)
-
-
-def test_the_threshold_of_pairs_is_chosen_on_other_pairs():
-    train = Dataset.from_dict({"sentence1": ["ab", "a", "cd"], "sentence2": ["ab", "c", "dc"], "label": [0, 1, 0]})
-    test = Dataset.from_dict({"sentence1": ["abb", "a"], "sentence2": ["abb", "d"], "label": [0, 1]})
-    assert features.pair_accuracy(train, test, 0, letters) == 1
-    assert features.pair_accuracy(train, test, 1, letters) == 0.5  # no threshold is right; the best says "none"
-
-
-@pytest.mark.slow
-def test_memory_is_printed_for_increasing_numbers_of_words(monkeypatch, tmp_path, capsys):
-    output = tmp_path / "memory.json"
-    monkeypatch.setattr(memory, "prepare_threads", lambda count: None)  # keeps the threads of other tests
-    monkeypatch.setattr(sys, "argv", ["memory", "--words", "17000", "--output", str(output)])
-    memory.main()
-    rows = json.loads(output.read_text())["rows"]
-    assert [row["words"] for row in rows] == [0, 8192, 16384, 24576]
-    assert all(row["megabytes"] > 50 for row in rows)
-    assert "24,576" in capsys.readouterr().out
-
-
 def test_a_duplicate_is_looked_for_among_questions_that_are_not_asked(tmp_path):
     file = tmp_path / "pairs.parquet"
     rows = [("a", "b", 1), ("b", "c", 1), ("d", "e", 0), ("a", "f", 1), ("g", "h", 1)]
     columns = {name: [row[place] for row in rows] for place, name in enumerate(("question1", "question2", "label"))}
     parquet.write_table(pa.table(columns), file)
-    task = retrieval.qqp([str(file)])
+    task = features.qqp([str(file)])
     assert task.questions == ["a", "g"] and [task.texts[place] for place in task.places] == ["b", "h"]
     assert sorted(task.texts) == ["b", "c", "d", "e", "f", "h"]
 
@@ -96,7 +68,7 @@ def test_a_question_looks_for_the_sentence_that_answers_it(tmp_path):
     file = tmp_path / "pairs.parquet"
     columns = {"question": ["a?", "b?", "c?"], "sentence": ["no a", "b", "c"], "label": [1, 0, 0]}
     parquet.write_table(pa.table(columns), file)
-    task = retrieval.qnli([str(file)])
+    task = features.qnli([str(file)])
     assert task.questions == ["b?", "c?"] and [task.texts[place] for place in task.places] == ["b", "c"]
     assert sorted(task.texts) == ["b", "c", "no a"]
 
@@ -104,4 +76,9 @@ def test_a_question_looks_for_the_sentence_that_answers_it(tmp_path):
 def test_both_scores_count_in_standard_deviations():
     cosines, words = np.array([[0.2, 0.4, 0.6]]), np.array([[9.0, 0.0, 0.0]])
     meaning, wording = np.array([-(1.5**0.5), 0, 1.5**0.5]), np.array([2**0.5, -(0.5**0.5), -(0.5**0.5)])
-    assert np.allclose(retrieval.both(cosines, words), 0.75 * meaning + 0.25 * wording)
+    assert np.allclose(search.both(cosines, words), 0.75 * meaning + 0.25 * wording)
+
+
+def test_a_rank_counts_the_texts_that_score_more():
+    scores = np.array([[0.1, 0.9, 0.5], [0.2, 0.8, 0.1]])
+    assert features.rank_figures(scores, np.array([1, 0])) == (0.5, 1.0, 0.75)
