@@ -4,14 +4,16 @@ import importlib
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from benchmarks import features, languages, measure, search
+from benchmarks import features, languages, measure, misspelt, search
 
+CHECKPOINT = Path(__file__).resolve().parent.parent / "checkpoints" / "hashgram-nano-sst2"
 NAMES = sorted(file.stem for file in Path(measure.__file__).parent.glob("*.py") if "def main" in file.read_text())
 
 
@@ -82,3 +84,33 @@ def test_both_scores_count_in_standard_deviations():
 def test_a_rank_counts_the_texts_that_score_more():
     scores = np.array([[0.1, 0.9, 0.5], [0.2, 0.8, 0.1]])
     assert features.rank_figures(scores, np.array([1, 0])) == (0.5, 1.0, 0.75)
+
+
+class Pipe:
+    """A stand-in for a pipeline that says yes where the second text of a pair has the word of the first."""
+
+    model = SimpleNamespace(config=SimpleNamespace(label2id={"no": 0, "yes": 1}))
+
+    def __call__(self, inputs, **options):
+        return [{"label": "yes" if each["text"] in each["text_pair"] else "no"} for each in inputs]
+
+
+def test_labels_are_names_or_numbers_and_other_labels_are_refused():
+    pairs = [["a", "b", "c"], ["a b", "a c", "c"]]
+    assert misspelt.accuracy(Pipe(), pairs, ["yes", "no", "yes"]) == misspelt.accuracy(Pipe(), pairs, [1, 0, 1]) == 1
+    assert misspelt.accuracy(Pipe(), pairs, [1, 1, 1]) == pytest.approx(2 / 3)
+    with pytest.raises(SystemExit, match=r"the labels \{'maybe'\} are none of the model's, \['no', 'yes'\]"):
+        misspelt.accuracy(Pipe(), pairs, ["yes", "no", "maybe"])
+
+
+def test_a_classifier_reads_a_file_and_misspelt_copies_of_it(tmp_path, capsys):
+    if not CHECKPOINT.is_dir():
+        pytest.skip("this archive has no trained weights")
+    file, output = tmp_path / "texts.csv", tmp_path / "scores.json"
+    texts = {"a splendid film": 1, "a boring film": 0, "the best movie of all": 1, "the worst movie of all": 0}
+    file.write_text("\n".join(["sentence,label", *(f"{text},{label}" for text, label in texts.items())]))
+    misspelt.main([str(CHECKPOINT), str(file), "--share", "0.5", "1", "--output", str(output)])
+    (scores,) = json.loads(output.read_text())["rows"].values()
+    assert [*scores] == ["clean", "50 % misspelt", "100 % misspelt"]
+    assert scores["clean"] == 1 > scores["100 % misspelt"]
+    assert "| 100.0 |" in capsys.readouterr().out
