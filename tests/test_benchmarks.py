@@ -1,8 +1,6 @@
-"""The arithmetic of the benchmarks, and that each of them starts."""
+"""The arithmetic of the benchmarks; tests/test_packaging.py starts each of them."""
 
-import importlib
 import json
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +12,6 @@ from pyarrow import parquet
 from benchmarks import features, languages, measure, misspelt, search
 
 CHECKPOINT = Path(__file__).resolve().parent.parent / "checkpoints" / "hashgram-nano-sst2"
-NAMES = sorted(file.stem for file in Path(measure.__file__).parent.glob("*.py") if "def main" in file.read_text())
 
 
 def test_a_ratio_compares_the_two_runs_of_a_round_and_the_first_round_does_not_count(monkeypatch, tmp_path, capsys):
@@ -27,16 +24,6 @@ def test_a_ratio_compares_the_two_runs_of_a_round_and_the_first_round_does_not_c
     measure.report("some", [row], str(tmp_path / "out.json"))
     assert "3.00×" in capsys.readouterr().out
     assert json.loads((tmp_path / "out.json").read_text())["rows"][0]["ratio"] == row.ratio
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_each_benchmark_prints_its_help(name, monkeypatch, capsys):
-    module = importlib.import_module(f"benchmarks.{name}")
-    monkeypatch.setattr(sys, "argv", [name, "--help"])
-    with pytest.raises(SystemExit) as stopped:
-        module.main()
-    assert stopped.value.code == 0
-    assert f"python -m benchmarks.{name}" in capsys.readouterr().out
 
 
 def test_languages_are_measured_apart(tmp_path):

@@ -104,17 +104,11 @@ def test_what_it_does_not_know_is_refused(change, sentence, tmp_path):
 def test_another_head_and_missing_files_are_refused(tmp_path):
     with pytest.raises(SystemExit, match="one text or more"):
         main([str(tmp_path)])
-    with pytest.raises(
-        SystemExit, match=r"holds none of model\.onnx, model_int8\.onnx, model_int4\.onnx; give the folder or a file"
-    ):
+    with pytest.raises(SystemExit, match=r"none of model\.onnx, model_int8\.onnx, model_int4\.onnx; give the folder"):
         main([str(tmp_path), "text"])
-    with pytest.raises(SystemExit, match=r"other\.onnx' does not exist; give the folder or a file"):
-        main([str(tmp_path / "other.onnx"), "text"])
     (tmp_path / "model.onnx").touch()
     with pytest.raises(SystemExit, match="two for each pair"):
         main(["--pairs", str(tmp_path), "text"])
-    with pytest.raises(SystemExit, match=r"inference\.json"):
-        main([str(tmp_path), "text"])
     (tmp_path / "inference.json").write_text(json.dumps({"architecture": "VocablessModel"}))
     with pytest.raises(SystemExit, match="is a VocablessModel; give a VocablessForSequenceClassification"):
         main([str(tmp_path), "text"])

@@ -72,24 +72,6 @@ def test_texts_and_pairs_are_classified_as_the_model_does(name: str, pipe_of) ->
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_features_are_the_last_hidden_states(name: str, pipe_of) -> None:
-    pipe = pipe_of(name, "feature-extraction")
-    assert torch.allclose(pipe(TEXT, return_tensors=True), outputs(pipe, TEXT).last_hidden_state, atol=1e-5)
-
-
-def test_zero_shot_labels_are_scored_by_entailment(pipe_of) -> None:
-    pipe = pipe_of("eelbert-word-tiny", "zero-shot-classification")
-    assert pipe.entailment_id == 1
-    labels = ["sport", "politics", "music"]
-    prediction = pipe(TEXT * 40, labels)
-    logits = [
-        outputs(pipe, TEXT * 40, f"This example is {one}.", truncation="only_first").logits[0, 1] for one in labels
-    ]
-    expected = dict(zip(labels, torch.stack(logits).softmax(-1).tolist(), strict=True))
-    assert dict(zip(prediction["labels"], prediction["scores"], strict=True)) == pytest.approx(expected, abs=1e-5)
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_tokens_are_labelled_with_their_characters(name: str, pipe_of) -> None:
     pipe = pipe_of(name, "token-classification", ignore_labels=[])
     entities = pipe([TEXT, "short"], batch_size=2)[0]
@@ -181,9 +163,7 @@ def test_a_text_that_cannot_be_filled_is_refused(pipe_of) -> None:
     with pytest.raises(ValueError, match=r"targets is \[''\]; give texts that each have a token"):
         pipe("a [MASK]", targets=[""])
     pipe.model.config.target_vocab_size = 7
-    with pytest.raises(
-        ValueError, match=r"a vocabulary of 7 tokens, which the tokenizer does not have; load .* target_file"
-    ):
+    with pytest.raises(ValueError, match=r"a vocabulary of 7 tokens, which the tokenizer does not have"):
         pipe("a [MASK]")
 
 
@@ -202,21 +182,6 @@ def test_every_task_works_without_the_package(folder_of, pipe_of, run_bare) -> N
         result = run_bare(program, task=task, folder=folder_of(name, task), text=text, options=options)
         expected = json.loads(json.dumps(pipe_of(name, task)(text, **options), default=float))
         assert _rounded(result) == _rounded(expected), (name, task)
-
-
-def test_the_folder_of_an_adapter_loads_as_a_model(pipe_of, tmp_path) -> None:
-    peft = pytest.importorskip("peft")
-    pipe = pipe_of("eelbert-word-tiny", "ner", aggregation_strategy="first", ignore_labels=[])
-    lora = peft.LoraConfig(target_modules=["query", "value"], task_type="TOKEN_CLS", init_lora_weights=False)
-    adapted = peft.get_peft_model(pipe.model, lora).eval()
-    adapted.save_pretrained(tmp_path)
-    pipe.tokenizer.save_pretrained(tmp_path)
-    options = {"aggregation_strategy": "first", "ignore_labels": []}
-    again = pipeline("ner", model=str(tmp_path), trust_remote_code=True, device="cpu", **options)
-    with torch.no_grad():
-        expected = adapted(**again.tokenizer(TEXT, return_tensors="pt")).logits
-        assert torch.allclose(outputs(again, TEXT).logits, expected, atol=1e-5)
-    assert again(TEXT)[-1]["end"] == len(TEXT)
 
 
 PAGE = Path(vocabless.__file__).resolve().parent.parent / "docs" / "pipelines.md"
@@ -242,16 +207,6 @@ def test_the_examples_of_the_documentation_run(
     blocks = re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
     assert blocks
     exec("\n".join(blocks), {})
-
-
-def test_a_pipeline_can_be_saved_after_use(pipe_of, tmp_path) -> None:
-    pipe = pipe_of("eelbert-word-tiny", "fill-mask")
-    expected = pipe("the [MASK] fox")
-    pipe.model.save_pretrained(tmp_path)
-    pipe.tokenizer.save_pretrained(tmp_path)
-    assert json.loads(Path(tmp_path, "config.json").read_text())["custom_pipelines"].keys() >= {"fill-mask"}
-    again = pipeline("fill-mask", model=str(tmp_path), trust_remote_code=True, device="cpu")
-    assert _rounded(again("the [MASK] fox")) == _rounded(expected)
 
 
 def _rounded(value):

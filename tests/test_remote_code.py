@@ -1,8 +1,8 @@
 """A saved folder loads where this package is not installed, and gives the same numbers bit for bit."""
 
-import copy
 import inspect
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -91,13 +91,6 @@ def test_a_variant_loads_without_the_package_bit_for_bit(name: str, saved_of, lo
     assert unequal(expected, actual) == []
 
 
-def test_a_learned_table_and_the_mean_state_load_without_the_package(saved_of, load_bare) -> None:
-    auto = "AutoModelForSequenceClassification"
-    options = {"front_end": "hash_embedding", "front_end_options": {"num_rows": 50, "mlp_size": 8}}
-    folder, expected = saved_of("eelbert-word-tiny", auto, **options, classifier_pooling="mean")
-    assert unequal(expected, load_bare(folder, auto)) == []
-
-
 @pytest.mark.parametrize("auto", HEADS)
 def test_a_head_loads_without_the_package_and_again_after_saving_there(auto, saved_of, load_bare, tmp_path) -> None:
     folder, expected = saved_of(HEAD_VARIANT, auto)
@@ -109,16 +102,15 @@ def test_a_head_loads_without_the_package_and_again_after_saving_there(auto, sav
     assert code_of(again + "_base").items() >= {(MODELING, code_of(folder)[MODELING])}
 
 
-@pytest.mark.parametrize("auto", HEADS)
-@pytest.mark.parametrize("saved", ["AutoModelForPreTraining", "AutoModel"])
-def test_a_checkpoint_of_one_head_loads_with_every_other_head(saved: str, auto: str, saved_of, load_bare) -> None:
+@pytest.mark.parametrize(
+    ("saved", "auto"),
+    [("AutoModelForPreTraining", "AutoModelForTokenClassification"), ("AutoModel", "AutoModelForMaskedLM")],
+)
+def test_a_checkpoint_of_one_head_loads_with_another_head(saved: str, auto: str, saved_of, load_bare) -> None:
     folder, tensors = saved_of(HEAD_VARIANT, saved)
+    of_encoder = re.compile(r"(?:vocabless\.)?((?:encoder|front_end)\..*)")
     expected, actual = (
-        {
-            key.removeprefix("vocabless."): value
-            for key, value in each.items()
-            if key.removeprefix("vocabless.").startswith(("encoder.", "front_end."))
-        }
+        {found[1]: tensor for name, tensor in each.items() if (found := of_encoder.fullmatch(name))}
         for each in (tensors, load_bare(folder, auto))
     )
     assert unequal(expected, actual) == []
@@ -151,26 +143,15 @@ def test_code_is_written_in_place_of_a_link_and_not_through_it(tmp_path) -> None
     assert (tmp_path / "shared.py").read_text() == "# shared" and not (tmp_path / MODELING).is_symlink()
 
 
-@pytest.mark.parametrize("damage", ["missing", "truncated", "empty", "without a tensor", "of another shape"])
+@pytest.mark.parametrize("damage", ["truncated", "of another shape"])
 def test_a_damaged_checkpoint_never_loads_partly(damage: str, random_checkpoint, tmp_path) -> None:
     folder = shutil.copytree(random_checkpoint("hashformer-md5-proj-tiny"), tmp_path / "damaged")
     file = folder / "model.safetensors"
-    data, tensors = file.read_bytes(), load_file(file)
-    if damage == "missing":
-        file.unlink()
-    elif damage == "truncated":
-        file.write_bytes(data[: len(data) // 2])
-    elif damage == "empty":
-        file.write_bytes(b"")
+    if damage == "truncated":
+        file.write_bytes(file.read_bytes()[:-100])
     else:
-        changed = copy.copy(tensors)
-        changed["front_end.weight"] = changed["front_end.weight"][:, :-1].contiguous()
-        if damage == "without a tensor":
-            del changed["front_end.weight"]
-        save_file(changed, file, metadata={"format": "pt"})
-    if damage == "without a tensor":  # transformers initialises and reports it, as for a new head
-        _, report = vocabless.VocablessModel.from_pretrained(folder, output_loading_info=True)
-        assert list(report["missing_keys"]) == ["front_end.weight"]
-        return
-    with pytest.raises((OSError, SafetensorError, RuntimeError)):
+        tensors = load_file(file)
+        tensors["front_end.weight"] = tensors["front_end.weight"][:, :-1].contiguous()
+        save_file(tensors, file, metadata={"format": "pt"})
+    with pytest.raises((SafetensorError, RuntimeError)):
         vocabless.VocablessModel.from_pretrained(folder)

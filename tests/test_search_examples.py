@@ -67,13 +67,6 @@ def run(block: str) -> None:
             main(shlex.split(line)[3:])
 
 
-def test_the_first_command_makes_a_page(folder, capsys) -> None:
-    pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
-    run(code("# Search by meaning", "bash")[0])
-    assert (folder / "page" / "index.html").is_file()
-    assert re.search(r"^\d+ documents, \d+ passages$", capsys.readouterr().out, re.M)
-
-
 @pytest.mark.parametrize("name", [None, *DATABASES])
 def test_vectors_are_found_without_the_page(name: str | None, folder, monkeypatch, capsys) -> None:
     for package in DATABASES.get(name, []):

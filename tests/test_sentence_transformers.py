@@ -1,4 +1,4 @@
-"""sentence-transformers loads a saved folder without changes; it encodes, trains, ranks, and saves the folder again."""
+"""sentence-transformers loads a saved folder without changes; it encodes, trains, ranks, and saves it again."""
 
 from pathlib import Path
 
@@ -28,13 +28,6 @@ def ranker_of(folder: str | Path, **kwargs):
     return st.CrossEncoder(str(folder), trust_remote_code=True, device="cpu", **kwargs)
 
 
-def training(kind: str, folder: Path, **kwargs):
-    return getattr(st, kind)(
-        output_dir=str(folder), max_steps=2, per_device_train_batch_size=4, learning_rate=0.1, report_to=[],
-        use_cpu=True, disable_tqdm=True, save_strategy="no", **kwargs,
-    )  # fmt: skip
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_the_vector_of_a_text_is_the_mean_of_its_token_states(name: str, random_checkpoint) -> None:
     encoder = encoder_of(random_checkpoint(name))
@@ -50,51 +43,21 @@ def test_the_vector_of_a_text_is_the_mean_of_its_token_states(name: str, random_
     assert np.allclose(encoder.encode("short of breath"), encoder.encode("short"), atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["eelbert-word-tiny", "ewe-bert-tiny"])
-def test_a_trained_encoder_saves_and_loads_unchanged(name: str, random_checkpoint, tmp_path) -> None:
+def test_an_encoder_learns_and_loads_again(random_checkpoint, tmp_path) -> None:
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
-    encoder = encoder_of(random_checkpoint(name))
+    encoder = encoder_of(random_checkpoint("eelbert-word-tiny"))
     before = encoder.encode(TEXTS)
     rows = {"anchor": ["a b", "c d e f", "g", "h i"] * 2, "positive": ["b a", "d", "g h x y z", "i"] * 2}
-    st.SentenceTransformerTrainer(
-        model=encoder,
-        args=training("SentenceTransformerTrainingArguments", tmp_path / "run"),
-        train_dataset=Dataset.from_dict(rows),
-        loss=MultipleNegativesRankingLoss(encoder),
-    ).train()
+    arguments = st.SentenceTransformerTrainingArguments(
+        str(tmp_path / "run"), max_steps=2, learning_rate=0.1, report_to=[], use_cpu=True, save_strategy="no"
+    )
+    loss = MultipleNegativesRankingLoss(encoder)
+    st.SentenceTransformerTrainer(encoder, arguments, Dataset.from_dict(rows), loss=loss).train()
     expected = encoder.encode(TEXTS)
     assert not np.allclose(expected, before, atol=1e-3)
-    encoder.max_seq_length = 99
     encoder.save_pretrained(str(tmp_path / "saved"))
-    again = encoder_of(tmp_path / "saved")
-    assert again.max_seq_length == 99
-    encoder.max_seq_length = again.max_seq_length = 128
-    assert np.allclose(again.encode(TEXTS), expected, atol=1e-6)
-
-
-def test_a_trained_cross_encoder_saves_loads_and_ranks_unchanged(random_checkpoint, tmp_path) -> None:
-    from sentence_transformers.cross_encoder import CrossEncoderTrainer
-
-    ranker = ranker_of(random_checkpoint("eelbert-word-tiny"), num_labels=1)
-    pairs = [("a", text) for text in TEXTS]
-    before = ranker.predict(pairs, batch_size=3)
-    rows = {
-        "text": ["a b", "c d e f", "g", "h i"] * 2,
-        "other": ["b a", "d", "g h x", "i"] * 2,
-        "label": [0.0, 1.0] * 4,
-    }
-    CrossEncoderTrainer(
-        model=ranker,
-        args=training("CrossEncoderTrainingArguments", tmp_path / "run"),
-        train_dataset=Dataset.from_dict(rows),
-    ).train()
-    expected = ranker.predict(pairs, batch_size=3)
-    assert not np.allclose(expected, before, atol=1e-3)
-    ranker.save_pretrained(str(tmp_path / "saved"))
-    assert np.allclose(ranker_of(tmp_path / "saved").predict(pairs, batch_size=2), expected, atol=1e-6)
-    scores = [result["score"] for result in ranker.rank("a", TEXTS)]
-    assert np.allclose(scores, sorted(expected, reverse=True), atol=1e-6)
+    assert np.allclose(encoder_of(tmp_path / "saved").encode(TEXTS), expected, atol=1e-6)
 
 
 def test_a_saved_folder_loads_without_the_package(random_checkpoint, run_bare, tmp_path) -> None:

@@ -7,6 +7,7 @@ import torch
 from transformers import AutoModelForSequenceClassification
 
 from vocabless import (
+    VocablessForMaskedLM,
     VocablessForSequenceClassification,
     VocablessModel,
     list_variants,
@@ -121,6 +122,32 @@ def test_a_text_of_the_greatest_length_fits_and_a_longer_one_does_not(name: str,
         too_long = torch.zeros(1, model.max_tokens + 1, config.block_size, dtype=torch.int64)
         with pytest.raises(ValueError, match="positions"):
             model(too_long)
+
+
+def count(model_class: type, config: object) -> int:
+    """Parameters as the papers count them: the matrix of the masked-LM output, dropped after training, is none."""
+    with torch.device("meta"):
+        model = model_class(config)
+        model.tie_weights()
+    matrix = model.decoder.weight.numel() if model_class is VocablessForMaskedLM else 0
+    return model.num_parameters() - matrix
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "published"),
+    [
+        ("eelbert-base", VocablessForMaskedLM, 86_073_402),
+        ("eelbert-mini", VocablessForSequenceClassification, 3_357_442),
+        ("eelbert-mini", VocablessForMaskedLM, 3_387_962),
+        ("eelbert-random-mini", VocablessForMaskedLM, 3_387_962),
+        ("eelbert-tiny", VocablessForSequenceClassification, 479_362),
+        ("eelbert-uno", VocablessForMaskedLM, 312_506),
+        ("hashformer-md5-emb50k-base", VocablessForSequenceClassification, 124_647_170),
+        ("proformer", VocablessForSequenceClassification, 15_092_738),
+    ],
+)
+def test_a_variant_has_the_published_number_of_parameters(name: str, head: type, published: int) -> None:
+    assert count(head, load_config(name)) == published
 
 
 @pytest.mark.parametrize(("front_end", "rows"), [("emb1k", 1_038 - 5), ("pool", 1_038), ("add", 257), ("proj", 129)])
