@@ -72,7 +72,8 @@ def compare(name: str, ours: Run, peer: Run, work: float, unit: str, rounds: int
                 of_side.append(work / (time.perf_counter() - start))
     ratios = [one / other for one, other in zip(*speeds, strict=True)]
     low, ratio, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
-    return Comparison(name, unit, *map(statistics.median, speeds), ratio, low, high)
+    our_speed, peer_speed = map(statistics.median, speeds)
+    return Comparison(name, unit, our_speed, peer_speed, ratio, low, high)
 
 
 def report(benchmark: str, rows: Sequence[Comparison], output: str | None) -> None:

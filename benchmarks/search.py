@@ -9,6 +9,7 @@ have 8 bits, as in the page; a peer is an encoder of `benchmarks.encoders`, and 
 # mypy: no-warn-return-any
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import regex
@@ -30,7 +31,7 @@ from vocabless.training.distillation.sentence_measures import unit_vectors
 ENCODER = "checkpoints/hashgram-tiny-sentence"
 K1, B = 0.6, 0.75  # of `browser/bm25.js`
 WORDS_SHARE = 0.25  # of `browser/searcher.js`
-Scores = NDArray[np.float64]
+Scores = NDArray[np.floating[Any]]
 Figures = dict[str, tuple[float, ...]]  # side → `RANK_FIGURES`
 
 
