@@ -1,8 +1,5 @@
 """Documents → title, text and link: txt, md, html, csv and jsonl files, in UTF-8."""
 
-import csv
-import io
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +9,7 @@ from typing import Any
 import regex
 
 from vocabless.conversion.search_export.html_text import html_text
+from vocabless.training.texts.local_files import STRING_TYPES, column_type, load_files
 
 TEXTS = (".txt", ".md", ".html")  # one document for each file
 TABLES = (".csv", ".jsonl")  # one document for each row
@@ -22,7 +20,6 @@ COLUMNS = {
     "link": ("link", "url", "href", "uri"),
 }
 BINARY_BYTES = 1 << 16  # a file with a byte 0 among its first bytes is no text
-MOST_CHARACTERS = (1 << 31) - 1  # of a field; the csv module of Python refuses texts of 128 KiB by default
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.S)
 _OWN_LINE = re.compile(r"\s|[#>|`*+-]|\d+[.)]|$")  # what a line of Markdown begins with that goes on no paragraph
 _HEADING = re.compile(r"^#{1,6}[ \t]+", re.M)
@@ -134,41 +131,22 @@ READERS = {".txt": _plain, ".md": _markdown, ".html": html_text}
 
 def _rows(file: Path) -> Iterator[Document]:
     """Yields the rows of a table as documents. A title is the first line of the text, so that it is found, too."""
-    content = _decoded(file)
-    try:
-        rows: list[dict[Any, Any]] = _READ_ROWS[file.suffix.lower()](content)
-        names = {str(name).lower(): name for row in rows for name in row}
-    except (ValueError, csv.Error, TypeError, RecursionError) as error:
-        raise ValueError(f"the table {str(file)!r} cannot be read: {error}; check that it is complete.") from error
-    text_name, title_name, link_name = (
-        next((names[name] for name in known if name in names), None) for known in COLUMNS.values()
-    )
-    if rows and not (text_name and all(isinstance(row.get(text_name), str | None) for row in rows)):
+    if not file.stat().st_size:
+        return
+    rows: Any = load_files([str(file)], f"the table {str(file)!r}")
+    of_name = {str(column).lower(): column for column in rows.column_names}
+    text, title, link = (next((of_name[name] for name in names if name in of_name), None) for names in COLUMNS.values())
+    if text is None or column_type(rows.features[text]) not in (*STRING_TYPES, "null"):
         raise ValueError(
-            f"the table {str(file)!r} has the columns {', '.join(names.values())} and none of texts; name one "
+            f"the table {str(file)!r} has the columns {', '.join(rows.column_names)} and none of texts; name one "
             f"{', '.join(COLUMNS['text'])}."
         )
-    for row in rows:
-        text, title = clean(row.get(text_name) or ""), clean(" ".join(str(row.get(title_name) or "").split()))
-        if text:
-            text = text if not title or text.startswith(title) else f"{title}\n{text}"
-            link = row.get(link_name)
-            yield Document(title or file.stem, text, str(link) if link else None)
-
-
-def _csv_rows(content: str) -> list[dict[str, Any]]:
-    csv.field_size_limit(MOST_CHARACTERS)
-    rows = list(csv.DictReader(io.StringIO(content, newline=""), strict=True))
-    if any(None in row for row in rows):
-        raise ValueError("a row has more fields than the header")
-    return rows
-
-
-def _jsonl_rows(content: str) -> list[dict[str, Any]]:
-    return [dict(json.loads(line)) for line in content.split("\n") if line.strip()]
-
-
-_READ_ROWS = {".csv": _csv_rows, ".jsonl": _jsonl_rows}
+    for row in rows.select_columns(list(dict.fromkeys(filter(None, (text, title, link))))):
+        body, heading = clean(row[text] or ""), clean(" ".join(str(row.get(title) or "").split()))
+        if body:
+            body = body if not heading or body.startswith(heading) else f"{heading}\n{body}"
+            address = row.get(link)
+            yield Document(heading or file.stem, body, str(address) if address else None)
 
 
 def clean(text: str) -> str:

@@ -25,10 +25,7 @@ def read_conll(files: Sequence[str], text_format: TextFormat = UTF8) -> Dataset:
     sentences: list[list[list[str]]] = []
     for file in files:
         text_format.check(file)
-        try:
-            sentences += _sentences(file, text_format.encoding_of_files)
-        except UnicodeError as error:
-            raise text_format.decoding_error(f"the file {file!r}", error) from error
+        sentences += _sentences(file, "utf-8-sig" if text_format.encoding == "utf-8" else text_format.encoding)
     columns = {"tokens": [[line[0] for line in sentence] for sentence in sentences]}
     if any(len(line) > 1 for sentence in sentences for line in sentence):
         columns["ner_tags"] = [[line[-1] for line in sentence] for sentence in sentences]

@@ -88,7 +88,7 @@ def _load(source: str, streaming: bool, text_format: TextFormat) -> Dataset | It
     if files:
         if not any(os.path.getsize(file) for file in files):
             raise ValueError(f"the corpus {source!r} is empty; give files with text in them.")
-        return load_files(files, f"the corpus {source!r}", text_format, streaming, may_be_empty=True)
+        return load_files(files, f"the corpus {source!r}", text_format, streaming)
     try:
         return load_dataset(**HUB_ID.fullmatch(source).groupdict(), split="train", streaming=streaming)
     except RuntimeError as error:

@@ -38,7 +38,6 @@ def test_words_alone_have_no_tags(tmp_path):
         ("Ada\nlived O\n", "line 2 of .* has no word or no tag"),
         ("Ada\t\n", "line 1 of .* has no word or no tag"),
         ("\tO\n", "line 1 of .* has no word or no tag"),
-        ("", "is empty; give a file with rows"),
         ("-DOCSTART- O\n", "mine.conll has no rows"),
     ],
 )
@@ -49,5 +48,5 @@ def test_a_line_without_a_tag_is_named(text, sentence, tmp_path):
 
 def test_another_encoding_is_named_far_from_the_start(tmp_path):
     (tmp_path / "mine.conll").write_bytes(b"word\tO\n" * 20_000 + "Noël\tO\n".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"mine.conll' is not utf-8 \(.* can't decode byte"):
+    with pytest.raises(ValueError, match=r"mine.conll' is not utf-8 \(byte"):
         read_files([str(tmp_path / "mine.conll")])
