@@ -1,12 +1,10 @@
-"""The Trainer of both scripts: resumes from the last complete checkpoint, stops when the loss is not finite."""
+"""The Trainer of both scripts: resumes from the last checkpoint, stops when the loss is not finite."""
 
 import copy
 import math
-import time
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset
 from transformers import (
@@ -19,9 +17,9 @@ from transformers import (
     TrainerState,
     TrainingArguments,
 )
-from transformers.trainer_utils import EvalLoopOutput, speed_metrics
+from transformers.trainer import TRAINER_STATE_NAME
+from transformers.trainer_utils import EvalLoopOutput
 
-from vocabless.saving.full_disk import is_disk_full
 from vocabless.training import run_checkpoints
 from vocabless.training.length_groups import LengthGroups
 
@@ -33,12 +31,8 @@ def logits_only(logits: Any, labels: Tensor) -> Tensor:
     return logits if isinstance(logits, Tensor) else logits[0]
 
 
-class _IsTrained(Exception):
-    """The checkpoint was written after the last step."""
-
-
 class ResumableTrainer(Trainer):
-    """A `Trainer` for runs that may be killed, diverge or fill the disk.
+    """A `Trainer` for runs that may be killed or diverge.
 
     - A run that continues ends with the weights, the log and the measures of a run that was never interrupted. So each
       checkpoint comes with a log line, and holds the patience of early stopping.
@@ -65,7 +59,7 @@ class ResumableTrainer(Trainer):
         self.args = copy.copy(self.args)
         self.args.logging_nan_inf_filter = False  # it would hide the values that `training_step` checks
         self.args.restore_callback_states_from_checkpoint = True
-        # The Trainer would remove other folders, too, and old checkpoints before the new one is complete.
+        # The Trainer would remove old checkpoints before the new one has its place.
         self._save_total_limit, self.args.save_total_limit = self.args.save_total_limit, None
         self.add_callback(_ContinueExactly())
         for callback in (ProgressCallback, PrinterCallback):
@@ -74,32 +68,19 @@ class ResumableTrainer(Trainer):
             self.add_callback(_ProgressLine())
 
     def resume(self) -> dict[str, float]:
-        """Trains, from the last complete checkpoint of the output folder if there is one; returns the metrics.
+        """Trains, from the last checkpoint of the output folder if there is one; returns the metrics.
 
         With 0 epochs it does nothing.
 
         Raises:
-            ValueError: the loss is not finite, the disk is full, or there is not one example.
+            ValueError: the loss is not finite, or there is not one example.
         """
         if self.args.num_train_epochs == 0:
             return {"train_runtime": 0.0}
-        folder = str(self.args.output_dir)
-        with self.accelerator.main_process_first():  # it removes damaged checkpoints
-            checkpoint = run_checkpoints.find_last(folder)
+        with self.accelerator.main_process_first():  # it removes an unfinished checkpoint
+            checkpoint = run_checkpoints.find_last(self._folder)
         self.args.eval_on_start = self.args.eval_on_start and checkpoint is None
-        start = time.time()
-        try:
-            metrics = self.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None).metrics
-        except _IsTrained:
-            metrics = self._end_training(start)
-        except (OSError, RuntimeError, SafetensorError) as error:
-            if not is_disk_full(error):
-                raise
-            raise ValueError(
-                f"the disk of {folder!r} is full, or a file is larger than `ulimit -f` allows, at step "
-                f"{self.state.global_step}; {self._describe_last_checkpoint()} Free some space or raise the limit, and "
-                "give the same command again."
-            ) from None
+        metrics: dict[str, float] = self.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None).metrics
         if not self.state.global_step:
             raise ValueError("the training data holds not one example; give files with text in them.")
         return metrics
@@ -174,28 +155,38 @@ class ResumableTrainer(Trainer):
         weights = self.accelerator.get_state_dict(self.model_wrapped) or {}  # None if another process holds them
         return {name.replace("_orig_mod.", ""): weight for name, weight in weights.items()}  # torch.compile's prefix
 
+    @property
+    def _folder(self) -> Path:
+        return Path(str(self.args.output_dir))
+
+    def _get_output_dir(self, trial: Any) -> str:
+        return str(self._folder / run_checkpoints.UNFINISHED)  # where the Trainer writes checkpoints
+
     def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
-        """Saves a checkpoint and marks it, then removes old ones."""
-        checkpoint = Path(str(self.args.output_dir)) / f"checkpoint-{self.state.global_step}"
+        """Saves a checkpoint, gives it its place when all processes have written their part, and removes old ones."""
         super()._save_checkpoint(*args, **kwargs)
+        steps, best_steps = self.state.global_step, self.state.best_global_step
+        if best_steps == steps:  # the Trainer says that it is where it was written
+            self.state.best_model_checkpoint = str(run_checkpoints.path_of(self._folder, steps))
         self.accelerator.wait_for_everyone()
         if self.is_world_process_zero():
-            run_checkpoints.complete(checkpoint)
-            run_checkpoints.remove_old(checkpoint.parent, self._save_total_limit, self.state.best_global_step)
+            written = run_checkpoints.path_of(self._folder / run_checkpoints.UNFINISHED, steps)
+            self.state.save_to_json(str(written / TRAINER_STATE_NAME))
+            run_checkpoints.finish(self._folder, steps)
+            run_checkpoints.remove_old(self._folder, self._save_total_limit, best_steps)
+        self.accelerator.wait_for_everyone()
 
-    def _end_training(self, start: float) -> dict[str, float]:
-        """Does what the Trainer does after the last step; returns the metrics of training."""
-        metrics: dict[str, float] = speed_metrics("train", start, num_samples=0, num_steps=0)
-        metrics |= {"total_flos": self.state.total_flos, "train_loss": math.nan}  # `log` computes the loss
-        self.log(metrics)
-        if self.args.load_best_model_at_end and self.state.best_model_checkpoint is not None:
-            self._load_best_model()
-        self.control = self.callback_handler.on_train_end(self.args, self.state, self.control)
-        self.is_in_train = False
-        return metrics
+    def _run_epoch(self, *args: Any, **kwargs: Any) -> None:
+        """Trains for an epoch, unless the run continues after its last step: the Trainer would train one step more."""
+        saved: Any = self.state.stateful_callbacks
+        is_stopped = saved.get("TrainerControl", {}).get("args", {}).get("should_training_stop")
+        if is_stopped or self.state.global_step >= self.state.max_steps:
+            self.control.should_training_stop = True
+        else:
+            super()._run_epoch(*args, **kwargs)
 
     def _describe_last_checkpoint(self) -> str:
-        last = run_checkpoints.list_complete(str(self.args.output_dir))[-1:]
+        last = run_checkpoints.list_all(self._folder)[-1:]
         return f"the last good checkpoint is {str(last[0])!r}." if last else "there is no checkpoint yet."
 
 
@@ -205,17 +196,10 @@ class _ContinueExactly(TrainerCallback):
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        """Finds the best checkpoint where the run is now; ends training if its last step is done.
-
-        Raises:
-            _IsTrained: the checkpoint was written after the last step. The Trainer would train one step more.
-        """
-        best = Path(str(args.output_dir)) / f"checkpoint-{state.best_global_step}"
-        state.best_model_checkpoint = str(best) if best.is_dir() else None
-        saved: Any = state.stateful_callbacks
-        is_stopped = saved.get("TrainerControl", {}).get("args", {}).get("should_training_stop")
-        if is_stopped or state.global_step >= state.max_steps:
-            raise _IsTrained
+        """Finds the best checkpoint where the run is now."""
+        if state.best_global_step:
+            best = run_checkpoints.path_of(Path(str(args.output_dir)), state.best_global_step)
+            state.best_model_checkpoint = str(best) if best.is_dir() else None
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         """Logs with each checkpoint and at the end: the loss since the last log line is not saved."""

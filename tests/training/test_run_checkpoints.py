@@ -1,104 +1,60 @@
+"""Checkpoints get their name when they are whole."""
+
 import os
-import shutil
-from pathlib import Path
+import signal
 
 import pytest
 import torch
-from line_trainer import stop_at, training_on
+from line_trainer import training_on
 
 from vocabless.training import run_checkpoints
 
-FILES = (
-    *("model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json"),
-    *("training_args.bin", run_checkpoints.COMPLETE),
-)
-DAMAGES = {
-    "truncated": lambda file: os.truncate(file, file.stat().st_size // 2),
-    "filled with zeros": lambda file: file.write_bytes(bytes(file.stat().st_size)),
-    "deleted": lambda file: file.unlink(),
+FILES = {
+    *("model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth"),
+    *("trainer_state.json", "training_args.bin"),
 }
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    trainer = training_on(tmp_path_factory.mktemp("whole"), range(1, 7))
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("step", ["_save_scaler", "finish", "remove_old"])  # before some files, after all
+def test_a_run_that_is_killed_while_it_saves_ends_as_one_that_is_not(step, tmp_path) -> None:
+    whole, half = (training_on(tmp_path / name, range(1, 7), save_total_limit=1) for name in ("whole", "half"))
+    child = os.fork()
+    if child == 0:
+        owner = half if hasattr(half, step) else run_checkpoints
+        original = getattr(owner, step)
+
+        def killed_at_4(*given):
+            if half.state.global_step == 4:
+                os.kill(os.getpid(), signal.SIGKILL)
+            original(*given)
+
+        setattr(owner, step, killed_at_4)
+        half.resume()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert (tmp_path / "half" / run_checkpoints.UNFINISHED).exists() == (step != "remove_old")
+    last = run_checkpoints.list_all(tmp_path / "half")[-1]
+    assert last.name == ("checkpoint-4" if step == "remove_old" else "checkpoint-2")
+    whole.resume()
+    again = training_on(tmp_path / "half", range(1, 7), save_total_limit=1)
+    again.resume()
+    assert again.state.global_step == 6 and torch.equal(again.model.weight, whole.model.weight)
+    assert [path.name for path in (tmp_path / "half").iterdir()] == ["checkpoint-6"]
+    assert {path.name for path in (tmp_path / "half" / "checkpoint-6").iterdir()} == FILES
+
+
+def test_the_best_checkpoint_stays_and_is_named_by_its_place(tmp_path) -> None:
+    (tmp_path / "checkpoint-mine").mkdir()
+    trainer = training_on(
+        tmp_path, range(1, 7), save_total_limit=2, eval_strategy="steps", eval_steps=2, max_steps=8,
+        metric_for_best_model="accuracy", greater_is_better=True, load_best_model_at_end=True,
+    )  # fmt: skip
+    trainer.compute_metrics = lambda _: {"accuracy": float(trainer.state.global_step == 2)}
     trainer.resume()
-    return trainer
-
-
-@pytest.fixture(scope="module")
-def killed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("killed")
-    stop_at(training_on(folder, range(1, 7)), 5)
-    assert {path.name for path in (folder / "checkpoint-4").iterdir()} == set(FILES)
-    return folder
-
-
-@pytest.mark.parametrize("file", FILES)
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_checkpoint_is_not_used(whole, killed, tmp_path, file, damage, caplog):
-    folder = shutil.copytree(killed, tmp_path / "run")
-    DAMAGES[damage](folder / "checkpoint-4" / file)
-    again = training_on(folder, range(1, 7))
-    again.resume()
-    assert torch.equal(again.model.weight, whole.model.weight)
-    assert again.state.global_step == 6
-    if file != run_checkpoints.COMPLETE:
-        assert f"checkpoint-4 is damaged ({file} is" in caplog.text
-
-
-def test_without_a_whole_checkpoint_training_starts_again(whole, killed, tmp_path, caplog):
-    folder = shutil.copytree(killed, tmp_path / "run")
-    for steps in (2, 4):
-        (folder / f"checkpoint-{steps}" / "optimizer.pt").unlink()
-    again = training_on(folder, range(1, 7))
-    again.resume()
-    assert torch.equal(again.model.weight, whole.model.weight)
-    assert caplog.text.count("is damaged (optimizer.pt is missing") == 2
-
-
-def test_folders_that_the_run_did_not_write_stay(tmp_path):
-    trainer = training_on(tmp_path, range(1, 7), save_total_limit=1)
-    for name in ("checkpoint-backup", "checkpoint-2b", "checkpoint-99"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "mine").touch()
-    (tmp_path / "checkpoint-3").write_text("a file")
-    stop_at(trainer, 5)
-    shutil.copytree(tmp_path / "checkpoint-4", tmp_path / "checkpoint-400")  # a copy of the user's
-    again = training_on(tmp_path, range(1, 7), save_total_limit=1)
-    again.resume()
-    assert again.state.global_step == 6
-    kept = ["checkpoint-2b", "checkpoint-3", "checkpoint-400", "checkpoint-99", "checkpoint-backup"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*kept, "checkpoint-6"])
+    best, last = run_checkpoints.list_all(tmp_path)
+    assert (best.name, last.name) == ("checkpoint-2", "checkpoint-8")
+    assert trainer.state.best_model_checkpoint == str(best)
+    assert f'"best_model_checkpoint": "{best}"' in (last / "trainer_state.json").read_text()
     run_checkpoints.remove_all(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == kept
-
-
-def test_an_old_checkpoint_is_removed_after_the_new_one_is_complete(tmp_path, monkeypatch):
-    def killed(checkpoint):
-        if checkpoint.name == "checkpoint-4":
-            raise KeyboardInterrupt
-        complete(checkpoint)
-
-    complete = run_checkpoints.complete
-    monkeypatch.setattr(run_checkpoints, "complete", killed)
-    with pytest.raises(KeyboardInterrupt):
-        training_on(tmp_path, range(1, 7), save_total_limit=1).resume()
-    assert run_checkpoints.find_last(tmp_path) == tmp_path / "checkpoint-2"
-
-
-def test_an_interrupted_removal_is_continued(killed, tmp_path, monkeypatch):
-    folder = shutil.copytree(killed, tmp_path / "run")
-
-    def killed_at_the_mark(path):
-        if path.name == run_checkpoints.COMPLETE:
-            raise KeyboardInterrupt
-        unlink(path)
-
-    unlink = Path.unlink
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(Path, "unlink", killed_at_the_mark)
-        run_checkpoints.remove_old(folder, 1, None)
-    assert (folder / "checkpoint-2").exists()
-    run_checkpoints.remove_old(folder, 1, None)
-    assert [path.name for path in folder.glob("checkpoint-*")] == ["checkpoint-4"]
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-mine"]

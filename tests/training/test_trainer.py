@@ -1,35 +1,16 @@
-import errno
-import os
-
-import numpy as np
 import pytest
 import torch
 from line_trainer import stop_at, training_on
-from safetensors import SafetensorError
 from transformers import EarlyStoppingCallback
 
-from vocabless.training import run_checkpoints
 
-
-def test_training_resumes_from_the_last_complete_checkpoint(tmp_path):
-    uninterrupted = training_on(tmp_path / "uninterrupted", range(1, 7))
-    uninterrupted.resume()
-    training_on(tmp_path / "killed", range(1, 7)).resume()
-    (tmp_path / "killed" / "checkpoint-6" / run_checkpoints.COMPLETE).unlink()  # killed while this one was written
-    os.truncate(tmp_path / "killed" / "checkpoint-6" / "trainer_state.json", 9)
-    second = training_on(tmp_path / "killed", range(1, 7))
-    second.resume()
-    assert second.state.global_step == 6
-    assert torch.equal(second.model.weight, uninterrupted.model.weight)
-    assert run_checkpoints.find_last(tmp_path / "killed").name == "checkpoint-6"
-
-
+@pytest.mark.parametrize("has_bar", [True, False])
 @pytest.mark.parametrize("steps", [6, 9])  # at the end of an epoch and inside one
-def test_a_run_killed_after_its_last_checkpoint_trains_no_further(tmp_path, steps):
+def test_a_run_killed_after_its_last_checkpoint_trains_no_further(tmp_path, steps, has_bar):
     first = training_on(tmp_path, range(1, 7), max_steps=steps)
     metrics = first.resume()
     for _ in range(2):
-        again = training_on(tmp_path, range(1, 7), max_steps=steps)
+        again = training_on(tmp_path, range(1, 7), max_steps=steps, disable_tqdm=not has_bar)
         assert without_times(again.resume()) == without_times(metrics)
         assert again.state.global_step == steps
         assert torch.equal(again.model.weight, first.model.weight)
@@ -41,7 +22,7 @@ def without_times(line):
     return {name: value for name, value in line.items() if not name.endswith(("_runtime", "_per_second"))}
 
 
-@pytest.mark.parametrize("killed_at", [3, 4, 5, 6])
+@pytest.mark.parametrize("killed_at", [3, 5])
 def test_a_continued_run_has_the_log_and_the_loss_of_an_uninterrupted_one(tmp_path, killed_at):
     arguments = {"logging_steps": 3, "logging_first_step": True}  # not the steps of the checkpoints
     whole = training_on(tmp_path / "whole", range(1, 7), **arguments)
@@ -107,41 +88,6 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
         training_on(tmp_path, [1, 2, 3, 99, 5, 6]).resume()
     with pytest.raises(ValueError, match="no checkpoint yet"):
         training_on(tmp_path / "other", [99]).resume()
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        OSError(errno.ENOSPC, "No space left on device"),
-        RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 2579392 vs 2579280"),
-        SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"),
-    ],
-)
-def test_on_a_full_disk_the_last_good_checkpoint_stays_and_is_named(tmp_path, error, monkeypatch):
-    trainer = training_on(tmp_path, range(1, 7))
-    save = trainer._save_optimizer_and_scheduler
-
-    def fails_at_the_second(folder):
-        if folder.endswith("checkpoint-4"):
-            raise error
-        save(folder)
-
-    monkeypatch.setattr(trainer, "_save_optimizer_and_scheduler", fails_at_the_second)
-    with pytest.raises(ValueError, match=r"full.* at step 4; the last good checkpoint is .*checkpoint-2"):
-        trainer.resume()
-    again = training_on(tmp_path, range(1, 7))
-    again.resume()
-    assert again.state.global_step == 6
-
-
-def test_other_errors_are_not_taken_for_a_full_disk(tmp_path, monkeypatch):
-    trainer = training_on(tmp_path, range(1, 7))
-    monkeypatch.setattr(trainer, "_save_optimizer_and_scheduler", lambda folder: np.linalg.inv(np.zeros((2, 2))))
-    with pytest.raises(np.linalg.LinAlgError):
-        trainer.resume()
-    monkeypatch.setattr(trainer, "train", lambda **_: (_ for _ in ()).throw(RuntimeError("shapes")))
-    with pytest.raises(RuntimeError, match="shapes"):
-        trainer.resume()
 
 
 @pytest.mark.parametrize(("step", "remedy"), [(0, "Begin from other weights"), (6, "Try a lower --learning_rate")])
