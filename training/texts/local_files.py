@@ -39,7 +39,8 @@ def load_files(
     except (DatasetGenerationError, OSError, ValueError) as error:
         for file in files if suffix != ".parquet" else ():
             text_format.check(file)
-        raise ValueError(f"{where} cannot be read: {' '.join(str(error.__cause__ or error).split())}.") from error
+        cause = " ".join(str(error.__cause__ or error).split())
+        raise ValueError(f"{where} cannot be read: {cause}; check that it is complete.") from error
     if INDEX in columns:
         raise ValueError(f"{where} has rows with more fields than its header; put texts with delimiters in quotes.")
     return rows  # type: ignore[no-any-return]
