@@ -1,29 +1,11 @@
 """Reads blocks and encodings that a caller hands back: lists, arrays or tensors, of one text or of several."""
 
-import sys
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from .block_coders import Integers
-
-# The module of the collators in transformers, and those that mask or copy single ids.
-_COLLATORS = "transformers.data.data_collator"
-_COLLATORS_OF_IDS = ("DataCollatorForLanguageModeling", "DataCollatorForWholeWordMask")
-
-
-def refuse_collators() -> None:
-    """Raises ValueError if a collator that reads tokens as single ids is among the callers: it would mask bytes."""
-    frame: Any = sys._getframe(2)  # the caller of the tokenizer
-    while frame is not None and frame.f_globals.get("__name__") == _COLLATORS:
-        name = type(frame.f_locals.get("self")).__name__
-        if name in _COLLATORS_OF_IDS:
-            raise ValueError(
-                f"{name} masks single ids, but a token is a block of bytes here; pre-train with run_pretraining.py "
-                "--objective mlm, and fine-tune with DataCollatorWithPadding."
-            )
-        frame = frame.f_back
 
 
 def as_blocks(value: Any, block_size: int) -> Integers:

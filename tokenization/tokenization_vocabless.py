@@ -34,7 +34,7 @@ from .block_cache import BlockCache
 from .block_coders import CODERS, MASK, NUM_SPECIAL, PAD, BlockCoder, Bytes, Integers, special_blocks, unpack
 from .block_encodings import BlockEncodings
 from .components import check_special_tokens, check_types, read_ngrams, read_subword
-from .given_blocks import as_blocks, as_columns, depth, refuse_collators
+from .given_blocks import as_blocks, as_columns, depth
 from .options import build
 from .splitters import BYTE_NAMES, MASK_UNIT, SPLITTERS, MaskSplitter, Splitter, Unit, to_text
 from .truncation import truncated_ranges
@@ -250,9 +250,8 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         Names that are not in `PAD_VALUES` stay as they are.
 
         Raises:
-            ValueError: no `input_ids`, blocks of another size, rows that differ in length, or a collator of single ids.
+            ValueError: no `input_ids`, blocks of another size, or rows that differ in length.
         """
-        refuse_collators()
         strategy, _, max_length, _ = self._get_padding_truncation_strategies(  # type: ignore[no-untyped-call]
             padding=padding, max_length=max_length, verbose=verbose
         )

@@ -1460,24 +1460,6 @@ def check_special_tokens(tokens: Mapping[str, Any], names: Sequence[str]) -> Non
 # ---- given_blocks.py -------------------------------------------------------------------------------------------------
 # Reads blocks and encodings that a caller hands back: lists, arrays or tensors, of one text or of several.
 
-# The module of the collators in transformers, and those that mask or copy single ids.
-_COLLATORS = "transformers.data.data_collator"
-_COLLATORS_OF_IDS = ("DataCollatorForLanguageModeling", "DataCollatorForWholeWordMask")
-
-
-def refuse_collators() -> None:
-    """Raises ValueError if a collator that reads tokens as single ids is among the callers: it would mask bytes."""
-    frame: Any = sys._getframe(2)  # the caller of the tokenizer
-    while frame is not None and frame.f_globals.get("__name__") == _COLLATORS:
-        name = type(frame.f_locals.get("self")).__name__
-        if name in _COLLATORS_OF_IDS:
-            raise ValueError(
-                f"{name} masks single ids, but a token is a block of bytes here; pre-train with run_pretraining.py "
-                "--objective mlm, and fine-tune with DataCollatorWithPadding."
-            )
-        frame = frame.f_back
-
-
 def as_blocks(value: Any, block_size: int) -> Integers:
     """Returns the blocks of one text, (S, K) int64; a single block, (K,), becomes (1, K).
 
@@ -1747,9 +1729,8 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
         Names that are not in `PAD_VALUES` stay as they are.
 
         Raises:
-            ValueError: no `input_ids`, blocks of another size, rows that differ in length, or a collator of single ids.
+            ValueError: no `input_ids`, blocks of another size, or rows that differ in length.
         """
-        refuse_collators()
         strategy, _, max_length, _ = self._get_padding_truncation_strategies(
             padding=padding, max_length=max_length, verbose=verbose
         )

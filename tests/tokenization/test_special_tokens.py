@@ -1,7 +1,6 @@
 """A mask token in a text is the mask token; the other special tokens cannot be spelt, and none can be added."""
 
 import pytest
-from transformers import DataCollatorForLanguageModeling
 
 from vocabless import VocablessTokenizer
 
@@ -96,11 +95,3 @@ def test_its_length_its_vocabulary_and_its_ids_agree():
     assert [vocabulary[name] for name in tokenizer.all_special_tokens] == tokenizer.all_special_ids == [0, 1, 2, 3, 4]
     assert all(tokenizer.convert_ids_to_tokens(value) == name for name, value in vocabulary.items())
     assert vocabulary["<0x61>"] == tokenizer("a", add_special_tokens=False)["input_ids"][0][0]
-
-
-@pytest.mark.parametrize("options", [{}, {"mlm": False}])
-def test_collators_that_mask_single_ids_are_refused(options):
-    tokenizer = VocablessTokenizer()
-    rows = [{"input_ids": tokenizer(text)["input_ids"]} for text in ("a b c", "d")]
-    with pytest.raises(ValueError, match=r"DataCollatorForLanguageModeling masks single ids.*--objective mlm"):
-        DataCollatorForLanguageModeling(tokenizer, **options)(rows)
