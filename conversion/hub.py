@@ -24,7 +24,7 @@ from transformers.utils.hub import cached_file
 from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.saving.card_facts import RANDOM_WEIGHTS, UNKNOWN_TRAINING, CardFacts
 from vocabless.saving.checkpoint import load_checkpoint, loads_without_package, save_checkpoint
-from vocabless.saving.error_text import first_line
+from vocabless.saving.checkpoint_files import first_line
 from vocabless.saving.model_card import CARD, link_page, renew_card, write_card
 from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.sentence_modules import DENSE, SENTENCE_FILES

@@ -19,8 +19,7 @@ from transformers.utils.hub import cached_file
 import vocabless
 from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.saving.card_heads import HEADS
-from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_tensor_names, read_config_and_tensors
-from vocabless.saving.error_text import first_line
+from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_tensor_names, first_line, read_config_and_tensors
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.variants import VARIANTS
 

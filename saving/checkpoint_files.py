@@ -15,8 +15,6 @@ from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.utils.hub import cached_file
 
-from vocabless.saving.error_text import first_line
-
 CONFIG = "config.json"
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 MAX_NAMES = 8  # tensor names in an error message
@@ -29,6 +27,15 @@ LOADING_ERRORS = (
     *(OSError, ValueError, RuntimeError, MemoryError, SafetensorError, pickle.UnpicklingError, StrictDataclassError),
     *(TypeError, AttributeError, LookupError, ArithmeticError, AssertionError),
 )
+
+
+def first_line(error: Exception) -> str:
+    r"""Returns the first line of an error's message without its full stop; the name of its class if it has no message.
+
+    >>> first_line(OSError("No such file.\nTry again."))
+    'No such file'
+    """
+    return next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
 
 
 def read_config_and_tensors(source: str) -> tuple[dict[str, Any], dict[str, Tensor]]:

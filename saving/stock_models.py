@@ -5,8 +5,7 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tensors
-from vocabless.saving.error_text import first_line
+from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tensors, first_line
 
 
 def load_stock_config(source: str) -> PreTrainedConfig:

@@ -1,6 +1,5 @@
 """The target folder of a conversion: new, empty or given with `--overwrite`; it is written whole or not at all."""
 
-import errno
 import os
 import shutil
 import tempfile
@@ -24,8 +23,7 @@ def check_target(target: str | os.PathLike[str], overwrite: bool = False) -> Pat
     What a conversion that was killed has left there does not count.
 
     Raises:
-        ValueError: the folder holds files, or the path is a file or a broken link.
-        PermissionError: the folder may not be written.
+        ValueError: the folder holds files or may not be written, or the path is a file or a broken link.
     """
     folder = Path(target)
     if os.path.lexists(folder) and not folder.is_dir():
@@ -38,7 +36,9 @@ def check_target(target: str | os.PathLike[str], overwrite: bool = False) -> Pat
         )
     nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not os.access(nearest, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(nearest))
+        raise ValueError(
+            f"the folder {str(nearest)!r} may not be written; change its permissions, or give another target."
+        )
     return folder
 
 

@@ -13,7 +13,7 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalToken
 from transformers.trainer_utils import HubStrategy
 
 from vocabless.joined_code import PROGRAM
-from vocabless.saving.error_text import first_line
+from vocabless.saving.checkpoint_files import first_line
 from vocabless.saving.model_card import CARD, card_for_repository, has_examples
 from vocabless.saving.run_folder import ARGUMENTS
 from vocabless.saving.sentence_modules import SENTENCE_FILES

@@ -20,7 +20,7 @@ from transformers.masking_utils import bidirectional_mask_function, eager_mask
 from vocabless.modeling.blocks import NUM_ELEMENTS, NUM_SPECIAL, attention_mask_of, token_type_ids_of
 from vocabless.modeling.modeling_vocabless import VocablessForMultipleChoice, VocablessModel
 from vocabless.modeling.unit_front_end import UnitFrontEnd
-from vocabless.saving.error_text import first_line
+from vocabless.saving.checkpoint_files import first_line
 from vocabless.tokenization.block_coders import CLS, PAD, SEP, special_blocks
 
 INPUT = "input_ids"

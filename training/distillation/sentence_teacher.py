@@ -15,12 +15,11 @@ from huggingface_hub import ModelCard
 from huggingface_hub.errors import HfHubHTTPError
 from numpy.typing import NDArray
 
-from vocabless.saving.error_text import first_line
+from vocabless.saving.checkpoint_files import first_line
 from vocabless.saving.public_names import public_name
 from vocabless.training.checkpoint_tokenizers import SMALLEST_VOCABULARY
 from vocabless.training.distillation.output_cache import add_outputs, fingerprint
 from vocabless.training.distillation.parallel_texts import ParallelTexts
-from vocabless.training.distillation.reachable import check_reachable
 
 TEXTS_PER_CALL = 4096  # sorted by length, then cut into batches
 BATCH_SIZE = 64
@@ -53,7 +52,6 @@ class SentenceTeacher:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
             raise ValueError('a teacher needs sentence-transformers; run pip install -e ".[distill]".') from error
-        check_reachable(source)
         dtype = torch.bfloat16 if use_bf16 else torch.float32
         try:
             self._model = SentenceTransformer(
