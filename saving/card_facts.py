@@ -2,27 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal
 
 from huggingface_hub import EvalResult
 
 OWN_LICENSE = "apache-2.0"  # license of weights that this project trains from random initialisation
-
-
-def _fits(value: Any, annotation: Any) -> bool:
-    """Returns whether a value has the type of an annotation of `CardFacts`; a whole number is a float, too."""
-    kind, parts = get_origin(annotation), get_args(annotation)
-    if kind is Literal:
-        return value in parts
-    if kind is UnionType:
-        return any(_fits(value, part) for part in parts)
-    if kind is Sequence:
-        return isinstance(value, list | tuple) and all(_fits(item, parts[0]) for item in value)
-    if kind is Mapping:
-        return isinstance(value, dict) and all(_fits(item, parts[1]) for item in value.values())
-    is_number = annotation is float and isinstance(value, int)
-    return (is_number or isinstance(value, annotation)) and (annotation is bool or not isinstance(value, bool))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +14,6 @@ class CardFacts:
     """Facts about the training of a checkpoint. The templates in model_cards/ read them by these names.
 
     A fact that is not known keeps its default, and the card leaves it out.
-
-    Raises:
-        TypeError: a fact has another type than its annotation.
     """
 
     kind: Literal["pre-trained", "fine-tuned", "random", "unknown"]  # of training; it selects sentences of the card
@@ -70,11 +51,6 @@ class CardFacts:
     tokens: int | None = None  # that the model read
     teacher_license: str | None = None  # by the Hub's name
     is_sentence_model: bool = False  # whether the folder is a sentence-transformers model with the teacher's vectors
-
-    def __post_init__(self) -> None:
-        for name, annotation in get_type_hints(CardFacts).items():
-            if not _fits(getattr(self, name), annotation):
-                raise TypeError(f"{name} is {getattr(self, name)!r}")
 
 
 RANDOM_WEIGHTS = CardFacts(kind="random", license=OWN_LICENSE)  # a checkpoint that was never trained

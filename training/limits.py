@@ -37,11 +37,6 @@ def check_limits(values: Mapping[str, Any], limits: Mapping[str, Limit]) -> None
 
     Raises:
         ValueError: a value is outside its limits.
-
-    Example:
-        >>> check_limits({"mlm_probability": 2.0}, {"mlm_probability": Limit(0, 1, above=True)})
-        Traceback (most recent call last):
-        ValueError: --mlm_probability 2.0 is out of range; give a number above 0 and at most 1.
     """
     for name, limit in limits.items():
         value = values[name]

@@ -4,24 +4,17 @@ The Trainer writes one in the folder `UNFINISHED`. It gets its place when every 
 one in its place is whole, and what a killed process leaves in the other folder is removed.
 """
 
-import re
 import shutil
 from pathlib import Path
 
+PREFIX = "checkpoint-"  # the number of steps follows it
 UNFINISHED = "unfinished-checkpoint"
-_NAME = re.compile(r"checkpoint-\d+")
-
-
-def path_of(folder: Path, steps: int) -> Path:
-    """Returns the place of a checkpoint after so many steps of the optimizer."""
-    return folder / f"checkpoint-{steps}"
 
 
 def list_all(folder: Path) -> list[Path]:
     """Returns the checkpoints of a run by their steps."""
-    return sorted(
-        (path for path in folder.glob("checkpoint-*") if path.is_dir() and _NAME.fullmatch(path.name)), key=_steps
-    )
+    paths = (path for path in folder.glob(f"{PREFIX}*") if path.is_dir() and path.name[len(PREFIX) :].isdecimal())
+    return sorted(paths, key=_steps)
 
 
 def find_last(folder: Path) -> Path | None:
@@ -30,9 +23,9 @@ def find_last(folder: Path) -> Path | None:
     return next(reversed(list_all(folder)), None)
 
 
-def finish(folder: Path, steps: int) -> None:
+def finish(folder: Path, name: str) -> None:
     """Gives a checkpoint its place."""
-    path_of(folder / UNFINISHED, steps).rename(path_of(folder, steps))
+    (folder / UNFINISHED / name).rename(folder / name)
     (folder / UNFINISHED).rmdir()
 
 
@@ -43,10 +36,7 @@ def remove_all(folder: Path) -> None:
 
 
 def remove_old(folder: Path, limit: int | None, best_steps: int | None) -> None:
-    """Keeps `limit` checkpoints: the last one, the best one, and the next ones before the last; None keeps all.
-
-    The last and the best one are kept also if that is one too many.
-    """
+    """Keeps `limit` checkpoints, or all if it is None; the last and the best one are kept in any case."""
     by_age = list_all(folder)
     others = [path for path in by_age[:-1] if _steps(path) != best_steps]
     for checkpoint in others[: max(0, len(by_age) - limit)] if limit else []:
@@ -54,4 +44,4 @@ def remove_old(folder: Path, limit: int | None, best_steps: int | None) -> None:
 
 
 def _steps(checkpoint: Path) -> int:
-    return int(checkpoint.name.rpartition("-")[2])
+    return int(checkpoint.name[len(PREFIX) :])

@@ -54,10 +54,6 @@ def read_recipe(name_or_path: str | os.PathLike[str]) -> dict[str, Any]:
 
     Raises:
         ValueError: the recipe does not exist, or is not a mapping of flags to values.
-
-    Example:
-        >>> read_recipe("elementwise-patents")["threshold"]
-        0.3
     """
     name = str(name_or_path)
     path = Path(name) if Path(name).is_file() else RECIPES / f"{name}.yaml"

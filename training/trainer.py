@@ -15,7 +15,6 @@ from transformers import (
     TrainerCallback,
     TrainerControl,
     TrainerState,
-    TrainingArguments,
 )
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import EvalLoopOutput
@@ -68,9 +67,7 @@ class ResumableTrainer(Trainer):
             self.add_callback(_ProgressLine())
 
     def resume(self) -> dict[str, float]:
-        """Trains, from the last checkpoint of the output folder if there is one; returns the metrics.
-
-        With 0 epochs it does nothing.
+        """Trains, unless for 0 epochs, from the last checkpoint in the output folder if any; returns the metrics.
 
         Raises:
             ValueError: the loss is not finite, or there is not one example.
@@ -99,8 +96,9 @@ class ResumableTrainer(Trainer):
         """
         loss = super().training_step(model, inputs, num_items_in_batch)
         if not math.isfinite(loss.item()):
+            last = next(reversed(run_checkpoints.list_all(self._folder)), None)
             raise ValueError(
-                f"the loss is {loss.item()} at step {self.state.global_step + 1}; {self._describe_last_checkpoint()} "
+                f"the loss is {loss.item()} at step {self.state.global_step + 1}; the last good checkpoint is {last}. "
                 "Try a lower --learning_rate, then a longer warm-up, smaller gradients or float32."
             )
         return loss
@@ -165,14 +163,13 @@ class ResumableTrainer(Trainer):
     def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
         """Saves a checkpoint, gives it its place when all processes have written their part, and removes old ones."""
         super()._save_checkpoint(*args, **kwargs)
-        steps, best_steps = self.state.global_step, self.state.best_global_step
-        if best_steps == steps:  # the Trainer says that it is where it was written
-            self.state.best_model_checkpoint = str(run_checkpoints.path_of(self._folder, steps))
+        name, best_steps = f"checkpoint-{self.state.global_step}", self.state.best_global_step
+        if best_steps == self.state.global_step:  # the Trainer says that it is where it was written
+            self.state.best_model_checkpoint = str(self._folder / name)
         self.accelerator.wait_for_everyone()
         if self.is_world_process_zero():
-            written = run_checkpoints.path_of(self._folder / run_checkpoints.UNFINISHED, steps)
-            self.state.save_to_json(str(written / TRAINER_STATE_NAME))
-            run_checkpoints.finish(self._folder, steps)
+            self.state.save_to_json(str(self._folder / run_checkpoints.UNFINISHED / name / TRAINER_STATE_NAME))
+            run_checkpoints.finish(self._folder, name)
             run_checkpoints.remove_old(self._folder, self._save_total_limit, best_steps)
         self.accelerator.wait_for_everyone()
 
@@ -185,23 +182,17 @@ class ResumableTrainer(Trainer):
         else:
             super()._run_epoch(*args, **kwargs)
 
-    def _describe_last_checkpoint(self) -> str:
-        last = run_checkpoints.list_all(self._folder)[-1:]
-        return f"the last good checkpoint is {str(last[0])!r}." if last else "there is no checkpoint yet."
-
 
 class _ContinueExactly(TrainerCallback):
     """Makes a continued run equal to one that was never interrupted."""
 
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_train_begin(self, args: Any, state: TrainerState, *_: Any, **kwargs: Any) -> None:
         """Finds the best checkpoint where the run is now."""
         if state.best_global_step:
-            best = run_checkpoints.path_of(Path(str(args.output_dir)), state.best_global_step)
+            best = Path(str(args.output_dir)) / f"checkpoint-{state.best_global_step}"
             state.best_model_checkpoint = str(best) if best.is_dir() else None
 
-    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+    def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         """Logs with each checkpoint and at the end: the loss since the last log line is not saved."""
         control.should_log |= control.should_save or control.should_training_stop
 
@@ -209,27 +200,17 @@ class _ContinueExactly(TrainerCallback):
 
 
 class _ProgressLine(ProgressCallback):
-    """The Trainer's progress bar with the last figures behind it, in place of a printed dictionary for each log line.
-
-    The dictionaries stay in the state's log, which `results.json` holds.
-    """
+    """The Trainer's progress bar with the last figures behind it, in place of a dictionary for each log line."""
 
     def __init__(self) -> None:
         super().__init__()
         self._figures: dict[str, str] = {}
 
-    def on_log(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        logs: dict[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def on_log(self, args: Any, *_: Any, logs: dict[str, Any], **kwargs: Any) -> None:
         """Shows the losses and, of an evaluation, the measure that chooses the best checkpoint."""
         measure = str(args.metric_for_best_model or "")
         shown = ("loss", "eval_loss", measure if measure.startswith("eval_") else f"eval_{measure}")
-        values = {name.replace("eval_", "held-out "): (logs or {})[name] for name in shown if name in (logs or {})}
+        values = {name.replace("eval_", "held-out "): logs[name] for name in shown if name in logs}
         self._figures |= {name.replace("_", " "): f"{value:.4g}" for name, value in values.items()}
         if self.training_bar is not None:
             self.training_bar.set_postfix(self._figures)

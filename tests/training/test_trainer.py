@@ -86,7 +86,7 @@ def test_data_without_an_example_is_an_error(tmp_path):
 def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
     with pytest.raises(ValueError, match=r"nan at step 4; .*checkpoint-2.*--learning_rate"):
         training_on(tmp_path, [1, 2, 3, 99, 5, 6]).resume()
-    with pytest.raises(ValueError, match="no checkpoint yet"):
+    with pytest.raises(ValueError, match="the last good checkpoint is None"):
         training_on(tmp_path / "other", [99]).resume()
 
 
