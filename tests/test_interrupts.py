@@ -45,10 +45,7 @@ def not_ignored() -> Iterator[None]:
 def interrupted(*command: str, after: tuple[str, ...], path: Path) -> tuple[int, str, str]:
     """Starts Python and sends SIGINT after each of the lines that it prints; returns its status and its two outputs.
 
-    Args:
-        command: arguments of Python.
-        after: the lines.
-        path: a folder of modules, which are found before installed ones.
+    Modules in `path` are found before installed ones.
     """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(path), str(ROOT)])}
     process = subprocess.Popen(

@@ -29,28 +29,22 @@ def add_checkpoint(folder):
     (folder / "checkpoint-2" / "model.safetensors").touch()
 
 
-def test_a_new_folder_is_taken_an_interrupted_run_continues_and_other_arguments_are_named(tmp_path):
-    folder = tmp_path / "run"
-    claim(folder, {"seed": 1, "corpus": ("a",)})
-    add_checkpoint(folder)
-    claim(folder, {"seed": 1, "corpus": ("a",)})
-    with pytest.raises(ValueError, match=OTHER_SEED):
-        claim(folder, {"seed": 2, "corpus": ("a",)})
-
-
-def test_a_finished_run_is_accepted_and_no_file_changes_but_the_lock(tmp_path):
+@pytest.mark.parametrize("state", ["interrupted", "finished"])
+def test_a_run_is_accepted_with_the_same_arguments_and_no_file_changes_but_the_lock(state, tmp_path):
     def contents():
-        files = [file for file in tmp_path.iterdir() if file.name not in (LOCK, HOLDER)]
+        files = [file for file in tmp_path.rglob("*.*") if file.name not in (LOCK, HOLDER)]
         return {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in files}
 
-    claim(tmp_path, {"seed": 1})
-    write_json(tmp_path / RESULTS, {"done": True})
+    claim(tmp_path, {"seed": 1, "corpus": ("a",)})
+    add_checkpoint(tmp_path)
+    if state == "finished":
+        write_json(tmp_path / RESULTS, {"done": True})
     before = contents()
-    claim(tmp_path, {"seed": 1})
+    claim(tmp_path, {"seed": 1, "corpus": ("a",)})
     with pytest.raises(ValueError, match=OTHER_SEED):
-        claim(tmp_path, {"seed": 2})
+        claim(tmp_path, {"seed": 2, "corpus": ("a",)})
     assert contents() == before
-    assert read_results(tmp_path) == {"done": True}
+    assert read_results(tmp_path) == ({"done": True} if state == "finished" else None)
 
 
 def test_numbers_that_json_lacks_are_null(tmp_path):

@@ -18,7 +18,6 @@ from vocabless.tokenization.block_coders import (
     Utf8Coder,
     normal_integers,
     splitmix64,
-    unpack,
 )
 from vocabless.tokenization.splitters import to_bytes
 
@@ -204,18 +203,6 @@ def test_a_misspelt_word_shares_more_bits_than_another_word():
 
     assert agreement("representation", "represantation") > 0.65 > agreement("representation", "bucket")
     assert agreement("walking", "walked") > agreement("walking", "purple") + 0.05
-
-
-def test_packed_blocks_and_elements_are_two_forms_of_the_same_blocks():
-    for coder in (Utf8Coder(block_size=1), Utf8Coder(), Md5Coder(), LshCoder(num_bits=20)):
-        packed, elements = coder.encode(UNITS), coder.elements(UNITS)
-        assert (packed.dtype, elements.dtype) == (np.uint8, np.uint16)
-        lengths = packed[:, -1].tolist() if coder.pads else [coder.block_size] * len(UNITS)
-        expected = [
-            [byte + 5 for byte in block[:length]] + [0] * (coder.block_size - length)
-            for block, length in zip(packed.tolist(), lengths, strict=True)
-        ]
-        assert elements.tolist() == unpack(packed, coder.pads).tolist() == expected
 
 
 @pytest.mark.parametrize("coder", ["utf8", "md5", "lsh"])

@@ -82,7 +82,6 @@ def test_tensors_have_a_batch_axis_and_long_integers(tokenizer, kind):
     [
         ({"attention_mask": [[1]]}, "needs input_ids"),
         ({"input_ids": [[[2] + [0] * 7] * 2]}, r"shape \(2, 8\)"),
-        ({"input_ids": [[2, 3, 4]]}, r"shape \(1, 3\)"),
         ({"input_ids": [[[2, 0], [3]]]}, "differ in length"),
         ({"input_ids": [[[2] + [0] * 15]], "attention_mask": [[1, 1]]}, "attention_mask of other lengths"),
         ({"input_ids": [[[2] + [0] * 15]], "text": ["a"]}, "text holds no numbers"),

@@ -147,17 +147,6 @@ def test_composing_each_unit_composes_the_text():
         assert [splitter.normalize(unit) for unit in splitter.units(text)] == whole
 
 
-def test_composed_and_decomposed_words_have_one_form():
-    splitter = WordSplitter(lowercase=True)
-    for word in ("Élève", "ÅNGSTRÖM", "한국어", "Việt", "ﬀ"):
-        forms = {splitter.normalize(unicodedata.normalize(form, word)) for form in ("NFC", "NFD")}
-        assert forms == {unicodedata.normalize("NFC", word.lower())}
-
-
-def test_a_mark_or_joiner_is_never_a_unit_of_its_own():
-    assert WordSplitter().units("क्षि e\u0301 👩\u200d🔬!\u0301x") == ["क्षि", "e\u0301", "👩\u200d🔬!\u0301", "x"]
-
-
 @pytest.mark.parametrize("name", ["characters", "bytes"])
 def test_a_window_of_size_zero_is_refused(name):
     with pytest.raises(ValueError, match="window=0"):
@@ -236,12 +225,6 @@ def test_composed_and_decomposed_texts_have_the_same_units():
         forms = (text, *(unicodedata.normalize(form, text) for form in ("NFC", "NFD")))
         units = [splitter.normalize_all(splitter.units(form)) for form in forms]
         assert units[0] == units[1] == units[2]
-
-
-def test_texts_of_scripts_with_spaces_have_the_units_of_words():
-    for text in TEXTS:
-        spaced = "".join(c for c in text if kind_of(c) not in NAMES and c not in HALF_WIDTH_MARKS)
-        assert list(ScriptSplitter().units(spaced)) == list(WordSplitter().units(spaced))
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,8 @@
-import itertools
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-import torch
-from transformers import TrainingArguments, get_scheduler
+from transformers import TrainingArguments
 
 import run_glue
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
@@ -44,23 +42,10 @@ def test_a_recipe_gives_defaults_and_flags_override_it(tmp_path):
     assert training.lr_scheduler_type == "cosine" and training.lr_scheduler_kwargs == {"num_cycles": 2}
 
 
-def test_without_a_recipe_the_defaults_stand():
-    data, training = parse("--learning_rate", "1")
-    assert data == Data()
-    assert training.learning_rate == 1
-
-
 def test_the_recipes_of_the_package_are_read_by_name():
     assert {"proformer", "elementwise-patents"} <= set(list_recipes())
     for name in list_recipes():
         assert read_recipe(name) == read_recipe(RECIPES / f"{name}.yaml")
-
-
-@pytest.mark.parametrize(("name", "rate"), [("proformer", 3e-5), ("elementwise-patents", 2e-5)])
-def test_the_recipes_for_fine_tuning_set_flags_of_its_script(name, rate):
-    parser = ScriptParser((GlueArguments, GlueTrainingArguments))
-    _, training = parser.parse(["--model_name_or_path", "bert-tiny", "--recipe", name])
-    assert training.learning_rate == rate
 
 
 def test_proformer_has_the_hyper_parameters_of_table_5_like_the_models_beside_it():
@@ -108,7 +93,7 @@ def test_the_recipe_of_hashformers_runs_shuffle_random_for_the_baseline_too():
     assert (arguments.variant, type(objective), training.learning_rate) == ("roberta-base", ShuffleRandom, 5e-5)
 
 
-@pytest.mark.parametrize("processes", [1, 2, 8, 16])
+@pytest.mark.parametrize("processes", [1, 8])
 @pytest.mark.parametrize(
     ("recipe", "total", "on_a_device"),
     [
@@ -132,11 +117,10 @@ def test_a_step_of_a_recipe_has_the_papers_batch_on_any_number_of_processes(
     assert batch == min(on_a_device, total // processes)
 
 
-@pytest.mark.parametrize("argv", [["total_batch_size=100"], ["gradient_accumulation_steps=3"], ["total_batch_size=4"]])
-def test_a_batch_that_cannot_be_divided_is_refused(argv, monkeypatch):
+def test_a_batch_that_cannot_be_divided_is_refused(monkeypatch):
     monkeypatch.setattr(PretrainingTrainingArguments, "world_size", 8)
     with pytest.raises(ValueError, match=r"--total_batch_size \d+ is not 8 devices × .* give another number"):
-        pretraining("--recipe", "hashformer", *(f"--{flag}" for flag in argv))
+        pretraining("--recipe", "hashformer", "--total_batch_size=100")
 
 
 @pytest.mark.parametrize(
@@ -164,9 +148,6 @@ def test_the_fine_tuning_of_eelbert_is_that_of_section_4_2():
     assert (arguments.seeds, arguments.early_stopping_patience) == (5, 0)
     assert (training.per_device_train_batch_size, training.num_train_epochs) == (32, 3)
     assert training.learning_rate in (5e-5, 4e-5, 3e-5, 2e-5) and training.load_best_model_at_end is False
-    for rate in ("4e-5", "3e-5", "2e-5"):
-        _, other = fine_tuning("--model_name_or_path", "x", "--recipe", "eelbert-glue", "--learning_rate", rate)
-        assert other.learning_rate == float(rate)
 
 
 def test_processes_wait_a_day_for_the_first_one_which_prepares_the_corpus():
@@ -196,29 +177,12 @@ def test_the_fine_tuning_of_hashformers_is_that_of_table_5(tmp_path):
     assert (training.learning_rate, training.warmup_steps, training.weight_decay) == (3e-5, 0.06, 0)
     assert (arguments.early_stopping_patience, arguments.seeds, arguments.max_seq_length) == (0, 3, 512)
     assert set(arguments.task_name) == set(EVALUATION_STEPS)
+    assert (training.lr_scheduler_type, training.lr_scheduler_kwargs) == ("cosine_with_restarts", {"num_cycles": 5})
     assert arguments.eval_steps == EVALUATION_STEPS  # WNLI is not in the paper: once for each epoch
     task = Task("t", "T", SingleLabel(["a", "b"]), Examples(["a"] * 8), {})
     run = training.for_run(tmp_path, 42, task, eval_steps=48)
     assert (run.eval_strategy, run.save_strategy, run.eval_steps, run.save_steps) == ("steps", "steps", 48, 48)
     assert training.for_run(tmp_path, 42, task).eval_strategy == "epoch"
-
-
-def test_its_cosine_restarts_four_times_and_the_scripts_own_does_not():
-    def restarts(*argv):
-        _, training = fine_tuning("--model_name_or_path", "x", *argv)
-        optimizer = torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], lr=3e-5)
-        scheduler = get_scheduler(
-            training.lr_scheduler_type, optimizer, 60, 1000, scheduler_specific_kwargs=training.lr_scheduler_kwargs
-        )
-        rates = []
-        for _ in range(1000):
-            rates.append(scheduler.get_last_lr()[0])
-            optimizer.step()
-            scheduler.step()
-        return sum(after > before + 1e-5 for before, after in itertools.pairwise(rates[60:])), max(rates)
-
-    assert restarts("--recipe", "hashformer-glue") == (4, 3e-5)  # five cycles
-    assert restarts() == (0, 3e-5)
 
 
 def test_own_data_takes_the_place_of_a_recipes_tasks():
@@ -237,7 +201,7 @@ def test_the_fine_tuning_of_elementwise_is_that_of_section_4_2():
     assert (training.per_device_train_batch_size, training.adam_epsilon) == (32, 1e-8)
 
 
-@pytest.mark.parametrize("value", ["rte", "[1]", '{"rte": 0}', '{"rte": "x"}'])
+@pytest.mark.parametrize("value", ["rte", '{"rte": 0}'])
 def test_steps_that_are_no_json_of_numbers_are_refused(value):
     with pytest.raises(ValueError, match=r"--task_eval_steps is .*; give JSON of task → steps above 0"):
         fine_tuning("--model_name_or_path", "x", "--task_eval_steps", value)
@@ -262,14 +226,6 @@ def test_a_file_that_is_not_a_recipe_is_refused(tmp_path, text, sentence):
 def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"'adamw'.*elementwise-patents, .*proformer"):
         parse("--recipe", "adamw")
-
-
-def test_a_value_of_the_wrong_type_fails_as_on_the_command_line(tmp_path, capsys):
-    file = tmp_path / "mine.yaml"
-    file.write_text("threshold: high\n")
-    with pytest.raises(SystemExit):
-        parse("--recipe", str(file))
-    assert "--threshold: invalid float value: 'high'" in capsys.readouterr().err
 
 
 def test_the_wheel_contains_the_recipes():
