@@ -186,7 +186,7 @@ class ResumableTrainer(Trainer):
 class _ContinueExactly(TrainerCallback):
     """Makes a continued run equal to one that was never interrupted."""
 
-    def on_train_begin(self, args: Any, state: TrainerState, *_: Any, **kwargs: Any) -> None:
+    def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         """Finds the best checkpoint where the run is now."""
         if state.best_global_step:
             best = Path(str(args.output_dir)) / f"checkpoint-{state.best_global_step}"
@@ -206,7 +206,7 @@ class _ProgressLine(ProgressCallback):
         super().__init__()
         self._figures: dict[str, str] = {}
 
-    def on_log(self, args: Any, *_: Any, logs: dict[str, Any], **kwargs: Any) -> None:
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
         """Shows the losses and, of an evaluation, the measure that chooses the best checkpoint."""
         measure = str(args.metric_for_best_model or "")
         shown = ("loss", "eval_loss", measure if measure.startswith("eval_") else f"eval_{measure}")
