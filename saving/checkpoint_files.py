@@ -30,11 +30,7 @@ LOADING_ERRORS = (
 
 
 def first_line(error: Exception) -> str:
-    r"""Returns the first line of an error's message without its full stop; the name of its class if it has no message.
-
-    >>> first_line(OSError("No such file.\nTry again."))
-    'No such file'
-    """
+    """Returns the first line of an error's message without its full stop, or the name of its class if it has none."""
     return next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
 
 

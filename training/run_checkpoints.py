@@ -1,14 +1,13 @@
 """The checkpoints of a run: folders `checkpoint-<steps>`.
 
-The Trainer writes one in the folder `UNFINISHED`. It gets its place when every process has written its part. So each
-one in its place is whole, and what a killed process leaves in the other folder is removed.
+The Trainer writes one in the folder `UNFINISHED`. It gets its place when every process has written its part. What a
+killed process leaves in that folder is removed.
 """
 
 import shutil
 from pathlib import Path
 
-PREFIX = "checkpoint-"  # the number of steps follows it
-UNFINISHED = "unfinished-checkpoint"
+PREFIX, UNFINISHED = "checkpoint-", "unfinished-checkpoint"  # the number of steps follows the prefix
 
 
 def list_all(folder: Path) -> list[Path]:
