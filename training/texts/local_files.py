@@ -40,6 +40,8 @@ def load_files(
         for file in files if suffix != ".parquet" else ():
             text_format.check(file)
         cause = " ".join(str(error.__cause__ or error).split())
+        if "corresponds to no data" in cause:  # a header alone
+            raise ValueError(f"{where} is empty; give a file with rows.") from error
         raise ValueError(f"{where} cannot be read: {cause}; check that it is complete.") from error
     if INDEX in columns:
         raise ValueError(f"{where} has rows with more fields than its header; put texts with delimiters in quotes.")
