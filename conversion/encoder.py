@@ -1,40 +1,33 @@
 """Replaces the word embeddings of an encoder with the front end of a variant.
 
     python -m vocabless.conversion encoder google-bert/bert-base-uncased words/ --variant hashformer-lsh-proj-base
-    python -m vocabless.conversion encoder mine/ words/ --variant eelbert-word-tiny --distill texts/ --train_encoder
+    python run_pretraining.py --recipe distill --model_name_or_path words/ --teacher google-bert/bert-base-uncased …
 
-The weights of the encoder are copied bit for bit. The front end is new, so the model is useless without training:
---distill trains it on plain text to give each word the hidden states that the original gives it.
+The weights of the encoder are copied bit for bit. The front end is new, so the model is useless without training: the
+second command gives it the original's sentence vectors.
 
 The variant gives the splitter, the coder and the front end; the shape of the encoder stays. The elementwise front end
 needs one attention head for each byte, so its block size becomes the number of heads of the encoder.
 """
 
-import tempfile
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
 import torch
-from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, set_seed
+from transformers import AutoModel, PreTrainedConfig, set_seed
 
 from vocabless import VocablessModel, VocablessTokenizer, load_config, load_tokenizer
 from vocabless.modeling.stock_encoders import arguments_of
 from vocabless.saving.public_names import public_arguments, public_name
 from vocabless.saving.run_folder import RESULTS, versions
-from vocabless.saving.stock_models import load_stock_config, load_stock_model, load_stock_tokenizer
+from vocabless.saving.stock_models import load_stock_config, load_stock_model
 from vocabless.saving.targets import check_target, write_converted
-from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
-from vocabless.training.pretraining.word_states import WordStates
-from vocabless.training.run import train
 from vocabless.variants import Variant, find_variant
 
-LEARNING_RATE_OF_FRONT_END = 5e-3
-LEARNING_RATE_OF_ENCODER = 5e-4  # of the whole model, with --train_encoder
-AGREEMENT = (
-    "Mean cosine with the original's states over {words:,} held-out words: {before:.3f} before and {after:.3f} after "
-    "{steps:,} steps. The mean state of the original alone has {mean_state_baseline:.3f}."
+UNTRAINED = (
+    "The front end is untrained: train the model before you use it, "
+    "`run_pretraining.py --recipe distill --model_name_or_path {folder} --teacher {source}`."
 )
-UNTRAINED = "The front end is untrained: train the model before you use it, or convert again with `--distill`."
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -43,33 +36,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         "source", metavar="SOURCE", help="folder or Hub id of an encoder that takes inputs_embeds: BERT, RoBERTa, …"
     )
     parser.add_argument("--variant", required=True, help="see vocabless.list_variants(); its size is ignored")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the new weights and of the training; default 0")
-    group = parser.add_argument_group("distillation")
-    group.add_argument(
-        "--distill",
-        metavar="TEXT",
-        help="text to train on: pydocs, a file, folder or glob, or a Hub data set; default: no training",
-    )
-    group.add_argument("--text_column", default="text", help="column of the text, in files with columns; default text")
-    group.add_argument("--train_encoder", action="store_true", help="train the encoder too, not only the front end")
-    group.add_argument("--max_steps", type=int, default=1000, help="steps of the optimizer; default 1000")
-    group.add_argument(
-        "--learning_rate",
-        type=float,
-        help=f"peak learning rate of AdamW; default {LEARNING_RATE_OF_FRONT_END}, with --train_encoder "
-        f"{LEARNING_RATE_OF_ENCODER}",
-    )
-    group.add_argument("--per_device_train_batch_size", type=int, default=16, help="passages per step; default 16")
-    group.add_argument("--max_seq_length", type=int, default=64, help="tokens of a passage; default 64")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the new weights; default 0")
 
 
 def run(arguments: Namespace) -> str:
-    """Converts, and distils with --distill; returns a report on the kept and dropped tensors and the training."""
+    """Converts; returns a report on the kept and dropped tensors, and what to do next."""
     folder = check_target(arguments.target, arguments.overwrite)
     source, variant = arguments.source, find_variant(arguments.variant)
-    if arguments.learning_rate is None:
-        is_whole = arguments.train_encoder
-        arguments.learning_rate = LEARNING_RATE_OF_ENCODER if is_whole else LEARNING_RATE_OF_FRONT_END
     set_seed(arguments.seed)
     model = build(load_stock_config(source), variant)
     original, unused = load_stock_model(source, AutoModel)
@@ -78,11 +51,9 @@ def run(arguments: Namespace) -> str:
     model.encoder.load_state_dict(kept)
     tokenizer = _load_tokenizer(model, source, variant)
     dropped = ", ".join([*sorted(set(tensors) - set(kept)), *unused]) or "none"
-    report = [f"{len(kept)} tensors kept, dropped: {dropped}.", UNTRAINED]
+    names = {"folder": public_name(str(folder)), "source": public_name(source)}
+    report = [f"{len(kept)} tensors kept, dropped: {dropped}.", UNTRAINED.format(**names)]
     results: dict[str, Any] = {"arguments": public_arguments(vars(arguments)), "versions": versions()}
-    if arguments.distill is not None:
-        results["cosine"] = _distill(arguments, model, tokenizer, original)
-        report[1] = AGREEMENT.format(**results["cosine"])
     description = f"The encoder of `{public_name(source)}` with the tokenizer and the front end of `{variant.name}`."
     write_converted(folder, model, tokenizer, source, [description, *report], {RESULTS: results}, arguments.overwrite)
     return "\n".join(report)
@@ -128,46 +99,3 @@ def _load_tokenizer(model: VocablessModel, source: str, variant: Variant) -> Voc
         if variant.splitter == "bytes":
             settings["splitter_options"] = {"window": block_size}
     return load_tokenizer(variant, subword=source if variant.reads_subwords else None, **settings)
-
-
-def _distill(
-    arguments: Namespace, model: VocablessModel, tokenizer: VocablessTokenizer, original: PreTrainedModel
-) -> dict[str, float]:
-    """Trains the model; returns its mean cosines with the original's states on held-out text, see docs/conversion.md.
-
-    Raises:
-        ValueError: the model has nothing to train, the text is too short, or an argument is out of range.
-    """
-    task = WordStates(model, tokenizer, original, load_stock_tokenizer(arguments.source), arguments.train_encoder)
-    task.arguments = PretrainingArguments(
-        corpus=[arguments.distill],
-        text_column=arguments.text_column,
-        validation_split_percentage=5,
-        max_seq_length=arguments.max_seq_length,
-        max_eval_samples=128,
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        task.training = PretrainingTrainingArguments(
-            folder,
-            max_steps=arguments.max_steps,
-            learning_rate=arguments.learning_rate,
-            per_device_train_batch_size=arguments.per_device_train_batch_size,
-            per_device_eval_batch_size=arguments.per_device_train_batch_size,
-            warmup_steps=arguments.max_steps // 20,
-            weight_decay=0,
-            logging_steps=max(1, arguments.max_steps // 20),
-            seed=arguments.seed,
-            save_strategy="no",
-            report_to=[],
-        )
-        task.training.include_num_input_tokens_seen = "no"
-        trained = train(task)
-    model.requires_grad_(True).eval().cpu()
-    before, after = task.results(trained)["before"], trained.measures
-    return {
-        "before": before["eval_cosine"],
-        "after": after["eval_cosine"],
-        "mean_state_baseline": after["eval_mean_state_baseline"],
-        "words": int(after["eval_words"]),
-        "steps": arguments.max_steps,
-    }

@@ -1,10 +1,10 @@
-"""The verb encoder: all layers of the encoder stay, the front end is new, and distillation trains it."""
+"""The verb encoder: all layers of the encoder stay, and the front end is new, which a teacher trains."""
 
-import json
 from pathlib import Path
 
 import pytest
 import torch
+from pretraining_runs import pretrain, write_corpus
 from refusals import refusal
 from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
@@ -13,13 +13,6 @@ from vocabless.conversion.__main__ import main
 
 LINES = ["the quick brown fox jumps over the lazy dog", "a dog, a fox", "over the brown fox", "quick! the dog"] * 8
 ENCODERS = ("bert", "roberta", "albert", "electra", "distilbert", "modernbert", "mpnet", "deberta-v2")
-
-
-@pytest.fixture
-def text(tmp_path: Path) -> str:
-    file = tmp_path / "text.txt"
-    file.write_text("\n".join(LINES), encoding="utf-8")
-    return str(file)
 
 
 @pytest.mark.parametrize("kind", ENCODERS)
@@ -63,22 +56,17 @@ def test_dropped_tensors_are_named(stock_folder, tmp_path: Path, capsys) -> None
     assert "untrained" in card and "pipeline_tag: feature-extraction" in card
 
 
-@pytest.mark.parametrize(("variant", "options"), [
-    ("hashformer-md5-emb1k-base", []),
-    ("eelbert-word-tiny", ["--train_encoder"]),
-])  # fmt: skip
-def test_distillation_brings_the_states_closer(variant: str, options: list, stock_folder, text, tmp_path: Path) -> None:
-    source, target = stock_folder("bert"), tmp_path / "words"
-    steps = ["--max_steps", "40", "--learning_rate", "1e-2", "--max_seq_length", "12"]
-    main(["encoder", source, str(target), "--variant", variant, "--distill", text, *steps, *options])
-    results = json.loads((target / "results.json").read_text())
-    cosine = results["cosine"]
-    assert cosine["after"] > max(cosine["before"], cosine["mean_state_baseline"]) + 0.1
-    assert set(cosine) == {"before", "after", "mean_state_baseline", "words", "steps"} and cosine["steps"] == 40
-    assert results["arguments"]["max_steps"] == 40 and "torch" in results["versions"]
-    tensors = AutoModel.from_pretrained(source).state_dict()
-    kept = AutoModel.from_pretrained(target).encoder.state_dict()
-    assert all(torch.equal(tensor, tensors[name]) for name, tensor in kept.items()) == (not options)
+def test_the_original_teaches_what_it_was_converted_to(stock_folder, tmp_path: Path) -> None:
+    pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+    source, words, text = stock_folder("bert"), tmp_path / "words", write_corpus(tmp_path / "text.txt")
+    main(["encoder", source, str(words), "--variant", "hashformer-md5-emb1k-base"])
+    assert "--recipe distill --model_name_or_path words --teacher stock-bert" in (words / "README.md").read_text()
+    flags = ["--recipe", "distill", "--model_name_or_path", words, "--teacher", source, "--corpus", text]
+    results = pretrain(
+        tmp_path / "run", *flags, "--warmup_steps", "0", "--learning_rate", "1e-2", "--misspell_probability", "0"
+    )
+    assert results["objective"] == "distill"
+    assert results["after"]["eval_cosine"] > results["before"]["eval_cosine"] + 0.1
 
 
 def lose_a_tensor(source: Path) -> None:
@@ -99,17 +87,8 @@ NGRAM, PROJ = ("--variant", "eelbert-word-tiny"), ("--variant", "hashformer-md5-
     ("unknown variant 'eelbert-word-tinny'", "bert", ["--variant", "eelbert-word-tinny"]),
     ("is not an encoder that accepts inputs_embeds", "t5", NGRAM),
     ("is a decoder: its first token sees no other one, and heads read the first token; give", "gpt2", PROJ),
-    ("has no parameters", "bert", [*NGRAM, "--distill", "TEXT"]),
-    ("--max_steps 0 is out of range", "bert", [*NGRAM, "--distill", "TEXT", "--max_steps", "0"]),
-    ("--max_seq_length 2 is out of range", "bert", [*NGRAM, "--distill", "TEXT", "--max_seq_length", "2"]),
-    ("but the model has 80 positions", "bert", [*PROJ, "--distill", "TEXT", "--max_seq_length", "99"]),
-    ("does not exist", "bert", [*PROJ, "--distill", "nowhere.txt"]),
-    ("its columns are text", "bert", [*PROJ, "--distill", "TEXT", "--text_column", "body"]),
 ])  # fmt: skip
-def test_a_mistake_gets_one_sentence(
-    message: str, kind: str, options: list, stock_folder, text, tmp_path: Path
-) -> None:
-    options = [text if option == "TEXT" else option for option in options]
+def test_a_mistake_gets_one_sentence(message: str, kind: str, options: list, stock_folder, tmp_path: Path) -> None:
     assert message in refusal(main, "encoder", stock_folder(kind), tmp_path / "words", *options)
     assert not (tmp_path / "words").exists()
 
