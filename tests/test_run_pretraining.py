@@ -181,7 +181,7 @@ def test_a_recipe_gives_flags_that_others_override(given, tmp_path):
     command = [*QUICK, *given, "--recipe", "hashformer", "--output_dir", str(tmp_path)]
     objective = run_pretraining.parse_command_line(command, None)
     training = objective.training
-    assert (training.adam_beta2, training.max_steps, objective.arguments.neighbour_init) == (0.9999, 6, False)
+    assert (training.adam_beta2, training.max_steps, objective.arguments.dropout) == (0.9999, 6, 0.1)
 
 
 def test_masked_lm_trains_its_own_subwords_and_its_loss_falls(given, tmp_path, monkeypatch):

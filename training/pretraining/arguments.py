@@ -71,9 +71,6 @@ class PretrainingArguments(ModelArguments):
         group="subwords, for variants and objectives that need them",
     )
     subword_vocab_size: int = flag(8000, "Vocabulary size of a subword tokenizer trained by --subword train.")
-    neighbour_init: bool = flag(
-        True, "Start fresh BERT, RoBERTa and ELECTRA encoders with attention to the neighbouring tokens.", group="model"
-    )
     dry_run: bool = flag(
         False,
         "Prove that it works, in seconds: few texts, one step, a checkpoint that is checked and removed.",

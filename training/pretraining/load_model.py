@@ -13,14 +13,13 @@ import torch
 from datasets import concatenate_datasets
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from vocabless import VocablessConfig, VocablessModel, VocablessTokenizer, load_config, load_tokenizer
+from vocabless import VocablessConfig, VocablessTokenizer, load_config, load_tokenizer
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.checkpoint_files import LOADING_ERRORS, first_line
 from vocabless.saving.stock_models import load_stock_model, load_stock_tokenizer
 from vocabless.stock_shapes import STOCK_SHAPES, load_shape_config, load_shape_tokenizer
 from vocabless.training.checkpoint_tokenizers import longest_sequence
 from vocabless.training.pretraining.arguments import PretrainingArguments
-from vocabless.training.pretraining.neighbour_init import neighbour_init
 from vocabless.training.texts.ngrams import with_ngrams
 from vocabless.training.texts.subword import TRAINED_SUBWORD, trained_subword
 from vocabless.variants import SUBWORD_TOKENIZERS, VARIANTS, Variant
@@ -60,8 +59,6 @@ def load_model(
         load = partial(load_tokenizer, shape, **_subword_file(shape, objective, subword))
         tokenizer = with_ngrams(load, arguments.ngrams, folder, (document["text"] for document in counted))
         model = objective.model_class(load_config(shape, **objective.config_options(tokenizer)))
-        if arguments.neighbour_init:
-            neighbour_init(cast(VocablessModel, model.base_model))
     elif shape is not None:
         _check_length(arguments, shape.name, shape.max_length)
         if arguments.ngrams is not None:
