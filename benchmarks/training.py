@@ -3,7 +3,7 @@
     python -m benchmarks.training
     python -m benchmarks.training --corpus "wikipedia/*.parquet" --documents 20000
 
-Preparation: texts → stored sequences with `prepare`; the peer sends the same texts through a Rust WordPiece in
+Preparation: texts → stored sequences with `Packing.prepare`; the peer sends the same texts through a Rust WordPiece in
 `datasets.map`, with the same number of processes. Training: forward, backward and AdamW step on batches of one shape;
 the peers are stock models with a vocabulary that is trained on the same text.
 """
@@ -24,10 +24,9 @@ from benchmarks.measure import Comparison, Run, compare
 from vocabless import load_tokenizer
 from vocabless.stock_shapes import find_shape, load_shape_tokenizer
 from vocabless.training.pretraining.arguments import PretrainingArguments
-from vocabless.training.pretraining.codecs import build_codec
 from vocabless.training.pretraining.load_model import load_model
 from vocabless.training.pretraining.objectives import OBJECTIVES
-from vocabless.training.pretraining.packing import prepare
+from vocabless.training.pretraining.packing import Packing
 from vocabless.training.pretraining.sequences import PretrainingDataset
 
 PREPARED = ("hashformer-md5-pool-tiny", "eelbert-word-tiny", "hashformer-lsh-proj-tiny")
@@ -38,7 +37,7 @@ LEAST_FILL = 0.6  # share of its length that a sequence of a training step has a
 def preparation(documents: Dataset, subword: str, variant: str, processes: int, rounds: int) -> Comparison:
     """Compares words/s from texts to stored sequences of 128 tokens; the peer keeps only ids and packs them at once."""
     datasets.disable_caching()
-    codec = build_codec(load_tokenizer(variant), needs_targets=False)
+    packing = Packing(load_tokenizer(variant), needs_targets=False, max_seq_length=128)
     peer = load_shape_tokenizer("bert-tiny", subword, max_length=10**9)
 
     def tokenize_and_pack(batch: dict[str, Any]) -> dict[str, Any]:
@@ -47,7 +46,7 @@ def preparation(documents: Dataset, subword: str, variant: str, processes: int, 
 
     return compare(
         f"preparation, {processes} processes, {variant} : WordPiece",
-        lambda: prepare(documents, copy.deepcopy(codec), 128, processes),  # the copy has an empty cache
+        lambda: copy.deepcopy(packing).prepare(documents, processes),  # the copy has an empty cache
         lambda: documents.map(tokenize_and_pack, remove_columns=["text"], batched=True, num_proc=processes),
         measure.words_of(documents["text"]), "words/s", rounds,
     )  # fmt: skip
@@ -64,8 +63,8 @@ def training_step(
     subword_file = subword if find_shape(variant).reads_subwords else None
     arguments = PretrainingArguments(variant=variant, max_seq_length=length, subword=subword_file)
     model, tokenizer = load_model(arguments, objective)
-    codec = build_codec(tokenizer, objective.needs_targets)
-    examples = PretrainingDataset(prepare(documents, codec, length), codec, objective, seed=0)
+    packing = Packing(tokenizer, objective.needs_targets, length)
+    examples = PretrainingDataset(packing.prepare(documents), packing, objective, seed=0)
     candidates = examples.__getitems__(range(4 * batch_size))
     long_enough = [example for example in candidates if len(example["labels"]) > LEAST_FILL * length]
     collate = DataCollatorForTokenClassification(tokenizer, padding="max_length", max_length=length)

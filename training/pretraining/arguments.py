@@ -14,7 +14,6 @@ from vocabless.variants import Variant
 
 DEFAULT_VARIANT = "hashgram-nano"
 LIMITS = {
-    "shuffle_buffer_size": COUNT,
     "max_seq_length": Limit(3),
     "max_eval_samples": Limit(),
     "subword_vocab_size": Limit(MIN_VOCABULARY),
@@ -49,7 +48,6 @@ class PretrainingArguments(ModelArguments):
         None, "Share of sequences from each --corpus, one weight each. None concatenates the corpora."
     )
     streaming: bool = flag(False, "Read the corpus while training; needs --validation_corpus and --max_steps.")
-    shuffle_buffer_size: int = flag(10_000, "Streaming: sequences in the buffer from which the next one is drawn.")
     validation_corpus: list[str] | None = flag(
         None, "Held-out text, in the same form as --corpus. None holds out a part of --corpus.", action="extend"
     )

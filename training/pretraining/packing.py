@@ -1,83 +1,142 @@
-"""Documents → packed sequences of stored tokens, memory-mapped or streamed.
+"""Documents → packed sequences of stored tokens, memory-mapped or streamed, and back to the blocks of a model.
 
-A prepared corpus has one record a sequence. Its columns hold the bytes of the tokens end to end, without special
-tokens, see `codecs`. The tokens of all documents stand in the order of the documents and are cut where a sequence is
-full, as in the masked-LM script of transformers. No token is dropped.
+The tokens of all documents stand in the order of the documents and are cut where a sequence is full, as in the
+masked-LM script of transformers. No token is dropped. A prepared corpus has a row for each sequence, without special
+tokens:
+
+- `blocks`: the packed blocks of the tokens end to end, uint8, see `VocablessTokenizer.packed_blocks`;
+- `targets`: the id of the first piece of each token for the target tokenizer, if the objective needs targets;
+- `input_ids`: in place of both, the ids of the tokens of a vocabulary. Each is its own target.
+
+Ids have the smallest integer type that holds the vocabulary.
 """
 
-import shutil
-from collections.abc import Sequence
-from pathlib import Path
+import gc
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, TypeVar
 
-import datasets
 import numpy as np
 import pyarrow as pa
-from datasets import Dataset, Features, IterableDataset, Value, concatenate_datasets, interleave_datasets
+from datasets import Dataset, IterableDataset, concatenate_datasets, interleave_datasets
 from datasets.distributed import split_dataset_by_node
+from numpy.typing import NDArray
+from pyarrow import compute
+from tokenizers import Tokenizer
+from tokenizers.models import Unigram
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from vocabless.training.pretraining.codecs import Codec
+from vocabless.tokenization.block_coders import CLS, MASK, SEP, Integers, special_blocks
+from vocabless.tokenization.splitters import SubwordSplitter, Unit
+from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
-DOCUMENTS_PER_BATCH = 1000  # packed together; the last sequence of a batch may be short
-DOCUMENTS_PER_PART = 200_000  # prepared and cached together; a killed run loses at most one part
-SAMPLED_DOCUMENTS = 200  # for the estimate of the disk space
+SHUFFLE_BUFFER = 10_000  # sequences of a stream from which the next one is drawn
 
 AnyDataset = TypeVar("AnyDataset", Dataset, IterableDataset)
+Record = Mapping[str, Any]  # a stored sequence: column → (n,) integers
 
 
-def prepare(documents: AnyDataset, codec: Codec, max_seq_length: int, num_proc: int | None = None) -> AnyDataset:
-    """Returns the packed sequences of documents.
+class Packing:
+    """Stores the tokens of a tokenizer, and reads them. A token of a stock model is a block, too, of one element.
 
-    A sequence has `max_seq_length` tokens, [CLS] and [SEP] included, at least 3. Those of a memory-mapped corpus are
-    cached on disk by content. A long corpus is prepared in parts, by `num_proc` processes, and a run that continues
-    after a kill finds the finished parts in the cache.
+    Args:
+        tokenizer: one of this family, or a stock one with [CLS], [SEP] and [MASK], or RoBERTa's tokens for them.
+        needs_targets: whether the objective needs the target id of each token.
+        max_seq_length: tokens of a sequence, [CLS] and [SEP] included, at least 3.
 
-    Raises:
-        ValueError: not one token in the whole corpus.
+    Attributes:
+        vocabulary: (tokens, K) the blocks of all tokens; None without a vocabulary.
+        mask: (K,) elements of the mask token.
     """
-    map_options: dict[str, Any] = {
-        "batched": True,
-        "remove_columns": ["text"],
-        "features": Features({name: Value("large_binary") for name in codec.columns}),
-        "fn_kwargs": {"codec": codec, "max_tokens": max_seq_length - 2},
-    }
-    if isinstance(documents, IterableDataset):
-        return documents.map(pack_records, batch_size=DOCUMENTS_PER_BATCH, **map_options)
-    map_options["num_proc"] = num_proc if num_proc and num_proc > 1 else None  # `datasets` starts a process for 1, too
-    starts = range(0, len(documents), DOCUMENTS_PER_PART)
-    parts = []
-    for number, start in enumerate(starts, 1):
-        part = documents.select(range(start, min(start + DOCUMENTS_PER_PART, len(documents))))
-        title = f"Packing {number}/{len(starts)}" if len(starts) > 1 else "Packing"
-        parts.append(part.map(pack, batch_size=DOCUMENTS_PER_BATCH, desc=title, **map_options))
-    sequences = concatenate_datasets(parts)
-    if not len(sequences):
-        raise ValueError(f"the corpus has {len(documents)} documents but not one token; give files with text in them.")
-    return sequences
 
+    vocabulary: Integers | None = None
 
-def pack(batch: dict[str, list[Any]], codec: Codec, max_tokens: int) -> pa.Table:
-    """Returns the texts of a batch as sequences of `max_tokens` tokens, the last one of the rest; one record each."""
-    columns = codec.pack([text for text in batch["text"] if text])
-    return pa.table({name: _split(tokens, max_tokens) for name, tokens in columns.items()})
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, needs_targets: bool, max_seq_length: int) -> None:
+        self.tokenizer: Any = tokenizer
+        self.max_tokens = max_seq_length - 2
+        self.is_ours = isinstance(tokenizer, VocablessTokenizer)
+        if isinstance(tokenizer, VocablessTokenizer):
+            self._target = tokenizer.target_tokenizer if needs_targets else None
+            self._subwords = _subwords(tokenizer, self._target)
+            special = special_blocks(tokenizer.block_size)[[MASK, CLS, SEP]].astype(np.int64)
+        else:
+            assert isinstance(tokenizer, PreTrainedTokenizerFast)
+            self._subwords = tokenizer.backend_tokenizer
+            self._target = None
+            special = np.array([[tokenizer.mask_token_id], [tokenizer.cls_token_id], [tokenizer.sep_token_id]])
+        self.mask, self._cls, self._sep = special
+        ids_of = self._subwords or self._target
+        self._id_type = None if ids_of is None else np.min_scalar_type(_size(ids_of) - 1)
+        if self._subwords is not None:
+            size = _size(self._subwords)
+            self.vocabulary = np.arange(size)[:, None]
+            if isinstance(tokenizer, VocablessTokenizer):
+                tokens = [self._subwords.id_to_token(index) or "" for index in range(size)]
+                self.vocabulary = tokenizer.unpack(tokenizer.packed_units(tokens))
 
+    def prepare(self, documents: AnyDataset, num_proc: int | None = None) -> AnyDataset:
+        """Returns the packed sequences of documents, which have one column, `text`.
 
-def pack_records(batch: dict[str, list[Any]], codec: Codec, max_tokens: int) -> dict[str, list[bytes]]:
-    """Returns what `pack` returns as lists, the form that streams need."""
-    records: dict[str, list[bytes]] = pack(batch, codec, max_tokens).to_pydict()
-    return records
+        Those of a memory-mapped corpus are cached on disk by content; `num_proc` processes prepare them.
 
+        Raises:
+            ValueError: not one token in the whole corpus.
+        """
+        if isinstance(documents, IterableDataset):
+            return documents.map(self.pack_rows, batched=True, remove_columns=["text"])
+        gc.freeze()  # the many lists of a batch would make Python search all imported modules for garbage
+        processes = num_proc if num_proc and num_proc > 1 else None  # `datasets` starts a process for 1, too
+        sequences = documents.map(self.pack, batched=True, remove_columns=["text"], num_proc=processes, desc="Packing")
+        if not len(sequences):
+            raise ValueError(
+                f"the corpus has {len(documents)} documents but not one token; give files with text in them."
+            )
+        return sequences
 
-def describe_disk_need(corpora: Sequence[Dataset], codec: Codec, max_seq_length: int) -> str:
-    """Returns a line that says how much disk the prepared corpora will take, from samples, and how much is free."""
-    needed = 0
-    for documents in corpora:
-        step = -(-len(documents) // SAMPLED_DOCUMENTS)
-        needed += step * pack({"text": documents[::step]["text"]}, codec, max_seq_length - 2).nbytes
-    folder = Path(datasets.config.HF_DATASETS_CACHE)
-    free = shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.exists())).free
-    number = sum(map(len, corpora))
-    return f"{number:,} documents, prepared: about {needed / 1e9:.3g} GB in {folder}; {free / 1e9:.3g} GB are free.\n"
+    def pack(self, batch: Mapping[str, Sequence[str | None]]) -> pa.Table:
+        """Returns the texts of a batch as sequences, all of `max_tokens` tokens but the last one; a row for each."""
+        columns = self._tokens([text for text in batch["text"] if text])
+        return pa.table({name: _split(tokens, self.max_tokens) for name, tokens in columns.items()})
+
+    def pack_rows(self, batch: Mapping[str, Sequence[str | None]]) -> dict[str, list[NDArray[Any]]]:
+        """Returns what `pack` returns as lists of arrays, the form that streams need."""
+        table = self.pack(batch)
+        return {name: [row.values.to_numpy() for row in table[name]] for name in table.column_names}
+
+    def read(self, record: Record) -> tuple[Integers, Integers | None]:
+        """Returns the blocks of a stored sequence, (n, K), and its target ids, (n,), or None."""
+        if self.vocabulary is not None:
+            ids = np.asarray(record["input_ids"], np.int64)
+            return self.vocabulary[ids], ids
+        packed = np.asarray(record["blocks"], np.uint8).reshape(-1, self.tokenizer.packed_block_size)
+        targets = np.asarray(record["targets"], np.int64) if "targets" in record else None
+        return self.tokenizer.unpack(packed), targets
+
+    def input_ids(self, blocks: Integers) -> Integers:
+        """Returns blocks with the special tokens at their ends, (n + 2, K), or (n + 2,) for a stock tokenizer."""
+        ids = np.concatenate([[self._cls], blocks, [self._sep]])
+        return ids if self.is_ours else ids[:, 0]
+
+    def _tokens(self, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """Returns the tokens of all texts end to end: (n, K or K + 1) blocks and (n,) targets, or (n,) ids."""
+        if self._subwords is not None:
+            encodings = self._subwords.encode_batch(texts, add_special_tokens=False)
+            ids = chain.from_iterable(encoding.ids for encoding in encodings)
+            return {"input_ids": np.fromiter(ids, self._id_type)}
+        # Most words are frequent: each distinct piece between white space is split once, and taken wherever it stands.
+        pieces = pa.array(texts, pa.large_string())
+        if self.tokenizer.splits_at_spaces:
+            pieces = compute.utf8_split_whitespace(pieces).flatten()
+        pieces = pieces.dictionary_encode()
+        units_of = self.tokenizer.unit_splitter.units_of_batch(pieces.dictionary.to_pylist())
+        places = _join_ranges(np.fromiter(map(len, units_of), np.int64, len(units_of)), pieces.indices.to_numpy())
+        units = list(chain.from_iterable(units_of))
+        columns = {"blocks": self.tokenizer.packed_units(units).take(places, axis=0)}
+        if self._target is not None:
+            ids_of = _first_pieces(self._target, list(dict.fromkeys(units)))
+            targets = np.fromiter(map(ids_of.__getitem__, units), self._id_type, len(units))
+            columns["targets"] = targets.take(places)
+        return columns
 
 
 def mix(corpora: Sequence[AnyDataset], weights: Sequence[float] | None, seed: int) -> AnyDataset:
@@ -91,22 +150,55 @@ def mix(corpora: Sequence[AnyDataset], weights: Sequence[float] | None, seed: in
     return interleave_datasets(list(corpora), probabilities=shares, seed=seed, stopping_strategy="first_exhausted")
 
 
-def part_of_process(
-    sequences: IterableDataset, seed: int, buffer_size: int, rank: int, world_size: int
-) -> IterableDataset:
+def part_of_process(sequences: IterableDataset, seed: int, rank: int, world_size: int) -> IterableDataset:
     """Returns the sequences of a stream that one of several processes reads, in another order each epoch.
 
-    The files are shuffled, and each next sequence is drawn from a buffer of `buffer_size`.
+    The files are shuffled, and each next sequence is drawn from a buffer.
     """
-    shuffled = sequences.shuffle(seed=seed, buffer_size=buffer_size)
+    shuffled = sequences.shuffle(seed=seed, buffer_size=SHUFFLE_BUFFER)
     return split_dataset_by_node(shuffled, rank=rank, world_size=world_size) if world_size > 1 else shuffled
 
 
-def _split(tokens: np.ndarray[Any, Any], max_tokens: int) -> pa.LargeBinaryArray:
-    """Returns tokens that stand end to end as one binary value a sequence, without a copy."""
-    tokens = np.ascontiguousarray(tokens)
+def _subwords(tokenizer: VocablessTokenizer, target: Tokenizer | None) -> Tokenizer | None:
+    """Returns the subword tokenizer whose ids stand for the units, and for their targets; None if there is none.
+
+    An id stands for one text, except in Unigram, where an unknown character is its own text.
+    """
+    splitter = tokenizer.unit_splitter
+    if not isinstance(splitter, SubwordSplitter) or isinstance(splitter.tokenizer.model, Unigram):
+        return None
+    subwords: Tokenizer = splitter.tokenizer
+    return subwords if target is None or target.get_vocab() == subwords.get_vocab() else None
+
+
+def _join_ranges(lengths: Integers, indices: Integers) -> Integers:
+    """Returns the places of the members of groups that stand end to end, for the groups of some indices in turn.
+
+    Example:
+        >>> _join_ranges(np.array([2, 1, 3]), np.array([2, 0])).tolist()
+        [3, 4, 5, 0, 1]
+    """
+    starts, chosen = np.cumsum(lengths) - lengths, lengths[indices]
+    offsets = starts[indices] - (np.cumsum(chosen) - chosen)  # what to add to 0, 1, … inside each group
+    places: Integers = np.arange(chosen.sum()) + np.repeat(offsets, chosen)
+    return places
+
+
+def _first_pieces(target: Tokenizer, units: Sequence[Unit]) -> dict[Unit, int]:
+    """Returns unit → id of its first piece; [UNK] for a unit without pieces."""
+    unknown = target.token_to_id("[UNK]") or 0
+    texts = [unit.decode("utf-8", "replace") if isinstance(unit, bytes) else unit for unit in units]
+    encodings = target.encode_batch(texts, add_special_tokens=False)
+    return {unit: encoding.ids[0] if encoding.ids else unknown for unit, encoding in zip(units, encodings, strict=True)}
+
+
+def _size(tokenizer: Tokenizer) -> int:
+    """Returns the number of rows of a table that holds all ids of a tokenizer."""
+    return max(tokenizer.get_vocab().values()) + 1
+
+
+def _split(tokens: NDArray[Any], max_tokens: int) -> pa.LargeListArray:
+    """Returns tokens that stand end to end as one list a sequence, without a copy."""
     ends = [*range(max_tokens, len(tokens), max_tokens), *([len(tokens)] if len(tokens) else [])]
-    offsets = np.array([0, *ends], np.int64) * (tokens.nbytes // max(1, len(tokens)))
-    return pa.LargeBinaryArray.from_buffers(
-        pa.large_binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(tokens)]
-    )
+    offsets = np.array([0, *ends], np.int64) * (tokens.size // max(1, len(tokens)))
+    return pa.LargeListArray.from_arrays(offsets, tokens.reshape(-1))

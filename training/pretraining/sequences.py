@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch.utils.data import get_worker_info
 
-from vocabless.training.pretraining.codecs import Codec, Record
+from vocabless.training.pretraining.packing import Packing, Record
 
 if TYPE_CHECKING:  # that file imports this one
     from vocabless.training.pretraining.token_objective import TokenObjective
@@ -25,15 +25,15 @@ IGNORED = -100  # label of a token that the loss leaves out
 
 
 def make_example(
-    codec: Codec, objective: TokenObjective, record: Record, donor: Record, rng: np.random.Generator
+    packing: Packing, objective: TokenObjective, record: Record, donor: Record, rng: np.random.Generator
 ) -> dict[str, Any]:
     """Returns a stored sequence as a corrupted example; replacements come from the donor, or from the vocabulary."""
-    blocks, targets = codec.unpack(record)
-    donors = codec.vocabulary if objective.draws_from_vocabulary else None
+    blocks, targets = packing.read(record)
+    donors = packing.vocabulary if objective.draws_from_vocabulary else None
     if donors is None:
-        donors, _ = codec.unpack(donor)
-    blocks, labels = objective.corrupt(blocks, targets, donors, codec.mask, rng)
-    input_ids = codec.input_ids(blocks)
+        donors, _ = packing.read(donor)
+    blocks, labels = objective.corrupt(blocks, targets, donors, packing.mask, rng)
+    input_ids = packing.input_ids(blocks)
     return {
         "input_ids": input_ids,
         "attention_mask": np.ones(len(input_ids), dtype=np.int64),
@@ -42,14 +42,14 @@ def make_example(
 
 
 class PretrainingDataset(torch.utils.data.Dataset[dict[str, Any]]):
-    """Corrupted sequences of a memory-mapped corpus, see `packing.prepare`.
+    """Corrupted sequences of a memory-mapped corpus, see `Packing.prepare`.
 
     The seed is the source of all randomness, with the epoch and the sequence's number.
     """
 
-    def __init__(self, sequences: datasets.Dataset, codec: Codec, objective: TokenObjective, seed: int) -> None:
-        self.sequences, self.seed, self.epoch = sequences, seed, 0
-        self._make_example = partial(make_example, codec, objective)
+    def __init__(self, sequences: datasets.Dataset, packing: Packing, objective: TokenObjective, seed: int) -> None:
+        self.sequences, self.seed, self.epoch = sequences.with_format("numpy"), seed, 0
+        self._make_example = partial(make_example, packing, objective)
 
     def set_epoch(self, epoch: int) -> None:
         """Sets the epoch. Each epoch has other corruptions."""
@@ -79,10 +79,10 @@ class PretrainingStream(torch.utils.data.IterableDataset[dict[str, Any]]):
     """
 
     def __init__(
-        self, sequences: datasets.IterableDataset, codec: Codec, objective: TokenObjective, seed: int, rank: int = 0
+        self, sequences: datasets.IterableDataset, packing: Packing, objective: TokenObjective, seed: int, rank: int = 0
     ) -> None:
         self.sequences, self.seed, self.rank = sequences, seed, rank
-        self._make_example = partial(make_example, codec, objective)
+        self._make_example = partial(make_example, packing, objective)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for epoch in itertools.count():

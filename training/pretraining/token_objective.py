@@ -1,6 +1,5 @@
 """Base class of the objectives that corrupt sequences and predict a class for some of their tokens."""
 
-import sys
 from abc import abstractmethod
 from typing import Any, ClassVar
 
@@ -11,10 +10,9 @@ from torch import Tensor
 from transformers import DataCollatorForTokenClassification, PreTrainedTokenizerBase
 
 from vocabless.tokenization.block_coders import Integers
-from vocabless.training.pretraining.codecs import build_codec
 from vocabless.training.pretraining.documents import Documents
 from vocabless.training.pretraining.objective import Objective
-from vocabless.training.pretraining.packing import describe_disk_need, mix, part_of_process, prepare
+from vocabless.training.pretraining.packing import Packing, mix, part_of_process
 from vocabless.training.pretraining.sequences import IGNORED, PretrainingDataset, PretrainingStream
 from vocabless.training.task import ExampleSets
 from vocabless.training.trainer import EXACT_LOSS, logits_only
@@ -51,27 +49,24 @@ class TokenObjective(Objective):
         arguments, training = self.arguments, self.training
         if arguments.streaming and training.max_steps <= 0:
             raise ValueError(f"--max_steps is {training.max_steps}, but a stream has no end; give at least 1.")
-        codec = build_codec(tokenizer, self.needs_targets)
+        packing = Packing(tokenizer, self.needs_targets, arguments.max_seq_length)
         seed, rank, workers = training.seed, training.process_index, arguments.preprocessing_num_workers
-        if rank == 0 and not arguments.streaming:
-            sys.stderr.write(describe_disk_need([*data.train, data.held_out], codec, arguments.max_seq_length))
-        parts = [prepare(part, codec, arguments.max_seq_length, workers) for part in data.train]
+        parts = [packing.prepare(part, workers) for part in data.train]
         if arguments.streaming:
-            order = seed, arguments.shuffle_buffer_size, rank, training.world_size
-            parts = [part_of_process(part, *order) for part in parts]
+            parts = [part_of_process(part, seed, rank, training.world_size) for part in parts]
         mixed = mix(parts, arguments.mix, seed)
-        held_out = prepare(data.held_out, codec, arguments.max_seq_length, workers)
+        held_out = packing.prepare(data.held_out, workers)
         if 0 < arguments.max_eval_samples < len(held_out):
             places = np.linspace(0, len(held_out) - 1, arguments.max_eval_samples)  # of all corpora and stretches
             held_out = held_out.select(places.astype(int))
         train: PretrainingDataset | PretrainingStream
         if arguments.streaming:
-            train = PretrainingStream(mixed, codec, self, seed, rank)
+            train = PretrainingStream(mixed, packing, self, seed, rank)
         else:
-            train = PretrainingDataset(mixed, codec, self, seed)
+            train = PretrainingDataset(mixed, packing, self, seed)
         return ExampleSets(
             train,
-            {"": PretrainingDataset(held_out, codec, self, seed + 1)},
+            {"": PretrainingDataset(held_out, packing, self, seed + 1)},
             DataCollatorForTokenClassification(tokenizer),
             self.compute_metrics,
         )

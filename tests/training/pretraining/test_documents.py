@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vocabless import load_tokenizer
-from vocabless.training.pretraining.codecs import BlockCodec
 from vocabless.training.pretraining.command_line import parse_command_line
 from vocabless.training.pretraining.documents import HELD_OUT_STRETCHES, _hold_out, load_documents
-from vocabless.training.pretraining.packing import part_of_process, prepare
+from vocabless.training.pretraining.packing import Packing, part_of_process
 
 
 def rows_of(documents):
@@ -44,8 +43,8 @@ def test_neighbouring_lines_of_a_file_stay_neighbours(tmp_path):
     assert max(rows) > 1900 and min(rows) < 100  # from all over the file
 
 
-def numbers_of(sequence, codec):
-    blocks, _ = codec.unpack(sequence)
+def numbers_of(sequence, packing):
+    blocks, _ = packing.read(sequence)
     text = "".join(chr(element - 5) if element else " " for element in blocks.flatten())
     return [int(number) for number in text.replace(".", " ").split()]
 
@@ -53,19 +52,19 @@ def numbers_of(sequence, codec):
 @pytest.mark.parametrize("world_size", [None, 1, 2, 3])
 def test_a_sequence_holds_consecutive_lines(world_size):
     """Also of a stream whose files are fewer than the processes, or no multiple of them."""
-    codec, documents = BlockCodec(load_tokenizer("ewe-bert-tiny")), numbered(1000)
+    packing, documents = Packing(load_tokenizer("ewe-bert-tiny"), False, 34), numbered(1000)
     if world_size is None:
-        parts = [prepare(documents, codec, 34)]
+        parts = [packing.prepare(documents)]
     else:
-        stream = prepare(documents.to_iterable_dataset(num_shards=4), codec, 34)
-        parts = [part_of_process(stream, 0, 10, rank, world_size) for rank in range(world_size)]
-    found = [numbers_of(sequence, codec) for part in parts for sequence in part]
+        stream = packing.prepare(documents.to_iterable_dataset(num_shards=4))
+        parts = [part_of_process(stream, 0, rank, world_size) for rank in range(world_size)]
+    found = [numbers_of(sequence, packing) for part in parts for sequence in part]
     assert sorted(itertools.chain.from_iterable(found)) == list(range(1000))
     assert all(numbers == list(range(numbers[0], numbers[0] + len(numbers))) for numbers in found)
     assert sum(len(numbers) == 32 for numbers in found) >= len(found) - 4  # full, but the last one of each file
 
 
-def test_the_evaluated_sequences_are_of_all_corpora(tmp_path, capsys):
+def test_the_evaluated_sequences_are_of_all_corpora(tmp_path):
     for name in ("one", "two"):
         (tmp_path / f"{name}.txt").write_text("\n".join([f"{name} " * 30] * 200))
     flags = ["--corpus", str(tmp_path / "one.txt"), "--corpus", str(tmp_path / "two.txt"), "--max_seq_length", "12"]
@@ -75,5 +74,3 @@ def test_the_evaluated_sequences_are_of_all_corpora(tmp_path, capsys):
     examples = objective.build_examples(objective.read_data(), load_tokenizer("ewe-bert-tiny"))
     firsts = np.stack([item["input_ids"][1] for item in examples.evaluated[""].__getitems__(range(8))])
     assert [chr(block[0] - 5) for block in firsts] == ["o"] * 4 + ["t"] * 4
-    printed = capsys.readouterr().err  # 400 documents of 30 tokens, 17 bytes each
-    assert "400 documents, prepared: about 0.0002" in printed and "GB are free.\n" in printed

@@ -1,3 +1,5 @@
+"""Text of any source → stored sequences, which hold every token in order."""
+
 import json
 
 import numpy as np
@@ -5,16 +7,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from datasets import Dataset
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from vocabless import load_tokenizer
-from vocabless.training.pretraining import packing
-from vocabless.training.pretraining.codecs import BlockCodec, IdCodec, build_codec
-from vocabless.training.pretraining.packing import mix, pack_records, prepare
+from vocabless import VocablessTokenizer, load_tokenizer
+from vocabless.stock_shapes import load_shape_tokenizer
+from vocabless.tokenization.splitters import to_bytes
+from vocabless.training.pretraining.packing import Packing, mix
 from vocabless.training.texts import corpora
 from vocabless.training.texts.corpora import load_text
 from vocabless.training.texts.sentences import sentences
 from vocabless.training.texts.subword import train_subword
 
+SPACES = ["", " ", "\n", "\u00a0", "\u2028", "\u3000", "\x1c", "\x85", "\u200b", "\ufeff", "\r\n "]
+WORDS = ["e.g. ", "it's", "“No.” ", "a_1,b ", "naïve-x. ", "…) ", "我来了。", "？！」", "\u0301", "?!. "]
 TEXTS = ["One two three.", "", "naïve words, and more of them", "x" * 100]
 
 
@@ -61,20 +67,21 @@ def test_every_format_gives_the_same_documents(tmp_path, suffix):
 
 
 @pytest.mark.parametrize(
-    ("content", "column", "sentence"),
+    ("files", "sentence"),
     [
-        (None, "text", "does not exist"),
-        ({"body": ["a"]}, "text", "no column 'text'.*body"),
-        ({"text": [1]}, "text", "int64, not text"),
-        ({"text": [""] * 0}, "text", "no document|cannot be read"),
+        ({}, "does not exist"),
+        ({"a.jsonl": '{"body": "a"}'}, "no column 'text'.*body"),
+        ({"a.jsonl": '{"text": 1}'}, "int64, not text"),
+        ({"a.parquet": "PAR1 and not the rest"}, "cannot be read"),
+        ({"a.csv": "text\n"}, r"cannot be read.*no data"),
+        ({"a.txt": "a", "b.jsonl": '{"text": "b"}'}, "json, text"),
     ],
 )
-def test_a_bad_corpus_is_refused_in_one_sentence(tmp_path, content, column, sentence):
-    file = tmp_path / "corpus.parquet"
-    if content is not None:
-        pq.write_table(pa.table(content), file)
+def test_a_bad_corpus_is_refused_in_one_sentence(tmp_path, files, sentence):
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
     with pytest.raises(ValueError, match=sentence):
-        load_text(str(file), column)
+        load_text(str(tmp_path if files else tmp_path / "none.txt"))
 
 
 def test_a_data_set_that_is_a_script_is_refused_with_its_parquet_revision(monkeypatch):
@@ -86,63 +93,56 @@ def test_a_data_set_that_is_a_script_is_refused_with_its_parquet_revision(monkey
         load_text("owner/name@main")
 
 
-def test_a_truncated_file_is_refused(tmp_path):
-    file = tmp_path / "corpus.parquet"
-    pq.write_table(pa.table({"text": ["some text"] * 100}), file)
-    file.write_bytes(file.read_bytes()[:-20])
-    with pytest.raises(ValueError, match="cannot be read"):
-        load_text(str(file))
-
-
-def test_a_file_without_rows_is_refused(tmp_path):
-    (tmp_path / "corpus.csv").write_text("text\n")
-    with pytest.raises(ValueError, match=r"cannot be read.*no data"):
-        load_text(str(tmp_path))
-
-
-def test_files_of_unlike_formats_are_refused(tmp_path):
-    (tmp_path / "a.txt").write_text("a")
-    (tmp_path / "b.jsonl").write_text('{"text": "b"}')
-    with pytest.raises(ValueError, match="json, text"):
-        load_text(str(tmp_path))
-
-
 def test_a_corpus_without_a_token_is_refused(tokenizer):
     with pytest.raises(ValueError, match="not one token"):
-        prepare(Dataset.from_dict({"text": ["", "  "]}), BlockCodec(tokenizer), 16)
+        Packing(tokenizer, False, 16).prepare(Dataset.from_dict({"text": ["", "  "]}))
 
 
 def test_packing_keeps_every_token_in_order(tokenizer):
-    packed = pack_records({"text": TEXTS}, BlockCodec(tokenizer), max_tokens=5)
-    blocks = np.frombuffer(b"".join(packed["blocks"]), np.uint8).reshape(-1, tokenizer.packed_block_size)
-    expected = [block for text in TEXTS if text for block in tokenizer(text, add_special_tokens=False)["input_ids"]]
-    assert tokenizer.unpack(blocks).tolist() == expected
+    packing = Packing(tokenizer, False, 7)
+    rows = packing.pack_rows({"text": TEXTS})["blocks"]
+    assert {row.dtype for row in rows} == {np.dtype(np.uint8)}
+    blocks = np.concatenate([packing.read({"blocks": row})[0] for row in rows])
+    assert blocks.tolist() == [block for text in TEXTS for block in tokenizer(text)["input_ids"][1:-1]]
     # All are full but the last one, as in the pipeline that EELBERT used (4.1).
-    assert [len(row) // tokenizer.packed_block_size for row in packed["blocks"]] == [5, 5, 2]
+    assert [len(row) // tokenizer.packed_block_size for row in rows] == [5, 5, 2]
 
 
-def test_a_subword_is_stored_as_its_id_which_is_its_target_too(tmp_path):
-    documents = Dataset.from_dict({"text": ["the cat sat on the mat. A mat", "a naïve cat", "§ unknown"]})
-    subword = train_subword(documents.select(range(1)), "wordpiece", 60)
+@pytest.mark.parametrize(
+    "options",
+    [{"splitter": "whitespace"}, {"splitter": "characters"}, {"splitter": "scripts"}, {"splitter": "bytes"}, {}],
+)
+@settings(max_examples=50, deadline=None)
+@given(
+    texts=st.lists(st.lists(st.text(max_size=6) | st.sampled_from(SPACES + WORDS), max_size=8).map("".join), max_size=5)
+)
+def test_what_is_stored_is_what_the_tokenizer_says(options, subwords, texts):
+    tokenizer = VocablessTokenizer(**options, coder="utf8", target_file=subwords["wordpiece"])
+    target, splitter = tokenizer.target_tokenizer, tokenizer.unit_splitter
+    columns = Packing(tokenizer, True, 10)._tokens(texts)
+    assert (columns["blocks"] == tokenizer.packed_blocks(texts)[0]).all()
+    units = [to_bytes(unit).decode("utf-8", "replace") for text in texts for unit in splitter.units(text)]
+    pieces = [target.encode(unit, add_special_tokens=False).ids or [target.token_to_id("[UNK]")] for unit in units]
+    assert columns["targets"].tolist() == [ids[0] for ids in pieces]
+    assert columns["targets"].dtype == np.uint8  # the smallest type for 80 ids
+
+
+@pytest.mark.parametrize("is_ours", [False, True])
+def test_a_subword_is_stored_as_its_id_which_is_its_target_too(is_ours, tmp_path):
+    texts = ["the cat sat on the mat. A mat", "a naïve cat", "§ unknown"]
+    subword = train_subword(Dataset.from_dict({"text": texts[:1]}), "wordpiece", 60)
     subword.save(str(tmp_path / "tokenizer.json"))
-    tokenizer = load_tokenizer("eelbert-tiny", tmp_path / "tokenizer.json")
-    codec = build_codec(tokenizer, needs_targets=True)
-    assert isinstance(codec, IdCodec)
-    texts = [*documents["text"], "a lone \ufffd"]
-    packed = pack_records({"text": [*documents["text"], "a lone \ud800"]}, codec, 100)
-    blocks, targets = codec.unpack({name: column[0] for name, column in packed.items()})
+    load = load_tokenizer if is_ours else load_shape_tokenizer
+    tokenizer = load("eelbert-tiny" if is_ours else "bert-tiny", tmp_path / "tokenizer.json")
+    packing = Packing(tokenizer, True, 100)
+    record = {name: column[0] for name, column in packing.pack_rows({"text": texts}).items()}
+    assert record["input_ids"].dtype == np.uint8  # less than 256 subwords
+    blocks, targets = packing.read(record)
     assert targets.tolist() == [i for text in texts for i in subword.encode(text, add_special_tokens=False).ids]
-    expected = [block for text in texts for block in tokenizer(text, add_special_tokens=False)["input_ids"]]
-    assert blocks.tolist() == expected
-    assert len(packed["blocks"][0]) == len(expected)  # one byte a token: less than 256 subwords
-
-
-def test_targets_of_words_are_their_first_pieces(tokenizer):
-    documents = Dataset.from_dict({"text": ["the cat sat on the mat"]})
-    subword = train_subword(documents, "wordpiece", 60)
-    packed = pack_records({"text": ["the mats"]}, BlockCodec(tokenizer, subword), 100)
-    expected = [subword.encode(word, add_special_tokens=False).ids[0] for word in ("the", "mats")]
-    assert np.frombuffer(packed["targets"][0], np.uint8).tolist() == expected  # the smallest type for 60 ids
+    expected = [token for text in texts for token in tokenizer(text)["input_ids"][1:-1]]
+    assert packing.input_ids(blocks)[1:-1].tolist() == expected
+    ends = tokenizer("")["input_ids"]
+    assert packing.input_ids(blocks)[[0, -1]].tolist() == ends
 
 
 def test_sentences_are_the_text_and_have_its_tokens(tokenizer):
@@ -156,44 +156,31 @@ def test_sentences_are_the_text_and_have_its_tokens(tokenizer):
     assert lengths == [len(tokenizer.tokenize(part)) for part in parts]
 
 
-class Stumbling(BlockCodec):
-    """Fails at a document as long as a file is there; notes how many texts it was given."""
-
-    def __init__(self, tokenizer, folder):
-        super().__init__(tokenizer)
-        self.folder = folder
-
-    def pack(self, texts):
-        if (self.folder / "stumble").exists() and any("number 25" in text for text in texts):
-            raise KeyboardInterrupt
-        with open(self.folder / "log", "a") as log:
-            log.write(f"{len(texts)}\n")
-        return super().pack(texts)
-
-
-def test_a_killed_preparation_goes_on_with_what_is_cached(tokenizer, tmp_path, monkeypatch):
-    monkeypatch.setattr(packing, "DOCUMENTS_PER_PART", 10)
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_prepared_corpus_comes_from_the_cache(processes, tmp_path, empty_cache, monkeypatch):
     (tmp_path / "text.txt").write_text("\n".join(f"document number {i}." for i in range(35)))
-    codec = Stumbling(tokenizer, tmp_path)
-    (tmp_path / "stumble").touch()
-    with pytest.raises(KeyboardInterrupt):
-        prepare(load_text(str(tmp_path / "text.txt")), codec, 8)
-    (tmp_path / "stumble").unlink()
-    sequences = prepare(load_text(str(tmp_path / "text.txt")), codec, 8)
-    blocks = np.frombuffer(b"".join(sequences["blocks"]), np.uint8).reshape(-1, tokenizer.packed_block_size)
-    assert len(blocks) == 35 * 4
-    assert [int(line) for line in (tmp_path / "log").read_text().split()] == [10, 10, 10, 5]
+
+    def prepare():
+        packing = Packing(load_tokenizer("ewe-bert-word-tiny"), False, 8)
+        packing.tokenizer("some words in its cache")
+        return packing.prepare(load_text(str(tmp_path / "text.txt")), processes)
+
+    blocks = prepare()["blocks"][:]
+    assert sum(map(len, blocks)) == 35 * 4 * load_tokenizer("ewe-bert-word-tiny").packed_block_size
+    monkeypatch.delattr(Packing, "_tokens")
+    assert prepare()["blocks"][:] == blocks
 
 
 def test_a_mixture_takes_its_shares_and_ends_with_the_first(tokenizer):
-    codec = BlockCodec(tokenizer)
-    one = prepare(Dataset.from_dict({"text": ["alpha beta gamma."] * 400}), codec, 6)
-    other = prepare(Dataset.from_dict({"text": ["delta epsilon zeta."] * 400}), codec, 6)
-    mixed = mix([one, other], [3.0, 1.0], seed=0)
-    first = sum(row == one[0]["blocks"] for row in mixed["blocks"])
+    packing = Packing(tokenizer, False, 6)
+    one, other = (
+        packing.prepare(Dataset.from_dict({"text": [text] * 400})) for text in ("alpha beta gamma.", "delta epsilon z.")
+    )
+    mixed = mix([one, other], [3.0, 1.0], seed=0)["blocks"][:]
+    first = sum(row == one[0]["blocks"] for row in mixed)
     assert first == 400
     assert 0.70 < first / len(mixed) < 0.80
-    assert mix([one, other], [3.0, 1.0], seed=0)["blocks"] == mixed["blocks"]
+    assert mix([one, other], [3.0, 1.0], seed=0)["blocks"][:] == mixed
     assert len(mix([one, other], None, seed=0)) == 800
     streams = [dataset.to_iterable_dataset() for dataset in (one, other)]
-    assert [row["blocks"] for row in mix(streams, [3.0, 1.0], seed=0)] == list(mixed["blocks"])
+    assert [row["blocks"] for row in mix(streams, [3.0, 1.0], seed=0)] == mixed

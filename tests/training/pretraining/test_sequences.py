@@ -4,15 +4,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from datasets import Dataset
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 from torch.utils.data import DataLoader
 
-from vocabless import VocablessTokenizer, load_tokenizer
+from vocabless import load_tokenizer
 from vocabless.stock_shapes import load_shape_tokenizer
-from vocabless.training.pretraining.codecs import BlockCodec, IdCodec, build_codec
 from vocabless.training.pretraining.masked_lm import MaskedLM
-from vocabless.training.pretraining.packing import part_of_process, prepare
+from vocabless.training.pretraining.packing import Packing, part_of_process
 from vocabless.training.pretraining.sequences import IGNORED, PretrainingDataset, PretrainingStream
 from vocabless.training.pretraining.shuffle_random import ShuffleRandom
 from vocabless.training.texts.subword import train_subword
@@ -20,12 +17,11 @@ from vocabless.training.texts.subword import train_subword
 TEXTS = [f"document number {i} has words of its own{i}." for i in range(200)]
 DOCUMENTS = Dataset.from_dict({"text": TEXTS})
 NOTHING = ShuffleRandom(1e-300, 0.0)  # so seldom that no draw is below it
-TOKENIZERS = {}
 
 
 @pytest.fixture(scope="module")
-def codec():
-    return BlockCodec(load_tokenizer("ewe-bert-tiny"))
+def packing():
+    return Packing(load_tokenizer("ewe-bert-tiny"), False, 10)
 
 
 @pytest.fixture(scope="module")
@@ -35,32 +31,32 @@ def subword(tmp_path_factory):
     return load_shape_tokenizer("bert-tiny", file)
 
 
-def stream_of(codec, objective=NOTHING, seed=3, rank=0, world_size=1, shards=8, buffer_size=20):
+def stream_of(packing, objective=NOTHING, seed=3, rank=0, world_size=1, shards=8):
     documents = DOCUMENTS.to_iterable_dataset(num_shards=shards)
-    sequences = part_of_process(prepare(documents, codec, 10), seed, buffer_size, rank, world_size)
-    return PretrainingStream(sequences, codec, objective, seed, rank)
+    sequences = part_of_process(packing.prepare(documents), seed, rank, world_size)
+    return PretrainingStream(sequences, packing, objective, seed, rank)
 
 
 def texts(items):
     return [item["input_ids"][1:-1].tobytes() for item in items]
 
 
-def test_an_epoch_of_a_stream_has_every_sequence_once_in_an_order_of_its_own(codec):
-    stream = stream_of(codec)
+def test_an_epoch_of_a_stream_has_every_sequence_once_in_an_order_of_its_own(packing):
+    stream = stream_of(packing)
     first, second = texts(stream.epoch(0)), texts(stream.epoch(1))
     assert len(set(first)) == len(first) == len(TEXTS)
     assert sorted(first) == sorted(second)
     assert first != second
-    assert texts(stream_of(codec).epoch(0)) == first
+    assert texts(stream_of(packing).epoch(0)) == first
     assert texts(itertools.islice(stream, len(first) + 5)) == first + second[:5]
 
 
 @pytest.mark.parametrize(("world_size", "workers"), [(1, 2), (2, 0), (2, 2), (3, 2)])
-def test_processes_and_workers_share_an_epoch_without_repeating_anything(codec, world_size, workers):
+def test_processes_and_workers_share_an_epoch_without_repeating_anything(packing, world_size, workers):
     """Shards are dealt out where they are enough for all; where they are not, documents are."""
     seen = []
     for rank in range(world_size):
-        stream = stream_of(codec, rank=rank, world_size=world_size)
+        stream = stream_of(packing, rank=rank, world_size=world_size)
         loader = DataLoader(_FirstEpoch(stream), batch_size=None, num_workers=workers, collate_fn=_same)
         seen += texts(loader if workers else stream.epoch(0))
     assert len(set(seen)) == len(seen) == len(TEXTS)
@@ -80,17 +76,17 @@ def _same(item):
     return item
 
 
-def test_more_workers_than_shards_is_no_endless_loop(codec):
-    loader = DataLoader(stream_of(codec, shards=1), batch_size=None, num_workers=2, collate_fn=_same)
+def test_more_workers_than_shards_is_no_endless_loop(packing):
+    loader = DataLoader(stream_of(packing, shards=1), batch_size=None, num_workers=2, collate_fn=_same)
     assert len(texts(itertools.islice(loader, 250))) == 250
 
 
-def test_a_stream_corrupts_like_the_objective_says(codec):
-    stream = stream_of(codec, ShuffleRandom(0.2, 0.2))
+def test_a_stream_corrupts_like_the_objective_says(packing):
+    stream = stream_of(packing, ShuffleRandom(0.2, 0.2))
     items = list(stream.epoch(0))
     labels = np.concatenate([item["labels"][1:-1] for item in items])
     assert 0.05 < (labels == 2).mean() < 0.25
-    again = list(stream_of(codec, ShuffleRandom(0.2, 0.2)).epoch(0))
+    again = list(stream_of(packing, ShuffleRandom(0.2, 0.2)).epoch(0))
     assert all(
         (a["input_ids"] == b["input_ids"]).all() and a["labels"] == b["labels"]
         for a, b in zip(items, again, strict=True)
@@ -99,7 +95,7 @@ def test_a_stream_corrupts_like_the_objective_says(codec):
 
 
 @pytest.mark.parametrize("is_stream", [False, True])
-def test_replacements_come_from_other_sequences(codec, is_stream):
+def test_replacements_come_from_other_sequences(packing, is_stream):
     donors = {}
 
     def corrupt(blocks, targets, donor, mask, rng):
@@ -108,56 +104,18 @@ def test_replacements_come_from_other_sequences(codec, is_stream):
 
     objective = SimpleNamespace(corrupt=corrupt, draws_from_vocabulary=False)
     if is_stream:
-        assert len(list(stream_of(codec, objective).epoch(0))) == len(TEXTS)
+        assert len(list(stream_of(packing, objective).epoch(0))) == len(TEXTS)
     else:
-        PretrainingDataset(prepare(DOCUMENTS, codec, 10), codec, objective, seed=3).__getitems__(range(len(TEXTS)))
+        PretrainingDataset(packing.prepare(DOCUMENTS), packing, objective, seed=3).__getitems__(range(len(TEXTS)))
     assert len(donors) == len(TEXTS)
     assert {*donors.values()} <= {*donors} and len({*donors.values()}) > len(TEXTS) / 4
     assert sum(donor == blocks for blocks, donor in donors.items()) < 5
 
 
-SPACES = ["", " ", "\n", "\u00a0", "\u2028", "\u3000", "\x1c", "\x85", "\u200b", "\ufeff", "\r\n "]
-ENDS = ["e.g. ", "it's", "“No.” ", "a_1,b ", "naïve-x. ", "…) ", "我来了。", "？！」", "\u0301", "?!. "]
-TOKENIZERS |= {
-    "whitespace": VocablessTokenizer(splitter="whitespace", splitter_options={"lowercase": True}),
-    "characters": VocablessTokenizer(splitter="characters", coder="utf8"),
-    "scripts": VocablessTokenizer(splitter="scripts", coder="utf8"),
-}
-
-
-@pytest.mark.parametrize(
-    "name", ["ewe-bert-tiny", "hashformer-md5-pool-tiny", "ewe-bert-bytes-base", "whitespace", "characters", "scripts"]
-)
-@settings(max_examples=50, deadline=None)
-@given(
-    texts=st.lists(st.lists(st.text(max_size=6) | st.sampled_from(SPACES + ENDS), max_size=8).map("".join), max_size=5)
-)
-@example(texts=[])
-@example(texts=["", "lone \ud800 surrogate. Yes", "  spaces  "])
-@example(texts=["He said (no.) “Yes.” 3.14\n\nDone", "end.\u00a0same end", "nothing"])
-def test_what_is_stored_is_what_the_tokenizer_says(name, texts):
-    tokenizer = TOKENIZERS.get(name) or TOKENIZERS.setdefault(name, load_tokenizer(name))
-    packed, expected = BlockCodec(tokenizer).pack(texts)["blocks"], tokenizer.packed_blocks(texts)[0]
-    assert packed.dtype == expected.dtype
-    assert packed.shape == expected.shape
-    assert (packed == expected).all()
-
-
-@pytest.mark.parametrize("with_targets", [False, True])
-def test_a_stock_tokenizer_stores_its_ids_and_gets_them_back(subword, with_targets):
-    codec = IdCodec(subword, with_targets)
-    expected = [i for text in TEXTS[:3] for i in subword(text, add_special_tokens=False)["input_ids"]]
-    columns = codec.pack(TEXTS[:3])
-    assert columns["blocks"].dtype == np.uint8  # the smallest type for 150 ids
-    blocks, targets = codec.unpack({name: column.tobytes() for name, column in columns.items()})
-    assert codec.input_ids(blocks).tolist() == [subword.cls_token_id, *expected, subword.sep_token_id]
-    assert (targets.tolist() == expected) if with_targets else targets is None
-
-
 def test_a_stock_model_is_asked_for_what_was_masked(subword):
-    codec = IdCodec(subword, has_targets=True)
-    dataset = PretrainingDataset(prepare(DOCUMENTS, codec, 64), codec, MaskedLM(0.5), seed=0)
-    plain = PretrainingDataset(dataset.sequences, codec, MaskedLM(1e-300), seed=0)
+    packing = Packing(subword, True, 64)
+    dataset = PretrainingDataset(packing.prepare(DOCUMENTS), packing, MaskedLM(0.5), seed=0)
+    plain = PretrainingDataset(dataset.sequences, packing, MaskedLM(1e-300), seed=0)
     masked = 0
     for item, whole in zip(dataset.__getitems__(range(5)), plain.__getitems__(range(5)), strict=True):
         ids, labels, before = item["input_ids"], np.array(item["labels"]), whole["input_ids"]
@@ -174,15 +132,15 @@ def test_random_tokens_of_masked_lm_are_uniform_over_the_vocabulary(is_ours, sub
     if is_ours:
         subword.backend_tokenizer.save(str(tmp_path / "tokenizer.json"))
         tokenizer = load_tokenizer("eelbert-tiny", tmp_path / "tokenizer.json")
-    codec = build_codec(tokenizer, needs_targets=True)
-    dataset = PretrainingDataset(prepare(DOCUMENTS, codec, 64), codec, MaskedLM(1.0), seed=0)
-    plain = PretrainingDataset(dataset.sequences, codec, MaskedLM(1e-300), seed=0)
-    rows = {row.tobytes(): index for index, row in enumerate(codec.vocabulary)}
+    packing = Packing(tokenizer, True, 64)
+    dataset = PretrainingDataset(packing.prepare(DOCUMENTS), packing, MaskedLM(1.0), seed=0)
+    plain = PretrainingDataset(dataset.sequences, packing, MaskedLM(1e-300), seed=0)
+    rows = {row.tobytes(): index for index, row in enumerate(packing.vocabulary)}
     seen = set()
     for epoch in range(20):
         dataset.set_epoch(epoch)
         for item, whole in zip(dataset.__getitems__(range(30)), plain.__getitems__(range(30)), strict=True):
-            tokens, before = (each["input_ids"][1:-1].reshape(-1, len(codec.mask)) for each in (item, whole))
-            replaced = (tokens != before).any(axis=1) & (tokens != codec.mask).any(axis=1)
+            tokens, before = (each["input_ids"][1:-1].reshape(-1, len(packing.mask)) for each in (item, whole))
+            replaced = (tokens != before).any(axis=1) & (tokens != packing.mask).any(axis=1)
             seen |= {rows[row.tobytes()] for row in tokens[replaced]}
-    assert len(codec.vocabulary) == 150 and len(seen) > 140  # DOCUMENTS have a fraction of these tokens
+    assert len(packing.vocabulary) == 150 and len(seen) > 140  # DOCUMENTS have a fraction of these tokens
