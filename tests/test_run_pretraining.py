@@ -82,7 +82,7 @@ def test_a_compiled_model_leaves_the_same_checkpoint(given, tmp_path):
 @pytest.mark.parametrize("streaming", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_an_interrupted_run_ends_with_the_same_weights(given, tmp_path, capsys, streaming):
     if streaming:
-        given = [*given, "--streaming", "true", "--validation_corpus", given[-1], "--shuffle_buffer_size", "10"]
+        given = [*given, "--streaming", "true", "--validation_corpus", given[-1]]
         given += ["--max_steps", "30", "--gradient_accumulation_steps", "2"]  # into the second epoch
     pretrain(tmp_path / "whole", *given)
     with interrupted_runs():
@@ -159,14 +159,6 @@ def test_two_processes_train_like_one_with_the_double_batch(given, tmp_path):
     assert one["after"]["eval_loss"] == pytest.approx(two["after"]["eval_loss"], abs=1e-5)
 
 
-@pytest.mark.slow
-def test_an_evaluation_loss_does_not_depend_on_the_batch_size(given, tmp_path):
-    sizes = ("1", "3", "8")
-    runs = [pretrain(tmp_path / size, *given, "--per_device_eval_batch_size", size) for size in sizes]
-    losses = [results["after"]["eval_loss"] for results in runs]
-    assert max(losses) - min(losses) < 1e-5
-
-
 @pytest.mark.parametrize(("name", "learned"), [("bert-tiny", "mlm"), ("roberta-tiny", "shuffle-random")])
 def test_stock_shapes_train_by_the_same_script(given, tmp_path, name, learned):
     flags = ["--variant", name, "--objective", learned, "--subword", "train", "--subword_vocab_size", "300"]
@@ -209,22 +201,12 @@ def test_masked_lm_trains_its_own_subwords_and_its_loss_falls(given, tmp_path, m
         (["--recipe", "hashformers"], "unknown recipe.*hashformer"),
         (["--report_to", "dvclive"], "dvclive to be installed.*--report_to"),
         (["--shuffle_probability", "2"], "--shuffle_probability 2.0 is out of range; give .* at least 0 and at most 1"),
-        (["--shuffle_probability", "-1"], "--shuffle_probability -1.0 is out of range"),
-        (["--replace_probability", "nan"], "--replace_probability nan is out of range"),
         (["--shuffle_probability", "0", "--replace_probability", "0"], "are 0; give one of them above 0"),
-        (["--mlm_probability", "2"], "--mlm_probability 2.0 is out of range; give a number above 0 and at most 1"),
-        (["--mlm_probability", "0"], "--mlm_probability 0.0 is out of range"),
-        (["--subword_vocab_size", "0"], "--subword_vocab_size 0 is out of range; give a number of at least 6"),
-        (["--max_eval_samples", "-1"], "--max_eval_samples -1 is out of range; give a number of at least 0"),
+        (["--mlm_probability", "0"], "--mlm_probability 0.0 is out of range; give a number above 0 and at most 1"),
         (["--max_steps", "0"], "--max_steps 0 is out of range; give .* at least 1, or -1 for whole epochs"),
-        (["--num_train_epochs", "-1"], "--num_train_epochs -1.0 is out of range; give a number above 0"),
-        (["--shuffle_buffer_size", "0"], "--shuffle_buffer_size 0 is out of range; give a number of at least 1"),
-        (["--gradient_accumulation_steps", "0"], "--gradient_accumulation_steps 0 is out of range"),
-        (["--mix", "nan"], "one weight above 0"),
         (["--save_only_model", "true"], "no run can continue"),
         (["--metric_for_best_model", "foo"], "--metric_for_best_model foo is not .*accuracy_replaced"),
         (["--output_dir", "/proc/run"], "'/proc/run' cannot be written"),
-        (["--variant", "bert-tiny", "--subword", "/no/such/tokenizer.json"], "subword"),
         (["--variant", "eelbert-tiny", "--subword", "/no/such/tokenizer.json"], "subword"),
     ],
 )

@@ -103,16 +103,11 @@ class ScriptTrainingArguments(TrainingArguments):
         super().__post_init__()
         self.output_dir = output_dir  # the Trainer replaces None by a folder of its own
         self.dataloader_pin_memory = self.dataloader_pin_memory and torch.cuda.is_available()
-        if self.bf16:
-            warn_if_bf16_is_slow("--bf16", self.device)
-
-
-def warn_if_bf16_is_slow(flag: str, device: torch.device) -> None:
-    """Logs a warning if `device` is an x86 CPU without AVX-512: there bfloat16 is much slower than float32."""
-    if device.type == "cpu" and torch.backends.cpu.get_cpu_capability() == "AVX2":
-        _LOGGER.warning(
-            "%s is 4 to 14 times slower than float32 on this CPU, which has no AVX-512; leave it out.", flag
-        )
+        # An x86 CPU without AVX-512.
+        if self.bf16 and self.device.type == "cpu" and torch.backends.cpu.get_cpu_capability() == "AVX2":
+            _LOGGER.warning(
+                "--bf16 is 4 to 14 times slower than float32 on this CPU, which has no AVX-512; leave it out."
+            )
 
 
 def run_identity(

@@ -78,15 +78,15 @@ class ParallelTexts(NamedTuple):
         return self.select(np.concatenate(chosen))
 
 
-def read_parallel(files: Sequence[str], flag: str) -> ParallelTexts:
+def read_parallel(files: Sequence[str]) -> ParallelTexts:
     """Returns the rows of parquet, jsonl or csv files: columns `text`, `lang`, and the translation `english`.
 
-    `english` may be empty, or missing in a file of texts or words without translations. Messages name the flag.
+    `english` may be empty, or missing in a file of texts or words without translations.
 
     Raises:
         ValueError: a file does not exist, cannot be read or lacks a column, or a row lacks its text or language.
     """
-    rows = concatenate_datasets([_read(file, flag) for file in files])
+    rows = concatenate_datasets([_read(file) for file in files])
     texts, languages, english = (rows[name][:] for name in COLUMNS)
     meanings = [side or text for text, side in zip(texts, english, strict=True)]
     sides = list(dict.fromkeys(meanings))
@@ -95,20 +95,22 @@ def read_parallel(files: Sequence[str], flag: str) -> ParallelTexts:
     return ParallelTexts(rows.select_columns(["text"]), np.array(languages), sides, side_of)
 
 
-def _read(file: str, flag: str) -> Dataset:
+def _read(file: str) -> Dataset:
     """Returns `COLUMNS` of a file, all of them strings or None; see `read_parallel`."""
     if not Path(file).is_file() or Path(file).suffix not in FORMATS:
-        raise ValueError(f"{flag} {file!r} is no parquet, jsonl or csv file; give one.")
-    rows: Any = load_files([file], f"{flag} {file!r}")
+        raise ValueError(f"--parallel {file!r} is no parquet, jsonl or csv file; give one.")
+    rows: Any = load_files([file], f"--parallel {file!r}")
     missing = [name for name in COLUMNS[:2] if name not in rows.column_names]
     if missing:
-        raise ValueError(f"{flag} {file!r} lacks the column {', '.join(missing)}; it needs {', '.join(COLUMNS)}.")
+        raise ValueError(f"--parallel {file!r} lacks the column {', '.join(missing)}; it needs {', '.join(COLUMNS)}.")
     if "english" not in rows.column_names:
         rows = rows.add_column("english", [None] * len(rows))
     rows = rows.select_columns(COLUMNS).cast(Features(dict.fromkeys(COLUMNS, Value("string"))))
     for row, (text, language) in enumerate(zip(rows["text"][:], rows["lang"][:], strict=True), 1):
         if not text or not text.strip() or not language:
-            raise ValueError(f"{flag} {file!r} has no text or no lang in row {row}; fill it in or leave the row out.")
+            raise ValueError(
+                f"--parallel {file!r} has no text or no lang in row {row}; fill it in or leave the row out."
+            )
     return rows
 
 

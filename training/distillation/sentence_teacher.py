@@ -34,7 +34,6 @@ class SentenceTeacher:
         max_length: tokens of a text; the teacher cuts the rest off. At most the teacher's own length.
         use_bf16: whether it computes in bfloat16.
         trust_remote_code: whether to run code that the source contains.
-        prompt: what stands before each text, such as "query: "; None is the teacher's own default.
 
     Raises:
         ValueError: sentence-transformers is not installed, or the teacher cannot be loaded.
@@ -46,7 +45,6 @@ class SentenceTeacher:
         max_length: int,
         use_bf16: bool = False,
         trust_remote_code: bool = False,
-        prompt: str | None = None,
     ) -> None:
         try:
             from sentence_transformers import SentenceTransformer
@@ -64,11 +62,10 @@ class SentenceTeacher:
             ) from error
         if len(self._model.tokenizer) < SMALLEST_VOCABULARY:
             raise ValueError(f"the teacher {source!r} has no tokenizer; give a folder or a Hub id that holds one.")
-        self._prompt = prompt
         self.name = public_name(source)  # the Hub id, or the name of the folder
         self.license = _license(source)
         self._model.max_seq_length = min(max_length, self._model.max_seq_length or max_length)
-        settings = self._model.prompts, self._model.default_prompt_name, self._model.truncate_dim, prompt
+        settings = self._model.prompts, self._model.default_prompt_name, self._model.truncate_dim
         self.fingerprint = fingerprint(self._model, self._model.tokenizer, self._model.max_seq_length, settings)
         self.vector_size = int(self._model.encode(["one text"]).shape[1])
 
@@ -76,7 +73,6 @@ class SentenceTeacher:
         """Returns the vectors of texts, (n, vector_size) float16."""
         vectors: np.ndarray[Any, Any] = self._model.encode(
             list(texts),
-            prompt=self._prompt,
             batch_size=BATCH_SIZE,
             show_progress_bar=False,
             processing_kwargs={"text": {"pad_to_multiple_of": LENGTH_STEP}},

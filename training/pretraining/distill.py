@@ -35,7 +35,6 @@ from vocabless.training.limits import SHARE, Limit, check_limits
 from vocabless.training.pretraining.documents import Documents
 from vocabless.training.pretraining.load_model import shapes
 from vocabless.training.pretraining.objective import Objective
-from vocabless.training.script_arguments import warn_if_bf16_is_slow
 from vocabless.training.script_parser import flag
 from vocabless.training.task import ExampleSets, Results
 from vocabless.training.texts.misspellings import misspell
@@ -69,11 +68,6 @@ class Distill(Objective):
     )
     teacher_trust_remote_code: bool = flag(
         False, "distill: run the code that the teacher's folder or repository contains."
-    )
-    teacher_bf16: bool = flag(
-        False,
-        "distill: compute the teacher's vectors in bfloat16, twice as fast on a CPU with AVX512-BF16, slower on one "
-        "without AVX-512.",
     )
     max_texts: int = flag(
         400_000, "distill: texts that the teacher embeds, sentences, clauses and passages; 0 is all, without --mix."
@@ -109,22 +103,10 @@ class Distill(Objective):
         "a text learns the teacher's vector of the translation, or of the text where english is empty or missing. "
         "The English sides are texts of their own.",
     )
-    validation_parallel: list[str] | None = flag(
-        None, "distill: held-out files like --parallel. None holds out a part of --parallel."
-    )
     language_exponent: float = flag(
         0.3,
         "distill: the texts of a language in an epoch are in proportion to its texts in --parallel to this power, 0–1.",
         is_rare=True,
-    )
-    parallel_share: float | None = flag(
-        None,
-        "distill: share of --parallel in an epoch, with its English sides; the texts of --corpus are "
-        "repeated for it. None has each text of --corpus once.",
-        is_rare=True,
-    )
-    teacher_prompt: str | None = flag(
-        None, "distill: what the teacher reads before each text, such as 'query: '. None is its own.", is_rare=True
     )
     centre_teacher: bool = flag(
         False,
@@ -134,9 +116,8 @@ class Distill(Objective):
     )
 
     def __post_init__(self) -> None:
-        limits = {"max_texts": Limit(), "similarity_weight": Limit(), "neighbour_weight": Limit()}
-        limits |= dict.fromkeys(("misspell_probability", "language_exponent"), SHARE)
-        check_limits(vars(self), limits | {"parallel_share": Limit(0, 1, above=True)})
+        limits = dict.fromkeys(("max_texts", "similarity_weight", "neighbour_weight"), Limit())
+        check_limits(vars(self), limits | dict.fromkeys(("misspell_probability", "language_exponent"), SHARE))
 
     @property
     def requested_by_flags(self) -> bool:
@@ -161,15 +142,8 @@ class Distill(Objective):
                 "held-out texts, spearman --sts_file, translation --parallel; "
                 f"give one of {', '.join(measures.names)}."
             )
-        if self.teacher_bf16:
-            warn_if_bf16_is_slow("--teacher_bf16", training.device)
-        teacher = SentenceTeacher(
-            self.teacher or str(EMBEDDED_TEACHER),
-            arguments.max_seq_length,
-            self.teacher_bf16,
-            self.teacher_trust_remote_code,
-            self.teacher_prompt,
-        )
+        source, max_length = self.teacher or str(EMBEDDED_TEACHER), arguments.max_seq_length
+        teacher = SentenceTeacher(source, max_length, training.bf16, self.teacher_trust_remote_code)
         length_of = token_counter(tokenizer)
         train = self._examples(texts, parallel, teacher, length_of)
         evaluated = with_translations([*held_out, *scored.first, *scored.second], translations, teacher)
@@ -190,11 +164,8 @@ class Distill(Objective):
         arguments, seed = self.arguments, self.training.seed
         if self.parallel is None:
             return None, None
-        train = read_parallel(self.parallel, "--parallel")
-        if self.validation_parallel is not None:
-            held_out = read_parallel(self.validation_parallel, "--validation_parallel")
-        else:
-            train, held_out = train.hold_out(arguments.validation_split_percentage / 100, seed)
+        share = arguments.validation_split_percentage / 100
+        train, held_out = read_parallel(self.parallel).hold_out(share, seed)
         held_out = held_out.select(held_out.translated())  # any other text would find itself
         return train, held_out.at_most(arguments.max_eval_samples, seed) if len(held_out) else None
 
@@ -213,9 +184,7 @@ class Distill(Objective):
             languages = np.concatenate([parallel.languages, np.full(len(sides), ENGLISH)])
             found = sample_languages(languages, self.language_exponent, self.training.seed)
             translations = len(texts) + np.concatenate([np.arange(len(parallel)), len(parallel) + sides])[found]
-            share = self.parallel_share
-            number = len(texts) if share is None else round(len(translations) * (1 - share) / share)
-            rows = np.concatenate([np.resize(np.arange(len(texts)), number), translations])
+            rows = np.concatenate([np.arange(len(texts)), translations])
         mean = mean_vector(columns[1]) if self.centre_teacher else None
         change = self._misspell if self.misspell_probability else None
         return VectorDataset(*columns, length_of, rows, mean, change, self.training.seed)
@@ -226,9 +195,8 @@ class Distill(Objective):
         if self.sts_file is not None:
             pairs = zip(*read_scored_pairs(self.sts_file), strict=True)
             identity["the pairs of --sts_file"] = rows_identity(pairs)
-        for name, files in (("--parallel", self.parallel), ("--validation_parallel", self.validation_parallel)):
-            if files is not None:
-                identity[f"the texts of {name}"] = read_parallel(files, name).identity()
+        if self.parallel is not None:
+            identity["the texts of --parallel"] = read_parallel(self.parallel).identity()
         return identity
 
     def config_options(self, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:

@@ -24,7 +24,7 @@ ROWS = [
 def parallel(tmp_path, empty_cache) -> ParallelTexts:
     file = tmp_path / "pairs.parquet"
     Dataset.from_list(ROWS).cast_column("text", Value("large_string")).to_parquet(file)  # as pandas writes it
-    return read_parallel([str(file)], "--parallel")
+    return read_parallel([str(file)])
 
 
 def rows_of(parallel: ParallelTexts) -> list[tuple[str, str, str]]:
@@ -45,7 +45,7 @@ def test_files_of_words_stand_beside_files_of_translations(tmp_path, empty_cache
     Dataset.from_dict({"text": ["chat"], "lang": ["fr"], "rank": [0]}).to_parquet(files[1])
     (tmp_path / "pairs.csv").write_text("lang,text,english\nde,ein Hund,a dog\nde,Berlin,Berlin\n")
     for order in ([0, 1, 2], [2, 1, 0]):
-        parallel = read_parallel([files[index] for index in order], "--parallel")
+        parallel = read_parallel([files[index] for index in order])
         assert sorted(rows_of(parallel)) == [
             *(("1984", "1984", "de"), ("Berlin", "Berlin", "de"), ("Hund", "Hund", "de")),
             *(("chat", "chat", "fr"), ("ein Hund", "a dog", "de")),
@@ -96,9 +96,9 @@ def test_a_file_that_cannot_be_read_is_refused(content, message, tmp_path, empty
     file = tmp_path / "pairs.csv"
     file.write_text(content)
     with pytest.raises(ValueError, match=message):
-        read_parallel([str(file)], "--parallel")
+        read_parallel([str(file)])
     with pytest.raises(ValueError, match=r"--parallel '.*none\.csv' is no parquet, jsonl or csv file; give one\."):
-        read_parallel([str(tmp_path / "none.csv")], "--parallel")
+        read_parallel([str(tmp_path / "none.csv")])
 
 
 def test_each_text_has_the_vector_of_its_target() -> None:
