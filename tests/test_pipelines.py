@@ -11,6 +11,7 @@ from transformers import pipeline
 
 import vocabless
 
+ROOT = Path(__file__).resolve().parent.parent
 NAMES = ["hashformer-lsh-proj-tiny", "eelbert-word-tiny", "eelbert-tiny", "ewe-bert-word-tiny"]
 HEADS = {
     "text-classification": "VocablessForSequenceClassification",
@@ -110,6 +111,21 @@ def test_words_of_a_split_text_are_labelled_at_their_place_in_the_joined_text(pi
     assert [(one["word"], one["start"], one["end"]) for one in entities] == [
         ("Zoë", 0, 3), ("U.S.", 5, 9), ("李小龍", 11, 14),
     ]  # fmt: skip
+
+
+@pytest.mark.skipif(not (ROOT / "checkpoints").is_dir(), reason="this archive has no trained weights")
+def test_the_example_of_the_page_trains_a_tagger_that_the_pipeline_loads(tmp_path, monkeypatch) -> None:
+    page = (ROOT / "docs" / "pipelines.md").read_text(encoding="utf-8")
+    code = page[page.index("**Train a tagger**") :].split("```python\n")[1].split("```")[0]
+    (tmp_path / "checkpoints").symlink_to(ROOT / "checkpoints")
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    exec(code, names)
+    labels = names["trainer"].train_dataset[0]["labels"]  # [CLS], five words, [SEP]
+    assert labels == [-100, 1, 0, 1, 2, 0, -100]
+    tagger = pipeline("ner", model="runs/tagger", trust_remote_code=True, aggregation_strategy="first", device="cpu")
+    found = [(one["entity_group"], one["word"]) for one in tagger("Ada met Zoë Müller .")]
+    assert found == [("PER", "Ada"), ("PER", "Zoë Müller")]
 
 
 def test_a_long_text_is_labelled_in_windows(pipe_of) -> None:

@@ -12,13 +12,11 @@ from safetensors.torch import load_file
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer, TrainingArguments
 
 import run_glue
-from vocabless import VocablessForSequenceClassification, VocablessForTokenClassification, load_config, load_tokenizer
-from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
+from vocabless import VocablessForSequenceClassification, load_config
+from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.glue import GLUE, GlueTask
 from vocabless.training.finetuning.own_data import load_own_task
-from vocabless.training.finetuning.problems import PROBLEMS, Regression, Tagging
-from vocabless.training.finetuning.task_files import EncodedExamples, Examples
-from vocabless.training.finetuning.tasks import Task
+from vocabless.training.finetuning.problems import PROBLEMS, Regression
 from vocabless.training.texts.corpora import load_text
 from vocabless.training.trainer import ResumableTrainer
 
@@ -235,27 +233,6 @@ def test_a_string_of_several_labels_is_split_at_the_separator(tmp_path):
     assert config["problem_type"] == "multi_label_classification" and set(config["label2id"]) == {"a", "b", "c"}
 
 
-def test_lists_of_words_are_tagged_word_by_word_and_predicted_in_the_order_of_the_file(tmp_path):
-    chance = random.Random(3)
-    words = [[chance.choice([*WORDS, "it's"]) for _ in range(chance.randint(1, 20))] for _ in range(60)]
-    tags = [["B-beast" if word in ("dog", "cat") else "O" for word in row] for row in words]
-    data = write(tmp_path, "beasts.parquet", {"tokens": words, "ner_tags": tags})
-    run("--model_name_or_path", "hashformer-md5-pool-tiny", "--train_file", data, "--validation_file", data,
-        "--test_file", data, "--do_predict", "--learning_rate", "5e-3", "--num_train_epochs", "6",
-        "--train_sampling_strategy", "group_by_length", "--output_dir", tmp_path / "run")  # fmt: skip
-    folder = tmp_path / "run" / "beasts" / "seed-42"
-    assert results(folder)["measures"]["entity_f1"] > 0.95
-    predicted = [json.loads(line)["labels"] for line in (folder / "predictions.jsonl").read_text().splitlines()]
-    assert [len(row) for row in predicted] == [len(row) for row in words]
-    pairs = [(p, t) for row, right in zip(predicted, tags, strict=True) for p, t in zip(row, right, strict=True) if p]
-    assert np.mean([p == t for p, t in pairs]) > 0.95
-    unscored = sum(tag is None for row in predicted for tag in row)
-    assert (
-        unscored and f"{unscored} of " in (tmp_path / "run" / "table.md").read_text()
-    )  # sequences are truncated at 16 tokens
-    assert results(folder)["arguments"]["train_sampling_strategy"] == "group_by_length"
-
-
 def test_a_task_is_added_by_one_row(tmp_path, monkeypatch):
     row = GlueTask(
         name="colours",
@@ -293,7 +270,7 @@ class Stars(Regression):
     def config(self):
         return {"num_labels": 1, "problem_type": "regression"}
 
-    def prediction_records(self, logits, targets):
+    def prediction_records(self, logits):
         return ({"stars": round(float(value))} for value in logits.reshape(-1))
 
 
@@ -306,31 +283,6 @@ def test_a_problem_is_added_by_one_class_and_one_row(tmp_path, monkeypatch):
     assert {"pearson", "spearman"} <= set(results(folder)["measures"])
     records = [json.loads(line) for line in (folder / "predictions.jsonl").read_text().splitlines()]
     assert len(records) == 16 and all(isinstance(record["stars"], int) for record in records)
-
-
-@pytest.mark.parametrize("size", [7, 64])
-def test_the_evaluation_loss_does_not_depend_on_the_batch_size(tmp_path, size):
-    chance = random.Random(5)
-    words = [texts(1, seed)[0].split()[: chance.randint(1, 7)] * chance.randint(1, 3) for seed in range(40)]
-    problem = Tagging(["O", "B-a"])
-    examples = Examples(words, labels=[[chance.choice(problem.labels) for _ in row] for row in words])
-    task = Task("t", "T", problem, examples, {})
-    tokenizer = load_tokenizer(MODEL)
-    model = VocablessForTokenClassification(load_config(MODEL, **problem.config))
-
-    def loss(batch_size):
-        trainer = ResumableTrainer(
-            model=model,
-            args=GlueTrainingArguments(
-                output_dir=str(tmp_path), per_device_eval_batch_size=batch_size, use_cpu=True, disable_tqdm=True
-            ).for_run(tmp_path, 1, task),
-            eval_dataset=EncodedExamples(examples, problem, tokenizer, 64),
-            data_collator=problem.collator(tokenizer),
-            compute_metrics=problem.compute_metrics,
-        )
-        return trainer.evaluate()["eval_loss"]
-
-    assert loss(size) == pytest.approx(loss(1), abs=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])

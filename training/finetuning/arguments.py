@@ -81,29 +81,27 @@ class GlueArguments(ModelArguments):
     data_dir: str | None = flag(
         None, "Folder with one subfolder of parquet files per GLUE task. None downloads nyu-mll/glue."
     )
-    train_file: str | None = flag(None, "Your own training data: a csv, tsv, jsonl, json, parquet or conll file.")
+    train_file: str | None = flag(None, "Your own training data: a csv, tsv, jsonl, json or parquet file.")
     validation_file: str | None = flag(None, "File to evaluate on. None holds out a part of the training data.")
     test_file: str | None = flag(None, "File to predict; if it has labels, it is scored.")
     dataset_name: str | None = flag(None, "Data set on the Hub, instead of --train_file.")
     dataset_config_name: str | None = flag(None, "Configuration of --dataset_name.", is_rare=True)
     text_column: str | None = flag(
         None,
-        "Column of the text. None looks for text, sentence, tokens or words, then for the pairs "
+        "Column of the text. None looks for text or sentence, then for the pairs "
         "sentence1 and sentence2, text1 and text2, premise and hypothesis, question1 and question2.",
         group="columns and labels of your own data",
     )
     text_pair_column: str | None = flag(None, "Column of the second text of a text pair.")
     label_column: list[str] | None = flag(
         None,
-        "Column of the labels. Several columns give each text several labels. None looks for label, "
-        "labels, ner_tags or tags.",
+        "Column of the labels. Several columns give each text several labels. None looks for label, labels or tags.",
     )
     label_separator: str | None = flag(None, "Separator of several labels in one string, for csv files.")
     problem_type: str | None = flag(
         None,
-        "single_label_classification, multi_label_classification, regression or token_classification. None "
-        "infers it from the labels: strings or integers are a single label, floats a regression, lists "
-        "several labels, and lists of tags for lists of words a token classification.",
+        "single_label_classification, multi_label_classification or regression. None infers it from the labels: "
+        "strings or integers are a single label, floats a regression, lists several labels.",
     )
     threshold: float = flag(
         0.3,

@@ -9,12 +9,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
-from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding
 
 from vocabless.training.finetuning.metrics import score
 from vocabless.training.trainer import EXACT_LOSS
 
-IGNORED = -100  # target of a token without a label; losses and metrics skip it
 Array = NDArray[Any]
 
 
@@ -29,10 +27,7 @@ class Problem(ABC):
     """
 
     name: str  # the problem type, as in `--problem_type` and `config.problem_type`
-    per_word: bool = False  # whether a text is a list of words and each word has a label
     min_labels: int = 2  # smallest number of different labels that makes sense
-    auto_class: Any = AutoModelForSequenceClassification
-    collator: Any = DataCollatorWithPadding
     default_metrics: tuple[str, ...]
 
     def __init__(
@@ -83,15 +78,15 @@ class Problem(ABC):
         """Returns logits (labels,) of the constant predictions of which one has the best score."""
 
     @abstractmethod
-    def prediction_records(self, logits: Array, targets: Array) -> Iterable[dict[str, Any]]:
-        """Yields one JSON record per example for the predictions file; of the targets, only `IGNORED` ones count."""
+    def prediction_records(self, logits: Array) -> Iterable[dict[str, Any]]:
+        """Yields one JSON record per example for the predictions file."""
 
+    @abstractmethod
     def fit_linear(self, vectors: Any, targets: Sequence[Any], strength: float) -> tuple[Array, Array]:
         """Returns weight (labels, D) and bias (labels,) of a linear model of standardised vectors (n, D) and n targets.
 
         `strength` is the inverse regularisation, above 0, as scikit-learn's C.
         """
-        raise NotImplementedError(f"{self.name} has no linear model of one vector for each text.")
 
     def strata(self, targets: Sequence[Any]) -> Sequence[Any]:
         """Returns what held-out rows shall have as often as all rows: here, the targets."""
@@ -103,37 +98,27 @@ class Problem(ABC):
         names = {"id2label": dict(enumerate(self.labels)), "label2id": dict(self._index_of)}
         return {"num_labels": len(self.labels), "problem_type": self.name, **names}
 
-    def scored(self, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the logits that have a target, (P, labels), and these targets. Each text has one, unless per word."""
-        return logits, targets
-
     def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Returns the loss of each target, (P,); here, cross-entropies of classes. Both come from `scored`."""
+        """Returns the loss of each row of logits (N, labels) and targets, (N,); here, cross-entropies of classes."""
         return F.cross_entropy(logits, targets.long(), reduction="none")
 
     def teacher_losses(self, logits: Tensor, teacher_logits: Tensor, temperature: float) -> Tensor:
-        """Returns the loss of each row against a teacher, (P,); here, the cross-entropy with its probabilities.
+        """Returns the loss of each row against a teacher, (N,); here, the cross-entropy with its probabilities.
 
-        The temperature divides both logits, (P, labels), see `scored`. The losses are multiplied by its square, so that
-        gradients keep their size (Hinton et al. 2015).
+        The temperature divides both logits, (N, labels). The losses are multiplied by its square, so that gradients
+        keep their size (Hinton et al. 2015).
         """
         probabilities = (teacher_logits / temperature).softmax(dim=-1)
         return F.cross_entropy(logits / temperature, probabilities, reduction="none") * temperature**2
 
-    def evaluation_loss(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Returns the mean loss over all targets of an evaluation; 0 if there are none.
-
-        Training uses the loss of the model's own head. Evaluation uses this one, of the logits of all examples
-        together, because the Trainer's value is a mean over the means of batches, which depends on the batch size if
-        batches have different numbers of targets.
-        """
-        losses = self.losses(*self.scored(logits, targets))
-        return losses.mean() if len(losses) else logits.sum() * 0
-
     def score(self, logits: Any, targets: Any) -> dict[str, float]:
-        """Returns `loss` and the metrics of the logits and targets of all examples."""
+        """Returns `loss` and the metrics of the logits and targets of all examples.
+
+        The loss is the mean over the examples. The Trainer's is a mean over the means of batches, which depends on the
+        batch size.
+        """
         logits, targets = np.asarray(logits, np.float64), np.asarray(targets)
-        loss = float(self.evaluation_loss(torch.from_numpy(logits), torch.from_numpy(targets)))
+        loss = float(self.losses(torch.from_numpy(logits), torch.from_numpy(targets)).mean())
         return {"loss": loss, **score(self.metrics, *self.decode(logits, targets))}
 
     def compute_metrics(self, prediction: Any) -> dict[str, float]:

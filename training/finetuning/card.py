@@ -16,9 +16,7 @@ from vocabless.training.finetuning.glue import GLUE, GLUE_REPOSITORY, MISMATCHED
 MIN_ROWS = 100  # of a held-out part, for a score in the metadata
 # Our name of a metric → the Hub's name, where they differ.
 METRIC_IDS = {"pearson": "pearsonr", "spearman": "spearmanr"}
-METRIC_IDS |= {
-    f"{average}_{name}": name for average in ("micro", "macro", "entity") for name in ("precision", "recall", "f1")
-}
+METRIC_IDS |= {f"{average}_{name}": name for average in ("micro", "macro") for name in ("precision", "recall", "f1")}
 
 
 def card_facts(results: Mapping[str, Any]) -> CardFacts:
@@ -51,7 +49,7 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
         teacher=f"{teacher['name']} ({teacher['description']})" if teacher else None,
         teacher_rows=describe_rows(teacher) if teacher else None,
         measures=_table(results),
-        footnotes=[*results["footnotes"], *filter(None, [results.get("constant_baseline_note")])],
+        footnotes=[*filter(None, [results.get("constant_baseline_note")])],
         eval_results=[
             _eval_result(name, results["measures"][name], dataset, glue_task, arguments)
             for name in results["constant_baselines"]
@@ -103,7 +101,7 @@ def _eval_result(
     elif arguments["dataset_config_name"]:
         source["dataset_config"] = arguments["dataset_config_name"]
     return EvalResult(
-        task_type="token-classification" if name.startswith("entity") else "text-classification",
+        task_type="text-classification",
         dataset_name=dataset,
         metric_type=METRIC_IDS.get(metric, metric),
         metric_name=metric.replace("_", " "),

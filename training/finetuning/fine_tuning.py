@@ -9,6 +9,7 @@ from typing import Any, ClassVar, cast
 
 from torch.utils.data import ConcatDataset
 from transformers import (
+    DataCollatorWithPadding,
     EarlyStoppingCallback,
     PreTrainedModel,
     PreTrainedTokenizerBase,
@@ -116,7 +117,7 @@ class FineTuning(TrainingTask):
         evaluated = {suffix: encode(examples) for suffix, examples in validation.items()}
         train: Any = encode(self.task.train) if data is None else ConcatDataset(map(encode, data.examples))
         facts = {} if data is None else {"teacher": data.facts}
-        return ExampleSets(train, evaluated, problem.collator(tokenizer), problem.compute_metrics, facts)
+        return ExampleSets(train, evaluated, DataCollatorWithPadding(tokenizer), problem.compute_metrics, facts)
 
     def make_trainer(self, **options: Any) -> ResumableTrainer:
         """See `TrainingTask.make_trainer`."""
@@ -205,7 +206,6 @@ class FineTuning(TrainingTask):
             "epochs": state.epoch or 0.0,
             "is_cross_validated": task.is_cross_validated,
             "scored_folds": task.scored_folds,
-            "footnotes": _footnotes(task, trained.examples.evaluated),
             "versions": all_versions(),
             **trained.examples.facts,
         }
@@ -299,14 +299,3 @@ def run_folder(task: Task, seed: int, training: GlueTrainingArguments) -> Path:
 def all_versions() -> dict[str, str]:
     """Returns the versions that a result depends on, with those of the packages that compute the metrics."""
     return versions() | {name: version(name) for name in ("evaluate", "scikit-learn", "scipy")}
-
-
-def _footnotes(task: Task, evaluated: Mapping[str, EncodedExamples]) -> list[str]:
-    """Returns a footnote on the words that are not evaluated, if there are any; only for problems per word."""
-    if not task.problem.per_word:
-        return []
-    words = sum(len(text) for text in task.validation[""].texts)
-    unscored = words - sum(map(len, evaluated[""].scored_words))
-    if not unscored:
-        return []
-    return [f"{task.title}: {unscored:,} of {words:,} words, cut off or without a token, are not scored"]

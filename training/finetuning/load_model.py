@@ -7,7 +7,14 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 from datasets import Dataset
-from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    AutoConfig,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 from transformers.utils import logging as transformers_logging
 
 from vocabless.loading import load_config, load_tokenizer
@@ -17,7 +24,7 @@ from vocabless.overrides import with_overrides
 from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tensors, first_line
 from vocabless.stock_shapes import STOCK_SHAPES, StockShape, find_shape, load_shape_config, load_shape_tokenizer
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.checkpoint_tokenizers import load_checkpoint_tokenizer, longest_sequence
+from vocabless.training.checkpoint_tokenizers import longest_sequence
 from vocabless.training.finetuning.arguments import (
     GlueArguments,
     GlueTrainingArguments,
@@ -121,7 +128,7 @@ def load_model(arguments: GlueArguments, task: Task, folder: Path) -> LoadedMode
     if is_checkpoint(arguments.model_name_or_path):
         return _load_checkpoint(arguments, task)
     subword, shape, problem = arguments.tokenizer_name, _shape(arguments), task.problem
-    texts = task.train.plain_texts()
+    texts = [*task.train.texts, *(task.train.pairs or [])]
     if subword == "train":
         documents = Dataset.from_dict({"text": texts})
         size = arguments.subword_vocab_size
@@ -134,7 +141,7 @@ def load_model(arguments: GlueArguments, task: Task, folder: Path) -> LoadedMode
         tokenizer = load_shape_tokenizer(shape, subword)
         config = load_shape_config(shape, len(tokenizer), pad_token_id=tokenizer.pad_token_id, **problem.config)
     _choose_pooling(config, arguments, task)
-    return LoadedModel(problem.auto_class.from_config(config), tokenizer, lacks_head=False)
+    return LoadedModel(AutoModelForSequenceClassification.from_config(config), tokenizer, lacks_head=False)
 
 
 def choose_sequence_length(arguments: GlueArguments, task: Task, loaded: LoadedModel | None) -> tuple[int, str]:
@@ -186,16 +193,14 @@ def _is_ours(config: PreTrainedConfig) -> bool:
 
 
 def _load_checkpoint(arguments: GlueArguments, task: Task) -> LoadedModel:
-    name, problem = arguments.model_name_or_path, task.problem
-    config = _checkpoint_config(arguments, **problem.config)
+    name = arguments.model_name_or_path
+    config = _checkpoint_config(arguments, **task.problem.config)
     _choose_pooling(config, arguments, task)
     verbosity = transformers_logging.get_verbosity()
     try:
-        tokenizer = load_checkpoint_tokenizer(
-            arguments.tokenizer_name or name, config.model_type, problem.per_word, **arguments.hub_options
-        )
+        tokenizer = AutoTokenizer.from_pretrained(arguments.tokenizer_name or name, **arguments.hub_options)
         transformers_logging.set_verbosity_error()  # else it reports the head's weights, new in every run of a new task
-        model, loading_info = problem.auto_class.from_pretrained(
+        model, loading_info = AutoModelForSequenceClassification.from_pretrained(
             name, config=config, ignore_mismatched_sizes=True, output_loading_info=True, **arguments.hub_options
         )
     except LOADING_ERRORS as error:

@@ -5,7 +5,7 @@ download a script.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import evaluate
@@ -23,7 +23,7 @@ CORRELATIONS = ("matthews_correlation", "pearson", "spearman")
 def score(names: Sequence[str], predictions: Any, references: Any) -> dict[str, float]:
     """Returns the values of several metrics, keys of `METRICS`, for n predictions and references.
 
-    One of them is a class, a number, a row of booleans, or the tags of a sentence.
+    One of them is a class, a number, or a row of booleans.
 
     Example:
         >>> score(["accuracy", "f1"], [1, 0, 1], [1, 1, 1])
@@ -67,25 +67,6 @@ def interval(metric: str, value: float, count: int, scored_folds: int = 0) -> tu
     return max(0.0, center - margin), min(1.0, center + margin)
 
 
-def entities(tags: Sequence[str]) -> Iterator[tuple[str, int, int]]:
-    """Yields the entities of a sentence as (type, first word, word after the last), by the rules of CoNLL.
-
-    B- begins an entity. I- continues an entity of its type; after O or another type it begins one.
-
-    Example:
-        >>> list(entities(["B-person", "I-person", "O", "I-place", "B-place"]))
-        [('person', 0, 2), ('place', 3, 4), ('place', 4, 5)]
-    """
-    current_type, first_word = "", 0
-    for word, tag in enumerate([*tags, "O"]):
-        prefix, _, name = tag.partition("-")
-        tag_type = name if prefix in ("B", "I") else ""
-        if tag_type != current_type or prefix == "B":
-            if current_type:
-                yield current_type, first_word, word
-            current_type, first_word = tag_type, word
-
-
 class _Metric(evaluate.Metric):
     """A row of `METRICS` as a metric of `evaluate`, which checks the form of predictions and references."""
 
@@ -119,20 +100,6 @@ def _micro_f1(predictions: Any, references: Any) -> dict[str, float]:
     return {"micro_precision": float(precision), "micro_recall": float(recall), "micro_f1": float(f1)}
 
 
-def _entity_f1(predictions: Any, references: Any) -> dict[str, float]:
-    """Precision, recall and F1 of entities. An entity is correct if its type and both of its ends are correct."""
-    predicted, correct = (
-        {(sentence, *span) for sentence, tags in enumerate(side) for span in entities(tags)}
-        for side in (predictions, references)
-    )
-    both = len(predicted & correct)
-    return {
-        "entity_precision": both / max(len(predicted), 1),
-        "entity_recall": both / max(len(correct), 1),
-        "entity_f1": 2 * both / max(len(predicted) + len(correct), 1),
-    }
-
-
 def _correlation(function: Any) -> Callable[[Any, Any], Any]:
     """Returns a metric; a side whose numbers are all the same correlates with nothing."""
 
@@ -143,7 +110,7 @@ def _correlation(function: Any) -> Callable[[Any, Any], Any]:
     return correlate
 
 
-CLASS, NUMBER, LABELS, TAGS = Value("int64"), Value("float64"), ListOf(Value("bool")), ListOf(Value("string"))
+CLASS, NUMBER, LABELS = Value("int64"), Value("float64"), ListOf(Value("bool"))
 METRICS: dict[str, tuple[Any, Callable[[Any, Any], Any]]] = {  # name → form of a prediction, and the function
     "accuracy": (CLASS, _of_classes(metrics.accuracy_score)),
     "f1": (CLASS, _of_classes(metrics.f1_score, zero_division=0)),  # of class 1; 0 if neither side has it
@@ -152,5 +119,4 @@ METRICS: dict[str, tuple[Any, Callable[[Any, Any], Any]]] = {  # name → form o
     "pearson": (NUMBER, _correlation(stats.pearsonr)),
     "spearman": (NUMBER, _correlation(stats.spearmanr)),
     "micro_f1": (LABELS, _micro_f1),
-    "entity_f1": (TAGS, _entity_f1),
 }

@@ -11,7 +11,7 @@ from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.base_problem import Problem
 from vocabless.training.finetuning.load_model import is_trained_vocabless
 from vocabless.training.finetuning.metrics import FOLDS
-from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Regression, SingleLabel, Tagging
+from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Regression, SingleLabel
 from vocabless.training.finetuning.task_files import (
     LABEL_COLUMNS,
     SHARD,
@@ -132,7 +132,7 @@ def _problem_class(
     """Returns the class of the given problem type, or of the one that fits the type of the label column.
 
     Strings, integers and booleans are one label for each text; floats a number. Lists of strings or integers are
-    several labels, or tags if the texts are lists of words.
+    several labels.
     """
     if arguments.problem_type is not None:
         if arguments.problem_type not in PROBLEMS:
@@ -144,7 +144,7 @@ def _problem_class(
     dtype = column_type(feature if inner is None else inner)
     is_name = dtype in (*STRING_TYPES, "bool") or dtype.startswith(("int", "uint"))
     if inner is not None and is_name:
-        return Tagging if _has_words(train) else MultiLabel
+        return MultiLabel
     if inner is None and (is_name or _are_integers_with_gaps(train.labels or [])):
         return SingleLabel
     if inner is None and dtype.startswith(("float", "decimal")):
@@ -153,11 +153,6 @@ def _problem_class(
         f"the column {column!r} holds {'' if inner is None else 'lists of '}{dtype}; "
         "labels are strings, integers or numbers, or lists of strings or integers."
     )
-
-
-def _has_words(examples: Examples) -> bool:
-    """Returns whether the texts are lists of words."""
-    return isinstance(next(filter(None, examples.texts), None), list)
 
 
 def _are_integers_with_gaps(labels: Sequence[Any]) -> bool:
@@ -170,15 +165,10 @@ def _parse_labels(
     examples: Examples, problem_class: type[Problem], split: str, separator: str | None
 ) -> list[Any] | None:
     """Returns the labels in the problem's form, None where one is missing; strings are split at the separator."""
-    if _has_words(examples) != problem_class.per_word:
-        needed = "lists of words" if problem_class.per_word else "texts, not lists of words"
-        raise ValueError(
-            f"{problem_class.name} takes {needed}; the {split} rows differ: check --text_column or --problem_type."
-        )
     if examples.labels is None:
         return None
     parsed: list[Any] = []
-    for row, (text, label) in enumerate(zip(examples.texts, examples.labels, strict=True)):
+    for row, label in enumerate(examples.labels):
         if separator is not None:
             label = [part.strip() for part in str("" if label is None else label).split(separator) if part.strip()]
         try:
@@ -188,9 +178,6 @@ def _parse_labels(
                 f"row {row} of {split} does not fit {problem_class.name}: {error}; mend or drop the row, or check "
                 "--problem_type and --label_column."
             ) from error
-        if problem_class.per_word and text and parsed[-1] and len(text) != len(parsed[-1]):
-            tags = len(parsed[-1])
-            raise ValueError(f"row {row} of {split} has {len(text)} words but {tags} tags; give each word one tag.")
     return parsed
 
 
@@ -246,11 +233,11 @@ def _read_label_names(arguments: GlueArguments) -> list[str]:
 
 
 def _sorted_labels(examples: Examples) -> list[str]:
-    """Returns all label names: integers by value, other names by the alphabet with O, the tag of no entity, first."""
+    """Returns all label names: integers by value, other names by the alphabet."""
     names = {name for label in examples.labels or [] for name in Problem.names_in(label)}
     if all(name.removeprefix("-").isdecimal() for name in names):
         return sorted(names, key=int)
-    return sorted(names, key=lambda name: (name != "O", name))
+    return sorted(names)
 
 
 def _groups(examples: Examples, table: Dataset, arguments: GlueArguments) -> list[Any]:
@@ -302,17 +289,14 @@ def _scored_folds(task: Task, arguments: GlueArguments) -> int:
     rows = min(len(task.train), arguments.max_train_samples or len(task.train))
     is_free = arguments.validation_split_percentage is None and arguments.teacher is None and not arguments.noise
     enough = len(set(task.train.groups or ())) >= FOLDS
-    is_possible = rows < TRAINED_TWICE and is_free and enough and not task.problem.per_word
-    if not is_possible or not is_trained_vocabless(arguments):
+    if not (rows < TRAINED_TWICE and is_free and enough) or not is_trained_vocabless(arguments):
         return 0
     return FOLDS if rows < CROSS_VALIDATED or arguments.head_only else 1
 
 
 def _training_rows_note(name: str, train: Examples, validation: Examples) -> list[str]:
     """Returns a footnote if validation texts are among the training texts; else none."""
-    known, texts = (
-        list(zip(map(str, part.texts), part.pairs or [""] * len(part), strict=True)) for part in (train, validation)
-    )
+    known, texts = (list(zip(part.texts, part.pairs or [""] * len(part), strict=True)) for part in (train, validation))
     number = sum(map(set(known).__contains__, texts))
     rows = f"{name}: {number:,} of {len(texts):,} validation rows have the texts of training rows"
     return [f"{rows}, so the score tells less about new texts"] if number else []

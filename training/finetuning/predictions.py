@@ -1,13 +1,13 @@
 """What a fine-tuned model gives on test rows and on misspelt rows, and where a classifier is wrong."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
-from transformers import PreTrainedTokenizerBase
+from transformers import DataCollatorWithPadding, PreTrainedTokenizerBase
 
 from vocabless.saving.tables import markdown_table
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
@@ -37,20 +37,13 @@ def write_predictions(
     scores: dict[str, float] = {}
     trainer.args.train_sampling_strategy = "random"  # `group_by_length` would sort the predictions by length
     for suffix, examples in task.test.items():
-        read = examples if problem.per_word else Examples(examples.texts, examples.pairs)
-        encoded = EncodedExamples(read, problem, tokenizer, max_seq_length)
-        output = trainer.predict(encoded, metric_key_prefix="test")
-        logits, labels = np.asarray(output.predictions), examples.labels
-        if problem.per_word and labels is not None:
-            scores |= {f"{name}{suffix}": value for name, value in (output.metrics or {}).items()}
-        elif labels is not None:
+        encoded = EncodedExamples(Examples(examples.texts, examples.pairs), problem, tokenizer, max_seq_length)
+        logits, labels = np.asarray(trainer.predict(encoded).predictions), examples.labels
+        if labels is not None:
             found = score_labels(problem, logits, labels)
             scores |= {f"test_{name}{suffix}": value for name, value in found.items()}
         if trainer.is_world_process_zero():
-            records = problem.prediction_records(logits, np.asarray(output.label_ids))
-            if problem.per_word:
-                records = _with_unscored_words(records, examples.texts, encoded.scored_words)
-            lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in records]
+            lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in problem.prediction_records(logits)]
             (folder / f"predictions{suffix}.jsonl").write_text("".join(lines), encoding="utf-8")
             if labels is not None and isinstance(problem, SingleLabel | MultiLabel):
                 text = describe_mistakes(problem, examples, logits)
@@ -59,7 +52,7 @@ def write_predictions(
 
 
 def score_labels(problem: Problem, logits: Array, labels: Sequence[Any]) -> dict[str, float]:
-    """Returns `loss` and the metrics; a label that the training rows lack is a mistake. Not for a problem per word."""
+    """Returns `loss` and the metrics; a label that the training rows lack is a mistake."""
     wide, logits = _with_unknown_labels(problem, logits, labels)
     return wide.score(logits, [wide.target(label) for label in labels])
 
@@ -121,15 +114,6 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def _with_unscored_words(
-    records: Iterable[dict[str, Any]], texts: list[list[str]], scored_words: list[list[int]]
-) -> Iterable[dict[str, Any]]:
-    """Yields records with one value for each word of the text; None for a word that has no token in the sequence."""
-    for record, words, scored in zip(records, texts, scored_words, strict=True):
-        by_word = {name: dict(zip(scored, values, strict=True)) for name, values in record.items()}
-        yield {name: [values.get(word) for word in range(len(words))] for name, values in by_word.items()}
-
-
 def misspelt_examples(examples: Examples, probability: float) -> Examples:
     """Returns a copy of the examples with misspelt texts, both of a pair, and the same labels; see `misspelt_copy`."""
     pairs = examples.pairs and misspelt_copy(examples.pairs, probability, NOISE_SEED, position=1)
@@ -143,7 +127,7 @@ def noisy_scores(
     trainer = ResumableTrainer(
         model=loaded.model,
         args=training.quiet(Path(str(training.output_dir))),
-        data_collator=task.problem.collator(loaded.tokenizer),
+        data_collator=DataCollatorWithPadding(loaded.tokenizer),
         compute_metrics=task.problem.compute_metrics,
         preprocess_logits_for_metrics=logits_only,
     )

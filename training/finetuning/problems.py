@@ -1,4 +1,4 @@
-"""The problems that a model can be fine-tuned for: single label, regression, several labels, a tag for each word.
+"""The problems that a model can be fine-tuned for: a single label, a number, several labels.
 
 To add one, write a subclass of `Problem` and add it to `PROBLEMS`: `--problem_type` then accepts its name.
 """
@@ -14,10 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from torch import Tensor
 from torch.nn import functional as F
-from transformers import AutoModelForTokenClassification, DataCollatorForTokenClassification
 
-from vocabless.training.finetuning.base_problem import IGNORED, Array, Problem
-from vocabless.training.finetuning.metrics import score
+from vocabless.training.finetuning.base_problem import Array, Problem
 
 ABSENT = -10.0  # logit of a label that the training rows do not have
 TOLERANCE = 1e-3  # of the gradient of a logistic regression; smaller ones take longer and change no score
@@ -46,7 +44,7 @@ class SingleLabel(Problem):
         """Returns a multinomial logistic regression. A label without a row is never the most likely one."""
         return _logistic_regression(vectors, np.asarray(targets), len(self.labels), strength, self.is_balanced)
 
-    def prediction_records(self, logits: Array, targets: Array) -> Iterable[dict[str, Any]]:
+    def prediction_records(self, logits: Array) -> Iterable[dict[str, Any]]:
         """Yields the most likely label and the probabilities of all labels."""
         for probabilities in softmax(logits):
             label = self.labels[int(probabilities.argmax())]
@@ -101,7 +99,7 @@ class Regression(Problem):
         """Returns the squared differences from the teacher's numbers, (N,); the temperature changes nothing."""
         return self.losses(logits, teacher_logits)
 
-    def prediction_records(self, logits: Array, targets: Array) -> Iterable[dict[str, Any]]:
+    def prediction_records(self, logits: Array) -> Iterable[dict[str, Any]]:
         """Yields the predicted number."""
         for value in logits.reshape(-1):
             yield {"value": float(value)}
@@ -163,69 +161,11 @@ class MultiLabel(Problem):
         """Returns the binary cross-entropies with the teacher's probability of each label, (N,)."""
         return self.losses(logits / temperature, (teacher_logits / temperature).sigmoid()) * temperature**2
 
-    def prediction_records(self, logits: Array, targets: Array) -> Iterable[dict[str, Any]]:
+    def prediction_records(self, logits: Array) -> Iterable[dict[str, Any]]:
         """Yields the labels above the threshold and the probabilities of all labels."""
         for probabilities in _sigmoid(logits):
             labels = [name for name, value in zip(self.labels, probabilities, strict=True) if value > self.threshold]
             yield {"labels": labels, "probabilities": _by_label(self.labels, probabilities)}
-
-
-class Tagging(Problem):
-    """A tag for each word of a text. The first token of a word gets the word's tag."""
-
-    name = "token_classification"
-    per_word = True
-    auto_class = AutoModelForTokenClassification
-    collator = DataCollatorForTokenClassification
-    default_metrics = ("entity_f1",)
-
-    @classmethod
-    def parse_label(cls, label: Any) -> list[str]:
-        """Returns the tags of the words."""
-        if not isinstance(label, list):
-            raise ValueError(f"the label {label!r} is not a list of tags")
-        return [Problem.parse_label(tag) for tag in label]
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """Arguments of the model's configuration; transformers has no problem type for tagging."""
-        return super().config | {"problem_type": None}
-
-    def target(self, label: list[str]) -> list[int]:
-        """Returns the tag's index for each word; `EncodedExamples` assigns them to tokens."""
-        return [self._index_of[tag] for tag in label]
-
-    def decode(self, logits: Array, targets: Any) -> tuple[Any, Any]:
-        """Returns the tags of the words that have a token, predicted and correct."""
-        predicted, correct = (
-            [[self.labels[index] for index in row[tags != IGNORED]] for row, tags in zip(side, targets, strict=True)]
-            for side in (logits.argmax(-1), targets)
-        )
-        return predicted, correct
-
-    def constant_logits(self, targets: Sequence[Any]) -> Iterable[Any]:
-        """Returns nothing, see `constant_baselines`."""
-        return []
-
-    def constant_baselines(self, targets: Sequence[Any]) -> dict[str, float]:
-        """Returns zeros: one tag for all words, O, finds no entity."""
-        return score(self.metrics, [], [])
-
-    def strata(self, targets: Sequence[Any]) -> Sequence[Any]:
-        """Returns nothing to divide by: texts have many tags."""
-        return [0] * len(targets)
-
-    def scored(self, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the logits and the tags of the first tokens of all words, (P, labels) and (P,)."""
-        is_first = targets != IGNORED
-        return logits[is_first], targets[is_first]
-
-    def prediction_records(self, logits: Array, targets: Array) -> Iterable[dict[str, Any]]:
-        """Yields the most likely tag, and its probability, for each word that has a token."""
-        for text_logits, text_targets in zip(logits, targets, strict=True):
-            probabilities = softmax(text_logits[text_targets != IGNORED])
-            tags = [self.labels[index] for index in probabilities.argmax(-1)]
-            yield {"labels": tags, "probabilities": [round(float(word.max()), 6) for word in probabilities]}
 
 
 def _logistic_regression(
@@ -260,6 +200,4 @@ def _by_label(labels: Sequence[str], probabilities: Array) -> dict[str, float]:
     return {label: round(float(value), 6) for label, value in zip(labels, probabilities, strict=True)}
 
 
-PROBLEMS: dict[str, type[Problem]] = {
-    problem.name: problem for problem in (SingleLabel, Regression, MultiLabel, Tagging)
-}
+PROBLEMS: dict[str, type[Problem]] = {problem.name: problem for problem in (SingleLabel, Regression, MultiLabel)}

@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.sparse import csr_matrix
 from tqdm.auto import tqdm
+from transformers import DataCollatorWithPadding
 
 from vocabless.modeling.hash_embedding_front_end import HashEmbedding
 from vocabless.saving.run_folder import read_results, rows_identity
@@ -93,7 +94,7 @@ def probe(task: Task, loaded: LoadedModel, max_seq_length: int) -> Probe:
         return EncodedExamples(examples, problem, loaded.tokenizer, max_seq_length)
 
     def read(encoded: EncodedExamples) -> Vectors:
-        return head_inputs(model, encoded, problem.collator(loaded.tokenizer))
+        return head_inputs(model, encoded, DataCollatorWithPadding(loaded.tokenizer))
 
     start = time.perf_counter()
     train = task.train.sample(MAX_ROWS)

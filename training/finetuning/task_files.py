@@ -14,16 +14,14 @@ from numpy.typing import NDArray
 from torch.utils import data
 from transformers import PreTrainedTokenizerBase
 
-from vocabless.training.distillation.alignment import first_tokens
-from vocabless.training.finetuning.base_problem import IGNORED, Problem
-from vocabless.training.texts import conll
+from vocabless.training.finetuning.base_problem import Problem
 from vocabless.training.texts.local_files import FORMATS, STRING_TYPES, column_type, load_files
 from vocabless.training.texts.text_format import UTF8, TextFormat
 
-TABLES = [*(suffix for suffix in FORMATS if suffix != ".txt"), conll.SUFFIX]
-TEXT_COLUMNS = ("text", "sentence", "tokens", "words")
+TABLES = [suffix for suffix in FORMATS if suffix != ".txt"]
+TEXT_COLUMNS = ("text", "sentence")
 PAIR_COLUMNS = (("sentence1", "sentence2"), ("text1", "text2"), ("premise", "hypothesis"), ("question1", "question2"))
-LABEL_COLUMNS = ("label", "labels", "ner_tags", "tags")
+LABEL_COLUMNS = ("label", "labels", "tags")
 SHARD = re.compile(r"-\d+-of-\d+")  # in the name of a file
 TOKENIZER_BATCH_SIZE = 1000  # texts
 TEACHER_LOGITS, IS_GOLD = "teacher_logits", "is_gold"  # further entries of examples and batches
@@ -32,9 +30,9 @@ SAMPLING_SEED = 42  # fixed: all seeds of a run use the same held-out and the sa
 
 @dataclass
 class Examples:
-    """Texts, or lists of words; optionally the second texts of pairs, labels, groups and a teacher's logits."""
+    """Texts; optionally the second texts of pairs, labels, groups and a teacher's logits."""
 
-    texts: list[Any]
+    texts: list[str]
     pairs: list[str] | None = None
     labels: list[Any] | None = None
     groups: list[Any] | None = None  # of rows that are held out together
@@ -44,11 +42,6 @@ class Examples:
     def __len__(self) -> int:
         return len(self.texts)
 
-    def plain_texts(self) -> list[str]:
-        """Returns all texts, first and second, as strings."""
-        texts = [text if isinstance(text, str) else " ".join(text) for text in self.texts]
-        return [*texts, *(self.pairs or [])]
-
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Yields what each example has: text, second text, label."""
         return zip(*(column for column in (self.texts, self.pairs, self.labels) if column is not None), strict=True)
@@ -56,7 +49,7 @@ class Examples:
     def empty_rows(self) -> list[int]:
         """Returns the rows without a text, or with one text of a pair."""
         texts = zip(self.texts, self.pairs or self.texts, strict=True)
-        return [row for row, both in enumerate(texts) if any(map(_is_empty, both))]
+        return [row for row, both in enumerate(texts) if not all(text and text.strip() for text in both)]
 
     def sample(self, limit: int | None) -> "Examples":
         """Returns at most `limit` random examples in their original order; None returns all."""
@@ -85,10 +78,7 @@ def read_files(files: Sequence[str], text_format: TextFormat = UTF8) -> Dataset:
             raise ValueError(f"the file {file!r} has an unknown format; convert it to one of {', '.join(TABLES)}.")
         if not Path(file).stat().st_size:
             raise ValueError(f"the file {file!r} is empty; give a file with rows.")
-    is_conll = Path(files[0]).suffix == conll.SUFFIX
-    where = f"the file {files[0]!r}"
-    table = conll.read_conll(files, text_format) if is_conll else load_files(files, where, text_format)
-    return check_rows(table, files[0])
+    return check_rows(load_files(files, f"the file {files[0]!r}", text_format), files[0])
 
 
 def read_hub(name: str, config: str | None, remedy: str) -> dict[str, Dataset]:
@@ -148,8 +138,6 @@ def read_examples(table: Dataset, where: str, text_columns: Sequence[str], label
     find_columns(table, where, label_columns, table.column_names, "--label_column")
     texts: Any = (_read_texts(table, where, column) for column in text_columns)
     examples = Examples(*texts)
-    if examples.pairs and isinstance(next(filter(None, examples.pairs), ""), list):
-        raise ValueError(f"the column {text_columns[1]!r} of {where} holds lists; a text pair needs strings.")
     if label_columns:
         examples.labels = _read_labels(table, where, label_columns)
     return examples
@@ -162,13 +150,12 @@ def has_labels(table: Dataset, columns: Sequence[str]) -> bool:
     return any(label is not None for label in _class_names(table.features[columns[0]], table[columns[0]][:]))
 
 
-def _read_texts(table: Dataset, where: str, column: str) -> list[Any]:
-    """Returns the texts of a column, or its lists of words."""
-    feature: Any = table.features[column]
-    kind = column_type(feature)
-    if kind not in STRING_TYPES and getattr(getattr(feature, "feature", None), "dtype", None) not in STRING_TYPES:
+def _read_texts(table: Dataset, where: str, column: str) -> list[str]:
+    """Returns the texts of a column."""
+    kind = column_type(table.features[column])
+    if kind not in STRING_TYPES:
         raise ValueError(f"the column {column!r} of {where} holds {kind}, not text; name a column of strings.")
-    texts: list[Any] = table[column][:]
+    texts: list[str] = table[column][:]
     return texts
 
 
@@ -196,13 +183,8 @@ def _class_names(feature: Any, values: list[Any]) -> list[Any]:
     return [None if row is None else [None if value is None else names[value] for value in row] for row in values]
 
 
-def _is_empty(text: Any) -> bool:
-    """Returns whether a text, or a list of words, has nothing to read."""
-    return text is None or (not text.strip() if isinstance(text, str) else not text or None in text)
-
-
 class EncodedExamples(data.Dataset[dict[str, Any]]):
-    """A data set of token ids and targets in memory. The collator of the problem pads them batch by batch.
+    """A data set of token ids and targets in memory. A collator pads them batch by batch.
 
     With a teacher, an example also has `TEACHER_LOGITS`, (labels,), and `IS_GOLD`.
     """
@@ -210,28 +192,16 @@ class EncodedExamples(data.Dataset[dict[str, Any]]):
     def __init__(
         self, examples: Examples, problem: Problem, tokenizer: PreTrainedTokenizerBase, max_seq_length: int
     ) -> None:
-        # Per word: for each example, the words that have a token in the sequence, in the order of their tokens.
-        self.scored_words: list[list[int]] = []
         self._inputs: list[dict[str, Any]] = []
         for start in range(0, len(examples), TOKENIZER_BATCH_SIZE):
             batch = examples.select(range(start, min(start + TOKENIZER_BATCH_SIZE, len(examples))))
             encoding = tokenizer(
-                batch.texts,
-                batch.pairs,
-                truncation=True,
-                max_length=max_seq_length,
-                is_split_into_words=problem.per_word,
-                return_attention_mask=False,
+                batch.texts, batch.pairs, truncation=True, max_length=max_seq_length, return_attention_mask=False
             )
             for index in range(len(batch)):
                 inputs: dict[str, Any] = {name: _compact(values[index]) for name, values in encoding.items()}
-                target = None if batch.labels is None else problem.target(batch.labels[index])
-                scored: Any = slice(None)
-                if problem.per_word:
-                    inputs["labels"], scored = align_labels(encoding.word_ids(index), target)
-                    self.scored_words.append(scored)
-                elif target is not None:
-                    inputs["label"] = target
+                if batch.labels is not None:
+                    inputs["label"] = problem.target(batch.labels[index])
                 if batch.logits is not None:
                     inputs |= {TEACHER_LOGITS: batch.logits[index], IS_GOLD: batch.is_gold}
                 self._inputs.append(inputs)
@@ -241,23 +211,6 @@ class EncodedExamples(data.Dataset[dict[str, Any]]):
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         return dict(self._inputs[index])
-
-
-def align_labels(word_ids: Sequence[int | None], target: Sequence[int] | None) -> tuple[list[int], list[int]]:
-    """Returns the labels of the tokens, and the words that have a token, from the word of each token and its label.
-
-    The first token of a word gets the word's label; other tokens are ignored. Without a target it gets label 0: a
-    prediction needs to know which tokens to read.
-
-    Example:
-        >>> align_labels([None, 0, 0, 1, None], [2, 5])
-        ([-100, 2, -100, 5, -100], [0, 1])
-    """
-    positions = first_tokens(word_ids)
-    labels = [IGNORED] * len(word_ids)
-    for word, position in positions.items():
-        labels[position] = 0 if target is None else target[word]
-    return labels, list(positions)
 
 
 def _compact(values: Any) -> NDArray[Any] | list[int]:

@@ -8,7 +8,7 @@ from coloured_texts import fine_tune, write_csv
 
 from vocabless.training.finetuning.fine_tuning import constant_baseline_note
 from vocabless.training.finetuning.metrics import interval
-from vocabless.training.finetuning.problems import SingleLabel, Tagging
+from vocabless.training.finetuning.problems import SingleLabel
 from vocabless.training.finetuning.task_files import Examples
 from vocabless.training.finetuning.tasks import Task
 
@@ -45,12 +45,6 @@ def test_a_score_whose_interval_holds_the_constant_is_noted(score, is_noted):
 
 def test_a_score_below_the_constant_is_called_so():
     assert ") is below the constant baseline 50.0, so " in note_of(0.44)
-
-
-def test_a_tagger_that_finds_one_entity_is_above_its_constant():
-    problem = Tagging(["O", "B-a"])
-    assert note_of(0.0, problem, constant=0.0)
-    assert note_of(0.01, problem, constant=0.0) is None
 
 
 @pytest.mark.parametrize(

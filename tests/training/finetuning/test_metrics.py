@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, pearsonr
 
-from vocabless.training.finetuning.metrics import METRICS, entities, interval, score
+from vocabless.training.finetuning.metrics import METRICS, interval, score
 from vocabless.training.finetuning.problems import MultiLabel
 
 
@@ -55,38 +55,8 @@ def test_the_threshold_decides_which_labels_hold():
     assert scores(0.95) == [0, 0, 0]
 
 
-@pytest.mark.parametrize(
-    ("tags", "spans"),
-    [
-        ([], []),
-        (["O", "O"], []),
-        (["B-a", "I-a", "I-a"], [("a", 0, 3)]),
-        (["B-a", "B-a"], [("a", 0, 1), ("a", 1, 2)]),
-        (["B-a", "I-b", "I-b"], [("a", 0, 1), ("b", 1, 3)]),
-        (["O", "I-a", "O"], [("a", 1, 2)]),
-        (["I-a", "B-a", "I-a"], [("a", 0, 1), ("a", 1, 3)]),
-        (["B-creative-work", "I-creative-work"], [("creative-work", 0, 2)]),
-    ],
-)
-def test_entities_are_found_by_the_rules_of_conll(tags, spans):
-    assert list(entities(tags)) == spans
-
-
-def test_an_entity_counts_only_if_type_and_both_ends_are_right():
-    right = [["B-a", "I-a", "O", "B-b"], ["B-a", "O"]]
-    # right: a[0:2] missed (cut short), b[3:4] found; second sentence: right entity, and one too many
-    found = [["B-a", "O", "O", "B-b"], ["B-a", "B-b"]]
-    assert score(["entity_f1"], found, right) == pytest.approx(
-        {"entity_precision": 2 / 4, "entity_recall": 2 / 3, "entity_f1": 4 / 7}
-    )
-
-
-def test_sentences_without_entities_score_zero():
-    assert score(["entity_f1"], [["O"]], [["O"]])["entity_f1"] == 0
-
-
 def test_every_metric_gives_a_number_of_its_own_name():
-    inputs = {"micro_f1": ([[0.9]], [[1]]), "entity_f1": ([["B-a"]], [["B-a"]])}
+    inputs = {"micro_f1": ([[0.9]], [[1]])}
     for name in METRICS:
         assert score([name], *inputs.get(name, ([0, 1], [0, 1])))[name] == pytest.approx(1)
 

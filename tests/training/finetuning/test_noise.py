@@ -98,17 +98,6 @@ def test_both_validation_parts_of_mnli_are_misspelt(tmp_path):
     assert set(measures) == {"loss", "accuracy", "accuracy_mm"}
 
 
-def test_words_with_tags_are_misspelt_one_by_one(tmp_path):
-    words = [["yellow", "house", "it's", "purple"], ["a", "purple", "stone"]] * 12
-    tags = [["B-a" if word == "purple" else "O" for word in row] for row in words]
-    Dataset.from_dict({"tokens": words, "ner_tags": tags}).to_parquet(str(tmp_path / "words.parquet"))
-    data = tmp_path / "words.parquet"
-    run("--train_file", data, "--validation_file", data, "--output_dir", tmp_path / "run", "--noise", "1")
-    (folder,) = (tmp_path / "run").glob("*/seed-42")
-    measures = results_of(folder)["noisy"]["measures"]
-    assert set(measures) == {"loss", "entity_precision", "entity_recall", "entity_f1"}
-
-
 def test_both_texts_of_pairs_are_misspelt_and_labels_stay():
     texts = ["seven small boats came home before the storm"]
     examples = Examples(texts, list(texts), ["a"])

@@ -93,13 +93,6 @@ def test_usual_names_of_pairs_are_found(names, tmp_path, empty_cache) -> None:
     assert (task.text_columns, task.train.texts, task.train.pairs) == (("text",), ["e", "f"], None)
 
 
-def test_words_and_tags_of_a_conll_file_are_a_token_classification(tmp_path, empty_cache) -> None:
-    file = tmp_path / "beasts.conll"
-    task = read(file, "A\tO\ndog\tB-beast\n\nruns\tO\n", validation_file=str(file), test_file=str(file))
-    assert (task.name, task.problem.name, task.problem.labels) == ("beasts", "token_classification", ["O", "B-beast"])
-    assert task.test[""].texts == [["A", "dog"], ["runs"]] and task.test[""].labels == [["O", "B-beast"], ["O"]]
-
-
 @pytest.mark.parametrize(
     ("file", "name"),
     [

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Regression, SingleLabel, Tagging
+from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Regression, SingleLabel
 
 
 def test_constant_baselines_are_the_best_of_constant_predictions():
@@ -14,14 +14,12 @@ def test_constant_baselines_are_the_best_of_constant_predictions():
     # 3 of 4 texts have "a", 2 have "b": predicting {a} has F1 2·3/(4 + 5), {a, b} has 2·5/(8 + 5)
     targets = [np.array(row) for row in ([1, 1], [1, 0], [1, 1], [0, 0])]
     assert MultiLabel(["a", "b"]).constant_baselines(targets)["micro_f1"] == pytest.approx(10 / 13)
-    assert Tagging(["O", "B-a"]).constant_baselines([[0, 1], [0]])["entity_f1"] == 0
 
 
 def test_label_names_are_strings_and_whole_floats_lose_their_fraction():
     assert SingleLabel.parse_label(3.0) == SingleLabel.parse_label(3) == "3"
     assert Regression.parse_label("2.5") == 2.5
     assert MultiLabel.parse_label("a") == ["a"] and MultiLabel.parse_label(["a", 1]) == ["a", "1"]
-    assert Tagging.parse_label(["O", "B-a"]) == ["O", "B-a"]
 
 
 @pytest.mark.parametrize(
@@ -35,7 +33,6 @@ def test_label_names_are_strings_and_whole_floats_lose_their_fraction():
         (Regression, "nan", "'nan' is not a finite number"),
         (Regression, float("inf"), "inf is not a finite number"),
         (Regression, "many", "'many' is not a number"),
-        (Tagging, "O", "is not a list of tags"),
     ],
 )
 def test_a_label_that_does_not_fit_the_problem_is_refused(problem, label, sentence):
