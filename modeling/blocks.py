@@ -30,7 +30,6 @@ class FrontEnd(nn.Module):
     """
 
     max_tokens: int | None = None  # maximum sequence length; None is no limit
-    num_scores = 0  # further numbers behind each embedding, which heads add up, see `HashEmbedding`
     embeds_by_place = False  # whether the embedding of a token depends on its place or on its neighbours
 
     def __init__(self, block_size: int, embedding_size: int) -> None:

@@ -43,10 +43,6 @@ class HashEmbedding(UnitFrontEnd):
     character's element is its code point + 5, so the rows of ASCII units are the same in both modes. The hashes of the
     whole unit read bytes in both.
 
-    With `num_scores`, the table has so many more columns. Their sums over the rows of a unit, divided by the root
-    of the number of rows, stand behind the embedding; those of special tokens are 0. A head adds the sums over the
-    units, divided by the square root of the number of tokens, to its logits: a linear model of the text's n-grams.
-
     Args:
         num_rows: rows of the table.
         min_ngram: length of the shortest n-grams, in bytes or characters; a border mark counts as one.
@@ -55,7 +51,6 @@ class HashEmbedding(UnitFrontEnd):
         mlp_size: width of the MLP; 0 leaves it out.
         seed: seed of the generator that the c_i come from.
         characters: whether n-grams are of characters instead of bytes.
-        num_scores: scores of each unit, as many as labels.
     """
 
     ngram_factors: Tensor  # c_i of the n-grams, (max_ngram,) int64
@@ -74,7 +69,6 @@ class HashEmbedding(UnitFrontEnd):
         mlp_size: int = 0,
         seed: int = 0,
         characters: bool = False,
-        num_scores: int = 0,
     ) -> None:
         super().__init__(block_size, embedding_size)
         self.num_rows = check_positive("num_rows", num_rows)
@@ -92,10 +86,7 @@ class HashEmbedding(UnitFrontEnd):
             )
         if mlp_size != 0:
             check_positive("mlp_size", mlp_size)
-        if num_scores != 0:
-            check_positive("num_scores", num_scores)
-        self.num_scores = num_scores
-        self.table = nn.Embedding(num_rows, embedding_size + num_scores)
+        self.table = nn.Embedding(num_rows, embedding_size)
         self.special = nn.Embedding(NUM_SPECIAL, embedding_size)
         self.norm = nn.LayerNorm(embedding_size)
         self.mlp = (
@@ -105,12 +96,6 @@ class HashEmbedding(UnitFrontEnd):
         )
         self.add_constant("ngram_factors", hash_seeds, seed, max_ngram)
         self.add_constant("word_factors", word_factors, seed, max_ngram, num_word_hashes, block_size + 2)
-
-    @torch.no_grad()
-    def add_scores(self, weight: Tensor) -> None:
-        """Adds columns to the table, (rows, num_scores)."""
-        self.num_scores = weight.shape[1]
-        self.table = nn.Embedding.from_pretrained(torch.cat([self.table.weight, weight], dim=1), freeze=False)
 
     def embed_units(self, blocks: Tensor) -> Tensor:
         rows, is_row = self.rows_of(blocks)
@@ -128,14 +113,12 @@ class HashEmbedding(UnitFrontEnd):
         return self._normalise(sums, counts, units)
 
     def _normalise(self, sums: Tensor, counts: Tensor, blocks: Tensor) -> Tensor:
-        """Maps sums of rows, their numbers, (…), and the blocks, (…, k), to embeddings and scores; see the class."""
+        """Maps sums of rows, their numbers, (…), and the blocks, (…, k), to embeddings; see the class."""
         first = blocks[..., 0]
         is_special = (first < NUM_SPECIAL).unsqueeze(-1)
         sums = sums / counts.unsqueeze(-1).sqrt().to(sums.dtype)
-        means, scores = sums[..., : self.embedding_size], sums[..., self.embedding_size :]
-        embeddings = self.norm(torch.where(is_special, self.special(first.clamp(max=NUM_SPECIAL - 1)), means))
-        embeddings = embeddings if self.mlp is None else embeddings + self.mlp(embeddings)
-        return torch.cat([embeddings, scores.masked_fill(is_special, 0)], dim=-1) if self.num_scores else embeddings
+        embeddings = self.norm(torch.where(is_special, self.special(first.clamp(max=NUM_SPECIAL - 1)), sums))
+        return embeddings if self.mlp is None else embeddings + self.mlp(embeddings)
 
     def rows_of(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the table rows of blocks (…, k), and which of them count: both (…, R), int64 and bool.

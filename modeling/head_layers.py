@@ -1,4 +1,4 @@
-"""Parts of the heads: layers over the encoder, pairs that it reads apart, scores of units, and the loss over tokens."""
+"""Parts of the heads: layers over the encoder, pairs that it reads apart, and the loss over tokens."""
 # mypy: no-warn-return-any
 
 from typing import NamedTuple
@@ -51,25 +51,20 @@ class PooledHead(nn.Module):
     def sequences(self, front_end: FrontEnd, inputs: Inputs) -> Inputs:
         """Returns the inputs as the encoder shall read them: with `siamese`, the sequences of `split_pairs`.
 
-        If the front end has scores, `inputs_embeds` hold embeddings and scores, (…, D + scores).
-
         Raises:
             ValueError: `inputs_embeds` come from a front end that embeds a token by its place, which it has lost in the
                 second sequence; see also `split_pairs` and `check_blocks`.
         """
-        if self.pooling == "siamese":
-            if inputs.input_ids is not None:
-                check_blocks(inputs.input_ids, front_end.block_size)
-            elif front_end.embeds_by_place:
-                raise ValueError(
-                    "a siamese model reads the second text from place 0, but inputs_embeds of this front end hold the "
-                    "places of the whole pair; give input_ids."
-                )
-            inputs = split_pairs(inputs)
-        if inputs.input_ids is None or not front_end.num_scores:
+        if self.pooling != "siamese":
             return inputs
-        check_blocks(inputs.input_ids, front_end.block_size)
-        return Inputs(None, *inputs[1:4], front_end(inputs.input_ids.long()))
+        if inputs.input_ids is not None:
+            check_blocks(inputs.input_ids, front_end.block_size)
+        elif front_end.embeds_by_place:
+            raise ValueError(
+                "a siamese model reads the second text from place 0, but inputs_embeds of this front end hold the "
+                "places of the whole pair; give input_ids."
+            )
+        return split_pairs(inputs)
 
     def forward(self, hidden_states: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """Maps hidden states (B, S, D) to outputs (B, num_outputs), see `pool`."""
@@ -116,21 +111,6 @@ def mean_state(hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
         return hidden_states.mean(dim=1)
     weights = attention_mask.to(hidden_states.dtype).unsqueeze(-1)
     return (hidden_states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
-
-
-def text_scores(front_end: FrontEnd, inputs: Inputs, logits: Tensor) -> Tensor:
-    """Returns logits (B, outputs) plus the sums of the units' scores, divided by the root of the number of tokens.
-
-    Scores that are not as many as the outputs belong to another head and do not count. The sums of both texts of a
-    siamese pair are added.
-    """
-    if inputs.inputs_embeds is None or front_end.num_scores != logits.shape[-1]:
-        return logits
-    scores = inputs.inputs_embeds[..., front_end.embedding_size :].to(logits.dtype)
-    mask = inputs.attention_mask
-    weights = torch.ones_like(scores[..., :1]) if mask is None else mask.unsqueeze(-1).to(logits.dtype)
-    sums = (scores * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1).sqrt()
-    return logits + sums.view(-1, *logits.shape).sum(dim=0)
 
 
 def split_pairs(inputs: Inputs) -> Inputs:

@@ -27,7 +27,7 @@ from transformers.utils.generic import can_return_tuple
 from .blocks import FrontEnd, check_blocks
 from .configuration_vocabless import LIMITS, VocablessConfig, check_limits
 from .front_ends import build_front_end
-from .head_layers import Inputs, LecunLinear, PooledHead, PredictionTransform, text_scores, token_loss
+from .head_layers import Inputs, LecunLinear, PooledHead, PredictionTransform, token_loss
 from .stock_encoders import arguments_of, build_encoder, max_tokens, min_tokens, pad_to_minimum_length
 
 NUM_CORRUPTIONS = 3  # intact, shuffled, replaced
@@ -140,8 +140,6 @@ class VocablessModel(VocablessPreTrainedModel):
             )
         if input_ids is not None:
             inputs_embeds = self.front_end(input_ids.long()).to(self.dtype)
-        if inputs_embeds is not None and self.front_end.num_scores:
-            inputs_embeds = inputs_embeds[..., : self.config.embedding_size]
         tensors = {"inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
         tensors |= {"token_type_ids": token_type_ids, "position_ids": position_ids}
         inputs = {key: value for key, value in tensors.items() if value is not None and key in self.encoder_arguments}
@@ -234,7 +232,7 @@ class _TextHeadModel(_HeadModel):
         return self.classifier.sequences(self.vocabless.front_end, inputs)
 
     def predict(self, states: Tensor, read: Inputs, inputs: Inputs) -> Tensor:
-        return text_scores(self.vocabless.front_end, read, self.classifier(states, read.attention_mask))
+        return self.classifier(states, read.attention_mask)
 
 
 class VocablessForSequenceClassification(_TextHeadModel):

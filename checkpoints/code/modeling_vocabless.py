@@ -56,7 +56,6 @@ class FrontEnd(nn.Module):
     """
 
     max_tokens: int | None = None  # maximum sequence length; None is no limit
-    num_scores = 0  # further numbers behind each embedding, which heads add up, see `HashEmbedding`
     embeds_by_place = False  # whether the embedding of a token depends on its place or on its neighbours
 
     def __init__(self, block_size: int, embedding_size: int) -> None:
@@ -756,10 +755,6 @@ class HashEmbedding(UnitFrontEnd):
     character's element is its code point + 5, so the rows of ASCII units are the same in both modes. The hashes of the
     whole unit read bytes in both.
 
-    With `num_scores`, the table has so many more columns. Their sums over the rows of a unit, divided by the root
-    of the number of rows, stand behind the embedding; those of special tokens are 0. A head adds the sums over the
-    units, divided by the square root of the number of tokens, to its logits: a linear model of the text's n-grams.
-
     Args:
         num_rows: rows of the table.
         min_ngram: length of the shortest n-grams, in bytes or characters; a border mark counts as one.
@@ -768,7 +763,6 @@ class HashEmbedding(UnitFrontEnd):
         mlp_size: width of the MLP; 0 leaves it out.
         seed: seed of the generator that the c_i come from.
         characters: whether n-grams are of characters instead of bytes.
-        num_scores: scores of each unit, as many as labels.
     """
 
     ngram_factors: Tensor  # c_i of the n-grams, (max_ngram,) int64
@@ -787,7 +781,6 @@ class HashEmbedding(UnitFrontEnd):
         mlp_size: int = 0,
         seed: int = 0,
         characters: bool = False,
-        num_scores: int = 0,
     ) -> None:
         super().__init__(block_size, embedding_size)
         self.num_rows = check_positive("num_rows", num_rows)
@@ -805,10 +798,7 @@ class HashEmbedding(UnitFrontEnd):
             )
         if mlp_size != 0:
             check_positive("mlp_size", mlp_size)
-        if num_scores != 0:
-            check_positive("num_scores", num_scores)
-        self.num_scores = num_scores
-        self.table = nn.Embedding(num_rows, embedding_size + num_scores)
+        self.table = nn.Embedding(num_rows, embedding_size)
         self.special = nn.Embedding(NUM_SPECIAL, embedding_size)
         self.norm = nn.LayerNorm(embedding_size)
         self.mlp = (
@@ -818,12 +808,6 @@ class HashEmbedding(UnitFrontEnd):
         )
         self.add_constant("ngram_factors", hash_seeds, seed, max_ngram)
         self.add_constant("word_factors", word_factors, seed, max_ngram, num_word_hashes, block_size + 2)
-
-    @torch.no_grad()
-    def add_scores(self, weight: Tensor) -> None:
-        """Adds columns to the table, (rows, num_scores)."""
-        self.num_scores = weight.shape[1]
-        self.table = nn.Embedding.from_pretrained(torch.cat([self.table.weight, weight], dim=1), freeze=False)
 
     def embed_units(self, blocks: Tensor) -> Tensor:
         rows, is_row = self.rows_of(blocks)
@@ -841,14 +825,12 @@ class HashEmbedding(UnitFrontEnd):
         return self._normalise(sums, counts, units)
 
     def _normalise(self, sums: Tensor, counts: Tensor, blocks: Tensor) -> Tensor:
-        """Maps sums of rows, their numbers, (…), and the blocks, (…, k), to embeddings and scores; see the class."""
+        """Maps sums of rows, their numbers, (…), and the blocks, (…, k), to embeddings; see the class."""
         first = blocks[..., 0]
         is_special = (first < NUM_SPECIAL).unsqueeze(-1)
         sums = sums / counts.unsqueeze(-1).sqrt().to(sums.dtype)
-        means, scores = sums[..., : self.embedding_size], sums[..., self.embedding_size :]
-        embeddings = self.norm(torch.where(is_special, self.special(first.clamp(max=NUM_SPECIAL - 1)), means))
-        embeddings = embeddings if self.mlp is None else embeddings + self.mlp(embeddings)
-        return torch.cat([embeddings, scores.masked_fill(is_special, 0)], dim=-1) if self.num_scores else embeddings
+        embeddings = self.norm(torch.where(is_special, self.special(first.clamp(max=NUM_SPECIAL - 1)), sums))
+        return embeddings if self.mlp is None else embeddings + self.mlp(embeddings)
 
     def rows_of(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the table rows of blocks (…, k), and which of them count: both (…, R), int64 and bool.
@@ -959,7 +941,7 @@ FRONT_ENDS: dict[str, type[FrontEnd]] = {
 
 
 # ---- head_layers.py --------------------------------------------------------------------------------------------------
-# Parts of the heads: layers over the encoder, pairs that it reads apart, scores of units, and the loss over tokens.
+# Parts of the heads: layers over the encoder, pairs that it reads apart, and the loss over tokens.
 
 class Inputs(NamedTuple):
     """The first arguments of `VocablessModel.forward`."""
@@ -1000,25 +982,20 @@ class PooledHead(nn.Module):
     def sequences(self, front_end: FrontEnd, inputs: Inputs) -> Inputs:
         """Returns the inputs as the encoder shall read them: with `siamese`, the sequences of `split_pairs`.
 
-        If the front end has scores, `inputs_embeds` hold embeddings and scores, (…, D + scores).
-
         Raises:
             ValueError: `inputs_embeds` come from a front end that embeds a token by its place, which it has lost in the
                 second sequence; see also `split_pairs` and `check_blocks`.
         """
-        if self.pooling == "siamese":
-            if inputs.input_ids is not None:
-                check_blocks(inputs.input_ids, front_end.block_size)
-            elif front_end.embeds_by_place:
-                raise ValueError(
-                    "a siamese model reads the second text from place 0, but inputs_embeds of this front end hold the "
-                    "places of the whole pair; give input_ids."
-                )
-            inputs = split_pairs(inputs)
-        if inputs.input_ids is None or not front_end.num_scores:
+        if self.pooling != "siamese":
             return inputs
-        check_blocks(inputs.input_ids, front_end.block_size)
-        return Inputs(None, *inputs[1:4], front_end(inputs.input_ids.long()))
+        if inputs.input_ids is not None:
+            check_blocks(inputs.input_ids, front_end.block_size)
+        elif front_end.embeds_by_place:
+            raise ValueError(
+                "a siamese model reads the second text from place 0, but inputs_embeds of this front end hold the "
+                "places of the whole pair; give input_ids."
+            )
+        return split_pairs(inputs)
 
     def forward(self, hidden_states: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """Maps hidden states (B, S, D) to outputs (B, num_outputs), see `pool`."""
@@ -1065,21 +1042,6 @@ def mean_state(hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
         return hidden_states.mean(dim=1)
     weights = attention_mask.to(hidden_states.dtype).unsqueeze(-1)
     return (hidden_states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
-
-
-def text_scores(front_end: FrontEnd, inputs: Inputs, logits: Tensor) -> Tensor:
-    """Returns logits (B, outputs) plus the sums of the units' scores, divided by the root of the number of tokens.
-
-    Scores that are not as many as the outputs belong to another head and do not count. The sums of both texts of a
-    siamese pair are added.
-    """
-    if inputs.inputs_embeds is None or front_end.num_scores != logits.shape[-1]:
-        return logits
-    scores = inputs.inputs_embeds[..., front_end.embedding_size :].to(logits.dtype)
-    mask = inputs.attention_mask
-    weights = torch.ones_like(scores[..., :1]) if mask is None else mask.unsqueeze(-1).to(logits.dtype)
-    sums = (scores * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1).sqrt()
-    return logits + sums.view(-1, *logits.shape).sum(dim=0)
 
 
 def split_pairs(inputs: Inputs) -> Inputs:
@@ -1345,8 +1307,6 @@ class VocablessModel(VocablessPreTrainedModel):
             )
         if input_ids is not None:
             inputs_embeds = self.front_end(input_ids.long()).to(self.dtype)
-        if inputs_embeds is not None and self.front_end.num_scores:
-            inputs_embeds = inputs_embeds[..., : self.config.embedding_size]
         tensors = {"inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
         tensors |= {"token_type_ids": token_type_ids, "position_ids": position_ids}
         inputs = {key: value for key, value in tensors.items() if value is not None and key in self.encoder_arguments}
@@ -1439,7 +1399,7 @@ class _TextHeadModel(_HeadModel):
         return self.classifier.sequences(self.vocabless.front_end, inputs)
 
     def predict(self, states: Tensor, read: Inputs, inputs: Inputs) -> Tensor:
-        return text_scores(self.vocabless.front_end, read, self.classifier(states, read.attention_mask))
+        return self.classifier(states, read.attention_mask)
 
 
 class VocablessForSequenceClassification(_TextHeadModel):

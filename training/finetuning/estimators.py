@@ -97,7 +97,6 @@ class VocablessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.model_, self.tokenizer_ = loaded.model, loaded.tokenizer
         self.tokenizer_.model_max_length = arguments.max_seq_length
         first.head().write_into(cast(PooledHead, self.model_.classifier))
-        ngrams = first.fit_ngrams(first.share)
         if self.epochs:
             training = GlueTrainingArguments(
                 num_train_epochs=self.epochs,
@@ -109,9 +108,7 @@ class VocablessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             choose_learning_rate(arguments, training)
             with tempfile.TemporaryDirectory() as folder:
                 training = training.quiet(Path(folder))
-                self.model_ = train(FineTuning(arguments, training, task, first.head(), ngrams=ngrams)).model
-        elif ngrams is not None:
-            ngrams.write_into(self.model_)
+                self.model_ = train(FineTuning(arguments, training, task, first.head())).model
         self.model_.eval()
         return self
 

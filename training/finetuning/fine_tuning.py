@@ -40,7 +40,6 @@ from vocabless.training.finetuning.first_head import FirstHead
 from vocabless.training.finetuning.glue import MISMATCHED
 from vocabless.training.finetuning.load_model import is_checkpoint, load_model
 from vocabless.training.finetuning.metrics import interval
-from vocabless.training.finetuning.ngram_scores import NgramScores
 from vocabless.training.finetuning.predictions import NOISE_SEED, noisy_scores, write_predictions
 from vocabless.training.finetuning.task_files import EncodedExamples, Examples
 from vocabless.training.finetuning.tasks import Task
@@ -67,7 +66,6 @@ class FineTuning(TrainingTask):
     head: FirstHead | None = None  # what the head begins with; None leaves its weights
     head_scores: Scores | None = None  # of the first head alone
     tuned_scores: Scores | None = None  # of fine-tuning, cross-validated; None if validation rows tell
-    ngrams: NgramScores | None = None  # added to the outputs after training: before it, they leave it little to learn
 
     def identity(self) -> dict[str, Any]:
         """See `TrainingTask.identity`."""
@@ -141,15 +139,13 @@ class FineTuning(TrainingTask):
         return trainer
 
     def train_with(self, trainer: ResumableTrainer) -> dict[str, float]:
-        """Trains; then restores the first head if no epoch was better, and adds the scores of n-grams."""
+        """Trains; then restores the first head if no epoch was better."""
         model, first_weights = cast(PreTrainedModel, trainer.model), {}
         if self.head_scores is not None:
             first_weights = {name: weight.detach().cpu().clone() for name, weight in model.state_dict().items()}
         metrics = trainer.resume()
         if self.is_head_better(trainer.args, trainer.state):
             model.load_state_dict(first_weights)
-        if self.ngrams is not None:
-            self.ngrams.write_into(model)
         return metrics
 
     @property

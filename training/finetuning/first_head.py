@@ -6,7 +6,6 @@ fine-tuning change states of the encoder that the labels could use as they are. 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -115,26 +114,24 @@ def compute(model: Any, examples: EncodedExamples, collator: Any, choose: Callab
 def cross_validate_head(
     problem: Problem, vectors: Vectors, targets: Sequence[Any], folds: Sequence[Rows]
 ) -> tuple[float, Vectors]:
-    """Returns the strength with the smallest loss, and its `held_out_logits` of vectors (n, D) and n targets."""
-    logits = {
-        strength: held_out_logits(partial(FirstHead.fit, problem, strength=strength), vectors, targets, folds)
-        for strength in STRENGTHS
-    }
+    """Returns the strength with the smallest loss for vectors (n, D) and n targets, and its held-out logits.
+
+    The logits, (n, outputs), are those of each row by a model that was fitted outside its fold. Each row is in one of
+    the folds.
+    """
+    logits = {strength: _held_out_logits(problem, vectors, targets, folds, strength) for strength in STRENGTHS}
     best = min(STRENGTHS, key=lambda strength: mean_loss(problem, logits[strength], targets))
     return best, logits[best]
 
 
-def held_out_logits(
-    fit: Callable[[Any, list[Any]], Any], inputs: Any, targets: Sequence[Any], folds: Sequence[Rows]
+def _held_out_logits(
+    problem: Problem, vectors: Vectors, targets: Sequence[Any], folds: Sequence[Rows], strength: float
 ) -> Vectors:
-    """Returns (n, outputs), the logits of each row of `inputs` (n, …), by a model that was fitted outside its fold.
-
-    Each row is in one of the folds.
-    """
     logits = []
     for held_out in folds:
         rest = np.setdiff1d(np.arange(len(targets)), held_out)
-        logits.append(fit(inputs[rest], [targets[row] for row in rest]).logits(inputs[held_out]))
+        head = FirstHead.fit(problem, vectors[rest], [targets[row] for row in rest], strength)
+        logits.append(head.logits(vectors[held_out]))
     return np.concatenate(logits)[np.argsort(np.concatenate(folds))]
 
 

@@ -5,16 +5,13 @@ import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 from tqdm.auto import tqdm
 from transformers import DataCollatorWithPadding
 
-from vocabless.modeling.hash_embedding_front_end import HashEmbedding
 from vocabless.saving.run_folder import read_results, rows_identity
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, default_patience
 from vocabless.training.finetuning.fine_tuning import FineTuning, run_folder
@@ -24,12 +21,9 @@ from vocabless.training.finetuning.first_head import (
     cross_validate_head,
     fits,
     head_inputs,
-    held_out_logits,
-    mean_loss,
 )
 from vocabless.training.finetuning.load_model import LoadedModel, choose_sequence_length, is_checkpoint, load_model
-from vocabless.training.finetuning.metrics import FOLDS, interval
-from vocabless.training.finetuning.ngram_scores import SHARES, NgramScores, can_score, ngram_features
+from vocabless.training.finetuning.metrics import FOLDS
 from vocabless.training.finetuning.task_files import EncodedExamples, Examples
 from vocabless.training.finetuning.tasks import Rows, Task, folds_of
 from vocabless.training.run import Outcome, run, train
@@ -48,37 +42,11 @@ class Probe:
     seconds: float  # that the encoder takes for a row
     strength: float = 0.0  # of the regularisation
     scores: dict[str, float] = field(default_factory=dict)  # of the head alone, on validation rows or cross-validated
-    share: float = 0.0  # of the scores of n-grams beside the head alone
-    ngrams: csr_matrix | None = None  # (n, rows of the table), `ngram_features`; None if the model gets no such scores
-    ngram_scores: Vectors | None = None  # (n, outputs), those of each row when held out
 
     def head(self, rows: Any = slice(None)) -> FirstHead:
         """Returns the head that is fitted to some of the training rows."""
         targets = [self.targets[row] for row in np.arange(len(self.targets))[rows]]
         return FirstHead.fit(self.task.problem, self.vectors[rows], targets, self.strength)
-
-    def fit_ngrams(self, share: float) -> NgramScores | None:
-        """Returns the scores of n-grams, fitted to all training rows, times their share."""
-        if self.ngrams is None or not share:
-            return None
-        return NgramScores.fit(self.task.problem, self.ngrams, self.targets, share)
-
-    def add_ngrams(self, logits: Vectors, rows: Rows) -> tuple[float, Vectors]:
-        """Returns the share of the n-grams with the smallest loss beside logits (n, outputs), of which `rows` count.
-
-        Returns also the sum of the logits and the shares of these held-out rows. The loss also falls if a sum is only
-        surer. So a share is 0 unless the best metric rises by half a standard error: with few rows, such shares cost a
-        point on average.
-        """
-        if self.ngram_scores is None:
-            return 0.0, logits[rows]
-        problem, targets = self.task.problem, [self.targets[row] for row in rows]
-        sums = {share: logits[rows] + share * self.ngram_scores[rows] for share in SHARES}
-        best = min(SHARES, key=lambda share: mean_loss(problem, sums[share], targets))
-        before, after = (problem.score(sums[share], targets)[problem.best_metric] for share in (SHARES[0], best))
-        low, high = interval(problem.best_metric, before, len(rows))
-        best = best if after > before + (high - low) / 8 else SHARES[0]
-        return best, sums[best]
 
 
 def can_probe(loaded: LoadedModel, task: Task) -> bool:
@@ -90,30 +58,23 @@ def probe(task: Task, loaded: LoadedModel, max_seq_length: int) -> Probe:
     """Returns the first head of a task, of whose training rows at most `MAX_ROWS` are read; see `can_probe`."""
     problem, model = task.problem, loaded.model
 
-    def encode(examples: Examples) -> EncodedExamples:
-        return EncodedExamples(examples, problem, loaded.tokenizer, max_seq_length)
-
-    def read(encoded: EncodedExamples) -> Vectors:
+    def read(examples: Examples) -> Vectors:
+        encoded = EncodedExamples(examples, problem, loaded.tokenizer, max_seq_length)
         return head_inputs(model, encoded, DataCollatorWithPadding(loaded.tokenizer))
 
     start = time.perf_counter()
     train = task.train.sample(MAX_ROWS)
-    encoded, targets = encode(train), task.targets(train)
-    vectors = read(encoded)
+    vectors, targets = read(train), task.targets(train)
     found = Probe(task, vectors, targets, seconds=(time.perf_counter() - start) / len(vectors))
     folds = task.folds() if task.is_cross_validated else folds_of(problem.strata(targets))
     found.strength, logits = cross_validate_head(problem, vectors, targets, folds)
     if task.is_cross_validated:
-        if can_score(model, problem, train.pairs is not None):
-            found.ngrams = ngram_features(cast(HashEmbedding, model.get_input_embeddings()), encoded)
-            found.ngram_scores = held_out_logits(partial(NgramScores.fit, problem), found.ngrams, targets, folds)
         rows = task.scored_rows()
-        found.share, logits = found.add_ngrams(logits, rows)
-        found.scores = problem.score(logits, [targets[row] for row in rows])
+        found.scores = problem.score(logits[rows], [targets[row] for row in rows])
         return found
     head = found.head()
     for suffix, examples in task.validation.items():
-        scores = problem.score(head.logits(read(encode(examples))), task.targets(examples))
+        scores = problem.score(head.logits(read(examples)), task.targets(examples))
         found.scores |= {f"{name}{suffix}": value for name, value in scores.items()}
     return found
 
@@ -160,16 +121,13 @@ def fine_tune(
 
 def _choose(tuning: FineTuning, folder: Path, first: Probe | None) -> FineTuning:
     """Returns what is trained and saved, by the scores of the folds if there are any; `folder` keeps their logits."""
-    task, tuned, share = tuning.task, None, 0.0
+    task, tuned = tuning.task, None
     if task.is_cross_validated and not tuning.arguments.head_only:
-        logits, rows = _held_out_logits(tuning, folder, first), task.scored_rows()
-        share, logits = (0.0, logits[rows]) if first is None else first.add_ngrams(logits, rows)
+        logits = _held_out_logits(tuning, folder, first)[task.scored_rows()]
         tuned = task.problem.score(logits, task.targets(task.validation[""]))
     if first is None:
         return replace(tuning, tuned_scores=tuned)
-    chosen = replace(tuning, head=first.head(), head_scores=first.scores, tuned_scores=tuned)
-    share = first.share if chosen.needs_no_training else share
-    return replace(chosen, ngrams=first.fit_ngrams(share))
+    return replace(tuning, head=first.head(), head_scores=first.scores, tuned_scores=tuned)
 
 
 def _describe(first: Probe) -> str:

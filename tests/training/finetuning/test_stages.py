@@ -40,7 +40,6 @@ def test_scores_of_folds_are_those_of_a_slow_loop_over_the_folds(flags, folds, t
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("vocabless.training.finetuning.first_head.STRENGTHS", (0.03,))
         patched.setattr(FineTuning, "needs_no_training", False)
-        patched.setattr("vocabless.training.finetuning.stages.can_score", lambda *_: False)  # no scores with a file
         patched.setattr("vocabless.training.finetuning.own_data.CROSS_VALIDATED", 100 if folds == FOLDS else 60)
         _, results = tune(tmp_path / "whole", "--train_file", data, *settings)
         task = load_own_task(GlueArguments(model_name_or_path=encoder, train_file=str(data)))
@@ -107,8 +106,8 @@ def test_the_head_alone_is_fitted_printed_and_saved(is_cross_validated, tune, da
     if is_cross_validated:
         assert results["measures"]["accuracy"] == results["head"]["measures"]["accuracy"]
     before, after = load_file(f"{encoder}/model.safetensors"), load_file(folder / "model.safetensors")
-    for name, weight in before.items():  # scores of n-grams stand behind the columns of the table
-        assert (weight == after[f"vocabless.{name}"][..., : weight.shape[-1]]).all()
+    for name, weight in before.items():
+        assert (weight == after[f"vocabless.{name}"]).all()
     assert AutoModelForSequenceClassification.from_pretrained(folder).config.num_labels == 3
 
 
