@@ -116,12 +116,6 @@ class GlueArguments(ModelArguments):
         "takes the labels of the training rows.",
         is_rare=True,
     )
-    class_weights: str | None = flag(
-        None,
-        "balanced lets each label count alike in training, however many rows it has, and keeps the epoch "
-        "with the best macro F1; for single labels. Scores are not weighted.",
-        choices=["balanced"],
-    )
     validation_split_percentage: float | None = flag(
         None,
         "Percent of the training rows to hold out if there is no validation data, 0–50. None is 10; below "

@@ -41,7 +41,6 @@ class Problem(ABC):
         self.metrics = tuple(metrics or self.default_metrics)
         self.best_metric = best_metric or self.metrics[0]
         self.threshold = threshold
-        self.is_balanced = False  # whether each label counts alike in training, see `balanced_weights`
         self._index_of = {label: index for index, label in enumerate(self.labels)}
 
     @classmethod
@@ -138,39 +137,3 @@ class Problem(ABC):
         """Returns the names in parsed labels that `self.labels` does not hold."""
         names = dict.fromkeys(name for label in labels for name in self.names_in(label))
         return [name for name in names if name not in self._index_of]
-
-
-def balanced_weights(targets: Sequence[int], num_labels: int) -> NDArray[np.float64]:
-    """Returns (num_labels,) weights n / (labels · count), as scikit-learn's "balanced"; their mean over the rows is 1.
-
-    A label without a row gets 0, and is not one of the labels that are counted.
-
-    Example:
-        >>> balanced_weights([0, 0, 0, 1], 3).round(2).tolist()
-        [0.67, 2.0, 0.0]
-    """
-    counts = np.bincount(np.asarray(targets, np.int64), minlength=num_labels)
-    weights: NDArray[np.float64] = len(targets) / (np.count_nonzero(counts) * np.maximum(counts, 1)) * (counts > 0)
-    return weights
-
-
-def weighted_loss(
-    outputs: Any,
-    targets: Tensor,
-    num_items_in_batch: Tensor | int | None = None,
-    *,
-    weights: NDArray[np.float64],
-    smoothing: float,
-) -> Tensor:
-    """Returns the sum of the weighted cross-entropies of single labels, divided by the number of texts in the step.
-
-    Args:
-        outputs: of the model, with `logits` (N, labels).
-        targets: (N,) indices of labels.
-        num_items_in_batch: texts of all batches whose gradients are added; None is N.
-        weights: (labels,), see `balanced_weights`.
-        smoothing: share of each target that goes to all labels alike, 0–1.
-    """
-    losses = F.cross_entropy(outputs["logits"].float(), targets, reduction="none", label_smoothing=smoothing)
-    of_targets = torch.from_numpy(weights).to(losses)[targets]
-    return (losses * of_targets).sum() / (len(targets) if num_items_in_batch is None else num_items_in_batch)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -28,7 +27,6 @@ from vocabless.training.finetuning.arguments import (
     encoder_width,
     identifying_arguments,
 )
-from vocabless.training.finetuning.base_problem import balanced_weights, weighted_loss
 from vocabless.training.finetuning.card import card_facts
 from vocabless.training.finetuning.distillation import (
     DistillingTrainer,
@@ -121,10 +119,6 @@ class FineTuning(TrainingTask):
         """See `TrainingTask.make_trainer`."""
         problem, model, arguments = self.task.problem, options["model"], self.arguments
         options["preprocess_logits_for_metrics"] = logits_only
-        if problem.is_balanced:
-            weights = balanced_weights(self.task.targets(self.task.train), len(problem.labels))
-            smoothing = options["args"].label_smoothing_factor
-            options["compute_loss_func"] = partial(weighted_loss, weights=weights, smoothing=smoothing)
         if self.head is not None:
             self.head.write_into(model.classifier)
         trainer = (

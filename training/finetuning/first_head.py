@@ -15,7 +15,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from vocabless.modeling.head_layers import PooledHead
-from vocabless.training.finetuning.base_problem import Problem, balanced_weights
+from vocabless.training.finetuning.base_problem import Problem
 from vocabless.training.finetuning.task_files import EncodedExamples
 from vocabless.training.finetuning.tasks import Rows
 
@@ -120,7 +120,9 @@ def cross_validate_head(
     the folds.
     """
     logits = {strength: _held_out_logits(problem, vectors, targets, folds, strength) for strength in STRENGTHS}
-    best = min(STRENGTHS, key=lambda strength: mean_loss(problem, logits[strength], targets))
+    references = torch.from_numpy(np.asarray(targets))
+    losses = {strength: problem.losses(torch.from_numpy(each), references).mean() for strength, each in logits.items()}
+    best = min(losses, key=losses.__getitem__)
     return best, logits[best]
 
 
@@ -133,10 +135,3 @@ def _held_out_logits(
         head = FirstHead.fit(problem, vectors[rest], [targets[row] for row in rest], strength)
         logits.append(head.logits(vectors[held_out]))
     return np.concatenate(logits)[np.argsort(np.concatenate(folds))]
-
-
-def mean_loss(problem: Problem, logits: Vectors, targets: Sequence[Any]) -> float:
-    """Returns the mean loss of logits (n, outputs), in which each label counts alike if the problem is balanced."""
-    references = torch.from_numpy(np.asarray(targets))
-    weights = balanced_weights(targets, len(problem.labels))[targets] if problem.is_balanced else np.ones(len(targets))
-    return float((problem.losses(torch.from_numpy(logits), references) * torch.from_numpy(weights)).mean())

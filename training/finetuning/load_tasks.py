@@ -4,7 +4,6 @@ from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingA
 from vocabless.training.finetuning.distillation import check_task_distillation
 from vocabless.training.finetuning.glue import find_glue_tasks, load_glue_task
 from vocabless.training.finetuning.own_data import load_own_task
-from vocabless.training.finetuning.problems import SingleLabel
 from vocabless.training.finetuning.tasks import Task
 
 SOURCES = ("task_name", "train_file", "dataset_name")
@@ -27,22 +26,9 @@ def load_tasks(arguments: GlueArguments, training: GlueTrainingArguments) -> lis
             tasks = [load_own_task(arguments)]
         for task in tasks:
             task.limit(arguments.max_train_samples, arguments.max_eval_samples, arguments.max_predict_samples)
-            if arguments.class_weights is not None:
-                _balance(task, arguments)
             _check_flags(task, arguments.example, training.metric_for_best_model)
         check_task_distillation(arguments, training, tasks)
     return tasks
-
-
-def _balance(task: Task, arguments: GlueArguments) -> None:
-    """Lets each label count alike in training, and chooses by a score in which it does."""
-    problem = task.problem
-    if not isinstance(problem, SingleLabel) or arguments.teacher is not None:
-        reason = f"{task.title} is a {problem.name}" if arguments.teacher is None else "--teacher has no such weights"
-        raise ValueError(f"--class_weights {arguments.class_weights} is for single labels, but {reason}; leave it out.")
-    problem.is_balanced = True
-    if "macro_f1" in problem.metrics:
-        problem.best_metric = "macro_f1"
 
 
 def _check_flags(task: Task, example: list[str] | None, metric: str | None) -> None:

@@ -42,7 +42,7 @@ class SingleLabel(Problem):
 
     def fit_linear(self, vectors: Any, targets: Sequence[Any], strength: float) -> tuple[Array, Array]:
         """Returns a multinomial logistic regression. A label without a row is never the most likely one."""
-        return _logistic_regression(vectors, np.asarray(targets), len(self.labels), strength, self.is_balanced)
+        return _logistic_regression(vectors, np.asarray(targets), len(self.labels), strength)
 
     def prediction_records(self, logits: Array) -> Iterable[dict[str, Any]]:
         """Yields the most likely label and the probabilities of all labels."""
@@ -168,9 +168,7 @@ class MultiLabel(Problem):
             yield {"labels": labels, "probabilities": _by_label(self.labels, probabilities)}
 
 
-def _logistic_regression(
-    vectors: Any, classes: Array, count: int, strength: float, is_balanced: bool = False
-) -> tuple[Array, Array]:
+def _logistic_regression(vectors: Any, classes: Array, count: int, strength: float) -> tuple[Array, Array]:
     """Returns weight (count, D) and bias (count,) for classes 0 to count − 1, of which some may be absent."""
     weight, bias = np.zeros((count, vectors.shape[1])), np.full(count, ABSENT)
     present = np.unique(classes)
@@ -179,8 +177,7 @@ def _logistic_regression(
         return weight, bias
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        weights = "balanced" if is_balanced else None
-        model = LogisticRegression(C=strength, tol=TOLERANCE, max_iter=200, class_weight=weights).fit(vectors, classes)
+        model = LogisticRegression(C=strength, tol=TOLERANCE, max_iter=200).fit(vectors, classes)
     # Of two classes, scikit-learn gives the weights of their difference.
     signs = np.array([[-0.5], [0.5]]) if len(present) == 2 else np.ones((len(present), 1))
     weight[present], bias[present] = signs * model.coef_, signs[:, 0] * model.intercept_
