@@ -5,11 +5,10 @@
     python run_glue.py --model_name_or_path bert-tiny --tokenizer_name train --task_name sst2 --recipe proformer
     python run_glue.py --model_name_or_path ewe-bert-tiny --task_name sst2 --teacher you/bert-sst2 --augment 4
     python run_glue.py --model_name_or_path ewe-bert-tiny --train_file train.csv --test_file test.csv --do_predict
-    python run_glue.py --model_name_or_path checkpoints/hashgram-tiny-sentence --task_name sst2 --noise 0.1
 
 The output folder holds table.md, results.json, and a checkpoint in <task>/seed-<seed> for each run. Repeat the command
 to continue: finished runs are read, and an interrupted run resumes from its last checkpoint. A later command may add
-tasks, seeds, and --noise: the scores on misspelt texts.
+tasks and seeds.
 
 If they are not given, the learning rate goes by the width of the encoder, and a small data set gets more than 5 epochs.
 """

@@ -21,7 +21,7 @@ from vocabless.training.script_arguments import ModelArguments, ScriptTrainingAr
 from vocabless.training.script_parser import flag
 
 # Logging and the selection of runs: they may change between two commands for the same folder.
-NOT_IDENTIFYING = ("logging_steps", "logging_strategy", "task_name", "seeds", "seed", "noise", "example")
+NOT_IDENTIFYING = ("logging_steps", "logging_strategy", "task_name", "seeds", "seed", "example")
 LIMITS = {
     "subword_vocab_size": Limit(MIN_VOCABULARY),
     "threshold": SHARE,
@@ -32,7 +32,6 @@ LIMITS = {
     "augment": Limit(),
     "gold_weight": SHARE,
     "teacher_temperature": POSITIVE,
-    "noise": SHARE,
     "seeds": COUNT,
     "max_seq_length": Limit(3),
 }
@@ -155,12 +154,6 @@ class GlueArguments(ModelArguments):
     )
     teacher_temperature: float = flag(
         2.0, "Divides both logits in the loss against the teacher, above 0; numbers have no temperature.", is_rare=True
-    )
-    noise: float = flag(
-        0.0,
-        "Share of the words, 0–1, to misspell in a second evaluation of each run. A finished run is "
-        "evaluated without further training. 0 leaves this evaluation out.",
-        group="runs and figures",
     )
     head_only: bool = flag(
         False,

@@ -61,10 +61,9 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
 def _table(results: Mapping[str, Any]) -> str:
     """Returns a Markdown table of the scores with their intervals, beside the constant baselines.
 
-    A run with a first head or a teacher has one more column, and a run that was also evaluated on misspelt texts has
-    two.
+    A run with a first head or a teacher has one more column.
     """
-    scores, constants, noisy = results["measures"], results["constant_baselines"], results.get("noisy")
+    scores, constants = results["measures"], results["constant_baselines"]
     legend = (
         "Scores are multiplied by 100. The interval holds the score on other texts of the same kind, 95 % sure. The "
         "constant baseline is the best score of a model that gives the same answer to every example."
@@ -75,10 +74,6 @@ def _table(results: Mapping[str, Any]) -> str:
         legend += " Head alone: a linear model of the encoder's vectors, before fine-tuning."
     if "teacher" in results:
         columns["teacher"] = results["teacher"]["measures"]
-    if noisy:
-        columns["misspelt"] = noisy["measures"]
-        columns["lost"] = {name: scores[name] - noisy["measures"][name] for name in constants}
-        legend += f" Misspelt: {100 * noisy['probability']:g} % of the words of the same texts are misspelt."
     rows = []
     for name in constants:
         low, high = results["intervals"][name]

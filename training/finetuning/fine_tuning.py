@@ -38,7 +38,7 @@ from vocabless.training.finetuning.first_head import FirstHead
 from vocabless.training.finetuning.glue import MISMATCHED
 from vocabless.training.finetuning.load_model import is_checkpoint, load_model
 from vocabless.training.finetuning.metrics import interval
-from vocabless.training.finetuning.predictions import NOISE_SEED, noisy_scores, write_predictions
+from vocabless.training.finetuning.predictions import write_predictions
 from vocabless.training.finetuning.task_files import EncodedExamples, Examples
 from vocabless.training.finetuning.tasks import Task
 from vocabless.training.task import ExampleSets, Results, Trained, TrainingTask
@@ -210,22 +210,16 @@ class FineTuning(TrainingTask):
         return card_facts(results)
 
     def complete(self, results: Results) -> Results:
-        """Returns the results with the example and the scores on misspelt texts that this command asks for.
+        """Returns the results with the example that this command asks for.
 
         What an earlier command did not add is added to `results.json` and the card of the finished run.
         """
-        arguments, added = self.arguments, Results()
-        if arguments.example and arguments.example != results["example"]:
-            added["example"] = arguments.example
-        noise = {"probability": arguments.noise, "seed": NOISE_SEED}
-        needs_noise = arguments.noise > 0 and not noise.items() <= results.get("noisy", {}).items()
-        if not added and not needs_noise:
+        arguments = self.arguments
+        if not arguments.example or arguments.example == results["example"]:
             return results
         finished = replace(arguments, model_name_or_path=str(self.folder), tokenizer_name=None, model_revision="main")
         loaded = load_model(finished, self.task, self.folder)
-        if needs_noise:
-            added["noisy"] = noise | {"measures": noisy_scores(self.task, loaded, arguments, self.training)}
-        results = results | added
+        results = results | {"example": arguments.example}
         if self.training.process_index == 0:
             if isinstance(loaded.tokenizer, VocablessTokenizer):
                 write_card(self.folder, loaded.model, loaded.tokenizer.block_size, card_facts(results))
@@ -241,9 +235,8 @@ class FineTuning(TrainingTask):
         scores, constants, tested = results["measures"], results["constant_baselines"], []
         parts = []
         for name in constants:
-            misspelt = f", misspelt {percent(results['noisy']['measures'], name)}" if self.arguments.noise else ""
             title = name.replace("_", " ")
-            parts.append(f"{title} {percent(scores, name)} (constant {percent(constants, name)}{misspelt})")
+            parts.append(f"{title} {percent(scores, name)} (constant {percent(constants, name)})")
             if f"test_{name}" in scores:
                 tested.append(f"{title} {percent(scores, f'test_{name}')}")
         tests = f"; test rows: {', '.join(tested)}" if tested else ""

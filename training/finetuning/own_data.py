@@ -283,11 +283,10 @@ def _scored_folds(task: Task, arguments: GlueArguments) -> int:
     """Returns how many folds are scored; 0 if rows are held out for good.
 
     Scoring five folds trains five times more, which takes seconds only for our trained encoders and few rows. A head
-    alone takes seconds for all. A teacher's logits belong to one split, and misspelt copies need rows that the model
-    has not learned from.
+    alone takes seconds for all. A teacher's logits belong to one split.
     """
     rows = min(len(task.train), arguments.max_train_samples or len(task.train))
-    is_free = arguments.validation_split_percentage is None and arguments.teacher is None and not arguments.noise
+    is_free = arguments.validation_split_percentage is None and arguments.teacher is None
     enough = len(set(task.train.groups or ())) >= FOLDS
     if not (rows < TRAINED_TWICE and is_free and enough) or not is_trained_vocabless(arguments):
         return 0

@@ -1,4 +1,4 @@
-"""What a fine-tuned model gives on test rows and on misspelt rows, and where a classifier is wrong."""
+"""What a fine-tuned model gives on test rows, and where a classifier is wrong."""
 
 import json
 from collections.abc import Sequence
@@ -7,19 +7,15 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
-from transformers import DataCollatorWithPadding, PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase
 
 from vocabless.saving.tables import markdown_table
-from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.base_problem import Array, Problem
-from vocabless.training.finetuning.load_model import LoadedModel
 from vocabless.training.finetuning.problems import ABSENT, MultiLabel, SingleLabel, softmax
 from vocabless.training.finetuning.task_files import EncodedExamples, Examples
 from vocabless.training.finetuning.tasks import Task
-from vocabless.training.texts.misspellings import misspelt_copy
-from vocabless.training.trainer import ResumableTrainer, logits_only
+from vocabless.training.trainer import ResumableTrainer
 
-NOISE_SEED = 42  # fixed, as the rows that are held out
 MAX_MISTAKES = 20
 MAX_QUOTE = 200  # characters of a text
 MAX_CONFUSION = 30  # labels of a confusion matrix in text
@@ -112,28 +108,3 @@ def _surest_mistakes(
 def _cell(text: str) -> str:
     """Returns a text as a cell of a table: one line, without the table's own sign."""
     return " ".join(text.split()).replace("|", "\\|")
-
-
-def misspelt_examples(examples: Examples, probability: float) -> Examples:
-    """Returns a copy of the examples with misspelt texts, both of a pair, and the same labels; see `misspelt_copy`."""
-    pairs = examples.pairs and misspelt_copy(examples.pairs, probability, NOISE_SEED, position=1)
-    return Examples(misspelt_copy(examples.texts, probability, NOISE_SEED), pairs, examples.labels)
-
-
-def noisy_scores(
-    task: Task, loaded: LoadedModel, arguments: GlueArguments, training: GlueTrainingArguments
-) -> dict[str, float]:
-    """Returns the loss and the metrics of a model on all validation splits, misspelt, with the splits' suffixes."""
-    trainer = ResumableTrainer(
-        model=loaded.model,
-        args=training.quiet(Path(str(training.output_dir))),
-        data_collator=DataCollatorWithPadding(loaded.tokenizer),
-        compute_metrics=task.problem.compute_metrics,
-        preprocess_logits_for_metrics=logits_only,
-    )
-    scores: dict[str, float] = {}
-    for suffix, examples in task.validation.items():
-        noisy = misspelt_examples(examples, arguments.noise)
-        output = trainer.predict(EncodedExamples(noisy, task.problem, loaded.tokenizer, arguments.length))
-        scores |= {f"{name.removeprefix('test_')}{suffix}": value for name, value in (output.metrics or {}).items()}
-    return {name: scores[name] for name in ("loss", *task.constant_baselines())}

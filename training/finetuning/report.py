@@ -1,7 +1,7 @@
 """The scores of all runs of a command: summaries over seeds, GLUE averages, and the Markdown table."""
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.distillation import describe_rows
 from vocabless.training.finetuning.glue import AVERAGES, GLUE, MISMATCHED, Metrics, average, missing_for
 from vocabless.training.finetuning.metrics import interval
-from vocabless.training.finetuning.predictions import NOISE_SEED
 from vocabless.training.finetuning.tasks import Task
 from vocabless.training.task import Results
 
@@ -68,8 +67,6 @@ class Report:
     constant_baselines: Mapping[str, Metrics]  # of each task
     heading: str = ""  # first line of the table: the model and the seeds
     footnotes: Sequence[str] = ()  # remarks on the data, without a full stop
-    noise: float = 0.0  # share of the words that are misspelt in `noisy`, 0–1
-    noisy: Scores = field(default_factory=dict)  # on misspelt texts, of the same tasks and seeds
     teacher: Mapping[str, Metrics] = field(default_factory=dict)  # task → the teacher's scores
     head: Mapping[str, Metrics] = field(default_factory=dict)  # task → scores of the first head alone
     rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # task → metric → rows that were scored
@@ -83,13 +80,10 @@ class Report:
         runs = [run for seeds in results.values() for run in seeds.values()]
         first_runs = {task: next(iter(seeds.values())) for task, seeds in results.items()}
         teachers = {task: run["teacher"] for task, run in first_runs.items() if "teacher" in run}
-
-        def scores(measures: Callable[[Results], Metrics]) -> Scores:
-            return {
-                task: {seed: {name: measures(run)[name] for name in constants[task]} for seed, run in seeds.items()}
-                for task, seeds in results.items()
-            }
-
+        scores = {
+            task: {seed: {name: run["measures"][name] for name in constants[task]} for seed, run in seeds.items()}
+            for task, seeds in results.items()
+        }
         name = arguments.model_name_or_path
         start = describe_overrides(name, arguments.overrides) or name
         start += " from random weights" if runs[0]["from_scratch"] else ""
@@ -101,13 +95,11 @@ class Report:
             for task, teacher in teachers.items()
         ]
         return cls(
-            scores=scores(lambda run: run["measures"]),
+            scores=scores,
             titles=titles,
             constant_baselines=constants,
             heading=f"{start}, {runs[0]['parameters']:,} parameters; seeds: {', '.join(results[tasks[0].name])}",
             footnotes=footnotes,
-            noise=arguments.noise,
-            noisy=scores(lambda run: run["noisy"]["measures"]) if arguments.noise else {},
             teacher={
                 task: {name: facts["measures"][name] for name in constants[task]} for task, facts in teachers.items()
             },
@@ -133,7 +125,7 @@ class Report:
         """Returns the scores for `results.json`."""
         summaries = summarise(self.scores)
         summary = _as_json(summaries)
-        content: dict[str, Any] = {
+        return {
             "scores": self.scores,
             "averages": summary.pop(AVERAGE),
             "summary": summary,
@@ -148,11 +140,6 @@ class Report:
             "footnotes": list(self.footnotes),
             "teacher": self.teacher,
         }
-        if self.noisy:
-            summary = _as_json(summarise(self.noisy))
-            noisy = {"averages": summary.pop(AVERAGE), "summary": summary, "scores": self.noisy}
-            content["noisy"] = noisy | {"probability": self.noise, "seed": NOISE_SEED}
-        return content
 
     def as_markdown(self) -> str:
         """Returns the table in percent, with its legend and footnotes."""
@@ -162,8 +149,6 @@ class Report:
         )
         if self.head:
             legend += " Head: a linear model of the frozen encoder's vectors, before fine-tuning."
-        if self.noisy:
-            legend += f" Misspelt: with {100 * self.noise:g} % of the words misspelt. Lost: the difference."
         if self.teacher:
             legend += " Teacher: the score of the model whose outputs were learned."
         notes = [
@@ -181,10 +166,8 @@ class Report:
         return interval(metric.removesuffix(MISMATCHED), value, count, self.scored_folds.get(task, 0))
 
     def _table(self) -> str:
-        noisy = summarise(self.noisy) if self.noisy else {}
-        optional = {"head": self.head, "misspelt": noisy, "lost": noisy, "teacher": self.teacher}
-        columns: dict[str, Mapping[str, Mapping[str, Any]]] = {"constant": self.constant_baselines}
-        columns |= {title: each for title, each in optional.items() if each}
+        columns = {"constant": self.constant_baselines}
+        columns |= {title: each for title, each in {"head": self.head, "teacher": self.teacher}.items() if each}
         rows = []
         for task, summaries in summarise(self.scores).items():
             for name, summary in summaries.items():
@@ -192,10 +175,7 @@ class Report:
                 row = [self.titles.get(task, task), name.replace("_", " "), str(summary)]
                 row.append("–".join(_percent(bound) for bound in bounds or ()))
                 row.append(f"{self.rows[task][name]:,}" if bounds else "")
-                values: dict[str, Any] = {title: each.get(task, {}).get(name) for title, each in columns.items()}
-                if noisy:
-                    values["lost"] = summary.center - noisy[task][name].center
-                rows.append([*row, *map(_percent, values.values())])
+                rows.append([*row, *(_percent(each.get(task, {}).get(name)) for each in columns.values())])
         header = ["task", "measure", "mean", "interval", "rows", *columns]
         return markdown_table(header, rows, num_texts=2, aligned=True)
 
@@ -211,6 +191,6 @@ def _as_json(summaries: Summaries) -> dict[str, Any]:
     return {task: {name: vars(summary) for name, summary in each.items()} for task, each in summaries.items()}
 
 
-def _percent(value: float | SeedSummary | None) -> str:
+def _percent(value: float | None) -> str:
     """Returns a share in percent, with one decimal; "" for None."""
-    return "" if value is None else str(value) if isinstance(value, SeedSummary) else f"{100 * value:.1f}"
+    return "" if value is None else f"{100 * value:.1f}"

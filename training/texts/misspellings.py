@@ -7,7 +7,6 @@ The edits only call `rng.random()`. Its values are the same in every version of 
 change.
 """
 
-import hashlib
 import random
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -19,7 +18,6 @@ MIN_LETTERS = 3  # of a word that may be changed; an edit of "a" or "of" leaves 
 _WORD = regex.compile(rf"\p{{L}}{{{MIN_LETTERS},}}")
 _KEYBOARD_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")  # each row is half a key to the right of the row above
 
-Text = TypeVar("Text", str, list[str])
 Item = TypeVar("Item")
 RandomNumbers = random.Random | np.random.Generator
 
@@ -40,27 +38,6 @@ def misspell(text: str, probability: float, rng: RandomNumbers) -> str:
 
     misspelt: str = _WORD.sub(edit, text)
     return misspelt
-
-
-def misspelt_copy(texts: Sequence[Text], probability: float, seed: int, position: int = 0) -> list[Text]:
-    """Returns a copy of the texts, or lists of words, in which each text is misspelt on its own, see `misspell`.
-
-    A copy depends on the text, the probability, the seed and the position, not on the other texts or on their order.
-    The position is 1 for the second texts of pairs, so two equal texts get different edits. A list keeps its length.
-    """
-    copy = []
-    for text in texts:
-        if isinstance(text, str):
-            copy.append(misspell(text, probability, _text_rng(text, seed, position)))
-        else:
-            rng = _text_rng("\n".join(text), seed, position)
-            copy.append([misspell(word, probability, rng) for word in text])
-    return copy
-
-
-def _text_rng(text: str, seed: int, position: int) -> random.Random:
-    content = f"{seed} {position} {text}".encode("utf-8", "surrogatepass")
-    return random.Random(int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "big"))
 
 
 def _swap(word: str, rng: RandomNumbers) -> str:

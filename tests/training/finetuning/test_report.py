@@ -52,22 +52,6 @@ def test_the_table_shows_figures_constant_baselines_notes_and_what_averages_lack
     assert content["constant_baselines"] == {"sst2": {"accuracy": 0.509}}
 
 
-def test_scores_on_misspelt_texts_stand_beside_the_others_with_what_is_lost():
-    clean = {task: {"1": metrics} for task, metrics in METRICS.items()}
-    misspelt = {task: {"1": {name: value / 2 for name, value in m.items()}} for task, m in METRICS.items()}
-    report = Report(clean, {}, {}, noise=0.1, noisy=misspelt)
-    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in report.as_markdown().splitlines()]
-    assert lines[2] == ["task", "measure", "mean", "interval", "rows", "constant", "misspelt", "lost"]
-    assert ["cola", "matthews correlation", "15.0", "", "", "", "7.5", "7.5"] in lines
-    (average_row,) = [line for line in lines if line[:2] == ["average", "HashFormers"]]
-    assert float(average_row[2]) == pytest.approx(2 * float(average_row[6]), abs=0.2)
-    assert "Misspelt: with 10 % of the words misspelt. Lost: the difference." in report.as_markdown()
-    content = json.loads(json.dumps(report.as_json()))["noisy"]
-    assert (content["probability"], content["seed"], content["scores"]) == (0.1, 42, misspelt)
-    assert content["summary"]["cola"]["matthews_correlation"] == {"center": 0.075, "deviation": None}
-    assert set(content["averages"]) == {"HashFormers", "EELBERT base", "EELBERT small"}
-
-
 def test_a_teachers_scores_stand_beside_the_students():
     report = Report(
         {"sst2": {"42": {"accuracy": 0.8}}, "rte": {"42": {"accuracy": 0.5}}},

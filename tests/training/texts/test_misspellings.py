@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vocabless.training.texts.misspellings import misspell, misspelt_copy
+from vocabless.training.texts.misspellings import misspell
 
 TEXTS = st.text(
     st.sampled_from("abcxyzABCXYZ éßÄяжЯ漢字仮 \n\t.,'-_1²\x00😀İſ") | st.characters(max_codepoint=0x24F), max_size=60
@@ -80,24 +80,17 @@ def test_probability_0_changes_nothing(text, seed):
     assert misspell(text, 0.0, random.Random(seed)) == text
 
 
-@settings(deadline=None)
-@given(text=TEXTS, seed=SEEDS, position=st.integers(0, 1))
-def test_a_copy_depends_on_text_and_seed_alone(text, seed, position):
-    (alone,) = misspelt_copy([text], 0.5, seed, position)
-    assert misspelt_copy(["another text", text, text], 0.5, seed, position)[1:] == [alone, alone]
-
-
 def test_the_share_of_changed_words_is_the_probability():
     words = ["stone", "river", "house", "aaa", "Straße", "дорога"] * 5_000
     for probability in (0.1, 0.5):
-        copy = misspelt_copy([" ".join(words)], probability, 3)[0].split(" ")
+        copy = misspell(" ".join(words), probability, random.Random(3)).split(" ")
         share = np.mean([word != original for word, original in zip(copy, words, strict=True)])
         assert share == pytest.approx(probability, abs=0.01)
 
 
 def test_the_four_edits_are_equally_frequent():
     words = ["stone"] * 20_000
-    copy = misspelt_copy([" ".join(words)], 1.0, 3)[0].split(" ")
+    copy = misspell(" ".join(words), 1.0, random.Random(3)).split(" ")
     swapped = np.mean([sorted(word) == sorted("stone") for word in copy])
     shares = [swapped, np.mean([len(w) == 4 for w in copy]), np.mean([len(w) == 6 for w in copy])]
     assert shares == pytest.approx([0.25] * 3, abs=0.01)
@@ -119,26 +112,10 @@ def test_words_keep_their_case():
         assert re.fullmatch("[A-Za][a-z]+|[a-z]+", misspell("Stone", 1.0, chance))  # a drop may take the capital
 
 
-def test_each_word_of_a_list_is_misspelt_on_its_own():
-    words = ["Stones", "it's", "", "of", "New York", "river"] * 10
-    (copy,) = misspelt_copy([words], 1.0, 5)
-    assert len(copy) == len(words)
-    assert [word != original for word, original in zip(copy, words, strict=True)] == [len(word) > 4 for word in words]
-    assert len(set(copy[::6])) > 1  # not the same edit each time
-
-
-def test_two_equal_texts_of_a_pair_get_different_edits():
-    texts = ["seven small boats came home before the storm"]
-    assert misspelt_copy(texts, 0.5, 1) != misspelt_copy(texts, 0.5, 1, position=1)
-    assert misspelt_copy(texts, 0.5, 1) != misspelt_copy(texts, 0.5, 2)
-
-
 def test_misspellings_are_frozen():
     text = "Seven small boats came home; die Straße nach Привет 漢字仮名, 42 cafés."
-    assert misspelt_copy([text], 0.5, 42) == ["Seen small baots came home; did Tsraße nazch Привет 字漢仮名, 42 cafés."]
-    assert misspelt_copy([text.split()], 0.5, 42) == [
-        "Seven small boats came home; die Straße ncah Привет 漢字字仮名, 42 caféw.".split()
-    ]
+    expected = "Seven sall boats came home; ie Sdtraße nach Привет 漢字仮名名, 42 cafés."
+    assert misspell(text, 0.5, random.Random(42)) == expected
 
 
 def test_a_numpy_generator_serves_as_random_numbers():
