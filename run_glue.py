@@ -18,7 +18,6 @@ from script_start import start_script
 if __name__ == "__main__":
     start_script()
 
-import sys
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -82,8 +81,6 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
             results[task.name][str(seed)] = outcome.results
             if is_main:
                 print(outcome.text, flush=True)
-            if is_main and "constant_baseline_note" in outcome.results:
-                print(f"Warning: {outcome.results['constant_baseline_note']}.", file=sys.stderr, flush=True)
         if is_main:
             report = Report.of(tasks, results, arguments)
             print(f"\n{report.as_markdown()}")

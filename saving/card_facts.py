@@ -25,7 +25,6 @@ class CardFacts:
     seed: int | None = None
     versions: Mapping[str, str] | None = None  # package → version
     measures: str | None = None  # Markdown table of the results
-    footnotes: Sequence[str] = ()  # remarks on the results, without a full stop
     teacher: str | None = None  # name or description of the model whose outputs were learned
     overrides: str = ""  # the variant and what the run changed of it; "" if it changed nothing
     start: str | None = None  # variant, Hub id or folder name of the starting model; pre-trained: None is fresh weights

@@ -82,14 +82,13 @@ def test_a_line_break_in_a_name_ends_no_heading_and_no_item(save_model) -> None:
     name = "a\n\n# b\r\u2028| c"
     facts = CardFacts(
         kind="fine-tuned", dataset=name, start=name, overrides=name, teacher=name, teacher_rows=name, epochs=1.0,
-        measures="| m |\n|---|", footnotes=[f"{name}: one"],
+        measures="| m |\n|---|",
     )  # fmt: skip
     write_card(folder, model, 32, facts)
     text = ModelCard.load(folder / CARD).text
     lines = text.splitlines()
     shown = "a  # b  | c"
-    assert {f"# eelbert-word-tiny on {shown}", f"- Start: the weights of `{shown}`", f"- {shown}: one."} <= set(lines)
-    assert "| m |\n|---|\n\n- a" in text
+    assert {f"# eelbert-word-tiny on {shown}", f"- Start: the weights of `{shown}`"} <= set(lines)
     assert not [line for line in lines if re.match(r"(# b|\| c)\b", line)]
 
 

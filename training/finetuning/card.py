@@ -49,7 +49,6 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
         teacher=f"{teacher['name']} ({teacher['description']})" if teacher else None,
         teacher_rows=describe_rows(teacher) if teacher else None,
         measures=_table(results),
-        footnotes=[*filter(None, [results.get("constant_baseline_note")])],
         eval_results=[
             _eval_result(name, results["measures"][name], dataset, glue_task, arguments)
             for name in results["constant_baselines"]

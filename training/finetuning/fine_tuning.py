@@ -20,13 +20,7 @@ from vocabless.saving.card_facts import CardFacts
 from vocabless.saving.model_card import provenance, write_card
 from vocabless.saving.run_folder import RESULTS, rows_identity, versions, write_json
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.finetuning.arguments import (
-    GlueArguments,
-    GlueTrainingArguments,
-    default_learning_rate,
-    encoder_width,
-    identifying_arguments,
-)
+from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, identifying_arguments
 from vocabless.training.finetuning.card import card_facts
 from vocabless.training.finetuning.distillation import (
     DistillingTrainer,
@@ -178,7 +172,7 @@ class FineTuning(TrainingTask):
             scores |= (self.head_scores if is_head_saved else self.tuned_scores) or {}
         constants = task.constant_baselines()
         rows = {name: len(task.validation[MISMATCHED if name.endswith(MISMATCHED) else ""]) for name in constants}
-        results = {
+        results: dict[str, Any] = {
             "task": task.name,
             "example": arguments.example or [],
             "is_pair": task.train.pairs is not None,
@@ -202,8 +196,7 @@ class FineTuning(TrainingTask):
         if self.head_scores is not None:
             is_kept = is_head_saved or self.is_head_better(trained.trainer.args, state)
             results["head"] = {"measures": dict(self.head_scores), "is_kept": is_kept}
-        note = constant_baseline_note(task, results, self.training, encoder_width(trained.model.config))
-        return results | ({"constant_baseline_note": note} if note else {})
+        return results
 
     def card_facts(self, results: Results) -> CardFacts:
         """See `TrainingTask.card_facts`."""
@@ -242,36 +235,6 @@ class FineTuning(TrainingTask):
         tests = f"; test rows: {', '.join(tested)}" if tested else ""
         time = f"{results['epochs']:.1f} epochs, {results['train']['train_runtime']:.0f} s"
         return f"{self.task.title}, seed {results['seed']}: {', '.join(parts)}{tests}; {time}"
-
-
-def constant_baseline_note(
-    task: Task, results: Mapping[str, Any], training: GlueTrainingArguments, width: int
-) -> str | None:
-    """Returns a sentence, without a full stop, if the run's score may be that of a constant prediction; else None.
-
-    It names what may help: for random weights the default learning rate of the encoder's width, or twice this rate.
-    """
-    metric = task.problem.best_metric
-    score, constant = results["measures"][metric], results["constant_baselines"][metric]
-    low, high = results["intervals"][metric]
-    if constant < low:
-        return None
-    place = "is below" if constant > high else "cannot be told from"
-    remedies = ["fine-tuning, without --head_only"]
-    if results["epochs"] and training.max_steps > 0:
-        remedies = [f"--max_steps {2 * training.max_steps}"]
-    elif results["epochs"]:
-        remedies = [f"--num_train_epochs {2 * float(training.num_train_epochs or 0):g}"]
-    if results["from_scratch"]:
-        default = default_learning_rate(width)
-        is_default = default / 2 < float(training.learning_rate or 0) < 2 * default
-        rate = f"--learning_rate {2 * default if is_default else default:g}"
-        remedies = [rate, *remedies, "or start from a pre-trained or distilled checkpoint"]
-    return (
-        f"{task.title}, seed {results['seed']}: {metric.replace('_', ' ')} {100 * score:.1f} "
-        f"({100 * low:.1f} to {100 * high:.1f}) {place} the constant baseline {100 * constant:.1f}, so the model may "
-        f"have learned nothing; try {', '.join(remedies)}"
-    )
 
 
 def run_folder(task: Task, seed: int, training: GlueTrainingArguments) -> Path:

@@ -46,7 +46,7 @@ class SingleLabel(Problem):
 
     def prediction_records(self, logits: Array) -> Iterable[dict[str, Any]]:
         """Yields the most likely label and the probabilities of all labels."""
-        for probabilities in softmax(logits):
+        for probabilities in _softmax(logits):
             label = self.labels[int(probabilities.argmax())]
             yield {"label": label, "probabilities": _by_label(self.labels, probabilities)}
 
@@ -184,7 +184,7 @@ def _logistic_regression(vectors: Any, classes: Array, count: int, strength: flo
     return weight, bias
 
 
-def softmax(logits: Array) -> Array:
+def _softmax(logits: Array) -> Array:
     """Returns the probabilities (…, labels) of logits."""
     return np.asarray(torch.from_numpy(np.asarray(logits, np.float64)).softmax(-1))
 

@@ -88,7 +88,6 @@ class Report:
         start = describe_overrides(name, arguments.overrides) or name
         start += " from random weights" if runs[0]["from_scratch"] else ""
         footnotes = [note for task in tasks for note in task.footnotes]
-        footnotes += [run["constant_baseline_note"] for run in runs if "constant_baseline_note" in run]
         footnotes += [
             f"{titles[task]}: learned from {teacher['name']} ({teacher['description']}), which labelled "
             f"{describe_rows(teacher)}"
