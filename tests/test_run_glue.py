@@ -156,7 +156,7 @@ def test_a_compiled_model_leaves_a_checkpoint_that_loads(glue, tmp_path):
 
 def test_a_stock_shape_trains_its_own_subwords_and_its_checkpoint_is_fine_tuned_further(glue, tmp_path):
     command = ["--task_name", "rte", "--data_dir", glue]
-    run(*command, "--model_name_or_path", "bert-tiny", "--tokenizer_name", "train", "--subword_vocab_size", "100",
+    run(*command, "--model_name_or_path", "bert-tiny", "--tokenizer_name", "train",
         "--output_dir", tmp_path / "stock", "--train_sampling_strategy", "group_by_length")  # fmt: skip
     checkpoint = tmp_path / "stock" / "rte" / "seed-42"
     assert AutoModel.from_pretrained(checkpoint).config.model_type == "bert"

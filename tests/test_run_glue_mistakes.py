@@ -17,7 +17,12 @@ GOOD = {"text": ["a b", "c d"] * 4, "label": ["x", "y"] * 4}
         (GOOD, {"text": ["a"], "label": ["z"]}, [], "the training rows do not have: z"),
         (GOOD, {"text": [], "label": []}, [], "has no rows|is empty"),
         ({"text": [1, 2], "label": ["x", "y"]}, None, [], "holds int64, not text"),
-        ({"text": ["a", None], "label": ["x", "y"]}, None, [], "train.parquet' has no text in row 1; fill them, or"),
+        (
+            {"text": ["a", None], "label": ["x", "y"]},
+            None,
+            [],
+            "train.parquet' has no text in row 1; fill them or",
+        ),
         ({"text": ["a", "b"], "label": ["x", None]}, None, [], "train.parquet' has no label in row 1; fill"),
         ({"text": ["a", "b"], "label": [[0.5], [0.5]]}, None, [], "labels are strings, integers"),
         ({"text": ["a", "b"], "label": ["x", "x"]}, None, [], "needs at least 2"),
@@ -49,8 +54,7 @@ GOOD = {"text": ["a b", "c d"] * 4, "label": ["x", "y"] * 4}
         ),
         (GOOD, GOOD, ["--max_steps", "0"], "--max_steps 0 is out of range; give .* or -1 for whole epochs"),
         (GOOD, GOOD, ["--num_train_epochs", "-1"], "--num_train_epochs -1.0 is out of range; give a number above 0"),
-        (GOOD, GOOD, ["--max_eval_samples", "-1"], "--max_eval_samples -1 is out of range; give .* at least 1"),
-        (GOOD, GOOD, ["--subword_vocab_size", "0"], "--subword_vocab_size 0 is out of range; give .* at least 6"),
+        (GOOD, GOOD, ["--max_train_samples", "-1"], "--max_train_samples -1 is out of range; give .* at least 1"),
         (GOOD, GOOD, ["--metric_for_best_model", "foo"], "foo is not reported.*; give one of loss, accuracy, macro_f1"),
         (GOOD, GOOD, ["--output_dir", "/proc/run"], "'/proc/run' cannot be written"),
         (

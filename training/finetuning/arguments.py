@@ -16,18 +16,15 @@ from transformers import PreTrainedConfig
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from vocabless.training.finetuning.tasks import Task
-from vocabless.training.limits import COUNT, MIN_VOCABULARY, POSITIVE, SHARE, Limit, check_limits
+from vocabless.training.limits import COUNT, POSITIVE, SHARE, Limit, check_limits
 from vocabless.training.script_arguments import ModelArguments, ScriptTrainingArguments, run_identity
 from vocabless.training.script_parser import flag
 
 # Logging and the selection of runs: they may change between two commands for the same folder.
 NOT_IDENTIFYING = ("logging_steps", "logging_strategy", "task_name", "seeds", "seed", "example")
 LIMITS = {
-    "subword_vocab_size": Limit(MIN_VOCABULARY),
     "threshold": SHARE,
     "max_train_samples": COUNT,
-    "max_eval_samples": COUNT,
-    "max_predict_samples": COUNT,
     "early_stopping_patience": Limit(),
     "augment": Limit(),
     "gold_weight": SHARE,
@@ -62,7 +59,6 @@ class GlueArguments(ModelArguments):
         "Path of a tokenizer.json, a folder or a Hub id. For subword variants and stock shapes also "
         "'train': trains a WordPiece or BPE tokenizer on the task's training text. None uses the model's own.",
     )
-    subword_vocab_size: int = flag(8000, "Vocabulary size in tokens, for --tokenizer_name train.", is_rare=True)
     model_revision: str = flag("main", "Branch, tag or commit of a model on the Hub.", is_rare=True)
     trust_remote_code: bool = flag(False, "Whether to run code that a checkpoint contains.")
     classifier_pooling: str | None = flag(
@@ -83,8 +79,9 @@ class GlueArguments(ModelArguments):
     train_file: str | None = flag(None, "Your own training data: a csv, tsv, jsonl, json or parquet file.")
     validation_file: str | None = flag(None, "File to evaluate on. None holds out a part of the training data.")
     test_file: str | None = flag(None, "File to predict; if it has labels, it is scored.")
-    dataset_name: str | None = flag(None, "Data set on the Hub, instead of --train_file.")
-    dataset_config_name: str | None = flag(None, "Configuration of --dataset_name.", is_rare=True)
+    dataset_name: str | None = flag(
+        None, "Data set on the Hub, instead of --train_file: owner/name[:configuration][@revision]."
+    )
     text_column: str | None = flag(
         None,
         "Column of the text. None looks for text or sentence, then for the pairs "
@@ -108,7 +105,6 @@ class GlueArguments(ModelArguments):
         "(Elementwise, 4.1).",
         is_rare=True,
     )
-    drop_empty: bool = flag(False, "Leave out rows without a text or a label, instead of naming them.")
     label_names: str | None = flag(
         None,
         "Text file with all labels, one in a line, so that training need not have seen each of them. None "
@@ -128,10 +124,6 @@ class GlueArguments(ModelArguments):
         "data the shortest of 64, 128, 256 and 512 that holds 99 of 100 texts, or the model's limit.",
     )
     max_train_samples: int | None = flag(None, "Number of training rows, drawn at random. None uses all.")
-    max_eval_samples: int | None = flag(
-        None, "Number of validation rows, drawn at random. None uses all.", is_rare=True
-    )
-    max_predict_samples: int | None = flag(None, "Number of test rows, drawn at random. None uses all.", is_rare=True)
     seeds: int = flag(
         1, "Number of runs for each task; their seeds are --seed, --seed + 1 and so on.", group="runs and figures"
     )

@@ -12,6 +12,7 @@ from vocabless.saving.public_names import public_name
 from vocabless.saving.tables import markdown_table
 from vocabless.training.finetuning.distillation import describe_rows
 from vocabless.training.finetuning.glue import GLUE, GLUE_REPOSITORY, MISMATCHED, GlueTask
+from vocabless.training.texts.corpora import HUB_ID
 
 MIN_ROWS = 100  # of a held-out part, for a score in the metadata
 # Our name of a metric → the Hub's name, where they differ.
@@ -28,7 +29,7 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
     start = str(arguments["model_name_or_path"])
     origin = results.get("start") or provenance(start, results["from_scratch"])
     teacher = results.get("teacher")
-    hub_id = GLUE_REPOSITORY if glue_task else arguments["dataset_name"]
+    hub_id = GLUE_REPOSITORY if glue_task else _hub_id(arguments)["path"]
     return CardFacts(
         kind="fine-tuned",
         **run_facts(results),
@@ -55,6 +56,13 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
             if results["is_cross_validated"] or results["rows"][name] >= MIN_ROWS
         ],
     )
+
+
+def _hub_id(arguments: Mapping[str, Any]) -> dict[str, str | None]:
+    """Returns the parts of `--dataset_name`, see `HUB_ID`; None for what it does not name."""
+    name = arguments["dataset_name"]
+    match = HUB_ID.fullmatch(name or "")
+    return match.groupdict() if match else {"path": name, "name": None}
 
 
 def _table(results: Mapping[str, Any]) -> str:
@@ -87,13 +95,12 @@ def _eval_result(
 ) -> EvalResult:
     """Returns a score as the card's metadata holds it, in the unit of `results.json`."""
     metric = name.removesuffix(MISMATCHED)
-    source: dict[str, Any] = {"dataset_type": arguments["dataset_name"] or dataset}
+    hub_id = _hub_id(arguments)
+    source: dict[str, Any] = {"dataset_type": hub_id["path"] or dataset, "dataset_config": hub_id["name"]}
     if glue_task:
         _, *validation_splits = glue_task.splits  # the first split is train
         split = validation_splits[1 if name.endswith(MISMATCHED) else 0]
         source = {"dataset_type": GLUE_REPOSITORY, "dataset_config": glue_task.name, "dataset_split": split}
-    elif arguments["dataset_config_name"]:
-        source["dataset_config"] = arguments["dataset_config_name"]
     return EvalResult(
         task_type="text-classification",
         dataset_name=dataset,

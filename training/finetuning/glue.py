@@ -126,7 +126,7 @@ def load_glue_task(row: GlueTask, data_dir: str | None) -> Task:
     footnotes: list[str] = []
     if data_dir is None:
         remedy = "give --data_dir, a folder that holds its parquet files."
-        tables = read_hub(GLUE_REPOSITORY, row.name, remedy)
+        tables = read_hub(f"{GLUE_REPOSITORY}:{row.name}", remedy)
     else:
         tables, footnotes = _read_folder(row, Path(data_dir))
     problem_class = SingleLabel if row.labels else Regression

@@ -41,6 +41,7 @@ LENGTHS = (64, 128, 256, 512)  # tokens
 DEFAULT_LENGTH = 128
 MAX_CUT = 0.01  # share of the texts that a length cuts
 SAMPLE = 1000  # texts that are measured
+SUBWORDS = 8000  # tokens, of a vocabulary that is trained on the task's texts
 
 
 class LoadedModel(NamedTuple):
@@ -131,8 +132,7 @@ def load_model(arguments: GlueArguments, task: Task, folder: Path) -> LoadedMode
     texts = [*task.train.texts, *(task.train.pairs or [])]
     if subword == "train":
         documents = Dataset.from_dict({"text": texts})
-        size = arguments.subword_vocab_size
-        subword = trained_subword(folder / TRAINED_SUBWORD, documents, str(shape.subwords), size)
+        subword = trained_subword(folder / TRAINED_SUBWORD, documents, str(shape.subwords), SUBWORDS)
     if isinstance(shape, Variant):
         load = partial(load_tokenizer, shape, subword)
         tokenizer: PreTrainedTokenizerBase = with_ngrams(load, arguments.ngrams, folder, texts)

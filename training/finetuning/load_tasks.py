@@ -25,7 +25,7 @@ def load_tasks(arguments: GlueArguments, training: GlueTrainingArguments) -> lis
         else:
             tasks = [load_own_task(arguments)]
         for task in tasks:
-            task.limit(arguments.max_train_samples, arguments.max_eval_samples, arguments.max_predict_samples)
+            task.limit(arguments.max_train_samples)
             _check_flags(task, arguments.example, training.metric_for_best_model)
         check_task_distillation(arguments, training, tasks)
     return tasks

@@ -56,14 +56,10 @@ def load_own_task(arguments: GlueArguments) -> Task:
     examples["train"].groups = _groups(examples["train"], tables["train"], arguments)
     is_list = len(labels) > 1 or arguments.label_separator is not None
     label_feature = tables["train"].features[labels[0]]
-    problem_class = _problem_class(arguments, labels[0], label_feature, examples["train"], is_list)
-    footnotes = []
+    problem_class = _problem_class(arguments, labels[0], label_feature, is_list)
     for split, part in examples.items():
         part.labels = _parse_labels(part, problem_class, split, arguments.label_separator)
-        examples[split], left_out = _without_empty_rows(part, split, arguments)
-        if left_out:
-            rows = f"{left_out:,} of {len(part):,} {split} rows"
-            footnotes.append(f"{name}: {rows} without a text or a label are left out")
+        _check_empty_rows(part, split, arguments)
     inner = getattr(label_feature, "feature", label_feature)
     declared = inner.names if isinstance(inner, ClassLabel) and not is_list else []
     names = _read_label_names(arguments) or declared or _sorted_labels(examples["train"])
@@ -74,7 +70,7 @@ def load_own_task(arguments: GlueArguments) -> Task:
             f"{problem.name} needs at least {problem.min_labels}."
         )
     test = {"": examples["test"]} if "test" in examples else {}
-    task = Task(name, name, problem, examples["train"], {}, test, footnotes, tuple(text_columns))
+    task = Task(name, name, problem, examples["train"], {}, test, text_columns=tuple(text_columns))
     _choose_validation(task, examples.get("validation"), arguments)
     return task
 
@@ -105,8 +101,8 @@ def data_name(arguments: GlueArguments) -> str:
     'beasts of prey'
     """
     if arguments.train_file is None:
-        parts = [str(arguments.dataset_name).rpartition("/")[2], arguments.dataset_config_name]
-        return "-".join(filter(None, parts))
+        name, _, _ = str(arguments.dataset_name).partition("@")
+        return name.rpartition("/")[2].replace(":", "-")
     file = Path(arguments.train_file)
     own = SHARD.sub("", file.stem, count=1)
     homes = {folder for home in (Path.cwd(), Path.home()) for folder in (home, *home.parents)}
@@ -120,15 +116,13 @@ def _read_tables(arguments: GlueArguments) -> dict[str, Dataset]:
         files = {split: getattr(arguments, f"{split}_file") for split in SPLITS}
         return {split: read_files([file], arguments.text_format) for split, file in files.items() if file is not None}
     hub_id = str(arguments.dataset_name)
-    tables = read_hub(hub_id, arguments.dataset_config_name, "check --dataset_name.")
+    tables = read_hub(hub_id, "check --dataset_name.")
     if "train" not in tables:
         raise ValueError(f"{hub_id} has no split train; it has {', '.join(tables)}: give files instead.")
     return {split: check_rows(tables[split], split) for split in SPLITS if split in tables}
 
 
-def _problem_class(
-    arguments: GlueArguments, column: str, feature: Any, train: Examples, is_list: bool
-) -> type[Problem]:
+def _problem_class(arguments: GlueArguments, column: str, feature: Any, is_list: bool) -> type[Problem]:
     """Returns the class of the given problem type, or of the one that fits the type of the label column.
 
     Strings, integers and booleans are one label for each text; floats a number. Lists of strings or integers are
@@ -145,7 +139,7 @@ def _problem_class(
     is_name = dtype in (*STRING_TYPES, "bool") or dtype.startswith(("int", "uint"))
     if inner is not None and is_name:
         return MultiLabel
-    if inner is None and (is_name or _are_integers_with_gaps(train.labels or [])):
+    if inner is None and is_name:
         return SingleLabel
     if inner is None and dtype.startswith(("float", "decimal")):
         return Regression
@@ -153,12 +147,6 @@ def _problem_class(
         f"the column {column!r} holds {'' if inner is None else 'lists of '}{dtype}; "
         "labels are strings, integers or numbers, or lists of strings or integers."
     )
-
-
-def _are_integers_with_gaps(labels: Sequence[Any]) -> bool:
-    """Returns whether labels are whole numbers and some are missing: pandas makes floats of such integers."""
-    given = [label for label in labels if label is not None]
-    return len(given) < len(labels) and all(isinstance(label, float) and label.is_integer() for label in given)
 
 
 def _parse_labels(
@@ -181,15 +169,11 @@ def _parse_labels(
     return parsed
 
 
-def _without_empty_rows(examples: Examples, split: str, arguments: GlueArguments) -> tuple[Examples, int]:
-    """Returns the examples that have a text and, if the split has labels, a label; and how many others there are.
-
-    Without `--drop_empty` an error names all of these at once.
-    """
+def _check_empty_rows(examples: Examples, split: str, arguments: GlueArguments) -> None:
+    """Raises an error that names all rows without a text or, if the split has labels, without a label."""
     texts = examples.empty_rows()
     labels = [row for row, label in enumerate(examples.labels or []) if label is None]
-    empty = {*texts, *labels}
-    if empty and (not arguments.drop_empty or len(empty) == len(examples)):
+    if texts or labels:
         file = None if arguments.train_file is None else getattr(arguments, f"{split}_file")
         lines = [] if file is None else arguments.text_format.row_lines(file)
         unit = "line" if len(lines) == len(examples) else "row"  # lines from 1, rows from 0
@@ -199,9 +183,7 @@ def _without_empty_rows(examples: Examples, split: str, arguments: GlueArguments
             for what, rows in (("text", texts), ("label", labels))
             if rows
         ]
-        remedy = "fill them." if arguments.drop_empty else "fill them, or leave these rows out by --drop_empty."
-        raise ValueError(f"{split if file is None else repr(file)} has {' and '.join(parts)}; {remedy}")
-    return examples.select([row for row in range(len(examples)) if row not in empty]), len(empty)
+        raise ValueError(f"{split if file is None else repr(file)} has {' and '.join(parts)}; fill them or drop them.")
 
 
 def _enumerate(numbers: Sequence[int]) -> str:

@@ -15,6 +15,7 @@ from torch.utils import data
 from transformers import PreTrainedTokenizerBase
 
 from vocabless.training.finetuning.base_problem import Problem
+from vocabless.training.texts.corpora import HUB_ID
 from vocabless.training.texts.local_files import FORMATS, STRING_TYPES, column_type, load_files
 from vocabless.training.texts.text_format import UTF8, TextFormat
 
@@ -81,18 +82,18 @@ def read_files(files: Sequence[str], text_format: TextFormat = UTF8) -> Dataset:
     return check_rows(load_files(files, f"the file {files[0]!r}", text_format), files[0])
 
 
-def read_hub(name: str, config: str | None, remedy: str) -> dict[str, Dataset]:
-    """Returns the splits of a data set on the Hub.
+def read_hub(source: str, remedy: str) -> dict[str, Dataset]:
+    """Returns the splits of a data set on the Hub, `owner/name[:configuration][@revision]`.
 
     Raises:
         ValueError: it does not exist or cannot be downloaded; `remedy` is the end of the message.
     """
+    match = HUB_ID.fullmatch(source)
     try:
-        return dict(load_dataset(name, config))
+        return dict(load_dataset(**match.groupdict()) if match else load_dataset(source))
     except (OSError, RuntimeError, ValueError) as error:
         cause = " ".join(str(error).split())
-        label = name if config is None else f"{name} ({config})"
-        raise ValueError(f"the data set {label} cannot be loaded from the Hub: {cause}; {remedy}") from error
+        raise ValueError(f"the data set {source} cannot be loaded from the Hub: {cause}; {remedy}") from error
 
 
 def check_rows(table: Dataset, where: str) -> Dataset:

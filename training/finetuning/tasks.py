@@ -53,18 +53,13 @@ class Task:
         self.scored_folds = count
         self.validation = {"": self.train.select(self.scored_rows().tolist())}
 
-    def limit(self, train: int | None, validation: int | None, test: int | None) -> None:
-        """Keeps at most this number of random examples in each part; None keeps all."""
-        if train is not None and train < len(self.train):
-            self.footnotes.append(f"{self.title}: trained on {train:,} of {len(self.train):,} rows")
-            self.train = self.train.sample(train)
+    def limit(self, rows: int | None) -> None:
+        """Keeps at most this number of random training rows; None keeps all."""
+        if rows is not None and rows < len(self.train):
+            self.footnotes.append(f"{self.title}: trained on {rows:,} of {len(self.train):,} rows")
+            self.train = self.train.sample(rows)
             if self.is_cross_validated:
                 self.score_folds(self.scored_folds)
-        for suffix, examples in () if self.is_cross_validated else self.validation.items():
-            if validation is not None and validation < len(examples):
-                self.footnotes.append(f"{self.title}: evaluated on {validation:,} of {len(examples):,} rows")
-                self.validation[suffix] = examples.sample(validation)
-        self.test = {suffix: examples.sample(test) for suffix, examples in self.test.items()}
 
     def constant_baselines(self) -> dict[str, float]:
         """Returns, for each metric, the best score of a constant prediction on the validation examples."""

@@ -15,7 +15,7 @@ VERSIONS = {"transformers": "5.23.0", "torch": "2.13.0"}
 
 def results_of(task: str, constant_baselines: dict[str, float], **arguments: object) -> dict:
     """The `results.json` of a run of `run_glue.py`."""
-    defaults = {"train_file": None, "dataset_name": None, "dataset_config_name": None, "text_pair_column": None}
+    defaults = {"train_file": None, "dataset_name": None, "text_pair_column": None}
     defaults |= {"model_name_or_path": "hashformer-lsh-proj-tiny", "load_best_model_at_end": True}
     defaults |= {"learning_rate": 3e-5, "per_device_train_batch_size": 32, "max_seq_length": 128}
     measures = {name: (2 + place) / 7 for place, name in enumerate(constant_baselines)} | {"loss": 0.5, "runtime": 3.0}
@@ -84,6 +84,13 @@ def test_your_own_data_is_named_as_it_is(save_model) -> None:
     assert "/home/me" not in text and "language" not in data.to_dict() and "datasets" not in data.to_dict()
     (result,) = data.eval_results
     assert (result.metric_type, result.metric_name, result.dataset_name) == ("f1", "micro f1", "beasts")
+
+
+def test_a_data_set_of_the_hub_is_named_with_its_configuration() -> None:
+    results = results_of("films-small", {"accuracy": 0.5}, dataset_name="you/films:small@v2")
+    facts = card_facts(results)
+    (result,) = facts.eval_results
+    assert (*facts.datasets, result.dataset_type, result.dataset_config) == ("you/films", "you/films", "small")
 
 
 PROBLEMS = {  # kind of problem → its labels, and what the example of the card prints

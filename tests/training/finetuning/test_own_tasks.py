@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from datasets import Dataset
 
+from vocabless.training.finetuning import task_files
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.own_data import data_name, load_own_task
 from vocabless.training.finetuning.tasks import Task
@@ -28,26 +30,18 @@ GAPS = {
 
 
 @pytest.mark.parametrize(("suffix", "text", "label"), [("csv", 3, 7), ("tsv", 3, 7), ("jsonl", 3, 7)])
-def test_all_empty_rows_are_named_by_their_lines_or_left_out(suffix, text, label, tmp_path, empty_cache) -> None:
+def test_all_empty_rows_are_named_by_their_lines(suffix, text, label, tmp_path, empty_cache) -> None:
     file = tmp_path / f"mine.{suffix}"
     with pytest.raises(ValueError) as raised:
         read(file, GAPS[suffix])
     assert str(raised.value) == (
-        f"{str(file)!r} has no text in line {text} and no label in line {label}; fill them, or leave these rows out "
-        "by --drop_empty."
+        f"{str(file)!r} has no text in line {text} and no label in line {label}; fill them or drop them."
     )
-    task = read(file, GAPS[suffix], drop_empty=True, validation_file=str(file))
-    assert task.train.labels == ["x", "y", "x", "y"]
-    assert task.train.texts == task.validation[""].texts == ["a", "two\nlines" if suffix == "csv" else "d", "b", "c"]
-    left_out = "rows without a text or a label are left out"
-    assert task.footnotes[:2] == [f"mine: 2 of 6 {split} {left_out}" for split in ("train", "validation")]
 
 
 def test_ten_empty_rows_are_named_and_the_others_counted(tmp_path, empty_cache) -> None:
     with pytest.raises(ValueError, match="no text in lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 3 more and no label in"):
         read(tmp_path / "mine.csv", "text,label\n" + ",x\n" * 13 + "a,\nb,\n")
-    with pytest.raises(ValueError, match=r"has no text in lines 2 and 3 and no label in line 4; fill them\.$"):
-        read(tmp_path / "mine.csv", "text,label\n,x\n,y\na,\n", drop_empty=True)
 
 
 def test_rows_of_files_without_lines_are_counted_from_zero(tmp_path, empty_cache) -> None:
@@ -57,18 +51,11 @@ def test_rows_of_files_without_lines_are_counted_from_zero(tmp_path, empty_cache
 
 
 def test_groups_stay_with_their_rows(tmp_path, empty_cache) -> None:
-    rows = "".join(f"{text},{'xy'[row % 2]},{row // 2}\n" for row, text in enumerate(["a", "", "c", "d", "e", "f"]))
-    task = read(tmp_path / "mine.csv", "text,label,group\n" + rows, drop_empty=True, group_column="group",
+    rows = "".join(f"{text},{'xy'[row % 2]},{row // 2}\n" for row, text in enumerate("abcdef"))
+    task = read(tmp_path / "mine.csv", "text,label,group\n" + rows, group_column="group",
                 validation_split_percentage=50)  # fmt: skip
     for part in (task.train.texts, task.validation[""].texts):
         assert part and (("c" in part) == ("d" in part)) and (("e" in part) == ("f" in part))
-
-
-def test_whole_numbers_with_an_empty_cell_are_still_labels(tmp_path, empty_cache) -> None:
-    task = read(tmp_path / "mine.csv", "text,label\na,0\nb,1\nc,\nd,1\n", drop_empty=True)
-    assert task.problem.name == "single_label_classification" and task.problem.labels == ["0", "1"]
-    task = read(tmp_path / "mine.csv", "text,label\na,0.5\nb,1\nc,\nd,1\n", drop_empty=True)
-    assert task.problem.name == "regression"
 
 
 def test_a_text_with_several_labels_may_have_none(tmp_path, empty_cache) -> None:
@@ -113,6 +100,16 @@ def test_data_have_the_name_of_their_file_or_of_a_folder_that_is_not_the_users(
     here.mkdir(parents=True)
     monkeypatch.chdir(here)
     assert data_name(GlueArguments(model_name_or_path=MODEL, train_file=file.format(here=here))) == name
+
+
+def test_a_data_set_of_the_hub_has_a_configuration_and_a_revision(monkeypatch) -> None:
+    asked = []
+    rows = Dataset.from_dict({"text": ["a", "b"], "label": ["x", "y"]})
+    tables = {"train": rows, "validation": rows}
+    monkeypatch.setattr(task_files, "load_dataset", lambda **options: asked.append(options) or tables)
+    arguments = GlueArguments(model_name_or_path=MODEL, dataset_name="you/films:small@v2")
+    assert load_own_task(arguments).name == data_name(arguments) == "films-small"
+    assert asked == [{"path": "you/films", "name": "small", "revision": "v2"}]
 
 
 def load(folder: Path, columns: dict[str, list[Any]], **options: Any) -> Task:
