@@ -1,11 +1,14 @@
-"""Loads stock Hugging Face models for a conversion: complete and in float32, or an error of one sentence."""
+"""Loads stock Hugging Face models: complete and in float32, or an error of one sentence."""
 
 from typing import Any
 
 import torch
 from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
+from vocabless.modeling.stock_encoders import max_tokens
 from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tensors, first_line
+
+SMALLEST_VOCABULARY = 10  # tokens; transformers makes a tokenizer of special tokens alone where the files are missing
 
 
 def load_stock_config(source: str) -> PreTrainedConfig:
@@ -57,11 +60,17 @@ def load_stock_tokenizer(source: str) -> PreTrainedTokenizerBase:
         raise ValueError(
             f"the tokenizer of {source!r} cannot be loaded ({first_line(error)}); save it beside the model."
         ) from error
-    if len(tokenizer) <= len(tokenizer.all_special_tokens):  # transformers makes one up where the files are missing
+    if len(tokenizer) < SMALLEST_VOCABULARY:
         raise ValueError(f"{source!r} has no tokenizer; save the model's own tokenizer beside it.")
     if not tokenizer.is_fast:
         raise ValueError(f"the tokenizer of {source!r} gives no offsets; give a model with a tokenizer.json.")
     return tokenizer  # type: ignore[no-any-return]
+
+
+def longest_sequence(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
+    """Returns the largest sequence length, in tokens, that both a model, stock or not, and its tokenizer accept."""
+    encoder: Any = model.base_model
+    return min(int(tokenizer.model_max_length), getattr(encoder, "max_tokens", None) or max_tokens(encoder))
 
 
 def _cannot_load(source: str, error: Exception) -> str:

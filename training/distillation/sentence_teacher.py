@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from vocabless.saving.checkpoint_files import first_line
 from vocabless.saving.public_names import public_name
-from vocabless.training.checkpoint_tokenizers import SMALLEST_VOCABULARY
+from vocabless.saving.stock_models import SMALLEST_VOCABULARY
 from vocabless.training.distillation.output_cache import add_outputs, fingerprint
 from vocabless.training.distillation.parallel_texts import ParallelTexts
 

@@ -16,11 +16,11 @@ from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTok
 from vocabless.modeling.stock_encoders import arguments_of
 from vocabless.saving.checkpoint_files import LOADING_ERRORS
 from vocabless.saving.public_names import public_name
-from vocabless.training.checkpoint_tokenizers import SMALLEST_VOCABULARY, longest_sequence
+from vocabless.saving.stock_models import SMALLEST_VOCABULARY, longest_sequence
 from vocabless.training.distillation.augmentation import corrupted_copies
 from vocabless.training.distillation.output_cache import add_outputs, fingerprint
 from vocabless.training.finetuning.arguments import TEACHER_FLAGS, GlueArguments, GlueTrainingArguments
-from vocabless.training.finetuning.base_problem import Problem
+from vocabless.training.finetuning.problems import Problem
 from vocabless.training.finetuning.task_files import IS_GOLD, TEACHER_LOGITS, Examples
 from vocabless.training.finetuning.tasks import Task
 from vocabless.training.texts.corpora import load_text

@@ -15,7 +15,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from vocabless.modeling.head_layers import PooledHead
-from vocabless.training.finetuning.base_problem import Problem
+from vocabless.training.finetuning.problems import Problem
 from vocabless.training.finetuning.task_files import EncodedExamples
 from vocabless.training.finetuning.tasks import Rows
 

@@ -22,9 +22,9 @@ from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.overrides import with_overrides
 from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tensors, first_line
+from vocabless.saving.stock_models import longest_sequence
 from vocabless.stock_shapes import STOCK_SHAPES, StockShape, find_shape, load_shape_config, load_shape_tokenizer
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.checkpoint_tokenizers import longest_sequence
 from vocabless.training.finetuning.arguments import (
     GlueArguments,
     GlueTrainingArguments,

@@ -8,10 +8,9 @@ from typing import Any
 from datasets import ClassLabel, Dataset
 
 from vocabless.training.finetuning.arguments import GlueArguments
-from vocabless.training.finetuning.base_problem import Problem
 from vocabless.training.finetuning.load_model import is_trained_vocabless
 from vocabless.training.finetuning.metrics import FOLDS
-from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Regression, SingleLabel
+from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Problem, Regression, SingleLabel
 from vocabless.training.finetuning.task_files import (
     LABEL_COLUMNS,
     SHARD,

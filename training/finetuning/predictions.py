@@ -9,8 +9,7 @@ import numpy as np
 from sklearn.metrics import classification_report
 from transformers import PreTrainedTokenizerBase
 
-from vocabless.training.finetuning.base_problem import Array, Problem
-from vocabless.training.finetuning.problems import ABSENT
+from vocabless.training.finetuning.problems import ABSENT, Array, Problem
 from vocabless.training.finetuning.task_files import EncodedExamples, Examples
 from vocabless.training.finetuning.tasks import Task
 from vocabless.training.trainer import ResumableTrainer

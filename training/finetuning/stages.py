@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,7 +27,6 @@ from vocabless.training.finetuning.task_files import EncodedExamples, Examples
 from vocabless.training.finetuning.tasks import Rows, Task, folds_of
 from vocabless.training.run import Outcome, run, train
 
-TRAINING_PER_READING = 5  # time of a row in training, as a multiple of that for reading it; measured: 4 to 5.5
 MAX_ROWS = 20_000  # of the training rows; more hardly change a linear model
 
 
@@ -39,7 +37,6 @@ class Probe:
     task: Task
     vectors: Vectors  # (n, D), what the head reads of the training rows
     targets: list[Any]  # of these rows
-    seconds: float  # that the encoder takes for a row
     strength: float = 0.0  # of the regularisation
     scores: dict[str, float] = field(default_factory=dict)  # of the head alone, on validation rows or cross-validated
 
@@ -62,10 +59,9 @@ def probe(task: Task, loaded: LoadedModel, max_seq_length: int) -> Probe:
         encoded = EncodedExamples(examples, problem, loaded.tokenizer, max_seq_length)
         return head_inputs(model, encoded, DataCollatorWithPadding(loaded.tokenizer))
 
-    start = time.perf_counter()
     train = task.train.sample(MAX_ROWS)
     vectors, targets = read(train), task.targets(train)
-    found = Probe(task, vectors, targets, seconds=(time.perf_counter() - start) / len(vectors))
+    found = Probe(task, vectors, targets)
     folds = task.folds() if task.is_cross_validated else folds_of(problem.strata(targets))
     found.strength, logits = cross_validate_head(problem, vectors, targets, folds)
     if task.is_cross_validated:
@@ -108,10 +104,7 @@ def fine_tune(
         return run(FineTuning(arguments, training, task), repository)
     first = probe(task, loaded, length) if loaded is not None and begins_with_head else None
     if training.process_index == 0:
-        lines = [sentence] if first is None else [sentence, _describe(first)]
-        if first is not None and not arguments.head_only:
-            lines.append(_describe_training(first, epochs))
-        for line in filter(None, lines):
+        for line in filter(None, [sentence, "" if first is None else _describe(first)]):
             say(line)
     folds = folder.with_name(f"folds-{folder.name}")
     outcome = run(_choose(FineTuning(arguments, training, task), folds, first), repository)
@@ -139,17 +132,6 @@ def _describe(first: Probe) -> str:
         f"{task.title}, head alone (a linear model of the frozen encoder's vectors): {metric.replace('_', ' ')} "
         f"{100 * first.scores[metric]:.1f}, {ways}."
     )
-
-
-def _describe_training(first: Probe, epochs: float) -> str:
-    """Returns a sentence that says what follows the first head, and about how long it takes."""
-    task = first.task
-    parts = "without the held-out rows" if task.scored_folds == 1 else f"in {FOLDS} folds"
-    ways = f", {parts} and then on all rows" if task.is_cross_validated else ""
-    rows = len(task.train) * (1 + task.scored_folds * (1 - 1 / FOLDS))
-    seconds = TRAINING_PER_READING * first.seconds * rows * epochs
-    time = f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
-    return f"Now fine-tuning, up to {epochs:g} epochs{ways}: about {time}."
 
 
 def _held_out_logits(tuning: FineTuning, folder: Path, first: Probe | None) -> Vectors:

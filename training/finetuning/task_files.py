@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch.utils import data
 from transformers import PreTrainedTokenizerBase
 
-from vocabless.training.finetuning.base_problem import Problem
+from vocabless.training.finetuning.problems import Problem
 from vocabless.training.texts.corpora import HUB_ID
 from vocabless.training.texts.local_files import FORMATS, STRING_TYPES, column_type, load_files
 from vocabless.training.texts.text_format import UTF8, TextFormat

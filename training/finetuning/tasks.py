@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vocabless.training.finetuning.base_problem import Problem
 from vocabless.training.finetuning.metrics import FOLDS
+from vocabless.training.finetuning.problems import Problem
 from vocabless.training.finetuning.task_files import SAMPLING_SEED, Examples
 
 Rows = NDArray[np.int64]

@@ -16,9 +16,8 @@ from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrain
 from vocabless import VocablessConfig, VocablessTokenizer, load_config, load_tokenizer
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.checkpoint_files import LOADING_ERRORS, first_line
-from vocabless.saving.stock_models import load_stock_model, load_stock_tokenizer
+from vocabless.saving.stock_models import load_stock_model, load_stock_tokenizer, longest_sequence
 from vocabless.stock_shapes import STOCK_SHAPES, load_shape_config, load_shape_tokenizer
-from vocabless.training.checkpoint_tokenizers import longest_sequence
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.texts.ngrams import with_ngrams
 from vocabless.training.texts.subword import TRAINED_SUBWORD, trained_subword

@@ -111,22 +111,6 @@ def test_the_head_alone_is_fitted_printed_and_saved(is_cross_validated, tune, da
     assert AutoModelForSequenceClassification.from_pretrained(folder).config.num_labels == 3
 
 
-@pytest.mark.parametrize(("folds", "ways"), [(5, "in 5 folds and"), (1, "without the held-out rows and"), (0, "")])
-def test_the_time_of_the_training_follows_from_that_of_the_reading(folds, ways):
-    """Each fold is left out once, so four fifths of the rows are read for it; the last training reads all rows."""
-    task = SimpleNamespace(train=range(100), scored_folds=folds, is_cross_validated=folds > 0)
-    first = SimpleNamespace(seconds=0.01, task=task)
-    seconds = stages.TRAINING_PER_READING * (1.0 * 20) * (folds * 0.8 + 1)
-    said = stages._describe_training(first, 20.0)
-    assert (
-        said.endswith(f"about {seconds / 60:.0f} minutes.")
-        and "up to 20 epochs" in said
-        and ways in said
-        and ("then" in said) == (folds > 0)
-    )
-    assert stages._describe_training(first, 1.0).endswith(f"about {seconds / 20:.0f} seconds.")
-
-
 def test_the_head_is_restored_when_no_epoch_is_better(tune, data, tmp_path, monkeypatch):
     command = ["--train_file", data, "--validation_file", data]
     alone, _ = tune(tmp_path / "alone", *command, "--head_only", "true")
