@@ -15,11 +15,7 @@ GOOD = {"text": ["a b", "c d"] * 4, "label": ["x", "y"] * 4}
         (GOOD, {"text": ["a"], "label": ["z"]}, [], "the training rows do not have: z"),
         (GOOD, {"text": [], "label": []}, [], "has no rows|is empty"),
         ({"text": [1, 2], "label": ["x", "y"]}, None, [], "holds int64, not text"),
-        (
-            None,
-            [],
-            "train.parquet' has no text in row 1; fill them or",
-        ),
+        ({"text": ["a", None], "label": ["x", "y"]}, None, [], "train.parquet' has no text in row 1; fill"),
         ({"text": ["a", "b"], "label": [[0.5], [0.5]]}, None, [], "labels are strings, integers"),
         ({"text": ["a", "b"], "label": ["x", "x"]}, None, [], "needs at least 2"),
         (GOOD, GOOD, ["--problem_type", "regression"], "row 0 of train does not fit regression: the label 'x' is not"),

@@ -131,7 +131,7 @@ READERS = {".txt": _plain, ".md": _markdown, ".html": html_text}
 
 def _rows(file: Path) -> Iterator[Document]:
     """Yields the rows of a table as documents. A title is the first line of the text, so that it is found, too."""
-    if not file.stat().st_size:
+    if not _decoded(file).strip():
         return
     rows: Any = load_files([str(file)], f"the table {str(file)!r}")
     of_name = {str(column).lower(): column for column in rows.column_names}

@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 import torch
 from datasets import Dataset
-from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification, TrainingArguments
+from transformers import (
+    AutoTokenizer,
+    BertConfig,
+    BertForSequenceClassification,
+    DataCollatorWithPadding,
+    TrainingArguments,
+)
 
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
 from vocabless.training.distillation.output_cache import CACHE
@@ -102,7 +108,7 @@ def test_accumulated_batches_give_the_gradient_of_one_large_batch_with_the_loss_
         )  # fmt: skip
         trainer = DistillingTrainer(
             problem, 0.5, 2.0, model=model, args=training, train_dataset=train_set,
-            data_collator=problem.collator(load_tokenizer(VARIANT)),
+            data_collator=DataCollatorWithPadding(load_tokenizer(VARIANT)),
         )  # fmt: skip
         if size == 4:
             batch = trainer.data_collator(train_set)

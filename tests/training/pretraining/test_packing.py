@@ -73,7 +73,7 @@ def test_every_format_gives_the_same_documents(tmp_path, suffix):
         ({"a.jsonl": '{"body": "a"}'}, "no column 'text'.*body"),
         ({"a.jsonl": '{"text": 1}'}, "int64, not text"),
         ({"a.parquet": "PAR1 and not the rest"}, "cannot be read"),
-        ({"a.csv": "text\n"}, r"cannot be read.*no data"),
+        ({"a.csv": "text\n"}, "is empty"),
         ({"a.txt": "a", "b.jsonl": '{"text": "b"}'}, "json, text"),
     ],
 )
