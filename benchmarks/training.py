@@ -27,7 +27,7 @@ from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.load_model import load_model
 from vocabless.training.pretraining.objectives import OBJECTIVES
 from vocabless.training.pretraining.packing import Packing
-from vocabless.training.pretraining.sequences import PretrainingDataset
+from vocabless.training.pretraining.token_objective import PretrainingDataset
 
 PREPARED = ("hashformer-md5-pool-tiny", "eelbert-word-tiny", "hashformer-lsh-proj-tiny")
 STEP_DOCUMENTS = 500  # of which the batches of the training steps are made

@@ -1,6 +1,13 @@
-"""Markdown tables, as cards, reports and benchmarks print them."""
+"""Markdown tables, as cards, reports and benchmarks print them; those of the measures of sentence vectors."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+# Of a language's held-out texts: the share whose nearest English side is their own, the mean cosine with the teacher's
+# vector of that side, and the recall among the teacher's vectors of the sides.
+LANGUAGE_MEASURES = ("translation", "cosine", "recall_at_10")
+# Of vectors in fewer bytes: the share of the teacher's nearest texts that are nearest among such vectors, too, and
+# Spearman's rho.
+SHORT_MEASURES = ("neighbours", "spearman")
 
 
 def markdown_table(
@@ -34,3 +41,30 @@ def markdown_table(
     rule = [max(3, w + 2) * "-" if i < num_texts else max(2, w + 1) * "-" + ":" for i, w in enumerate(widths)]
     first, *others = map(line, lines)
     return "\n".join([first, f"|{'|'.join(rule)}|", *others])
+
+
+def language_table(measures: Mapping[str, float]) -> str:
+    """Returns a Markdown table of the `LANGUAGE_MEASURES` of an evaluation; "" if it has none."""
+    start = "eval_translation_"
+    languages = sorted(name.removeprefix(start) for name in measures if name.startswith(start))
+    header = ["held-out texts", "translation found, %", "cosine with the teacher, %", "recall at 10, %"]
+    return _table(header, languages, LANGUAGE_MEASURES, measures)
+
+
+def short_table(measures: Mapping[str, float]) -> str:
+    """Returns a Markdown table of the `SHORT_MEASURES` of an evaluation; "" if it has none."""
+    starts = [f"eval_{measure}_" for measure in SHORT_MEASURES]
+    found = {name.removeprefix(start) for name in measures for start in starts if name.startswith(start)}
+    cut = sorted((name for name in found if name.isdecimal()), key=int, reverse=True)
+    names = [name for name in ("all", *cut, "int8", "binary") if name in found]
+    header = ["numbers that are kept", "the teacher's ten nearest found, %", "Spearman, %"]
+    return _table(header, names, SHORT_MEASURES, measures)
+
+
+def _table(header: list[str], names: list[str], measured: tuple[str, ...], measures: Mapping[str, float]) -> str:
+    """Returns a table in percent with a row for each name, which stands behind those of the measures."""
+    rows = []
+    for name in names:
+        values = [measures.get(f"eval_{measure}_{name}") for measure in measured]
+        rows.append([name, *("–" if value is None else f"{100 * value:.1f}" for value in values)])
+    return markdown_table(header, rows) if rows else ""

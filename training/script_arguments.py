@@ -13,8 +13,7 @@ from transformers.utils import logging as transformers_logging
 
 from vocabless.overrides import parse_overrides
 from vocabless.saving.run_folder import HUB_ARGUMENTS
-from vocabless.training.limits import COUNT, POSITIVE, Limit, check_limits
-from vocabless.training.script_parser import flag
+from vocabless.training.script_parser import COUNT, POSITIVE, Limit, check_limits, flag
 from vocabless.training.texts.text_format import TextFormat
 
 _LOGGER = logging.getLogger(__name__)

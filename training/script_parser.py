@@ -1,4 +1,4 @@
-"""The command line of the scripts: dataclasses become flags, recipes become defaults, and `--help` has groups.
+"""The command line of the scripts: dataclasses become flags with limits, recipes become defaults, `--help` has groups.
 
 Recipes are YAML files with flags of a script. Those of the package hold the hyper-parameters of the papers.
 """
@@ -7,13 +7,14 @@ import copy
 import dataclasses
 import difflib
 import json
+import math
 import os
 import sys
 from argparse import SUPPRESS, Action, ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 from transformers import HfArgumentParser, TrainingArguments
@@ -42,6 +43,45 @@ def flag(default: Any, help: str, **metadata: Any) -> Any:
     if isinstance(default, list):
         return dataclasses.field(default_factory=default.copy, metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
+
+
+class Limit(NamedTuple):
+    """The values that a flag may have: from `low` to `high`, both included."""
+
+    low: float = 0
+    high: float = math.inf
+    above: bool = False  # whether `low` is left out
+    also: tuple[float, str] | None = None  # a value outside the limits that has a meaning of its own, and that meaning
+
+    def allows(self, value: float) -> bool:
+        """Returns whether a flag may have the value; NaN and infinity never."""
+        if self.also is not None and value == self.also[0]:
+            return True
+        return math.isfinite(value) and (value > self.low if self.above else value >= self.low) and value <= self.high
+
+    def __str__(self) -> str:
+        """Returns the remedy, for instance "a number of at least 0 and at most 1"."""
+        words = f"a number above {self.low:g}" if self.above else f"a number of at least {self.low:g}"
+        words += f" and at most {self.high:g}" if math.isfinite(self.high) else ""
+        return words if self.also is None else f"{words}, or {self.also[0]:g} {self.also[1]}"
+
+
+MIN_VOCABULARY = 6  # of a subword tokenizer: five special tokens and one more
+SHARE = Limit(0, 1)
+COUNT = Limit(1)
+POSITIVE = Limit(0, above=True)
+
+
+def check_limits(values: Mapping[str, Any], limits: Mapping[str, Limit]) -> None:
+    """Checks the values of flags, without their dashes, against the limits of some of them; None is always allowed.
+
+    Raises:
+        ValueError: a value is outside its limits.
+    """
+    for name, limit in limits.items():
+        value = values[name]
+        if value is not None and not limit.allows(value):
+            raise ValueError(f"--{name} {value} is out of range; give {limit}.")
 
 
 def list_recipes() -> list[str]:

@@ -1,5 +1,6 @@
 """The help of the scripts: its groups, its flags; wrong flags."""
 
+import math
 import re
 from dataclasses import dataclass, field
 
@@ -8,7 +9,7 @@ from transformers import TrainingArguments
 
 import run_glue
 import run_pretraining
-from vocabless.training.script_parser import TRAINER_GROUP, ScriptParser
+from vocabless.training.script_parser import COUNT, POSITIVE, SHARE, TRAINER_GROUP, Limit, ScriptParser, check_limits
 
 SCRIPTS = {"run_glue": run_glue, "run_pretraining": run_pretraining}
 
@@ -64,3 +65,20 @@ def test_a_field_without_a_group_is_in_that_of_the_field_before_it():
 def test_a_wrong_flag_names_the_near_ones(argv, sentence):
     with pytest.raises(ValueError, match=sentence):
         ScriptParser((Data, TrainingArguments)).parse(argv)
+
+
+@pytest.mark.parametrize(
+    ("limit", "good", "bad", "remedy"),
+    [
+        (SHARE, (0, 0.5, 1), (-1, 1.01, math.nan, math.inf), "a number of at least 0 and at most 1"),
+        (COUNT, (1, 10**9), (0, -1), "a number of at least 1"),
+        (POSITIVE, (1e-9, 5), (0, -0.0, math.nan, math.inf), "a number above 0"),
+        (Limit(1, also=(-1, "for all")), (-1, 1), (0, -2), "a number of at least 1, or -1 for all"),
+    ],
+)
+def test_a_value_outside_its_limit_is_refused_with_the_remedy(limit, good, bad, remedy):
+    for value in (None, *good):
+        check_limits({"flag": value}, {"flag": limit})
+    for value in bad:
+        with pytest.raises(ValueError, match=f"^--flag {value} is out of range; give {remedy}[.]$"):
+            check_limits({"flag": value}, {"flag": limit})

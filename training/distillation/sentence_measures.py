@@ -1,6 +1,6 @@
 """Measures of sentence vectors: cosine and recall against the teacher's, Spearman's rho against people's scores."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from vocabless.onnx_model import as_int8
-from vocabless.saving.tables import markdown_table
 from vocabless.training.distillation.parallel_texts import ParallelTexts
 from vocabless.training.texts.local_files import FORMATS, load_files
 from vocabless.training.trainer import EXACT_LOSS
@@ -18,12 +17,6 @@ from vocabless.training.trainer import EXACT_LOSS
 Vectors = NDArray[np.float32]  # (n, size), of length 1
 PAIR_COLUMNS = ("sentence1", "sentence2", "score")
 NEIGHBOURS = 10
-# Of a language's held-out texts: the share whose nearest English side is their own, the mean cosine with the teacher's
-# vector of that side, and the recall among the teacher's vectors of the sides.
-LANGUAGE_MEASURES = ("translation", "cosine", "recall_at_10")
-# Of vectors in fewer bytes: the share of the teacher's nearest texts that are nearest among such vectors, too, and
-# Spearman's rho.
-SHORT_MEASURES = ("neighbours", "spearman")
 
 
 class ScoredPairs(NamedTuple):
@@ -87,7 +80,7 @@ class SentenceMeasures:
     def __call__(self, evaluation: Any) -> dict[str, float]:
         """Returns the measures of `names`, of each language and of short vectors; the loss is 1 − cosine.
 
-        See `LANGUAGE_MEASURES` and `SHORT_MEASURES`.
+        See `LANGUAGE_MEASURES` and `SHORT_MEASURES` in `saving/tables.py`.
 
         Args:
             evaluation: `predictions`, the student's vectors, and `label_ids`, the teacher's, both (n, size).
@@ -141,14 +134,6 @@ class SentenceMeasures:
         return float(spearmanr(similarities, self.scores).statistic)
 
 
-def language_table(measures: Mapping[str, float]) -> str:
-    """Returns a Markdown table of the `LANGUAGE_MEASURES` of an evaluation; "" if it has none."""
-    start = "eval_translation_"
-    languages = sorted(name.removeprefix(start) for name in measures if name.startswith(start))
-    header = ["held-out texts", "translation found, %", "cosine with the teacher, %", "recall at 10, %"]
-    return _table(header, languages, LANGUAGE_MEASURES, measures)
-
-
 def short_vectors(vectors: Vectors, dimensions: Sequence[int]) -> dict[str, Vectors]:
     """Returns what remains of vectors (n, size) that are kept in fewer bytes, each of length 1.
 
@@ -162,25 +147,6 @@ def short_vectors(vectors: Vectors, dimensions: Sequence[int]) -> dict[str, Vect
     short: dict[str, Any] = {"all": vectors} | {str(size): vectors[:, :size] for size in sizes}
     short |= {"int8": as_int8(vectors), "binary": np.where(vectors < 0, -1, 1)}
     return {name: unit_vectors(values) for name, values in short.items()}
-
-
-def short_table(measures: Mapping[str, float]) -> str:
-    """Returns a Markdown table of the `SHORT_MEASURES` of an evaluation; "" if it has none."""
-    starts = [f"eval_{measure}_" for measure in SHORT_MEASURES]
-    found = {name.removeprefix(start) for name in measures for start in starts if name.startswith(start)}
-    cut = sorted((name for name in found if name.isdecimal()), key=int, reverse=True)
-    names = [name for name in ("all", *cut, "int8", "binary") if name in found]
-    header = ["numbers that are kept", "the teacher's ten nearest found, %", "Spearman, %"]
-    return _table(header, names, SHORT_MEASURES, measures)
-
-
-def _table(header: list[str], names: list[str], measured: tuple[str, ...], measures: Mapping[str, float]) -> str:
-    """Returns a table in percent with a row for each name, which stands behind those of the measures."""
-    rows = []
-    for name in names:
-        values = [measures.get(f"eval_{measure}_{name}") for measure in measured]
-        rows.append([name, *("–" if value is None else f"{100 * value:.1f}" for value in values)])
-    return markdown_table(header, rows) if rows else ""
 
 
 def recall(queries: Vectors, targets: Vectors, neighbours: int = NEIGHBOURS, index: Vectors | None = None) -> float:

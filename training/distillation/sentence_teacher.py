@@ -39,13 +39,7 @@ class SentenceTeacher:
         ValueError: sentence-transformers is not installed, or the teacher cannot be loaded.
     """
 
-    def __init__(
-        self,
-        source: str,
-        max_length: int,
-        use_bf16: bool = False,
-        trust_remote_code: bool = False,
-    ) -> None:
+    def __init__(self, source: str, max_length: int, use_bf16: bool = False, trust_remote_code: bool = False) -> None:
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:

@@ -16,9 +16,8 @@ from transformers import PreTrainedConfig
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from vocabless.training.finetuning.tasks import Task
-from vocabless.training.limits import COUNT, POSITIVE, SHARE, Limit, check_limits
 from vocabless.training.script_arguments import ModelArguments, ScriptTrainingArguments, run_identity
-from vocabless.training.script_parser import flag
+from vocabless.training.script_parser import COUNT, POSITIVE, SHARE, Limit, check_limits, flag
 
 # Logging and the selection of runs: they may change between two commands for the same folder.
 NOT_IDENTIFYING = ("logging_steps", "logging_strategy", "task_name", "seeds", "seed", "example")

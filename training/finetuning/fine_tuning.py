@@ -106,7 +106,7 @@ class FineTuning(TrainingTask):
         validation = {} if self.task.is_cross_validated else self.task.validation
         evaluated = {suffix: encode(examples) for suffix, examples in validation.items()}
         train: Any = encode(self.task.train) if data is None else ConcatDataset(map(encode, data.examples))
-        facts = {} if data is None else {"teacher": data.facts}
+        facts = {"teacher": data.facts} if data else {}
         return ExampleSets(train, evaluated, DataCollatorWithPadding(tokenizer), problem.compute_metrics, facts)
 
     def make_trainer(self, **options: Any) -> ResumableTrainer:
@@ -158,9 +158,8 @@ class FineTuning(TrainingTask):
 
     def predict(self, trainer: ResumableTrainer, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
         """Predicts the test splits, if `--do_predict` asks for it."""
-        if not trainer.args.do_predict:
-            return {}
-        return write_predictions(trainer, self.task, tokenizer, self.arguments.length, self.folder)
+        given = trainer, self.task, tokenizer, self.arguments.length, self.folder
+        return write_predictions(*given) if trainer.args.do_predict else {}
 
     def results(self, trained: Trained) -> Results:
         """See `TrainingTask.results`."""

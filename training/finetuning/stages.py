@@ -125,8 +125,7 @@ def _choose(tuning: FineTuning, folder: Path, first: Probe | None) -> FineTuning
 
 def _describe(first: Probe) -> str:
     """Returns a sentence with the scores of the first head."""
-    task = first.task
-    metric = task.problem.best_metric
+    task, metric = first.task, first.task.problem.best_metric
     ways = "cross-validated" if task.scored_folds == FOLDS else f"on {len(task.validation['']):,} held-out rows"
     return (
         f"{task.title}, head alone (a linear model of the frozen encoder's vectors): {metric.replace('_', ' ')} "

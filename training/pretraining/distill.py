@@ -19,23 +19,21 @@ from vocabless.saving.card_facts import CardFacts
 from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.saving.run_folder import rows_identity
 from vocabless.saving.sentence_modules import read_dense, write_sentence_modules
+from vocabless.saving.tables import language_table, short_table
 from vocabless.training.distillation.corpus_texts import corpus_texts, draw_texts
 from vocabless.training.distillation.parallel_texts import ParallelTexts, read_parallel, sample_languages
 from vocabless.training.distillation.sentence_measures import (
     ScoredPairs,
     SentenceMeasures,
-    language_table,
     read_scored_pairs,
-    short_table,
 )
 from vocabless.training.distillation.sentence_student import SentenceStudent, VectorCollator, token_counter
 from vocabless.training.distillation.sentence_teacher import SentenceTeacher, with_translations
 from vocabless.training.distillation.vector_dataset import VectorDataset, mean_vector
-from vocabless.training.limits import SHARE, Limit, check_limits
 from vocabless.training.pretraining.documents import Documents
 from vocabless.training.pretraining.load_model import shapes
 from vocabless.training.pretraining.objective import Objective
-from vocabless.training.script_parser import flag
+from vocabless.training.script_parser import SHARE, Limit, check_limits, flag
 from vocabless.training.task import ExampleSets, Results
 from vocabless.training.texts.misspellings import misspell
 
@@ -54,9 +52,7 @@ class Distill(Objective):
 
     name: ClassVar[str] = "distill"
     card_text: ClassVar[str] = "learning the sentence vectors of a teacher"
-    measures: ClassVar[tuple[str, ...]] = (
-        *("loss", "cosine", "recall_at_10", "spearman", "teacher_spearman", "translation"),
-    )
+    measures = ("loss", "cosine", "recall_at_10", "spearman", "teacher_spearman", "translation")
     model_class: ClassVar[type[PreTrainedModel]] = VocablessModel
     stock_model_class: ClassVar[Any] = AutoModel
 

@@ -9,10 +9,8 @@ from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokeni
 from vocabless import VocablessForMaskedLM
 from vocabless.tokenization.block_coders import Integers
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.limits import Limit, check_limits
-from vocabless.training.pretraining.sequences import IGNORED
-from vocabless.training.pretraining.token_objective import TokenObjective
-from vocabless.training.script_parser import flag
+from vocabless.training.pretraining.token_objective import IGNORED, TokenObjective
+from vocabless.training.script_parser import Limit, check_limits, flag
 
 
 @dataclass

@@ -88,9 +88,7 @@ class Packing:
         processes = num_proc if num_proc and num_proc > 1 else None  # `datasets` starts a process for 1, too
         sequences = documents.map(self.pack, batched=True, remove_columns=["text"], num_proc=processes, desc="Packing")
         if not len(sequences):
-            raise ValueError(
-                f"the corpus has {len(documents)} documents but not one token; give files with text in them."
-            )
+            raise ValueError(f"the corpus has {len(documents)} documents but not one token; give files with text.")
         return sequences
 
     def pack(self, batch: Mapping[str, Sequence[str | None]]) -> pa.Table:

@@ -14,9 +14,8 @@ from transformers import AutoModelForTokenClassification, PreTrainedModel
 
 from vocabless import VocablessForPreTraining
 from vocabless.tokenization.block_coders import Integers
-from vocabless.training.limits import SHARE, check_limits
 from vocabless.training.pretraining.token_objective import TokenObjective
-from vocabless.training.script_parser import flag
+from vocabless.training.script_parser import SHARE, check_limits, flag
 
 INTACT, SHUFFLED, REPLACED = range(3)
 CLASS_NAMES = {INTACT: "intact", SHUFFLED: "shuffled", REPLACED: "replaced"}

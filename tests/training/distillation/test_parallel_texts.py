@@ -7,8 +7,9 @@ import pytest
 from datasets import Dataset, Features, List, Value
 from transformers import EvalPrediction
 
+from vocabless.saving.tables import language_table
 from vocabless.training.distillation.parallel_texts import ParallelTexts, read_parallel, sample_languages
-from vocabless.training.distillation.sentence_measures import SentenceMeasures, language_table
+from vocabless.training.distillation.sentence_measures import SentenceMeasures
 from vocabless.training.distillation.vector_dataset import VectorDataset, mean_vector
 
 ROWS = [

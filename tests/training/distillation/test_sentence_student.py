@@ -9,7 +9,8 @@ from datasets import Dataset
 from transformers import EvalPrediction
 
 from vocabless import VocablessModel, load_config, load_tokenizer
-from vocabless.training.distillation.sentence_measures import SentenceMeasures, read_scored_pairs, recall, short_table
+from vocabless.saving.tables import short_table
+from vocabless.training.distillation.sentence_measures import SentenceMeasures, read_scored_pairs, recall
 from vocabless.training.distillation.sentence_student import SentenceStudent, VectorCollator
 from vocabless.training.distillation.vector_dataset import VectorDataset
 from vocabless.training.trainer import EXACT_LOSS

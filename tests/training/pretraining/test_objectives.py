@@ -15,9 +15,8 @@ from vocabless.training.pretraining.load_model import load_model
 from vocabless.training.pretraining.masked_lm import MaskedLM
 from vocabless.training.pretraining.objectives import OBJECTIVES
 from vocabless.training.pretraining.packing import Packing
-from vocabless.training.pretraining.sequences import IGNORED, PretrainingDataset
 from vocabless.training.pretraining.shuffle_random import INTACT, REPLACED, SHUFFLED, ShuffleRandom
-from vocabless.training.pretraining.token_objective import TokenObjective
+from vocabless.training.pretraining.token_objective import IGNORED, PretrainingDataset, TokenObjective
 from vocabless.training.texts.pydocs import topics
 from vocabless.training.trainer import EXACT_LOSS
 

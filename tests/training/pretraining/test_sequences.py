@@ -10,8 +10,8 @@ from vocabless import load_tokenizer
 from vocabless.stock_shapes import load_shape_tokenizer
 from vocabless.training.pretraining.masked_lm import MaskedLM
 from vocabless.training.pretraining.packing import Packing, part_of_process
-from vocabless.training.pretraining.sequences import IGNORED, PretrainingDataset, PretrainingStream
 from vocabless.training.pretraining.shuffle_random import ShuffleRandom
+from vocabless.training.pretraining.token_objective import IGNORED, PretrainingDataset, PretrainingStream
 from vocabless.training.texts.subword import train_subword
 
 TEXTS = [f"document number {i} has words of its own{i}." for i in range(200)]
