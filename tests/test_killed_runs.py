@@ -102,9 +102,11 @@ def test_a_killed_run_that_is_continued_equals_one_that_was_not_killed(commands,
     finish(script, arguments, tmp_path / "whole")
     expected, folder = outcome(tmp_path / "whole"), tmp_path / "killed"
     if last is None:  # GLUE removes its checkpoints at the end
-        log = expected["rows/seed-42/results.json"]["log"]
-        last = f"rows/seed-42/checkpoint-{max(line['step'] for line in log)}"
-        assert expected["rows/seed-42/results.json"]["epochs"] < 12  # it stopped early
+        results = expected["rows/seed-42/results.json"]
+        last = f"rows/seed-42/checkpoint-{max(line['step'] for line in results['log'])}"
+        assert results["epochs"] < 12  # it stopped early, and the weights are those of the best epoch
+        scores = [line["eval_accuracy"] for line in results["log"] if "eval_accuracy" in line]
+        assert results["measures"]["accuracy"] == max(scores)
     process = start(script, arguments, folder)
     while process.is_alive() and not (folder / last).is_dir():
         time.sleep(0.002)

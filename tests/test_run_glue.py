@@ -1,18 +1,14 @@
 import json
 import random
-import shutil
 from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
 from datasets import Dataset, load_dataset
-from pretraining_runs import assert_same_weights, interrupted_runs
-from safetensors.torch import load_file
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer, TrainingArguments
 
 import run_glue
-from vocabless import VocablessForSequenceClassification, load_config
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.glue import GLUE, GlueTask
 from vocabless.training.finetuning.own_data import load_own_task
@@ -68,9 +64,7 @@ def finished(glue, tmp_path_factory):
 
 def test_all_tasks_give_a_table_with_three_averages_and_constant_baselines(finished, glue):
     table = (finished / "table.md").read_text()
-    assert [
-        name for name in ("HashFormers", "EELBERT base", "EELBERT small") if f"| average | {name}" not in table
-    ] == []
+    assert all(f"| average | {name}" in table for name in ("HashFormers", "EELBERT base", "EELBERT small"))
     assert "validation_mismatched_partial.parquet has 10 rows, the official one 9,832" in table
     top = results(finished)
     assert set(top["scores"]) == set(GLUE)
@@ -117,41 +111,11 @@ def test_a_task_is_evaluated_after_its_own_number_of_steps(glue, tmp_path):
         assert next(line["step"] for line in log if "eval_loss" in line) == steps
 
 
-def test_a_folder_with_other_arguments_is_not_changed(finished, glue):
-    before = (finished / "results.json").read_text()
-    with pytest.raises(SystemExit, match="differs in learning_rate"):
-        run("--model_name_or_path", MODEL, "--task_name", "rte", "--data_dir", glue, "--output_dir", finished,
-            "--learning_rate", "1")  # fmt: skip
-    assert (finished / "results.json").read_text() == before
-
-
 def test_another_number_of_processes_is_another_run(finished, glue, monkeypatch):
     monkeypatch.setattr(TrainingArguments, "world_size", 2)
     monkeypatch.setattr(TrainingArguments, "main_process_first", lambda *_, **__: nullcontext())
     with pytest.raises(SystemExit, match=r"differs in world_size \(1 in the folder, 2 now\)"):
         run("--model_name_or_path", MODEL, "--task_name", "all", "--data_dir", glue, "--output_dir", finished)
-
-
-def test_an_interrupted_run_ends_with_the_same_weights(glue, tmp_path):
-    command = ["--model_name_or_path", MODEL, "--task_name", "rte", "--data_dir", glue, "--num_train_epochs", "3"]
-    run(*command, "--output_dir", tmp_path / "uninterrupted")
-    with interrupted_runs():
-        run(*command, "--output_dir", tmp_path / "interrupted")
-    assert list((tmp_path / "interrupted" / "rte" / "seed-42").glob("checkpoint-*"))
-    run(*command, "--output_dir", tmp_path / "interrupted")
-    whole, resumed = (tmp_path / name / "rte" / "seed-42" for name in ("uninterrupted", "interrupted"))
-    assert_same_weights(whole, resumed)
-    # the weights and the metrics are those of the best epoch, not of the last
-    log = [line["eval_accuracy"] for line in results(whole)["log"] if "eval_accuracy" in line]
-    assert results(whole)["measures"]["accuracy"] == max(log)
-
-
-@pytest.mark.slow
-def test_a_compiled_model_leaves_a_checkpoint_that_loads(glue, tmp_path):
-    run("--model_name_or_path", MODEL, "--task_name", "rte", "--data_dir", glue, "--output_dir", tmp_path,
-        "--torch_compile", "true", "--torch_compile_backend", "eager")  # fmt: skip
-    weights = load_file(tmp_path / "rte" / "seed-42" / "model.safetensors")
-    assert weights.keys() == VocablessForSequenceClassification(load_config(MODEL)).state_dict().keys()
 
 
 def test_a_stock_shape_trains_its_own_subwords_and_its_checkpoint_is_fine_tuned_further(glue, tmp_path):
@@ -225,38 +189,17 @@ def test_lists_are_several_labels(tmp_path):
     assert row["labels"] == ["A01B", "C07D"]
 
 
-def test_a_string_of_several_labels_is_split_at_the_separator(tmp_path):
-    data = write(tmp_path, "train.csv", {"text": texts(16), "label": ["a; b", "b", "a", "c"] * 4})
-    run("--model_name_or_path", MODEL, "--train_file", data, "--validation_file", data, "--label_separator", ";",
-        "--output_dir", tmp_path / "run")  # fmt: skip
-    config = json.loads((tmp_path / "run" / tmp_path.name / "seed-42" / "config.json").read_text())
-    assert config["problem_type"] == "multi_label_classification" and set(config["label2id"]) == {"a", "b", "c"}
-
-
 def test_a_task_is_added_by_one_row(tmp_path, monkeypatch):
+    splits = {"train": 16, "validation": 16}
     row = GlueTask(
-        name="colours",
-        title="Colours",
-        texts=("sentence",),
-        labels=("red", "blue"),
-        metrics=("f1",),
-        best_metric="f1",
-        splits={"train": 16, "validation": 16},
+        "colours", "Colours", ("sentence",), ("red", "blue"), metrics=("f1",), best_metric="f1", splits=splits
     )
     monkeypatch.setitem(GLUE, "colours", row)
     (tmp_path / "colours").mkdir()
-    for split in row.splits:
+    for split in splits:
         write(tmp_path / "colours", f"{split}.parquet", {"sentence": texts(16), "label": [0, 1] * 8})
-    run(
-        "--model_name_or_path",
-        MODEL,
-        "--task_name",
-        "colours",
-        "--data_dir",
-        tmp_path,
-        "--output_dir",
-        tmp_path / "run",
-    )
+    flags = ["--task_name", "colours", "--data_dir", tmp_path, "--output_dir", tmp_path / "run"]
+    run("--model_name_or_path", MODEL, *flags)
     assert set(results(tmp_path / "run")["scores"]["colours"]["42"]) == {"f1"}
     assert "| Colours | f1" in (tmp_path / "run" / "table.md").read_text()
 
@@ -293,10 +236,3 @@ def test_words_for_nothing_are_texts_and_labels(tmp_path, kind):
     task = load_own_task(arguments)
     assert task.train.texts == words * 2 == task.train.labels
     assert load_text(str(file))["text"][:] == words * 2
-
-
-def test_a_damaged_record_of_a_finished_run_is_named(finished, glue, tmp_path):
-    folder = shutil.copytree(finished, tmp_path / "run")
-    (folder / "rte" / "seed-42" / "results.json").write_text("{")
-    with pytest.raises(SystemExit, match=r"rte/seed-42/results.json' is damaged .*; remove it"):
-        run("--model_name_or_path", MODEL, "--task_name", "rte", "--data_dir", glue, "--output_dir", folder)

@@ -6,9 +6,8 @@ import random
 import datasets
 import huggingface_hub
 import pytest
-from datasets import Dataset
 from pretraining_runs import assert_same_weights, interrupted_runs
-from test_run_glue import results, run
+from test_run_glue import results, run, write
 
 from vocabless import load_config, load_tokenizer
 from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassification
@@ -17,11 +16,6 @@ from vocabless.training.finetuning.distillation import TaskTeacher
 STUDENT, TEACHER = "eelbert-word-uno", "hashformer-lsh-proj-tiny"
 COLOURS = ["red", "blue"]
 THINGS = "dog cat house river stone small large old new".split()
-
-
-def write(file, columns):
-    Dataset.from_dict(columns).to_parquet(str(file))
-    return file
 
 
 def coloured(count, seed):
@@ -41,7 +35,7 @@ def command(tmp_path_factory):
     """The flags of a student, whose teacher knows every answer."""
     folder = tmp_path_factory.mktemp("private")
     for name, count, seed in (("colours", 96, 1), ("validation", 24, 2)):
-        write(folder / f"{name}.parquet", dict(zip(("text", "label"), coloured(count, seed), strict=True)))
+        write(folder, f"{name}.parquet", dict(zip(("text", "label"), coloured(count, seed), strict=True)))
     data = ["--train_file", folder / "colours.parquet", "--validation_file", folder / "validation.parquet"]
     run("--model_name_or_path", TEACHER, *data, "--learning_rate", "3e-3", "--num_train_epochs", "3", "--output_dir",
         folder / "run")  # fmt: skip
@@ -57,7 +51,7 @@ def test_a_student_learns_a_teachers_outputs_alone_and_the_card_names_it(command
     wrong = {"text": texts, "label": [COLOURS[label == "red"] for label in labels]}
     (tmp_path / "wrong").mkdir()
     (tmp_path / "more.txt").write_text("a red house\n\na blue stone\n")
-    flags = ["--train_file", write(tmp_path / "wrong" / "colours.parquet", wrong), "--gold_weight", "0",
+    flags = ["--train_file", write(tmp_path / "wrong", "colours.parquet", wrong), "--gold_weight", "0",
              "--unlabelled", tmp_path / "more.txt", "--augment", "2"]  # fmt: skip
     flags += ["--learning_rate", "3e-3", "--num_train_epochs", "3", "--output_dir", tmp_path / "student"]
     run(*command, *flags, "--seeds", "2")
@@ -85,7 +79,7 @@ def save_teacher(folder, **options):
 
 def test_an_interrupted_run_on_pairs_and_numbers_ends_with_the_same_weights(tmp_path):
     columns = {"a": coloured(96, 1)[0], "b": coloured(96, 2)[0], "label": [index / 7 for index in range(96)]}
-    data = write(tmp_path / "pairs.parquet", columns)
+    data = write(tmp_path, "pairs.parquet", columns)
     teacher = save_teacher(tmp_path / "teacher", num_labels=1, problem_type="regression")
     command = ["--model_name_or_path", STUDENT, "--train_file", data, "--validation_file", data, "--text_column", "a",
                "--text_pair_column", "b", "--teacher", teacher, "--augment", "1", "--num_train_epochs", "2",

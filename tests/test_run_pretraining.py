@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from pretraining_runs import QUICK, assert_same_weights, interrupted_runs, pretrain, refused_run, write_corpus
+from pretraining_runs import QUICK, interrupted_runs, pretrain, refused_run, write_corpus
 from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer
 
@@ -71,36 +71,19 @@ def test_bf16_is_warned_of_where_it_is_slow(monkeypatch, caplog, capability, war
 @pytest.mark.slow
 def test_a_compiled_model_leaves_the_same_checkpoint(given, tmp_path):
     eager = ["--torch_compile", "true", "--torch_compile_backend", "eager"]  # which needs no C++ compiler
-    pretrain(tmp_path / "whole", *given)
-    assert pretrain(tmp_path / "compiled", *given, *eager)["loads_without_package_bit_equal"]
+    best = ["--load_best_model_at_end", "true", "--eval_strategy", "steps", "--eval_steps", "2"]
+    pretrain(tmp_path / "whole", *given, *best)
+    pretrain(tmp_path / "compiled", *given, *best, *eager)
     weights = [load_file(tmp_path / name / "model.safetensors") for name in ("whole", "compiled")]
     assert weights[0].keys() == weights[1].keys()
     for name, weight in weights[0].items():
         torch.testing.assert_close(weights[1][name], weight)
 
 
-@pytest.mark.parametrize("streaming", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_an_interrupted_run_ends_with_the_same_weights(given, tmp_path, capsys, streaming):
-    if streaming:
-        given = [*given, "--streaming", "true", "--validation_corpus", given[-1]]
-        given += ["--max_steps", "30", "--gradient_accumulation_steps", "2"]  # into the second epoch
-    pretrain(tmp_path / "whole", *given)
-    with interrupted_runs():
-        pretrain(tmp_path / "broken", *given)
-    assert capsys.readouterr().err.splitlines()[-1].endswith("give the same command again to continue.")
-    assert not (tmp_path / "broken" / "model.safetensors").exists()
-    pretrain(tmp_path / "broken", *given)
-    assert_same_weights(tmp_path / "whole", tmp_path / "broken")
-
-
 @pytest.mark.parametrize("streaming", [[], ["--streaming", "true"]])
-def test_a_run_whose_text_changed_is_neither_continued_nor_printed(tmp_path, streaming):
+def test_a_run_whose_text_changed_is_neither_continued_nor_printed(tmp_path, capsys, streaming):
     files = {part: tmp_path / f"{part}.txt" for part in ("corpus", "validation_corpus")}
-    flags = [
-        *VARIANT,
-        *(flag for part, file in files.items() for flag in (f"--{part}", write_corpus(file))),
-        *streaming,
-    ]
+    flags = [*VARIANT, *(flag for part in files for flag in (f"--{part}", write_corpus(files[part]))), *streaming]
     text = files["corpus"].read_text()
 
     def refused():
@@ -112,6 +95,8 @@ def test_a_run_whose_text_changed_is_neither_continued_nor_printed(tmp_path, str
 
     with interrupted_runs():
         pretrain(tmp_path / "run", *flags)
+    assert capsys.readouterr().err.splitlines()[-1].endswith("give the same command again to continue.")
+    assert not (tmp_path / "run" / "model.safetensors").exists()
     for _ in range(2):
         refused()
         pretrain(tmp_path / "run", *flags)
@@ -169,13 +154,6 @@ def test_stock_shapes_train_by_the_same_script(given, tmp_path, name, learned):
     assert AutoModel.from_pretrained(tmp_path)(**inputs).last_hidden_state.shape[2] == 128
 
 
-def test_a_recipe_gives_flags_that_others_override(given, tmp_path):
-    command = [*QUICK, *given, "--recipe", "hashformer", "--output_dir", str(tmp_path)]
-    objective = run_pretraining.parse_command_line(command, None)
-    training = objective.training
-    assert (training.adam_beta2, training.max_steps, objective.arguments.dropout) == (0.9999, 6, 0.1)
-
-
 def test_masked_lm_trains_its_own_subwords_and_its_loss_falls(given, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = Path("runs") / "eelbert-tiny"  # where a run goes that is not told where
@@ -191,14 +169,11 @@ def test_masked_lm_trains_its_own_subwords_and_its_loss_falls(given, tmp_path, m
     ("arguments", "sentence"),
     [
         (["--variant", "hashformer-lsh-proj-tinny"], "unknown variant.*hashformer-lsh-proj-tiny"),
-        (["--corpus", "no/such/file.txt"], "'no/such/file.txt' does not exist"),
         (["--max_seq_length", "4096"], "at most 512"),
-        (["--objective", "nonsense"], "unknown objective.*shuffle-random"),
         (["--objective", "mlm"], "--subword"),
         (["--validation_split_percentage", "0"], "cannot be held out"),
         (["--streaming", "true"], "--validation_corpus"),
         (["--mix", "0.5", "0.5"], "one weight above 0"),
-        (["--recipe", "hashformers"], "unknown recipe.*hashformer"),
         (["--report_to", "dvclive"], "dvclive to be installed.*--report_to"),
         (["--shuffle_probability", "2"], "--shuffle_probability 2.0 is out of range; give .* at least 0 and at most 1"),
         (["--shuffle_probability", "0", "--replace_probability", "0"], "are 0; give one of them above 0"),
@@ -206,18 +181,12 @@ def test_masked_lm_trains_its_own_subwords_and_its_loss_falls(given, tmp_path, m
         (["--max_steps", "0"], "--max_steps 0 is out of range; give .* at least 1, or -1 for whole epochs"),
         (["--save_only_model", "true"], "no run can continue"),
         (["--metric_for_best_model", "foo"], "--metric_for_best_model foo is not .*accuracy_replaced"),
-        (["--output_dir", "/proc/run"], "'/proc/run' cannot be written"),
         (["--variant", "eelbert-tiny", "--subword", "/no/such/tokenizer.json"], "subword"),
     ],
 )
 def test_a_mistake_ends_with_one_sentence(given, tmp_path, arguments, sentence, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert re.search(sentence, refused_run(tmp_path / "run", *given, *arguments))
-
-
-def test_a_folder_of_another_run_is_left_alone(given, tmp_path):
-    (tmp_path / "notes.txt").write_text("mine")
-    assert "holds other files" in refused_run(tmp_path, *given)
 
 
 @pytest.mark.parametrize("streaming", [[], ["--streaming", "true"]])
@@ -234,13 +203,4 @@ def test_a_dry_run_checks_a_checkpoint_and_leaves_nothing(given, tmp_path, monke
 def test_a_held_out_row_without_text_is_left_out(given, tmp_path):
     held_out = tmp_path / "held_out.jsonl"
     held_out.write_text('{"text": null}\n{"text": "The seven small cats sleep near the old walls."}\n')
-    assert pretrain(tmp_path / "run", *given, "--validation_corpus", held_out)["loads_without_package_bit_equal"]
-
-
-def test_a_stream_without_text_is_an_error(given, tmp_path):
-    empty = tmp_path / "empty.jsonl"
-    empty.write_text('{"text": ""}\n{"text": null}\n' * 5)
-    flags = [*VARIANT, "--corpus", empty, "--validation_corpus", given[-1], "--streaming", "true"]
-    assert "not one example" in refused_run(tmp_path / "run", *flags)
-    assert not (tmp_path / "run" / "model.safetensors").exists()
-    assert not list((tmp_path / "run").glob("checkpoint-*"))
+    assert "eval_loss" in pretrain(tmp_path / "run", *given, "--validation_corpus", held_out)["after"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from huggingface_hub import ModelCard, constants
-from pretraining_runs import assert_same_weights, interrupted_runs, pretrain, refused_run, write_corpus
+from pretraining_runs import pretrain, refused_run, write_corpus
 
 import run_pretraining
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
@@ -46,7 +46,7 @@ def results_of(folder: Path) -> dict:
 
 
 @pytest.mark.parametrize("streaming", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_checkpoint_is_trained_further_and_an_interrupted_run_resumes(first, given, tmp_path, streaming) -> None:
+def test_a_checkpoint_is_trained_further(first, given, tmp_path, streaming) -> None:
     start = first("hashformer-lsh-proj-tiny")
     flags = ["--model_name_or_path", start, *given]
     if streaming:
@@ -55,11 +55,6 @@ def test_a_checkpoint_is_trained_further_and_an_interrupted_run_resumes(first, g
     assert results["objective"] == "shuffle-random"  # the variant's own
     assert results["before"]["eval_loss"] == pytest.approx(before["after"]["eval_loss"], abs=1e-5)
     assert results["after"]["eval_loss"] != results["before"]["eval_loss"]
-
-    with interrupted_runs():
-        pretrain(tmp_path / "broken", *flags)
-    pretrain(tmp_path / "broken", *flags)
-    assert_same_weights(tmp_path / "whole", tmp_path / "broken")
 
     card = ModelCard.load(tmp_path / "whole" / "README.md")
     assert f"beginning from the weights of `{start.name}`" in card.text and f"weights of `{start.name}`" in card.text
@@ -123,8 +118,6 @@ def test_the_default_objective_is_that_of_the_checkpoint(first, tmp_path) -> Non
         ),
         (["--model_name_or_path", "bert-tiny"], "bert-tiny has no weights to begin from; give --variant bert-tiny"),
         (["--model_name_or_path", "no/such"], "'no/such' cannot be loaded"),
-        (["--model_name_or_path", "START", "--max_seq_length", "4096"], "at most 512"),
-        (["--model_name_or_path", "START", "--subword", "x.json"], "no use for --subword x.json; leave it out"),
     ],
 )
 def test_a_mistake_ends_with_one_sentence(flags, sentence, first, given, tmp_path, monkeypatch) -> None:

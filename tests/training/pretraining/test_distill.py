@@ -49,7 +49,7 @@ def test_a_student_of_any_variant_comes_nearer_to_its_teacher(variant, run, tmp_
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("sentence1,sentence2,score\nthe fox,the dog,1\nthe fox,the fox sleeps,4\na cat,walls,0\n")
     folder, results = run("run", "--variant", variant, "--sts_file", str(pairs), "--misspell_probability", "0.1")
-    assert results["objective"] == "distill" and results["loads_without_package_bit_equal"]
+    assert results["objective"] == "distill"
     assert results["after"]["eval_cosine"] > results["before"]["eval_cosine"] + 0.1
     assert results["after"]["eval_loss"] == pytest.approx(1 - results["after"]["eval_cosine"])
     assert {"eval_spearman", "eval_teacher_spearman"} <= {*results["after"]}
