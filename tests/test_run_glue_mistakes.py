@@ -14,11 +14,7 @@ GOOD = {"text": ["a b", "c d"] * 4, "label": ["x", "y"] * 4}
         ({"sentence": ["a"], "kind": ["x"]}, None, [], "no column label or"),
         (GOOD, {"text": ["a"], "label": ["z"]}, [], "the training rows do not have: z"),
         (GOOD, {"text": [], "label": []}, [], "has no rows|is empty"),
-        ({"text": [1, 2], "label": ["x", "y"]}, None, [], "holds int64, not text"),
-        ({"text": ["a", None], "label": ["x", "y"]}, None, [], "train.parquet' has no text in row 1; fill"),
-        ({"text": ["a", "b"], "label": [[0.5], [0.5]]}, None, [], "labels are strings, integers"),
         ({"text": ["a", "b"], "label": ["x", "x"]}, None, [], "needs at least 2"),
-        (GOOD, GOOD, ["--problem_type", "regression"], "row 0 of train does not fit regression: the label 'x' is not"),
         (GOOD, GOOD, ["--problem_type", "clustering"], "unknown problem type.*; choose one of single_label"),
         (GOOD, GOOD, ["--max_seq_length", "513"], "give 3 to 512"),
         (GOOD, None, ["--validation_split_percentage", "0"], "cannot be held out"),
@@ -29,14 +25,6 @@ GOOD = {"text": ["a b", "c d"] * 4, "label": ["x", "y"] * 4}
         (GOOD, GOOD, ["--model_name_or_path", "no-such-model"], "cannot be loaded .*; give a variant"),
         (GOOD, GOOD, ["--model_name_or_path", "hashgram-tinny"], "; did you mean hashgram-tiny or "),
         (GOOD, GOOD, ["--validation_file", "none.csv"], "'none.csv' does not exist"),
-        (GOOD, GOOD, ["--recipe", "none"], "unknown recipe"),
-        (
-            GOOD,
-            GOOD,
-            ["--learning_rate", "1e30", "--warmup_steps", "0"],
-            "the loss of the evaluation is nan.*Try a lower --learning_rate",
-        ),
-        (GOOD, GOOD, ["--max_steps", "0"], "--max_steps 0 is out of range; give .* or -1 for whole epochs"),
         (GOOD, GOOD, ["--metric_for_best_model", "foo"], "foo is not reported.*; give one of loss, accuracy, macro_f1"),
         (GOOD, GOOD, ["--output_dir", "/proc/run"], "'/proc/run' cannot be written"),
         (GOOD, {"text": ["a"], "label": [""]}, [], "validation.jsonl' has no label in line 1; fill"),
@@ -57,18 +45,13 @@ def test_a_mistake_ends_with_one_sentence(tmp_path, monkeypatch, train, validati
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--task_name", "sst"], "unknown task sst; choose from cola"),
         (["--task_name", "rte", "--data_dir", "no/such"], "is not a folder"),
+        (["--task_name", "rte", "--data_dir", "."], r"holds no train\.parquet"),
         ([], "no data is given; give one of --task_name"),
     ],
 )
-def test_a_missing_task_is_named(tmp_path, arguments, sentence):
+def test_a_missing_task_is_named(tmp_path, monkeypatch, arguments, sentence):
+    (tmp_path / "rte").mkdir()
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit, match=sentence):
         run("--model_name_or_path", MODEL, "--output_dir", tmp_path / "run", *arguments)
-
-
-def test_a_missing_file_of_a_task_is_named(tmp_path):
-    (tmp_path / "rte").mkdir()
-    command = ["--model_name_or_path", MODEL, "--output_dir", tmp_path / "run"]
-    with pytest.raises(SystemExit, match=r"holds no train\.parquet"):
-        run(*command, "--task_name", "rte", "--data_dir", tmp_path)
