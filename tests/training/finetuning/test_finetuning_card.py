@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 
 import pytest
 from huggingface_hub import ModelCard
@@ -33,57 +34,50 @@ def results_of(task: str, constant_baselines: dict[str, float], **arguments: obj
     }
 
 
-@pytest.mark.parametrize("task", GLUE)
-def test_the_results_of_a_card_are_those_of_the_run(task: str, save_model) -> None:
-    metrics = [*GLUE[task].metrics, *(["accuracy_mm"] if task == "mnli" else [])]
-    results = results_of(task, dict.fromkeys(metrics, 0.25))
-    model, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForSequenceClassification")
-    write_card(folder, model, 16, card_facts(results))
-    card = ModelCard.load(folder / CARD)
-    assert {(r.metric_name, r.dataset_split): r.metric_value for r in card.data.eval_results} == {
-        (name.removesuffix("_mm").replace("_", " "), list(GLUE[task].splits)[2 if "_mm" in name else 1]): value
-        for name, value in results["measures"].items()
-        if name in metrics
-    }
-    for result in card.data.eval_results:
-        assert (result.dataset_type, result.dataset_config) == ("nyu-mll/glue", task)
-        assert result.task_type == card.data.pipeline_tag == "text-classification"
+@pytest.fixture
+def card_of(save_model) -> Callable[..., ModelCard]:
+    """Saves a small classifier, writes the card of a run's results into its folder, and reads it."""
+
+    def write(results: dict, **options: object) -> ModelCard:
+        model, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForSequenceClassification", **options)
+        write_card(folder, model, 16, card_facts(results))
+        return ModelCard.load(folder / CARD)
+
+    return write
+
+
+TEACHER = {"name": "you/large", "description": "bert, 9 parameters", "measures": {"accuracy": 0.925}}
+TEACHER["rows"] = {"corrupted copies": 2000, "training rows": 1000}
+
+
+def test_the_results_of_a_card_are_those_of_the_run_and_its_teachers_stand_beside_them(card_of) -> None:
+    results = results_of("sst2", {"accuracy": 0.25}) | {"teacher": TEACHER}
+    card = card_of(results)
+    (result,) = card.data.eval_results
+    assert (result.dataset_type, result.dataset_config, result.dataset_split) == ("nyu-mll/glue", "sst2", "validation")
+    assert (result.metric_name, result.metric_value) == ("accuracy", results["measures"]["accuracy"])
+    assert result.task_type == card.data.pipeline_tag == "text-classification"
     assert (card.data.license, card.data.language, card.data.datasets) == ("apache-2.0", "en", ["nyu-mll/glue"])
-    assert bool(card.data.get("widget")) == (len(GLUE[task].texts) == 1)  # a widget sends one text
-    assert (
-        "| measure | this model | 95 % interval | texts | constant baseline |\n" in card.text
-        and "floor" not in card.text
-    )
-    assert f"| {metrics[0].replace('_', ' ')} | 28.6 | 25.0–31.2 | 872 | 25.0 |" in card.text
-    assert "- Start: random weights\n- Epochs: 3; the best checkpoint was kept\n" in card.text
-    assert "- Batch size: 32 examples per device\n- Length: at most 128 tokens\n- Seed: 42\n" in card.text
-    assert "base_model" not in card.data.to_dict()
-
-
-def test_a_teacher_is_named_with_what_it_labelled_and_its_own_score(save_model) -> None:
-    model, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForSequenceClassification")
-    teacher = {"name": "you/large", "description": "bert, 9 parameters", "measures": {"accuracy": 0.925}}
-    teacher["rows"] = {"corrupted copies": 2000, "training rows": 1000}
-    write_card(folder, model, 16, card_facts(results_of("sst2", {"accuracy": 0.5}) | {"teacher": teacher}))
-    card = ModelCard.load(folder / CARD)
-    assert (
+    assert card.data.get("widget") and "base_model" not in card.data.to_dict()
+    header = (
         "| measure | this model | 95 % interval | texts | constant baseline | teacher |\n|---|--:|--:|--:|--:|--:|\n"
-        in card.text
     )
-    assert "| accuracy | 28.6 | 25.0–31.2 | 872 | 50.0 | 92.5 |\n" in card.text
-    line = "`you/large (bert, 9 parameters)` for 1,000 training rows and 2,000 corrupted copies"
-    assert f"- Teacher: the model learned the outputs of {line}\n- Length:" in card.text
+    assert f"{header}| accuracy | 28.6 | 25.0–31.2 | 872 | 25.0 | 92.5 |\n" in card.text
+    taught = "`you/large (bert, 9 parameters)` for 1,000 training rows and 2,000 corrupted copies"
+    lines = ["Start: random weights", "Epochs: 3; the best checkpoint was kept", "Learning rate: 3e-05"]
+    lines += ["Batch size: 32 examples per device", f"Teacher: the model learned the outputs of {taught}"]
+    lines += ["Length: at most 128 tokens", "Seed: 42"]
+    assert "".join(f"- {line}\n" for line in lines) in card.text
 
 
-def test_your_own_data_is_named_as_it_is(save_model) -> None:
-    results = results_of("beasts", {"micro_f1": 0.0}, train_file="/home/me/beasts.csv", model_name_or_path="you/base")
-    model, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForSequenceClassification")
-    write_card(folder, model, 16, card_facts(results))
-    text = (folder / CARD).read_text(encoding="utf-8")
-    data = ModelCard.load(folder / CARD).data
-    assert "/home/me" not in text and "language" not in data.to_dict() and "datasets" not in data.to_dict()
-    (result,) = data.eval_results
-    assert (result.metric_type, result.metric_name, result.dataset_name) == ("f1", "micro f1", "beasts")
+def test_mismatched_scores_of_mnli_are_those_of_their_own_split(card_of) -> None:
+    results = results_of("mnli", dict.fromkeys(["accuracy", "accuracy_mm"], 0.25))
+    card = card_of(results)
+    assert {(each.metric_name, each.dataset_split): each.metric_value for each in card.data.eval_results} == {
+        ("accuracy", "validation_matched"): results["measures"]["accuracy"],
+        ("accuracy", "validation_mismatched"): results["measures"]["accuracy_mm"],
+    }
+    assert not card.data.get("widget")  # a widget sends one text
 
 
 def test_a_data_set_of_the_hub_is_named_with_its_configuration() -> None:
@@ -116,50 +110,44 @@ def test_a_card_of_own_data_shows_the_given_text_alone_and_prints_a_label(proble
     assert printed in answers if answers else -100 < float(printed) < 100
 
 
-def test_the_example_of_a_pair(save_model) -> None:
-    model, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForSequenceClassification")
+def test_the_example_of_a_pair(card_of) -> None:
     results = results_of("beasts", {"f1": 0.5}, train_file="b.csv") | {"is_pair": True}
     for example, shown in [
         (["The heron fishes.", "A bird is near."], '"The heron fishes.", "A bird is near."'),
         ([], '"He left early.", "He went home before the others."'),
     ]:
-        write_card(folder, model, 16, card_facts(results | {"example": example}))
-        assert f"tokenizer({shown}, " in (folder / CARD).read_text()
-        assert "widget" not in ModelCard.load(folder / CARD).data.to_dict()
+        card = card_of(results | {"example": example})
+        assert f"tokenizer({shown}, " in card.text and "widget" not in card.data.to_dict()
 
 
 @pytest.mark.parametrize(("from_scratch", "title"), [(True, " trained from random weights"), (False, "")])
-def test_random_weights_are_never_called_like_a_checkpoint(from_scratch, title, save_model) -> None:
-    model, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForSequenceClassification")
-    results = results_of("beasts", {"f1": 0.5}, train_file="beasts.csv", model_name_or_path="you/ewe-bert-tiny")
+def test_own_data_are_named_as_they_are_and_random_weights_never_like_a_checkpoint(
+    from_scratch, title, card_of
+) -> None:
+    arguments = {"train_file": "/home/me/beasts.csv", "model_name_or_path": "you/ewe-bert-tiny"}
+    results = results_of("beasts", {"micro_f1": 0.5}, **arguments)
     results |= {"from_scratch": from_scratch, "start": {"license": None, "base_model": "you/ewe-bert-tiny"}}
-    write_card(folder, model, 16, card_facts(results))
-    text = (folder / CARD).read_text(encoding="utf-8")
-    assert f"\n# you/ewe-bert-tiny{title} on beasts\n" in text
-    assert f"name: you/ewe-bert-tiny{title} on beasts" in text
-    assert ("A model of the shape `you/ewe-bert-tiny`, trained from random weights on beasts." in text) == from_scratch
-    assert ("The checkpoint `you/ewe-bert-tiny`, fine-tuned on beasts." in text) == (not from_scratch)
+    card = card_of(results)
+    assert "/home/me" not in card.content and not {"language", "datasets"} & {*card.data.to_dict()}
+    (result,) = card.data.eval_results
+    assert (result.metric_type, result.metric_name, result.dataset_name) == ("f1", "micro f1", "beasts")
+    assert f"\n# you/ewe-bert-tiny{title} on beasts\n" in card.content
+    assert f"name: you/ewe-bert-tiny{title} on beasts" in card.content
+    of_shape = "A model of the shape `you/ewe-bert-tiny`, trained from random weights on beasts."
+    assert (of_shape in card.text) == from_scratch
+    assert ("The checkpoint `you/ewe-bert-tiny`, fine-tuned on beasts." in card.text) == (not from_scratch)
 
 
-def test_a_licence_is_handed_down_and_a_base_on_the_hub_is_named(save_model, tmp_path, monkeypatch) -> None:
-    model, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForSequenceClassification")
+def test_a_licence_is_handed_down_and_a_base_on_the_hub_is_named(card_of, tmp_path, monkeypatch) -> None:
     base = tmp_path / "base"
     base.mkdir()
-    (base / CARD).write_text("---\nlicense: cc-by-sa-4.0\n---\n\n# Base\n")
     results = results_of("sst2", {"accuracy": 0.5}, model_name_or_path=str(base)) | {"from_scratch": False}
-    write_card(folder, model, 16, card_facts(results))
-    card = ModelCard.load(folder / CARD)
+    assert card_facts(results).license is None  # a base without a card
+    (base / CARD).write_text("---\nlicense: cc-by-sa-4.0\n---\n\n# Base\n")
+    card = card_of(results)
     assert card.data.license == "cc-by-sa-4.0" and card.data.base_model is None
     assert "the weights of `base`" in card.text and str(tmp_path) not in card.text
     assert "\n# hashformer-lsh-proj-tiny on GLUE SST-2\n" in card.content  # `base` says nothing to a visitor
     monkeypatch.setattr("vocabless.saving.model_card.cached_file", lambda *_: base / CARD)
     results["arguments"]["model_name_or_path"] = "you/base"
-    write_card(folder, model, 16, card_facts(results))
-    assert ModelCard.load(folder / CARD).data.base_model == "you/base"
-
-
-def test_a_base_without_a_card_hands_down_no_licence(save_model, tmp_path) -> None:
-    (tmp_path / "base").mkdir()
-    start = str(tmp_path / "base")
-    results = results_of("sst2", {"accuracy": 0.5}, model_name_or_path=start) | {"from_scratch": False}
-    assert card_facts(results).license is None
+    assert card_of(results).data.base_model == "you/base"
