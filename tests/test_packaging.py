@@ -76,6 +76,8 @@ def test_the_wheel_holds_every_file_of_the_package_once() -> None:
     assert {name for name in names if name.endswith(".py")} == sources
     assert "vocabless/py.typed" in names
     assert any(name.startswith("vocabless/model_cards/") for name in names)
+    recipes = {f"vocabless/training/recipes/{file.name}" for file in (ROOT / "training" / "recipes").iterdir()}
+    assert recipes and recipes <= {*names}
     pages = {f"vocabless/browser/{file.name}" for file in (ROOT / "browser").iterdir()}
     assert {name for name in names if name.startswith("vocabless/browser/")} == pages
     assert not [name for name in names if not name.startswith("vocabless/")]

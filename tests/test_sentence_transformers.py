@@ -1,11 +1,10 @@
-"""sentence-transformers loads a saved folder without changes; it encodes, trains, ranks, and saves it again."""
+"""sentence-transformers loads a saved folder without changes; it encodes, ranks, and saves it again."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from datasets import Dataset
 
 st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
 
@@ -41,23 +40,6 @@ def test_the_vector_of_a_text_is_the_mean_of_its_token_states(name: str, random_
         assert np.allclose(vector, states[0].mean(dim=0).numpy(), atol=1e-5)
     encoder.max_seq_length = 3
     assert np.allclose(encoder.encode("short of breath"), encoder.encode("short"), atol=1e-5)
-
-
-def test_an_encoder_learns_and_loads_again(random_checkpoint, tmp_path) -> None:
-    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
-
-    encoder = encoder_of(random_checkpoint("eelbert-word-tiny"))
-    before = encoder.encode(TEXTS)
-    rows = {"anchor": ["a b", "c d e f", "g", "h i"] * 2, "positive": ["b a", "d", "g h x y z", "i"] * 2}
-    arguments = st.SentenceTransformerTrainingArguments(
-        str(tmp_path / "run"), max_steps=2, learning_rate=0.1, report_to=[], use_cpu=True, save_strategy="no"
-    )
-    loss = MultipleNegativesRankingLoss(encoder)
-    st.SentenceTransformerTrainer(encoder, arguments, Dataset.from_dict(rows), loss=loss).train()
-    expected = encoder.encode(TEXTS)
-    assert not np.allclose(expected, before, atol=1e-3)
-    encoder.save_pretrained(str(tmp_path / "saved"))
-    assert np.allclose(encoder_of(tmp_path / "saved").encode(TEXTS), expected, atol=1e-6)
 
 
 def test_a_saved_folder_loads_without_the_package(random_checkpoint, run_bare, tmp_path) -> None:

@@ -1,7 +1,6 @@
 """How a command ends that cannot go on."""
 
 import io
-import os
 import sys
 
 import pytest
@@ -20,16 +19,6 @@ def test_a_mistake_is_one_line(error, message) -> None:
     with pytest.raises(SystemExit) as stopped, exit_with_message("command.py"):
         raise error
     assert stopped.value.code == message
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
-def test_a_full_disk_is_named() -> None:
-    with (
-        pytest.raises(SystemExit, match="No space left on device"),
-        exit_with_message("command.py"),
-        open("/dev/full", "w") as file,
-    ):
-        file.write("weights")
 
 
 def test_a_fault_of_the_program_keeps_its_traceback() -> None:

@@ -87,12 +87,6 @@ def test_a_recipe_alone_is_a_papers_pre_training(recipe, variant, objective, cor
         assert (training.warmup_steps, training.weight_decay, arguments.dropout) == (10_000, 0.01, 0.1)
 
 
-def test_the_recipe_of_hashformers_runs_shuffle_random_for_the_baseline_too():
-    """BERT-S+R has Table 4's 5e-5, and BERT-MLM its 1e-4."""
-    arguments, objective, training = pretraining("--recipe", "hashformer", "--variant", "roberta-base")
-    assert (arguments.variant, type(objective), training.learning_rate) == ("roberta-base", ShuffleRandom, 5e-5)
-
-
 @pytest.mark.parametrize("processes", [1, 8])
 @pytest.mark.parametrize(
     ("recipe", "total", "on_a_device"),
@@ -226,9 +220,3 @@ def test_a_file_that_is_not_a_recipe_is_refused(tmp_path, text, sentence):
 def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"'adamw'.*elementwise-patents, .*proformer"):
         parse("--recipe", "adamw")
-
-
-def test_the_wheel_contains_the_recipes():
-    wheel = pytest.importorskip("hatchling.builders.wheel").WheelBuilder(str(ROOT))
-    files = {Path(file.distribution_path).as_posix() for file in wheel.recurse_included_files()}
-    assert {f"vocabless/training/recipes/{name}.yaml" for name in list_recipes()} <= files

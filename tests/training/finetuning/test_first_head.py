@@ -19,31 +19,24 @@ VECTORS = chance.normal(3.0, 2.0, (90, 8)) * np.arange(1, 9)
 CLASSES = (VECTORS @ chance.normal(size=(8, 3))).argmax(1)
 
 
-def fitted(model):
-    return make_pipeline(StandardScaler(), model).fit
+LOGISTIC = LogisticRegression(C=0.3, tol=1e-8, max_iter=1000)
 
 
-def test_a_single_label_has_the_probabilities_of_a_logistic_regression():
-    for labels, targets in ((3, CLASSES), (2, np.minimum(CLASSES, 1))):
-        head = FirstHead.fit(SingleLabel(["a", "b", "c"][:labels]), VECTORS, targets.tolist(), 0.3)
-        expected = fitted(LogisticRegression(C=0.3, tol=1e-8, max_iter=1000))(VECTORS, targets).predict_proba(VECTORS)
-        ours = torch.from_numpy(head.logits(VECTORS)).softmax(-1).numpy()
-        np.testing.assert_allclose(ours, expected, atol=5e-3)
-
-
-def test_several_labels_have_a_regression_each():
-    targets = np.stack([CLASSES == 0, CLASSES != 2], axis=1).astype(np.float32)
-    head = FirstHead.fit(MultiLabel(["a", "b"]), VECTORS, list(targets), 0.3)
-    model = OneVsRestClassifier(LogisticRegression(C=0.3, tol=1e-8, max_iter=1000))
-    expected = fitted(model)(VECTORS, targets).predict_proba(VECTORS)
-    np.testing.assert_allclose(1 / (1 + np.exp(-head.logits(VECTORS))), expected, atol=5e-3)
-
-
-def test_a_number_has_a_ridge_regression():
-    targets = VECTORS[:, 0] + 1.0
-    head = FirstHead.fit(Regression(), VECTORS, targets.tolist(), 0.3)
-    expected = fitted(Ridge(alpha=1 / 0.3))(VECTORS, targets).predict(VECTORS)
-    np.testing.assert_allclose(head.logits(VECTORS)[:, 0], expected)
+@pytest.mark.parametrize(
+    ("problem", "targets", "model", "tolerance"),
+    [
+        (SingleLabel(["a", "b", "c"]), CLASSES, LOGISTIC, 5e-3),
+        (SingleLabel(["a", "b"]), np.minimum(CLASSES, 1), LOGISTIC, 5e-3),
+        (MultiLabel(["a", "b"]), np.stack([CLASSES == 0, CLASSES != 2], 1) * 1.0, OneVsRestClassifier(LOGISTIC), 5e-3),
+        (Regression(), VECTORS[:, 0] + 1.0, Ridge(alpha=1 / 0.3), 1e-6),
+    ],
+)
+def test_a_head_predicts_like_scikit_learns_model_of_its_problem(problem, targets, model, tolerance):
+    logits = torch.from_numpy(FirstHead.fit(problem, VECTORS, list(targets), 0.3).logits(VECTORS))
+    ours = {SingleLabel: logits.softmax(-1), MultiLabel: logits.sigmoid(), Regression: logits[:, 0]}[type(problem)]
+    model = make_pipeline(StandardScaler(), model).fit(VECTORS, targets)
+    expected = model.predict(VECTORS) if isinstance(problem, Regression) else model.predict_proba(VECTORS)
+    np.testing.assert_allclose(ours, expected, atol=tolerance)
 
 
 def test_a_label_without_rows_is_never_predicted():

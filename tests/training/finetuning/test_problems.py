@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Regression, SingleLabel
+from vocabless.training.finetuning.problems import MultiLabel, Regression, SingleLabel
 
 
 def test_constant_baselines_are_the_best_of_constant_predictions():
@@ -38,7 +38,3 @@ def test_label_names_are_strings_and_whole_floats_lose_their_fraction():
 def test_a_label_that_does_not_fit_the_problem_is_refused(problem, label, sentence):
     with pytest.raises(ValueError, match=sentence):
         problem.parse_label(label)
-
-
-def test_every_problem_is_found_by_its_name():
-    assert {name: problem.name for name, problem in PROBLEMS.items()} == {name: name for name in PROBLEMS}

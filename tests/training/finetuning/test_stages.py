@@ -154,11 +154,6 @@ def test_a_cross_validated_head_is_saved_if_it_is_better_by_more_than_a_standard
     assert replace(run, arguments=GlueArguments(model_name_or_path="any", head_only=True)).needs_no_training
 
 
-def test_a_run_may_begin_with_a_random_head(tune, data, tmp_path, capsys):
-    _, results = tune(tmp_path / "run", "--train_file", data, "--validation_file", data, "--random_head", "true")
-    assert "head" not in results and "head alone" not in capsys.readouterr().out
-
-
 def test_a_checkpoint_with_a_head_for_these_labels_keeps_it(tune, data, tmp_path, encoder, capsys):
     command = ["--train_file", data, "--validation_file", data]
     folder, _ = tune(tmp_path / "first", *command, "--head_only", "true")

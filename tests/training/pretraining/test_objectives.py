@@ -201,18 +201,8 @@ def test_an_unknown_objective_is_refused_and_the_rows_are_listed():
 
 def test_a_run_is_the_same_run_whatever_folder_it_writes_to():
     command = ["--objective", "shuffle-random", "--shuffle_probability", "0.3", "--use_cpu", "true"]
-    identities = [
-        objective.identity()
-        for objective in (
-            parse_command_line([*command, *more], None)
-            for more in (
-                [],
-                ["--output_dir", "elsewhere"],
-                ["--replace_probability", "0.3"],
-                ["--mlm_probability", "0.3"],
-            )
-        )
-    ]
+    more = ([], ["--output_dir", "elsewhere"], ["--replace_probability", "0.3"], ["--mlm_probability", "0.3"])
+    identities = [parse_command_line([*command, *flags], None).identity() for flags in more]
     assert identities[0] == identities[1] == identities[3]  # the last flag belongs to another objective
     assert identities[0]["shuffle_probability"] == 0.3 and identities[0]["objective"] == "shuffle-random"
     assert {name for name in identities[0] if identities[0][name] != identities[2][name]} == {"replace_probability"}

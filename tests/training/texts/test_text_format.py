@@ -61,11 +61,6 @@ def test_a_letter_far_from_the_start_is_found(tmp_path, empty_cache) -> None:
         read_files([str(tmp_path / "long.csv")])
 
 
-def test_a_file_in_utf_8_is_not_utf_16(tmp_path, empty_cache) -> None:
-    with pytest.raises(ValueError, match=r"mine.csv' is not utf-16 \(byte \d+ is 0x\w\w\)"):
-        read_files([write(tmp_path)], TextFormat("utf-16"))
-
-
 def test_rows_are_numbered_by_their_lines(tmp_path) -> None:
     rows = [("a\nb", "c"), ("d " * 70_000, "e")]
     assert TextFormat(delimiter=";").row_lines(write(tmp_path, delimiter=";", rows=rows)) == [2, 4]
@@ -91,10 +86,3 @@ def test_a_missing_file_is_not_taken_for_a_data_set_of_the_hub(tmp_path) -> None
     for source in ("texts/mine.txt", str(tmp_path / "none")):
         with pytest.raises(ValueError, match="does not exist; give pydocs, a file"):
             find_files(source)
-
-
-@pytest.mark.parametrize("suffix", ["csv", "txt"])
-def test_an_empty_corpus_is_called_empty_but_one_empty_file_may_be_in_it(suffix, tmp_path, empty_cache) -> None:
-    (tmp_path / f"1.{suffix}").touch()
-    with pytest.raises(ValueError, match="is empty; give files with text in them"):
-        load_text(str(tmp_path))
