@@ -54,7 +54,7 @@ def test_corpora_of_long_and_short_strings_are_joined(streaming, tmp_path):
     [
         ({"a.jsonl": '{"body": "a"}'}, "no column 'text'.*body"),
         ({"a.parquet": "PAR1 and not the rest"}, "cannot be read"),
-        ({"a.csv": "text\n"}, "is empty"),
+        ({"a.csv": "text\n"}, "is empty; give a file with rows"),
         ({"a.txt": "a", "b.jsonl": '{"text": "b"}'}, "json, text"),
     ],
 )
