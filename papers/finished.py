@@ -53,8 +53,8 @@ def read_results(folder: Path) -> Record | None:
         return None
     try:
         content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        assert isinstance(content["arguments"], dict)
-    except (ValueError, KeyError, TypeError, AssertionError) as error:
+        content["arguments"].items()
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{str(file)!r} holds no results of a run; run its command again.") from error
     return content
 

@@ -60,7 +60,7 @@ def load_stock_tokenizer(source: str) -> PreTrainedTokenizerBase:
         raise ValueError(
             f"the tokenizer of {source!r} cannot be loaded ({first_line(error)}); save it beside the model."
         ) from error
-    if len(tokenizer) < SMALLEST_VOCABULARY:
+    if len(tokenizer) <= len(tokenizer.all_special_tokens):  # transformers makes one up where the files are missing
         raise ValueError(f"{source!r} has no tokenizer; save the model's own tokenizer beside it.")
     if not tokenizer.is_fast:
         raise ValueError(f"the tokenizer of {source!r} gives no offsets; give a model with a tokenizer.json.")

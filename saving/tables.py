@@ -62,7 +62,7 @@ def short_table(measures: Mapping[str, float]) -> str:
 
 
 def _table(header: list[str], names: list[str], measured: tuple[str, ...], measures: Mapping[str, float]) -> str:
-    """Returns a table in percent with a row for each name, which stands behind those of the measures."""
+    """Returns a table in percent: a row for each name, with the values of `eval_<measure>_<name>`."""
     rows = []
     for name in names:
         values = [measures.get(f"eval_{measure}_{name}") for measure in measured]

@@ -34,13 +34,6 @@ def find_chromium() -> str | None:
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
 
-def record_first(name: str) -> str:
-    """Returns a script for a new page: when `data-NAME` is first there, `globalThis.first` becomes the time in ms."""
-    has_value = f"document.documentElement?.dataset.{name} !== undefined"
-    observer = f"new MutationObserver(() => {{ if ({has_value}) globalThis.first ??= performance.now(); }})"
-    return f"{observer}.observe(document, {{ attributes: true, childList: true, subtree: true }});"
-
-
 class Chromium:
     """A browser with one tab, as a context manager. `requests` are the addresses that the tab asked for.
 

@@ -163,7 +163,7 @@ class ResumableTrainer(Trainer):
     def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
         """Saves a checkpoint, gives it its place when all processes have written their part, and removes old ones."""
         super()._save_checkpoint(*args, **kwargs)
-        name, best_steps = f"checkpoint-{self.state.global_step}", self.state.best_global_step
+        name, best_steps = f"{run_checkpoints.PREFIX}{self.state.global_step}", self.state.best_global_step
         if best_steps == self.state.global_step:  # the Trainer says that it is where it was written
             self.state.best_model_checkpoint = str(self._folder / name)
         self.accelerator.wait_for_everyone()
@@ -189,7 +189,7 @@ class _ContinueExactly(TrainerCallback):
     def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         """Finds the best checkpoint where the run is now."""
         if state.best_global_step:
-            best = Path(str(args.output_dir)) / f"checkpoint-{state.best_global_step}"
+            best = Path(str(args.output_dir)) / f"{run_checkpoints.PREFIX}{state.best_global_step}"
             state.best_model_checkpoint = str(best) if best.is_dir() else None
 
     def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
