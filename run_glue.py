@@ -27,12 +27,11 @@ from vocabless.saving.run_folder import locked_run_folder
 from vocabless.saving.uploads import check_run_upload
 from vocabless.training.exit_with_message import exit_launched_process, exit_with_message
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, identifying_arguments
-from vocabless.training.finetuning.fine_tuning import all_versions, run_folder
+from vocabless.training.finetuning.fine_tuning import FineTuning, all_versions, run_folder
 from vocabless.training.finetuning.load_model import check_model, choose_learning_rate
-from vocabless.training.finetuning.load_tasks import load_tasks
-from vocabless.training.finetuning.own_data import data_name, describe_own_task
 from vocabless.training.finetuning.report import Report
-from vocabless.training.finetuning.stages import fine_tune
+from vocabless.training.finetuning.sources import data_name, describe_own_data, load_tasks
+from vocabless.training.run import run as train_and_save
 from vocabless.training.script_arguments import set_logging
 from vocabless.training.script_parser import ScriptParser
 from vocabless.training.task import Results
@@ -66,7 +65,7 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     tasks = load_tasks(arguments, training)
     is_main, folder = training.process_index == 0, Path(str(training.output_dir))
     if is_main:
-        data = describe_own_task(tasks[0], arguments) if arguments.task_name is None else ""
+        data = describe_own_data(tasks[0], arguments) if arguments.task_name is None else ""
         print(*filter(None, (chosen_rate, data)), sep="\n", flush=True)
     runs = [(task, seed) for task in tasks for seed in range(training.seed, training.seed + arguments.seeds)]
     repositories: list[str | None] = [None] * len(runs)
@@ -77,7 +76,8 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     identity = identifying_arguments(arguments, training)
     with locked_run_folder(folder, identity) if is_main else nullcontext():
         for (task, seed), repository in zip(runs, repositories, strict=True):
-            outcome = fine_tune(task, seed, arguments, training, repository, partial(print, flush=True))
+            tuning = FineTuning.of(task, seed, arguments, training, partial(print, flush=True))
+            outcome = train_and_save(tuning, repository)
             results[task.name][str(seed)] = outcome.results
             if is_main:
                 print(outcome.text, flush=True)

@@ -39,7 +39,7 @@ from benchmarks.measure import parser, write_record
 from vocabless.saving.public_names import public_name
 from vocabless.saving.tables import markdown_table
 from vocabless.training.distillation.sentence_measures import read_scored_pairs
-from vocabless.training.finetuning.task_files import read_files
+from vocabless.training.finetuning.columns import read_files
 from vocabless.training.texts.misspellings import misspell
 
 PEER = "TF-IDF"

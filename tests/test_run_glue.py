@@ -11,8 +11,8 @@ from transformers import AutoModel, AutoModelForSequenceClassification, AutoToke
 import run_glue
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.glue import GLUE, GlueTask
-from vocabless.training.finetuning.own_data import load_own_task
 from vocabless.training.finetuning.problems import PROBLEMS, Regression
+from vocabless.training.finetuning.sources import load_own_data
 from vocabless.training.texts.corpora import load_text
 from vocabless.training.trainer import ResumableTrainer
 
@@ -233,6 +233,6 @@ def test_words_for_nothing_are_texts_and_labels(tmp_path, kind):
     words = ["NA", "None", "null", "nan", "N/A", "NULL", "x"]
     file = write(tmp_path, f"words.{kind}", {"text": words * 2, "label": words * 2})
     arguments = GlueArguments(model_name_or_path=MODEL, train_file=str(file), validation_file=str(file))
-    task = load_own_task(arguments)
+    task = load_own_data(arguments)
     assert task.train.texts == words * 2 == task.train.labels
     assert load_text(str(file))["text"][:] == words * 2

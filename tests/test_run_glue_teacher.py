@@ -11,7 +11,7 @@ from test_run_glue import results, run, write
 
 from vocabless import load_config, load_tokenizer
 from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassification
-from vocabless.training.finetuning.distillation import TaskTeacher
+from vocabless.training.finetuning.teacher import TaskTeacher
 
 STUDENT, TEACHER = "eelbert-word-uno", "hashformer-lsh-proj-tiny"
 COLOURS = ["red", "blue"]

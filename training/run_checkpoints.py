@@ -28,12 +28,6 @@ def finish(folder: Path, name: str) -> None:
     (folder / UNFINISHED).rmdir()
 
 
-def remove_all(folder: Path) -> None:
-    """Removes all checkpoints of a run."""
-    for checkpoint in list_all(folder):
-        shutil.rmtree(checkpoint)
-
-
 def remove_old(folder: Path, limit: int | None, best_steps: int | None) -> None:
     """Keeps `limit` checkpoints, or all if it is None; the last and the best one are kept in any case."""
     by_age = list_all(folder)

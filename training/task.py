@@ -4,10 +4,10 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 from torch import Tensor, nn
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
 from vocabless.saving.card_facts import CardFacts
 from vocabless.saving.checkpoint import save_checkpoint
@@ -38,13 +38,24 @@ class Trained(NamedTuple):
     measures: dict[str, float]  # of the evaluation after training, `eval_<measure><suffix>`, and those of `predict`
 
 
+class TrainedModel(NamedTuple):
+    """What a run saves."""
+
+    module: nn.Module  # the model, or a module that holds it
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    weights: dict[str, Tensor] | None  # all weights of the module if it holds only a part of them
+    log: list[dict[str, float]]
+    results: Results  # what results.json says besides the log, the arguments and the versions
+
+
 class TrainingTask(ABC):
     """Says what a run trains. `vocabless.training.run.run` calls the methods, in the order in which they stand here."""
 
     arguments: Any  # of the script
     training: ScriptTrainingArguments
     checks_standalone: ClassVar[bool] = True  # by loading the checkpoint without this package before the run ends
-    keeps_checkpoints: ClassVar[bool] = True  # when the run is finished
+    left_overs: ClassVar[tuple[str, ...]] = ()  # patterns of folders that a finished run does not need
 
     @property
     def folder(self) -> Path:
@@ -59,20 +70,48 @@ class TrainingTask(ABC):
         """Returns what identifies the data of a run, by name."""
         return {}
 
+    def train(self) -> TrainedModel:
+        """Trains, from the last checkpoint in the folder of the run if there is one; writes nothing else there."""
+        training = self.training
+        with training.main_process_first(desc="preparing the data"):
+            data = self.read_data()
+            set_seed(training.seed)
+            model, tokenizer = self.load_model(data)
+            examples = self.build_examples(data, tokenizer)
+        trainer = self.make_trainer(
+            model=self.module_to_train(model, examples),
+            args=training,
+            train_dataset=examples.train,
+            eval_dataset=examples.evaluated.get(""),
+            data_collator=examples.collator,
+            compute_metrics=examples.compute_metrics,
+            preprocess_logits_for_metrics=self.reduce_outputs,
+        )
+        train_metrics = trainer.resume()
+        measures = {
+            f"{name}{suffix}": value
+            for suffix, data_set in examples.evaluated.items()
+            for name, value in trainer.evaluate(data_set).items()
+        }
+        trained = Trained(model, tokenizer, examples, trainer, train_metrics, measures)
+        results = {"train": train_metrics, **self.results(trained)}
+        module, log = cast(nn.Module, trainer.model), trainer.state.log_history
+        return TrainedModel(module, model, tokenizer, trainer.full_state_dict(), log, results)
+
     def read_data(self) -> Any:
         """Returns the data of a run, for the next two methods."""
         return None
 
-    @abstractmethod
     def load_model(self, data: Any) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         """Returns the model with its head, and the tokenizer.
 
         What is trained on the data, such as a subword tokenizer, is kept in the folder of the run.
         """
+        raise NotImplementedError
 
-    @abstractmethod
     def build_examples(self, data: Any, tokenizer: PreTrainedTokenizerBase) -> ExampleSets:
         """Returns the examples to train on and those to evaluate."""
+        raise NotImplementedError
 
     def module_to_train(self, model: PreTrainedModel, examples: ExampleSets) -> nn.Module:
         """Returns the module that the Trainer trains: the model, or a module that holds it."""
@@ -86,28 +125,20 @@ class TrainingTask(ABC):
         """Returns what `compute_metrics` needs of a model's outputs on a batch, so that no more is kept."""
         return outputs
 
-    def train_with(self, trainer: ResumableTrainer) -> dict[str, float]:
-        """Trains, from the last checkpoint if there is one; returns the metrics of training."""
-        return trainer.resume()
-
-    def predict(self, trainer: ResumableTrainer, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
-        """Writes predictions of the trained model, if any are asked for; returns more measures."""
-        return {}
-
     def save(
         self,
         module: nn.Module,
         tokenizer: PreTrainedTokenizerBase,
         folder: str | os.PathLike[str],
-        weights: dict[str, Tensor],
+        weights: dict[str, Tensor] | None,
     ) -> None:
         """Writes the checkpoint: the module of `module_to_train`, with all its `weights`, and the tokenizer."""
         assert isinstance(module, PreTrainedModel)
         save_checkpoint(module, tokenizer, folder, weights)
 
-    @abstractmethod
     def results(self, trained: Trained) -> Results:
         """Returns what results.json says besides the log, the arguments and the versions."""
+        raise NotImplementedError
 
     @abstractmethod
     def card_facts(self, results: Results) -> CardFacts:

@@ -6,10 +6,9 @@ from transformers import TrainingArguments
 
 import run_glue
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
+from vocabless.training.finetuning.data import Examples, TaskData
 from vocabless.training.finetuning.glue import GLUE
 from vocabless.training.finetuning.problems import SingleLabel
-from vocabless.training.finetuning.task_files import Examples
-from vocabless.training.finetuning.tasks import Task
 from vocabless.training.pretraining.arguments import PretrainingTrainingArguments
 from vocabless.training.pretraining.command_line import parse_command_line
 from vocabless.training.pretraining.masked_lm import MaskedLM
@@ -173,7 +172,7 @@ def test_the_fine_tuning_of_hashformers_is_that_of_table_5(tmp_path):
     assert set(arguments.task_name) == set(EVALUATION_STEPS)
     assert (training.lr_scheduler_type, training.lr_scheduler_kwargs) == ("cosine_with_restarts", {"num_cycles": 5})
     assert arguments.eval_steps == EVALUATION_STEPS  # WNLI is not in the paper: once for each epoch
-    task = Task("t", "T", SingleLabel(["a", "b"]), Examples(["a"] * 8), {})
+    task = TaskData("t", "T", SingleLabel(["a", "b"]), Examples(["a"] * 8), {})
     run = training.for_run(tmp_path, 42, task, eval_steps=48)
     assert (run.eval_strategy, run.save_strategy, run.eval_steps, run.save_steps) == ("steps", "steps", 48, 48)
     assert training.for_run(tmp_path, 42, task).eval_strategy == "epoch"

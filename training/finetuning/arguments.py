@@ -15,7 +15,7 @@ from typing import Any
 from transformers import PreTrainedConfig
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
-from vocabless.training.finetuning.tasks import Task
+from vocabless.training.finetuning.data import TaskData
 from vocabless.training.script_arguments import ModelArguments, ScriptTrainingArguments, run_identity
 from vocabless.training.script_parser import COUNT, POSITIVE, SHARE, Limit, check_limits, flag
 
@@ -243,7 +243,7 @@ class GlueTrainingArguments(ScriptTrainingArguments):
         self.metric_for_best_model = metric  # the Trainer replaces None by the loss; here None is the task's metric
 
     def for_run(
-        self, folder: Path, seed: int, task: Task, eval_steps: int | None = None, has_first_head: bool = False
+        self, folder: Path, seed: int, task: TaskData, eval_steps: int | None = None, has_first_head: bool = False
     ) -> "GlueTrainingArguments":
         """Returns a copy of the arguments for one run, with its folder and seed.
 

@@ -10,8 +10,8 @@ from vocabless.saving.card_facts import CardFacts, run_facts
 from vocabless.saving.model_card import provenance
 from vocabless.saving.public_names import public_name
 from vocabless.saving.tables import markdown_table
-from vocabless.training.finetuning.distillation import describe_rows
 from vocabless.training.finetuning.glue import GLUE, GLUE_REPOSITORY, MISMATCHED, GlueTask
+from vocabless.training.finetuning.teacher import describe_rows
 from vocabless.training.texts.corpora import HUB_ID
 
 MIN_ROWS = 100  # of a held-out part, for a score in the metadata

@@ -10,31 +10,36 @@ The folder loads as any classifier of transformers. The first head is that of `r
 """
 
 import os
+import random
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
-from transformers import AutoModel, AutoTokenizer, DataCollatorWithPadding, set_seed
+from transformers import AutoModel, AutoTokenizer, DataCollatorWithPadding
 
-from vocabless.modeling.head_layers import PooledHead, mean_state
+from vocabless.modeling.head_layers import mean_state
 from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
-from vocabless.training.finetuning.fine_tuning import FineTuning
-from vocabless.training.finetuning.first_head import compute
-from vocabless.training.finetuning.load_model import choose_learning_rate, choose_sequence_length, load_model
-from vocabless.training.finetuning.metrics import FOLDS
+from vocabless.training.finetuning.data import Examples, TaskData, encode
+from vocabless.training.finetuning.first_head import compute, has_linear_head, logits_of
+from vocabless.training.finetuning.fit import fit
+from vocabless.training.finetuning.load_model import choose_learning_rate, load_model
 from vocabless.training.finetuning.problems import SingleLabel
-from vocabless.training.finetuning.stages import can_probe, probe
-from vocabless.training.finetuning.task_files import EncodedExamples, Examples
-from vocabless.training.finetuning.tasks import Task
-from vocabless.training.run import train
+from vocabless.training.finetuning.sources import choose_validation
 
 DEFAULT_MODEL = "checkpoints/hashgram-tiny-sentence"  # of a clone
+MOST_SEEDS = 1 << 31
+_FITTING = threading.Lock()  # the Trainer has state that threads share
 
 
 class VocablessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -42,16 +47,17 @@ class VocablessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Args:
         model_name_or_path: folder or Hub id of an encoder of ours.
-        epochs: of fine-tuning after the head; 0 fits the head alone, in seconds.
+        epochs: of fine-tuning after the head, which is kept if it is better; 0 fits the head alone, in seconds.
         learning_rate: peak; None goes by the width of the encoder.
         batch_size: texts in a training step.
         max_seq_length: tokens; None measures the texts.
-        random_state: seed.
+        random_state: seed, generator of numpy or None, as in scikit-learn. No global generator is changed.
 
     Attributes:
         classes_: the labels, sorted.
         model_, tokenizer_: of transformers.
-        cross_validated_: metrics of the head alone, in five folds.
+        cross_validated_: metrics of models like this one on rows that they have not learned: of fewer than 1 000 texts
+            all, in five folds. Copies of a text are in one fold.
     """
 
     def __init__(
@@ -61,7 +67,7 @@ class VocablessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         learning_rate: float | None = None,
         batch_size: int = 16,
         max_seq_length: int | None = None,
-        random_state: int = 0,
+        random_state: Any = 0,
     ) -> None:
         self.model_name_or_path = model_name_or_path
         self.epochs = epochs
@@ -71,45 +77,43 @@ class VocablessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, texts: Sequence[str], labels: Sequence[Any]) -> "VocablessClassifier":
-        """Fits the head, then all weights if `epochs` asks for it.
+        """Fits the head, then all weights if `epochs` asks for it, as `run_glue.py` does.
 
         Raises:
-            ValueError: the numbers of texts and labels differ, there is one label alone, or the model is no trained
-                encoder of ours.
+            ValueError: the numbers of texts and labels differ, the labels are no classes or there is one alone, or the
+                model is no trained encoder of ours.
         """
         texts = _check_texts(texts)
-        if len(texts) != len(labels):
-            raise ValueError(f"{len(texts)} texts have {len(labels)} labels; give each text one label.")
-        self.classes_, indices = np.unique(np.asarray(labels), return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"all texts have the label {labels[0]!r}; give texts of at least two labels.")
-        problem = SingleLabel([str(label) for label in self.classes_])
-        examples = Examples(texts, labels=[problem.labels[index] for index in indices])
-        task = Task("texts", "texts", problem, examples, {"": examples}, scored_folds=FOLDS)
+        classes, indices = np.unique(_check_labels(texts, labels), return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"all texts have the label {classes.tolist()[0]!r}; give texts of at least two labels.")
+        problem = SingleLabel([str(label) for label in classes])
+        data = TaskData("texts", "texts", problem, Examples(texts, labels=[problem.labels[i] for i in indices]), {})
         arguments = GlueArguments(model_name_or_path=self.model_name_or_path, max_seq_length=self.max_seq_length)
-        set_seed(self.random_state)
-        loaded = load_model(arguments, task, Path())
-        if not can_probe(loaded, task):
-            raise ValueError(f"{self.model_name_or_path!r} is no encoder of ours without a head; give another one.")
-        arguments.max_seq_length, _ = choose_sequence_length(arguments, task, loaded)
-        first = probe(task, loaded, arguments.max_seq_length)
-        self.cross_validated_ = first.scores
-        self.model_, self.tokenizer_ = loaded.model, loaded.tokenizer
-        self.tokenizer_.model_max_length = arguments.max_seq_length
-        first.head().write_into(cast(PooledHead, self.model_.classifier))
-        if self.epochs:
+        arguments.head_only = not self.epochs
+        seed = self.random_state
+        if not isinstance(seed, int | np.integer):
+            seed = check_random_state(seed).randint(MOST_SEEDS)
+        with _FITTING, _own_generators(), tempfile.TemporaryDirectory() as folder:
             training = GlueTrainingArguments(
-                num_train_epochs=self.epochs,
+                output_dir=folder,
+                num_train_epochs=self.epochs or None,
                 learning_rate=self.learning_rate,
                 per_device_train_batch_size=self.batch_size,
-                seed=self.random_state,
+                seed=int(seed),
                 disable_tqdm=True,
+                report_to="none",
+                save_strategy="no",
+                load_best_model_at_end=False,
             )
+            loaded = load_model(arguments, data, Path(folder))
+            if not (loaded.lacks_head and has_linear_head(loaded.model, problem)):
+                raise ValueError(f"{self.model_name_or_path!r} is no encoder of ours without a head; give another one.")
             choose_learning_rate(arguments, training)
-            with tempfile.TemporaryDirectory() as folder:
-                training = training.quiet(Path(folder))
-                self.model_ = train(FineTuning(arguments, training, task, first.head())).model
-        self.model_.eval()
+            choose_validation(data, arguments, is_trained_encoder=True)
+            fitted = fit(data, loaded, arguments, training, Path(folder))
+        self.classes_, self.cross_validated_ = classes, fitted.metrics
+        self.model_, self.tokenizer_ = fitted.model.eval(), loaded.tokenizer
         return self
 
     def predict(self, texts: Sequence[str]) -> NDArray[Any]:
@@ -121,12 +125,10 @@ class VocablessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Returns the probability of each label, (n, labels), in the order of `classes_`."""
         check_is_fitted(self)
-        problem = SingleLabel([str(label) for label in self.classes_])
-        encoded = EncodedExamples(
-            Examples(_check_texts(texts)), problem, self.tokenizer_, int(self.tokenizer_.model_max_length)
-        )
-        collator = DataCollatorWithPadding(self.tokenizer_)
-        return compute(self.model_, encoded, collator, lambda outputs, _: outputs.logits.softmax(-1))
+        examples, length = Examples(_check_texts(texts)), int(self.tokenizer_.model_max_length)
+        rows = encode(examples, SingleLabel(), self.tokenizer_, length)
+        logits = torch.from_numpy(logits_of(self.model_, rows, DataCollatorWithPadding(self.tokenizer_)))
+        return np.asarray(logits.softmax(-1))
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
         """Writes model, code and tokenizer into a folder, which is created."""
@@ -158,12 +160,12 @@ class VocablessVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc
         """Returns (n, hidden size)."""
         check_is_fitted(self)
         length = self.max_seq_length or int(self.tokenizer_.model_max_length)
-        encoded = EncodedExamples(Examples(_check_texts(texts)), SingleLabel(), self.tokenizer_, length)
+        rows = encode(Examples(_check_texts(texts)), SingleLabel(), self.tokenizer_, length)
 
         def mean(outputs: Any, inputs: dict[str, Any]) -> Any:
             return mean_state(outputs.last_hidden_state, inputs.get("attention_mask"))
 
-        return compute(self.model_, encoded, DataCollatorWithPadding(self.tokenizer_), mean)
+        return compute(self.model_, rows, DataCollatorWithPadding(self.tokenizer_), mean)
 
 
 def _check_texts(texts: Sequence[str]) -> list[str]:
@@ -174,3 +176,27 @@ def _check_texts(texts: Sequence[str]) -> list[str]:
         found = "one string" if isinstance(texts, str) else f"{wrong[0]!r}" if wrong else "nothing"
         raise ValueError(f"texts are a list of strings, but here is {found}; give a list with a string for each text.")
     return rows
+
+
+def _check_labels(texts: list[str], labels: Any) -> NDArray[Any]:
+    """Returns the labels, (n,); raises an error for what is no class of each text."""
+    array = np.asarray(labels)
+    if len(texts) != len(array):
+        raise ValueError(f"{len(texts)} texts have {len(array)} labels; give each text one label.")
+    if any(label is None or label != label for label in array.ravel().tolist()):
+        raise ValueError("a label is missing (None or NaN); give each text one label.")
+    column: NDArray[Any] = column_or_1d(array)
+    check_classification_targets(column)
+    return column
+
+
+@contextmanager
+def _own_generators() -> Iterator[None]:
+    """Gives the global generators of random numbers their states back: the Trainer seeds them."""
+    states = random.getstate(), np.random.get_state()  # noqa: NPY002
+    with torch.random.fork_rng():
+        try:
+            yield
+        finally:
+            random.setstate(states[0])
+            np.random.set_state(states[1])  # noqa: NPY002

@@ -15,13 +15,22 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from vocabless.modeling.head_layers import PooledHead
+from vocabless.training.finetuning.data import (
+    IS_GOLD,
+    TEACHER_LOGITS,
+    EncodedRows,
+    Rows,
+    TaskData,
+    folds_of,
+    sample_rows,
+)
 from vocabless.training.finetuning.problems import Problem
-from vocabless.training.finetuning.task_files import EncodedExamples
-from vocabless.training.finetuning.tasks import Rows
 
 STRENGTHS = (0.003, 0.03, 0.3)  # inverse regularisation, for standardised numbers
 SMALL = 0.3  # share of a standardised number that the head's tanh reads, where it is nearly linear
 BATCH_SIZE = 64  # texts
+MAX_ROWS = 20_000  # of the training rows; more hardly change a linear model
+NOT_READ = ("labels", TEACHER_LOGITS, IS_GOLD)  # entries of a batch that are no inputs of a model
 Vectors = NDArray[np.float64]
 
 
@@ -71,7 +80,7 @@ class FirstHead:
         head.out_proj.bias.copy_(torch.from_numpy(self.bias))
 
 
-def fits(model: PreTrainedModel, problem: Problem) -> bool:
+def has_linear_head(model: PreTrainedModel, problem: Problem) -> bool:
     """Returns whether a model has a head that `FirstHead` can write: one vector for each text, and enough units."""
     head = getattr(model, "classifier", None)
     return isinstance(head, PooledHead) and (
@@ -79,35 +88,63 @@ def fits(model: PreTrainedModel, problem: Problem) -> bool:
     )
 
 
-def head_inputs(model: Any, examples: EncodedExamples, collator: Any) -> Vectors:
-    """Returns what the head of a model that `fits` reads of n examples, (n, D); see `compute`."""
-    rows: list[Tensor] = []
-    hook = model.classifier.dense.register_forward_pre_hook(lambda _, inputs: rows.append(inputs[0]))
+@dataclass
+class FrozenVectors:
+    """What the head reads of the training rows from the frozen encoder, and the regularisation that suits them."""
+
+    problem: Problem
+    vectors: Vectors  # (n, D)
+    targets: list[Any]  # of these rows
+    strength: float
+    held_out_logits: Vectors  # (n, outputs), of each row by a head that was fitted outside its fold
+
+    @classmethod
+    def of(cls, model: PreTrainedModel, rows: EncodedRows, collator: Any, data: TaskData) -> "FrozenVectors":
+        """Returns the vectors of the training rows, at most `MAX_ROWS`, read by a model that `has_linear_head`."""
+        if len(rows) > MAX_ROWS:
+            rows = rows.select(sample_rows(len(rows), MAX_ROWS))
+        vectors, targets = head_inputs(model, rows, collator), rows.targets
+        folds = data.folds() if data.is_cross_validated else folds_of(data.problem.strata(targets))
+        return cls(data.problem, vectors, targets, *cross_validate_head(data.problem, vectors, targets, folds))
+
+    def head(self, rows: Any = slice(None)) -> FirstHead:
+        """Returns the head that is fitted to some of the training rows."""
+        targets = [self.targets[row] for row in np.arange(len(self.targets))[rows]]
+        return FirstHead.fit(self.problem, self.vectors[rows], targets, self.strength)
+
+
+def head_inputs(model: Any, rows: EncodedRows, collator: Any) -> Vectors:
+    """Returns what the head of a model that `has_linear_head` reads of n rows, (n, D); see `compute`."""
+    inputs: list[Tensor] = []
+    hook = model.classifier.dense.register_forward_pre_hook(lambda _, given: inputs.append(given[0]))
     try:
-        return compute(model, examples, collator, lambda *_: rows.pop())
+        return compute(model, rows, collator, lambda *_: inputs.pop())
     finally:
         hook.remove()
 
 
-@torch.no_grad()
-def compute(model: Any, examples: EncodedExamples, collator: Any, choose: Callable[[Any, Any], Tensor]) -> Vectors:
-    """Returns (n, D) of n examples, in evaluation mode; those of similar length are read together.
+def logits_of(model: Any, rows: EncodedRows, collator: Any) -> Vectors:
+    """Returns the logits of n rows, (n, outputs); see `compute`."""
+    return compute(model, rows, collator, lambda outputs, _: outputs.logits)
 
-    The collator pads a batch, whose labels are not given to the model. `choose` takes its outputs and inputs, and
-    returns (B, D).
+
+@torch.no_grad()
+def compute(model: Any, rows: EncodedRows, collator: Any, choose: Callable[[Any, Any], Tensor]) -> Vectors:
+    """Returns (n, D) of n rows, in evaluation mode; those of similar length are read together.
+
+    The collator pads a batch, of which the model gets what the tokenizer made. `choose` takes the model's outputs and
+    inputs, and returns (B, D).
     """
     was_training = model.training
     model.eval()
-    order = sorted(range(len(examples)), key=lambda index: len(examples[index]["input_ids"]))
-    rows = []
+    order, values = np.argsort(rows.lengths_in_tokens, kind="stable"), []
     for start in range(0, len(order), BATCH_SIZE):
-        batch = collator([examples[index] for index in order[start : start + BATCH_SIZE]])
-        inputs = {name: values.to(model.device) for name, values in batch.items() if name != "labels"}
-        rows.append(choose(model(**inputs), inputs).double().cpu().numpy())
+        batch = collator([rows[index] for index in order[start : start + BATCH_SIZE]])
+        inputs = {name: batch[name].to(model.device) for name in batch if name not in NOT_READ}
+        values.append(choose(model(**inputs), inputs).double().cpu().numpy())
     model.train(was_training)
-    values = np.concatenate(rows)
-    result = np.empty_like(values)
-    result[order] = values
+    result = np.empty((len(order), values[0].shape[1]))
+    result[order] = np.concatenate(values)
     return result
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from datasets import Dataset
 
+from vocabless.training.finetuning.columns import SHARD, read_examples, read_files, read_hub
+from vocabless.training.finetuning.data import Examples, TaskData
 from vocabless.training.finetuning.problems import Regression, SingleLabel
-from vocabless.training.finetuning.task_files import SHARD, Examples, read_examples, read_files, read_hub
-from vocabless.training.finetuning.tasks import Task
 
 GLUE_REPOSITORY = "nyu-mll/glue"
 MISMATCHED = "_mm"  # suffix of the metrics on MNLI's mismatched part
@@ -114,7 +114,7 @@ def missing_for(name: str, metrics: Mapping[str, Metrics]) -> list[str]:
     return missing
 
 
-def load_glue_task(row: GlueTask, data_dir: str | None) -> Task:
+def load_glue_task(row: GlueTask, data_dir: str | None) -> TaskData:
     """Returns a task of GLUE with its examples.
 
     `data_dir` has a subfolder `<task>/` that holds `train.parquet`, `validation*.parquet` and so on; None downloads
@@ -131,7 +131,7 @@ def load_glue_task(row: GlueTask, data_dir: str | None) -> Task:
         tables, footnotes = _read_folder(row, Path(data_dir))
     problem_class = SingleLabel if row.labels else Regression
     problem = problem_class(row.labels, metrics=row.metrics, best_metric=row.best_metric)
-    task = Task(row.name, row.title, problem, Examples([]), {}, {}, footnotes, row.texts)
+    task = TaskData(row.name, row.title, problem, Examples([]), {}, {}, footnotes, row.texts)
     for split in (*row.splits, *row.test_splits):
         if split not in tables:
             continue

@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-import numpy as np
 from datasets import Dataset
 from transformers import (
     AutoConfig,
@@ -31,16 +30,11 @@ from vocabless.training.finetuning.arguments import (
     default_learning_rate,
     encoder_width,
 )
-from vocabless.training.finetuning.task_files import EncodedExamples
-from vocabless.training.finetuning.tasks import Task
+from vocabless.training.finetuning.data import TaskData
 from vocabless.training.texts.ngrams import with_ngrams
 from vocabless.training.texts.subword import TRAINED_SUBWORD, trained_subword
 from vocabless.variants import SIZES, VARIANTS, Variant
 
-LENGTHS = (64, 128, 256, 512)  # tokens
-DEFAULT_LENGTH = 128
-MAX_CUT = 0.01  # share of the texts that a length cuts
-SAMPLE = 1000  # texts that are measured
 SUBWORDS = 8000  # tokens, of a vocabulary that is trained on the task's texts
 
 
@@ -117,7 +111,7 @@ def choose_learning_rate(arguments: GlueArguments, training: GlueTrainingArgumen
     return f"Learning rate: {training.learning_rate:g}, chosen for an encoder {width} wide."
 
 
-def load_model(arguments: GlueArguments, task: Task, folder: Path) -> LoadedModel:
+def load_model(arguments: GlueArguments, task: TaskData, folder: Path) -> LoadedModel:
     """Returns a model with a head for the task, and its tokenizer.
 
     `--tokenizer_name train` and `--set ngrams=train` read the training texts. The folder of the run keeps what they
@@ -144,25 +138,7 @@ def load_model(arguments: GlueArguments, task: Task, folder: Path) -> LoadedMode
     return LoadedModel(AutoModelForSequenceClassification.from_config(config), tokenizer, lacks_head=False)
 
 
-def choose_sequence_length(arguments: GlueArguments, task: Task, loaded: LoadedModel | None) -> tuple[int, str]:
-    """Returns the sequence length, and a sentence on it, or "" if it is given or no text is cut.
-
-    Own training texts are measured for a checkpoint. GLUE and random weights (`loaded` is None) get `DEFAULT_LENGTH`.
-    """
-    given = arguments.max_seq_length
-    if loaded is None or given is not None:
-        return given or DEFAULT_LENGTH, ""
-    if arguments.task_name is not None:
-        return min(DEFAULT_LENGTH, loaded.limit), ""
-    encoded = EncodedExamples(task.train.sample(SAMPLE), task.problem, loaded.tokenizer, loaded.limit + 1)
-    lengths = np.array([len(encoded[index]["input_ids"]) for index in range(len(encoded))])
-    fitting = (length for length in LENGTHS if (lengths > length).mean() <= MAX_CUT)
-    chosen = min(next(fitting, LENGTHS[-1]), loaded.limit)
-    cut = (lengths > chosen).mean()
-    return chosen, f"Texts are read up to {chosen} tokens, which cuts {100 * cut:.1f} % of them." if cut else ""
-
-
-def _choose_pooling(config: Any, arguments: GlueArguments, task: Task) -> None:
+def _choose_pooling(config: Any, arguments: GlueArguments, task: TaskData) -> None:
     """Sets what the head of a vocabless model reads; raises an error if the flag is given for another model.
 
     If nothing is given, a model that reads the mean reads the two texts of a pair apart. Single texts have no second
@@ -192,7 +168,7 @@ def _is_ours(config: PreTrainedConfig) -> bool:
     return config.model_type == VocablessConfig.model_type
 
 
-def _load_checkpoint(arguments: GlueArguments, task: Task) -> LoadedModel:
+def _load_checkpoint(arguments: GlueArguments, task: TaskData) -> LoadedModel:
     name = arguments.model_name_or_path
     config = _checkpoint_config(arguments, **task.problem.config)
     _choose_pooling(config, arguments, task)

@@ -1,4 +1,4 @@
-"""The scores of all runs of a command: summaries over seeds, GLUE averages, and the Markdown table."""
+"""The scores of all runs of a command: summaries over seeds, GLUE averages, Markdown tables; scores of each label."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -6,14 +6,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from sklearn.metrics import classification_report
+
 from vocabless.overrides import describe_overrides
 from vocabless.saving.run_folder import RESULTS, write_json
 from vocabless.saving.tables import markdown_table
 from vocabless.training.finetuning.arguments import GlueArguments
-from vocabless.training.finetuning.distillation import describe_rows
+from vocabless.training.finetuning.data import TaskData
 from vocabless.training.finetuning.glue import AVERAGES, GLUE, MISMATCHED, Metrics, average, missing_for
 from vocabless.training.finetuning.metrics import interval
-from vocabless.training.finetuning.tasks import Task
+from vocabless.training.finetuning.problems import ABSENT, Array, Problem
+from vocabless.training.finetuning.teacher import describe_rows
 from vocabless.training.task import Results
 
 TABLE = "table.md"
@@ -70,10 +74,10 @@ class Report:
     teacher: Mapping[str, Metrics] = field(default_factory=dict)  # task → the teacher's scores
     head: Mapping[str, Metrics] = field(default_factory=dict)  # task → scores of the first head alone
     rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # task → metric → rows that were scored
-    scored_folds: Mapping[str, int] = field(default_factory=dict)  # of each task, see `Task`
+    scored_folds: Mapping[str, int] = field(default_factory=dict)  # of each task, see `TaskData`
 
     @classmethod
-    def of(cls, tasks: Sequence[Task], results: RunResults, arguments: GlueArguments) -> "Report":
+    def of(cls, tasks: Sequence[TaskData], results: RunResults, arguments: GlueArguments) -> "Report":
         """Returns the report of a command, from its tasks, the results of each task and seed, and its arguments."""
         constants = {task.name: task.constant_baselines() for task in tasks}
         titles = {task.name: task.title for task in tasks}
@@ -184,6 +188,37 @@ class Report:
             return {}
         metrics = {task: next(iter(seeds.values())) for task, seeds in self.scores.items()}
         return {name: missing for name in AVERAGES if (missing := missing_for(name, metrics))}
+
+
+def score_labels(problem: Problem, logits: Array, labels: Sequence[Any]) -> dict[str, float]:
+    """Returns `loss` and the metrics; a label that the training rows lack is a mistake."""
+    wide, logits = _with_unknown_labels(problem, logits, labels)
+    return wide.score(logits, [wide.target(label) for label in labels])
+
+
+def label_table(problem: Problem, logits: Array, labels: Sequence[Any]) -> str:
+    """Returns scikit-learn's table of the precision, recall and F1 of each label, in Markdown.
+
+    A sentence names the labels that the training rows lack.
+    """
+    unknown = problem.unknown_labels(labels)
+    wide, logits = _with_unknown_labels(problem, logits, labels)
+    predicted, correct = wide.decode(logits, np.asarray([wide.target(label) for label in labels]))
+    names = [" ".join(label.split()) for label in wide.labels]
+    numbers = range(len(names))
+    table = classification_report(correct, predicted, labels=numbers, target_names=names, digits=3, zero_division=0)
+    missing = f"\nThe training rows do not have: {', '.join(unknown)}. Each of these texts counts as a mistake.\n"
+    return f"```\n{table}```\n" + (missing if unknown else "")
+
+
+def _with_unknown_labels(problem: Problem, logits: Array, labels: Sequence[Any]) -> tuple[Problem, Array]:
+    """Returns the problem with the labels that it lacks, and the logits with columns for them: never the largest."""
+    unknown = problem.unknown_labels(labels)
+    if not unknown:
+        return problem, logits
+    wide = type(problem)([*problem.labels, *unknown], problem.metrics, problem.best_metric, problem.threshold)
+    columns = np.full((len(logits), len(unknown)), min(logits.min(), 0) + ABSENT)
+    return wide, np.concatenate([logits, columns], axis=1)
 
 
 def _as_json(summaries: Summaries) -> dict[str, Any]:

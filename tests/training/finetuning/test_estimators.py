@@ -1,7 +1,10 @@
 """scikit-learn's interface."""
 
+import random
+
 import numpy as np
 import pytest
+import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -52,6 +55,9 @@ def test_parameters_are_cloned_and_searched(encoder):
         (["red", None], ["a", "b"], "but here is None; give a list with a string for each text"),
         ([], [], "but here is nothing"),
         (["red"], ["a", "b"], "1 texts have 2 labels; give each text one label"),
+        (["red", "blue"], ["a", None], "a label is missing"),
+        (["red", "blue"], [1.0, float("nan")], "a label is missing"),
+        (["red", "blue", "green"], [0.1, 0.2, 0.3], "Unknown label type"),
         (["red", "blue"], ["a", "a"], "all texts have the label 'a'; give texts of at least two labels"),
     ],
 )
@@ -65,3 +71,39 @@ def test_a_classifier_that_is_not_fitted_says_so(encoder):
         VocablessClassifier(encoder).predict(TEXTS)
     with pytest.raises(NotFittedError):
         VocablessVectorizer(encoder).transform(TEXTS)
+
+
+def test_fitting_changes_no_global_generator(encoder):
+    def draw():
+        return random.random(), np.random.random(), torch.rand(1).item()  # noqa: NPY002
+
+    for seed in (random.seed, np.random.seed, torch.manual_seed):
+        seed(7)
+    expected = draw()
+    for seed in (random.seed, np.random.seed, torch.manual_seed):
+        seed(7)
+    VocablessClassifier(encoder, epochs=1).fit(TEXTS, LABELS)
+    assert draw() == expected
+
+
+def test_copies_of_a_text_do_not_raise_the_cross_validated_score(encoder):
+    chance = random.Random(0)
+    texts = [f"{chance.choice(THINGS)} {chance.choice(THINGS)} {row}" for row in range(50)]
+    labels = [chance.choice("ab") for _ in texts]
+    copies = [*texts, *(text.upper() for text in texts), *(f"{text}!" for text in texts)]
+    assert VocablessClassifier(encoder).fit(copies, labels * 3).cross_validated_["accuracy"] < 0.75
+
+
+@pytest.mark.parametrize("seed", [None, np.int64(3), np.random.RandomState(0)])
+def test_seeds_are_those_of_scikit_learn(encoder, seed):
+    assert VocablessClassifier(encoder, random_state=seed).fit(TEXTS, LABELS).score(TEXTS, LABELS) == 1.0
+
+
+def test_labels_may_be_a_column_and_a_refit_that_fails_changes_nothing(encoder):
+    classifier = VocablessClassifier(encoder).fit(TEXTS, np.array(LABELS)[:, None])
+    before = classifier.predict_proba(TEXTS)
+    classifier.model_name_or_path = "missing"
+    with pytest.raises(ValueError, match="'missing' cannot be loaded"):
+        classifier.fit(TEXTS, ["x", "y"] * 8)
+    assert classifier.classes_.tolist() == ["cold", "warm"]
+    np.testing.assert_array_equal(classifier.predict_proba(TEXTS), before)

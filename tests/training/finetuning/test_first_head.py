@@ -10,9 +10,9 @@ from sklearn.preprocessing import StandardScaler
 
 from vocabless import load_config
 from vocabless.modeling.head_layers import PooledHead
+from vocabless.training.finetuning.data import folds_of
 from vocabless.training.finetuning.first_head import FirstHead, cross_validate_head
 from vocabless.training.finetuning.problems import ABSENT, MultiLabel, Regression, SingleLabel
-from vocabless.training.finetuning.tasks import folds_of
 
 chance = np.random.default_rng(0)
 VECTORS = chance.normal(3.0, 2.0, (90, 8)) * np.arange(1, 9)

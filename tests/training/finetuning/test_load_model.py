@@ -12,11 +12,11 @@ from transformers import AutoTokenizer
 import run_glue
 from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.training.finetuning.arguments import GlueArguments
-from vocabless.training.finetuning.load_model import choose_sequence_length, load_model
-from vocabless.training.finetuning.own_data import load_own_task
+from vocabless.training.finetuning.data import Examples, TaskData, encode
+from vocabless.training.finetuning.fit import _encode_training_rows
+from vocabless.training.finetuning.load_model import load_model
 from vocabless.training.finetuning.problems import SingleLabel
-from vocabless.training.finetuning.task_files import Examples
-from vocabless.training.finetuning.tasks import Task
+from vocabless.training.finetuning.sources import load_own_data
 
 WEIGHTS, VARIANT = "model.safetensors", "eelbert-word-uno"
 TENSOR = "encoder.encoder.layer.0.output.dense.weight"
@@ -58,7 +58,7 @@ def test_a_damaged_checkpoint_is_refused_and_blocks_no_other_run(tmp_path) -> No
 
 def load(name: str, pooling: str | None, pairs: list[str] | None, folder: Path):
     examples = Examples(["a quiet film", "a loud one"], pairs, ["no", "yes"])
-    task = Task("task", "Task", SingleLabel(["no", "yes"]), examples, {"": examples})
+    task = TaskData("task", "Task", SingleLabel(["no", "yes"]), examples, {"": examples})
     return load_model(GlueArguments(model_name_or_path=name, classifier_pooling=pooling), task, folder)[0]
 
 
@@ -110,13 +110,15 @@ def rows_of(lengths):
 def test_the_shortest_length_that_holds_99_of_100_texts_is_chosen(lengths, chosen, cut, encoder, tmp_path):
     data = write_csv(tmp_path / "mine.csv", rows_of(lengths))
     arguments = GlueArguments(model_name_or_path=encoder, train_file=str(data))
-    task = load_own_task(arguments)
+    task = load_own_data(arguments)
     loaded = load_model(arguments, task, tmp_path)
     sentence = "" if cut is None else f"Texts are read up to {chosen} tokens, which cuts {cut} % of them."
-    assert choose_sequence_length(arguments, task, loaded) == (chosen, sentence)
-    assert choose_sequence_length(arguments, task, None) == (128, "")  # random weights
+    rows, *decided = _encode_training_rows(task, loaded, arguments)
+    assert decided == [chosen, sentence]
+    expected = encode(task.train, task.problem, loaded.tokenizer, chosen)
+    assert all((row["input_ids"] == other["input_ids"]).all() for row, other in zip(rows, expected, strict=True))
     arguments.max_seq_length = 100
-    assert choose_sequence_length(arguments, task, loaded) == (100, "")
+    assert _encode_training_rows(task, loaded, arguments)[1:] == (100, "")
 
 
 def test_the_checkpoint_remembers_the_length_and_longer_texts_continue_from_it(tune, tmp_path, capsys):

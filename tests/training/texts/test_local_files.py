@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vocabless.training.finetuning.task_files import read_files
+from vocabless.training.finetuning.columns import read_files
 from vocabless.training.texts.corpora import find_files, load_text
 
 SUFFIXES = [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".txt"]

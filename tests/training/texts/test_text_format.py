@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from vocabless.training.finetuning.task_files import read_files
+from vocabless.training.finetuning.columns import read_files
 from vocabless.training.texts.corpora import find_files, load_text
 from vocabless.training.texts.text_format import TextFormat
 

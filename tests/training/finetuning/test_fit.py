@@ -1,27 +1,25 @@
-"""The stages of a run: the first head, cross-validation, fine-tuning, and which of them is saved."""
+"""The steps of `fit`: the head on frozen vectors, folds, fine-tuning, and which of them is saved."""
 
 import json
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from coloured_texts import coloured, predictions_of, write_csv
 from safetensors.torch import load_file
 from transformers import AutoModelForSequenceClassification
 
-from vocabless.training.finetuning import stages
+from vocabless import VocablessClassifier
+from vocabless.training.finetuning import fit as fitting
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
-from vocabless.training.finetuning.fine_tuning import FineTuning
+from vocabless.training.finetuning.data import Examples, TaskData
 from vocabless.training.finetuning.first_head import FirstHead
 from vocabless.training.finetuning.metrics import FOLDS
-from vocabless.training.finetuning.own_data import load_own_task
 from vocabless.training.finetuning.problems import SingleLabel
-from vocabless.training.finetuning.task_files import Examples
-from vocabless.training.finetuning.tasks import Task
+from vocabless.training.finetuning.sources import load_own_data
 
 ROWS = coloured(60)
-ARGUMENTS = GlueArguments(model_name_or_path="any")
 TRAINING = GlueTrainingArguments("any", use_cpu=True)
 
 
@@ -39,10 +37,10 @@ def test_scores_of_folds_are_those_of_a_slow_loop_over_the_folds(flags, folds, t
     settings += ["--eval_strategy", "no"]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("vocabless.training.finetuning.first_head.STRENGTHS", (0.03,))
-        patched.setattr(FineTuning, "needs_no_training", False)
-        patched.setattr("vocabless.training.finetuning.own_data.CROSS_VALIDATED", 100 if folds == FOLDS else 60)
+        patched.setattr(fitting, "is_head_better", lambda *_: False)
+        patched.setattr("vocabless.training.finetuning.sources.CROSS_VALIDATED", 100 if folds == FOLDS else 60)
         _, results = tune(tmp_path / "whole", "--train_file", data, *settings)
-        task = load_own_task(GlueArguments(model_name_or_path=encoder, train_file=str(data)))
+        task = load_own_data(GlueArguments(model_name_or_path=encoder, train_file=str(data)))
         assert task.is_cross_validated and results["is_cross_validated"] and task.scored_folds == folds
         assert results["rows"]["accuracy"] == 12 * folds
         losses, right = [], []
@@ -65,19 +63,19 @@ def test_a_killed_run_loses_one_fold_and_ends_alike(tune, data, tmp_path, monkey
     command = ["--train_file", data]
     folder, whole = tune(tmp_path / "whole", *command)
     assert not list((tmp_path / "whole").rglob("*.npy"))
-    calls, fold_logits = [], stages._fold_logits
+    calls, trainer = [], fitting._Tuner.trainer
 
     def killed(*arguments):
         calls.append(arguments)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return fold_logits(*arguments)
+        return trainer(*arguments)
 
-    monkeypatch.setattr(stages, "_fold_logits", killed)
+    monkeypatch.setattr(fitting._Tuner, "trainer", killed)
     with pytest.raises(SystemExit, match="130"):
         tune(tmp_path / "killed", *command)
     again, resumed = tune(tmp_path / "killed", *command)
-    assert len(calls) == 3 + 3  # two of the five folds are kept
+    assert len(calls) == 3 + 3 + 1  # two of the five folds are kept; then all rows
     assert resumed["measures"]["loss"] == whole["measures"]["loss"]
     first, second = (load_file(each / "model.safetensors") for each in (folder, again))
     assert all((first[name] == second[name]).all() for name in first)
@@ -114,10 +112,10 @@ def test_the_head_alone_is_fitted_printed_and_saved(is_cross_validated, tune, da
 def test_the_head_is_restored_when_no_epoch_is_better(tune, data, tmp_path, monkeypatch):
     command = ["--train_file", data, "--validation_file", data]
     alone, _ = tune(tmp_path / "alone", *command, "--head_only", "true")
-    monkeypatch.setattr(FineTuning, "is_head_better", lambda *_: False)
+    monkeypatch.setattr(fitting, "is_head_better", lambda *_: False)
     tuned, results = tune(tmp_path / "tuned", *command)
     assert not results["head"]["is_kept"]
-    monkeypatch.setattr(FineTuning, "is_head_better", lambda *_: True)
+    monkeypatch.setattr(fitting, "is_head_better", lambda *_: True)
     restored, results = tune(tmp_path / "restored", *command)
     assert results["head"]["is_kept"] and results["epochs"] > 0
     head, tuned, restored = (load_file(folder / "model.safetensors") for folder in (alone, tuned, restored))
@@ -134,24 +132,44 @@ def test_the_head_is_restored_when_no_epoch_is_better(tune, data, tmp_path, monk
         ("loss", False, 0.5, False),
         ("loss", False, 0.7, True),
         ("unknown", True, 0.1, False),
-        ("accuracy", True, None, False),
     ],
 )
 def test_a_head_is_better_if_no_epoch_has_a_better_score(name, greater, best, is_better):
-    task = Task("t", "t", SingleLabel(["a", "b"]), Examples(["t"], labels=["a"]), {})
-    run = FineTuning(ARGUMENTS, TRAINING, task, head_scores={"accuracy": 0.8, "loss": 0.6})
+    task = TaskData("t", "t", SingleLabel(["a", "b"]), Examples(["t"], labels=["a"]), {})
     training = SimpleNamespace(metric_for_best_model=name, greater_is_better=greater, load_best_model_at_end=True)
-    assert run.is_head_better(training, SimpleNamespace(best_metric=best)) == is_better
+    tuned = {name.removeprefix("eval_"): best}
+    assert fitting.is_head_better(task, training, {"accuracy": 0.8, "loss": 0.6}, tuned) == is_better
 
 
 @pytest.mark.parametrize(("head", "tuned", "keeps"), [(0.9, 0.8, True), (0.81, 0.8, False), (0.7, 0.8, False)])
 def test_a_cross_validated_head_is_saved_if_it_is_better_by_more_than_a_standard_error(head, tuned, keeps):
     """A standard error of 0.8 in 100 rows is 0.04."""
     examples = Examples(["t"] * 100, labels=["a"] * 100)
-    task = Task("t", "t", SingleLabel(["a", "b"]), examples, {"": examples}, scored_folds=FOLDS)
-    run = FineTuning(ARGUMENTS, TRAINING, task, head_scores={"accuracy": head}, tuned_scores={"accuracy": tuned})
-    assert run.needs_no_training == keeps
-    assert replace(run, arguments=GlueArguments(model_name_or_path="any", head_only=True)).needs_no_training
+    task = TaskData("t", "t", SingleLabel(["a", "b"]), examples, {"": examples}, scored_folds=FOLDS)
+    assert fitting.is_head_better(task, TRAINING, {"accuracy": head}, {"accuracy": tuned}) == keeps
+
+
+def test_a_run_on_own_data_loads_the_model_once_and_tokenises_each_row_once(tune, data, tmp_path, monkeypatch):
+    loads, texts, encode = [], [], fitting.encode
+    load = AutoModelForSequenceClassification.from_pretrained
+    monkeypatch.setattr(
+        AutoModelForSequenceClassification, "from_pretrained", lambda *a, **k: loads.append(a) or load(*a, **k)
+    )
+    monkeypatch.setattr(fitting, "encode", lambda part, *rest: texts.extend(part.texts) or encode(part, *rest))
+    tune(tmp_path / "run", "--train_file", data)
+    assert len(loads) == 1 and sorted(texts) == sorted(text for text, _ in ROWS)
+
+
+def test_the_figures_are_those_of_the_estimator_with_the_same_settings(tune, data, tmp_path, encoder):
+    settings = ["--learning_rate", "1e-3", "--seed", "3", "--per_device_train_batch_size", "16"]
+    folder, results = tune(tmp_path / "run", "--train_file", data, *settings)
+    classifier = VocablessClassifier(encoder, epochs=2, learning_rate=1e-3, random_state=3)
+    texts, labels = zip(*ROWS, strict=True)
+    classifier.fit(texts, labels)
+    for name, value in classifier.cross_validated_.items():
+        assert results["measures"][name] == value
+    weights = load_file(folder / "model.safetensors")
+    assert all(torch.equal(weights[name], weight) for name, weight in classifier.model_.state_dict().items())
 
 
 def test_a_checkpoint_with_a_head_for_these_labels_keeps_it(tune, data, tmp_path, encoder, capsys):

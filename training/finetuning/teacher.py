@@ -1,8 +1,7 @@
 """Learning from a teacher, a fine-tuned model that adds its logits to the texts of a task."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from textwrap import shorten
 from typing import Any, NamedTuple, cast
 
@@ -11,6 +10,7 @@ import torch
 from datasets import Dataset
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.utils.data import ConcatDataset
 from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
 from vocabless.modeling.stock_encoders import arguments_of
@@ -20,9 +20,8 @@ from vocabless.saving.stock_models import SMALLEST_VOCABULARY, longest_sequence
 from vocabless.training.distillation.augmentation import corrupted_copies
 from vocabless.training.distillation.output_cache import add_outputs, fingerprint
 from vocabless.training.finetuning.arguments import TEACHER_FLAGS, GlueArguments, GlueTrainingArguments
+from vocabless.training.finetuning.data import IS_GOLD, TEACHER_LOGITS, EncodedRows, Examples, TaskData
 from vocabless.training.finetuning.problems import Problem
-from vocabless.training.finetuning.task_files import IS_GOLD, TEACHER_LOGITS, Examples
-from vocabless.training.finetuning.tasks import Task
 from vocabless.training.texts.corpora import load_text
 from vocabless.training.texts.text_format import UTF8, TextFormat
 from vocabless.training.trainer import ResumableTrainer
@@ -34,7 +33,7 @@ LABELLED, UNLABELLED, COPIES = "training rows", "unlabelled rows", "corrupted co
 class TaskDistillation(NamedTuple):
     """All that a student learns from a teacher."""
 
-    examples: list[Examples]  # with its logits; the training rows first
+    rows: ConcatDataset[dict[str, Any]]  # with its logits; the training rows first
     facts: dict[str, Any]  # for `results.json`: name, description, rows (kind → number), measures
 
 
@@ -104,7 +103,9 @@ def _refusal(name: str, error: Exception) -> ValueError:
     return ValueError(f"the teacher {name!r} cannot be loaded ({shorten(str(error), 200)}); give a fine-tuned model.")
 
 
-def check_task_distillation(arguments: GlueArguments, training: GlueTrainingArguments, tasks: Sequence[Task]) -> None:
+def check_task_distillation(
+    arguments: GlueArguments, training: GlueTrainingArguments, tasks: Sequence[TaskData]
+) -> None:
     """Checks the flags of a teacher, its labels and the unlabelled texts; ValueError if one does not fit."""
     if arguments.teacher is None:
         for flag in TEACHER_FLAGS:
@@ -119,27 +120,38 @@ def check_task_distillation(arguments: GlueArguments, training: GlueTrainingArgu
             read_unlabelled(arguments.unlabelled, task, arguments.text_format)
 
 
-def distill_task(task: Task, arguments: GlueArguments, training: GlueTrainingArguments) -> TaskDistillation:
-    """Returns what the teacher gives a task. Its logits are read from the cache if they exist."""
-    name, train = str(arguments.teacher).replace("{task}", task.name), task.train
-    teacher = TaskTeacher(name, task.problem, training, arguments.trust_remote_code)
-    parts = [(LABELLED, replace(train))]
+def distill_task(
+    data: TaskData,
+    rows: EncodedRows,
+    arguments: GlueArguments,
+    training: GlueTrainingArguments,
+    encode: Callable[[Examples], EncodedRows],
+) -> TaskDistillation:
+    """Returns what the teacher gives a task, of which `rows` are the training rows for the student.
+
+    Further texts are encoded by `encode`. The teacher's logits are read from the cache if they exist.
+    """
+    name, train = str(arguments.teacher).replace("{task}", data.name), data.train
+    parts = [(LABELLED, train, rows)]
+    others = [(COPIES, Examples(*corrupted_copies(train.texts, train.pairs, n))) for n in range(arguments.augment)]
     if arguments.unlabelled:
-        parts.append((UNLABELLED, read_unlabelled(arguments.unlabelled, task, arguments.text_format)))
-    copies = (corrupted_copies(train.texts, train.pairs, number) for number in range(arguments.augment))
-    parts += [(COPIES, Examples(*each)) for each in copies]
-    rows: dict[str, int] = {}
-    for kind, examples in parts:
-        rows[kind] = rows.get(kind, 0) + len(examples)
-        examples.is_gold = kind == LABELLED
-        examples.labels = examples.labels or (train.labels or [])[:1] * len(examples)  # a batch needs some for all
-        examples.logits = list(teacher.logits(examples, kind))
-    measures: dict[str, float] = {}
-    for suffix, examples in task.validation.items():
-        scores = task.problem.score(teacher.logits(examples, "validation rows"), task.targets(examples))
-        measures |= {f"{name}{suffix}": value for name, value in scores.items() if name != "loss"}
-    facts = {"name": public_name(name), "description": teacher.description, "rows": rows, "measures": measures}
-    return TaskDistillation([examples for _, examples in parts], facts)
+        others = [(UNLABELLED, read_unlabelled(arguments.unlabelled, data, arguments.text_format)), *others]
+    for kind, examples in others:
+        examples.labels = (train.labels or [])[:1] * len(examples)  # a batch needs some for all
+        parts.append((kind, examples, encode(examples)))
+    counts: dict[str, int] = {}
+    taught: list[EncodedRows] = []
+    metrics: dict[str, float] = {}
+    with training.main_process_first(desc="teacher"):
+        teacher = TaskTeacher(name, data.problem, training, arguments.trust_remote_code)
+        for kind, examples, encoded in parts:
+            counts[kind] = counts.get(kind, 0) + len(examples)
+            taught.append(encoded.with_logits(teacher.logits(examples, kind), kind == LABELLED))
+        for suffix, examples in data.validation.items():
+            scores = data.problem.score(teacher.logits(examples, "validation rows"), data.targets(examples))
+            metrics |= {f"{name}{suffix}": value for name, value in scores.items() if name != "loss"}
+    facts = {"name": public_name(name), "description": teacher.description, "rows": counts, "measures": metrics}
+    return TaskDistillation(ConcatDataset(taught), facts)
 
 
 def describe_rows(facts: dict[str, Any]) -> str:
@@ -148,17 +160,17 @@ def describe_rows(facts: dict[str, Any]) -> str:
     return " and ".join(", ".join(f"{facts['rows'][kind]:,} {kind}" for kind in kinds).rsplit(", ", 1))
 
 
-def read_unlabelled(sources: Sequence[str], task: Task, text_format: TextFormat = UTF8) -> Examples:
+def read_unlabelled(sources: Sequence[str], data: TaskData, text_format: TextFormat = UTF8) -> Examples:
     """Returns the texts or pairs of all sources, see `load_text`, without empty ones; ValueError if there is none."""
     columns: list[list[str]] = []
-    for column in task.text_columns:
-        names = ["text" if source.endswith(".txt") and len(task.text_columns) == 1 else column for source in sources]
+    for column in data.text_columns:
+        names = ["text" if source.endswith(".txt") and len(data.text_columns) == 1 else column for source in sources]
         tables = [load_text(*each, text_format=text_format) for each in zip(sources, names, strict=True)]
         columns.append([text or "" for table in tables for text in table["text"]])
     rows = [row for row in zip(*columns, strict=True) if all(text.strip() for text in row)]
     if not rows:
         raise ValueError(f"--unlabelled {' '.join(sources)} holds no text; give files with text in them.")
-    pairs = [row[1] for row in rows] if len(task.text_columns) > 1 else None
+    pairs = [row[1] for row in rows] if len(data.text_columns) > 1 else None
     return Examples([row[0] for row in rows], pairs)
 
 

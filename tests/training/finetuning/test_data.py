@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vocabless.training.finetuning.tasks import folds_of, hold_out
+from vocabless.training.finetuning.data import folds_of, hold_out
 
 labels = st.lists(st.integers(0, 3), min_size=10, max_size=60)
 

@@ -5,8 +5,8 @@ import pytest
 from coloured_texts import fine_tune, predictions_of
 from sklearn.metrics import classification_report, f1_score
 
-from vocabless.training.finetuning.predictions import label_table, score_labels
 from vocabless.training.finetuning.problems import MultiLabel, SingleLabel
+from vocabless.training.finetuning.report import label_table, score_labels
 
 chance = np.random.default_rng(0)
 LABELS = ["cat", "dog | wolf", "fox"]

@@ -18,16 +18,15 @@ from transformers import (
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
 from vocabless.training.distillation.output_cache import CACHE
 from vocabless.training.finetuning.arguments import GlueTrainingArguments
-from vocabless.training.finetuning.distillation import (
+from vocabless.training.finetuning.data import IS_GOLD, TEACHER_LOGITS, Examples, TaskData, encode
+from vocabless.training.finetuning.problems import MultiLabel, Regression, SingleLabel
+from vocabless.training.finetuning.teacher import (
     DistillingTrainer,
     TaskTeacher,
     distillation_loss,
     label_order,
     read_unlabelled,
 )
-from vocabless.training.finetuning.problems import MultiLabel, Regression, SingleLabel
-from vocabless.training.finetuning.task_files import IS_GOLD, TEACHER_LOGITS, EncodedExamples, Examples
-from vocabless.training.finetuning.tasks import Task
 
 LABELS = ["a", "b", "c"]
 VARIANT = "eelbert-word-uno"
@@ -92,8 +91,8 @@ def test_accumulated_batches_give_the_gradient_of_one_large_batch_with_the_loss_
     logits = list(numbers(4, 4, problem.config["num_labels"]).float().numpy())
     train_set = []
     for is_gold, rows in ((True, slice(0, 2)), (False, slice(2, 4))):
-        examples = Examples(TEXTS[rows], None, labels[rows], logits=logits[rows], is_gold=is_gold)
-        train_set += list(EncodedExamples(examples, problem, load_tokenizer(VARIANT), 8))
+        encoded = encode(Examples(TEXTS[rows], None, labels[rows]), problem, load_tokenizer(VARIANT), 8)
+        train_set += list(encoded.with_logits(logits[rows], is_gold))
     weights = []
     for size in (4, 1):
         torch.manual_seed(0)
@@ -186,7 +185,7 @@ def test_unlabelled_texts_and_pairs_come_from_lines_and_columns_without_empty_on
     lines.write_text("first line\n\nsecond line\n")
     Dataset.from_dict({"one": ["p", "", None, "q"], "two": ["r", "s", "t", "u"]}).to_parquet(table)
     single, pair = (
-        Task("t", "T", SingleLabel(LABELS), Examples([]), {}, text_columns=c) for c in (("one",), ("two", "one"))
+        TaskData("t", "T", SingleLabel(LABELS), Examples([]), {}, text_columns=c) for c in (("one",), ("two", "one"))
     )
     assert read_unlabelled([str(lines), table], single) == Examples(["first line", "second line", "p", "q"])
     assert read_unlabelled([table], pair) == Examples(["r", "u"], ["p", "q"])

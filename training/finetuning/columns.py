@@ -1,20 +1,14 @@
-"""The examples of a task: the columns of a file or of a data set on the Hub, and their tokens and targets."""
+"""Files and data sets of the Hub → texts and labels: which columns hold them."""
 
 import math
-import random
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from datasets import ClassLabel, Dataset, load_dataset
-from numpy.typing import NDArray
-from torch.utils import data
-from transformers import PreTrainedTokenizerBase
 
-from vocabless.training.finetuning.problems import Problem
+from vocabless.training.finetuning.data import Examples
 from vocabless.training.texts.corpora import HUB_ID
 from vocabless.training.texts.local_files import FORMATS, STRING_TYPES, column_type, load_files
 from vocabless.training.texts.text_format import UTF8, TextFormat
@@ -24,45 +18,6 @@ TEXT_COLUMNS = ("text", "sentence")
 PAIR_COLUMNS = (("sentence1", "sentence2"), ("text1", "text2"), ("premise", "hypothesis"), ("question1", "question2"))
 LABEL_COLUMNS = ("label", "labels", "tags")
 SHARD = re.compile(r"-\d+-of-\d+")  # in the name of a file
-TOKENIZER_BATCH_SIZE = 1000  # texts
-TEACHER_LOGITS, IS_GOLD = "teacher_logits", "is_gold"  # further entries of examples and batches
-SAMPLING_SEED = 42  # fixed: all seeds of a run use the same held-out and the same sampled rows
-
-
-@dataclass
-class Examples:
-    """Texts; optionally the second texts of pairs, labels, groups and a teacher's logits."""
-
-    texts: list[str]
-    pairs: list[str] | None = None
-    labels: list[Any] | None = None
-    groups: list[Any] | None = None  # of rows that are held out together
-    logits: list[NDArray[np.float32]] | None = None  # (labels,) each, a teacher's
-    is_gold: bool = True  # whether the labels are learned beside the logits; if not, they are any labels
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Yields what each example has: text, second text, label."""
-        return zip(*(column for column in (self.texts, self.pairs, self.labels) if column is not None), strict=True)
-
-    def empty_rows(self) -> list[int]:
-        """Returns the rows without a text, or with one text of a pair."""
-        texts = zip(self.texts, self.pairs or self.texts, strict=True)
-        return [row for row, both in enumerate(texts) if not all(text and text.strip() for text in both)]
-
-    def sample(self, limit: int | None) -> "Examples":
-        """Returns at most `limit` random examples in their original order; None returns all."""
-        if limit is None or limit >= len(self):
-            return self
-        return self.select(sorted(random.Random(SAMPLING_SEED).sample(range(len(self)), limit)))
-
-    def select(self, indices: Sequence[int]) -> "Examples":
-        """Returns the examples with these indices."""
-        columns = {name: column for name, column in vars(self).items() if isinstance(column, list)}
-        selected: dict[str, Any] = {name: [column[index] for index in indices] for name, column in columns.items()}
-        return replace(self, **selected)
 
 
 def read_files(files: Sequence[str], text_format: TextFormat = UTF8) -> Dataset:
@@ -182,38 +137,3 @@ def _class_names(feature: Any, values: list[Any]) -> list[Any]:
     if inner is feature:
         return [None if value is None else names[value] for value in values]
     return [None if row is None else [None if value is None else names[value] for value in row] for row in values]
-
-
-class EncodedExamples(data.Dataset[dict[str, Any]]):
-    """A data set of token ids and targets in memory. A collator pads them batch by batch.
-
-    With a teacher, an example also has `TEACHER_LOGITS`, (labels,), and `IS_GOLD`.
-    """
-
-    def __init__(
-        self, examples: Examples, problem: Problem, tokenizer: PreTrainedTokenizerBase, max_seq_length: int
-    ) -> None:
-        self._inputs: list[dict[str, Any]] = []
-        for start in range(0, len(examples), TOKENIZER_BATCH_SIZE):
-            batch = examples.select(range(start, min(start + TOKENIZER_BATCH_SIZE, len(examples))))
-            encoding = tokenizer(
-                batch.texts, batch.pairs, truncation=True, max_length=max_seq_length, return_attention_mask=False
-            )
-            for index in range(len(batch)):
-                inputs: dict[str, Any] = {name: _compact(values[index]) for name, values in encoding.items()}
-                if batch.labels is not None:
-                    inputs["label"] = problem.target(batch.labels[index])
-                if batch.logits is not None:
-                    inputs |= {TEACHER_LOGITS: batch.logits[index], IS_GOLD: batch.is_gold}
-                self._inputs.append(inputs)
-
-    def __len__(self) -> int:
-        return len(self._inputs)
-
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        return dict(self._inputs[index])
-
-
-def _compact(values: Any) -> NDArray[Any] | list[int]:
-    """Returns blocks (S, K) as uint16 to save memory, and other token ids unchanged."""
-    return np.asarray(values, np.uint16) if len(values) and not np.isscalar(values[0]) else values

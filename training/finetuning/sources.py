@@ -1,4 +1,7 @@
-"""Loads a task from a user's own files or from a data set on the Hub; infers the problem type from the labels."""
+"""Where the data of a command come from: GLUE, a user's own files, or a data set on the Hub.
+
+The problem type is inferred from the labels of own data, and which rows are held out from their number.
+"""
 
 import os
 from collections.abc import Sequence
@@ -7,14 +10,10 @@ from typing import Any
 
 from datasets import ClassLabel, Dataset
 
-from vocabless.training.finetuning.arguments import GlueArguments
-from vocabless.training.finetuning.load_model import is_trained_vocabless
-from vocabless.training.finetuning.metrics import FOLDS
-from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Problem, Regression, SingleLabel
-from vocabless.training.finetuning.task_files import (
+from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
+from vocabless.training.finetuning.columns import (
     LABEL_COLUMNS,
     SHARD,
-    Examples,
     check_rows,
     find_columns,
     find_text_columns,
@@ -23,9 +22,15 @@ from vocabless.training.finetuning.task_files import (
     read_files,
     read_hub,
 )
-from vocabless.training.finetuning.tasks import Task, hold_out
+from vocabless.training.finetuning.data import Examples, TaskData, hold_out
+from vocabless.training.finetuning.glue import find_glue_tasks, load_glue_task
+from vocabless.training.finetuning.load_model import is_trained_vocabless
+from vocabless.training.finetuning.metrics import FOLDS
+from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Problem, Regression, SingleLabel
+from vocabless.training.finetuning.teacher import check_task_distillation
 from vocabless.training.texts.local_files import STRING_TYPES, column_type
 
+SOURCES = ("task_name", "train_file", "dataset_name")
 CROSS_VALIDATED = 1000  # fewer training rows are all scored, in folds; of more rows those of one fold
 TRAINED_TWICE = 10_000  # of fewer training rows, the saved model learns from all
 HELD_OUT = 10.0  # percent of more rows
@@ -35,7 +40,44 @@ SPLITS = ("train", "validation", "test")
 GENERAL_NAMES = ("train", "training", "train_subset", "all", "full", "data", "dataset", "csv", "json", "parquet")
 
 
-def load_own_task(arguments: GlueArguments) -> Task:
+def load_tasks(arguments: GlueArguments, training: GlueTrainingArguments) -> list[TaskData]:
+    """Returns the tasks that the arguments name, with at most the numbers of samples that they allow.
+
+    Raises:
+        ValueError: not exactly one source of data is given, its data does not fit, or it does not fit the other flags.
+    """
+    flags = [f"--{name}" for name in SOURCES if getattr(arguments, name) is not None]
+    if len(flags) != 1:
+        mistake = f"{' and '.join(flags)} cannot be combined" if flags else "no data is given"
+        raise ValueError(f"{mistake}; give one of {', '.join(f'--{name}' for name in SOURCES)}.")
+    with training.main_process_first(desc="reading the data"):
+        if arguments.task_name is not None:
+            tasks = [load_glue_task(row, arguments.data_dir) for row in find_glue_tasks(arguments.task_name)]
+        else:
+            tasks = [load_own_data(arguments)]
+        for task in tasks:
+            task.limit(arguments.max_train_samples)
+            _check_flags(task, arguments.example, training.metric_for_best_model)
+        check_task_distillation(arguments, training, tasks)
+    return tasks
+
+
+def _check_flags(task: TaskData, example: list[str] | None, metric: str | None) -> None:
+    """Raises an error if `--example` is not one of the task's, or `--metric_for_best_model` is not reported for it."""
+    needed = 1 if task.train.pairs is None else 2
+    if example is not None and len(example) != needed:
+        raise ValueError(
+            f"--example has {len(example)} texts, but {task.title} has {needed} in each row; give "
+            f"{'two texts' if needed > 1 else 'one text, in quotes'}."
+        )
+    reported = ["loss", *task.constant_baselines()]
+    if metric is not None and metric.removeprefix("eval_") not in reported:
+        raise ValueError(
+            f"--metric_for_best_model {metric} is not reported for {task.title}; give one of {', '.join(reported)}."
+        )
+
+
+def load_own_data(arguments: GlueArguments) -> TaskData:
     """Returns the task that `--train_file` or `--dataset_name` describes.
 
     Raises:
@@ -69,12 +111,12 @@ def load_own_task(arguments: GlueArguments) -> Task:
             f"{problem.name} needs at least {problem.min_labels}."
         )
     test = {"": examples["test"]} if "test" in examples else {}
-    task = Task(name, name, problem, examples["train"], {}, test, text_columns=tuple(text_columns))
-    _choose_validation(task, examples.get("validation"), arguments)
+    task = TaskData(name, name, problem, examples["train"], {}, test, text_columns=tuple(text_columns))
+    choose_validation(task, arguments, is_trained_vocabless(arguments), examples.get("validation"))
     return task
 
 
-def describe_own_task(task: Task, arguments: GlueArguments) -> str:
+def describe_own_data(task: TaskData, arguments: GlueArguments) -> str:
     """Returns a sentence that says what was read: rows, columns, the kind of problem and its labels."""
     names = ", ".join(task.problem.labels[:5]) + (", …" if len(task.problem.labels) > 5 else "")
     labels = f" with {len(task.problem.labels)} labels ({names})" if task.problem.labels else ""
@@ -221,62 +263,75 @@ def _sorted_labels(examples: Examples) -> list[str]:
     return sorted(names)
 
 
-def _groups(examples: Examples, table: Dataset, arguments: GlueArguments) -> list[Any]:
-    """Returns what rows that are held out together have in common: the value of `--group_column`, else the text."""
+def _groups(examples: Examples, table: Dataset, arguments: GlueArguments) -> list[Any] | None:
+    """Returns the values of `--group_column`, where an empty cell is a group of its own; else None."""
     if arguments.group_column is None:
-        return [repr(row) for row in zip(examples.texts, examples.pairs or examples.texts, strict=True)]
+        return None
     (column,) = find_columns(table, "train", [arguments.group_column], (), "--group_column")
-    return list(map(repr, table[column]))  # lists are groups, too
+    return [
+        row if value in (None, "") else repr(value) for row, value in enumerate(table[column])
+    ]  # lists are groups, too
 
 
-def _choose_validation(task: Task, validation: Examples | None, arguments: GlueArguments) -> None:
-    """Sets the validation examples, and a footnote on them: those that are given, folds, or rows that are held out."""
-    name, percentage = task.name, arguments.validation_split_percentage
+def choose_validation(
+    data: TaskData, arguments: GlueArguments, is_trained_encoder: bool, validation: Examples | None = None
+) -> None:
+    """Sets the validation examples: those that are given, folds, or rows that are held out. Adds footnotes on them.
+
+    Copies of a text, see `Examples.keys`, are held out together unless the rows have other groups.
+    """
+    name, keys = data.name, data.train.keys()
+    data.train.groups = data.train.groups or keys
+    if copies := len(keys) - len(set(keys)):
+        data.footnotes.append(
+            f"{name}: {copies:,} of {len(keys):,} training rows are copies of others but for case and marks"
+        )
+    folds = 0 if validation is not None else _scored_folds(data, arguments, is_trained_encoder)
     if validation is not None:
-        task.validation = {"": validation}
-        if unknown := task.problem.unknown_labels(validation.labels or []):
+        data.validation = {"": validation}
+        if unknown := data.problem.unknown_labels(validation.labels or []):
             names = ", ".join(unknown[:5]) + (f" and {len(unknown) - 5} more" if len(unknown) > 5 else "")
             raise ValueError(
-                f"the validation rows have labels that the training rows do not have: {names}; drop these rows, add "
-                "training rows, or give all labels by --label_names."
+                f"the validation rows have labels that the training rows do not have: {names}; drop these rows, or add "
+                "training rows."
             )
-        task.footnotes += _training_rows_note(name, task.train, validation)
-    elif folds := _scored_folds(task, arguments):
-        task.score_folds(folds)
+    elif folds:
+        data.score_folds(folds)
         ways = "evaluated by a model that did not see" if folds == 1 else f"cross-validated, {folds} folds of"
-        rows = f"{len(task.validation['']):,} rows; the model saved learned from all"
-        task.footnotes.append(f"{name}: {ways} {rows}")
+        rows = f"{len(data.validation['']):,} rows; the model saved learned from all"
+        data.footnotes.append(f"{name}: {ways} {rows}")
     else:
-        train, percentage = task.train, HELD_OUT if percentage is None else percentage
-        number = len(set(train.groups or ()))
-        if not 0 < percentage <= 50 or number < 2:
-            raise ValueError(
-                f"{percentage:g} % of {number} training rows or groups cannot be held out; give --validation_file, or "
-                "--validation_split_percentage above 0 and at most 50 and at least two rows."
-            )
-        held_out = hold_out(task.problem.strata(task.targets(train)), percentage / 100, train.groups).tolist()
-        task.train = train.select(sorted(set(range(len(train))) - set(held_out)))
-        task.validation = {"": train.select(held_out)}
-        task.footnotes.append(f"{name}: evaluated on {len(held_out):,} rows held out of the training data")
+        _hold_out_rows(data, arguments.validation_split_percentage)
+    held_out = {"validation": data.validation[""]} if validation is not None else {}
+    for part, examples in (held_out | {f"test{suffix}": each for suffix, each in data.test.items()}).items():
+        if number := sum(map(set(keys).__contains__, examples.keys())):
+            rows = f"{name}: {number:,} of {len(examples):,} {part} rows have the texts of training rows"
+            data.footnotes.append(f"{rows}, so the score tells less about new texts")
 
 
-def _scored_folds(task: Task, arguments: GlueArguments) -> int:
+def _hold_out_rows(data: TaskData, percentage: float | None) -> None:
+    train, percentage = data.train, HELD_OUT if percentage is None else percentage
+    number = len(set(train.groups or ()))
+    if not 0 < percentage <= 50 or number < 2:
+        raise ValueError(
+            f"{percentage:g} % of {number} training rows or groups cannot be held out; give --validation_file, or "
+            "--validation_split_percentage above 0 and at most 50 and at least two rows."
+        )
+    held_out = hold_out(data.problem.strata(data.targets(train)), percentage / 100, train.groups).tolist()
+    data.train = train.select(sorted(set(range(len(train))) - set(held_out)))
+    data.validation = {"": train.select(held_out)}
+    data.footnotes.append(f"{data.name}: evaluated on {len(held_out):,} rows held out of the training data")
+
+
+def _scored_folds(data: TaskData, arguments: GlueArguments, is_trained_encoder: bool) -> int:
     """Returns how many folds are scored; 0 if rows are held out for good.
 
     Scoring five folds trains five times more, which takes seconds only for our trained encoders and few rows. A head
     alone takes seconds for all. A teacher's logits belong to one split.
     """
-    rows = min(len(task.train), arguments.max_train_samples or len(task.train))
+    rows = min(len(data.train), arguments.max_train_samples or len(data.train))
     is_free = arguments.validation_split_percentage is None and arguments.teacher is None
-    enough = len(set(task.train.groups or ())) >= FOLDS
-    if not (rows < TRAINED_TWICE and is_free and enough) or not is_trained_vocabless(arguments):
+    enough = len(set(data.train.groups or ())) >= FOLDS
+    if not (is_trained_encoder and rows < TRAINED_TWICE and is_free and enough):
         return 0
     return FOLDS if rows < CROSS_VALIDATED or arguments.head_only else 1
-
-
-def _training_rows_note(name: str, train: Examples, validation: Examples) -> list[str]:
-    """Returns a footnote if validation texts are among the training texts; else none."""
-    known, texts = (list(zip(part.texts, part.pairs or [""] * len(part), strict=True)) for part in (train, validation))
-    number = sum(map(set(known).__contains__, texts))
-    rows = f"{name}: {number:,} of {len(texts):,} validation rows have the texts of training rows"
-    return [f"{rows}, so the score tells less about new texts"] if number else []

@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 from datasets import Dataset
 
-from vocabless.training.finetuning import task_files
+from vocabless.training.finetuning import columns
 from vocabless.training.finetuning.arguments import GlueArguments
-from vocabless.training.finetuning.own_data import data_name, load_own_task
-from vocabless.training.finetuning.tasks import Task
+from vocabless.training.finetuning.data import TaskData
+from vocabless.training.finetuning.sources import data_name, load_own_data
 
 MODEL = "hashformer-lsh-proj-tiny"
 
 
-def read(file: Path, text: str, **options: Any) -> Task:
+def read(file: Path, text: str, **options: Any) -> TaskData:
     file.write_text(text, encoding="utf-8")
-    return load_own_task(GlueArguments(model_name_or_path=MODEL, train_file=str(file), **options))
+    return load_own_data(GlueArguments(model_name_or_path=MODEL, train_file=str(file), **options))
 
 
 # Suffix → rows of which one has no text and one no label.
@@ -106,17 +106,17 @@ def test_a_data_set_of_the_hub_has_a_configuration_and_a_revision(monkeypatch) -
     asked = []
     rows = Dataset.from_dict({"text": ["a", "b"], "label": ["x", "y"]})
     tables = {"train": rows, "validation": rows}
-    monkeypatch.setattr(task_files, "load_dataset", lambda **options: asked.append(options) or tables)
+    monkeypatch.setattr(columns, "load_dataset", lambda **options: asked.append(options) or tables)
     arguments = GlueArguments(model_name_or_path=MODEL, dataset_name="you/films:small@v2")
-    assert load_own_task(arguments).name == data_name(arguments) == "films-small"
+    assert load_own_data(arguments).name == data_name(arguments) == "films-small"
     assert asked == [{"path": "you/films", "name": "small", "revision": "v2"}]
 
 
-def load(folder: Path, columns: dict[str, list[Any]], **options: Any) -> Task:
+def load(folder: Path, columns: dict[str, list[Any]], **options: Any) -> TaskData:
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     file = folder / "mine.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return load_own_task(GlueArguments(model_name_or_path=MODEL, train_file=str(file), **options))
+    return load_own_data(GlueArguments(model_name_or_path=MODEL, train_file=str(file), **options))
 
 
 TEXTS = ["a b", "c d", "e f", "g h"]
@@ -187,3 +187,25 @@ def test_a_file_of_labels_names_each_once(text, message, tmp_path, empty_cache) 
         (tmp_path / "names.txt").write_text(text)
     with pytest.raises(ValueError, match=message):
         load(tmp_path, {"text": TEXTS, "label": list("xyxy")}, label_names=str(tmp_path / "names.txt"))
+
+
+def test_copies_that_differ_in_case_marks_or_space_are_held_out_together_and_counted(tmp_path, empty_cache) -> None:
+    texts = [f"Word {word}" for word in "abcdefgh"]
+    copies = [
+        form(text) for text in texts for form in (str, str.upper, lambda t: f"{t}!", lambda t: t.replace(" ", "  "))
+    ]
+    (tmp_path / "test.jsonl").write_text('{"text": "word a."}\n{"text": "other"}\n')
+    columns = {"text": copies, "label": ["x", "y"] * 16}
+    task = load(tmp_path, columns, validation_split_percentage=25, test_file=str(tmp_path / "test.jsonl"))
+    train, held_out = (
+        {text.lower().strip("!").split()[1] for text in part.texts} for part in (task.train, task.validation[""])
+    )
+    assert len(task.validation[""]) == 8 and len(held_out) == 2 and not train & held_out
+    assert "mine: 24 of 32 training rows are copies of others" in task.footnotes[0]
+    assert task.footnotes[-1].startswith("mine: 1 of 2 test rows have the texts of training rows")
+
+
+def test_an_empty_cell_of_the_group_column_is_a_group_of_its_own(tmp_path, empty_cache) -> None:
+    columns = {"text": [f"word {number}" for number in range(8)], "label": ["x", "y"] * 4, "group": ["", None] * 4}
+    task = load(tmp_path, columns, group_column="group", validation_split_percentage=25)
+    assert len(task.validation[""]) == 2
