@@ -85,7 +85,7 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
             report = Report.of(tasks, results, arguments)
             print(f"\n{report.as_markdown()}")
             print("Models with their cards:", *(run_folder(*each, training) for each in runs), sep="\n  ")
-            report.write(folder, results, {"arguments": public_arguments(identity), "versions": all_versions()})
+            report.write(folder, {"arguments": public_arguments(identity), "versions": all_versions()})
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def test_a_student_learns_a_teachers_outputs_alone_and_the_card_names_it(command
     assert sum(sizes) == 96 + 2 + 2 * 96 + 24  # once for both seeds
     top, one = results(tmp_path / "student"), results(tmp_path / "student" / "colours" / "seed-43")
     assert one["measures"]["accuracy"] > 0.9
-    assert top["teacher"]["colours"]["accuracy"] == one["teacher"]["measures"]["accuracy"] == 1
+    assert one["teacher"]["measures"]["accuracy"] == 1
     assert top["arguments"]["teacher"] == one["arguments"]["teacher"] == one["teacher"]["name"] == "seed-42"
     table = (tmp_path / "student" / "table.md").read_text()
     card = (tmp_path / "student" / "colours" / "seed-43" / "README.md").read_text()
@@ -66,7 +66,7 @@ def test_a_student_learns_a_teachers_outputs_alone_and_the_card_names_it(command
     rows = "96 training rows, 2 unlabelled rows and 192 corrupted copies"
     assert f"learned from seed-42 (vocabless, {parameters:,} parameters), which labelled {rows}." in table
     assert f"the model learned the outputs of `seed-42 (vocabless, {parameters:,} parameters)` for {rows}\n" in card
-    assert not any("private" in text for text in (table, json.dumps(top["teacher"]), json.dumps(one["teacher"]), card))
+    assert not any("private" in text for text in (table, json.dumps(top["runs"]), json.dumps(one["teacher"]), card))
     with pytest.raises(SystemExit, match="differs in augment"):  # the folder belongs to these settings
         run(*command, *flags, "--augment", "1")
 

@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -62,86 +62,67 @@ def summarise(scores: Scores) -> Summaries:
     }
 
 
-@dataclass
+@dataclass(frozen=True)
 class Report:
-    """The scores of all tasks and seeds, and the tables made from them. Mappings are empty for what a run lacks."""
+    """The results of all tasks and seeds of a command, and the tables made from them."""
 
-    scores: Scores
+    results: RunResults  # the results of each run, of which those of the first seed describe the task
     titles: Mapping[str, str]  # task → name in the table
-    constant_baselines: Mapping[str, Metrics]  # of each task
     heading: str = ""  # first line of the table: the model and the seeds
     footnotes: Sequence[str] = ()  # remarks on the data, without a full stop
-    teacher: Mapping[str, Metrics] = field(default_factory=dict)  # task → the teacher's scores
-    head: Mapping[str, Metrics] = field(default_factory=dict)  # task → scores of the first head alone
-    rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # task → metric → rows that were scored
-    scored_folds: Mapping[str, int] = field(default_factory=dict)  # of each task, see `TaskData`
 
     @classmethod
     def of(cls, tasks: Sequence[TaskData], results: RunResults, arguments: GlueArguments) -> "Report":
         """Returns the report of a command, from its tasks, the results of each task and seed, and its arguments."""
-        constants = {task.name: task.constant_baselines() for task in tasks}
-        titles = {task.name: task.title for task in tasks}
-        runs = [run for seeds in results.values() for run in seeds.values()]
-        first_runs = {task: next(iter(seeds.values())) for task, seeds in results.items()}
-        teachers = {task: run["teacher"] for task, run in first_runs.items() if "teacher" in run}
-        scores = {
-            task: {seed: {name: run["measures"][name] for name in constants[task]} for seed, run in seeds.items()}
-            for task, seeds in results.items()
-        }
+        first = next(iter(results[tasks[0].name].values()))
         name = arguments.model_name_or_path
         start = describe_overrides(name, arguments.overrides) or name
-        start += " from random weights" if runs[0]["from_scratch"] else ""
+        start += " from random weights" if first["from_scratch"] else ""
         footnotes = [note for task in tasks for note in task.footnotes]
-        footnotes += [
-            f"{titles[task]}: learned from {teacher['name']} ({teacher['description']}), which labelled "
-            f"{describe_rows(teacher)}"
-            for task, teacher in teachers.items()
-        ]
-        return cls(
-            scores=scores,
-            titles=titles,
-            constant_baselines=constants,
-            heading=f"{start}, {runs[0]['parameters']:,} parameters; seeds: {', '.join(results[tasks[0].name])}",
-            footnotes=footnotes,
-            teacher={
-                task: {name: facts["measures"][name] for name in constants[task]} for task, facts in teachers.items()
-            },
-            head={task: run["head"]["measures"] for task, run in first_runs.items() if "head" in run},
-            rows={task: run["rows"] for task, run in first_runs.items()},
-            scored_folds={task.name: task.scored_folds for task in tasks},
-        )
+        for task in tasks:
+            if teacher := next(iter(results[task.name].values())).get("teacher"):
+                learned = f"learned from {teacher['name']} ({teacher['description']})"
+                footnotes.append(f"{task.title}: {learned}, which labelled {describe_rows(teacher)}")
+        heading = f"{start}, {first['parameters']:,} parameters; seeds: {', '.join(results[tasks[0].name])}"
+        return cls(results, {task.name: task.title for task in tasks}, heading, footnotes)
 
-    def write(self, folder: Path, results: RunResults, command: Mapping[str, Any]) -> None:
+    @property
+    def scores(self) -> Scores:
+        """The reported metrics: task → seed → metric → value."""
+        constants = self._of_tasks("constant_baselines")
+        return {
+            task: {seed: {name: run["measures"][name] for name in constants[task]} for seed, run in seeds.items()}
+            for task, seeds in self.results.items()
+        }
+
+    def write(self, folder: Path, command: Mapping[str, Any]) -> None:
         """Writes `table.md` and `results.json`, with the command's `arguments` and `versions`.
 
         The log, the arguments and the versions of each run stay in the run's own folder.
         """
         (folder / TABLE).write_text(self.as_markdown(), encoding="utf-8")
-        left_out = ("log", "arguments", "versions")
-        runs = {
-            task: {seed: {k: value for k, value in run.items() if k not in left_out} for seed, run in seeds.items()}
-            for task, seeds in results.items()
-        }
-        write_json(folder / RESULTS, self.as_json() | {"runs": runs} | dict(command))
+        write_json(folder / RESULTS, self.as_json() | dict(command))
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the scores for `results.json`."""
+        """Returns the content of `results.json`."""
+        left_out = ("log", "arguments", "versions")
         summaries = summarise(self.scores)
-        summary = _as_json(summaries)
+        as_dicts = {task: {name: vars(each) for name, each in row.items()} for task, row in summaries.items()}
         return {
             "scores": self.scores,
-            "averages": summary.pop(AVERAGE),
-            "summary": summary,
-            "rows": self.rows,
+            "averages": as_dicts.pop(AVERAGE),
+            "summary": as_dicts,
             "intervals": {
-                task: {name: self.interval(task, name, each.center) for name, each in summaries[task].items()}
-                for task in summary
+                task: {name: self._interval(task, name, each.center) for name, each in summaries[task].items()}
+                for task in as_dicts
             },
-            "constant_baselines": self.constant_baselines,
-            "head": self.head,
+            "constant_baselines": self._of_tasks("constant_baselines"),
             "missing_for_averages": self._missing_for_averages(),
             "footnotes": list(self.footnotes),
-            "teacher": self.teacher,
+            "runs": {
+                task: {seed: {k: value for k, value in run.items() if k not in left_out} for seed, run in seeds.items()}
+                for task, seeds in self.results.items()
+            },
         }
 
     def as_markdown(self) -> str:
@@ -150,41 +131,44 @@ class Report:
             "In percent. Interval: where the score on other rows of the same kind lies, 95 % sure. Constant: the best "
             "score of a prediction that is the same for every example."
         )
-        if self.head:
+        if self._of_tasks("head"):
             legend += " Head: a linear model of the frozen encoder's vectors, before fine-tuning."
-        if self.teacher:
+        if self._of_tasks("teacher"):
             legend += " Teacher: the score of the model whose outputs were learned."
-        notes = [
-            f"No {name} average without {', '.join(names)}." for name, names in self._missing_for_averages().items()
-        ]
+        missing = self._missing_for_averages()
+        notes = [f"No {name} average without {', '.join(names)}." for name, names in missing.items()]
         notes += [f"{note}." for note in dict.fromkeys(self.footnotes)]
         listed = ["", *(f"- {note}" for note in notes)] if notes else []
         return "\n".join([self.heading, "", self._table(), "", legend, *listed, ""])
 
-    def interval(self, task: str, metric: str, value: float) -> tuple[float, float] | None:
+    def _of_tasks(self, name: str) -> dict[str, Any]:
+        """Returns an entry of the results of each task that has it; of a head and a teacher their metrics."""
+        runs = {task: next(iter(seeds.values())) for task, seeds in self.results.items()}
+        entries = {task: run[name] for task, run in runs.items() if name in run}
+        return {task: entry["measures"] for task, entry in entries.items()} if name in ("head", "teacher") else entries
+
+    def _interval(self, task: str, metric: str, value: float) -> tuple[float, float] | None:
         """Returns the confidence interval of a score, see `interval`; None for an average of tasks."""
-        count = self.rows.get(task, {}).get(metric)
-        if count is None:
-            return None
-        return interval(metric.removesuffix(MISMATCHED), value, count, self.scored_folds.get(task, 0))
+        count = self._of_tasks("rows").get(task, {}).get(metric)
+        scored_folds = self._of_tasks("scored_folds").get(task, 0)
+        return None if count is None else interval(metric.removesuffix(MISMATCHED), value, count, scored_folds)
 
     def _table(self) -> str:
-        columns = {"constant": self.constant_baselines}
-        columns |= {title: each for title, each in {"head": self.head, "teacher": self.teacher}.items() if each}
-        rows = []
+        names = {"constant": "constant_baselines", "head": "head", "teacher": "teacher"}
+        columns = {title: values for title, name in names.items() if (values := self._of_tasks(name))}
+        counts, rows = self._of_tasks("rows"), []
         for task, summaries in summarise(self.scores).items():
             for name, summary in summaries.items():
-                bounds = self.interval(task, name, summary.center)
+                bounds = self._interval(task, name, summary.center)
                 row = [self.titles.get(task, task), name.replace("_", " "), str(summary)]
-                row.append("–".join(_percent(bound) for bound in bounds or ()))
-                row.append(f"{self.rows[task][name]:,}" if bounds else "")
-                rows.append([*row, *(_percent(each.get(task, {}).get(name)) for each in columns.values())])
+                row += ["–".join(map(_percent, bounds)), f"{counts[task][name]:,}"] if bounds else ["", ""]
+                rows.append([*row, *(_percent(values.get(task, {}).get(name)) for values in columns.values())])
         header = ["task", "measure", "mean", "interval", "rows", *columns]
         return markdown_table(header, rows, num_texts=2, aligned=True)
 
     def _missing_for_averages(self) -> dict[str, list[str]]:
         """Returns average → what it lacks; empty if no task is a GLUE task."""
-        if not any(task in GLUE for task in self.scores):
+        if not any(task in GLUE for task in self.results):
             return {}
         metrics = {task: next(iter(seeds.values())) for task, seeds in self.scores.items()}
         return {name: missing for name in AVERAGES if (missing := missing_for(name, metrics))}
@@ -219,10 +203,6 @@ def _with_unknown_labels(problem: Problem, logits: Array, labels: Sequence[Any])
     wide = type(problem)([*problem.labels, *unknown], problem.metrics, problem.best_metric, problem.threshold)
     columns = np.full((len(logits), len(unknown)), min(logits.min(), 0) + ABSENT)
     return wide, np.concatenate([logits, columns], axis=1)
-
-
-def _as_json(summaries: Summaries) -> dict[str, Any]:
-    return {task: {name: vars(summary) for name, summary in each.items()} for task, each in summaries.items()}
 
 
 def _percent(value: float | None) -> str:

@@ -31,15 +31,13 @@ def test_the_mean_of_an_average_is_that_of_the_seeds_averages():
     assert summary.deviation == pytest.approx(statistics.stdev(both))
 
 
+def run(**metrics):
+    return {"measures": metrics, "constant_baselines": dict.fromkeys(metrics, 0.509), "scored_folds": 0}
+
+
 def test_the_table_shows_figures_constant_baselines_notes_and_what_averages_lack():
-    report = Report(
-        {"sst2": {"42": {"accuracy": 0.8125}}},
-        {"sst2": "SST-2"},
-        {"sst2": {"accuracy": 0.509}},
-        heading="a model",
-        footnotes=["SST-2: one", "SST-2: one"],
-        rows={"sst2": {"accuracy": 872}},
-    )
+    results = {"sst2": {"42": run(accuracy=0.8125) | {"rows": {"accuracy": 872}, "log": ["long"]}}}
+    report = Report(results, {"sst2": "SST-2"}, heading="a model", footnotes=["SST-2: one", "SST-2: one"])
     text = report.as_markdown()
     assert "| task  | measure  | mean |  interval | rows | constant |" in text
     assert "| SST-2 | accuracy | 81.2 | 78.5–83.7 |  872 |     50.9 |" in text
@@ -50,18 +48,14 @@ def test_the_table_shows_figures_constant_baselines_notes_and_what_averages_lack
     content = json.loads(json.dumps(report.as_json()))
     assert content["summary"]["sst2"]["accuracy"] == {"center": 0.8125, "deviation": None}
     assert content["constant_baselines"] == {"sst2": {"accuracy": 0.509}}
+    assert content["runs"]["sst2"]["42"]["rows"] == {"accuracy": 872} and "log" not in content["runs"]["sst2"]["42"]
 
 
 def test_a_teachers_scores_stand_beside_the_students():
-    report = Report(
-        {"sst2": {"42": {"accuracy": 0.8}}, "rte": {"42": {"accuracy": 0.5}}},
-        {},
-        {},
-        teacher={"sst2": {"accuracy": 0.9125}},
-    )
+    taught = run(accuracy=0.8) | {"teacher": {"measures": {"accuracy": 0.9125}}}
+    report = Report({"sst2": {"42": taught}, "rte": {"42": run(accuracy=0.5)}}, {})
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in report.as_markdown().splitlines()]
     assert ["task", "measure", "mean", "interval", "rows", "constant", "teacher"] in cells
-    assert ["sst2", "accuracy", "80.0", "", "", "", "91.2"] in cells
-    assert ["rte", "accuracy", "50.0", "", "", "", ""] in cells
+    assert ["sst2", "accuracy", "80.0", "", "", "50.9", "91.2"] in cells
+    assert ["rte", "accuracy", "50.0", "", "", "50.9", ""] in cells
     assert "Teacher: the score of the model whose outputs were learned." in report.as_markdown()
-    assert report.as_json()["teacher"] == {"sst2": {"accuracy": 0.9125}}
