@@ -27,10 +27,11 @@ from tokenizers.models import Unigram
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from vocabless.tokenization.block_coders import CLS, MASK, SEP, Integers, special_blocks
-from vocabless.tokenization.splitters import SubwordSplitter, Unit
+from vocabless.tokenization.splitters import SubwordSplitter, Unit, WordSplitter
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 SHUFFLE_BUFFER = 10_000  # sequences of a stream from which the next one is drawn
+_SIGN = r"[!-/:-@\[-^`{-~]"  # of ASCII; beside an ASCII letter, digit or `_`, each begins or ends a unit of words
 
 AnyDataset = TypeVar("AnyDataset", Dataset, IterableDataset)
 Record = Mapping[str, Any]  # a stored sequence: column → (n,) integers
@@ -122,11 +123,14 @@ class Packing:
             ids = chain.from_iterable(encoding.ids for encoding in encodings)
             return {"input_ids": np.fromiter(ids, self._id_type)}
         # Most words are frequent: each distinct piece between white space is split once, and taken wherever it stands.
-        pieces = pa.array(texts, pa.large_string())
-        if self.tokenizer.splits_at_spaces:
+        splitter, pieces = self.tokenizer.unit_splitter, pa.array(texts, pa.large_string())
+        if isinstance(splitter, WordSplitter):  # most pieces become one unit
+            pieces = compute.replace_substring_regex(pieces, rf"\b({_SIGN})", r" \1")
+            pieces = compute.replace_substring_regex(pieces, rf"({_SIGN})\b", r"\1 ")
+        if splitter.splits_at_spaces:
             pieces = compute.utf8_split_whitespace(pieces).flatten()
         pieces = pieces.dictionary_encode()
-        units_of = self.tokenizer.unit_splitter.units_of_batch(pieces.dictionary.to_pylist())
+        units_of = splitter.units_of_batch(pieces.dictionary.to_pylist())
         places = _join_ranges(np.fromiter(map(len, units_of), np.int64, len(units_of)), pieces.indices.to_numpy())
         units = list(chain.from_iterable(units_of))
         columns = {"blocks": self.tokenizer.packed_units(units).take(places, axis=0)}
