@@ -15,11 +15,13 @@ import gc
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 from datasets import Dataset, IterableDataset, concatenate_datasets, interleave_datasets
 from datasets.distributed import split_dataset_by_node
+from datasets.fingerprint import get_temporary_cache_files_directory
 from numpy.typing import NDArray
 from pyarrow import compute
 from tokenizers import Tokenizer
@@ -87,7 +89,10 @@ class Packing:
             return documents.map(self.pack_rows, batched=True, remove_columns=["text"])
         gc.freeze()  # the many lists of a batch would make Python search all imported modules for garbage
         processes = num_proc if num_proc and num_proc > 1 else None  # `datasets` starts a process for 1, too
-        sequences = documents.map(self.pack, batched=True, remove_columns=["text"], num_proc=processes, desc="Packing")
+        options: dict[str, Any] = {"remove_columns": ["text"], "num_proc": processes, "desc": "Packing"}
+        if not documents.cache_files:  # a corpus in memory: processes would send its sequences back through pipes
+            options["cache_file_name"] = f"{get_temporary_cache_files_directory()}/{uuid4().hex}.arrow"
+        sequences = documents.map(self.pack, batched=True, **options)
         if not len(sequences):
             raise ValueError(f"the corpus has {len(documents)} documents but not one token; give files with text.")
         return sequences
