@@ -22,10 +22,10 @@ from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
+from vocabless.exit_with_message import exit_launched_process, exit_with_message
 from vocabless.saving.public_names import public_arguments
 from vocabless.saving.run_folder import locked_run_folder
 from vocabless.saving.uploads import check_run_upload
-from vocabless.training.exit_with_message import exit_launched_process, exit_with_message
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, identifying_arguments
 from vocabless.training.finetuning.fine_tuning import FineTuning, all_versions, run_folder
 from vocabless.training.finetuning.load_model import check_model, choose_learning_rate

@@ -20,8 +20,8 @@ if __name__ == "__main__":
         "It takes about four minutes on two cores."
     )
 
+from vocabless.exit_with_message import exit_launched_process, exit_with_message
 from vocabless.saving.uploads import check_run_upload
-from vocabless.training.exit_with_message import exit_launched_process, exit_with_message
 from vocabless.training.pretraining.command_line import parse_command_line
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.run import dry_run, run

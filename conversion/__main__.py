@@ -19,7 +19,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from vocabless.training.exit_with_message import exit_with_message
+from vocabless.exit_with_message import exit_with_message
 
 PROGRAM = "python -m vocabless.conversion"
 OF_PAGE = "The page is in {target}."

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from vocabless.training.exit_with_message import exit_with_message
+from vocabless.exit_with_message import exit_with_message
 
 
 @pytest.mark.parametrize(
