@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 
 from vocabless.exit_with_message import exit_launched_process, exit_with_message
-from vocabless.saving.public_names import public_arguments
+from vocabless.public_names import without_paths
 from vocabless.saving.run_folder import locked_run_folder
 from vocabless.saving.uploads import check_run_upload
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, identifying_arguments
@@ -85,7 +85,7 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
             report = Report.of(tasks, results, arguments)
             print(f"\n{report.as_markdown()}")
             print("Models with their cards:", *(run_folder(*each, training) for each in runs), sep="\n  ")
-            report.write(folder, {"arguments": public_arguments(identity), "versions": all_versions()})
+            report.write(folder, {"arguments": without_paths(identity), "versions": all_versions()})
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ from tqdm import tqdm
 
 from benchmarks.encoders import Encoder, unit_embedder
 from benchmarks.measure import parser, write_record
-from vocabless.saving.public_names import public_name
+from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
 from vocabless.training.distillation.sentence_measures import read_scored_pairs
 from vocabless.training.finetuning.columns import read_files
@@ -196,10 +196,10 @@ def main(argv: list[str] | None = None) -> None:
 
     table = {PEER: measure(arguments, None)}
     for source in tqdm(arguments.models):
-        table[public_name(source)] = measure(arguments, unit_embedder(source))
+        table[without_path(source)] = measure(arguments, unit_embedder(source))
     lines = [
         [name, *(f"{100 * column[name]:.1f}" if name in column else "–" for column in table.values())]
-        for name in table[public_name(arguments.models[0])]
+        for name in table[without_path(arguments.models[0])]
     ]
     print(markdown_table(["", *table], lines))
     write_record(arguments.output, "features", table)

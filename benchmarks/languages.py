@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from benchmarks.encoders import Encoder, unit_embedder
 from benchmarks.features import regression
 from benchmarks.measure import parser, write_record
-from vocabless.saving.public_names import public_name
+from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
 from vocabless.training.texts.local_files import load_files
 
@@ -81,7 +81,7 @@ def main(argv: list[str] | None = None) -> None:
         command_line.error("nothing to measure; give --pairs, --labelled, or both.")
     tables = {}
     for source in arguments.models:
-        tables[public_name(source)] = measure(unit_embedder(source), arguments.pairs, arguments.labelled)
+        tables[without_path(source)] = measure(unit_embedder(source), arguments.pairs, arguments.labelled)
     languages = sorted({language for table in tables.values() for of in table.values() for language in of})
     header = [f"{name}: {column}" for name, table in tables.items() for column in table]
     others = [language for language in languages if language != ENGLISH]

@@ -13,7 +13,7 @@ import numpy as np
 from transformers import pipeline
 
 from benchmarks.measure import parser, write_record
-from vocabless.saving.public_names import public_name
+from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
 from vocabless.training.finetuning.columns import read_files
 from vocabless.training.texts.misspellings import misspell
@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> None:
             rng, title = random.Random(SEED), f"{100 * share:g} % misspelt" if share else "clean"
             columns = [[misspell(text, share, rng) for text in data[name]] for name in names]
             scores[title] = accuracy(classify, columns, data["label"])
-        table[public_name(checkpoint)] = scores
+        table[without_path(checkpoint)] = scores
     rows = [[name, *(f"{100 * score:.1f}" for score in scores.values())] for name, scores in table.items()]
     print(markdown_table(["", *scores], rows))
     write_record(arguments.output, "misspelt", table)

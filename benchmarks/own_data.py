@@ -23,7 +23,7 @@ from tqdm import tqdm
 from benchmarks.encoders import embedder
 from benchmarks.features import add_sets, labelled_sets, regression
 from benchmarks.measure import parser, write_record
-from vocabless.saving.public_names import public_name
+from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
 from vocabless.training.finetuning.arguments import default_epochs_after_head
 from vocabless.training.finetuning.estimators import VocablessClassifier
@@ -80,7 +80,7 @@ def main(argv: list[str] | None = None) -> None:
         "fine-tuned": fine_tuned,
     }
     for source in arguments.peers:
-        fits[public_name(source)] = regression(FunctionTransformer(embedder(source)), strengths=STRENGTHS).fit
+        fits[without_path(source)] = regression(FunctionTransformer(embedder(source)), strengths=STRENGTHS).fit
     table: dict[str, list[list[float]]] = {}  # set and size → scores of each column
     for name, train, test in labelled_sets(arguments, 10**9, TEST_ROWS):
         for size in tqdm(arguments.sizes, desc=name):

@@ -22,7 +22,7 @@ from benchmarks.features import RANK_FIGURES, TASKS, Task, rank_figures
 from benchmarks.measure import parser, write_record
 from vocabless.conversion.search import load_encoder
 from vocabless.conversion.search_export.passage_index import build_index
-from vocabless.saving.public_names import public_name
+from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
 from vocabless.tokenization.splitters import SPLITTERS
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
@@ -67,7 +67,7 @@ def measure(encoder: str, task: Task, peers: Sequence[str]) -> Figures:
     words = bm25(tokenizer, task.questions, task.texts)
     sides = {"meaning": cosines, "words: BM25": words, "both: the page": both(cosines, words)}
     for source in peers:
-        embed, name = unit_embedder(source), public_name(source)
+        embed, name = unit_embedder(source), without_path(source)
         of_peer = embed(task.questions) @ embed(task.texts).T
         sides |= {name: of_peer, f"{name} and words": both(of_peer, words)}
     return {name: rank_figures(scores, task.places) for name, scores in sides.items()}

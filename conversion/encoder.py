@@ -18,7 +18,7 @@ from transformers import AutoModel, PreTrainedConfig, set_seed
 
 from vocabless import VocablessModel, VocablessTokenizer, load_config, load_tokenizer
 from vocabless.modeling.stock_encoders import arguments_of
-from vocabless.saving.public_names import public_arguments, public_name
+from vocabless.public_names import without_path, without_paths
 from vocabless.saving.run_folder import RESULTS, versions
 from vocabless.saving.stock_models import load_stock_config, load_stock_model
 from vocabless.saving.targets import check_target, write_converted
@@ -51,10 +51,10 @@ def run(arguments: Namespace) -> str:
     model.encoder.load_state_dict(kept)
     tokenizer = _load_tokenizer(model, source, variant)
     dropped = ", ".join([*sorted(set(tensors) - set(kept)), *unused]) or "none"
-    names = {"folder": public_name(str(folder)), "source": public_name(source)}
+    names = {"folder": without_path(str(folder)), "source": without_path(source)}
     report = [f"{len(kept)} tensors kept, dropped: {dropped}.", UNTRAINED.format(**names)]
-    results: dict[str, Any] = {"arguments": public_arguments(vars(arguments)), "versions": versions()}
-    description = f"The encoder of `{public_name(source)}` with the tokenizer and the front end of `{variant.name}`."
+    results: dict[str, Any] = {"arguments": without_paths(vars(arguments)), "versions": versions()}
+    description = f"The encoder of `{without_path(source)}` with the tokenizer and the front end of `{variant.name}`."
     write_converted(folder, model, tokenizer, source, [description, *report], {RESULTS: results}, arguments.overwrite)
     return "\n".join(report)
 

@@ -31,8 +31,8 @@ from vocabless import (
     load_config,
     load_tokenizer,
 )
+from vocabless.public_names import without_path
 from vocabless.saving.checkpoint_files import check_tensor_names, read_config_and_tensors
-from vocabless.saving.public_names import public_name
 from vocabless.saving.targets import check_target, write_converted
 
 CODERS = ("md5", "lsh")
@@ -100,7 +100,9 @@ def run(arguments: Namespace) -> str:
     for reason in dict.fromkeys(dropped.values()):
         report.append(f"dropped ({reason}): {', '.join(name for name in dropped if dropped[name] == reason)}")
     report = ["\n".join(report), NOTES[coder], PAIR_NOTE]
-    description = f"`{public_name(source)}`, published weights of HashFormers, as a checkpoint of the vocabless family."
+    description = (
+        f"`{without_path(source)}`, published weights of HashFormers, as a checkpoint of the vocabless family."
+    )
     write_converted(folder, model, tokenizer, source, [description, *report], overwrite=arguments.overwrite)
     return "\n".join(report)
 

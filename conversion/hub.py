@@ -11,7 +11,6 @@ repository is loaded in a process that cannot import this package and must give 
 """
 
 import argparse
-import json
 import os
 import shutil
 from pathlib import Path
@@ -22,16 +21,13 @@ from transformers import PreTrainedModel, set_seed
 from transformers.utils.hub import cached_file
 
 from vocabless import VocablessModel, load_config, load_tokenizer
-from vocabless.saving.card_facts import RANDOM_WEIGHTS, UNKNOWN_TRAINING, CardFacts
 from vocabless.saving.checkpoint import load_checkpoint, loads_without_package, save_checkpoint
-from vocabless.saving.checkpoint_files import first_line
 from vocabless.saving.model_card import CARD, link_page, renew_card, write_card
+from vocabless.saving.record import RANDOM_WEIGHTS, read_card_facts
 from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.sentence_modules import DENSE, SENTENCE_FILES
 from vocabless.saving.targets import write_or_push
 from vocabless.saving.uploads import ONNX_FILES
-from vocabless.training.finetuning import card as finetuning_card
-from vocabless.training.pretraining.objectives import OBJECTIVES
 from vocabless.variants import VARIANTS
 
 COPIED_FILES = (CARD, RESULTS, *SENTENCE_FILES, *ONNX_FILES)
@@ -105,27 +101,6 @@ def write_repository(source: str, folder: Path, subword: str | None = None, half
         write_card(folder, model, tokenizer.block_size, RANDOM_WEIGHTS if is_variant else read_card_facts(folder))
     if not loads_without_package(model, tokenizer, folder):
         raise ValueError(f"the repository of {source!r} gives other numbers without this package; it was not written.")
-
-
-def read_card_facts(folder: Path) -> CardFacts:
-    """Returns what the card says about the training, from the `results.json` of the folder if it has one.
-
-    Raises:
-        ValueError: the file is damaged, or holds other types than a run writes.
-    """
-    file = folder / RESULTS
-    try:
-        results = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-        if "constant_baselines" in results:
-            return finetuning_card.card_facts(results)
-        if "objective" in results:
-            return OBJECTIVES[results["objective"]]().card_facts(results)
-    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"{str(file)!r} is not what a run writes ({type(error).__name__}: {first_line(error)}); repair it, or "
-            "remove it to make a card without the training."
-        ) from error
-    return UNKNOWN_TRAINING
 
 
 def _write(arguments: argparse.Namespace, folder: Path) -> None:

@@ -27,8 +27,8 @@ from vocabless.conversion.space_export.manifest import page_tokenizer
 from vocabless.conversion.space_export.page import add_model_id, model_id_of, size_report, substitute
 from vocabless.conversion.space_export.script import as_module
 from vocabless.modeling.modeling_vocabless import VocablessModel
-from vocabless.saving.card_facts import OWN_LICENSE, CardFacts
 from vocabless.saving.checkpoint import load_checkpoint
+from vocabless.saving.record import OWN_LICENSE, CardFacts
 from vocabless.saving.sentence_modules import SentenceModules, read_sentence_modules
 from vocabless.saving.targets import check_target, new_target
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer

@@ -16,13 +16,12 @@ from typing import Any, cast
 from transformers import PreTrainedModel
 from transformers.utils.hub import cached_file
 
-from vocabless.conversion.hub import read_card_facts
 from vocabless.conversion.onnx import check_packages, reads_token_types
 from vocabless.conversion.onnx_export.graph import export
 from vocabless.conversion.onnx_export.parity import difference_table, differences, probes
 from vocabless.conversion.onnx_export.settings import describe_length, labels_of
 from vocabless.conversion.space_export.graph_json import add_bits, page_session, to_json
-from vocabless.conversion.space_export.manifest import CORRUPTIONS, examples_of, page_tokenizer, task_of
+from vocabless.conversion.space_export.manifest import examples_of, page_tokenizer, task_of
 from vocabless.conversion.space_export.page import (
     add_model_id,
     heading,
@@ -32,9 +31,9 @@ from vocabless.conversion.space_export.page import (
     write_readme,
 )
 from vocabless.modeling.modeling_vocabless import VocablessModel
-from vocabless.saving.card_facts import CardFacts
-from vocabless.saving.card_heads import NEUTRAL_EXAMPLE
+from vocabless.saving.card_heads import CORRUPTIONS, NEUTRAL_EXAMPLE
 from vocabless.saving.checkpoint import load_checkpoint
+from vocabless.saving.record import CardFacts, read_card_facts
 from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.targets import write_or_push
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
@@ -101,7 +100,7 @@ def make_manifest(
     takes_pairs = takes_pairs and task not in ("tags", "odd_word")
     return {
         "task": task,
-        "labels": labels_of(model) or CORRUPTIONS,
+        "labels": labels_of(model) or list(CORRUPTIONS),
         "takes_pairs": takes_pairs,
         "tokenizer": page_tokenizer(tokenizer, cast(VocablessModel, model.base_model).max_tokens),
         "examples": examples_of(task, takes_pairs, examples),

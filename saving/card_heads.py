@@ -32,6 +32,7 @@ class Head:
         return self.batched_example or ", ".join(f'"{text}"' for text in self.widget.values())
 
 
+CORRUPTIONS = ("intact", "shuffled", "replaced")  # labels of the pre-training head, in the order of its logits
 NEUTRAL_EXAMPLE = "Write a text of your own here."  # for data of which nothing is shown
 # Arguments of the tokenizer for a task over pairs of texts.
 PAIR_EXAMPLE = '"He left early.", "He went home before the others."'

@@ -5,27 +5,25 @@ The card is made from the variant's row, the model and the results of its run. T
 """
 
 import json
-import os
 import re
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import ModelCard, ModelCardData, constants
+from huggingface_hub import ModelCardData, constants
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 from transformers import PreTrainedModel
 from transformers.utils import SAFE_WEIGHTS_NAME
-from transformers.utils.hub import cached_file
 
 from vocabless.joined_code import FOLDERS
-from vocabless.saving.card_facts import OWN_LICENSE, UNKNOWN_TRAINING, CardFacts
 from vocabless.saving.card_heads import HEADS, NEUTRAL_EXAMPLE, PAIR_EXAMPLE
+from vocabless.saving.record import UNKNOWN_TRAINING, CardFacts
 from vocabless.saving.tables import markdown_table
 from vocabless.variants import VARIANTS
 
-CARD = "README.md"
+CARD = constants.REPOCARD_NAME
 REPOSITORY_PLACEHOLDER = "FOLDER_OR_REPOSITORY"  # stands in a card's example until an upload gives the repository's id
 TEMPLATES = Path(__file__).parent.parent / "model_cards"
 WEIGHTS_SIZE = re.compile(r"The weights take [\d.]+ MB\.")
@@ -106,27 +104,6 @@ def renew_card(folder: Path) -> None:
 
 def _megabytes(folder: Path) -> float:
     return (folder / SAFE_WEIGHTS_NAME).stat().st_size / 1e6
-
-
-def provenance(start: str, from_scratch: bool) -> dict[str, str | None]:
-    """Returns `license` and `base_model` of the card, which a run records while its start can be read.
-
-    Only a Hub id is a base model, since a folder has a place.
-
-    Args:
-        start: folder or Hub id of a checkpoint, or the name of random weights.
-        from_scratch: whether the weights are random.
-    """
-    if from_scratch:
-        return {"license": OWN_LICENSE, "base_model": None}
-    try:
-        license_id = ModelCard.load(Path(str(cached_file(start, CARD)))).data.get("license")
-    except (OSError, ValueError):  # no readable card
-        license_id = None
-    return {
-        "license": license_id if isinstance(license_id, str) else None,  # a card can name several
-        "base_model": None if os.path.isdir(start) else start,
-    }
 
 
 def hub_metadata(model: PreTrainedModel, **fields: Any) -> ModelCardData:

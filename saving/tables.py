@@ -43,6 +43,11 @@ def markdown_table(
     return "\n".join([first, f"|{'|'.join(rule)}|", *others])
 
 
+def vector_tables(measures: Mapping[str, float]) -> list[str]:
+    """Returns the tables of an evaluation of sentence vectors that are not empty: of short vectors, of languages."""
+    return [table for table in (short_table(measures), language_table(measures)) if table]
+
+
 def language_table(measures: Mapping[str, float]) -> str:
     """Returns a Markdown table of the `LANGUAGE_MEASURES` of an evaluation; "" if it has none."""
     start = "eval_translation_"

@@ -4,6 +4,7 @@ import ast
 import builtins
 import dis
 import re
+import subprocess
 import sys
 from pathlib import Path
 from types import CodeType
@@ -168,6 +169,27 @@ def test_imports_point_one_way(file: Path) -> None:
             continue
         room = room_of_module(module)
         assert room == own or LEVEL[room] < LEVEL[own], f"{name_of(file)} imports {module}: {own} is not above {room}"
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "conversion").rglob("*.py")), ids=name_of)
+def test_a_conversion_needs_nothing_of_training_but_its_readers_of_text(file: Path) -> None:
+    named = {room_of_module(module) for level, module in imports(file) if not level and module.startswith("vocabless.")}
+    assert not {room for room in named if room.startswith("training")} - {"training/texts"}
+
+
+def test_a_page_is_made_without_the_libraries_of_training() -> None:
+    """`datasets` reads the tables of `search`, so it is imported only for them."""
+    verbs = ", ".join(f"vocabless.conversion.{verb}" for verb in ("hub", "space", "search", "javascript"))
+    unwanted = (
+        "datasets",
+        "evaluate",
+        "transformers.trainer",
+        "vocabless.training.finetuning",
+        "vocabless.training.run",
+    )
+    code = f"import sys, {verbs}; print({{*{unwanted}}} & {{*sys.modules}})"
+    printed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == "set()"
 
 
 def test_the_papers_use_public_names_and_scripts() -> None:

@@ -14,10 +14,10 @@ import torch
 from safetensors.torch import load_file
 from test_remote_code import HEADS, LOAD, outputs_of, unequal
 
-from vocabless.conversion.hub import read_card_facts
 from vocabless.joined_code import PROGRAM, joined
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.model_card import CARD
+from vocabless.saving.record import read_card_facts
 from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.shipped_code import CODE, LINKED, SHIPPED, links_of
 

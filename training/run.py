@@ -11,9 +11,10 @@ from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
 from transformers.trainer_utils import SaveStrategy
 
+from vocabless.public_names import without_paths
 from vocabless.saving.checkpoint import loads_without_package
 from vocabless.saving.model_card import write_card
-from vocabless.saving.public_names import public_arguments
+from vocabless.saving.record import card_facts
 from vocabless.saving.run_folder import RESULTS, locked_run_folder, read_results, versions, write_json
 from vocabless.saving.uploads import upload_run
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
@@ -84,9 +85,9 @@ def _save(task: TrainingTask, trained: TrainedModel, identity: dict[str, Any]) -
     task.save(trained.module, tokenizer, folder, trained.weights)
     record = {"arguments": identity, "versions": versions(), "parameters": model.num_parameters()}
     results = {"log": trained.log, **record, **trained.results}
-    results["arguments"] = public_arguments(results["arguments"])
+    results["arguments"] = without_paths(results["arguments"])
     if isinstance(tokenizer, VocablessTokenizer):
-        write_card(folder, model, tokenizer.block_size, task.card_facts(results))
+        write_card(folder, model, tokenizer.block_size, card_facts(results))
         if task.checks_standalone:
             if not loads_without_package(model, tokenizer, folder):
                 raise ValueError(

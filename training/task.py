@@ -9,7 +9,6 @@ from typing import Any, ClassVar, NamedTuple, cast
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
-from vocabless.saving.card_facts import CardFacts
 from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.training.script_arguments import ScriptTrainingArguments
 from vocabless.training.trainer import ResumableTrainer
@@ -139,10 +138,6 @@ class TrainingTask(ABC):
     def results(self, trained: Trained) -> Results:
         """Returns what results.json says besides the log, the arguments and the versions."""
         raise NotImplementedError
-
-    @abstractmethod
-    def card_facts(self, results: Results) -> CardFacts:
-        """Returns what the model card says."""
 
     def complete(self, results: Results) -> Results:
         """Returns the results of a finished run with what this command measures and an earlier one did not."""

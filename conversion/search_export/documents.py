@@ -9,7 +9,6 @@ from typing import Any
 import regex
 
 from vocabless.conversion.search_export.html_text import html_text
-from vocabless.training.texts.local_files import STRING_TYPES, column_type, load_files
 
 TEXTS = (".txt", ".md", ".html")  # one document for each file
 TABLES = (".csv", ".jsonl")  # one document for each row
@@ -131,6 +130,8 @@ READERS = {".txt": _plain, ".md": _markdown, ".html": html_text}
 
 def _rows(file: Path) -> Iterator[Document]:
     """Yields the rows of a table as documents. A title is the first line of the text, so that it is found, too."""
+    from vocabless.training.texts.local_files import STRING_TYPES, column_type, load_files  # imports `datasets`
+
     if not _decoded(file).strip():
         return
     rows: Any = load_files([str(file)], f"the table {str(file)!r}")

@@ -9,7 +9,6 @@ from transformers import PreTrainedModel
 
 from vocabless.conversion.onnx_export.settings import tokenizer_settings
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.pretraining.shuffle_random import CLASS_NAMES
 
 SPLITTERS = ("word", "whitespace", "characters", "scripts", "bytes")  # that browser/words.js has
 NGRAMS = VocablessTokenizer.vocab_files_names["ngrams_file"]
@@ -19,7 +18,6 @@ TASK_OF_PROBLEM = {
     "multi_label_classification": "multi_label",
     "regression": "regression",
 }
-CORRUPTIONS = list(CLASS_NAMES.values())  # labels of the pre-training head, in the order of its logits
 # Texts that a person can try first; one has a misspelt word and one an invented word.
 EXAMPLES = [
     "A film as bright as a summer morning.",

@@ -20,8 +20,8 @@ from strings import random_strings
 import vocabless
 from vocabless import load_config, load_tokenizer
 from vocabless.onnx_model import OnnxClassifier, OnnxEncoder
-from vocabless.saving.card_facts import CardFacts
 from vocabless.saving.checkpoint import load_checkpoint
+from vocabless.saving.record import CardFacts
 from vocabless.saving.sentence_modules import write_sentence_modules
 
 st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")

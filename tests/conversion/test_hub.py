@@ -23,9 +23,9 @@ from vocabless import load_config, load_tokenizer
 from vocabless.conversion import hub as verb
 from vocabless.conversion.__main__ import main
 from vocabless.joined_code import CONFIGURATION, MODELING, PIPELINES, TOKENIZATION
-from vocabless.saving.card_facts import UNKNOWN_TRAINING
 from vocabless.saving.checkpoint import WITHOUT_PACKAGE
 from vocabless.saving.model_card import CARD, REPOSITORY_PLACEHOLDER
+from vocabless.saving.record import UNKNOWN_TRAINING, read_card_facts
 from vocabless.saving.run_folder import RESULTS, write_json
 from vocabless.saving.sentence_modules import read_dense, write_sentence_modules
 from vocabless.saving.uploads import PIN_MESSAGE
@@ -271,9 +271,9 @@ def test_a_repository_that_does_not_load_without_the_package_is_not_written(chec
 
 
 def test_records_of_another_kind_tell_nothing_about_the_training(tmp_path) -> None:
-    assert verb.read_card_facts(tmp_path) == UNKNOWN_TRAINING
+    assert read_card_facts(tmp_path) == UNKNOWN_TRAINING
     write_json(tmp_path / RESULTS, {"arguments": {}, "versions": {}, "cosine": {"after": 0.5}})
-    assert verb.read_card_facts(tmp_path) == UNKNOWN_TRAINING
+    assert read_card_facts(tmp_path) == UNKNOWN_TRAINING
 
 
 @pytest.mark.parametrize("text", ['{"constant_baselines": 5}', "[" * 10**5, "null"])

@@ -17,7 +17,7 @@ from vocabless.conversion.space_export import graph_json, page
 from vocabless.conversion.space_export.manifest import task_of
 from vocabless.conversion.space_export.page import write_readme
 from vocabless.conversion.space_export.script import join_modules
-from vocabless.saving.card_facts import CardFacts
+from vocabless.saving.record import CardFacts
 
 onnx, _, _ = (
     pytest.importorskip(package, reason="the extra [onnx] is not installed")

@@ -1,21 +1,18 @@
 """Model cards: the example runs, the Hub can read the metadata, and each family has its paper."""
 
-import json
 import re
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 import torch
-from huggingface_hub import ModelCard, constants
+from huggingface_hub import ModelCard
 
-from vocabless.conversion.hub import read_card_facts
 from vocabless.joined_code import FOLDERS
 from vocabless.modeling.configuration_vocabless import AUTO_MAP
-from vocabless.saving.card_facts import RANDOM_WEIGHTS, CardFacts
 from vocabless.saving.card_heads import HEADS
 from vocabless.saving.model_card import CARD, REPOSITORY_PLACEHOLDER, card_for_repository, link_page, write_card
-from vocabless.saving.run_folder import RESULTS
+from vocabless.saving.record import RANDOM_WEIGHTS, CardFacts
 from vocabless.variants import VARIANTS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -90,19 +87,6 @@ def test_a_line_break_in_a_name_ends_no_heading_and_no_item(save_model) -> None:
     shown = "a  # b  | c"
     assert {f"# eelbert-word-tiny on {shown}", f"- Start: the weights of `{shown}`"} <= set(lines)
     assert not [line for line in lines if re.match(r"(# b|\| c)\b", line)]
-
-
-@pytest.mark.parametrize("name", ["hashgram-nano-sst2", "hashgram-tiny-sentence"])
-def test_a_record_with_other_types_is_refused_with_one_sentence(name, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    record = json.loads((ROOT / "checkpoints" / name / RESULTS).read_text(encoding="utf-8"))
-    (tmp_path / RESULTS).write_text(json.dumps(record), encoding="utf-8")
-    assert read_card_facts(tmp_path).kind in ("pre-trained", "fine-tuned")
-    without = {key: value for key, value in record.items() if key != "arguments"}
-    for wrong in [without, *({**without, "arguments": wrong} for wrong in (None, "x", [3]))]:
-        (tmp_path / RESULTS).write_text(json.dumps(wrong), encoding="utf-8")
-        with pytest.raises(ValueError, match=r"results\.json' is not what a run writes \(.*\); repair it, or .*\.$"):
-            read_card_facts(tmp_path)
 
 
 @pytest.mark.parametrize("header", ["", "---\n# a comment\nlicense: mit\n---\n\n"])

@@ -15,8 +15,8 @@ from huggingface_hub import ModelCard
 from huggingface_hub.errors import HfHubHTTPError
 from numpy.typing import NDArray
 
+from vocabless.public_names import without_path
 from vocabless.saving.checkpoint_files import first_line
-from vocabless.saving.public_names import public_name
 from vocabless.saving.stock_models import SMALLEST_VOCABULARY
 from vocabless.training.distillation.output_cache import add_outputs, fingerprint
 from vocabless.training.distillation.parallel_texts import ParallelTexts
@@ -56,7 +56,7 @@ class SentenceTeacher:
             ) from error
         if len(self._model.tokenizer) < SMALLEST_VOCABULARY:
             raise ValueError(f"the teacher {source!r} has no tokenizer; give a folder or a Hub id that holds one.")
-        self.name = public_name(source)  # the Hub id, or the name of the folder
+        self.name = without_path(source)  # the Hub id, or the name of the folder
         self.license = _license(source)
         self._model.max_seq_length = min(max_length, self._model.max_seq_length or max_length)
         settings = self._model.prompts, self._model.default_prompt_name, self._model.truncate_dim

@@ -8,8 +8,8 @@ from typing import Any
 
 from datasets import ClassLabel, Dataset, load_dataset
 
+from vocabless.public_names import DATASET_ID
 from vocabless.training.finetuning.data import Examples
-from vocabless.training.texts.corpora import HUB_ID
 from vocabless.training.texts.local_files import FORMATS, STRING_TYPES, column_type, load_files
 from vocabless.training.texts.text_format import UTF8, TextFormat
 
@@ -43,7 +43,7 @@ def read_hub(source: str, remedy: str) -> dict[str, Dataset]:
     Raises:
         ValueError: it does not exist or cannot be downloaded; `remedy` is the end of the message.
     """
-    match = HUB_ID.fullmatch(source)
+    match = DATASET_ID.fullmatch(source)
     try:
         return dict(load_dataset(**match.groupdict()) if match else load_dataset(source))
     except (OSError, RuntimeError, ValueError) as error:

@@ -10,16 +10,14 @@ from typing import Any, ClassVar
 
 from transformers import DataCollatorWithPadding, PreTrainedTokenizerBase, set_seed
 
-from vocabless.saving.card_facts import CardFacts
-from vocabless.saving.model_card import provenance, write_card
+from vocabless.saving.model_card import write_card
+from vocabless.saving.record import MISMATCHED, card_facts, provenance
 from vocabless.saving.run_folder import RESULTS, rows_identity, versions, write_json
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, identifying_arguments
-from vocabless.training.finetuning.card import card_facts
 from vocabless.training.finetuning.data import Examples, TaskData, encode
 from vocabless.training.finetuning.first_head import logits_of
 from vocabless.training.finetuning.fit import FOLDS_FOLDER, Fitted, fit
-from vocabless.training.finetuning.glue import MISMATCHED
 from vocabless.training.finetuning.load_model import is_checkpoint, load_model
 from vocabless.training.finetuning.metrics import interval
 from vocabless.training.finetuning.report import label_table, score_labels
@@ -141,10 +139,6 @@ class FineTuning(TrainingTask):
         if fitted.head_metrics is not None:
             results["head"] = {"measures": fitted.head_metrics, "is_kept": fitted.is_head}
         return results
-
-    def card_facts(self, results: Results) -> CardFacts:
-        """See `TrainingTask.card_facts`."""
-        return card_facts(results)
 
     def complete(self, results: Results) -> Results:
         """Returns the results with the example that this command asks for.

@@ -13,12 +13,11 @@ from pathlib import Path
 
 from datasets import Dataset
 
+from vocabless.saving.record import GLUE_REPOSITORY, GLUE_TITLES, MISMATCHED
 from vocabless.training.finetuning.columns import SHARD, read_examples, read_files, read_hub
 from vocabless.training.finetuning.data import Examples, TaskData
 from vocabless.training.finetuning.problems import Regression, SingleLabel
 
-GLUE_REPOSITORY = "nyu-mll/glue"
-MISMATCHED = "_mm"  # suffix of the metrics on MNLI's mismatched part
 Metrics = Mapping[str, float]  # metric → value
 
 
@@ -27,7 +26,6 @@ class GlueTask:
     """A row of `GLUE`."""
 
     name: str  # folder of its files, and configuration of the Hub's data set
-    title: str  # name in tables
     texts: tuple[str, ...]  # the text column, or the two columns of a text pair
     labels: tuple[str, ...]  # names by number; empty for regression
     metrics: tuple[str, ...]  # the published ones
@@ -35,29 +33,34 @@ class GlueTask:
     best_metric: str | None = None  # selects the best epoch, as in the average of HashFormers; None is the first
     test_splits: tuple[str, ...] = ("test",)  # their labels are not published
 
+    @property
+    def title(self) -> str:
+        """Its name in tables."""
+        return GLUE_TITLES[self.name]
+
 
 ACCURACY: tuple[str, ...] = ("accuracy",)
 SENTENCES, F1 = ("sentence1", "sentence2"), ("accuracy", "f1")
 MATTHEWS, ENTAILMENT = ("matthews_correlation",), ("entailment", "not_entailment")
 _ROWS = (
-    GlueTask("cola", "CoLA", ("sentence",), ("unacceptable", "acceptable"), MATTHEWS,
+    GlueTask("cola", ("sentence",), ("unacceptable", "acceptable"), MATTHEWS,
              {"train": 8_551, "validation": 1_043}),
-    GlueTask("sst2", "SST-2", ("sentence",), ("negative", "positive"), ACCURACY,
+    GlueTask("sst2", ("sentence",), ("negative", "positive"), ACCURACY,
              {"train": 67_349, "validation": 872}),
-    GlueTask("mrpc", "MRPC", SENTENCES, ("not_equivalent", "equivalent"), F1,
+    GlueTask("mrpc", SENTENCES, ("not_equivalent", "equivalent"), F1,
              {"train": 3_668, "validation": 408}),
-    GlueTask("stsb", "STS-B", SENTENCES, (), ("pearson", "spearman"),
+    GlueTask("stsb", SENTENCES, (), ("pearson", "spearman"),
              {"train": 5_749, "validation": 1_500}, best_metric="spearman"),
-    GlueTask("qqp", "QQP", ("question1", "question2"), ("not_duplicate", "duplicate"), F1,
+    GlueTask("qqp", ("question1", "question2"), ("not_duplicate", "duplicate"), F1,
              {"train": 363_846, "validation": 40_430}, best_metric="f1"),
-    GlueTask("mnli", "MNLI", ("premise", "hypothesis"), ("entailment", "neutral", "contradiction"), ACCURACY,
+    GlueTask("mnli", ("premise", "hypothesis"), ("entailment", "neutral", "contradiction"), ACCURACY,
              {"train": 392_702, "validation_matched": 9_815, "validation_mismatched": 9_832},
              test_splits=("test_matched", "test_mismatched")),
-    GlueTask("qnli", "QNLI", ("question", "sentence"), ENTAILMENT, ACCURACY,
+    GlueTask("qnli", ("question", "sentence"), ENTAILMENT, ACCURACY,
              {"train": 104_743, "validation": 5_463}),
-    GlueTask("rte", "RTE", SENTENCES, ENTAILMENT, ACCURACY,
+    GlueTask("rte", SENTENCES, ENTAILMENT, ACCURACY,
              {"train": 2_490, "validation": 277}),
-    GlueTask("wnli", "WNLI", SENTENCES, ("not_entailment", "entailment"), ACCURACY,
+    GlueTask("wnli", SENTENCES, ("not_entailment", "entailment"), ACCURACY,
              {"train": 635, "validation": 71}),
 )  # fmt: skip
 GLUE: dict[str, GlueTask] = {row.name: row for row in _ROWS}

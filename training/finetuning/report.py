@@ -10,14 +10,14 @@ import numpy as np
 from sklearn.metrics import classification_report
 
 from vocabless.overrides import describe_overrides
+from vocabless.saving.record import MISMATCHED, describe_rows
 from vocabless.saving.run_folder import RESULTS, write_json
 from vocabless.saving.tables import markdown_table
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.data import TaskData
-from vocabless.training.finetuning.glue import AVERAGES, GLUE, MISMATCHED, Metrics, average, missing_for
+from vocabless.training.finetuning.glue import AVERAGES, GLUE, Metrics, average, missing_for
 from vocabless.training.finetuning.metrics import interval
 from vocabless.training.finetuning.problems import ABSENT, Array, Problem
-from vocabless.training.finetuning.teacher import describe_rows
 from vocabless.training.task import Results
 
 TABLE = "table.md"

@@ -14,8 +14,9 @@ from torch.utils.data import ConcatDataset
 from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
 from vocabless.modeling.stock_encoders import arguments_of
+from vocabless.public_names import without_path
 from vocabless.saving.checkpoint_files import LOADING_ERRORS
-from vocabless.saving.public_names import public_name
+from vocabless.saving.record import COPIES, LABELLED, UNLABELLED
 from vocabless.saving.stock_models import SMALLEST_VOCABULARY, longest_sequence
 from vocabless.training.distillation.augmentation import corrupted_copies
 from vocabless.training.distillation.output_cache import add_outputs, fingerprint
@@ -27,7 +28,6 @@ from vocabless.training.texts.text_format import UTF8, TextFormat
 from vocabless.training.trainer import ResumableTrainer
 
 GENERIC = re.compile(r"LABEL_\d+|-?\d+")  # transformers' default names of labels, and numbers
-LABELLED, UNLABELLED, COPIES = "training rows", "unlabelled rows", "corrupted copies"
 
 
 class TaskDistillation(NamedTuple):
@@ -150,14 +150,8 @@ def distill_task(
         for suffix, examples in data.validation.items():
             scores = data.problem.score(teacher.logits(examples, "validation rows"), data.targets(examples))
             metrics |= {f"{name}{suffix}": value for name, value in scores.items() if name != "loss"}
-    facts = {"name": public_name(name), "description": teacher.description, "rows": counts, "measures": metrics}
+    facts = {"name": without_path(name), "description": teacher.description, "rows": counts, "measures": metrics}
     return TaskDistillation(ConcatDataset(taught), facts)
-
-
-def describe_rows(facts: dict[str, Any]) -> str:
-    """Returns what a teacher labelled, such as "9 training rows and 18 corrupted copies", from its facts."""
-    kinds = [kind for kind in (LABELLED, UNLABELLED, COPIES) if kind in facts["rows"]]
-    return " and ".join(", ".join(f"{facts['rows'][kind]:,} {kind}" for kind in kinds).rsplit(", ", 1))
 
 
 def read_unlabelled(sources: Sequence[str], data: TaskData, text_format: TextFormat = UTF8) -> Examples:

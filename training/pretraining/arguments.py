@@ -5,10 +5,10 @@ import os
 from dataclasses import dataclass
 
 from vocabless.overrides import with_overrides
+from vocabless.public_names import EMBEDDED
 from vocabless.stock_shapes import StockShape, find_shape
 from vocabless.training.script_arguments import ModelArguments, ScriptTrainingArguments
 from vocabless.training.script_parser import COUNT, MIN_VOCABULARY, SHARE, Limit, check_limits, flag
-from vocabless.training.texts.corpora import EMBEDDED
 from vocabless.variants import Variant
 
 DEFAULT_VARIANT = "hashgram-nano"

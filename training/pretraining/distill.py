@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,11 +15,10 @@ from torch.nn import functional as F
 from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless import VocablessModel
-from vocabless.saving.card_facts import CardFacts
 from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.saving.run_folder import rows_identity
 from vocabless.saving.sentence_modules import read_dense, write_sentence_modules
-from vocabless.saving.tables import language_table, short_table
+from vocabless.saving.tables import vector_tables
 from vocabless.training.distillation.corpus_texts import corpus_texts, draw_texts
 from vocabless.training.distillation.parallel_texts import ParallelTexts, read_parallel, sample_languages
 from vocabless.training.distillation.sentence_measures import (
@@ -250,20 +249,8 @@ class Distill(Objective):
 
     def summary(self, results: Results) -> str:
         """Returns the held-out measures, those of short vectors and of each language."""
-        tables = [super().summary(results), *_tables(results)]
+        tables = [super().summary(results), *vector_tables(results["after"])]
         return "\n".join(tables) + "\n"
-
-    def card_facts(self, results: Results) -> CardFacts:
-        """See `TrainingTask.card_facts`."""
-        facts, translations = super().card_facts(results), results["examples"].get("translations")
-        measures = "\n\n".join([facts.measures or "", *_tables(results)])
-        language = sorted({*translations, ENGLISH}) if translations else facts.language
-        return replace(facts, measures=measures, language=language)
 
     def _misspell(self, text: str, rng: np.random.Generator) -> str:
         return misspell(text, self.misspell_probability, rng)
-
-
-def _tables(results: Results) -> list[str]:
-    """Returns the tables of the last evaluation that are not empty."""
-    return [table for table in (short_table(results["after"]), language_table(results["after"])) if table]

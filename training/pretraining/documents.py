@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from datasets import Dataset, concatenate_datasets
 
+from vocabless.public_names import EMBEDDED
 from vocabless.saving.run_folder import rows_identity
 from vocabless.training.pretraining.arguments import PretrainingArguments
-from vocabless.training.texts.corpora import EMBEDDED, find_files, load_text
+from vocabless.training.texts.corpora import find_files, load_text
 from vocabless.training.texts.pydocs import PACKAGES, read_pydocs
 
 DRY_RUN_DOCUMENTS = 50  # of each corpus

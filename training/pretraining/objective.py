@@ -1,25 +1,17 @@
 """Base class of the pre-training objectives: what a model learns from text, and what is said about it."""
 
-import math
-import os
-from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, ClassVar, cast
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from vocabless.overrides import describe_overrides
-from vocabless.saving.card_facts import OWN_LICENSE, CardFacts, run_facts
-from vocabless.saving.model_card import provenance
-from vocabless.saving.public_names import public_name
-from vocabless.saving.tables import markdown_table
+from vocabless.public_names import without_path
+from vocabless.saving.record import held_out_metrics, provenance
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.documents import Documents, documents_identity, load_documents
 from vocabless.training.pretraining.load_model import load_model
 from vocabless.training.script_arguments import run_identity
 from vocabless.training.task import Results, Trained, TrainingTask
-from vocabless.training.texts.corpora import EMBEDDED, HUB_ID
 
 NOT_IDENTIFYING = ("preprocessing_num_workers", "ddp_timeout")  # they say how fast the corpus is prepared
 
@@ -56,7 +48,7 @@ class Objective(TrainingTask):
         """See `TrainingTask.identity`. Flags of other objectives do not count."""
         settings = run_identity(self.arguments, self.training, NOT_IDENTIFYING) | asdict(cast(Any, self))
         if settings["model_name_or_path"] is not None:
-            settings["model_name_or_path"] = public_name(settings["model_name_or_path"])
+            settings["model_name_or_path"] = without_path(settings["model_name_or_path"])
         return settings | {"objective": self.name}
 
     def data_identity(self) -> dict[str, str]:
@@ -76,6 +68,8 @@ class Objective(TrainingTask):
         state = trained.trainer.state
         results = {
             "objective": self.name,
+            "objective_text": self.card_text,
+            "metric_names": list(self.measures),
             "before": next((line for line in state.log_history if "eval_loss" in line), {}),
             "after": trained.measures,
             "steps": state.global_step,
@@ -96,58 +90,5 @@ class Objective(TrainingTask):
 
     def summary(self, results: Results) -> str:
         """Returns the held-out measures before and after training, as a table."""
-        lines = [f"{measure:20} {before:8.4f} {after:8.4f}" for measure, before, after in self._compare(results)]
+        lines = [f"{measure:20} {before:8.4f} {after:8.4f}" for measure, before, after in held_out_metrics(results)]
         return "\n".join(["", f"{'held out':20} {'before':>8} {'after':>8}", *lines, ""])
-
-    def card_facts(self, results: Results) -> CardFacts:
-        """See `TrainingTask.card_facts`."""
-        arguments = results["arguments"]
-        corpora = arguments["corpus"] or [EMBEDDED]
-        teacher = results.get("examples", {})  # of `distill`
-        return CardFacts(
-            kind="pre-trained",
-            **run_facts(results),
-            license=_license(results),
-            start=arguments.get("model_name_or_path"),
-            overrides=describe_overrides(str(arguments.get("variant")), arguments.get("overrides")),
-            base_model=results.get("start", {}).get("base_model"),
-            language="en" if corpora == [EMBEDDED] else None,
-            datasets=[HUB_ID.fullmatch(corpus)["path"] for corpus in corpora if _is_on_hub(corpus)],
-            objective=self.card_text,
-            corpus=", ".join(corpus if _is_on_hub(corpus) else Path(corpus).name for corpus in corpora),
-            steps=int(results.get("steps", arguments["max_steps"])),  # some older runs lack their steps
-            tokens=int(results["tokens_seen"]),
-            measures=self._table(results),
-            teacher=teacher.get("teacher"),
-            teacher_license=teacher.get("teacher_license"),
-            is_sentence_model=bool(teacher),
-        )
-
-    def _table(self, results: Results) -> str:
-        """Returns a Markdown table of the measures before and after training."""
-        rows = [[name.replace("_", " "), *(f"{value:.4f}" for value in both)] for name, *both in self._compare(results)]
-        table = markdown_table(["measure on held-out text", "before", "after"], rows)
-        file = results["arguments"].get("sts_file")
-        if file is None:
-            return table
-        return (
-            f"{table}\n\nSpearman: rank correlation of the cosines of vectors with people's scores, of the pairs of "
-            f"texts in `{file}`. Teacher spearman: the same with the teacher's vectors."
-        )
-
-    def _compare(self, results: Results) -> list[tuple[str, float, float]]:
-        """Returns (measure, before, after) for each measure of the last evaluation; NaN where the first lacks it."""
-        before, after = results["before"], results["after"]
-        keys = {measure: f"eval_{measure}" for measure in self.measures}
-        return [(measure, before.get(key, math.nan), after[key]) for measure, key in keys.items() if key in after]
-
-
-def _license(results: Mapping[str, Any]) -> str | None:
-    """Returns the license of the weights: that of the teacher and of the checkpoint begun from, if they agree."""
-    sources = [(results.get("examples"), "teacher_license"), (results.get("start"), "license")]
-    licenses = {facts.get(key) for facts, key in sources if facts} or {OWN_LICENSE}
-    return licenses.pop() if len(licenses) == 1 else None
-
-
-def _is_on_hub(corpus: str) -> bool:
-    return HUB_ID.fullmatch(corpus) is not None and not os.path.exists(corpus)

@@ -13,12 +13,13 @@ import numpy as np
 from transformers import AutoModelForTokenClassification, PreTrainedModel
 
 from vocabless import VocablessForPreTraining
+from vocabless.saving.card_heads import CORRUPTIONS
 from vocabless.tokenization.block_coders import Integers
 from vocabless.training.pretraining.token_objective import TokenObjective
 from vocabless.training.script_parser import SHARE, check_limits, flag
 
 INTACT, SHUFFLED, REPLACED = range(3)
-CLASS_NAMES = {INTACT: "intact", SHUFFLED: "shuffled", REPLACED: "replaced"}
+CLASS_NAMES = dict(enumerate(CORRUPTIONS))
 
 
 @dataclass

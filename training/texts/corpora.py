@@ -4,16 +4,13 @@ import glob
 import os
 from pathlib import Path
 
-import regex
 from datasets import Dataset, IterableDataset, Value, load_dataset
 from datasets.exceptions import DatasetGenerationError, DatasetNotFoundError
 
+from vocabless.public_names import DATASET_ID, EMBEDDED
 from vocabless.training.texts.local_files import FORMATS, STRING_TYPES, column_type, load_files
 from vocabless.training.texts.pydocs import read_pydocs
 from vocabless.training.texts.text_format import UTF8, TextFormat
-
-EMBEDDED = "pydocs"  # the corpus that every installation has
-HUB_ID = regex.compile(r"(?P<path>[\w.-]+/[\w.-]+)(?::(?P<name>[\w.-]+))?(?:@(?P<revision>[\w./-]+))?")
 
 
 def load_text(
@@ -62,7 +59,7 @@ def find_files(source: str) -> list[str]:
         ValueError: the source does not exist, holds no file that can be read, or mixes file formats.
     """
     paths = [source] if os.path.exists(source) else sorted(glob.glob(source, recursive=True))
-    is_hub_id = HUB_ID.fullmatch(source) is not None and Path(source).suffix not in FORMATS
+    is_hub_id = DATASET_ID.fullmatch(source) is not None and Path(source).suffix not in FORMATS
     if source == EMBEDDED or (is_hub_id and not paths):
         return []
     files: list[str] = []
@@ -90,7 +87,9 @@ def _load(source: str, streaming: bool, text_format: TextFormat) -> Dataset | It
             raise ValueError(f"the corpus {source!r} is empty; give files with text in them.")
         return load_files(files, f"the corpus {source!r}", text_format, streaming)
     try:
-        return load_dataset(**HUB_ID.fullmatch(source).groupdict(), split="train", streaming=streaming)
+        match = DATASET_ID.fullmatch(source)
+        assert match is not None  # else `find_files` would have refused it
+        return load_dataset(**match.groupdict(), split="train", streaming=streaming)
     except RuntimeError as error:
         if "scripts are no longer supported" not in str(error):
             raise

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from vocabless.saving.public_names import public_arguments
+from vocabless.public_names import without_paths
 
 
 @pytest.mark.parametrize(
@@ -25,4 +25,4 @@ def test_places_are_left_out(value: object, public: object, tmp_path: Path, monk
     (tmp_path / "runs" / "teacher").mkdir(parents=True)
     (tmp_path / "runs" / "texts.parquet").touch()
     monkeypatch.chdir(tmp_path)
-    assert public_arguments({"argument": value}) == {"argument": public}
+    assert without_paths({"argument": value}) == {"argument": public}

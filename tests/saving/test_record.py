@@ -1,16 +1,20 @@
-"""What the card of a fine-tuned checkpoint says: results, data, license and base model of the run."""
+"""What a card says, made of the `results.json` of a run alone: results, data, license and base model."""
 
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from huggingface_hub import ModelCard
+from huggingface_hub import ModelCard, constants
 
 from vocabless.saving.model_card import CARD, card_for_repository, write_card
-from vocabless.training.finetuning.card import card_facts
+from vocabless.saving.record import FORMER_OBJECTIVES, card_facts, read_card_facts
+from vocabless.saving.run_folder import RESULTS
 from vocabless.training.finetuning.glue import GLUE
+from vocabless.training.pretraining.objectives import OBJECTIVES
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 VERSIONS = {"transformers": "5.23.0", "torch": "2.13.0"}
 
 
@@ -148,6 +152,46 @@ def test_a_licence_is_handed_down_and_a_base_on_the_hub_is_named(card_of, tmp_pa
     assert card.data.license == "cc-by-sa-4.0" and card.data.base_model is None
     assert "the weights of `base`" in card.text and str(tmp_path) not in card.text
     assert "\n# hashformer-lsh-proj-tiny on GLUE SST-2\n" in card.content  # `base` says nothing to a visitor
-    monkeypatch.setattr("vocabless.saving.model_card.cached_file", lambda *_: base / CARD)
+    monkeypatch.setattr("vocabless.saving.record.cached_file", lambda *_: base / CARD)
     results["arguments"]["model_name_or_path"] = "you/base"
     assert card_of(results).data.base_model == "you/base"
+
+
+def test_a_pre_trained_model_names_corpus_and_measures(save_model, tmp_path) -> None:
+    model, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForPreTraining")
+    corpus = ["wikimedia/wikipedia:20231101.en", str(tmp_path / "mine.txt")]
+    arguments = {"corpus": corpus, "max_steps": -1, "max_seq_length": 64, "seed": 7, "learning_rate": 1e-3}
+    results = {"objective": "shuffle-random", "arguments": arguments, "tokens_seen": 1_234_567, "versions": VERSIONS}
+    results |= {"steps": 2000}  # a run of some epochs
+    results |= {"before": {"eval_loss": 1.25}, "after": {"eval_loss": 0.5}}
+    write_card(folder, model, 16, card_facts(results))
+    card = ModelCard.load(folder / CARD)
+    assert card.data.datasets == ["wikimedia/wikipedia"] and "language" not in card.data.to_dict()
+    assert "wikimedia/wikipedia:20231101.en, mine.txt" in card.text and str(tmp_path) not in card.text
+    assert "- Steps: 2,000\n- Tokens: 1,234,567\n- Learning rate: 0.001\n" in card.text
+    assert "- Seed: 7\n\nAll arguments, measures and versions (transformers 5.23.0, torch 2.13.0)" in card.text
+    assert "| loss | 1.2500 | 0.5000 |" in card.text
+
+
+def test_a_card_says_what_the_run_recorded_of_its_objective_and_former_runs_say_the_same() -> None:
+    for name, objective in OBJECTIVES.items():
+        assert FORMER_OBJECTIVES[name] == (objective.card_text, objective.measures)
+    arguments = {"corpus": None, "max_steps": 5, "max_seq_length": 64, "learning_rate": 1e-3}
+    results = {"objective": "next", "arguments": arguments, "tokens_seen": 9, "versions": VERSIONS}
+    results |= {"before": {}, "after": {"eval_bits": 0.5, "eval_loss": 2.0}}
+    facts = card_facts(results | {"objective_text": "the next word", "metric_names": ["loss", "bits"]})
+    assert facts.objective == "the next word" and facts.language == "en"
+    assert facts.measures.endswith("| loss | nan | 2.0000 |\n| bits | nan | 0.5000 |")
+
+
+@pytest.mark.parametrize("name", ["hashgram-nano-sst2", "hashgram-tiny-sentence"])
+def test_a_record_with_other_types_is_refused_with_one_sentence(name, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    record = json.loads((ROOT / "checkpoints" / name / RESULTS).read_text(encoding="utf-8"))
+    (tmp_path / RESULTS).write_text(json.dumps(record), encoding="utf-8")
+    assert read_card_facts(tmp_path).kind in ("pre-trained", "fine-tuned")
+    without = {key: value for key, value in record.items() if key != "arguments"}
+    for wrong in [without, *({**without, "arguments": wrong} for wrong in (None, "x", [3]))]:
+        (tmp_path / RESULTS).write_text(json.dumps(wrong), encoding="utf-8")
+        with pytest.raises(ValueError, match=r"results\.json' is not what a run writes \(.*\); repair it, or .*\.$"):
+            read_card_facts(tmp_path)

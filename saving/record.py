@@ -1,0 +1,294 @@
+"""What a model card says about the training of a checkpoint: `results.json` → `CardFacts`.
+
+A card is made of the `results.json` of its run alone, so the run writes there whatever its card says.
+"""
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from huggingface_hub import EvalResult, ModelCard, constants
+from transformers.utils.hub import cached_file
+
+from vocabless.overrides import describe_overrides
+from vocabless.public_names import DATASET_ID, EMBEDDED, without_path
+from vocabless.saving.card_heads import CORRUPTIONS
+from vocabless.saving.checkpoint_files import first_line
+from vocabless.saving.run_folder import RESULTS
+from vocabless.saving.tables import markdown_table, vector_tables
+
+OWN_LICENSE = "apache-2.0"  # license of weights that this project trains from random initialisation
+ENGLISH = "en"
+
+GLUE_REPOSITORY = "nyu-mll/glue"
+GLUE_TITLES = {  # configuration of the Hub's data set → name in tables
+    **{"cola": "CoLA", "sst2": "SST-2", "mrpc": "MRPC", "stsb": "STS-B", "qqp": "QQP", "mnli": "MNLI"},
+    **{"qnli": "QNLI", "rte": "RTE", "wnli": "WNLI"},
+}
+MISMATCHED = "_mm"  # suffix of the metrics on MNLI's mismatched part
+LABELLED, UNLABELLED, COPIES = "training rows", "unlabelled rows", "corrupted copies"  # what a teacher labels
+MIN_ROWS = 100  # of a held-out part, for a score in the metadata
+# Our name of a metric → the Hub's name, where they differ.
+METRIC_IDS = {"pearson": "pearsonr", "spearman": "spearmanr"}
+METRIC_IDS |= {f"{average}_{name}": name for average in ("micro", "macro") for name in ("precision", "recall", "f1")}
+
+# Objective → what the model learns, and the metrics that are shown. Former runs did not record this.
+FORMER_OBJECTIVES: dict[str, tuple[str, Sequence[str]]] = {
+    "shuffle-random": (
+        "the detection of shuffled and replaced tokens (S+R)",
+        ("loss", "accuracy", "majority", "balanced_accuracy", *(f"accuracy_{name}" for name in CORRUPTIONS)),
+    ),
+    "mlm": ("masked language modelling", ("loss", "accuracy")),
+    "distill": (
+        "learning the sentence vectors of a teacher",
+        ("loss", "cosine", "recall_at_10", "spearman", "teacher_spearman", "translation"),
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CardFacts:
+    """Facts about the training of a checkpoint. The templates in model_cards/ read them by these names.
+
+    A fact that is not known keeps its default, and the card leaves it out.
+    """
+
+    kind: Literal["pre-trained", "fine-tuned", "random", "unknown"]  # of training; it selects sentences of the card
+    license: str | None = None  # of the weights, by the Hub's name
+    language: str | Sequence[str] | None = None  # of the training texts, ISO 639 codes
+    datasets: Sequence[str] = ()  # Hub ids
+    learning_rate: float | None = None  # the peak
+    length: int | None = None  # maximum tokens of a sequence
+    seed: int | None = None
+    versions: Mapping[str, str] | None = None  # package → version
+    measures: str | None = None  # Markdown table of the results
+    teacher: str | None = None  # name or description of the model whose outputs were learned
+    overrides: str = ""  # the variant and what the run changed of it; "" if it changed nothing
+    start: str | None = None  # variant, Hub id or folder name of the starting model; pre-trained: None is fresh weights
+    base_model: str | None = None  # Hub id of the starting checkpoint
+
+    # fine-tuned
+    dataset: str | None = None  # name of the task
+    from_scratch: bool = False  # whether the starting weights were random
+    is_pair: bool = False  # whether an example is a pair of texts
+    is_own_data: bool = False  # whether the texts are the user's own, not those of a benchmark
+    example: Sequence[str] = ()  # a text that the user gave, or both of a pair; empty takes that of the head
+    threshold: float | None = None  # probability above which one of several labels is predicted
+    epochs: float | None = None  # that were run
+    keeps_best: bool = False  # whether the best checkpoint of the run was kept, not the last
+    batch_size: int | None = None  # examples per step on each device
+    teacher_rows: str | None = None  # what the teacher labelled, with the numbers of rows
+    eval_results: Sequence[EvalResult] = ()  # for the card's metadata
+
+    # pre-trained
+    corpus: str | None = None  # names of the corpora
+    objective: str | None = None  # what the model learned to predict
+    steps: int | None = None  # of the optimizer
+    tokens: int | None = None  # that the model read
+    teacher_license: str | None = None  # by the Hub's name
+    is_sentence_model: bool = False  # whether the folder is a sentence-transformers model with the teacher's vectors
+
+
+RANDOM_WEIGHTS = CardFacts(kind="random", license=OWN_LICENSE)  # a checkpoint that was never trained
+UNKNOWN_TRAINING = CardFacts(kind="unknown")  # a checkpoint without a record of its training
+
+
+def read_card_facts(folder: Path) -> CardFacts:
+    """Returns what the card says about the training, from the `results.json` of the folder if it has one.
+
+    Raises:
+        ValueError: the file is damaged, or holds other types than a run writes.
+    """
+    file = folder / RESULTS
+    try:
+        return card_facts(json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {})
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{str(file)!r} is not what a run writes ({type(error).__name__}: {first_line(error)}); repair it, or "
+            "remove it to make a card without the training."
+        ) from error
+
+
+def card_facts(results: Mapping[str, Any]) -> CardFacts:
+    """Returns what the card says, from the content of a `results.json`, of this version or of a former one."""
+    if "constant_baselines" in results:
+        facts = _fine_tuned(results)
+    elif "objective" in results:
+        facts = _pre_trained(results)
+    else:
+        return UNKNOWN_TRAINING
+    arguments = results["arguments"]
+    return CardFacts(
+        **facts,
+        learning_rate=arguments["learning_rate"],
+        length=arguments["max_seq_length"],
+        seed=results.get("seed", arguments.get("seed")),
+        versions=results["versions"],
+    )
+
+
+def provenance(start: str, from_scratch: bool) -> dict[str, str | None]:
+    """Returns `license` and `base_model` of the card, which a run records while its start can be read.
+
+    Only a Hub id is a base model, since a folder has a place.
+
+    Args:
+        start: folder or Hub id of a checkpoint, or the name of random weights.
+        from_scratch: whether the weights are random.
+    """
+    if from_scratch:
+        return {"license": OWN_LICENSE, "base_model": None}
+    try:
+        license_id = ModelCard.load(Path(str(cached_file(start, constants.REPOCARD_NAME)))).data.get("license")
+    except (OSError, ValueError):  # no readable card
+        license_id = None
+    return {
+        "license": license_id if isinstance(license_id, str) else None,  # a card can name several
+        "base_model": None if os.path.isdir(start) else start,
+    }
+
+
+def describe_rows(teacher: Mapping[str, Any]) -> str:
+    """Returns what a teacher labelled, such as "9 training rows and 18 corrupted copies", from its facts."""
+    rows = teacher["rows"]
+    kinds = [f"{rows[kind]:,} {kind}" for kind in (LABELLED, UNLABELLED, COPIES) if kind in rows]
+    return " and ".join(", ".join(kinds).rsplit(", ", 1))
+
+
+def held_out_metrics(results: Mapping[str, Any]) -> list[tuple[str, float, float]]:
+    """Returns (metric, before, after) of pre-training for each that the last evaluation has; NaN: the first lacks it.
+
+    Their order is that of the objective.
+    """
+    before, after = results["before"], results["after"]
+    names = results.get("metric_names") or FORMER_OBJECTIVES[results["objective"]][1]
+    keys = {name: f"eval_{name}" for name in names}
+    return [(name, before.get(key, math.nan), after[key]) for name, key in keys.items() if key in after]
+
+
+def _fine_tuned(results: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the facts on a run of `run_glue.py`."""
+    arguments, task, teacher = results["arguments"], results["task"], results.get("teacher")
+    own_name = arguments.get("dataset_name") or ""
+    is_own_data = bool(arguments.get("train_file") or own_name)
+    match = DATASET_ID.fullmatch(own_name if is_own_data else f"{GLUE_REPOSITORY}:{task}")
+    hub_id, configuration = match.group("path", "name") if match else (own_name, None)
+    dataset = task if is_own_data else f"GLUE {GLUE_TITLES[task]}"
+    start = str(arguments["model_name_or_path"])
+    origin = results.get("start") or provenance(start, results["from_scratch"])
+
+    def eval_result(name: str) -> EvalResult:
+        """Returns a score as the card's metadata holds it, in the unit of `results.json`."""
+        metric = name.removesuffix(MISMATCHED)
+        part = "" if task != "mnli" else "_matched" if name == metric else "_mismatched"
+        return EvalResult(
+            task_type="text-classification",
+            dataset_type=hub_id or dataset,
+            dataset_name=dataset,
+            dataset_config=configuration,
+            dataset_split=None if is_own_data else f"validation{part}",
+            metric_type=METRIC_IDS.get(metric, metric),
+            metric_name=metric.replace("_", " "),
+            metric_value=results["measures"][name],
+        )
+
+    return {
+        "kind": "fine-tuned",
+        "start": without_path(start),
+        "overrides": describe_overrides(start, arguments.get("overrides")),
+        "from_scratch": results["from_scratch"],
+        **origin,
+        "dataset": dataset,
+        "datasets": [hub_id] if hub_id else [],
+        "language": None if is_own_data else ENGLISH,
+        "is_pair": results["is_pair"],
+        "is_own_data": is_own_data,
+        "example": results["example"],
+        "threshold": arguments.get("threshold"),
+        "epochs": float(results["epochs"]),
+        "keeps_best": arguments["load_best_model_at_end"],
+        "batch_size": arguments["per_device_train_batch_size"],
+        "teacher": f"{teacher['name']} ({teacher['description']})" if teacher else None,
+        "teacher_rows": describe_rows(teacher) if teacher else None,
+        "measures": _score_table(results),
+        "eval_results": [
+            eval_result(name)
+            for name in results["constant_baselines"]
+            if results["is_cross_validated"] or results["rows"][name] >= MIN_ROWS
+        ],
+    }
+
+
+def _score_table(results: Mapping[str, Any]) -> str:
+    """Returns a Markdown table of the scores with their intervals, beside the constant baselines.
+
+    A run with a first head or a teacher has one more column.
+    """
+    scores, constants = results["measures"], results["constant_baselines"]
+    legend = (
+        "Scores are multiplied by 100. The interval holds the score on other texts of the same kind, 95 % sure. The "
+        "constant baseline is the best score of a model that gives the same answer to every example."
+    )
+    columns = {"constant baseline": constants}
+    if "head" in results:
+        columns["head alone"] = results["head"]["measures"]
+        legend += " Head alone: a linear model of the encoder's vectors, before fine-tuning."
+    if "teacher" in results:
+        columns["teacher"] = results["teacher"]["measures"]
+    rows = []
+    for name in constants:
+        low, high = results["intervals"][name]
+        cells = [name.replace("_", " "), f"{100 * scores[name]:.1f}", f"{100 * low:.1f}–{100 * high:.1f}"]
+        others = [f"{100 * column[name]:.1f}" for column in columns.values()]
+        rows.append([*cells, f"{results['rows'][name]:,}", *others])
+    header = ["measure", "this model", "95 % interval", "texts", *columns]
+    return f"{legend}\n\n{markdown_table(header, rows)}"
+
+
+def _pre_trained(results: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the facts on a run of `run_pretraining.py`."""
+    arguments, start = results["arguments"], results.get("start", {})
+    corpora = arguments["corpus"] or [EMBEDDED]
+    on_hub = {corpus: match["path"] for corpus in corpora if (match := DATASET_ID.fullmatch(corpus))}
+    examples = results.get("examples", {})  # empty but for `distill`
+    translations = examples.get("translations")
+    english = ENGLISH if corpora == [EMBEDDED] else None
+    # The weights have the license of the teacher and of the checkpoint begun from, if they agree.
+    sources = ((examples, "teacher_license"), (start, "license"))
+    licenses = {facts.get(key) for facts, key in sources if facts} or {OWN_LICENSE}
+    return {
+        "kind": "pre-trained",
+        "license": licenses.pop() if len(licenses) == 1 else None,
+        "start": arguments.get("model_name_or_path"),
+        "overrides": describe_overrides(str(arguments.get("variant")), arguments.get("overrides")),
+        "base_model": start.get("base_model"),
+        "language": sorted({*translations, ENGLISH}) if translations else english,
+        "datasets": list(on_hub.values()),
+        "objective": results.get("objective_text") or FORMER_OBJECTIVES[results["objective"]][0],
+        "corpus": ", ".join(corpus if corpus in on_hub else Path(corpus).name for corpus in corpora),
+        "steps": int(results.get("steps", arguments["max_steps"])),  # some older runs lack their steps
+        "tokens": int(results["tokens_seen"]),
+        "measures": "\n\n".join([_metric_table(results), *vector_tables(results["after"])]),
+        "teacher": examples.get("teacher"),
+        "teacher_license": examples.get("teacher_license"),
+        "is_sentence_model": bool(examples),
+    }
+
+
+def _metric_table(results: Mapping[str, Any]) -> str:
+    """Returns a Markdown table of the metrics before and after training."""
+    rows = [
+        [name.replace("_", " "), f"{before:.4f}", f"{after:.4f}"] for name, before, after in held_out_metrics(results)
+    ]
+    table = markdown_table(["measure on held-out text", "before", "after"], rows)
+    file = results["arguments"].get("sts_file")
+    if file is None:
+        return table
+    return (
+        f"{table}\n\nSpearman: rank correlation of the cosines of vectors with people's scores, of the pairs of "
+        f"texts in `{file}`. Teacher spearman: the same with the teacher's vectors."
+    )

@@ -1,0 +1,42 @@
+"""Names of the Hub, and names of files and folders without their place: nothing else of a path may be uploaded."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+# A data set of the Hub with its configuration and revision.
+DATASET_ID = re.compile(r"(?P<path>[\w.-]+/[\w.-]+)(?::(?P<name>[\w.-]+))?(?:@(?P<revision>[\w./-]+))?")
+EMBEDDED = "pydocs"  # the corpus that every installation has
+_MODEL_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
+def without_path(source: str) -> str:
+    """Returns the name of a model without the place of its folder: a Hub id, or the last part of a path.
+
+    >>> without_path("you/base"), without_path("/home/me/runs/base/")
+    ('you/base', 'base')
+    """
+    is_hub_id = _MODEL_ID.fullmatch(source) and not os.path.exists(source)
+    return source if is_hub_id else Path(os.path.abspath(source)).name
+
+
+def without_paths(value: Any) -> Any:
+    """Returns a value, or a list or mapping of values, in which files and folders are named without their place.
+
+    >>> without_paths({"corpus": ["/data/a/*.txt", "you/texts"], "max_steps": 5})
+    {'corpus': ['*.txt', 'you/texts'], 'max_steps': 5}
+    """
+    if isinstance(value, (list, tuple)):
+        return [without_paths(item) for item in value]
+    if isinstance(value, Mapping):
+        return {name: without_paths(item) for name, item in value.items()}
+    return without_path(value) if isinstance(value, str) and _is_path(value) else value
+
+
+def _is_path(value: str) -> bool:
+    """Returns whether a value is a path of this machine, or a pattern of paths such as `runs/{task}/*`."""
+    first_folder, slash, _ = value.partition("/")
+    is_pattern = bool(slash) and not _MODEL_ID.fullmatch(value) and os.path.isdir(first_folder)
+    return os.path.isabs(value) or os.path.exists(value) or is_pattern
