@@ -11,12 +11,14 @@ from typing import Any, cast
 from huggingface_hub import CommitOperationAdd, HfApi
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError, RepositoryNotFoundError
 from transformers.trainer_utils import HubStrategy
+from transformers.utils import CONFIG_NAME, GENERATION_CONFIG_NAME, SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME
 
 from vocabless.joined_code import PROGRAM
 from vocabless.saving.checkpoint_files import first_line
 from vocabless.saving.model_card import CARD, card_for_repository, has_examples
-from vocabless.saving.run_folder import ARGUMENTS
+from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.sentence_modules import SENTENCE_FILES
+from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 # Base class of the errors of huggingface_hub's HTTP client, which is httpx or httpx2, depending on the version.
 CLIENT_ERROR = cast(type[Exception], HfHubHTTPError.__mro__[1])
@@ -29,7 +31,15 @@ ONNX_FILES = (
     f"onnx/{PROGRAM}",
 )
 PIN_MESSAGE = "Load this revision in the examples of the card"
-UPLOADED_SUFFIXES = (".json", ".md", ".py", ".safetensors")  # leaves out pickle files and predictions
+# All that is uploaded of a folder, as patterns: what a run or a conversion writes for others. Tables, predictions and
+# arguments of a run stay here, because they hold the user's data and paths.
+UPLOADED_FILES = (
+    *(CARD, RESULTS, CONFIG_NAME, GENERATION_CONFIG_NAME, "*.py"),
+    *(SAFE_WEIGHTS_NAME, SAFE_WEIGHTS_INDEX_NAME, "model-*-of-*.safetensors"),
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json"),
+    *VocablessTokenizer.vocab_files_names.values(),
+    *(*SENTENCE_FILES, *ONNX_FILES),
+)
 
 
 def check_upload(repo_id: str, token: str | None = None, replace: bool = True, repo_type: str = "model") -> str:
@@ -75,8 +85,8 @@ def upload(
     four lines for each file of code that it downloads.
 
     Args:
-        folder: its weights, code, tokenizer, card, records, sentence-transformers modules and the
-            folder `onnx` are uploaded. Other subfolders, predictions and pickle files are not.
+        folder: its weights, code, tokenizer, card, results, sentence-transformers modules and ONNX graphs are
+            uploaded, see `UPLOADED_FILES`, and nothing else.
         repo_id: see `check_upload`.
         message: of the commit.
         token: see `check_upload`.
@@ -152,9 +162,8 @@ def upload_run(folder: Path, repo_id: str, training: Any) -> str:
 
 def _uploaded_files(folder: Path) -> list[str]:
     """Returns the names of the files to upload, relative to the folder."""
-    names = {file.name for file in folder.iterdir() if file.suffix in UPLOADED_SUFFIXES and file.is_file()}
-    names |= {name for name in (*SENTENCE_FILES, *ONNX_FILES) if (folder / name).is_file()}
-    return sorted(names - {ARGUMENTS})  # which holds paths of this machine
+    files = (file for pattern in UPLOADED_FILES for file in folder.glob(pattern))
+    return sorted({file.relative_to(folder).as_posix() for file in files if file.is_file()})
 
 
 @contextmanager
