@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vocabless.exit_with_message import exit_with_message
+from vocabless.saving.targets import write_target
 
 PROGRAM = "python -m vocabless.conversion"
 OF_PAGE = "The page is in {target}."
@@ -30,13 +31,19 @@ class Verb:
     """One row of the table. A new verb is a module of its name in this folder, and a row.
 
     The module is imported only for its own verb. `add_arguments(parser)` declares its arguments but
-    TARGET, `--overwrite` and those of `--push`. `run(arguments)` does the work and returns a report to print, or None;
-    for a user's mistake it raises a ValueError with one sentence. The docstring is the description in `VERB --help`.
+    TARGET, `--overwrite` and those of `--push`. `write(arguments, folder)` writes the files of TARGET into an empty
+    folder and returns a report to print, or None; for a user's mistake it raises a ValueError with one sentence. The
+    docstring is the description in `VERB --help`.
     """
 
     help: str  # what the verb does, one line of `--help`
     last_line: str = "The checkpoint is in {target}."  # what the command prints last; `{target}` is TARGET
     pushed: str = ""  # what `--push` makes on the Hub; "": the verb has no `--push`
+
+    @property
+    def repo_type(self) -> str:
+        """The Hub's name of what `--push` makes."""
+        return "space" if self.pushed == "Space" else "model"
 
 
 VERBS = {
@@ -63,7 +70,7 @@ def main(argv: list[str] | None = None) -> None:
     with exit_with_message(PROGRAM):
         parser, module = _parser(argv)
         arguments = parser.parse_args(argv)
-        report = module.run(arguments)
+        report = write_target(arguments, module.write, VERBS[arguments.verb].repo_type)
     if report:
         print(report)
     print(VERBS[arguments.verb].last_line.format(target=arguments.target))

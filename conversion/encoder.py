@@ -11,6 +11,7 @@ needs one attention head for each byte, so its block size becomes the number of 
 """
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,7 +22,7 @@ from vocabless.modeling.stock_encoders import arguments_of
 from vocabless.public_names import without_path, without_paths
 from vocabless.saving.run_folder import RESULTS, versions
 from vocabless.saving.stock_models import load_stock_config, load_stock_model
-from vocabless.saving.targets import check_target, write_converted
+from vocabless.saving.targets import write_converted
 from vocabless.variants import Variant, find_variant
 
 UNTRAINED = (
@@ -39,9 +40,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of the new weights; default 0")
 
 
-def run(arguments: Namespace) -> str:
-    """Converts; returns a report on the kept and dropped tensors, and what to do next."""
-    folder = check_target(arguments.target, arguments.overwrite)
+def write(arguments: Namespace, folder: Path) -> str:
+    """Converts into an existing, empty folder; returns a report on the kept and dropped tensors and the next step."""
     source, variant = arguments.source, find_variant(arguments.variant)
     set_seed(arguments.seed)
     model = build(load_stock_config(source), variant)
@@ -51,11 +51,11 @@ def run(arguments: Namespace) -> str:
     model.encoder.load_state_dict(kept)
     tokenizer = _load_tokenizer(model, source, variant)
     dropped = ", ".join([*sorted(set(tensors) - set(kept)), *unused]) or "none"
-    names = {"folder": without_path(str(folder)), "source": without_path(source)}
+    names = {"folder": without_path(str(Path(arguments.target))), "source": without_path(source)}
     report = [f"{len(kept)} tensors kept, dropped: {dropped}.", UNTRAINED.format(**names)]
     results: dict[str, Any] = {"arguments": without_paths(vars(arguments)), "versions": versions()}
     description = f"The encoder of `{without_path(source)}` with the tokenizer and the front end of `{variant.name}`."
-    write_converted(folder, model, tokenizer, source, [description, *report], {RESULTS: results}, arguments.overwrite)
+    write_converted(folder, model, tokenizer, source, [description, *report], {RESULTS: results})
     return "\n".join(report)
 
 

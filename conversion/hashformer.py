@@ -17,6 +17,7 @@ character n-grams. So an LSH model gives the same logits for the authors' blocks
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -33,7 +34,7 @@ from vocabless import (
 )
 from vocabless.public_names import without_path
 from vocabless.saving.checkpoint_files import check_tensor_names, read_config_and_tensors
-from vocabless.saving.targets import check_target, write_converted
+from vocabless.saving.targets import write_converted
 
 CODERS = ("md5", "lsh")
 SPECIAL_ORDER = (1, 3, 0, 2, 4)  # the authors' rows of [PAD], [UNK], [CLS], [SEP], [MASK]
@@ -91,10 +92,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--coder", choices=CODERS, help="hash of the words; default: the one in the name of SOURCE")
 
 
-def run(arguments: Namespace) -> str:
-    """Converts; returns a report on the mapped and the dropped tensors."""
-    folder, source = check_target(arguments.target, arguments.overwrite), arguments.source
-    coder = arguments.coder or _coder_in_name(source)
+def write(arguments: Namespace, folder: Path) -> str:
+    """Converts into an existing, empty folder; returns a report on the mapped and the dropped tensors."""
+    source, coder = arguments.source, arguments.coder or _coder_in_name(arguments.source)
     model, tokenizer, num_mapped, dropped = convert(*read_config_and_tensors(source), coder, source)
     report = [f"{num_mapped} tensors mapped, {len(dropped)} dropped"]
     for reason in dict.fromkeys(dropped.values()):
@@ -103,7 +103,7 @@ def run(arguments: Namespace) -> str:
     description = (
         f"`{without_path(source)}`, published weights of HashFormers, as a checkpoint of the vocabless family."
     )
-    write_converted(folder, model, tokenizer, source, [description, *report], overwrite=arguments.overwrite)
+    write_converted(folder, model, tokenizer, source, [description, *report])
     return "\n".join(report)
 
 

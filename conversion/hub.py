@@ -26,7 +26,6 @@ from vocabless.saving.model_card import CARD, link_page, renew_card, write_card
 from vocabless.saving.record import RANDOM_WEIGHTS, read_card_facts
 from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.sentence_modules import DENSE, SENTENCE_FILES
-from vocabless.saving.targets import write_or_push
 from vocabless.saving.uploads import ONNX_FILES
 from vocabless.variants import VARIANTS
 
@@ -58,13 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> str:
-    """Writes the repository into a folder, or uploads it and returns its address and commit.
-
-    Raises:
-        ValueError: SOURCE is not complete or not of this family; TARGET is not empty; there is no token or no network.
-    """
-    return write_or_push(arguments, _write, arguments.commit_message, "model")
+def write(arguments: argparse.Namespace, folder: Path) -> None:
+    """Writes the repository into an existing, empty folder. Errors: see `write_repository` and `link_page`."""
+    write_repository(arguments.source, folder, arguments.subword, arguments.half)
+    if arguments.space:
+        link_page(folder / CARD, arguments.space)
 
 
 def write_repository(source: str, folder: Path, subword: str | None = None, half: bool = False) -> None:
@@ -101,12 +98,6 @@ def write_repository(source: str, folder: Path, subword: str | None = None, half
         write_card(folder, model, tokenizer.block_size, RANDOM_WEIGHTS if is_variant else read_card_facts(folder))
     if not loads_without_package(model, tokenizer, folder):
         raise ValueError(f"the repository of {source!r} gives other numbers without this package; it was not written.")
-
-
-def _write(arguments: argparse.Namespace, folder: Path) -> None:
-    write_repository(arguments.source, folder, arguments.subword, arguments.half)
-    if arguments.space:
-        link_page(folder / CARD, arguments.space)
 
 
 def _halved(weights: dict[str, Tensor]) -> dict[str, Tensor]:

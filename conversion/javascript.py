@@ -30,7 +30,6 @@ from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.record import OWN_LICENSE, CardFacts
 from vocabless.saving.sentence_modules import SentenceModules, read_sentence_modules
-from vocabless.saving.targets import check_target, new_target
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 MODULE, TYPES, MODEL = "vocabless.js", "vocabless.d.ts", "model.bin"
@@ -59,15 +58,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_id(parser)
 
 
-def run(arguments: argparse.Namespace) -> str:
-    """Writes the package; returns a report on differences and sizes.
+def write(arguments: argparse.Namespace, folder: Path) -> str:
+    """Writes the package into an existing, empty folder; returns a report on differences and sizes.
 
     Raises:
         ValueError: a required package is missing; SOURCE is not a checkpoint of this family, or is one that a page
-            cannot run; npm does not permit the name; TARGET is not empty.
+            cannot run; or npm does not permit the name.
     """
     check_packages("javascript")
-    check_target(arguments.target, arguments.overwrite)
     source, name = arguments.source, package_name(arguments.source, arguments.name)
     model, tokenizer = load_checkpoint(source)
     facts = run_record(source)
@@ -77,13 +75,12 @@ def run(arguments: argparse.Namespace) -> str:
     manifest["graph"], weights = to_json(proto, arguments.bits)
     differences = weights_report(model, tokenizer, proto, arguments.bits)
     model_id = model_id_of(arguments)
-    with new_target(arguments.target, arguments.overwrite) as folder:
-        (folder / MODULE).write_text(HEADER + as_module(BROWSER, MODULE), encoding="utf-8")
-        (folder / TYPES).write_bytes((BROWSER / TYPES).read_bytes())
-        (folder / MODEL).write_bytes(json.dumps(manifest, separators=(",", ":")).encode() + b"\n" + weights)
-        write_package_json(folder, name, facts.license)
-        write_readme(folder, name, model_id, facts.license, examples, is_encoder="dimensions" in manifest)
-        sizes = size_report(folder, (MODULE, MODEL))
+    (folder / MODULE).write_text(HEADER + as_module(BROWSER, MODULE), encoding="utf-8")
+    (folder / TYPES).write_bytes((BROWSER / TYPES).read_bytes())
+    (folder / MODEL).write_bytes(json.dumps(manifest, separators=(",", ":")).encode() + b"\n" + weights)
+    write_package_json(folder, name, facts.license)
+    write_readme(folder, name, model_id, facts.license, examples, is_encoder="dimensions" in manifest)
+    sizes = size_report(folder, (MODULE, MODEL))
     return f"{differences}{sizes}\n{describe_length(manifest['tokenizer'])}"
 
 

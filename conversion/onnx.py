@@ -28,7 +28,6 @@ from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassifica
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.run_folder import write_json
 from vocabless.saving.tables import markdown_table
-from vocabless.saving.targets import check_target, new_target
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 TOLERANCE = 1e-4  # largest difference in fp32, relative to the largest output, or absolute if no output is above 1
@@ -45,23 +44,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> str:
-    """Exports; returns a report on differences and sizes.
+def write(arguments: argparse.Namespace, folder: Path) -> str:
+    """Exports into an existing, empty folder; returns a report on differences and sizes.
 
     Raises:
-        ValueError: a required package is missing, SOURCE is not a checkpoint of this family, TARGET is not empty, the
-            encoder has no dynamic graph, the graph differs from the model, or --int4 finds no table of n-grams.
+        ValueError: a required package is missing, SOURCE is not a checkpoint of this family, the encoder has no dynamic
+            graph, the graph differs from the model, or --int4 finds no table of n-grams.
     """
     check_packages("onnx")
-    check_target(arguments.target, arguments.overwrite)
     model, tokenizer = load_checkpoint(arguments.source)
     if arguments.int4:
         check_has_table(model.state_dict())
     model = sentence_encoder_of(model.float(), arguments.source)
-    with new_target(arguments.target, arguments.overwrite) as folder:
-        files = write_graphs(model, tokenizer, folder, arguments.int8, arguments.int4)
-        report = check(model, tokenizer, files)
-        settings = write_settings(model, tokenizer, folder)
+    files = write_graphs(model, tokenizer, folder, arguments.int8, arguments.int4)
+    report = check(model, tokenizer, files)
+    settings = write_settings(model, tokenizer, folder)
     return f"{report}\n\n{describe_length(settings)}"
 
 

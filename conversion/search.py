@@ -36,7 +36,6 @@ from vocabless.conversion.space_export.page import (
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.sentence_modules import SentenceModules, read_sentence_modules
-from vocabless.saving.targets import write_or_push
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 MOST_PASSAGES = 100_000
@@ -64,19 +63,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_id(parser)
 
 
-def run(arguments: argparse.Namespace) -> str:
-    """Writes the page into a folder, or makes the Space; returns a report on passages, recall and size.
+def write(arguments: argparse.Namespace, folder: Path) -> str:
+    """Writes all files of the page into an existing, empty folder; returns a report on passages, recall and size.
 
     Raises:
         ValueError: a required package is missing; SOURCE is no sentence encoder, or one that a page cannot run;
-            DOCUMENTS hold no text, or too much of it; TARGET is not empty; there is no token or no network.
+            DOCUMENTS hold no text, or too much of it.
     """
     check_packages("search")
-    return write_or_push(arguments, write_search, "Add the page", "space")
-
-
-def write_search(arguments: argparse.Namespace, folder: Path) -> str:
-    """Writes all files of the page into an existing, empty folder; returns a report. Errors: see `run`."""
     source = arguments.source
     model, tokenizer, modules = load_encoder(source)
     documents, empty = read_documents(arguments.documents, arguments.base_url)

@@ -35,7 +35,6 @@ from vocabless.saving.card_heads import CORRUPTIONS, NEUTRAL_EXAMPLE
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.record import CardFacts, read_card_facts
 from vocabless.saving.run_folder import RESULTS
-from vocabless.saving.targets import write_or_push
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 
@@ -59,19 +58,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_id(parser)
 
 
-def run(arguments: argparse.Namespace) -> str:
-    """Writes the page into a folder, or makes the Space; returns a report on differences and sizes.
+def write(arguments: argparse.Namespace, folder: Path) -> str:
+    """Writes all files of the page into an existing, empty folder; returns a report on differences and sizes.
 
     Raises:
         ValueError: a required package is missing; SOURCE is not a checkpoint of this family, or is one that a page
-            cannot show or run; TARGET is not empty; there is no token or no network.
+            cannot show or run.
     """
     check_packages("space")
-    return write_or_push(arguments, write_space, "Add the page", "space")
-
-
-def write_space(arguments: argparse.Namespace, folder: Path) -> str:
-    """Writes all files of the page into an existing, empty folder; returns a report. Errors: see `run`."""
     source = arguments.source
     model, tokenizer = load_checkpoint(source)
     model = model.float()

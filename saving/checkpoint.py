@@ -60,16 +60,16 @@ def save_checkpoint(
     state_dict: dict[str, Any] | None = None,
     write_more: Callable[[Path], None] | None = None,
 ) -> None:
-    """Writes weights (safetensors), code and tokenizer into an existing folder, whole, see `written_whole`.
+    """Writes weights (safetensors), code and tokenizer into a folder, whole, see `atomic_folder`.
 
     Args:
         model: a model of this family, or a stock model.
         tokenizer: the model's tokenizer.
-        folder: an existing folder; files of the same names are replaced.
+        folder: files of the same names in it are replaced.
         state_dict: all weights, if `model` itself holds only a part of them (FSDP, DeepSpeed).
         write_more: writes further files and folders into the temporary folder.
     """
-    with written_whole(Path(folder)) as temporary:
+    with atomic_folder(Path(folder)) as temporary:
         model.save_pretrained(temporary, state_dict=state_dict)
         tokenizer.save_pretrained(temporary)
         if write_more is not None:
@@ -77,12 +77,15 @@ def save_checkpoint(
 
 
 @contextmanager
-def written_whole(folder: Path) -> Iterator[Path]:
-    """Yields a temporary folder in `folder`. When the block ends without an error, its files are moved, weights last.
+def atomic_folder(folder: Path) -> Iterator[Path]:
+    """Yields a temporary folder in `folder`, which it creates if needed.
+
+    When the block ends without an error, the files are moved into `folder`, weights last; others there stay.
 
     So an interrupted block leaves no partial file, and a folder with new weights has all other files. A process that is
     killed leaves the temporary folder, whose name begins with `UNFINISHED`. The next call removes it.
     """
+    folder.mkdir(parents=True, exist_ok=True)
     for left_over in folder.glob(f"{UNFINISHED}*"):
         shutil.rmtree(left_over)
     with tempfile.TemporaryDirectory(dir=folder, prefix=UNFINISHED) as name:

@@ -3,15 +3,14 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from huggingface_hub import ModelCard
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from vocabless.saving.checkpoint import UNFINISHED, save_checkpoint, written_whole
+from vocabless.saving.checkpoint import UNFINISHED, atomic_folder, save_checkpoint
 from vocabless.saving.model_card import CARD, hub_metadata
 from vocabless.saving.run_folder import write_json
 from vocabless.saving.uploads import check_upload, upload, upload_space
@@ -42,27 +41,14 @@ def check_target(target: str | os.PathLike[str], overwrite: bool = False) -> Pat
     return folder
 
 
-@contextmanager
-def new_target(target: str | os.PathLike[str], overwrite: bool = False) -> Iterator[Path]:
-    """Yields a temporary folder. When the block ends without an error, its files are moved into the checked target.
-
-    With `overwrite`, they replace files of the same names; other files stay.
-    """
-    folder = check_target(target, overwrite)
-    folder.mkdir(parents=True, exist_ok=True)
-    with written_whole(folder) as temporary:
-        yield temporary
-
-
-def write_or_push(arguments: Any, write: Callable[[Any, Path], str | None], message: str, repo_type: str) -> str:
+def write_target(arguments: Any, write: Callable[[Any, Path], str | None], repo_type: str = "model") -> str:
     """Writes files into the target folder of a conversion, or with --push uploads them to the Hub.
 
     The files are written into a temporary folder first, so that a mistake leaves nothing in the target.
 
     Args:
-        arguments: of the verb: its `target`, `overwrite`, `push`, `exist_ok` and `private` are read.
+        arguments: of the verb. `target` and `overwrite` are read, and those of --push if the verb has it.
         write: writes the files for the arguments into an existing, empty folder, and may return a report.
-        message: of the commit.
         repo_type: see `check_upload`.
 
     Returns:
@@ -71,49 +57,46 @@ def write_or_push(arguments: Any, write: Callable[[Any, Path], str | None], mess
     Raises:
         ValueError: see `check_target` and `check_upload`; or the upload failed.
     """
-    target, private = arguments.target, arguments.private or None
-    if arguments.push:
-        repo_id = check_upload(target, replace=arguments.exist_ok, repo_type=repo_type)
+    target, is_pushed = Path(arguments.target), getattr(arguments, "push", False)
+    if is_pushed:
+        repo_id = check_upload(arguments.target, replace=arguments.exist_ok, repo_type=repo_type)
     else:
         check_target(target, arguments.overwrite)
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary) / Path(target).resolve().name  # a card without other facts is named after it
+        folder = Path(temporary) / target.resolve().name  # a card without other facts is named after it
         folder.mkdir()
         lines = [write(arguments, folder)]
-        if arguments.push and repo_type == "space":
-            lines.append(upload_space(folder, repo_id, message, private))
-        elif arguments.push:
-            lines.append(upload(folder, repo_id, message, private=private))
+        if is_pushed:
+            send = upload_space if repo_type == "space" else upload
+            message = getattr(arguments, "commit_message", "Add the page")
+            lines.append(send(folder, repo_id, message, private=arguments.private or None))
         else:
-            with new_target(target, arguments.overwrite) as new:
+            with atomic_folder(check_target(target, arguments.overwrite)) as new:
                 shutil.copytree(folder, new, dirs_exist_ok=True)
     return "\n".join(filter(None, lines))
 
 
 def write_converted(
-    target: Path,
+    folder: Path,
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     source: str,
     paragraphs: list[str],
     records: dict[str, Any] | None = None,
-    overwrite: bool = False,
 ) -> None:
     """Writes a converted checkpoint: weights, code, tokenizer, README.md and records.
 
     Args:
-        target: see `check_target`.
+        folder: an existing folder. The title of the README.md is its name.
         model: a model of this family, or a stock model.
         tokenizer: the model's tokenizer.
         source: what was converted, a folder or a Hub id. The card names a Hub id as base model.
         paragraphs: text of the README.md.
         records: name of a JSON file → its content.
-        overwrite: see `new_target`.
     """
     metadata = hub_metadata(model, base_model=None if os.path.exists(source) else source)
-    text = "\n\n".join([f"# {target.resolve().name}", *paragraphs])
-    with new_target(target, overwrite) as folder:
-        save_checkpoint(model, tokenizer, folder)
-        for name, content in (records or {}).items():
-            write_json(folder / name, content)
-        ModelCard(f"---\n{metadata.to_yaml()}\n---\n\n{text}\n").save(folder / CARD)
+    text = "\n\n".join([f"# {folder.name}", *paragraphs])
+    save_checkpoint(model, tokenizer, folder)
+    for name, content in (records or {}).items():
+        write_json(folder / name, content)
+    ModelCard(f"---\n{metadata.to_yaml()}\n---\n\n{text}\n").save(folder / CARD)

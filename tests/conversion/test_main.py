@@ -52,11 +52,11 @@ def test_a_verb_imports_no_other(monkeypatch) -> None:
     assert not re.search(r"^from vocabless\.conversion", inspect.getsource(import_module(imported[0])), re.M)
 
 
-def test_a_report_that_the_terminal_cannot_write_is_escaped(monkeypatch) -> None:
+def test_a_report_that_the_terminal_cannot_write_is_escaped(tmp_path, monkeypatch) -> None:
     verb = SimpleNamespace(__doc__="", add_arguments=lambda parser: parser.add_argument("source"))
-    verb.run = lambda arguments: setattr(arguments, "target", "là") or "| été | 1×16 |"
+    verb.write = lambda arguments, folder: setattr(arguments, "target", "là") or "| été | 1×16 |"
     monkeypatch.setattr("vocabless.conversion.__main__._load", lambda name: verb)
     monkeypatch.setattr("sys.stdout", TextIOWrapper(BytesIO(), encoding="ascii"))
-    main(["hub", "source", "target"])
+    main(["hub", "source", str(tmp_path / "target")])
     sys.stdout.seek(0)
     assert sys.stdout.read() == "| \\xe9t\\xe9 | 1\\xd716 |\nThe repository is l\\xe0.\n"

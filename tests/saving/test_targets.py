@@ -9,7 +9,8 @@ from refusals import refusal
 
 from vocabless.conversion import hub
 from vocabless.conversion.__main__ import main
-from vocabless.saving.targets import check_target, new_target
+from vocabless.saving.checkpoint import atomic_folder
+from vocabless.saving.targets import check_target
 
 WEIGHTS = "model.safetensors"
 
@@ -20,7 +21,7 @@ def checkpoint(save_model):
 
 
 def test_an_error_leaves_an_empty_folder(tmp_path):
-    with pytest.raises(OSError, match="full"), new_target(tmp_path / "new") as folder:
+    with pytest.raises(OSError, match="full"), atomic_folder(tmp_path / "new") as folder:
         (folder / WEIGHTS).write_text("half")
         raise OSError("the disk is full")
     assert list((tmp_path / "new").iterdir()) == []
@@ -29,8 +30,8 @@ def test_an_error_leaves_an_empty_folder(tmp_path):
 def test_files_of_a_user_are_never_removed_and_a_broken_link_is_no_target(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / ".writing-1").mkdir()
-    with pytest.raises(ValueError, match="not an empty folder"), new_target(tmp_path):
-        pass
+    with pytest.raises(ValueError, match="not an empty folder"):
+        check_target(tmp_path)
     assert {file.name for file in tmp_path.iterdir()} == {"notes.txt", ".writing-1"}
     (tmp_path / "link").symlink_to(tmp_path / "absent")
     with pytest.raises(ValueError, match="not a folder"):
@@ -53,13 +54,13 @@ def test_a_killed_command_leaves_nothing_that_looks_finished_or_blocks(tmp_path)
     target = tmp_path / "target"
     child = os.fork()  # to import the package in another process takes seconds
     if child == 0:
-        with new_target(target) as folder:
+        with atomic_folder(target) as folder:
             (folder / "config.json").write_text("{}")
             (folder / WEIGHTS).write_text("half")
             os.kill(os.getpid(), signal.SIGKILL)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     assert [file.name[:9] for file in target.iterdir()] == [".writing-"]
-    with new_target(target) as folder:
+    with atomic_folder(target) as folder:
         (folder / WEIGHTS).write_text("whole")
     assert {file.name: file.read_text() for file in target.iterdir()} == {WEIGHTS: "whole"}
 
