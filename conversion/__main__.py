@@ -30,14 +30,15 @@ OF_PAGE = "The page is in {target}."
 class Verb:
     """One row of the table. A new verb is a module of its name in this folder, and a row.
 
-    The module is imported only for its own verb. `add_arguments(parser)` declares its arguments but
-    TARGET, `--overwrite` and those of `--push`. `write(arguments, folder)` writes the files of TARGET into an empty
-    folder and returns a report to print, or None; for a user's mistake it raises a ValueError with one sentence. The
-    docstring is the description in `VERB --help`.
+    The module is imported only for its own verb. `add_arguments(parser)` declares its arguments but SOURCE, TARGET,
+    `--overwrite` and those of `--push`. `write(arguments, folder)` writes the files of TARGET into an empty folder and
+    returns a report to print, or None; for a user's mistake it raises a ValueError with one sentence. The docstring is
+    the description in `VERB --help`.
     """
 
     help: str  # what the verb does, one line of `--help`
     last_line: str = "The checkpoint is in {target}."  # what the command prints last; `{target}` is TARGET
+    source: str = "folder or Hub id of a checkpoint of this family"  # help of SOURCE
     pushed: str = ""  # what `--push` makes on the Hub; "": the verb has no `--push`
 
     @property
@@ -47,11 +48,17 @@ class Verb:
 
 
 VERBS = {
-    "hashformer": Verb("convert the published HashFormers weights into a checkpoint of this family"),
-    "encoder": Verb("replace the word embeddings of any Hugging Face encoder with the front end of a variant"),
+    "hashformer": Verb(
+        "convert the published HashFormers weights into a checkpoint of this family",
+        source="Hub id, or a folder with config.json and pytorch_model.bin or model.safetensors",
+    ),
+    "encoder": Verb(
+        "replace the word embeddings of any Hugging Face encoder with the front end of a variant",
+        source="folder or Hub id of an encoder that takes inputs_embeds: BERT, RoBERTa, …",
+    ),
     "onnx": Verb("export a checkpoint of this family to ONNX", "The ONNX model is in {target}."),
-    "space": Verb("make a web page of a classifier, in one file that runs offline", OF_PAGE, "Space"),
-    "search": Verb("make a web page that searches documents by meaning, offline", OF_PAGE, "Space"),
+    "space": Verb("make a web page of a classifier, in one file that runs offline", OF_PAGE, pushed="Space"),
+    "search": Verb("make a web page that searches documents by meaning, offline", OF_PAGE, pushed="Space"),
     "javascript": Verb(
         "make a JavaScript package of a sentence encoder or a classifier, for pages and Node",
         "The package is in {target}.",
@@ -59,6 +66,7 @@ VERBS = {
     "hub": Verb(
         "make the repository of a checkpoint of this family, in a folder or on the Hub",
         "The repository is {target}.",
+        "folder or Hub id of a checkpoint of this family; or the name of a variant, for random weights",
         "repository",
     ),
 }
@@ -89,6 +97,7 @@ def _parser(argv: list[str]) -> tuple[argparse.ArgumentParser, Any]:
         description = module.__doc__ if name == chosen else None
         subparser = subparsers.add_parser(name, help=verb.help, description=description, formatter_class=as_written)
         if name == chosen:
+            subparser.add_argument("source", metavar="SOURCE", help=verb.source)
             module.add_arguments(subparser)
             _add_target(subparser, verb.pushed)
     return parser, module

@@ -20,7 +20,7 @@ from transformers import AutoModel, PreTrainedConfig, set_seed
 from vocabless import VocablessModel, VocablessTokenizer, load_config, load_tokenizer
 from vocabless.modeling.stock_encoders import arguments_of
 from vocabless.public_names import without_path, without_paths
-from vocabless.saving.run_folder import RESULTS, versions
+from vocabless.saving.run_folder import RESULTS, versions, write_json
 from vocabless.saving.stock_models import load_stock_config, load_stock_model
 from vocabless.saving.targets import write_converted
 from vocabless.variants import Variant, find_variant
@@ -33,9 +33,6 @@ UNTRAINED = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declares the arguments of the verb."""
-    parser.add_argument(
-        "source", metavar="SOURCE", help="folder or Hub id of an encoder that takes inputs_embeds: BERT, RoBERTa, …"
-    )
     parser.add_argument("--variant", required=True, help="see vocabless.list_variants(); its size is ignored")
     parser.add_argument("--seed", type=int, default=0, help="seed of the new weights; default 0")
 
@@ -53,9 +50,9 @@ def write(arguments: Namespace, folder: Path) -> str:
     dropped = ", ".join([*sorted(set(tensors) - set(kept)), *unused]) or "none"
     names = {"folder": without_path(str(Path(arguments.target))), "source": without_path(source)}
     report = [f"{len(kept)} tensors kept, dropped: {dropped}.", UNTRAINED.format(**names)]
-    results: dict[str, Any] = {"arguments": without_paths(vars(arguments)), "versions": versions()}
     description = f"The encoder of `{without_path(source)}` with the tokenizer and the front end of `{variant.name}`."
-    write_converted(folder, model, tokenizer, source, [description, *report], {RESULTS: results})
+    write_converted(folder, model, tokenizer, source, [description, *report])
+    write_json(folder / RESULTS, {"arguments": without_paths(vars(arguments)), "versions": versions()})
     return "\n".join(report)
 
 
@@ -82,7 +79,7 @@ def _sees_both_sides(model: VocablessModel) -> bool:
     embeddings = torch.randn(1, 8, model.config.embedding_size, generator=torch.Generator().manual_seed(0))
     other = torch.cat([embeddings[:, :-1], -embeddings[:, -1:]], dim=1)
     with torch.no_grad():
-        first, second = (model.encoder(inputs_embeds=each).last_hidden_state[:, 0] for each in (embeddings, other))
+        first, second = (model.encoder(inputs_embeds=inputs).last_hidden_state[:, 0] for inputs in (embeddings, other))
     return not torch.equal(first, second)
 
 

@@ -84,11 +84,6 @@ class Converted(NamedTuple):
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declares the arguments of the verb."""
-    parser.add_argument(
-        "source",
-        metavar="SOURCE",
-        help="Hub id, or a folder with config.json and pytorch_model.bin or model.safetensors",
-    )
     parser.add_argument("--coder", choices=CODERS, help="hash of the words; default: the one in the name of SOURCE")
 
 

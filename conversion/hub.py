@@ -35,11 +35,6 @@ COPIED_FILES = (CARD, RESULTS, *SENTENCE_FILES, *ONNX_FILES)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of the verb."""
     parser.add_argument(
-        "source",
-        metavar="SOURCE",
-        help="folder or Hub id of a checkpoint of this family; or the name of a variant, for random weights",
-    )
-    parser.add_argument(
         "--half",
         action="store_true",
         help="store the weights in 16 bits, in half the bytes; they load as 32 bits, rounded to three digits",
@@ -95,7 +90,7 @@ def write_repository(source: str, folder: Path, subword: str | None = None, half
     if (folder / CARD).is_file():
         renew_card(folder)
     else:
-        write_card(folder, model, tokenizer.block_size, RANDOM_WEIGHTS if is_variant else read_card_facts(folder))
+        write_card(folder, model, tokenizer.block_size, RANDOM_WEIGHTS if is_variant else read_card_facts(str(folder)))
     if not loads_without_package(model, tokenizer, folder):
         raise ValueError(f"the repository of {source!r} gives other numbers without this package; it was not written.")
 

@@ -21,14 +21,14 @@ from vocabless.conversion.onnx import check_packages, reads_token_types
 from vocabless.conversion.onnx_export.graph import export
 from vocabless.conversion.onnx_export.sentence_encoder import with_vectors
 from vocabless.conversion.onnx_export.settings import describe_length
-from vocabless.conversion.space import make_manifest, run_examples, run_record, weights_report
-from vocabless.conversion.space_export.graph_json import BROWSER, add_bits, to_json
+from vocabless.conversion.space import make_manifest, run_examples, weights_report
+from vocabless.conversion.space_export.graph_json import BROWSER, to_json
 from vocabless.conversion.space_export.manifest import page_tokenizer
-from vocabless.conversion.space_export.page import add_model_id, model_id_of, size_report, substitute
+from vocabless.conversion.space_export.page import add_page_arguments, model_id_of, size_report, substitute
 from vocabless.conversion.space_export.script import as_module
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.saving.checkpoint import load_checkpoint
-from vocabless.saving.record import OWN_LICENSE, CardFacts
+from vocabless.saving.record import OWN_LICENSE, CardFacts, read_card_facts
 from vocabless.saving.sentence_modules import SentenceModules, read_sentence_modules
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
@@ -49,13 +49,8 @@ for (const {{ label, probabilities }} of await classifier.classify({texts})) {{
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of the verb."""
-    parser.add_argument("source", metavar="SOURCE", help="folder or Hub id of a checkpoint of this family")
     parser.add_argument("--name", help="name of the package; default: that of SOURCE")
-    parser.add_argument(
-        "--pairs", action="store_true", help="the model reads pairs of texts; default: what the record of its run says"
-    )
-    add_bits(parser)
-    add_model_id(parser)
+    add_page_arguments(parser)
 
 
 def write(arguments: argparse.Namespace, folder: Path) -> str:
@@ -68,7 +63,7 @@ def write(arguments: argparse.Namespace, folder: Path) -> str:
     check_packages("javascript")
     source, name = arguments.source, package_name(arguments.source, arguments.name)
     model, tokenizer = load_checkpoint(source)
-    facts = run_record(source)
+    facts = read_card_facts(source)
     model, manifest = with_manifest(model.float(), tokenizer, source, arguments.pairs or facts.is_pair, facts)
     proto = export(model, reads_token_types(model, tokenizer))
     examples = manifest.pop("examples", SENTENCES)
@@ -84,7 +79,7 @@ def write(arguments: argparse.Namespace, folder: Path) -> str:
     return f"{differences}{sizes}\n{describe_length(manifest['tokenizer'])}"
 
 
-def package_name(source: str, given: str | None) -> str:
+def package_name(source: str, name: str | None) -> str:
     """Returns the name of a package: the given one, or that of its source in the letters that npm permits.
 
     Raises:
@@ -94,7 +89,7 @@ def package_name(source: str, given: str | None) -> str:
     'my-encoder'
     """
     usual = re.sub(r"[^a-z0-9._~-]+", "-", Path(source).resolve().name.lower()).strip("-._")
-    name = given or usual or "vocabless-model"
+    name = name or usual or "vocabless-model"
     if not NAME.fullmatch(name):
         raise ValueError(
             f"--name {name!r} is no name of a package; give lower-case letters, digits and hyphens, such as my-encoder "
@@ -114,8 +109,7 @@ def with_manifest(
     if type(model) is not VocablessModel:
         return model, make_manifest(model, tokenizer, takes_pairs, run_examples(facts, takes_pairs))
     modules = read_sentence_modules(source) or SentenceModules()
-    encoder = with_vectors(model, modules)
-    encoder.gives_states = False
+    encoder = with_vectors(model, modules, gives_states=False)
     width = model.config.hidden_size if modules.weight is None else len(modules.weight)
     return encoder, {"tokenizer": page_tokenizer(tokenizer, encoder.max_tokens), "dimensions": width}
 

@@ -37,7 +37,6 @@ REQUIRED = ("onnx", "onnxruntime", "onnxscript")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of the verb."""
-    parser.add_argument("source", metavar="SOURCE", help="folder or Hub id of a checkpoint of this family")
     parser.add_argument("--int8", action="store_true", help="also write model_int8.onnx, with 8-bit weights")
     parser.add_argument(
         "--int4", action="store_true", help="also write model_int4.onnx: the same, with 4-bit rows of the n-gram table"
@@ -101,8 +100,8 @@ def reads_token_types(model: PreTrainedModel, tokenizer: VocablessTokenizer) -> 
 def check(model: PreTrainedModel, tokenizer: VocablessTokenizer, files: list[Path]) -> str:
     """Returns a report in Markdown; raises ValueError if the first file, fp32, differs from the model too much."""
     inputs, threads = probes(model, tokenizer), torch.get_num_threads()
-    found = {file.name: differences(model, session_of(file, threads), inputs) for file in files}
-    for difference in found[files[0].name]:
+    of_files = {file.name: differences(model, session_of(file, threads), inputs) for file in files}
+    for difference in of_files[files[0].name]:
         limit = TOLERANCE * max(1.0, difference.largest_output)
         if not difference.maximum <= limit:  # also true for NaN
             raise ValueError(
@@ -112,7 +111,7 @@ def check(model: PreTrainedModel, tokenizer: VocablessTokenizer, files: list[Pat
     sizes = {"torch": sum(t.numel() * t.element_size() for t in model.state_dict().values())}
     sizes |= {file.name: file.stat().st_size for file in files}
     rows = [[name, f"{size / 1e6:.3f} MB"] for name, size in sizes.items()]
-    return f"{difference_table(found)}\n\n{markdown_table(['file', 'size'], rows)}"
+    return f"{difference_table(of_files)}\n\n{markdown_table(['file', 'size'], rows)}"
 
 
 def write_settings(model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: Path) -> dict[str, Any]:

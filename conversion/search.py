@@ -21,11 +21,9 @@ from vocabless.conversion.onnx import check_packages
 from vocabless.conversion.search_export.documents import Document, read_documents
 from vocabless.conversion.search_export.passage_index import build_index
 from vocabless.conversion.search_export.passages import Passages, passages_of
-from vocabless.conversion.space import run_record
-from vocabless.conversion.space_export.graph_json import add_bits
 from vocabless.conversion.space_export.page import (
     PAGE,
-    add_model_id,
+    add_page_arguments,
     heading,
     join_page,
     json_for_html,
@@ -35,6 +33,7 @@ from vocabless.conversion.space_export.page import (
 )
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.saving.checkpoint import load_checkpoint
+from vocabless.saving.record import read_card_facts
 from vocabless.saving.sentence_modules import SentenceModules, read_sentence_modules
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
@@ -43,7 +42,6 @@ MOST_PASSAGES = 100_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of the verb."""
-    parser.add_argument("source", metavar="SOURCE", help="folder or Hub id of a sentence encoder of this family")
     parser.add_argument(
         "documents", metavar="DOCUMENTS", nargs="+", help="files, or folders that are read with all in them"
     )
@@ -59,8 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="numbers of a vector; fewer make the page smaller and lose a little; default: as many as lose nothing, "
         "at most 256 without --fp32",
     )
-    add_bits(parser)
-    add_model_id(parser)
+    add_page_arguments(parser, pairs=False)
 
 
 def write(arguments: argparse.Namespace, folder: Path) -> str:
@@ -75,7 +72,7 @@ def write(arguments: argparse.Namespace, folder: Path) -> str:
     model, tokenizer, modules = load_encoder(source)
     documents, empty = read_documents(arguments.documents, arguments.base_url)
     passages = cut(documents)
-    texts = [text for each in passages for text in each.texts()]
+    texts = [text for of_document in passages for text in of_document.texts()]
     index = build_index(model, tokenizer, modules, texts, arguments.dimensions, arguments.bits)
     manifest = index.manifest | heading(arguments, Path(arguments.documents[0]).resolve().name)
     manifest["passages"] = len(texts)
@@ -85,7 +82,7 @@ def write(arguments: argparse.Namespace, folder: Path) -> str:
         "vectors": base64.b64encode(index.vectors.tobytes()).decode("ascii"),
     }
     (folder / PAGE).write_text(join_page("search", manifest, data), encoding="utf-8")
-    write_readme(folder, manifest["title"], model_id_of(arguments), run_record(source).license, "search", "search")
+    write_readme(folder, manifest["title"], model_id_of(arguments), read_card_facts(source).license, "search", "search")
     left_out = f"; {len(empty)} files without text were left out" if empty else ""
     return f"{len(documents)} documents, {len(texts)} passages{left_out}\n{index.report}\n{size_report(folder)}"
 
@@ -108,7 +105,7 @@ def load_encoder(source: str) -> tuple[PreTrainedModel, VocablessTokenizer, Sent
 def cut(documents: Sequence[Document]) -> list[Passages]:
     """Returns the passages of each document; raises ValueError for more than a page may hold."""
     passages = [passages_of(document.text) for document in documents]
-    count = sum(len(each.ranges) for each in passages)
+    count = sum(len(of_document.ranges) for of_document in passages)
     if count > MOST_PASSAGES:
         raise ValueError(
             f"the documents have {count} passages and a page may have {MOST_PASSAGES}; give fewer, or keep the vectors "

@@ -14,16 +14,15 @@ from pathlib import Path
 from typing import Any, cast
 
 from transformers import PreTrainedModel
-from transformers.utils.hub import cached_file
 
 from vocabless.conversion.onnx import check_packages, reads_token_types
 from vocabless.conversion.onnx_export.graph import export
 from vocabless.conversion.onnx_export.parity import difference_table, differences, probes
 from vocabless.conversion.onnx_export.settings import describe_length, labels_of
-from vocabless.conversion.space_export.graph_json import add_bits, page_session, to_json
+from vocabless.conversion.space_export.graph_json import page_session, to_json
 from vocabless.conversion.space_export.manifest import examples_of, page_tokenizer, task_of
 from vocabless.conversion.space_export.page import (
-    add_model_id,
+    add_page_arguments,
     heading,
     model_id_of,
     size_report,
@@ -34,13 +33,11 @@ from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.saving.card_heads import CORRUPTIONS, NEUTRAL_EXAMPLE
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.record import CardFacts, read_card_facts
-from vocabless.saving.run_folder import RESULTS
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of the verb."""
-    parser.add_argument("source", metavar="SOURCE", help="folder or Hub id of a checkpoint of this family")
     parser.add_argument(
         "--title", help="title of the page; default: the name of the data that SOURCE was fine-tuned on, else of SOURCE"
     )
@@ -51,11 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TEXT",
         help="a text to try, two texts for a model of pairs; can be given several times; default: three texts of ours",
     )
-    parser.add_argument(
-        "--pairs", action="store_true", help="the model reads pairs of texts; default: what the record of its run says"
-    )
-    add_bits(parser)
-    add_model_id(parser)
+    add_page_arguments(parser)
 
 
 def write(arguments: argparse.Namespace, folder: Path) -> str:
@@ -69,7 +62,7 @@ def write(arguments: argparse.Namespace, folder: Path) -> str:
     source = arguments.source
     model, tokenizer = load_checkpoint(source)
     model = model.float()
-    facts = run_record(source)
+    facts = read_card_facts(source)
     takes_pairs = arguments.pairs or facts.is_pair
     manifest = make_manifest(model, tokenizer, takes_pairs, arguments.example or run_examples(facts, takes_pairs))
     manifest |= heading(arguments, facts.dataset or Path(source).resolve().name)
@@ -101,15 +94,6 @@ def make_manifest(
     }
 
 
-def run_record(source: str) -> CardFacts:
-    """Returns what the `results.json` of a checkpoint says about its training, if it has one."""
-    try:
-        folder = Path(str(cached_file(source, RESULTS))).parent
-    except OSError:
-        folder = Path(source)
-    return read_card_facts(folder)
-
-
 def run_examples(facts: CardFacts, takes_pairs: bool) -> list[list[str]] | None:
     """Returns the example that was given to the run; for own data without one a neutral text; None: the page's own."""
     if len(facts.example) == 1 + takes_pairs:
@@ -121,5 +105,5 @@ def weights_report(model: PreTrainedModel, tokenizer: VocablessTokenizer, proto:
     """Returns a table: how far the outputs with a page's weights are from the model's; "" for 32 bits."""
     if bits == 32:
         return ""
-    found = differences(model, page_session(proto, bits), probes(model, tokenizer))
-    return difference_table({f"{bits}-bit {'weights' if bits == 8 else 'rows'}": found}) + "\n\n"
+    of_weights = differences(model, page_session(proto, bits), probes(model, tokenizer))
+    return difference_table({f"{bits}-bit {'weights' if bits == 8 else 'rows'}": of_weights}) + "\n\n"

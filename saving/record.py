@@ -97,18 +97,21 @@ RANDOM_WEIGHTS = CardFacts(kind="random", license=OWN_LICENSE)  # a checkpoint t
 UNKNOWN_TRAINING = CardFacts(kind="unknown")  # a checkpoint without a record of its training
 
 
-def read_card_facts(folder: Path) -> CardFacts:
-    """Returns what the card says about the training, from the `results.json` of the folder if it has one.
+def read_card_facts(source: str) -> CardFacts:
+    """Returns what the `results.json` of a checkpoint, a folder or a Hub id, says about its training, if it has one.
 
     Raises:
         ValueError: the file is damaged, or holds other types than a run writes.
     """
-    file = folder / RESULTS
     try:
-        return card_facts(json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {})
+        file = str(cached_file(source, RESULTS))
+    except OSError:
+        return UNKNOWN_TRAINING
+    try:
+        return card_facts(json.loads(Path(file).read_text(encoding="utf-8")))
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise ValueError(
-            f"{str(file)!r} is not what a run writes ({type(error).__name__}: {first_line(error)}); repair it, or "
+            f"{file!r} is not what a run writes ({type(error).__name__}: {first_line(error)}); repair it, or "
             "remove it to make a card without the training."
         ) from error
 

@@ -121,8 +121,8 @@ def _is_new(path: Path) -> bool:
     """Returns whether a path is free, or a folder with at most what commands write before they start to work."""
     if path.exists() and not path.is_dir():
         raise ValueError(f"the output folder {str(path)!r} is a file; give another one.")
-    own = {ARGUMENTS, LOCK, HOLDER, Path(ARGUMENTS).with_suffix(TEMPORARY).name}
-    return all(each.is_dir() or each.name in own for each in path.rglob("*"))
+    first = {ARGUMENTS, LOCK, HOLDER, Path(ARGUMENTS).with_suffix(TEMPORARY).name}
+    return all(file.is_dir() or file.name in first for file in path.rglob("*"))
 
 
 def _check_same(path: Path, arguments: dict[str, Any]) -> None:

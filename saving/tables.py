@@ -59,9 +59,9 @@ def language_table(measures: Mapping[str, float]) -> str:
 def short_table(measures: Mapping[str, float]) -> str:
     """Returns a Markdown table of the `SHORT_MEASURES` of an evaluation; "" if it has none."""
     starts = [f"eval_{measure}_" for measure in SHORT_MEASURES]
-    found = {name.removeprefix(start) for name in measures for start in starts if name.startswith(start)}
-    cut = sorted((name for name in found if name.isdecimal()), key=int, reverse=True)
-    names = [name for name in ("all", *cut, "int8", "binary") if name in found]
+    kinds = {name.removeprefix(start) for name in measures for start in starts if name.startswith(start)}
+    cut = sorted((kind for kind in kinds if kind.isdecimal()), key=int, reverse=True)
+    names = [kind for kind in ("all", *cut, "int8", "binary") if kind in kinds]
     header = ["numbers that are kept", "the teacher's ten nearest found, %", "Spearman, %"]
     return _table(header, names, SHORT_MEASURES, measures)
 

@@ -12,7 +12,6 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless.saving.checkpoint import UNFINISHED, atomic_folder, save_checkpoint
 from vocabless.saving.model_card import CARD, hub_metadata
-from vocabless.saving.run_folder import write_json
 from vocabless.saving.uploads import check_upload, upload, upload_space
 
 
@@ -82,9 +81,8 @@ def write_converted(
     tokenizer: PreTrainedTokenizerBase,
     source: str,
     paragraphs: list[str],
-    records: dict[str, Any] | None = None,
 ) -> None:
-    """Writes a converted checkpoint: weights, code, tokenizer, README.md and records.
+    """Writes a converted checkpoint: weights, code, tokenizer and README.md.
 
     Args:
         folder: an existing folder. The title of the README.md is its name.
@@ -92,11 +90,8 @@ def write_converted(
         tokenizer: the model's tokenizer.
         source: what was converted, a folder or a Hub id. The card names a Hub id as base model.
         paragraphs: text of the README.md.
-        records: name of a JSON file → its content.
     """
     metadata = hub_metadata(model, base_model=None if os.path.exists(source) else source)
     text = "\n\n".join([f"# {folder.name}", *paragraphs])
     save_checkpoint(model, tokenizer, folder)
-    for name, content in (records or {}).items():
-        write_json(folder / name, content)
     ModelCard(f"---\n{metadata.to_yaml()}\n---\n\n{text}\n").save(folder / CARD)

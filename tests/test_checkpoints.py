@@ -74,7 +74,7 @@ def test_a_checkpoint_loads_with_its_code_alone(folder: Path, run_bare, tmp_path
 @pytest.mark.parametrize("folder", CHECKPOINTS, ids=name_of)
 def test_a_checkpoint_has_a_card_a_record_and_no_path_of_a_machine(folder: Path) -> None:
     assert json.loads((folder / RESULTS).read_text())["arguments"]
-    assert read_card_facts(folder).kind in ("pre-trained", "fine-tuned")  # a page is made from it
+    assert read_card_facts(str(folder)).kind in ("pre-trained", "fine-tuned")  # a page is made from it
     card = (folder / CARD).read_text()
     assert "Teacher" in card and {*re.findall("^(?:# |- name: )(.*)$", card, re.M)} == {folder.name}
     assert not (folder / "run.json").exists()

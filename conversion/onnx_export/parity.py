@@ -127,8 +127,8 @@ def difference_table(differences_of_file: dict[str, list[Difference]]) -> str:
     header = ["file", "inputs", "largest output", "largest difference", "mean difference", "same choices"]
     rows = []
     for file, of_file in differences_of_file.items():
-        for each in of_file:
-            same = "–" if each.same_choices is None else f"{100 * each.same_choices:.1f} %"
-            numbers = (f"{each.largest_output:.3g}", f"{each.maximum:.1e}", f"{each.mean:.1e}", same)
-            rows.append([file, each.inputs, *numbers])
+        for difference in of_file:
+            same = "–" if difference.same_choices is None else f"{100 * difference.same_choices:.1f} %"
+            numbers = (f"{difference.largest_output:.3g}", f"{difference.maximum:.1e}", f"{difference.mean:.1e}", same)
+            rows.append([file, difference.inputs, *numbers])
     return markdown_table(header, rows, num_texts=2)

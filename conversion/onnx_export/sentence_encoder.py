@@ -17,12 +17,15 @@ STATES = "last_hidden_state"
 
 
 class SentenceEncoder(VocablessModel):
-    """Blocks (B, S, K) → the states of the tokens (B, S, hidden size), and the vector of each text (B, D)."""
+    """Blocks (B, S, K) → the states of the tokens (B, S, hidden size), and the vector of each text (B, D).
+
+    `with_vectors` makes it.
+    """
 
     dense: nn.Module
     normalizes: bool
-    gives_states = True  # whether the states of the tokens are outputs
-    gives_words = False  # whether, instead, the vectors of the tokens are, whose mean the vector of a text is
+    gives_states: bool
+    gives_words: bool
 
     def forward(  # type: ignore[override]
         self, input_ids: Tensor | None = None, attention_mask: Tensor | None = None, **kwargs: Any
@@ -38,11 +41,21 @@ class SentenceEncoder(VocablessModel):
         return {STATES: states} | outputs if self.gives_states else outputs
 
 
-def with_vectors(model: PreTrainedModel, modules: SentenceModules) -> SentenceEncoder:
-    """Returns an encoder with what follows it. It shares the tensors of `model`, a `VocablessModel`."""
+def with_vectors(
+    model: PreTrainedModel, modules: SentenceModules, gives_states: bool = True, gives_words: bool = False
+) -> SentenceEncoder:
+    """Returns an encoder with what follows it.
+
+    Args:
+        model: a `VocablessModel`, whose tensors are shared.
+        modules: what follows it.
+        gives_states: whether the states of the tokens are outputs.
+        gives_words: whether, instead, the vectors of the tokens are, whose mean the vector of a text is.
+    """
     encoder = SentenceEncoder(cast(Any, model).config)
     encoder.load_state_dict(model.state_dict(), assign=True)
     encoder.dense, encoder.normalizes = nn.Identity(), modules.normalizes
+    encoder.gives_states, encoder.gives_words = gives_states, gives_words
     if modules.weight is not None:
         dense = nn.Linear(modules.weight.shape[1], modules.weight.shape[0], bias=modules.bias is not None)
         tensors = {"weight": modules.weight, "bias": modules.bias}

@@ -51,9 +51,9 @@ def read_documents(sources: Sequence[str], base_url: str | None = None) -> tuple
     documents, empty = [], []
     for source in sources:
         for file, name in _files(source):
-            found = list(_read(file, name, base_url))
-            documents += found
-            empty += [] if found else [name]
+            of_file = list(_read(file, name, base_url))
+            documents += of_file
+            empty += [] if of_file else [name]
     if not documents:
         raise ValueError(f"{' '.join(sources)!r} holds no text to search; give files with text in them.")
     return documents, empty

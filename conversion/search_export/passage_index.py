@@ -71,8 +71,8 @@ def build_index(
         ValueError: the page cannot run the model, its weights are too large, or a vector has fewer dimensions.
     """
     settings = page_tokenizer(tokenizer, cast(VocablessModel, model).max_tokens)
-    own = in_own_space(modules, model.config.hidden_size)
-    most = len(cast(Tensor, own.weight))
+    smaller = in_own_space(modules, model.config.hidden_size)
+    most = len(cast(Tensor, smaller.weight))
     usual = most if bits == 32 else min(most, USUAL_DIMENSIONS)
     dimensions = usual if dimensions is None else dimensions
     if not 1 <= dimensions <= most:
@@ -80,16 +80,21 @@ def build_index(
     chosen = random.Random(0).sample(range(len(texts)), min(SAMPLE, len(texts)))
     sample = [texts[place] for place in chosen]
     queries = [" ".join(text.split()[:QUERY_WORDS]) for text in sample[:QUERIES]]
-    encode_exactly = _torch_encoder(with_vectors(model, own), tokenizer, settings["max_tokens"])
+    exact_encoder = with_vectors(model, smaller)
+    encode_exactly = _in_batches(lambda inputs: exact_encoder(**inputs)[VECTORS], tokenizer, settings["max_tokens"])
     exact = encode_exactly(sample)
     if dimensions < most:
-        own = rotated(own, principal_axes(torch.from_numpy(exact), dimensions))
-    encoder = with_vectors(model, own)
-    encoder.gives_words = True
+        smaller = rotated(smaller, principal_axes(torch.from_numpy(exact), dimensions))
+    encoder = with_vectors(model, smaller, gives_words=True)
     proto = export(encoder, has_pairs=False)
     graph, weights = to_json(proto, bits)
     check_size(weights, "leave out --fp32")
-    encode = _page_encoder(page_session(proto, bits), tokenizer, settings["max_tokens"])
+    session = page_session(proto, bits)
+
+    def run_page(inputs: dict[str, Tensor]) -> Any:
+        return session.run([VECTORS], {INPUT: inputs[INPUT].numpy()})[0]
+
+    encode = _in_batches(run_page, tokenizer, settings["max_tokens"])
     vectors, vector_bits = (encode(texts), 32) if bits == 32 else (as_int8(encode(texts)), 8)
     share = recall(encode_exactly(queries), exact, encode(queries), vectors[chosen])
     report = (
@@ -100,35 +105,17 @@ def build_index(
     return PassageIndex(manifest, weights, vectors, report, encode)
 
 
-def _torch_encoder(encoder: PreTrainedModel, tokenizer: VocablessTokenizer, max_tokens: int) -> Encode:
-    """Returns a function that gives the vectors of a model, with 32-bit weights."""
-
-    def run(inputs: dict[str, Tensor]) -> Vectors:
-        with torch.no_grad():
-            return cast(Vectors, encoder(**inputs)[VECTORS].numpy())
-
-    return _in_batches(run, tokenizer, max_tokens)
-
-
-def _page_encoder(session: Any, tokenizer: VocablessTokenizer, max_tokens: int) -> Encode:
-    """Returns a function that gives the vectors of a session, see `page_session`."""
-
-    def run(inputs: dict[str, Tensor]) -> Vectors:
-        return cast(Vectors, session.run([VECTORS], {INPUT: inputs[INPUT].numpy()})[0])
-
-    return _in_batches(run, tokenizer, max_tokens)
-
-
-def _in_batches(run: Callable[[dict[str, Tensor]], Vectors], tokenizer: VocablessTokenizer, max_tokens: int) -> Encode:
-    """Returns a function that gives the vectors of texts, (n, D), encoded in batches of similar length."""
+def _in_batches(run: Callable[[dict[str, Tensor]], Any], tokenizer: VocablessTokenizer, max_tokens: int) -> Encode:
+    """Returns a function that gives the vectors of texts, (n, D), which `run` computes in batches of similar length."""
     settings: dict[str, Any] = {"padding": True, "truncation": True, "max_length": max_tokens, "return_tensors": "pt"}
 
+    @torch.no_grad()
     def encode(texts: Sequence[str]) -> Vectors:
         order = np.argsort([len(text) for text in texts], kind="stable")
         batches = [order[start : start + BATCH] for start in range(0, len(order), BATCH)]
-        found = [run(dict(tokenizer([texts[place] for place in batch], **settings))) for batch in batches]
-        vectors = np.empty((len(texts), found[0].shape[1]), np.float32)
-        vectors[order] = np.concatenate(found)
+        parts = [run(dict(tokenizer([texts[place] for place in batch], **settings))) for batch in batches]
+        vectors = np.empty((len(texts), parts[0].shape[1]), np.float32)
+        vectors[order] = np.concatenate(parts)
         return vectors
 
     return encode

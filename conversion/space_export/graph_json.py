@@ -3,7 +3,6 @@
 
 import re
 import tempfile
-from argparse import ArgumentParser
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -82,16 +81,6 @@ def int8_axes(proto: Proto) -> dict[str, int]:
     return axes
 
 
-def add_bits(parser: ArgumentParser) -> None:
-    """Declares `--fp32` and `--int4`; `bits` of the arguments is 32, 4, or 8 without them."""
-    parser.set_defaults(bits=8)
-    group = parser.add_mutually_exclusive_group()
-    large = "32 bits for weights, and in a search for vectors: nothing is lost, and they are four times as large"
-    group.add_argument("--fp32", dest="bits", action="store_const", const=32, help=large)
-    small = "rows of the table of n-grams in 4 bits: the file is about a third smaller, and a search finds less"
-    group.add_argument("--int4", dest="bits", action="store_const", const=4, help=small)
-
-
 def to_json(proto: Proto, bits: int) -> tuple[dict[str, Any], bytes]:
     """Returns a graph with one input as JSON, see `browser/graph.js`, and the binary of its weights.
 
@@ -146,7 +135,7 @@ def page_onnx(proto: Proto, bits: int) -> bytes:
     copy = ModelProto()
     copy.CopyFrom(proto)
     axes = {} if bits == 32 else int8_axes(proto)
-    for tensor in [each for each in copy.graph.initializer if each.name in axes]:
+    for tensor in [matrix for matrix in copy.graph.initializer if matrix.name in axes]:
         name, axis = tensor.name, axes[tensor.name]
         copy.graph.initializer.remove(tensor)
         array = numpy_helper.to_array(tensor)

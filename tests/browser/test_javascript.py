@@ -343,7 +343,7 @@ def test_the_folder_is_a_package(small, tmp_path, monkeypatch, capsys) -> None:
     assert "(https://huggingface.co/me/mine)" in readme and 'from "@me/vectors"' in readme
     assert not re.search(r"^import|https?://", (target / "vocabless.js").read_text(encoding="utf-8"), re.M)
     assert f"The package is in {target}." in capsys.readouterr().out
-    monkeypatch.setattr(javascript, "run_record", lambda _: CardFacts(kind="pre-trained", license="apache-2.0"))
+    monkeypatch.setattr(javascript, "read_card_facts", lambda _: CardFacts(kind="pre-trained", license="apache-2.0"))
     main(["javascript", str(source), str(target), "--overwrite"])
     about = json.loads((target / "package.json").read_text(encoding="utf-8"))
     assert (about["name"], about["license"]) == (source.name, "Apache-2.0")

@@ -271,9 +271,9 @@ def test_a_repository_that_does_not_load_without_the_package_is_not_written(chec
 
 
 def test_records_of_another_kind_tell_nothing_about_the_training(tmp_path) -> None:
-    assert read_card_facts(tmp_path) == UNKNOWN_TRAINING
+    assert read_card_facts(str(tmp_path)) == UNKNOWN_TRAINING
     write_json(tmp_path / RESULTS, {"arguments": {}, "versions": {}, "cosine": {"after": 0.5}})
-    assert read_card_facts(tmp_path) == UNKNOWN_TRAINING
+    assert read_card_facts(str(tmp_path)) == UNKNOWN_TRAINING
 
 
 @pytest.mark.parametrize("text", ['{"constant_baselines": 5}', "[" * 10**5, "null"])

@@ -53,7 +53,7 @@ def test_a_verb_imports_no_other(monkeypatch) -> None:
 
 
 def test_a_report_that_the_terminal_cannot_write_is_escaped(tmp_path, monkeypatch) -> None:
-    verb = SimpleNamespace(__doc__="", add_arguments=lambda parser: parser.add_argument("source"))
+    verb = SimpleNamespace(__doc__="", add_arguments=lambda parser: None)
     verb.write = lambda arguments, folder: setattr(arguments, "target", "là") or "| été | 1×16 |"
     monkeypatch.setattr("vocabless.conversion.__main__._load", lambda name: verb)
     monkeypatch.setattr("sys.stdout", TextIOWrapper(BytesIO(), encoding="ascii"))

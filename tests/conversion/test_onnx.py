@@ -207,7 +207,7 @@ def test_an_encoder_keeps_its_attention_implementation(kind, pad) -> None:
 def test_an_encoder_whose_graph_depends_on_the_length_is_refused(random_checkpoint, tmp_path) -> None:
     source = random_checkpoint("ewe-canine-base")
     assert "'canine' depends on the batch size" in refusal(main, "onnx", source, tmp_path / "onnx")
-    assert list((tmp_path / "onnx").iterdir()) == []
+    assert not (tmp_path / "onnx").exists()
 
 
 def test_a_graph_that_differs_from_the_model_is_not_written(exported, monkeypatch) -> None:

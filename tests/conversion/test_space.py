@@ -86,7 +86,9 @@ def test_a_folder_gets_one_page_that_names_no_other_address_and_a_readme(checkpo
 
 
 def test_a_page_has_the_title_of_the_data_that_its_model_learned(checkpoint, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(space, "run_record", lambda _: CardFacts(kind="fine-tuned", dataset="spam", is_own_data=True))
+    monkeypatch.setattr(
+        space, "read_card_facts", lambda _: CardFacts(kind="fine-tuned", dataset="spam", is_own_data=True)
+    )
     main(["space", str(checkpoint), str(tmp_path / "page")])
     assert manifest_of((tmp_path / "page" / "index.html").read_text(encoding="utf-8"))["title"] == "spam"
 

@@ -189,9 +189,9 @@ def test_a_record_with_other_types_is_refused_with_one_sentence(name, tmp_path, 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     record = json.loads((ROOT / "checkpoints" / name / RESULTS).read_text(encoding="utf-8"))
     (tmp_path / RESULTS).write_text(json.dumps(record), encoding="utf-8")
-    assert read_card_facts(tmp_path).kind in ("pre-trained", "fine-tuned")
+    assert read_card_facts(str(tmp_path)).kind in ("pre-trained", "fine-tuned")
     without = {key: value for key, value in record.items() if key != "arguments"}
     for wrong in [without, *({**without, "arguments": wrong} for wrong in (None, "x", [3]))]:
         (tmp_path / RESULTS).write_text(json.dumps(wrong), encoding="utf-8")
         with pytest.raises(ValueError, match=r"results\.json' is not what a run writes \(.*\); repair it, or .*\.$"):
-            read_card_facts(tmp_path)
+            read_card_facts(str(tmp_path))
