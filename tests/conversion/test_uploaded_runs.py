@@ -35,7 +35,7 @@ def private(tmp_path) -> Path:
 def test_runs_are_uploaded_with_their_figures_and_without_a_path_of_this_machine(stock_folder, hub, private) -> None:
     table, pre = str(private / "colours.csv"), str(private / "pre")
     run_pretraining.main([*PRE, "--corpus", table, "--output_dir", pre])
-    tune = [*QUICK, "--train_file", table, "--validation_file", table, "--num_train_epochs", "1"]
+    tune = [*QUICK, "--train_file", table, "--validation_file", table, "--num_train_epochs", "1", "--test_file", table]
     tune += ["--save_strategy", "epoch", "--push_to_hub", "true"]
     tuned = private / "tuned"
     run_glue.main([*tune, "--model_name_or_path", pre, "--output_dir", str(tuned), "--hub_model_id", "you/colours"])
@@ -55,9 +55,11 @@ def test_runs_are_uploaded_with_their_figures_and_without_a_path_of_this_machine
         assert shown == {name: measures[name] for name in ("accuracy", "macro_f1")}
         assert f'from_pretrained("{repo_id}"' in card.text
         assert {"modeling_vocabless.py", "tokenizer_config.json", "model.safetensors", "results.json"} <= set(files)
+    assert (tuned / "colours" / "seed-42" / "test.md").is_file()
     for repository in hub.repositories.values():
-        assert not [name for name in repository.files if re.search(r"^checkpoint|^predictions|\.bin$", name)]
+        assert not [name for name in repository.files if re.search(r"^checkpoint|^predictions|^test|\.bin$", name)]
         assert not [name for name, content in repository.files.items() if str(private.parent).encode() in content]
+        assert not [name for name, content in repository.files.items() if b"stone number" in content]
 
 
 def test_a_pre_trained_run_is_uploaded_later_where_that_failed(hub, private, monkeypatch, capsys) -> None:
