@@ -26,14 +26,13 @@ from vocabless.exit_with_message import exit_launched_process, exit_with_message
 from vocabless.public_names import without_paths
 from vocabless.saving.run_folder import locked_run_folder
 from vocabless.saving.uploads import check_run_upload
-from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, identifying_arguments
+from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.fine_tuning import FineTuning, all_versions, run_folder
-from vocabless.training.finetuning.load_model import check_model, choose_learning_rate
+from vocabless.training.finetuning.load_model import check_model, choose_learning_rate, split_revision
 from vocabless.training.finetuning.report import Report
 from vocabless.training.finetuning.sources import data_name, describe_own_data, load_tasks
 from vocabless.training.run import run as train_and_save
-from vocabless.training.script_arguments import set_logging
-from vocabless.training.script_parser import ScriptParser
+from vocabless.training.script import ScriptParser, fingerprint, set_logging
 from vocabless.training.task import Results
 
 # A flag of the command line → the recipe's flag that it takes the place of.
@@ -42,14 +41,18 @@ OWN_DATA = dict.fromkeys(("train_file", "dataset_name"), "task_name")
 
 def main(argv: list[str] | None = None) -> None:
     """Runs the script with command-line arguments; a user's mistake ends it with a message of one sentence."""
-    parser = ScriptParser((GlueArguments, GlueTrainingArguments), __doc__)
     with exit_with_message("run_glue.py"):
-        arguments, training = parser.parse(argv, OWN_DATA)
-        if training.output_dir is None:
-            is_glue = arguments.train_file is None and arguments.dataset_name is None
-            name = f"glue/{Path(arguments.model_name_or_path).name}" if is_glue else data_name(arguments)
-            training.output_dir = f"runs/{name}"
-        run(arguments, training)
+        run(*parse_command_line(argv))
+
+
+def parse_command_line(argv: list[str] | None = None) -> tuple[GlueArguments, GlueTrainingArguments]:
+    """Returns the arguments of a command, with its output folder. Raises ValueError, see `ScriptParser.parse`."""
+    arguments, training = ScriptParser((GlueArguments, GlueTrainingArguments), __doc__).parse(argv, OWN_DATA)
+    if training.output_dir is None:
+        is_glue = arguments.train_file is None and arguments.dataset_name is None
+        model, _ = split_revision(arguments.model_name_or_path)
+        training.output_dir = f"runs/{f'glue/{Path(model).name}' if is_glue else data_name(arguments)}"
+    return arguments, training
 
 
 def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
@@ -58,22 +61,26 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     Raises:
         ValueError: a mistake of the user, or training that cannot go on.
     """
+    is_main, folder = training.process_index == 0, Path(str(training.output_dir))
+
+    # 1. What can be refused without data; then the data: of GLUE, of files, or of the Hub.
     set_logging(training)
     check_model(arguments)
     chosen_rate = choose_learning_rate(arguments, training)
     training.do_predict |= arguments.test_file is not None
     tasks = load_tasks(arguments, training)
-    is_main, folder = training.process_index == 0, Path(str(training.output_dir))
     if is_main:
         data = describe_own_data(tasks[0], arguments) if arguments.task_name is None else ""
         print(*filter(None, (chosen_rate, data)), sep="\n", flush=True)
+
+    # 2. A run for each task and seed, in a folder of its own.
     runs = [(task, seed) for task in tasks for seed in range(training.seed, training.seed + arguments.seeds)]
     repositories: list[str | None] = [None] * len(runs)
     if is_main and training.push_to_hub:
         names = [f"{task.name}-seed-{seed}" for task, seed in runs]
         repositories = [*check_run_upload(training, folder.name, names)]
     results: dict[str, dict[str, Results]] = {task.name: {} for task in tasks}
-    identity = identifying_arguments(arguments, training)
+    identity = fingerprint(arguments, training)
     with locked_run_folder(folder, identity) if is_main else nullcontext():
         for (task, seed), repository in zip(runs, repositories, strict=True):
             tuning = FineTuning.of(task, seed, arguments, training, partial(print, flush=True))
@@ -81,6 +88,8 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
             results[task.name][str(seed)] = outcome.results
             if is_main:
                 print(outcome.text, flush=True)
+
+        # 3. The table of all runs.
         if is_main:
             report = Report.of(tasks, results, arguments)
             print(f"\n{report.as_markdown()}")

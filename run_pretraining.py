@@ -25,7 +25,7 @@ from vocabless.saving.uploads import check_run_upload
 from vocabless.training.pretraining.command_line import parse_command_line
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.run import dry_run, run
-from vocabless.training.script_arguments import set_logging
+from vocabless.training.script import set_logging
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -41,21 +41,15 @@ def pretrain(objective: Objective) -> None:
         ValueError: a user's mistake, or training that cannot continue.
     """
     training, folder, is_dry = objective.training, objective.folder, objective.arguments.dry_run
-    set_logging(training)
-    if training.metric_for_best_model not in (None, *objective.measures):
-        raise ValueError(
-            f"--metric_for_best_model {training.metric_for_best_model} is not measured; "
-            f"give one of {', '.join(objective.measures)}."
-        )
     is_main = training.process_index == 0
-    if is_main and not is_dry:
-        print(objective.announcement(), flush=True)
+    set_logging(training)
     if is_dry:
         outcome, last = dry_run(objective), "It works; nothing was kept."
     else:
-        is_uploaded = training.push_to_hub and is_main
-        repository = check_run_upload(training, folder.name)[0] if is_uploaded else None
-        outcome = run(objective, repository)
+        if is_main:
+            print(objective.announcement(), flush=True)
+        repository = check_run_upload(training, folder.name)[0] if training.push_to_hub and is_main else None
+        outcome = run(objective, repository)  # lock, text, model, examples, training, checkpoint, card
         last = f'Use it: AutoModel.from_pretrained("{folder}", trust_remote_code=True)'
     if is_main:
         print(outcome.text, last, sep="\n")

@@ -1,13 +1,14 @@
-r"""Makes a data set with labels of patents: claims and CPC codes, as jsonl. Source: Elementwise, section 4.1.
+r"""Makes a data set with labels of patents: claims and CPC codes, as parquet. Source: Elementwise, section 4.1.
 
     python -m papers patents us-*.jsonl --codes cpc.txt --output_dir patents
-    python run_glue.py --recipe elementwise-patents --train_file patents/train.jsonl --do_predict \
-        --validation_file patents/validation.jsonl --test_file patents/test.jsonl --label_names patents/label_names.txt
+    python run_glue.py --recipe elementwise-patents --train_file patents/train.parquet \
+        --validation_file patents/validation.parquet --test_file patents/test.parquet
 
 A line of a file is a patent: `claims`, a list of texts; `cpc`, a list of codes of the Cooperative Patent Classification
 in their order, such as "A01N 53/12"; and `publication_date`, a number such as 20150331. A label is the subclass of a
 code, A01N. The first code is the main subject, and the labels tell it from the others: `First-X` for the first code,
 `Later-X` for each code after it. The text is the first 20 claims, joined.
+The column of the labels declares all of them, so that a run knows those that training never saw.
 """
 
 import json
@@ -19,6 +20,8 @@ from itertools import accumulate, chain
 from pathlib import Path
 from typing import NamedTuple
 
+import datasets
+
 from benchmarks.measure import aligned_table
 from papers.table import format_figure
 
@@ -27,8 +30,8 @@ TRAIN_YEARS, TEST_YEAR = range(2006, 2015), 2015
 SUBCLASS = 4  # characters of a code
 POSITIONS = ("First", "Later")
 MAJOR_SHARE = 0.9
-TRAIN, TEST_A, TEST_B = "train.jsonl", "validation.jsonl", "test.jsonl"  # the last two are 2015 A and B of the paper
-LABEL_NAMES = "label_names.txt"
+# The last two are 2015 A and B of the paper.
+TRAIN, TEST_A, TEST_B = "train.parquet", "validation.parquet", "test.parquet"
 # Table 1: samples, SD and SD major of the training patents, 2015 A and 2015 B.
 PRINTED = {
     "Original": "1.9M 21k 35.4k 14.5k 1.8k 3k 15.4k 1.9k 3.2k",
@@ -54,7 +57,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> str:
-    """Writes the splits and the names of the labels; returns Table 1 of these patents and the files.
+    """Writes the splits; returns Table 1 of these patents and the files.
 
     Raises:
         ValueError: see `read_patents` and `known_codes`; or the folder holds other data.
@@ -65,11 +68,14 @@ def run(arguments: Namespace) -> str:
     splits = read_patents(arguments.patents)
     codes = known_codes(splits, arguments.codes)
     folder.mkdir(parents=True, exist_ok=True)
+    labels = datasets.Sequence(datasets.ClassLabel(names=position_names(codes)))
+    features = datasets.Features(text=datasets.Value("string"), labels=labels)
     for name, patents in splits.items():
-        rows = ({"text": patent.text, "labels": label_positions(patent.codes)} for patent in patents)
-        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        (folder / name).write_text(text, encoding="utf-8")
-    (folder / LABEL_NAMES).write_text("\n".join(position_names(codes)) + "\n", encoding="utf-8")
+        columns = {
+            "text": [patent.text for patent in patents],
+            "labels": [label_positions(patent.codes) for patent in patents],
+        }
+        datasets.Dataset.from_dict(columns, features).to_parquet(folder / name)
     written = f"{len(codes)} codes, {2 * len(codes):,} labels; the paper has 664 codes. The data are in {folder}."
     return "\n".join(["Elementwise, Table 1", "", deviations_table(splits, codes), "", written])
 

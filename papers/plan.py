@@ -100,7 +100,7 @@ class Plan:
             return ["--task_name", *self.table.tasks]
         splits = {"train": patents.TRAIN, "validation": patents.TEST_A, "test": patents.TEST_B}
         files = [word for flag, name in splits.items() for word in (f"--{flag}_file", str(self.patents / name))]
-        return [*files, "--label_names", str(self.patents / patents.LABEL_NAMES), "--do_predict"]
+        return [*files, "--do_predict"]
 
     def _name(self, row: PaperRow) -> str:
         """Returns the name of a row's folders: rows of two tables with the same model and training share them."""

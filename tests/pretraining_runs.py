@@ -14,7 +14,7 @@ import run_pretraining
 from vocabless.training.trainer import ResumableTrainer
 
 QUICK = ["--max_steps", "6", "--save_steps", "2", "--logging_steps", "2", "--per_device_train_batch_size", "4",
-         "--max_seq_length", "16", "--max_eval_samples", "8", "--preprocessing_num_workers", "1", "--use_cpu", "true",
+         "--max_seq_length", "16", "--use_cpu", "true",
          "--disable_tqdm", "true"]  # fmt: skip
 WORDS = "the quick brown fox jumps over lazy dogs while seven small cats sleep near old walls".split()
 

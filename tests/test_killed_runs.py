@@ -17,8 +17,7 @@ from vocabless.training import run as driver
 VARIANT = "hashformer-lsh-proj-tiny"
 COMMON = ["--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none", "--max_seq_length", "16"]
 PRETRAINING = ["--variant", VARIANT, "--max_steps", "30", "--save_steps", "7", "--logging_steps", "4",
-               "--max_eval_samples", "8", "--per_device_train_batch_size", "4", "--preprocessing_num_workers",
-               "1", *COMMON]  # fmt: skip
+               "--per_device_train_batch_size", "4", *COMMON]  # fmt: skip
 STREAMING = ["--streaming", "true", "--gradient_accumulation_steps", "2"]
 SCRIPTS = {"pre-training": run_pretraining, "GLUE": run_glue}
 WORDS = "red blue green small large old new dog cat house river stone".split()

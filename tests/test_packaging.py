@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from test_architecture import ROOMS
+from transformers import TrainingArguments
 
 import vocabless
 from papers.__main__ import COMMANDS
@@ -145,9 +146,10 @@ def flags_of(*command: str) -> set[str]:
     name, *verb = command
     module = importlib.import_module(f"{name}.__main__" if verb else name.removesuffix(".py"))
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit), redirect_stdout(io.StringIO()) as printed:
-        patch.setattr(sys, "argv", [name, *verb, "--help-all" if name.endswith(".py") else "--help"])
+        patch.setattr(sys, "argv", [name, *verb, "--help"])
         module.main()
-    return set(re.findall(r"--[A-Za-z][\w-]*", printed.getvalue()))
+    trainers = {f"--{field}" for field in TrainingArguments.__dataclass_fields__} if name.endswith(".py") else set()
+    return trainers.union(re.findall(r"--[A-Za-z][\w-]*", printed.getvalue()))
 
 
 def commands_with_flags() -> list[tuple[str, ...]]:

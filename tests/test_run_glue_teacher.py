@@ -11,6 +11,7 @@ from test_run_glue import results, run, write
 
 from vocabless import load_config, load_tokenizer
 from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassification
+from vocabless.training.finetuning import teacher
 from vocabless.training.finetuning.teacher import TaskTeacher
 
 STUDENT, TEACHER = "eelbert-word-uno", "hashformer-lsh-proj-tiny"
@@ -45,13 +46,14 @@ def command(tmp_path_factory):
 
 def test_a_student_learns_a_teachers_outputs_alone_and_the_card_names_it(command, monkeypatch, tmp_path):
     """The labels of the training rows are wrong; the teacher's are right."""
+    monkeypatch.setattr(teacher, "GOLD_WEIGHT", 0)
     sizes, compute = [], TaskTeacher._compute
     monkeypatch.setattr(TaskTeacher, "_compute", lambda *a: sizes.append(len(a[1]["text"])) or compute(*a))
     texts, labels = coloured(96, seed=1)
     wrong = {"text": texts, "label": [COLOURS[label == "red"] for label in labels]}
     (tmp_path / "wrong").mkdir()
     (tmp_path / "more.txt").write_text("a red house\n\na blue stone\n")
-    flags = ["--train_file", write(tmp_path / "wrong", "colours.parquet", wrong), "--gold_weight", "0",
+    flags = ["--train_file", write(tmp_path / "wrong", "colours.parquet", wrong),
              "--unlabelled", tmp_path / "more.txt", "--augment", "2"]  # fmt: skip
     flags += ["--learning_rate", "3e-3", "--num_train_epochs", "3", "--output_dir", tmp_path / "student"]
     run(*command, *flags, "--seeds", "2")
@@ -82,7 +84,7 @@ def test_an_interrupted_run_on_pairs_and_numbers_ends_with_the_same_weights(tmp_
     data = write(tmp_path, "pairs.parquet", columns)
     teacher = save_teacher(tmp_path / "teacher", num_labels=1, problem_type="regression")
     command = ["--model_name_or_path", STUDENT, "--train_file", data, "--validation_file", data, "--text_column", "a",
-               "--text_pair_column", "b", "--teacher", teacher, "--augment", "1", "--num_train_epochs", "2",
+               "b", "--teacher", teacher, "--augment", "1", "--num_train_epochs", "2",
                "--early_stopping_patience", "0", "--output_dir"]  # fmt: skip
     run(*command, tmp_path / "whole")
     with interrupted_runs(30):

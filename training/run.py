@@ -74,7 +74,9 @@ def dry_run(task: TrainingTask) -> Outcome:
         training.output_dir, training.max_steps, training.report_to = str(Path(name) / "run"), 1, []
         training.save_strategy, training.load_best_model_at_end = SaveStrategy.NO, False
         try:
-            return run(task)
+            outcome = run(task)
+            PartialState().wait_for_everyone()  # before the first process removes the folder
+            return outcome
         finally:
             datasets.config.HF_DATASETS_CACHE = cache
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
 from vocabless.saving.checkpoint import save_checkpoint
-from vocabless.training.script_arguments import ScriptTrainingArguments
+from vocabless.training.script import ScriptTrainingArguments
 from vocabless.training.trainer import ResumableTrainer
 
 Results = dict[str, Any]  # content of results.json

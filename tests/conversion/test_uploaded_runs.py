@@ -19,7 +19,7 @@ NAME = "eelbert-word-uno"
 QUICK = (
     "--use_cpu true --disable_tqdm true --report_to none --max_seq_length 16 --per_device_train_batch_size 8".split()
 )
-PRE = [*QUICK, *f"--variant {NAME} --max_steps 2 --preprocessing_num_workers 1 --push_to_hub true".split()]
+PRE = [*QUICK, *f"--variant {NAME} --max_steps 2 --push_to_hub true".split()]
 
 
 @pytest.fixture

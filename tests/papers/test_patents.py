@@ -41,8 +41,8 @@ def test_the_first_20_claims_are_joined_and_2015_is_cut_into_half_years(file):
     splits = read_patents([file])
     assert known_codes(splits, None) == ["A01B", "A01N", "G06Q"]
     dates = {name: [int(patent.text.split()[-1][:-1]) for patent in part] for name, part in splits.items()}
-    assert dates == {"train.jsonl": DATES[:9], "validation.jsonl": DATES[9:11], "test.jsonl": DATES[11:13]}
-    first = splits["train.jsonl"][0]
+    assert dates == {"train.parquet": DATES[:9], "validation.parquet": DATES[9:11], "test.parquet": DATES[11:13]}
+    first = splits["train.parquet"][0]
     assert first.text == " ".join(f"{place}. A device of 20060101." for place in range(1, 21))
     assert first.codes == ["A01B", "A01N", "A01N"]  # the paper: A01N 53/12 is A01N
 
@@ -67,12 +67,13 @@ def test_a_run_on_the_data_knows_labels_that_training_never_saw(file, tmp_path, 
     main(command)
     shown = capsys.readouterr().out
     assert "| Relabeled, paper | " in shown and "| Relabeled  " in shown and "4 codes, 8 labels" in shown
-    assert (data / "label_names.txt").read_text().split() == position_names(CODES)
     with pytest.raises(SystemExit, match="holds files; give a new or an empty one"):
         main(command)
     flags = ["--model_name_or_path", "ewe-bert-tiny", "--max_seq_length", "16", "--do_predict", "--use_cpu", "true"]
-    flags += ["--num_train_epochs", "1", "--label_names", str(data / "label_names.txt")]
-    files = [word for split in ("train", "validation", "test") for word in (f"--{split}_file", f"{data}/{split}.jsonl")]
+    flags += ["--num_train_epochs", "1"]
+    files = [
+        word for split in ("train", "validation", "test") for word in (f"--{split}_file", f"{data}/{split}.parquet")
+    ]
     run_glue.main([*flags, *files, "--output_dir", str(tmp_path / "run")])
     assert "with 8 labels (First-A01B, First-A01N, " in capsys.readouterr().out
     (seeds,) = json.loads((tmp_path / "run" / "results.json").read_text())["runs"].values()
@@ -83,7 +84,7 @@ def test_a_run_on_the_data_knows_labels_that_training_never_saw(file, tmp_path, 
     ({}, "line 1 of .* is no patent with claims, cpc and publication_date"),
     ({"cpc": ["A01"]}, "'A01' is too short for a subclass"),
     ({"claims": []}, "line 1 of .* has no claim or no CPC code"),
-    ({"claims": ["a claim"]}, "no patent is for validation.jsonl, test.jsonl"),
+    ({"claims": ["a claim"]}, "no patent is for validation.parquet, test.parquet"),
 ])  # fmt: skip
 def test_a_file_that_holds_no_patents_is_refused(row, message, tmp_path):
     row = row and {"claims": ["a claim"], "cpc": ["A01B"], "publication_date": 20100101} | row

@@ -6,7 +6,7 @@
     classifier.predict(["one more text"])
     classifier.save_pretrained("my-classifier")
 
-The folder loads as any classifier of transformers. The first head is that of `run_glue.py --head_only`.
+The folder loads as any classifier of transformers. The first head is that of `run_glue.py --num_train_epochs 0`.
 """
 
 import os
@@ -90,14 +90,13 @@ class VocablessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         problem = SingleLabel([str(label) for label in classes])
         data = TaskData("texts", "texts", problem, Examples(texts, labels=[problem.labels[i] for i in indices]), {})
         arguments = GlueArguments(model_name_or_path=self.model_name_or_path, max_seq_length=self.max_seq_length)
-        arguments.head_only = not self.epochs
         seed = self.random_state
         if not isinstance(seed, int | np.integer):
             seed = check_random_state(seed).randint(MOST_SEEDS)
         with _FITTING, _own_generators(), tempfile.TemporaryDirectory() as folder:
             training = GlueTrainingArguments(
                 output_dir=folder,
-                num_train_epochs=self.epochs or None,
+                num_train_epochs=self.epochs,
                 learning_rate=self.learning_rate,
                 per_device_train_batch_size=self.batch_size,
                 seed=int(seed),
@@ -110,7 +109,7 @@ class VocablessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if not (loaded.lacks_head and has_linear_head(loaded.model, problem)):
                 raise ValueError(f"{self.model_name_or_path!r} is no encoder of ours without a head; give another one.")
             choose_learning_rate(arguments, training)
-            choose_validation(data, arguments, is_trained_encoder=True)
+            choose_validation(data, arguments, True, is_head_alone=not self.epochs)
             fitted = fit(data, loaded, arguments, training, Path(folder))
         self.classes_, self.cross_validated_ = classes, fitted.metrics
         self.model_, self.tokenizer_ = fitted.model.eval(), loaded.tokenizer

@@ -14,14 +14,15 @@ from vocabless.saving.model_card import write_card
 from vocabless.saving.record import MISMATCHED, card_facts, provenance
 from vocabless.saving.run_folder import RESULTS, rows_identity, versions, write_json
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, identifying_arguments
+from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.data import Examples, TaskData, encode
 from vocabless.training.finetuning.first_head import logits_of
 from vocabless.training.finetuning.fit import FOLDS_FOLDER, Fitted, fit
-from vocabless.training.finetuning.load_model import is_checkpoint, load_model
+from vocabless.training.finetuning.load_model import is_checkpoint, load_model, split_revision
 from vocabless.training.finetuning.metrics import interval
 from vocabless.training.finetuning.report import label_table, score_labels
 from vocabless.training.finetuning.teacher import read_unlabelled
+from vocabless.training.script import fingerprint
 from vocabless.training.task import Results, TrainedModel, TrainingTask
 
 Scores = Mapping[str, float]
@@ -55,7 +56,7 @@ class FineTuning(TrainingTask):
 
     def identity(self) -> dict[str, Any]:
         """See `TrainingTask.identity`."""
-        return identifying_arguments(self.arguments, self.training)
+        return fingerprint(self.arguments, self.training)
 
     def data_identity(self) -> dict[str, str]:
         """See `TrainingTask.data_identity`."""
@@ -113,12 +114,12 @@ class FineTuning(TrainingTask):
         constants = data.constant_baselines()
         rows = {name: len(data.validation[MISMATCHED if name.endswith(MISMATCHED) else ""]) for name in constants}
         results: dict[str, Any] = {
-            "arguments": identifying_arguments(arguments, training),
+            "arguments": fingerprint(arguments, training),
             "task": data.name,
             "example": arguments.example or [],
             "is_pair": data.train.pairs is not None,
             "from_scratch": from_scratch,
-            "start": provenance(arguments.model_name_or_path, from_scratch),
+            "start": provenance(split_revision(arguments.model_name_or_path)[0], from_scratch),
             "seed": training.seed,
             "train": fitted.train_metrics or {"train_runtime": 0.0},
             "measures": metrics,
@@ -127,6 +128,7 @@ class FineTuning(TrainingTask):
                 name: interval(name.removesuffix(MISMATCHED), metrics[name], count, data.scored_folds)
                 for name, count in rows.items()
             },
+            "threshold": data.problem.threshold,
             "constant_baselines": constants,
             "best_checkpoint": None if state is None else Path(state.best_model_checkpoint or "").name or None,
             "epochs": 0.0 if state is None else state.epoch or 0.0,
@@ -148,7 +150,7 @@ class FineTuning(TrainingTask):
         arguments = self.arguments
         if not arguments.example or arguments.example == results["example"]:
             return results
-        finished = replace(arguments, model_name_or_path=str(self.folder), tokenizer_name=None, model_revision="main")
+        finished = replace(arguments, model_name_or_path=str(self.folder), tokenizer_name=None)
         loaded = load_model(finished, self.data, self.folder)
         results = results | {"example": arguments.example}
         if self.training.process_index == 0:

@@ -74,10 +74,10 @@ def fit(
     """
     cast(Any, loaded.model).to(training.device)
     has_first_head = loaded.lacks_head and has_linear_head(loaded.model, data.problem) and not arguments.random_head
-    if arguments.head_only and not has_first_head:
+    if training.num_train_epochs == 0 and not has_first_head:
         raise ValueError(
-            f"--head_only fits a head to a trained encoder of ours, but {arguments.model_name_or_path!r} is none, has "
-            "a head for these labels, or needs another kind of head for them; leave it out."
+            f"--num_train_epochs 0 fits the head of a trained encoder of ours, but {arguments.model_name_or_path!r} is "
+            "none, has a head for these labels, or needs another kind of head for them; leave it out."
         )
     tuner = _Tuner.of(data, loaded, arguments, training, folder, has_first_head, log)
     frozen, head, tuned = None, None, None  # vectors, and metrics
@@ -86,9 +86,9 @@ def fit(
         frozen.head().write_into(cast(Any, tuner.model).classifier)
         head = tuner.score_folds(frozen.held_out_logits) if data.is_cross_validated else tuner.score(tuner.model)
         log(_describe_head(data, head))
-    if data.is_cross_validated and not arguments.head_only:
+    if data.is_cross_validated and training.num_train_epochs != 0:
         tuned = tuner.score_folds(tuner.fold_logits(frozen))
-    if head is not None and (arguments.head_only or (tuned and is_head_better(data, training, head, tuned))):
+    if head is not None and (training.num_train_epochs == 0 or (tuned and is_head_better(data, training, head, tuned))):
         return tuner.fitted(tuner.model, head, head_metrics=head, is_head=True)
     teaching = None if arguments.teacher is None else tuner.teach()
     trainer = tuner.trainer(copy.deepcopy(tuner.model), tuner.rows if teaching is None else teaching.rows)
@@ -192,7 +192,7 @@ class _Tuner:
         validation = {} if data.is_cross_validated else data.validation
         held_out = {suffix: encode(part, data.problem, tokenizer, length) for suffix, part in validation.items()}
         eval_steps = arguments.eval_steps.get(data.name)
-        training = training.for_run(folder, training.seed, data, eval_steps, has_first_head)
+        training = training.arguments_of_run(folder, training.seed, data, eval_steps, has_first_head)
         patience = arguments.early_stopping_patience
         patience = default_patience(float(training.num_train_epochs or 0)) if patience is None else patience
         arguments = replace(arguments, max_seq_length=length, early_stopping_patience=patience)
@@ -224,7 +224,7 @@ class _Tuner:
         folder.mkdir(parents=True, exist_ok=True)
         logits = np.full((len(self.rows), self.data.problem.config["num_labels"]), np.nan)
         is_one = len(folds) == 1
-        training = self.training.quiet(folder)
+        training = self.training.without_output(folder)
         training.disable_tqdm = bool(training.disable_tqdm) or not is_one
         bar = tqdm(folds, desc="Cross-validation", disable=bool(self.training.disable_tqdm) or is_one)
         for number, held_out in enumerate(bar):
@@ -267,8 +267,7 @@ class _Tuner:
         if self.arguments.teacher is None:
             trainer = ResumableTrainer(**options)
         else:
-            settings = self.arguments.gold_weight, self.arguments.teacher_temperature
-            trainer = DistillingTrainer(self.data.problem, *settings, **options)
+            trainer = DistillingTrainer(self.data.problem, **options)
         if self.arguments.early_stopping_patience and trainer.args.load_best_model_at_end:
             trainer.add_callback(EarlyStoppingCallback(self.arguments.early_stopping_patience))
         return trainer

@@ -1,5 +1,6 @@
 """The model that fine-tuning starts from: a variant or a stock shape with random weights, or any checkpoint."""
 
+import os
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -65,6 +66,16 @@ def is_trained_vocabless(arguments: GlueArguments) -> bool:
         ValueError: its configuration cannot be loaded.
     """
     return is_checkpoint(arguments.model_name_or_path) and _is_ours(_checkpoint_config(arguments))
+
+
+def split_revision(name: str) -> tuple[str, str]:
+    """Returns a Hub id without its `@revision`, and the revision; a folder keeps its name.
+
+    >>> split_revision("you/base@v1"), split_revision("you/base")
+    (('you/base', 'v1'), ('you/base', 'main'))
+    """
+    hub_id, _, revision = name.partition("@")
+    return (name, "main") if os.path.exists(name) or not revision else (hub_id, revision)
 
 
 def check_model(arguments: GlueArguments) -> None:
@@ -134,29 +145,14 @@ def load_model(arguments: GlueArguments, task: TaskData, folder: Path) -> Loaded
     else:
         tokenizer = load_shape_tokenizer(shape, subword)
         config = load_shape_config(shape, len(tokenizer), pad_token_id=tokenizer.pad_token_id, **problem.config)
-    _choose_pooling(config, arguments, task)
+    _choose_pooling(config, task)
     return LoadedModel(AutoModelForSequenceClassification.from_config(config), tokenizer, lacks_head=False)
 
 
-def _choose_pooling(config: Any, arguments: GlueArguments, task: TaskData) -> None:
-    """Sets what the head of a vocabless model reads; raises an error if the flag is given for another model.
-
-    If nothing is given, a model that reads the mean reads the two texts of a pair apart. Single texts have no second
-    one to compare with.
-    """
-    given = arguments.classifier_pooling
-    if not _is_ours(config):
-        if given is not None:
-            raise ValueError(
-                f"--classifier_pooling {given} does not fit {arguments.model_name_or_path!r}, which is no vocabless "
-                "model; leave it out."
-            )
-        return
-    pooling = given or config.classifier_pooling
-    if task.train.pairs is None:
-        config.classifier_pooling = "mean" if pooling == "siamese" else pooling
-    else:
-        config.classifier_pooling = "siamese" if pooling == "mean" and given is None else pooling
+def _choose_pooling(config: Any, task: TaskData) -> None:
+    """Lets a vocabless model that reads means read the two texts of a pair apart; single texts have no second one."""
+    if _is_ours(config) and config.classifier_pooling != "cls":
+        config.classifier_pooling = "mean" if task.train.pairs is None else "siamese"
 
 
 def _shape(arguments: GlueArguments) -> Variant | StockShape:
@@ -171,13 +167,15 @@ def _is_ours(config: PreTrainedConfig) -> bool:
 def _load_checkpoint(arguments: GlueArguments, task: TaskData) -> LoadedModel:
     name = arguments.model_name_or_path
     config = _checkpoint_config(arguments, **task.problem.config)
-    _choose_pooling(config, arguments, task)
+    _choose_pooling(config, task)
     verbosity = transformers_logging.get_verbosity()
     try:
-        tokenizer = AutoTokenizer.from_pretrained(arguments.tokenizer_name or name, **arguments.hub_options)
+        source, options = _source(arguments, arguments.tokenizer_name or name)
+        tokenizer = AutoTokenizer.from_pretrained(source, **options)
+        source, options = _source(arguments, name)
         transformers_logging.set_verbosity_error()  # else it reports the head's weights, new in every run of a new task
         model, loading_info = AutoModelForSequenceClassification.from_pretrained(
-            name, config=config, ignore_mismatched_sizes=True, output_loading_info=True, **arguments.hub_options
+            source, config=config, ignore_mismatched_sizes=True, output_loading_info=True, **options
         )
     except LOADING_ERRORS as error:
         raise _loading_error(name, error) from error
@@ -188,10 +186,17 @@ def _load_checkpoint(arguments: GlueArguments, task: TaskData) -> LoadedModel:
     return LoadedModel(model, tokenizer, lacks_head=any(key.startswith("classifier.") for key in new))
 
 
+def _source(arguments: GlueArguments, name: str) -> tuple[str, dict[str, Any]]:
+    """Returns the folder or Hub id, and the other arguments of `from_pretrained` for it."""
+    source, revision = split_revision(name)
+    return source, {"revision": revision, "trust_remote_code": arguments.trust_remote_code}
+
+
 def _checkpoint_config(arguments: GlueArguments, **changes: Any) -> PreTrainedConfig:
     name = arguments.model_name_or_path
+    source, options = _source(arguments, name)
     try:
-        config: PreTrainedConfig = AutoConfig.from_pretrained(name, **arguments.hub_options, **changes)
+        config: PreTrainedConfig = AutoConfig.from_pretrained(source, **options, **changes)
     except LOADING_ERRORS as error:
         raise _loading_error(name, error) from error
     return config

@@ -23,6 +23,7 @@ from vocabless.training.trainer import EXACT_LOSS
 ABSENT = -10.0  # logit of a label that the training rows do not have
 TOLERANCE = 1e-3  # of the gradient of a logistic regression; smaller ones take longer and change no score
 Array = NDArray[Any]
+THRESHOLD = 0.3  # probability above which one of several labels is predicted (Elementwise, 4.1)
 
 
 class Problem(ABC):
@@ -44,7 +45,7 @@ class Problem(ABC):
         labels: Sequence[str] = (),
         metrics: Sequence[str] | None = None,
         best_metric: str | None = None,
-        threshold: float = 0.3,
+        threshold: float = THRESHOLD,
     ) -> None:
         self.labels = list(labels)
         self.metrics = tuple(metrics or self.default_metrics)

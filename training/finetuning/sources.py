@@ -54,7 +54,7 @@ def load_tasks(arguments: GlueArguments, training: GlueTrainingArguments) -> lis
         if arguments.task_name is not None:
             tasks = [load_glue_task(row, arguments.data_dir) for row in find_glue_tasks(arguments.task_name)]
         else:
-            tasks = [load_own_data(arguments)]
+            tasks = [load_own_data(arguments, is_head_alone=training.num_train_epochs == 0)]
         for task in tasks:
             task.limit(arguments.max_train_samples)
             _check_flags(task, arguments.example, training.metric_for_best_model)
@@ -77,18 +77,17 @@ def _check_flags(task: TaskData, example: list[str] | None, metric: str | None) 
         )
 
 
-def load_own_data(arguments: GlueArguments) -> TaskData:
+def load_own_data(arguments: GlueArguments, is_head_alone: bool = False) -> TaskData:
     """Returns the task that `--train_file` or `--dataset_name` describes.
+
+    A head alone is scored on all folds.
 
     Raises:
         ValueError: a file or column is missing, the labels fit no problem type, there are too few labels, or the
             validation rows have labels that the training rows lack.
     """
     name, tables = data_name(arguments), _read_tables(arguments)
-    if arguments.text_pair_column is not None and arguments.text_column is None:
-        raise ValueError("--text_pair_column names the second text; name the first one, too, by --text_column.")
-    given = [column for column in (arguments.text_column, arguments.text_pair_column) if column]
-    text_columns = find_text_columns(tables["train"], "train", given)
+    text_columns = find_text_columns(tables["train"], "train", arguments.text_column or ())
     labels = find_columns(tables["train"], "train", arguments.label_column or (), LABEL_COLUMNS, "--label_column")
     examples = {
         split: read_examples(table, split, text_columns, labels if split != "test" or has_labels(table, labels) else ())
@@ -103,8 +102,8 @@ def load_own_data(arguments: GlueArguments) -> TaskData:
         _check_empty_rows(part, split, arguments)
     inner = getattr(label_feature, "feature", label_feature)
     declared = inner.names if isinstance(inner, ClassLabel) and not is_list else []
-    names = _read_label_names(arguments) or declared or _sorted_labels(examples["train"])
-    problem = problem_class(names, threshold=arguments.threshold)
+    names = declared or _sorted_labels(examples["train"])
+    problem = problem_class(names)
     if len(problem.labels) < problem.min_labels:
         raise ValueError(
             f"the train rows have {len(problem.labels)} label ({', '.join(problem.labels)}); "
@@ -112,7 +111,7 @@ def load_own_data(arguments: GlueArguments) -> TaskData:
         )
     test = {"": examples["test"]} if "test" in examples else {}
     task = TaskData(name, name, problem, examples["train"], {}, test, text_columns=tuple(text_columns))
-    choose_validation(task, arguments, is_trained_vocabless(arguments), examples.get("validation"))
+    choose_validation(task, arguments, is_trained_vocabless(arguments), examples.get("validation"), is_head_alone)
     return task
 
 
@@ -238,23 +237,6 @@ def _enumerate(numbers: Sequence[int]) -> str:
     return f"{', '.join(named)} and {last}" if named else last
 
 
-def _read_label_names(arguments: GlueArguments) -> list[str]:
-    """Returns the labels of `--label_names`, each once; empty if it is not given."""
-    file = arguments.label_names
-    if file is None:
-        return []
-    try:
-        lines = Path(file).read_text(encoding=arguments.encoding).splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"--label_names {file!r} cannot be read ({error}); give a text file.") from error
-    names = [line.strip() for line in lines if line.strip()]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if not names or twice is not None:
-        mistake = "is empty" if twice is None else f"names {twice!r} twice"
-        raise ValueError(f"--label_names {file!r} {mistake}; write each label in one line.")
-    return names
-
-
 def _sorted_labels(examples: Examples) -> list[str]:
     """Returns all label names: integers by value, other names by the alphabet."""
     names = {name for label in examples.labels or [] for name in Problem.names_in(label)}
@@ -274,7 +256,11 @@ def _groups(examples: Examples, table: Dataset, arguments: GlueArguments) -> lis
 
 
 def choose_validation(
-    data: TaskData, arguments: GlueArguments, is_trained_encoder: bool, validation: Examples | None = None
+    data: TaskData,
+    arguments: GlueArguments,
+    is_trained_encoder: bool,
+    validation: Examples | None = None,
+    is_head_alone: bool = False,
 ) -> None:
     """Sets the validation examples: those that are given, folds, or rows that are held out. Adds footnotes on them.
 
@@ -286,14 +272,14 @@ def choose_validation(
         data.footnotes.append(
             f"{name}: {copies:,} of {len(keys):,} training rows are copies of others but for case and marks"
         )
-    folds = 0 if validation is not None else _scored_folds(data, arguments, is_trained_encoder)
+    folds = 0 if validation is not None else _scored_folds(data, arguments, is_trained_encoder, is_head_alone)
     if validation is not None:
         data.validation = {"": validation}
         if unknown := data.problem.unknown_labels(validation.labels or []):
             names = ", ".join(unknown[:5]) + (f" and {len(unknown) - 5} more" if len(unknown) > 5 else "")
             raise ValueError(
-                f"the validation rows have labels that the training rows do not have: {names}; drop these rows, or add "
-                "training rows."
+                f"the validation rows have labels that the training rows do not have: {names}; drop these rows, add "
+                "training rows, or give parquet files whose label column declares all names (datasets.ClassLabel)."
             )
     elif folds:
         data.score_folds(folds)
@@ -323,7 +309,7 @@ def _hold_out_rows(data: TaskData, percentage: float | None) -> None:
     data.footnotes.append(f"{data.name}: evaluated on {len(held_out):,} rows held out of the training data")
 
 
-def _scored_folds(data: TaskData, arguments: GlueArguments, is_trained_encoder: bool) -> int:
+def _scored_folds(data: TaskData, arguments: GlueArguments, is_trained_encoder: bool, is_head_alone: bool) -> int:
     """Returns how many folds are scored; 0 if rows are held out for good.
 
     Scoring five folds trains five times more, which takes seconds only for our trained encoders and few rows. A head
@@ -334,4 +320,4 @@ def _scored_folds(data: TaskData, arguments: GlueArguments, is_trained_encoder: 
     enough = len(set(data.train.groups or ())) >= FOLDS
     if not (is_trained_encoder and rows < TRAINED_TWICE and is_free and enough):
         return 0
-    return FOLDS if rows < CROSS_VALIDATED or arguments.head_only else 1
+    return FOLDS if rows < CROSS_VALIDATED or is_head_alone else 1

@@ -20,13 +20,15 @@ from vocabless.saving.record import COPIES, LABELLED, UNLABELLED
 from vocabless.saving.stock_models import SMALLEST_VOCABULARY, longest_sequence
 from vocabless.training.distillation.augmentation import corrupted_copies
 from vocabless.training.distillation.output_cache import add_outputs, fingerprint
-from vocabless.training.finetuning.arguments import TEACHER_FLAGS, GlueArguments, GlueTrainingArguments
+from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.data import IS_GOLD, TEACHER_LOGITS, EncodedRows, Examples, TaskData
 from vocabless.training.finetuning.problems import Problem
 from vocabless.training.texts.corpora import load_text
 from vocabless.training.texts.text_format import UTF8, TextFormat
 from vocabless.training.trainer import ResumableTrainer
 
+GOLD_WEIGHT = 0.5  # of the loss of the labels beside the teacher's
+TEMPERATURE = 2.0  # divides both logits in the loss against the teacher; numbers have none
 GENERIC = re.compile(r"LABEL_\d+|-?\d+")  # transformers' default names of labels, and numbers
 
 
@@ -108,9 +110,6 @@ def check_task_distillation(
 ) -> None:
     """Checks the flags of a teacher, its labels and the unlabelled texts; ValueError if one does not fit."""
     if arguments.teacher is None:
-        for flag in TEACHER_FLAGS:
-            if getattr(arguments, flag) != getattr(GlueArguments, flag):
-                raise ValueError(f"--{flag} needs a model that labels texts; give --teacher, or leave it out.")
         return
     if training.label_smoothing_factor:
         raise ValueError("--label_smoothing_factor does not work with --teacher, which is smooth; leave it out.")
@@ -171,9 +170,9 @@ def read_unlabelled(sources: Sequence[str], data: TaskData, text_format: TextFor
 class DistillingTrainer(ResumableTrainer):
     """A Trainer that learns labels and logits, see `distillation_loss`, and evaluates on the labels alone."""
 
-    def __init__(self, problem: Problem, gold_weight: float, temperature: float, **options: Any) -> None:
+    def __init__(self, problem: Problem, **options: Any) -> None:
         super().__init__(**options)
-        self._problem, self._gold_weight, self._temperature = problem, gold_weight, temperature
+        self._problem = problem
         self.model_accepts_loss_kwargs = False  # else `training_step` would not average over accumulated batches
         self._set_signature_columns_if_needed()
         cast(Any, self)._signature_columns += [TEACHER_LOGITS, IS_GOLD]  # else removed: no model takes them
@@ -187,8 +186,8 @@ class DistillingTrainer(ResumableTrainer):
         inputs = dict(inputs)
         targets, teacher, is_gold = (inputs.pop(name) for name in ("labels", TEACHER_LOGITS, IS_GOLD))
         outputs = model(**inputs)
-        weights = self._gold_weight * is_gold
-        loss = distillation_loss(self._problem, outputs.logits.float(), targets, teacher, weights, self._temperature)
+        weights = GOLD_WEIGHT * is_gold
+        loss = distillation_loss(self._problem, outputs.logits.float(), targets, teacher, weights, TEMPERATURE)
         return (loss, outputs) if return_outputs else loss
 
 

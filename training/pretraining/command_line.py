@@ -8,22 +8,21 @@ from vocabless.training.pretraining.arguments import DEFAULT_VARIANT, Pretrainin
 from vocabless.training.pretraining.load_model import objective_of_checkpoint
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.pretraining.objectives import DEFAULT_OBJECTIVE, OBJECTIVES
-from vocabless.training.script_parser import ScriptParser
+from vocabless.training.script import ScriptParser
 from vocabless.training.texts.ngrams import check_has_features, has_features
 from vocabless.variants import Variant
 
 
-def parse_command_line(argv: Sequence[str] | None, description: str | None) -> Objective:
+def parse_command_line(argv: Sequence[str] | None, description: str | None = None) -> Objective:
     """Returns the objective of a run, built from its own flags, with the arguments of the run.
 
     `argv` None is the program's own; `description` is the first part of `--help`.
 
     Raises:
-        ValueError: an unknown flag, recipe, variant or objective; n-grams for a coder without them; both a variant and
-            a checkpoint to begin from.
+        ValueError: an unknown flag, recipe, variant, objective or measure; n-grams for a coder without them; both a
+            variant and a checkpoint to begin from.
     """
-    types = [PretrainingArguments, *OBJECTIVES.values(), PretrainingTrainingArguments]
-    parser = ScriptParser(types, description)
+    parser = ScriptParser([PretrainingArguments, *OBJECTIVES.values(), PretrainingTrainingArguments], description)
     arguments, *objectives, training = parser.parse(argv, {"model_name_or_path": "variant"})
     source = arguments.model_name_or_path
     if source is None:
@@ -36,16 +35,20 @@ def parse_command_line(argv: Sequence[str] | None, description: str | None) -> O
     _check_ngrams(arguments, parser.recipe)
     if training.output_dir is None:
         training.output_dir = f"runs/{arguments.variant if source is None else f'{Path(source).name}-continued'}"
-    requested = [objective.name for objective in objectives if objective.requested_by_flags]
-    name = arguments.objective or next(iter(requested), None)
+    name = arguments.objective or next((each.name for each in objectives if each.requested_by_flags), None)
     if name is None:
         name = objective_of_checkpoint(source) if source is not None else arguments.shape.objective
-    named: dict[str, Objective] = {objective.name: objective for objective in objectives}
-    chosen = named.get(name or DEFAULT_OBJECTIVE)
-    if chosen is None:
+    named: dict[str, Objective] = {each.name: each for each in objectives}
+    objective = named.get(name or DEFAULT_OBJECTIVE)
+    if objective is None:
         raise ValueError(f"unknown objective {name!r}; choose one of {', '.join(OBJECTIVES)}.")
-    chosen.arguments, chosen.training = arguments, training
-    return chosen
+    if training.metric_for_best_model not in (None, *objective.measures):
+        raise ValueError(
+            f"--metric_for_best_model {training.metric_for_best_model} is not measured; "
+            f"give one of {', '.join(objective.measures)}."
+        )
+    objective.arguments, objective.training = arguments, training
+    return objective
 
 
 def _check_ngrams(arguments: PretrainingArguments, recipe: Mapping[str, Any]) -> None:

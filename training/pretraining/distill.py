@@ -29,14 +29,17 @@ from vocabless.training.distillation.sentence_measures import (
 from vocabless.training.distillation.sentence_student import SentenceStudent, VectorCollator, token_counter
 from vocabless.training.distillation.sentence_teacher import SentenceTeacher, with_translations
 from vocabless.training.distillation.vector_dataset import VectorDataset, mean_vector
-from vocabless.training.pretraining.documents import Documents
+from vocabless.training.pretraining.documents import MAX_EVALUATED, Documents
 from vocabless.training.pretraining.load_model import shapes
 from vocabless.training.pretraining.objective import Objective
-from vocabless.training.script_parser import SHARE, Limit, check_limits, flag
+from vocabless.training.script import ANY_SIZE, SHARE, flag
 from vocabless.training.task import ExampleSets, Results
 from vocabless.training.texts.misspellings import misspell
 
 ENGLISH = "en"  # the language of the English sides
+# The texts of a language in an epoch are in proportion to its texts in --parallel to this power.
+LANGUAGE_EXPONENT = 0.3
+SIMILARITY_WEIGHT = 5.0  # of the similarities within a batch in the loss
 ENCODER_PREFIX = "encoder."  # of the encoder's weights in a `SentenceStudent`
 EMBEDDED_TEACHER = Path(__file__).resolve().parents[2] / "checkpoints" / "hashgram-tiny-sentence"  # in a clone
 
@@ -57,62 +60,39 @@ class Distill(Objective):
 
     teacher: str | None = flag(
         None,
-        "distill: a sentence-transformers model or an encoder, a folder or a Hub id. None is "
-        "hashgram-tiny-sentence, which is in this repository.",
+        "distill: sentence-transformers model or encoder, a folder or Hub id. None is hashgram-tiny-sentence, in this "
+        "repository.",
         group="objective distill",
     )
-    teacher_trust_remote_code: bool = flag(
-        False, "distill: run the code that the teacher's folder or repository contains."
-    )
+    teacher_trust_remote_code: bool = flag(False, "Run code that the teacher's folder or repository contains.")
     max_texts: int = flag(
-        400_000, "distill: texts that the teacher embeds, sentences, clauses and passages; 0 is all, without --mix."
+        400_000,
+        "Texts that the teacher embeds: sentences, clauses and passages. 0 is all, without --mix.",
+        limit=ANY_SIZE,
     )
-    sts_file: str | None = flag(
-        None, "distill: file with the columns sentence1, sentence2 and score, to measure Spearman's rho."
-    )
-    misspell_probability: float = flag(
-        0.0, "distill: share of words that the student reads misspelt, 0–1; the teacher reads the text."
-    )
-    similarity_weight: float = flag(5.0, "distill: weight of the similarities within a batch in the loss.")
+    sts_file: str | None = flag(None, "File with columns sentence1, sentence2 and score, to measure Spearman's rho.")
+    misspell_probability: float = flag(0.0, "Share of words that the student reads misspelt, 0–1.", limit=SHARE)
     neighbour_weight: float = flag(
         0.0,
-        "distill: weight of the divergence between the teacher's and the student's nearest texts within a batch in "
-        "the loss; 2 helps search in a last stage, from a trained student. 0 leaves it out.",
-        is_rare=True,
+        "Weight of the divergence between the teacher's and the student's nearest texts within a batch in the loss; 2 "
+        "helps search in a last stage.",
+        limit=ANY_SIZE,
     )
     append_embeddings: bool = flag(
-        False,
-        "distill: put each token's embedding behind its state, so that a text's vector is made of both; helps in a "
-        "last stage, from a trained student.",
-        is_rare=True,
+        False, "Put each token's embedding behind its state, so that a text's vector has both; helps in a last stage."
     )
     nested_dimensions: list[int] = flag(
-        [64, 128, 256],
-        "distill: numbers at which a vector can be cut and still be compared, as sentence-transformers' "
-        "truncate_dim does; 0 for none. Those that are not below the size of the teacher's vectors do not count.",
+        [64, 128, 256], "Lengths to which a vector can be cut, by sentence-transformers' truncate_dim; 0 for none."
     )
-
     parallel: list[str] | None = flag(
         None,
-        "distill: files with the columns text, english, its translation, and lang. The student's vector of "
-        "a text learns the teacher's vector of the translation, or of the text where english is empty or missing. "
-        "The English sides are texts of their own.",
-    )
-    language_exponent: float = flag(
-        0.3,
-        "distill: the texts of a language in an epoch are in proportion to its texts in --parallel to this power, 0–1.",
-        is_rare=True,
+        "Files with columns text, english (its translation; may be empty) and lang: the student learns the teacher's "
+        "vector of the translation.",
     )
     centre_teacher: bool = flag(
         False,
-        "distill: take the mean of the teacher's vectors from each of them, where the cosines of all texts "
-        "are high. The checkpoint keeps the mean.",
-        is_rare=True,
+        "Take the mean off the teacher's vectors, where the cosines of all texts are high; the checkpoint keeps it.",
     )
-
-    def __post_init__(self) -> None:
-        limits = dict.fromkeys(("max_texts", "similarity_weight", "neighbour_weight"), Limit())
-        check_limits(vars(self), limits | dict.fromkeys(("misspell_probability", "language_exponent"), SHARE))
 
     @property
     def requested_by_flags(self) -> bool:
@@ -128,7 +108,7 @@ class Distill(Objective):
             raise ValueError("--streaming reads a text once, but a teacher's vectors are kept; leave it out.")
         scored = ScoredPairs([], [], []) if self.sts_file is None else read_scored_pairs(self.sts_file)
         texts = draw_texts(data.train, arguments.mix, self.max_texts, training.seed)
-        held_out = corpus_texts(data.held_out, arguments.max_eval_samples, training.seed)
+        held_out = corpus_texts(data.held_out, MAX_EVALUATED, training.seed)
         parallel, translations = self._read_parallel()
         measures = SentenceMeasures(len(held_out), scored.scores, translations, self.nested_dimensions)
         if training.metric_for_best_model not in (None, *measures.names):
@@ -162,7 +142,7 @@ class Distill(Objective):
         share = arguments.validation_split_percentage / 100
         train, held_out = read_parallel(self.parallel).hold_out(share, seed)
         held_out = held_out.select(held_out.translated())  # any other text would find itself
-        return train, held_out.at_most(arguments.max_eval_samples, seed) if len(held_out) else None
+        return train, held_out.at_most(MAX_EVALUATED, seed) if len(held_out) else None
 
     def _examples(
         self,
@@ -177,7 +157,7 @@ class Distill(Objective):
         if parallel is not None:
             sides = np.unique(parallel.side_of[parallel.translated()])  # those that are English
             languages = np.concatenate([parallel.languages, np.full(len(sides), ENGLISH)])
-            found = sample_languages(languages, self.language_exponent, self.training.seed)
+            found = sample_languages(languages, LANGUAGE_EXPONENT, self.training.seed)
             translations = len(texts) + np.concatenate([np.arange(len(parallel)), len(parallel) + sides])[found]
             rows = np.concatenate([np.arange(len(texts)), translations])
         mean = mean_vector(columns[1]) if self.centre_teacher else None
@@ -212,7 +192,7 @@ class Distill(Objective):
         appended now, their weights in it are 0 at first.
         """
         student = SentenceStudent(
-            *(model, examples.facts["vector_size"], self.similarity_weight, self.neighbour_weight),
+            *(model, examples.facts["vector_size"], SIMILARITY_WEIGHT, self.neighbour_weight),
             nested_dimensions=self.nested_dimensions,
             teacher_mean=getattr(examples.train, "mean", None),
         )

@@ -17,6 +17,9 @@ from vocabless.training.texts.pydocs import PACKAGES, read_pydocs
 
 DRY_RUN_DOCUMENTS = 50  # of each corpus
 HELD_OUT_STRETCHES = 20  # of a corpus
+MAX_EVALUATED = 1000  # held-out sequences, texts or translations of an evaluation
+PROCESSES = min(8, os.cpu_count() or 1)  # that prepare the corpus
+FEW = 2000  # documents that one process prepares sooner than others start
 
 
 class Documents(NamedTuple):
@@ -66,8 +69,13 @@ def documents_identity(arguments: PretrainingArguments) -> dict[str, str]:
     }
 
 
+def processes(documents: Any) -> int:
+    """Returns the number of processes that prepare a Dataset or an IterableDataset: one for few documents."""
+    return 1 if isinstance(documents, Dataset) and len(documents) < FEW else PROCESSES
+
+
 def _load(source: str, arguments: PretrainingArguments, streaming: bool = False) -> Any:
-    workers, text_format = arguments.preprocessing_num_workers, arguments.text_format
+    text_format = arguments.text_format
     if arguments.dry_run:
         if source == EMBEDDED:  # without the packages' source files
             rows = [{"text": text} for _, text in read_pydocs(1, packages=())[:DRY_RUN_DOCUMENTS]]
@@ -75,7 +83,7 @@ def _load(source: str, arguments: PretrainingArguments, streaming: bool = False)
             rows = list(load_text(source, arguments.text_column, 1, True, text_format).take(DRY_RUN_DOCUMENTS))
         few = Dataset.from_list(rows)
         return few.to_iterable_dataset() if streaming else few
-    return load_text(source, arguments.text_column, workers, streaming, text_format)
+    return load_text(source, arguments.text_column, PROCESSES, streaming, text_format)
 
 
 def _hold_out(documents: Dataset, share: float) -> tuple[Dataset, Dataset]:

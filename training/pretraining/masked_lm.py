@@ -10,7 +10,7 @@ from vocabless import VocablessForMaskedLM
 from vocabless.tokenization.block_coders import Integers
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.pretraining.token_objective import IGNORED, TokenObjective
-from vocabless.training.script_parser import Limit, check_limits, flag
+from vocabless.training.script import Limit, flag
 
 
 @dataclass
@@ -28,10 +28,9 @@ class MaskedLM(TokenObjective):
     model_class: ClassVar[type[PreTrainedModel]] = VocablessForMaskedLM
     stock_model_class: ClassVar[Any] = AutoModelForMaskedLM
 
-    mlm_probability: float = flag(0.15, "mlm: share of tokens to predict, 0–1.", group="objective mlm")
-
-    def __post_init__(self) -> None:
-        check_limits(vars(self), {"mlm_probability": Limit(0, 1, above=True)})
+    mlm_probability: float = flag(
+        0.15, "mlm: share of tokens to predict, 0–1.", limit=Limit(0, 1, above=True), group="what the model learns"
+    )
 
     def corrupt(
         self, blocks: Integers, targets: Integers | None, donors: Integers, mask: Integers, rng: np.random.Generator

@@ -1,7 +1,6 @@
 """Base class of the pre-training objectives: what a model learns from text, and what is said about it."""
 
-from dataclasses import asdict
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -10,10 +9,8 @@ from vocabless.saving.record import held_out_metrics, provenance
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.documents import Documents, documents_identity, load_documents
 from vocabless.training.pretraining.load_model import load_model
-from vocabless.training.script_arguments import run_identity
+from vocabless.training.script import check_limits, fingerprint
 from vocabless.training.task import Results, Trained, TrainingTask
-
-NOT_IDENTIFYING = ("preprocessing_num_workers", "ddp_timeout")  # they say how fast the corpus is prepared
 
 
 class Objective(TrainingTask):
@@ -31,6 +28,9 @@ class Objective(TrainingTask):
     model_class: ClassVar[type[PreTrainedModel]]  # for a variant of the family
     stock_model_class: ClassVar[Any]  # an Auto class, for a stock shape
 
+    def __post_init__(self) -> None:
+        check_limits(self)
+
     @property
     def requested_by_flags(self) -> bool:
         """Whether its flags say that it is wanted, without `--objective`."""
@@ -46,7 +46,7 @@ class Objective(TrainingTask):
 
     def identity(self) -> dict[str, Any]:
         """See `TrainingTask.identity`. Flags of other objectives do not count."""
-        settings = run_identity(self.arguments, self.training, NOT_IDENTIFYING) | asdict(cast(Any, self))
+        settings = fingerprint(self.arguments, self.training, self)
         if settings["model_name_or_path"] is not None:
             settings["model_name_or_path"] = without_path(settings["model_name_or_path"])
         return settings | {"objective": self.name}

@@ -16,9 +16,10 @@ from vocabless import VocablessForPreTraining
 from vocabless.saving.card_heads import CORRUPTIONS
 from vocabless.tokenization.block_coders import Integers
 from vocabless.training.pretraining.token_objective import TokenObjective
-from vocabless.training.script_parser import SHARE, check_limits, flag
 
 INTACT, SHUFFLED, REPLACED = range(3)
+SHUFFLED_SHARE = 0.1  # of all tokens
+REPLACED_SHARE = 0.1  # of the tokens that are not shuffled
 CLASS_NAMES = dict(enumerate(CORRUPTIONS))
 
 
@@ -41,21 +42,12 @@ class ShuffleRandom(TokenObjective):
     model_class: ClassVar[type[PreTrainedModel]] = VocablessForPreTraining
     stock_model_class: ClassVar[Any] = AutoModelForTokenClassification
 
-    shuffle_probability: float = flag(0.1, "S+R: share of shuffled tokens, 0–1.", group="objective shuffle-random")
-    replace_probability: float = flag(0.1, "S+R: share of the tokens that are not shuffled to replace, 0–1.")
-
-    def __post_init__(self) -> None:
-        shares = vars(self)
-        check_limits(shares, dict.fromkeys(shares, SHARE))
-        if not any(shares.values()):
-            raise ValueError("--shuffle_probability and --replace_probability are 0; give one of them above 0.")
-
     def corrupt(
         self, blocks: Integers, targets: Integers | None, donors: Integers, mask: Integers, rng: np.random.Generator
     ) -> tuple[Integers, Integers]:
         """See `TokenObjective.corrupt`."""
-        is_shuffled = rng.random(len(blocks)) < self.shuffle_probability
-        is_replaced = (rng.random(len(blocks)) < self.replace_probability) & ~is_shuffled
+        is_shuffled = rng.random(len(blocks)) < SHUFFLED_SHARE
+        is_replaced = (rng.random(len(blocks)) < REPLACED_SHARE) & ~is_shuffled
         shuffled, replaced = np.flatnonzero(is_shuffled), np.flatnonzero(is_replaced)
         corrupted = blocks.copy()
         corrupted[shuffled] = blocks[rng.permutation(len(blocks))[shuffled]]

@@ -19,7 +19,7 @@ from torch.utils.data import get_worker_info
 from transformers import DataCollatorForTokenClassification, PreTrainedTokenizerBase
 
 from vocabless.tokenization.block_coders import Integers
-from vocabless.training.pretraining.documents import Documents
+from vocabless.training.pretraining.documents import MAX_EVALUATED, Documents, processes
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.pretraining.packing import Packing, Record, mix, part_of_process
 from vocabless.training.task import ExampleSets
@@ -60,14 +60,14 @@ class TokenObjective(Objective):
         if arguments.streaming and training.max_steps <= 0:
             raise ValueError(f"--max_steps is {training.max_steps}, but a stream has no end; give at least 1.")
         packing = Packing(tokenizer, self.needs_targets, arguments.max_seq_length)
-        seed, rank, workers = training.seed, training.process_index, arguments.preprocessing_num_workers
-        parts = [packing.prepare(part, workers) for part in data.train]
+        seed, rank = training.seed, training.process_index
+        parts = [packing.prepare(part, processes(part)) for part in data.train]
         if arguments.streaming:
             parts = [part_of_process(part, seed, rank, training.world_size) for part in parts]
         mixed = mix(parts, arguments.mix, seed)
-        held_out = packing.prepare(data.held_out, workers)
-        if 0 < arguments.max_eval_samples < len(held_out):
-            places = np.linspace(0, len(held_out) - 1, arguments.max_eval_samples)  # of all corpora and stretches
+        held_out = packing.prepare(data.held_out, processes(data.held_out))
+        if len(held_out) > MAX_EVALUATED:
+            places = np.linspace(0, len(held_out) - 1, MAX_EVALUATED)  # of all corpora and stretches
             held_out = held_out.select(places.astype(int))
         train: PretrainingDataset | PretrainingStream
         if arguments.streaming:

@@ -94,7 +94,7 @@ def test_rows_that_are_sorted_by_length_for_training_are_scored_as_themselves(tu
 @pytest.mark.parametrize("is_cross_validated", [True, False])
 def test_the_head_alone_is_fitted_printed_and_saved(is_cross_validated, tune, data, tmp_path, encoder, capsys):
     flags = [] if is_cross_validated else ["--validation_file", data]
-    folder, results = tune(tmp_path / "run", "--train_file", data, "--head_only", "true", *flags)
+    folder, results = tune(tmp_path / "run", "--train_file", data, "--num_train_epochs", "0", *flags)
     share = 100 * results["head"]["measures"]["accuracy"]
     way = "cross-validated" if is_cross_validated else "on 60 held-out rows"
     sentence = "mine, head alone (a linear model of the frozen encoder's vectors): accuracy"
@@ -111,7 +111,7 @@ def test_the_head_alone_is_fitted_printed_and_saved(is_cross_validated, tune, da
 
 def test_the_head_is_restored_when_no_epoch_is_better(tune, data, tmp_path, monkeypatch):
     command = ["--train_file", data, "--validation_file", data]
-    alone, _ = tune(tmp_path / "alone", *command, "--head_only", "true")
+    alone, _ = tune(tmp_path / "alone", *command, "--num_train_epochs", "0")
     monkeypatch.setattr(fitting, "is_head_better", lambda *_: False)
     tuned, results = tune(tmp_path / "tuned", *command)
     assert not results["head"]["is_kept"]
@@ -174,19 +174,19 @@ def test_the_figures_are_those_of_the_estimator_with_the_same_settings(tune, dat
 
 def test_a_checkpoint_with_a_head_for_these_labels_keeps_it(tune, data, tmp_path, encoder, capsys):
     command = ["--train_file", data, "--validation_file", data]
-    folder, _ = tune(tmp_path / "first", *command, "--head_only", "true")
+    folder, _ = tune(tmp_path / "first", *command, "--num_train_epochs", "0")
     capsys.readouterr()
     _, results = tune(tmp_path / "second", *command, "--model_name_or_path", folder)
     assert "head" not in results and "head alone" not in capsys.readouterr().out
     with pytest.raises(SystemExit, match="has a head for these labels"):
-        tune(tmp_path / "third", *command, "--model_name_or_path", folder, "--head_only", "true")
+        tune(tmp_path / "third", *command, "--model_name_or_path", folder, "--num_train_epochs", "0")
 
 
 @pytest.mark.parametrize("kind", ["random", "stock"])
 def test_a_head_alone_needs_a_trained_encoder_of_ours(kind, tune, data, tmp_path, stock_folder):
     flags = ["--model_name_or_path", stock_folder("bert") if kind == "stock" else "hashgram-nano"]
-    with pytest.raises(SystemExit, match=r"--head_only fits a head to a trained encoder of ours, but .* is none, has"):
-        tune(tmp_path / "run", "--train_file", data, "--validation_file", data, "--head_only", "true", *flags)
+    with pytest.raises(SystemExit, match=r"--num_train_epochs 0 fits the head of a trained .* is none, has"):
+        tune(tmp_path / "run", "--train_file", data, "--validation_file", data, "--num_train_epochs", "0", *flags)
 
 
 KINDS = {  # kind of problem → header and rows, and flags

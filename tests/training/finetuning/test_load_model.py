@@ -7,14 +7,14 @@ import pytest
 import torch
 from coloured_texts import coloured, write_csv
 from safetensors.torch import load_file, save_file
-from transformers import AutoTokenizer
+from transformers import AutoConfig, AutoTokenizer
 
 import run_glue
 from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.data import Examples, TaskData, encode
 from vocabless.training.finetuning.fit import _encode_training_rows
-from vocabless.training.finetuning.load_model import load_model
+from vocabless.training.finetuning.load_model import is_trained_vocabless, load_model
 from vocabless.training.finetuning.problems import SingleLabel
 from vocabless.training.finetuning.sources import load_own_data
 
@@ -56,38 +56,40 @@ def test_a_damaged_checkpoint_is_refused_and_blocks_no_other_run(tmp_path) -> No
     assert (tmp_path / "run" / "results.json").is_file()
 
 
-def load(name: str, pooling: str | None, pairs: list[str] | None, folder: Path):
+def load(name: str, pairs: list[str] | None, folder: Path):
     examples = Examples(["a quiet film", "a loud one"], pairs, ["no", "yes"])
     task = TaskData("task", "Task", SingleLabel(["no", "yes"]), examples, {"": examples})
-    return load_model(GlueArguments(model_name_or_path=name, classifier_pooling=pooling), task, folder)[0]
+    return load_model(GlueArguments(model_name_or_path=name), task, folder)[0]
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "of_texts", "of_pairs"),
-    [
-        ("hashgram-nano", None, "mean", "siamese"),
-        ("hashgram-nano", "mean", "mean", "mean"),
-        ("eelbert-word-uno", None, "cls", "cls"),
-        ("eelbert-word-uno", "siamese", "mean", "siamese"),
-    ],
+    ("name", "of_texts", "of_pairs"), [("hashgram-nano", "mean", "siamese"), ("eelbert-word-uno", "cls", "cls")]
 )
-def test_two_texts_are_read_apart_where_the_head_reads_means(name, given, of_texts, of_pairs, tmp_path) -> None:
+def test_two_texts_are_read_apart_where_the_head_reads_means(name, of_texts, of_pairs, tmp_path) -> None:
     pairs = ["a still film", "a silent one"]
-    assert load(name, given, None, tmp_path).config.classifier_pooling == of_texts
-    model = load(name, given, pairs, tmp_path)
+    assert load(name, None, tmp_path).config.classifier_pooling == of_texts
+    model = load(name, pairs, tmp_path)
     assert model.config.classifier_pooling == of_pairs
     model.save_pretrained(tmp_path / "pairs")
     load_tokenizer(name).save_pretrained(tmp_path / "pairs")
-    assert load(str(tmp_path / "pairs"), given, pairs, tmp_path).config.classifier_pooling == of_pairs
-    single = load(str(tmp_path / "pairs"), given, None, tmp_path)  # its head is new where a pair's head is larger
+    assert load(str(tmp_path / "pairs"), pairs, tmp_path).config.classifier_pooling == of_pairs
+    single = load(str(tmp_path / "pairs"), None, tmp_path)  # its head is new where a pair's head is larger
     assert single.classifier.dense.in_features == single.config.hidden_size
 
 
-def test_a_pooling_for_a_stock_model_is_refused(stock_folder, tmp_path) -> None:
-    with pytest.raises(
-        ValueError, match=r"--classifier_pooling mean does not fit '.*stock-bert', which is no vocabless"
-    ):
-        load(stock_folder("bert"), "mean", None, tmp_path)
+def test_a_hub_id_may_end_in_a_revision_and_a_folder_may_have_an_at(monkeypatch, tmp_path) -> None:
+    asked: list[tuple] = []
+
+    def record(name: str, **options: object) -> None:
+        asked.append((name, options["revision"]))
+        raise OSError("not here")
+
+    monkeypatch.setattr(AutoConfig, "from_pretrained", record)
+    (tmp_path / "mine@v1").mkdir()
+    for name in ("you/base@refs/pr/1", "you/base", str(tmp_path / "mine@v1")):
+        with pytest.raises(ValueError, match="cannot be loaded"):
+            is_trained_vocabless(GlueArguments(model_name_or_path=name))
+    assert asked == [("you/base", "refs/pr/1"), ("you/base", "main"), (str(tmp_path / "mine@v1"), "main")]
 
 
 def rows_of(lengths):
@@ -123,10 +125,12 @@ def test_the_shortest_length_that_holds_99_of_100_texts_is_chosen(lengths, chose
 
 def test_the_checkpoint_remembers_the_length_and_longer_texts_continue_from_it(tune, tmp_path, capsys):
     short = write_csv(tmp_path / "short.csv", coloured(12))
-    folder, results = tune(tmp_path / "run", "--train_file", short, "--validation_file", short, "--head_only", "true")
+    folder, results = tune(
+        tmp_path / "run", "--train_file", short, "--validation_file", short, "--num_train_epochs", "0"
+    )
     assert results["arguments"]["max_seq_length"] == AutoTokenizer.from_pretrained(folder).model_max_length == 64
     long = write_csv(tmp_path / "long.csv", rows_of([10] * 18 + [600] * 2))
     folder, results = tune(tmp_path / "next", "--train_file", long, "--validation_file", long, "--model_name_or_path",
-                           folder, "--num_train_epochs", "1", "--head_only", "true")  # fmt: skip
+                           folder, "--num_train_epochs", "0")  # fmt: skip
     assert results["arguments"]["max_seq_length"] == AutoTokenizer.from_pretrained(folder).model_max_length == 512
     assert "Texts are read up to 512 tokens, which cuts 10.0 % of them.\n" in capsys.readouterr().out

@@ -175,20 +175,6 @@ def test_validation_rows_that_are_training_rows_are_counted_in_a_footnote(number
     assert [note.startswith(f"mine: {rows}") for note in task.footnotes] == ([] if rows is None else [True])
 
 
-def test_a_file_of_labels_names_those_that_no_row_has(tmp_path, empty_cache) -> None:
-    (tmp_path / "names.txt").write_text("z\nx\n\ny\n")
-    columns = {"text": TEXTS, "label": list("xyxy")}
-    assert load(tmp_path, columns, label_names=str(tmp_path / "names.txt")).problem.labels == ["z", "x", "y"]
-
-
-@pytest.mark.parametrize(("text", "message"), [("", "is empty"), ("x\ny\nx", "names 'x' twice"), (None, "be read")])
-def test_a_file_of_labels_names_each_once(text, message, tmp_path, empty_cache) -> None:
-    if text is not None:
-        (tmp_path / "names.txt").write_text(text)
-    with pytest.raises(ValueError, match=message):
-        load(tmp_path, {"text": TEXTS, "label": list("xyxy")}, label_names=str(tmp_path / "names.txt"))
-
-
 def test_copies_that_differ_in_case_marks_or_space_are_held_out_together_and_counted(tmp_path, empty_cache) -> None:
     texts = [f"Word {word}" for word in "abcdefgh"]
     copies = [

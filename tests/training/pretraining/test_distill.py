@@ -19,7 +19,7 @@ from vocabless.training.pretraining.distill import Distill
 st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
 
 QUICK = [*("--max_steps", "8", "--save_steps", "4", "--logging_steps", "4"), *("--per_device_train_batch_size", "8"),
-         *("--max_seq_length", "24", "--max_eval_samples", "20", "--preprocessing_num_workers", "1"),
+         *("--max_seq_length", "24"),
          *("--use_cpu", "true", "--disable_tqdm", "true", "--warmup_steps", "0", "--learning_rate", ".01")]  # fmt: skip
 
 
@@ -108,7 +108,8 @@ def test_embeddings_are_appended_to_a_trained_student(run) -> None:
     assert st.SentenceTransformer(str(folder), trust_remote_code=True, device="cpu").encode("a fox").shape == (24,)
 
 
-def test_translations_learn_the_vectors_of_their_english_sides(run, tmp_path, capsys) -> None:
+def test_translations_learn_the_vectors_of_their_english_sides(run, tmp_path, capsys, monkeypatch) -> None:
+    monkeypatch.setattr(distill, "LANGUAGE_EXPONENT", 0)
     words = dict(zip("the quick brown fox jumps over lazy dogs while cats".split(), "αβγδεζηθικ", strict=True))
     sides = [" ".join(list(words)[(i * k) % 10] for k in range(1, 6)) for i in range(1, 60)]
     rows = [
@@ -117,7 +118,7 @@ def test_translations_learn_the_vectors_of_their_english_sides(run, tmp_path, ca
     rows += [{"text": side[::-1], "english": side, "lang": "qx"} for side in sides[:15]]
     file = tmp_path / "pairs.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
-    flags = ["--variant", "hashgram-nano", "--parallel", str(file), "--language_exponent", "0", "--max_steps", "60"]
+    flags = ["--variant", "hashgram-nano", "--parallel", str(file), "--max_steps", "60"]
     folder, results = run("run", *flags, "--centre_teacher", "true")
     before, after = results["before"], results["after"]
     assert after["eval_cosine_el"] > before["eval_cosine_el"] + 0.02
@@ -139,11 +140,14 @@ def test_translations_learn_the_vectors_of_their_english_sides(run, tmp_path, ca
         run("run", *flags, "--centre_teacher", "true")
 
 
-def test_an_epoch_has_the_corpus_once_and_each_language_as_often(make_teacher, tmp_path, empty_cache) -> None:
+def test_an_epoch_has_the_corpus_once_and_each_language_as_often(
+    make_teacher, tmp_path, empty_cache, monkeypatch
+) -> None:
     teacher = SentenceTeacher(make_teacher(tmp_path / "teacher"), 16)
     letters = Dataset.from_dict({"text": list("äöüßéè")})
     parallel = ParallelTexts(letters, np.array(["de"] * 6), list("abcdef"), np.arange(6))
-    objective = Distill(language_exponent=0)
+    monkeypatch.setattr(distill, "LANGUAGE_EXPONENT", 0)
+    objective = Distill()
     objective.training = SimpleNamespace(seed=0)
     examples = objective._examples(["the fox", "a dog"], parallel, teacher, lambda batch: list(map(len, batch)))
     found = [item["text"] for item in examples.__getitems__(range(len(examples)))]
@@ -171,7 +175,6 @@ def test_words_without_translations_are_learned_once_and_not_measured(run, tmp_p
             ["--teacher", "EMPTY", "--variant", "bert-tiny", "--subword", "train", "--append_embeddings", "true"],
             "--append_embeddings needs a model of this family; leave it out",
         ),
-        (["--teacher", "here", "--max_texts", "-1"], "--max_texts -1 is out of range; give a number of at least 0"),
     ],
 )
 def test_what_cannot_be_learned_is_refused(arguments, message, corpus, tmp_path, monkeypatch) -> None:

@@ -64,12 +64,14 @@ def test_a_sequence_holds_consecutive_lines(world_size):
     assert sum(len(numbers) == 32 for numbers in found) >= len(found) - 4  # full, but the last one of each file
 
 
-def test_the_evaluated_sequences_are_of_all_corpora(tmp_path):
+def test_the_evaluated_sequences_are_of_all_corpora(tmp_path, monkeypatch):
+    monkeypatch.setattr("vocabless.training.pretraining.token_objective.MAX_EVALUATED", 8)
+    for name in ("SHUFFLED_SHARE", "REPLACED_SHARE"):
+        monkeypatch.setattr(f"vocabless.training.pretraining.shuffle_random.{name}", 0)
     for name in ("one", "two"):
         (tmp_path / f"{name}.txt").write_text("\n".join([f"{name} " * 30] * 200))
     flags = ["--corpus", str(tmp_path / "one.txt"), "--corpus", str(tmp_path / "two.txt"), "--max_seq_length", "12"]
-    flags += ["--max_eval_samples", "8", "--validation_split_percentage", "25", "--preprocessing_num_workers", "1"]
-    flags += ["--objective", "shuffle-random", "--shuffle_probability", "1e-300", "--replace_probability", "0"]
+    flags += ["--validation_split_percentage", "25", "--objective", "shuffle-random"]
     objective = parse_command_line([*flags, "--use_cpu", "true"], None)
     examples = objective.build_examples(objective.read_data(), load_tokenizer("ewe-bert-tiny"))
     firsts = np.stack([item["input_ids"][1] for item in examples.evaluated[""].__getitems__(range(8))])

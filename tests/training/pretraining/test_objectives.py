@@ -8,6 +8,7 @@ from transformers import DataCollatorForTokenClassification, EvalPrediction
 
 from vocabless import load_tokenizer
 from vocabless.tokenization.block_coders import CLS, MASK, SEP, special_blocks
+from vocabless.training.pretraining import shuffle_random
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.command_line import parse_command_line
 from vocabless.training.pretraining.distill import Distill
@@ -21,7 +22,6 @@ from vocabless.training.texts.pydocs import topics
 from vocabless.training.trainer import EXACT_LOSS
 
 MASKED = special_blocks(3)[MASK].astype(np.int64)
-PROBABILITIES = ["--shuffle_probability", "0.3", "--mlm_probability", "0.4"]
 TEXTS = [text for text in topics.values() if len(text) > 2000]
 
 
@@ -39,10 +39,22 @@ def blocks(*values):
     return np.array([[value, 5, 5] for value in values], dtype=np.int64)
 
 
-def test_labels_say_what_was_done_to_each_token():
+@pytest.fixture
+def shares(monkeypatch):
+    """Sets the shares of shuffled tokens and, of the others, of replaced ones."""
+
+    def change(shuffled, replaced):
+        monkeypatch.setattr(shuffle_random, "SHUFFLED_SHARE", shuffled)
+        monkeypatch.setattr(shuffle_random, "REPLACED_SHARE", replaced)
+
+    return change
+
+
+def test_labels_say_what_was_done_to_each_token(shares):
+    shares(0.2, 0.2)
     tokens = blocks(*range(10, 210))  # all different, and none of them a donor
     kept, donors = tokens.copy(), blocks(*range(220, 260))
-    corrupted, labels = ShuffleRandom(0.2, 0.2).corrupt(tokens, None, donors, MASKED, np.random.default_rng(0))
+    corrupted, labels = ShuffleRandom().corrupt(tokens, None, donors, MASKED, np.random.default_rng(0))
     assert (tokens == kept).all()
     for before, after, label in zip(tokens[:, 0], corrupted[:, 0], labels, strict=True):
         assert label == (INTACT if after == before else REPLACED if after >= 220 else SHUFFLED)
@@ -52,8 +64,10 @@ def test_labels_say_what_was_done_to_each_token():
     assert sorted(corrupted[shuffled, 0]) != sorted(tokens[shuffled, 0])  # not shuffled among themselves
 
 
-def test_a_copy_and_a_replacement_are_labelled_as_worked_out_by_hand():
+def test_a_copy_and_a_replacement_are_labelled_as_worked_out_by_hand(shares):
     """Positions 0 and 1 are shuffled: the permuted copy is 12 13 10 11. Of 1 and 3, 1 is shuffled, so 3 is replaced."""
+
+    shares(0.2, 0.2)
 
     class Scripted:
         def __init__(self):
@@ -70,9 +84,7 @@ def test_a_copy_and_a_replacement_are_labelled_as_worked_out_by_hand():
             assert (high, size) == (2, 1)
             return np.array([1])
 
-    corrupted, labels = ShuffleRandom(0.2, 0.2).corrupt(
-        blocks(10, 11, 12, 13), None, blocks(20, 21), MASKED, Scripted()
-    )
+    corrupted, labels = ShuffleRandom().corrupt(blocks(10, 11, 12, 13), None, blocks(20, 21), MASKED, Scripted())
     assert corrupted[:, 0].tolist() == [12, 13, 12, 21]
     assert labels.tolist() == [SHUFFLED, SHUFFLED, INTACT, REPLACED]
 
@@ -86,9 +98,10 @@ def test_the_shares_are_those_of_the_source_that_the_paper_cites():
     assert (corrupted[labels == REPLACED, 0] >= 200_000).all() and (corrupted[labels != REPLACED, 0] < 200_000).all()
 
 
-def test_a_token_that_comes_back_to_its_place_is_intact():
+def test_a_token_that_comes_back_to_its_place_is_intact(shares):
+    shares(0.5, 0.5)
     same = blocks(*[7] * 50)
-    corrupted, labels = ShuffleRandom(0.5, 0.5).corrupt(same, None, same, MASKED, np.random.default_rng(2))
+    corrupted, labels = ShuffleRandom().corrupt(same, None, same, MASKED, np.random.default_rng(2))
     assert (corrupted == same).all()
     assert (labels == INTACT).all()
 
@@ -106,9 +119,10 @@ def test_masked_tokens_ask_for_the_chosen_ones_alone():
     assert 0.06 < replaced < 0.14
 
 
-def test_replaced_tokens_cannot_be_told_by_their_number_of_ones(sequences, packing):
+def test_replaced_tokens_cannot_be_told_by_their_number_of_ones(sequences, packing, shares):
     """Bits drawn with p ~ U(0, 1), as in the authors' code, can: most have more or fewer ones than a hash."""
-    dataset = PretrainingDataset(sequences, packing, ShuffleRandom(0.15, 0.15), seed=0)
+    shares(0.15, 0.15)
+    dataset = PretrainingDataset(sequences, packing, ShuffleRandom(), seed=0)
     examples = dataset.__getitems__(range(len(dataset)))
     blocks = np.concatenate([each["input_ids"][1:-1] - 5 for each in examples]).astype(np.uint8)
     labels = np.concatenate([each["labels"][1:-1] for each in examples])
@@ -186,23 +200,9 @@ def test_an_objective_gives_every_labelled_token_a_loss_and_measures_it(name, sh
         (["--variant", "roberta-base"], MaskedLM()),
         (["--variant", "proformer"], ShuffleRandom()),  # published without pre-training
         (["--variant", "eelbert-tiny", "--teacher", "a/b"], Distill(teacher="a/b")),
-        (["--objective", "shuffle-random", *PROBABILITIES], ShuffleRandom(0.3, 0.1)),
-        (["--objective", "mlm", *PROBABILITIES], MaskedLM(0.4)),
+        (["--objective", "shuffle-random", "--mlm_probability", "0.4"], ShuffleRandom()),
+        (["--objective", "mlm", "--mlm_probability", "0.4"], MaskedLM(0.4)),
     ],
 )
 def test_an_objective_is_chosen_by_name_or_by_the_variant_and_has_its_own_flags(arguments, expected):
     assert parse_command_line([*arguments, "--use_cpu", "true"], None) == expected
-
-
-def test_an_unknown_objective_is_refused_and_the_rows_are_listed():
-    with pytest.raises(ValueError, match="unknown objective 'distil'; choose one of shuffle-random, mlm, distill"):
-        parse_command_line(["--objective", "distil", "--use_cpu", "true"], None)
-
-
-def test_a_run_is_the_same_run_whatever_folder_it_writes_to():
-    command = ["--objective", "shuffle-random", "--shuffle_probability", "0.3", "--use_cpu", "true"]
-    more = ([], ["--output_dir", "elsewhere"], ["--replace_probability", "0.3"], ["--mlm_probability", "0.3"])
-    identities = [parse_command_line([*command, *flags], None).identity() for flags in more]
-    assert identities[0] == identities[1] == identities[3]  # the last flag belongs to another objective
-    assert identities[0]["shuffle_probability"] == 0.3 and identities[0]["objective"] == "shuffle-random"
-    assert {name for name in identities[0] if identities[0][name] != identities[2][name]} == {"replace_probability"}
