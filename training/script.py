@@ -341,15 +341,14 @@ class ScriptParser(HfArgumentParser):
             raise ValueError(f"the recipe {name!r} sets unknown flags: {', '.join(unknown)}; {self._hint(unknown)}")
         given = {word[2:].partition("=")[0].replace("-", "_") for word in argv if word.startswith("--")}
         replaced = {recipe_flag for flag, recipe_flag in replaces.items() if flag in given} | (given - {*ADDED})
-        words = []
+        lists: list[str] = []
+        words: list[str] = []
         for flag, value in self.recipe.items():
-            if flag in replaced or value is None:
-                continue
-            if isinstance(value, list):
-                words += [f"--{flag}", *map(str, value)]
-            else:
+            if isinstance(value, list) and flag not in replaced:
+                lists += [f"--{flag}", *map(str, value)]
+            elif value is not None and flag not in replaced:
                 words.append(f"--{flag}={json.dumps(value) if isinstance(value, dict) else value}")
-        return words
+        return lists + words  # a list ends where a flag begins
 
     def _flags(self) -> list[str]:
         return [field.name for type_ in self.dataclass_types for field in dataclasses.fields(type_) if field.init]

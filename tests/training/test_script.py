@@ -216,7 +216,7 @@ GLUE_REFUSALS = [
     (["--max_seq_length", "2"], "--max_seq_length 2 is out of range; give a number of at least 3"),
     (["--num_train_epochs", "-1"], "--num_train_epochs -1.0 is out of range; give a number of at least 0"),
     (["--total_batch_size", "7", "--per_device_train_batch_size", "2"], "--total_batch_size 7 is not 1 devices × 2"),
-    (["--save_only_model", "true"], "no run can continue"),
+    (["--label_names", "codes.txt"], "unknown flag --label_names"),
     (["--set", "colour=red"], "colour"),
 ]
 PRETRAINING_REFUSALS = [

@@ -8,7 +8,7 @@ base size, and the epochs for all of its tasks but the small RTE and MRPC. docs/
 import copy
 import json
 import math
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, field
 from pathlib import Path
 
 from transformers import PreTrainedConfig
@@ -168,6 +168,7 @@ class GlueTrainingArguments(ScriptTrainingArguments):
     save_total_limit: int | None = 1  # the best one is kept, too
     load_best_model_at_end: bool = True
     seed: int = 42  # of the first run
+    label_names: list[str] | None = field(default=None, init=False)  # inputs of a model, which are known: no flag
 
     def __post_init__(self) -> None:
         metric = self.metric_for_best_model
