@@ -211,7 +211,7 @@ def _fine_tuned(results: Mapping[str, Any]) -> dict[str, Any]:
         "is_pair": results["is_pair"],
         "is_own_data": is_own_data,
         "example": results["example"],
-        "threshold": arguments.get("threshold"),
+        "threshold": results.get("threshold", arguments.get("threshold")),
         "epochs": float(results["epochs"]),
         "keeps_best": arguments["load_best_model_at_end"],
         "batch_size": arguments["per_device_train_batch_size"],

@@ -9,14 +9,14 @@ from typing import Any
 # A data set of the Hub with its configuration and revision.
 DATASET_ID = re.compile(r"(?P<path>[\w.-]+/[\w.-]+)(?::(?P<name>[\w.-]+))?(?:@(?P<revision>[\w./-]+))?")
 EMBEDDED = "pydocs"  # the corpus that every installation has
-_MODEL_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+_MODEL_ID = re.compile(r"[\w.-]+(/[\w.-]+)?(@[\w./-]+)?")  # with a revision
 
 
 def without_path(source: str) -> str:
     """Returns the name of a model without the place of its folder: a Hub id, or the last part of a path.
 
-    >>> without_path("you/base"), without_path("/home/me/runs/base/")
-    ('you/base', 'base')
+    >>> without_path("you/base@v1"), without_path("/home/me/runs/base/")
+    ('you/base@v1', 'base')
     """
     is_hub_id = _MODEL_ID.fullmatch(source) and not os.path.exists(source)
     return source if is_hub_id else Path(os.path.abspath(source)).name
