@@ -55,6 +55,8 @@ class ResumableTrainer(Trainer):
         encoder = next((each for each in module.modules() if isinstance(each, PreTrainedModel)), None)
         if encoder is not None and self.args.bf16 and self.args.device.type == "cpu":
             encoder.set_attn_implementation("eager")  # the backward pass of torch's fused attention is slow here
+        # A loss here is the mean of its batch; the mean over accumulated batches and over processes is taken for it.
+        self.model_accepts_loss_kwargs = False
         self.args = copy.copy(self.args)
         self.args.logging_nan_inf_filter = False  # it would hide the values that `training_step` checks
         self.args.restore_callback_states_from_checkpoint = True
@@ -180,6 +182,7 @@ class ResumableTrainer(Trainer):
         if is_stopped or self.state.global_step >= self.state.max_steps:
             self.control.should_training_stop = True
         else:
+            _set_epoch(kwargs["train_dataloader"], kwargs["epoch"])
             super()._run_epoch(*args, **kwargs)
 
 
@@ -214,6 +217,17 @@ class _ProgressLine(ProgressCallback):
         self._figures |= {name.replace("_", " "): f"{value:.4g}" for name, value in values.items()}
         if self.training_bar is not None:
             self.training_bar.set_postfix(self._figures)
+
+
+def _set_epoch(loader: Any, epoch: int) -> None:
+    """Tells the epoch to the data set and the sampler, which Accelerate reaches through some of its wrappers alone."""
+    layers, layer = [loader.dataset], loader.batch_sampler
+    while layer is not None:
+        layers.append(layer)
+        layer = getattr(layer, "batch_sampler", getattr(layer, "sampler", None))
+    for layer in layers:
+        if hasattr(layer, "set_epoch"):
+            layer.set_epoch(epoch)
 
 
 def _mean_loss(state: TrainerState) -> float:

@@ -1,7 +1,11 @@
 import pytest
 import torch
+from accelerate.data_loader import BatchSamplerShard, DataLoaderShard, SeedableRandomSampler
 from line_trainer import stop_at, training_on
+from torch.utils.data import BatchSampler, Dataset
 from transformers import EarlyStoppingCallback
+
+from vocabless.training.length_groups import LengthGroups
 
 
 @pytest.mark.parametrize("has_bar", [True, False])
@@ -34,6 +38,43 @@ def test_a_continued_run_has_the_log_and_the_loss_of_an_uninterrupted_one(tmp_pa
     losses = [line for line in whole.state.log_history if "loss" in line]
     mean = sum(line["loss"] * (line["step"] - before) for line, before in zip(losses, [0, 1, 2, 3, 4], strict=True)) / 6
     assert metrics["train_loss"] == pytest.approx(mean)
+
+
+class Epochs(Dataset):
+    """Nine examples that differ in each epoch."""
+
+    def __init__(self):
+        self.epoch, self.told = 0, []
+
+    def set_epoch(self, epoch):
+        self.epoch = epoch
+        self.told.append(epoch)
+
+    def __len__(self):
+        return 9
+
+    def __getitem__(self, index):
+        return {"x": index + 1.0, "labels": 2.0 * index + self.epoch}
+
+
+@pytest.mark.parametrize("is_by_length", [False, True])
+def test_one_of_two_processes_continues_in_its_second_epoch_as_if_never_interrupted(tmp_path, is_by_length):
+    """Accelerate tells the epoch to the sampler or the data set, and to neither through all wrappers."""
+
+    def first_of_two(folder):
+        trainer, data = training_on(tmp_path / folder, [1], max_steps=9), Epochs()
+        sampler = LengthGroups(data, range(9), 1, 0) if is_by_length else SeedableRandomSampler(data, data_seed=0)
+        shard = BatchSamplerShard(BatchSampler(sampler, 1, False), 2, 0)
+        trainer.get_train_dataloader = lambda: DataLoaderShard(data, batch_sampler=shard)
+        return trainer, data
+
+    whole, data = first_of_two("whole")
+    whole.resume()
+    assert sorted({*data.told}) == [0, 1]  # five steps each
+    stop_at(first_of_two("killed")[0], 7)  # the last checkpoint is that of step 6
+    again, _ = first_of_two("killed")
+    again.resume()
+    assert torch.equal(again.model.weight, whole.model.weight)
 
 
 def with_patience(folder):
