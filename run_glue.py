@@ -28,9 +28,10 @@ from vocabless.saving.run_folder import locked_run_folder
 from vocabless.saving.uploads import check_run_upload
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.fine_tuning import FineTuning, all_versions, run_folder
-from vocabless.training.finetuning.load_model import check_model, choose_learning_rate, split_revision
+from vocabless.training.finetuning.load_model import check_model, choose_learning_rate
 from vocabless.training.finetuning.report import Report
 from vocabless.training.finetuning.sources import data_name, describe_own_data, load_tasks
+from vocabless.training.load import split_revision
 from vocabless.training.run import run as train_and_save
 from vocabless.training.script import ScriptParser, fingerprint, set_logging
 from vocabless.training.task import Results

@@ -129,7 +129,7 @@ def load_checkpoint(source: str) -> tuple[PreTrainedModel, VocablessTokenizer]:
     dtype = getattr(torch, str(config.get("dtype")), None)
     model = model.to(dtype) if isinstance(dtype, torch.dtype) else model
     tokenizer = _load_tokenizer(source)
-    _check_tokenizer(source, model.config, tokenizer)
+    check_tokenizer(source, model.config, tokenizer)
     return model, tokenizer
 
 
@@ -145,7 +145,7 @@ def _load_tokenizer(source: str) -> VocablessTokenizer:
     return tokenizer
 
 
-def _check_tokenizer(source: str, config: Any, tokenizer: VocablessTokenizer) -> None:
+def check_tokenizer(source: str, config: Any, tokenizer: VocablessTokenizer) -> None:
     """Checks that the tokenizer writes the blocks that the model reads: the block size, and the variant's coder."""
     if tokenizer.block_size != config.block_size:
         raise ValueError(

@@ -18,10 +18,11 @@ from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingA
 from vocabless.training.finetuning.data import Examples, TaskData, encode
 from vocabless.training.finetuning.first_head import logits_of
 from vocabless.training.finetuning.fit import FOLDS_FOLDER, Fitted, fit
-from vocabless.training.finetuning.load_model import is_checkpoint, load_model, split_revision
+from vocabless.training.finetuning.load_model import is_checkpoint, load_model
 from vocabless.training.finetuning.metrics import interval
 from vocabless.training.finetuning.report import label_table, score_labels
 from vocabless.training.finetuning.teacher import read_unlabelled
+from vocabless.training.load import split_revision
 from vocabless.training.script import fingerprint
 from vocabless.training.task import Results, TrainedModel, TrainingTask
 

@@ -1,29 +1,16 @@
 """The model that fine-tuning starts from: a variant or a stock shape with random weights, or any checkpoint."""
 
-import os
-from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from datasets import Dataset
-from transformers import (
-    AutoConfig,
-    AutoModelForSequenceClassification,
-    AutoTokenizer,
-    PreTrainedConfig,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
-from transformers.utils import logging as transformers_logging
+from transformers import AutoModelForSequenceClassification, PreTrainedModel, PreTrainedTokenizerBase
 
-from vocabless.loading import load_config, load_tokenizer
-from vocabless.modeling.configuration_vocabless import VocablessConfig
+from vocabless import VocablessForSequenceClassification
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.overrides import with_overrides
-from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tensors, first_line
 from vocabless.saving.stock_models import longest_sequence
-from vocabless.stock_shapes import STOCK_SHAPES, StockShape, find_shape, load_shape_config, load_shape_tokenizer
+from vocabless.stock_shapes import STOCK_SHAPES, StockShape, find_shape
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.finetuning.arguments import (
     GlueArguments,
@@ -32,8 +19,7 @@ from vocabless.training.finetuning.arguments import (
     encoder_width,
 )
 from vocabless.training.finetuning.data import TaskData
-from vocabless.training.texts.ngrams import with_ngrams
-from vocabless.training.texts.subword import TRAINED_SUBWORD, trained_subword
+from vocabless.training.load import Counted, Head, check_overrides, is_ours, load, load_checkpoint_config
 from vocabless.variants import SIZES, VARIANTS, Variant
 
 SUBWORDS = 8000  # tokens, of a vocabulary that is trained on the task's texts
@@ -65,17 +51,8 @@ def is_trained_vocabless(arguments: GlueArguments) -> bool:
     Raises:
         ValueError: its configuration cannot be loaded.
     """
-    return is_checkpoint(arguments.model_name_or_path) and _is_ours(_checkpoint_config(arguments))
-
-
-def split_revision(name: str) -> tuple[str, str]:
-    """Returns a Hub id without its `@revision`, and the revision; a folder keeps its name.
-
-    >>> split_revision("you/base@v1"), split_revision("you/base")
-    (('you/base', 'v1'), ('you/base', 'main'))
-    """
-    hub_id, _, revision = name.partition("@")
-    return (name, "main") if os.path.exists(name) or not revision else (hub_id, revision)
+    name = arguments.model_name_or_path
+    return is_checkpoint(name) and is_ours(load_checkpoint_config(name, trust_remote_code=arguments.trust_remote_code))
 
 
 def check_model(arguments: GlueArguments) -> None:
@@ -86,8 +63,7 @@ def check_model(arguments: GlueArguments) -> None:
     """
     name, tokenizer = arguments.model_name_or_path, arguments.tokenizer_name
     if is_checkpoint(name):
-        for override in arguments.overrides:
-            raise ValueError(f"--set {override} changes a variant, but {name!r} has trained weights; leave it out.")
+        check_overrides(name, arguments.overrides)
         if tokenizer == "train":
             raise ValueError(
                 f"--tokenizer_name train does not fit {name!r}: its weights belong to its own tokenizer; leave it out."
@@ -95,13 +71,12 @@ def check_model(arguments: GlueArguments) -> None:
         return
     shape = _shape(arguments)
     is_variant = isinstance(shape, Variant)
-    reads_subwords = shape.reads_subwords if isinstance(shape, Variant) else shape.subwords is not None
-    if tokenizer is not None and not reads_subwords:
+    if tokenizer is not None and not shape.reads_subwords:
         units = "whole words" if is_variant else "characters"
         raise ValueError(f"{name} reads {units} and does not use --tokenizer_name; leave it out.")
     if not is_variant and arguments.ngrams is not None:
         raise ValueError(f"{name} has no n-gram features; leave --set ngrams out.")
-    if not is_variant and reads_subwords and tokenizer is None:
+    if not is_variant and shape.reads_subwords and tokenizer is None:
         raise ValueError(f"{name} has no tokenizer of its own; give --tokenizer_name PATH, or train.")
 
 
@@ -111,11 +86,12 @@ def choose_learning_rate(arguments: GlueArguments, training: GlueTrainingArgumen
     Raises:
         ValueError: the configuration of the model cannot be loaded.
     """
+    name = arguments.model_name_or_path
     if training.learning_rate is not None:
         return ""
-    if is_checkpoint(arguments.model_name_or_path):
+    if is_checkpoint(name):
         with training.main_process_first(desc="reading the model's configuration"):
-            width = encoder_width(_checkpoint_config(arguments))
+            width = encoder_width(load_checkpoint_config(name, trust_remote_code=arguments.trust_remote_code))
     else:
         width = SIZES[_shape(arguments).size].hidden_size
     training.learning_rate = default_learning_rate(width)
@@ -123,92 +99,37 @@ def choose_learning_rate(arguments: GlueArguments, training: GlueTrainingArgumen
 
 
 def load_model(arguments: GlueArguments, task: TaskData, folder: Path) -> LoadedModel:
-    """Returns a model with a head for the task, and its tokenizer.
+    """Returns a model with a head for the task, and its tokenizer, see `vocabless.training.load.load`.
 
-    `--tokenizer_name train` and `--set ngrams=train` read the training texts. The folder of the run keeps what they
-    train.
+    `--tokenizer_name train` and `--set ngrams=train` read the training texts.
 
     Raises:
         ValueError: the model or the tokenizer cannot be loaded.
     """
-    if is_checkpoint(arguments.model_name_or_path):
-        return _load_checkpoint(arguments, task)
-    subword, shape, problem = arguments.tokenizer_name, _shape(arguments), task.problem
-    texts = [*task.train.texts, *(task.train.pairs or [])]
-    if subword == "train":
-        documents = Dataset.from_dict({"text": texts})
-        subword = trained_subword(folder / TRAINED_SUBWORD, documents, str(shape.subwords), SUBWORDS)
-    if isinstance(shape, Variant):
-        load = partial(load_tokenizer, shape, subword)
-        tokenizer: PreTrainedTokenizerBase = with_ngrams(load, arguments.ngrams, folder, texts)
-        config: Any = load_config(shape, **problem.config)
-    else:
-        tokenizer = load_shape_tokenizer(shape, subword)
-        config = load_shape_config(shape, len(tokenizer), pad_token_id=tokenizer.pad_token_id, **problem.config)
-    _choose_pooling(config, task)
-    return LoadedModel(AutoModelForSequenceClassification.from_config(config), tokenizer, lacks_head=False)
+    name, tokenizer_name = arguments.model_name_or_path, arguments.tokenizer_name
+
+    def options(config: Any, _: PreTrainedTokenizerBase) -> dict[str, Any]:
+        return task.problem.config | _pooling(config, task)
+
+    def documents() -> Dataset:
+        return Dataset.from_dict({"text": [*task.train.texts, *(task.train.pairs or [])]})
+
+    head = Head(task.name, VocablessForSequenceClassification, AutoModelForSequenceClassification, options)
+    counted = Counted(documents, folder, SUBWORDS)
+    if not is_checkpoint(name):
+        model, tokenizer, _ = load(_shape(arguments), head, counted, tokenizer_name, arguments.ngrams)
+        return LoadedModel(model, tokenizer, lacks_head=False)
+    loaded = load(name, head, counted, tokenizer_name=tokenizer_name, trust_remote_code=arguments.trust_remote_code)
+    return LoadedModel(*loaded[:2], lacks_head=any(key.startswith("classifier.") for key in loaded.new_tensors))
 
 
-def _choose_pooling(config: Any, task: TaskData) -> None:
+def _pooling(config: Any, data: TaskData) -> dict[str, str]:
     """Lets a vocabless model that reads means read the two texts of a pair apart; single texts have no second one."""
-    if _is_ours(config) and config.classifier_pooling != "cls":
-        config.classifier_pooling = "mean" if task.train.pairs is None else "siamese"
+    if not is_ours(config) or config.classifier_pooling == "cls":
+        return {}
+    return {"classifier_pooling": "mean" if data.train.pairs is None else "siamese"}
 
 
 def _shape(arguments: GlueArguments) -> Variant | StockShape:
     """Returns the row of random weights, with the overrides of the run."""
     return with_overrides(find_shape(arguments.model_name_or_path), arguments.overrides)
-
-
-def _is_ours(config: PreTrainedConfig) -> bool:
-    return config.model_type == VocablessConfig.model_type
-
-
-def _load_checkpoint(arguments: GlueArguments, task: TaskData) -> LoadedModel:
-    name = arguments.model_name_or_path
-    config = _checkpoint_config(arguments, **task.problem.config)
-    _choose_pooling(config, task)
-    verbosity = transformers_logging.get_verbosity()
-    try:
-        source, options = _source(arguments, arguments.tokenizer_name or name)
-        tokenizer = AutoTokenizer.from_pretrained(source, **options)
-        source, options = _source(arguments, name)
-        transformers_logging.set_verbosity_error()  # else it reports the head's weights, new in every run of a new task
-        model, loading_info = AutoModelForSequenceClassification.from_pretrained(
-            source, config=config, ignore_mismatched_sizes=True, output_loading_info=True, **options
-        )
-    except LOADING_ERRORS as error:
-        raise _loading_error(name, error) from error
-    finally:
-        transformers_logging.set_verbosity(verbosity)
-    check_encoder_tensors(name, model, loading_info)
-    new = [*loading_info["missing_keys"], *(key for key, *_ in loading_info["mismatched_keys"])]
-    return LoadedModel(model, tokenizer, lacks_head=any(key.startswith("classifier.") for key in new))
-
-
-def _source(arguments: GlueArguments, name: str) -> tuple[str, dict[str, Any]]:
-    """Returns the folder or Hub id, and the other arguments of `from_pretrained` for it."""
-    source, revision = split_revision(name)
-    return source, {"revision": revision, "trust_remote_code": arguments.trust_remote_code}
-
-
-def _checkpoint_config(arguments: GlueArguments, **changes: Any) -> PreTrainedConfig:
-    name = arguments.model_name_or_path
-    source, options = _source(arguments, name)
-    try:
-        config: PreTrainedConfig = AutoConfig.from_pretrained(source, **options, **changes)
-    except LOADING_ERRORS as error:
-        raise _loading_error(name, error) from error
-    return config
-
-
-def _loading_error(name: str, error: Exception) -> ValueError:
-    # The advice to allow foreign code stands in the last line; errors of torch go on for many lines.
-    cause = " ".join(str(error).split()) if isinstance(error, OSError | ValueError) else first_line(error)
-    folders = sorted(str(path) for path in Path(name).parent.glob("*") if path.is_dir())
-    near = get_close_matches(name, [each for each in (*VARIANTS, *STOCK_SHAPES, *folders) if each != name], n=4)
-    remedy = f"did you mean {' or '.join(near)}? Else give" if near else "give"
-    return ValueError(
-        f"{name!r} cannot be loaded ({cause}); {remedy} a variant, one of {', '.join(STOCK_SHAPES)}, "
-        "a folder with a checkpoint, or a Hub id."
-    )

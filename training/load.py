@@ -1,0 +1,207 @@
+"""The model and the tokenizer that a run starts from: a row of a table with random weights, or a checkpoint."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils import logging as transformers_logging
+
+from vocabless.loading import load_config, load_tokenizer
+from vocabless.modeling.configuration_vocabless import VocablessConfig
+from vocabless.saving.checkpoint import check_tokenizer
+from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tensors, first_line
+from vocabless.stock_shapes import STOCK_SHAPES, StockShape, load_shape_config, load_shape_tokenizer
+from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+from vocabless.training.texts.ngrams import with_ngrams
+from vocabless.training.texts.subword import TRAINED_SUBWORD, trained_subword
+from vocabless.variants import VARIANTS, Variant
+
+
+class Head(NamedTuple):
+    """What a run puts on an encoder."""
+
+    name: str  # for messages
+    model_class: type[PreTrainedModel]  # for an encoder of this family
+    auto_class: Any  # for a stock encoder
+    options: Callable[[Any, PreTrainedTokenizerBase], Mapping[str, Any]]  # what a configuration needs, by name
+    needs_targets: bool = False  # whether each token needs the id of a target vocabulary
+
+
+class Counted(NamedTuple):
+    """The text that a tokenizer is trained on, and where the result is kept, so that a run that continues finds it."""
+
+    documents: Callable[[], Any]  # returns a data set with the column `text`
+    folder: Path  # of the run
+    vocab_size: int  # tokens of a subword tokenizer
+
+
+class Loaded(NamedTuple):
+    """A model with a head in float32, and its tokenizer."""
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    new_tensors: tuple[str, ...] = ()  # names of those that a checkpoint lacks, or has in another shape: random
+
+
+def load(
+    source: str | Variant | StockShape,
+    head: Head,
+    counted: Counted,
+    subword: str | None = None,
+    ngrams: str | None = None,
+    tokenizer_name: str | None = None,
+    **hub_options: Any,
+) -> Loaded:
+    """Returns a model with a head, and its tokenizer.
+
+    Args:
+        source: a row, for random weights; or a checkpoint, a folder or a Hub id, which may end in `@revision`. A head
+            that the checkpoint lacks, or has in another shape, is random.
+        head: what is put on the encoder.
+        counted: the text for `subword="train"` and `ngrams="train"`.
+        subword: the subword tokenizer of a row that reads subwords, or of the targets of masked LM over words; None is
+            the published one, or that of the checkpoint.
+        ngrams: the n-grams that have a feature, see `with_ngrams`.
+        tokenizer_name: folder or Hub id of a tokenizer in place of the checkpoint's own.
+        hub_options: further arguments of `from_pretrained` for a checkpoint.
+
+    Raises:
+        ValueError: the model or a tokenizer cannot be loaded, lacks what the head needs, or has no use for an argument.
+    """
+    if isinstance(source, str):
+        return _load_checkpoint(source, head, counted, subword, tokenizer_name, hub_options)
+    if isinstance(source, StockShape) and ngrams is not None:
+        raise ValueError(f"{source.name} has no n-gram features; leave --set ngrams out.")
+    subword = _trained(subword, counted, str(source.subwords))
+    tokenizer: Any
+    config: Any
+    if isinstance(source, StockShape):
+        tokenizer = load_shape_tokenizer(source, subword)
+        config = load_shape_config(source, len(tokenizer), pad_token_id=tokenizer.pad_token_id)
+    else:
+        if source.reads_subwords:
+            files = {"subword": subword}
+        else:  # over words, subwords can be targets alone
+            files = {"target": _targets(subword, head, source.name)} if head.needs_targets else {}
+        texts = (row["text"] or "" for row in counted.documents()) if ngrams == "train" else ()
+        tokenizer = with_ngrams(partial(load_tokenizer, source, **files), ngrams, counted.folder, texts)
+        config = load_config(source)
+    model_class = _configured(config, head, tokenizer)
+    return Loaded(model_class(config) if is_ours(config) else model_class.from_config(config), tokenizer)
+
+
+def load_checkpoint_config(source: str, **hub_options: Any) -> PreTrainedConfig:
+    """Returns the configuration of a checkpoint. Raises ValueError if it cannot be loaded."""
+    with _errors_of(source):
+        config: PreTrainedConfig = AutoConfig.from_pretrained(**_located(source), **hub_options)
+    return config
+
+
+def is_ours(config: PreTrainedConfig) -> bool:
+    """Returns whether a configuration is of this family."""
+    return config.model_type == VocablessConfig.model_type
+
+
+def check_overrides(source: str, overrides: Iterable[str]) -> None:
+    """Raises ValueError if there is an override of a variant for a checkpoint."""
+    for override in overrides:
+        raise ValueError(f"--set {override} changes a variant, but {source!r} has trained weights; leave it out.")
+
+
+def _load_checkpoint(
+    source: str,
+    head: Head,
+    counted: Counted,
+    subword: str | None,
+    tokenizer_name: str | None,
+    hub_options: dict[str, Any],
+) -> Loaded:
+    config: Any = load_checkpoint_config(source, **hub_options)
+    with _errors_of(source):
+        tokenizer = AutoTokenizer.from_pretrained(**_located(tokenizer_name or source), **hub_options)
+    if not isinstance(tokenizer, VocablessTokenizer):
+        if len(tokenizer) <= len(tokenizer.all_special_tokens):  # transformers makes one up where the files are missing
+            raise ValueError(f"{source!r} has no tokenizer; save the model's own tokenizer beside it.")
+    elif is_ours(config):
+        check_tokenizer(source, config, tokenizer)
+    has_targets = is_ours(config) and head.needs_targets
+    if subword is not None:
+        if not has_targets or tokenizer.splitter == "subword":
+            raise ValueError(f"{source!r} has a tokenizer of its own and no use for --subword {subword}; leave it out.")
+        subword = _trained(subword, counted, "wordpiece")
+        tokenizer = VocablessTokenizer.from_pretrained(**_located(source), target_file=subword, **hub_options)
+    elif has_targets and tokenizer.target_tokenizer is None:
+        _targets(None, head, repr(source))
+    model_class, verbosity = _configured(config, head, tokenizer), transformers_logging.get_verbosity()
+    transformers_logging.set_verbosity_error()  # else it reports the head's weights, new in every run of a new task
+    options = {"config": config, "dtype": torch.float32, "ignore_mismatched_sizes": True, "output_loading_info": True}
+    try:
+        with _errors_of(source):
+            model, info = model_class.from_pretrained(**_located(source), **options, **hub_options)
+    finally:
+        transformers_logging.set_verbosity(verbosity)
+    check_encoder_tensors(source, model, info)
+    return Loaded(model, tokenizer, (*info["missing_keys"], *(name for name, *_ in info["mismatched_keys"])))
+
+
+def split_revision(name: str) -> tuple[str, str]:
+    """Returns a Hub id without its `@revision`, and the revision; a folder keeps its name.
+
+    >>> split_revision("you/base@v1"), split_revision("you/base")
+    (('you/base', 'v1'), ('you/base', 'main'))
+    """
+    hub_id, _, revision = name.partition("@")
+    return (name, "main") if os.path.exists(name) or not revision else (hub_id, revision)
+
+
+def _located(name: str) -> dict[str, str]:
+    """Returns the arguments of `from_pretrained` that say where a checkpoint is."""
+    source, revision = split_revision(name)
+    return {"pretrained_model_name_or_path": source, "revision": revision}
+
+
+def _configured(config: Any, head: Head, tokenizer: PreTrainedTokenizerBase) -> Any:
+    """Sets what a head needs in the configuration; returns the class of the model."""
+    for name, value in head.options(config, tokenizer).items():
+        setattr(config, name, value)
+    return head.model_class if is_ours(config) else head.auto_class
+
+
+def _trained(subword: str | None, counted: Counted, kind: str) -> str | None:
+    """Returns the path of a subword tokenizer; `train` trains one."""
+    if subword != "train":
+        return subword
+    return trained_subword(counted.folder / TRAINED_SUBWORD, counted.documents(), kind, counted.vocab_size)
+
+
+def _targets(subword: str | None, head: Head, name: str) -> str:
+    """Returns the subword tokenizer of the targets. Raises ValueError if there is none."""
+    if subword is None:
+        raise ValueError(
+            f"{head.name} over the words of {name} predicts a vocabulary; give --subword FILE, or 'train'."
+        )
+    return subword
+
+
+@contextmanager
+def _errors_of(source: str) -> Iterator[None]:
+    """Makes one sentence of what `from_pretrained` raises for a checkpoint."""
+    try:
+        yield
+    except LOADING_ERRORS as error:
+        # The advice to allow foreign code is in the last line; errors of torch go on for many lines.
+        cause = " ".join(str(error).split()) if isinstance(error, OSError | ValueError) else first_line(error)
+        folders = sorted(str(path) for path in Path(source).parent.glob("*") if path.is_dir())
+        names = [name for name in (*VARIANTS, *STOCK_SHAPES, *folders) if name != source]
+        near = get_close_matches(source, names, n=4)
+        remedy = f"did you mean {' or '.join(near)}? Else give" if near else "give"
+        raise ValueError(
+            f"{source!r} cannot be loaded ({cause}); {remedy} a variant, one of {', '.join(STOCK_SHAPES)}, "
+            "a folder with a complete checkpoint, or a Hub id."
+        ) from error
