@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
-from vocabless.training.distillation.sentence_measures import unit_vectors
+from vocabless.training.pretraining.measures import unit_vectors
 
 Vectors = NDArray[np.float32]
 Encoder = Callable[[Sequence[str]], Vectors]  # texts → vectors, one row each

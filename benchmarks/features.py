@@ -38,8 +38,8 @@ from benchmarks.encoders import Encoder, unit_embedder
 from benchmarks.measure import parser, write_record
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
-from vocabless.training.distillation.sentence_measures import read_scored_pairs
 from vocabless.training.finetuning.columns import read_files
+from vocabless.training.pretraining.measures import read_scored_pairs
 from vocabless.training.texts.misspellings import misspell
 
 PEER = "TF-IDF"

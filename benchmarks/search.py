@@ -26,7 +26,7 @@ from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
 from vocabless.tokenization.splitters import SPLITTERS
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.distillation.sentence_measures import unit_vectors
+from vocabless.training.pretraining.measures import unit_vectors
 
 ENCODER = "checkpoints/hashgram-tiny-sentence"
 K1, B = 0.6, 0.75  # of `browser/bm25.js`

@@ -24,10 +24,10 @@ from benchmarks.measure import Comparison, Run, compare
 from vocabless import load_tokenizer
 from vocabless.stock_shapes import find_shape, load_shape_tokenizer
 from vocabless.training.pretraining.arguments import PretrainingArguments
-from vocabless.training.pretraining.load_model import load_model
+from vocabless.training.pretraining.objective import load_model
 from vocabless.training.pretraining.objectives import OBJECTIVES
 from vocabless.training.pretraining.packing import Packing
-from vocabless.training.pretraining.token_objective import PretrainingDataset
+from vocabless.training.pretraining.sequences import PretrainingDataset
 
 PREPARED = ("hashformer-md5-pool-tiny", "eelbert-word-tiny", "hashformer-lsh-proj-tiny")
 STEP_DOCUMENTS = 500  # of which the batches of the training steps are made

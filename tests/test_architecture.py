@@ -30,7 +30,6 @@ ROOMS = (
     ("vocabless",),
     ("saving", "training/texts"),
     ("training",),
-    ("training/distillation",),
     ("training/pretraining", "training/finetuning"),
     ("conversion/onnx_export",),
     ("conversion/space_export",),

@@ -11,8 +11,9 @@ from pretraining_runs import pretrain, refused_run, write_corpus
 import run_pretraining
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
 from vocabless.saving.checkpoint import load_checkpoint, save_checkpoint
-from vocabless.training.pretraining.load_model import load_checkpoint_with_head, objective_of_checkpoint
+from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.masked_lm import MaskedLM
+from vocabless.training.pretraining.objective import load_model, objective_of_checkpoint
 from vocabless.training.pretraining.shuffle_random import ShuffleRandom
 
 BPE = ["--subword", "train", "--subword_vocab_size", "300"]
@@ -38,6 +39,11 @@ def first(given, tmp_path_factory):
         return folders[variant]
 
     return run
+
+
+def begin(source: object, objective: object, subword: str | None = None) -> tuple:
+    """The model of a checkpoint with the head of an objective, and its tokenizer."""
+    return load_model(PretrainingArguments(model_name_or_path=str(source), subword=subword), objective)
 
 
 def results_of(folder: Path) -> dict:
@@ -79,24 +85,24 @@ def test_another_objective_keeps_the_encoder_and_gets_a_new_head(first, subwords
     start = str(first("hashformer-lsh-proj-tiny"))
     own, _ = load_checkpoint(start)
     with pytest.raises(ValueError, match=r"mlm over the words of .* predicts a vocabulary; give --subword FILE"):
-        load_checkpoint_with_head(start, MaskedLM())
-    model, tokenizer = load_checkpoint_with_head(start, MaskedLM(), subwords["wordpiece"])
+        begin(start, MaskedLM())
+    model, tokenizer = begin(start, MaskedLM(), subwords["wordpiece"])
     assert type(model).__name__ == "VocablessForMaskedLM"
     assert model.config.target_vocab_size == tokenizer.target_tokenizer.get_vocab_size()
     for name, weight in own.base_model.state_dict().items():
         assert torch.equal(model.base_model.state_dict()[name], weight), name
     with pytest.raises(ValueError, match="has a tokenizer of its own and no use for --subword"):
-        load_checkpoint_with_head(start, ShuffleRandom(), subwords["wordpiece"])
+        begin(start, ShuffleRandom(), subwords["wordpiece"])
 
 
 @pytest.mark.slow
 def test_a_fine_tuned_or_stock_classifier_is_begun_from_too(first, tmp_path) -> None:
     model = VocablessForSequenceClassification(load_config("eelbert-word-tiny", num_labels=7))
     save_checkpoint(model, load_tokenizer("eelbert-word-tiny"), tmp_path)
-    begun, _ = load_checkpoint_with_head(str(tmp_path), ShuffleRandom())
+    begun, _ = begin(tmp_path, ShuffleRandom())
     for name, weight in model.vocabless.state_dict().items():
         assert torch.equal(begun.base_model.state_dict()[name], weight), name
-    stock, _ = load_checkpoint_with_head(str(first("bert-tiny", *BPE)), ShuffleRandom())
+    stock, _ = begin(first("bert-tiny", *BPE), ShuffleRandom())
     assert stock.config.num_labels == 3
 
 

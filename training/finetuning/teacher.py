@@ -18,11 +18,11 @@ from vocabless.public_names import without_path
 from vocabless.saving.checkpoint_files import LOADING_ERRORS
 from vocabless.saving.record import COPIES, LABELLED, UNLABELLED
 from vocabless.saving.stock_models import SMALLEST_VOCABULARY, longest_sequence
-from vocabless.training.distillation.augmentation import corrupted_copies
-from vocabless.training.distillation.output_cache import add_outputs, fingerprint
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.data import IS_GOLD, TEACHER_LOGITS, EncodedRows, Examples, TaskData
 from vocabless.training.finetuning.problems import Problem
+from vocabless.training.output_cache import add_outputs, fingerprint
+from vocabless.training.texts.augmentation import corrupted_copies
 from vocabless.training.texts.corpora import load_text
 from vocabless.training.texts.text_format import UTF8, TextFormat
 from vocabless.training.trainer import ResumableTrainer
@@ -173,7 +173,6 @@ class DistillingTrainer(ResumableTrainer):
     def __init__(self, problem: Problem, **options: Any) -> None:
         super().__init__(**options)
         self._problem = problem
-        self.model_accepts_loss_kwargs = False  # else `training_step` would not average over accumulated batches
         self._set_signature_columns_if_needed()
         cast(Any, self)._signature_columns += [TEACHER_LOGITS, IS_GOLD]  # else removed: no model takes them
 

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from vocabless.training.pretraining.arguments import DEFAULT_VARIANT, PretrainingArguments, PretrainingTrainingArguments
-from vocabless.training.pretraining.load_model import objective_of_checkpoint
-from vocabless.training.pretraining.objective import Objective
+from vocabless.training.pretraining.objective import Objective, objective_of_checkpoint
 from vocabless.training.pretraining.objectives import DEFAULT_OBJECTIVE, OBJECTIVES
 from vocabless.training.script import ScriptParser
 from vocabless.training.texts.ngrams import check_has_features, has_features

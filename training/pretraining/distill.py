@@ -12,31 +12,30 @@ from typing import Any, ClassVar
 import numpy as np
 from torch import Tensor, nn
 from torch.nn import functional as F
-from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless import VocablessModel
 from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.saving.run_folder import rows_identity
 from vocabless.saving.sentence_modules import read_dense, write_sentence_modules
 from vocabless.saving.tables import vector_tables
-from vocabless.training.distillation.corpus_texts import corpus_texts, draw_texts
-from vocabless.training.distillation.parallel_texts import ParallelTexts, read_parallel, sample_languages
-from vocabless.training.distillation.sentence_measures import (
-    ScoredPairs,
-    SentenceMeasures,
-    read_scored_pairs,
-)
-from vocabless.training.distillation.sentence_student import SentenceStudent, VectorCollator, token_counter
-from vocabless.training.distillation.sentence_teacher import SentenceTeacher, with_translations
-from vocabless.training.distillation.vector_dataset import VectorDataset, mean_vector
-from vocabless.training.pretraining.documents import MAX_EVALUATED, Documents
-from vocabless.training.pretraining.load_model import shapes
+from vocabless.training.load import is_ours
+from vocabless.training.pretraining.measures import ScoredPairs, SentenceMeasures, read_scored_pairs
 from vocabless.training.pretraining.objective import Objective
+from vocabless.training.pretraining.sequences import MAX_EVALUATED, Documents
+from vocabless.training.pretraining.student import (
+    SentenceStudent,
+    VectorCollator,
+    VectorDataset,
+    mean_vector,
+    token_counter,
+)
+from vocabless.training.pretraining.teacher import SentenceTeacher, corpus_texts, draw_texts, with_translations
+from vocabless.training.pretraining.translations import ParallelTexts, read_parallel, sample_languages
 from vocabless.training.script import ANY_SIZE, SHARE, flag
 from vocabless.training.task import ExampleSets, Results
-from vocabless.training.texts.misspellings import misspell
 
-ENGLISH = "en"  # the language of the English sides
+ENGLISH = "en"  # the language of the translations
 # The texts of a language in an epoch are in proportion to its texts in --parallel to this power.
 LANGUAGE_EXPONENT = 0.3
 SIMILARITY_WEIGHT = 5.0  # of the similarities within a batch in the loss
@@ -99,30 +98,43 @@ class Distill(Objective):
         """Whether there is a teacher."""
         return self.teacher is not None
 
+    def _load_teacher(self) -> SentenceTeacher:
+        if self.teacher is None and not EMBEDDED_TEACHER.is_dir():
+            raise ValueError("the objective distill has no teacher; give --teacher, a folder or a Hub id.")
+        source, max_length = self.teacher or str(EMBEDDED_TEACHER), self.arguments.max_seq_length
+        return SentenceTeacher(source, max_length, self.training.bf16, self.teacher_trust_remote_code)
+
+    def data_identity(self) -> dict[str, str]:
+        """Returns what identifies the text, the teacher, the pairs of `--sts_file` and the translations."""
+        identity = super().data_identity()
+        if not self.arguments.dry_run:
+            identity["the teacher"] = self._load_teacher().fingerprint
+        if self.sts_file is not None:
+            pairs = zip(*read_scored_pairs(self.sts_file), strict=True)
+            identity["the pairs of --sts_file"] = rows_identity(pairs)
+        if self.parallel is not None:
+            identity["the texts of --parallel"] = read_parallel(self.parallel).identity()
+        return identity
+
     def build_examples(self, data: Documents, tokenizer: PreTrainedTokenizerBase) -> ExampleSets:
         """See `TrainingTask.build_examples`."""
         arguments, training = self.arguments, self.training
-        if self.teacher is None and not EMBEDDED_TEACHER.is_dir():
-            raise ValueError("the objective distill has no teacher; give --teacher, a folder or a Hub id.")
         if arguments.streaming:
             raise ValueError("--streaming reads a text once, but a teacher's vectors are kept; leave it out.")
         scored = ScoredPairs([], [], []) if self.sts_file is None else read_scored_pairs(self.sts_file)
         texts = draw_texts(data.train, arguments.mix, self.max_texts, training.seed)
         held_out = corpus_texts(data.held_out, MAX_EVALUATED, training.seed)
-        parallel, translations = self._read_parallel()
-        measures = SentenceMeasures(len(held_out), scored.scores, translations, self.nested_dimensions)
+        parallel, held_out_parallel = self._read_parallel()
+        measures = SentenceMeasures(len(held_out), scored.scores, held_out_parallel, self.nested_dimensions)
         if training.metric_for_best_model not in (None, *measures.names):
             raise ValueError(
                 f"--metric_for_best_model {training.metric_for_best_model} is not measured: recall_at_10 needs twelve "
                 "held-out texts, spearman --sts_file, translation --parallel; "
                 f"give one of {', '.join(measures.names)}."
             )
-        source, max_length = self.teacher or str(EMBEDDED_TEACHER), arguments.max_seq_length
-        teacher = SentenceTeacher(source, max_length, training.bf16, self.teacher_trust_remote_code)
-        length_of = token_counter(tokenizer)
+        teacher, length_of = self._load_teacher(), token_counter(tokenizer)
         train = self._examples(texts, parallel, teacher, length_of)
-        evaluated = with_translations([*held_out, *scored.first, *scored.second], translations, teacher)
-        evaluation = VectorDataset(*evaluated, length_of, mean=train.mean)
+        evaluated = with_translations([*held_out, *scored.first, *scored.second], held_out_parallel, teacher)
         facts: dict[str, Any] = {
             "teacher": teacher.name,
             "teacher_license": teacher.license,
@@ -131,15 +143,16 @@ class Distill(Objective):
         }
         if parallel is not None:
             facts["translations"] = parallel.counts()
-        collator = VectorCollator(tokenizer, arguments.max_seq_length)
-        return ExampleSets(train, {"": evaluation}, collator, measures, facts)
+        evaluation = VectorDataset(*evaluated, length_of, mean=train.mean)
+        return ExampleSets(
+            train, {"": evaluation}, VectorCollator(tokenizer, arguments.max_seq_length), measures, facts
+        )
 
     def _read_parallel(self) -> tuple[ParallelTexts | None, ParallelTexts | None]:
-        """Returns the translations to train on, and the held-out ones."""
-        arguments, seed = self.arguments, self.training.seed
+        """Returns the texts with translations to train on, and the held-out ones."""
         if self.parallel is None:
             return None, None
-        share = arguments.validation_split_percentage / 100
+        share, seed = self.arguments.validation_split_percentage / 100, self.training.seed
         train, held_out = read_parallel(self.parallel).hold_out(share, seed)
         held_out = held_out.select(held_out.translated())  # any other text would find itself
         return train, held_out.at_most(MAX_EVALUATED, seed) if len(held_out) else None
@@ -152,38 +165,24 @@ class Distill(Objective):
         length_of: Callable[[list[str]], list[int]],
     ) -> VectorDataset:
         """Returns the texts of the corpus, then those of the languages, see `sample_languages`."""
-        columns = with_translations(texts, parallel, teacher)
+        columns, seed = with_translations(texts, parallel, teacher), self.training.seed
         rows = None
         if parallel is not None:
-            sides = np.unique(parallel.side_of[parallel.translated()])  # those that are English
-            languages = np.concatenate([parallel.languages, np.full(len(sides), ENGLISH)])
-            found = sample_languages(languages, LANGUAGE_EXPONENT, self.training.seed)
-            translations = len(texts) + np.concatenate([np.arange(len(parallel)), len(parallel) + sides])[found]
-            rows = np.concatenate([np.arange(len(texts)), translations])
+            english = np.unique(parallel.english_of[parallel.translated()])  # a text of its own is no English one
+            languages = np.concatenate([parallel.languages, np.full(len(english), ENGLISH)])
+            places = np.concatenate([np.arange(len(parallel)), len(parallel) + english])
+            drawn = places[sample_languages(languages, LANGUAGE_EXPONENT, seed)]
+            rows = np.concatenate([np.arange(len(texts)), len(texts) + drawn])
         mean = mean_vector(columns[1]) if self.centre_teacher else None
-        change = self._misspell if self.misspell_probability else None
-        return VectorDataset(*columns, length_of, rows, mean, change, self.training.seed)
+        return VectorDataset(*columns, length_of, rows, mean, self.misspell_probability, seed)
 
-    def data_identity(self) -> dict[str, str]:
-        """Returns what identifies the text, the pairs of `--sts_file` and the translations."""
-        identity = super().data_identity()
-        if self.sts_file is not None:
-            pairs = zip(*read_scored_pairs(self.sts_file), strict=True)
-            identity["the pairs of --sts_file"] = rows_identity(pairs)
-        if self.parallel is not None:
-            identity["the texts of --parallel"] = read_parallel(self.parallel).identity()
-        return identity
-
-    def config_options(self, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
+    def config_options(self, config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
         """Returns that heads read the mean of the states, what the model learned to use; and `--append_embeddings`."""
-        appended = {"append_embeddings": True} if self.append_embeddings else {}
-        return {"classifier_pooling": "mean"} | appended
-
-    def stock_config_options(self) -> dict[str, Any]:
-        """Raises ValueError for `--append_embeddings`; see `Objective.stock_config_options`."""
+        if is_ours(config):
+            return {"classifier_pooling": "mean"} | ({"append_embeddings": True} if self.append_embeddings else {})
         if self.append_embeddings:
             raise ValueError("--append_embeddings needs a model of this family; leave it out.")
-        return super().stock_config_options()
+        return {}
 
     def module_to_train(self, model: PreTrainedModel, examples: ExampleSets) -> nn.Module:
         """Returns the model with a dense layer into the teacher's space.
@@ -201,7 +200,8 @@ class Distill(Objective):
         if dense and self.append_embeddings:
             missing = student.dense.in_features - dense["weight"].shape[1]
             dense["weight"] = F.pad(dense["weight"], (0, max(0, missing)))
-        if shapes(student.dense.state_dict()) == shapes(dense):
+        layer = student.dense.state_dict()
+        if {name: weight.shape for name, weight in layer.items()} == {name: dense[name].shape for name in dense}:
             student.dense.load_state_dict(dense)
         return student
 
@@ -214,23 +214,13 @@ class Distill(Objective):
     ) -> None:
         """See `TrainingTask.save`. The dense layer is written as a module of sentence-transformers."""
         assert isinstance(module, SentenceStudent)
-        encoder = {
-            name.removeprefix(ENCODER_PREFIX): weight
-            for name, weight in weights.items()
-            if name.startswith(ENCODER_PREFIX)
-        }
-        extra = partial(
-            write_sentence_modules,
-            weight=weights["dense.weight"],
-            bias=weights["dense.bias"],
-            teacher_mean=weights.get("teacher_mean"),
-        )
+        names = [name for name in weights if name.startswith(ENCODER_PREFIX)]
+        encoder = {name.removeprefix(ENCODER_PREFIX): weights[name] for name in names}
+        weight, bias = weights["dense.weight"], weights["dense.bias"]
+        extra = partial(write_sentence_modules, weight=weight, bias=bias, teacher_mean=weights.get("teacher_mean"))
         save_checkpoint(module.encoder, tokenizer, folder, encoder, extra)
 
     def summary(self, results: Results) -> str:
         """Returns the held-out measures, those of short vectors and of each language."""
         tables = [super().summary(results), *vector_tables(results["after"])]
         return "\n".join(tables) + "\n"
-
-    def _misspell(self, text: str, rng: np.random.Generator) -> str:
-        return misspell(text, self.misspell_probability, rng)

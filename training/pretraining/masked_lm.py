@@ -4,12 +4,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoModelForMaskedLM, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless import VocablessForMaskedLM
 from vocabless.tokenization.block_coders import Integers
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.pretraining.token_objective import IGNORED, TokenObjective
+from vocabless.training.load import is_ours
+from vocabless.training.pretraining.objective import TokenObjective
+from vocabless.training.pretraining.sequences import IGNORE_INDEX
 from vocabless.training.script import Limit, flag
 
 
@@ -24,7 +26,6 @@ class MaskedLM(TokenObjective):
     name: ClassVar[str] = "mlm"
     card_text: ClassVar[str] = "masked language modelling"
     needs_targets: ClassVar[bool] = True
-    draws_from_vocabulary: ClassVar[bool] = True
     model_class: ClassVar[type[PreTrainedModel]] = VocablessForMaskedLM
     stock_model_class: ClassVar[Any] = AutoModelForMaskedLM
 
@@ -43,9 +44,11 @@ class MaskedLM(TokenObjective):
         corrupted = blocks.copy()
         corrupted[masked] = mask
         corrupted[replaced] = donors[rng.integers(len(donors), size=len(replaced))]
-        return corrupted, np.where(chosen, targets, IGNORED)
+        return corrupted, np.where(chosen, targets, IGNORE_INDEX)
 
-    def config_options(self, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
+    def config_options(self, config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
         """Returns the size of the target vocabulary; logits are computed for the labelled tokens alone."""
+        if not is_ours(config):
+            return {}
         assert isinstance(tokenizer, VocablessTokenizer) and tokenizer.target_tokenizer is not None
         return {"target_vocab_size": tokenizer.target_tokenizer.get_vocab_size(), "sparse_prediction": True}

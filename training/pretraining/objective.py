@@ -1,16 +1,49 @@
 """Base class of the pre-training objectives: what a model learns from text, and what is said about it."""
 
+import os
+from abc import abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+import numpy as np
+import torch
+from datasets import Dataset, IterableDataset, concatenate_datasets
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import (
+    DataCollatorForTokenClassification,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
+from vocabless import VocablessTokenizer
 from vocabless.public_names import without_path
 from vocabless.saving.record import held_out_metrics, provenance
+from vocabless.saving.stock_models import longest_sequence
+from vocabless.stock_shapes import STOCK_SHAPES, StockShape
+from vocabless.tokenization.block_coders import Integers
+from vocabless.training.load import Counted, Head, check_overrides, is_ours, load, load_checkpoint_config
 from vocabless.training.pretraining.arguments import PretrainingArguments
-from vocabless.training.pretraining.documents import Documents, documents_identity, load_documents
-from vocabless.training.pretraining.load_model import load_model
+from vocabless.training.pretraining.packing import Packing, mix, part_of_process
+from vocabless.training.pretraining.sequences import (
+    IGNORE_INDEX,
+    MAX_EVALUATED,
+    Documents,
+    PretrainingDataset,
+    PretrainingStream,
+    documents_identity,
+    load_documents,
+    processes,
+)
 from vocabless.training.script import check_limits, fingerprint
-from vocabless.training.task import Results, Trained, TrainingTask
+from vocabless.training.task import ExampleSets, Results, Trained, TrainingTask
+from vocabless.training.trainer import EXACT_LOSS, logits_only
+from vocabless.variants import SUBWORD_TOKENIZERS, VARIANTS
+
+STOCK_OBJECTIVE = "mlm"
+STREAMED_DOCUMENTS = 200_000  # a subword tokenizer is trained on so many documents of a stream
 
 
 class Objective(TrainingTask):
@@ -24,7 +57,7 @@ class Objective(TrainingTask):
     name: ClassVar[str]  # value of `--objective`
     card_text: ClassVar[str]  # what the model learns, as the model card says it
     measures: ClassVar[tuple[str, ...]]  # their names, in the order in which they are printed
-    needs_targets: ClassVar[bool] = False  # whether each token needs the id of a target vocabulary
+    needs_targets: ClassVar[bool] = False  # whether each token needs the id of a target vocabulary, if there is one
     model_class: ClassVar[type[PreTrainedModel]]  # for a variant of the family
     stock_model_class: ClassVar[Any]  # an Auto class, for a stock shape
 
@@ -36,12 +69,8 @@ class Objective(TrainingTask):
         """Whether its flags say that it is wanted, without `--objective`."""
         return False
 
-    def config_options(self, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
-        """Returns the arguments that the objective needs in a variant's configuration."""
-        return {}
-
-    def stock_config_options(self) -> dict[str, Any]:
-        """Returns the arguments that the objective needs in a stock shape's configuration."""
+    def config_options(self, config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
+        """Returns what the objective needs in the configuration of a model, of this family or stock, by name."""
         return {}
 
     def identity(self) -> dict[str, Any]:
@@ -92,3 +121,150 @@ class Objective(TrainingTask):
         """Returns the held-out measures before and after training, as a table."""
         lines = [f"{measure:20} {before:8.4f} {after:8.4f}" for measure, before, after in held_out_metrics(results)]
         return "\n".join(["", f"{'held out':20} {'before':>8} {'after':>8}", *lines, ""])
+
+
+class TokenObjective(Objective):
+    """Corrupts sequences, and says for which tokens the model learns to predict which class."""
+
+    measures: ClassVar[tuple[str, ...]] = ("loss", "accuracy")
+
+    @abstractmethod
+    def corrupt(
+        self, blocks: Integers, targets: Integers | None, donors: Integers, mask: Integers, rng: np.random.Generator
+    ) -> tuple[Integers, Integers]:
+        """Returns the corrupted blocks, (n, K), and the labels, (n,), `IGNORE_INDEX` where nothing is predicted.
+
+        The result depends on the arguments alone. `blocks` is not changed.
+
+        Args:
+            blocks: (n, K) elements of ordinary tokens.
+            targets: (n,) target ids, or None without `needs_targets`.
+            donors: (m, K) tokens of another sequence or of the vocabulary, m ≥ 1. Replacements are drawn from them.
+            mask: (K,) elements of the mask token.
+            rng: source of all randomness.
+        """
+
+    def measure(self, predictions: Integers, labels: Integers) -> dict[str, float]:
+        """Returns the measures besides the loss, of the predicted classes and labels of n tokens, (n,) each."""
+        return {"accuracy": float((predictions == labels).mean())}
+
+    def build_examples(self, data: Documents, tokenizer: PreTrainedTokenizerBase) -> ExampleSets:
+        """See `TrainingTask.build_examples`."""
+        arguments, training = self.arguments, self.training
+        if arguments.streaming and training.max_steps <= 0:
+            raise ValueError(f"--max_steps is {training.max_steps}, but a stream has no end; give at least 1.")
+        packing = Packing(tokenizer, self.needs_targets, arguments.max_seq_length)
+        seed, rank = training.seed, training.process_index
+        parts = [packing.prepare(part, processes(part)) for part in data.train]
+        if arguments.streaming:
+            parts = [part_of_process(part, seed, rank, training.world_size) for part in parts]
+        mixed = mix(parts, arguments.mix, seed)
+        held_out = packing.prepare(data.held_out, processes(data.held_out))
+        if len(held_out) > MAX_EVALUATED:
+            places = np.linspace(0, len(held_out) - 1, MAX_EVALUATED)  # of all corpora and stretches
+            held_out = held_out.select(places.astype(int))
+        options = mixed, packing, self, seed
+        train: Any = PretrainingStream(*options, rank) if arguments.streaming else PretrainingDataset(*options)
+        evaluated = {"": PretrainingDataset(held_out, packing, self, seed + 1)}
+        return ExampleSets(train, evaluated, DataCollatorForTokenClassification(tokenizer), self.compute_metrics)
+
+    def reduce_outputs(self, outputs: Any, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the most likely class and the loss of each token, both (B, S). So the logits need not be kept.
+
+        They are (B, S, classes), or (labelled tokens, classes) from a sparse masked-LM head.
+        """
+        logits = logits_only(outputs, labels)
+        is_labelled = labels != IGNORE_INDEX
+        if logits.ndim == 3:
+            logits = logits[is_labelled]
+        predictions = torch.full_like(labels, IGNORE_INDEX)
+        losses = torch.zeros(labels.shape, device=labels.device)
+        predictions[is_labelled] = logits.argmax(dim=-1)
+        losses[is_labelled] = torch.nn.functional.cross_entropy(logits.float(), labels[is_labelled], reduction="none")
+        return predictions, losses
+
+    def compute_metrics(self, evaluation: Any) -> dict[str, float]:
+        """Returns loss and measures of what `reduce_outputs` returned, (N, S). Each labelled token has one weight."""
+        labels: NDArray[np.int64] = np.asarray(evaluation.label_ids)
+        is_labelled = labels != IGNORE_INDEX
+        if not is_labelled.any():
+            return {"accuracy": 0.0}
+        predictions, losses = (np.asarray(values)[is_labelled] for values in evaluation.predictions)
+        loss = float(losses.mean(dtype=np.float64))
+        return {EXACT_LOSS: loss, **self.measure(predictions, labels[is_labelled])}
+
+
+def load_model(
+    arguments: PretrainingArguments, objective: Objective, corpora: Sequence[Any] = (), folder: Path = Path()
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Returns the model to train, with the head of the objective, and its tokenizer, see `training.load.load`.
+
+    The dropout is that of the training; the configuration keeps the encoder's. `--subword train` and
+    `--set ngrams=train` count the corpora, of streams the first documents.
+
+    Raises:
+        ValueError: an unknown name, a checkpoint that cannot be begun from, a length beyond the model's, a subword
+            tokenizer that is missing or not needed.
+    """
+
+    def documents() -> Dataset | IterableDataset:
+        size = STREAMED_DOCUMENTS // len(corpora)
+        return concatenate_datasets([part.take(size) for part in corpora] if arguments.streaming else list(corpora))
+
+    classes = objective.model_class, objective.stock_model_class
+    head = Head(objective.name, *classes, objective.config_options, objective.needs_targets)
+    source, subword = arguments.model_name_or_path, arguments.subword
+    counted = Counted(documents, folder, arguments.subword_vocab_size)
+    if source is None:
+        shape = arguments.shape
+        if shape.subwords is None:
+            raise ValueError(f"{shape.name} reads characters and is not pre-trained here; give another variant.")
+        _check_length(arguments, shape.name, shape.max_length)
+        if isinstance(shape, StockShape):
+            subword = subword or SUBWORD_TOKENIZERS[shape.subwords]
+        model, tokenizer, _ = load(shape, head, counted, subword, arguments.ngrams)
+    else:
+        check_overrides(source, arguments.overrides)
+        _config_of(source)
+        model, tokenizer, _ = load(source, head, counted, subword)
+        _check_stock_tokenizer(source, tokenizer)
+        _check_length(arguments, source, longest_sequence(model, tokenizer))
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = arguments.dropout
+    return model, tokenizer
+
+
+def objective_of_checkpoint(source: str) -> str | None:
+    """Returns the objective of a checkpoint's variant, masked LM for a stock model, None if neither is known.
+
+    Raises:
+        ValueError: the configuration cannot be loaded.
+    """
+    config = _config_of(source)
+    if not is_ours(config):
+        return STOCK_OBJECTIVE
+    variant = VARIANTS.get(str(getattr(config, "variant", None)))
+    return variant.objective if variant else None
+
+
+def _config_of(source: str) -> PreTrainedConfig:
+    if not os.path.isdir(source) and source in {*VARIANTS, *STOCK_SHAPES}:
+        raise ValueError(f"{source} has no weights to begin from; give --variant {source} for fresh ones.")
+    return load_checkpoint_config(source)
+
+
+def _check_length(arguments: PretrainingArguments, name: str, limit: int) -> None:
+    if arguments.max_seq_length > limit:
+        raise ValueError(
+            f"--max_seq_length {arguments.max_seq_length} is more than the {limit} tokens of {name}; "
+            f"give at most {limit}."
+        )
+
+
+def _check_stock_tokenizer(source: str, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Raises ValueError if the tokenizer of a stock model cannot be packed."""
+    needed = {"tokenizer.json": "is_fast"} | {name: name for name in ("cls_token", "sep_token", "mask_token")}
+    missing = [name for name, attribute in needed.items() if not getattr(tokenizer, attribute)]
+    if missing and not isinstance(tokenizer, VocablessTokenizer):
+        raise ValueError(f"the tokenizer of {source!r} has no {', '.join(missing)}; give a model that has them.")

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from transformers import AutoModelForTokenClassification, PreTrainedModel
+from transformers import AutoModelForTokenClassification, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless import VocablessForPreTraining
 from vocabless.saving.card_heads import CORRUPTIONS
 from vocabless.tokenization.block_coders import Integers
-from vocabless.training.pretraining.token_objective import TokenObjective
+from vocabless.training.load import is_ours
+from vocabless.training.pretraining.objective import TokenObjective
 
 INTACT, SHUFFLED, REPLACED = range(3)
 SHUFFLED_SHARE = 0.1  # of all tokens
@@ -57,9 +58,9 @@ class ShuffleRandom(TokenObjective):
         labels[(corrupted == blocks).all(axis=1)] = INTACT
         return corrupted, labels
 
-    def stock_config_options(self) -> dict[str, Any]:
-        """See `Objective.stock_config_options`."""
-        return {"num_labels": len(CLASS_NAMES)}
+    def config_options(self, config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
+        """Returns the number of classes of a stock model's head."""
+        return {} if is_ours(config) else {"num_labels": len(CLASS_NAMES)}
 
     def measure(self, predictions: Integers, labels: Integers) -> dict[str, float]:
         """Returns the accuracy, the share of the largest class, and the accuracy on each class."""

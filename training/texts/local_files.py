@@ -48,6 +48,24 @@ def load_files(
     return rows  # type: ignore[no-any-return]
 
 
+def load_table(file: str, flag: str, columns: Sequence[str]) -> Any:
+    """Returns the rows of the parquet, jsonl or csv file that a flag names. `label` may be the name of `score`.
+
+    Raises:
+        ValueError: the file does not exist, cannot be read, or lacks one of the columns.
+    """
+    where = f"{flag} {file!r}"
+    if not Path(file).is_file() or Path(file).suffix not in FORMATS:
+        raise ValueError(f"{where} is no parquet, jsonl or csv file; give one.")
+    rows: Any = load_files([file], where)
+    if "score" in columns and "score" not in rows.column_names and "label" in rows.column_names:
+        rows = rows.rename_column("label", "score")
+    missing = [name for name in columns if name not in rows.column_names]
+    if missing:
+        raise ValueError(f"{where} lacks {', '.join(missing)}; it needs the columns {', '.join(columns)}.")
+    return rows
+
+
 def column_type(feature: Any) -> str:
     """Returns what a column holds, for checks and messages: a dtype such as `string`, or words for nested values."""
     return getattr(feature, "dtype", None) or _NESTED.get(type(feature).__name__, str(feature))

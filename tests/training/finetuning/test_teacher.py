@@ -16,7 +16,6 @@ from transformers import (
 )
 
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
-from vocabless.training.distillation.output_cache import CACHE
 from vocabless.training.finetuning.arguments import GlueTrainingArguments
 from vocabless.training.finetuning.data import IS_GOLD, TEACHER_LOGITS, Examples, TaskData, encode
 from vocabless.training.finetuning.problems import MultiLabel, Regression, SingleLabel
@@ -27,6 +26,7 @@ from vocabless.training.finetuning.teacher import (
     label_order,
     read_unlabelled,
 )
+from vocabless.training.output_cache import CACHE
 
 LABELS = ["a", "b", "c"]
 VARIANT = "eelbert-word-uno"

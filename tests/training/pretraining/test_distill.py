@@ -6,21 +6,23 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from datasets import Dataset
+from pretraining_runs import interrupted_runs
 from safetensors.torch import load_file
 
 import run_pretraining
 from vocabless import VocablessConfig, VocablessForSequenceClassification
 from vocabless.saving.sentence_modules import read_dense
-from vocabless.training.distillation.parallel_texts import ParallelTexts
-from vocabless.training.distillation.sentence_teacher import SentenceTeacher
 from vocabless.training.pretraining import distill
 from vocabless.training.pretraining.distill import Distill
+from vocabless.training.pretraining.teacher import SentenceTeacher
+from vocabless.training.pretraining.translations import ParallelTexts
 
 st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
 
 QUICK = [*("--max_steps", "8", "--save_steps", "4", "--logging_steps", "4"), *("--per_device_train_batch_size", "8"),
          *("--max_seq_length", "24"),
          *("--use_cpu", "true", "--disable_tqdm", "true", "--warmup_steps", "0", "--learning_rate", ".01")]  # fmt: skip
+NANO = ["--variant", "hashgram-nano"]
 
 
 @pytest.fixture(scope="module")
@@ -34,70 +36,65 @@ def corpus(tmp_path_factory) -> str:
 
 @pytest.fixture
 def run(corpus, make_teacher, tmp_path, empty_cache):
+    """Runs the script into a folder of `tmp_path`; returns the folder and the results."""
+    teacher = make_teacher(tmp_path / "small-teacher")
+    given = ["--corpus", corpus, "--validation_split_percentage", "20", "--teacher", teacher, *QUICK]
+
     def start(name: str, *arguments: str) -> tuple:
         folder = tmp_path / name
-        teacher = make_teacher(tmp_path / "small-teacher")
-        given = ["--corpus", corpus, "--validation_split_percentage", "20", "--teacher", teacher]
-        run_pretraining.main([*given, "--output_dir", str(folder), *QUICK, *arguments])
+        run_pretraining.main([*given, "--output_dir", str(folder), *arguments])
         return folder, json.loads((folder / "results.json").read_text())
 
     return start
 
 
+def student_in(folder, **options):
+    return st.SentenceTransformer(str(folder), trust_remote_code=True, device="cpu", **options)
+
+
 @pytest.mark.parametrize("variant", ["hashgram-nano", "hashformer-lsh-proj-tiny"])
-def test_a_student_of_any_variant_comes_nearer_to_its_teacher(variant, run, tmp_path, capsys) -> None:
+def test_a_student_of_any_variant_comes_nearer_to_its_teacher(variant, run, corpus, tmp_path, capsys) -> None:
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("sentence1,sentence2,score\nthe fox,the dog,1\nthe fox,the fox sleeps,4\na cat,walls,0\n")
-    folder, results = run("run", "--variant", variant, "--sts_file", str(pairs), "--misspell_probability", "0.1")
-    assert results["objective"] == "distill"
-    assert results["after"]["eval_cosine"] > results["before"]["eval_cosine"] + 0.1
-    assert results["after"]["eval_loss"] == pytest.approx(1 - results["after"]["eval_cosine"])
-    assert {"eval_spearman", "eval_teacher_spearman"} <= {*results["after"]}
-    assert results["after"]["eval_recall_at_10"] > 0
-    assert str(tmp_path) not in json.dumps(results)
-    assert results["examples"]["teacher"] == "small-teacher"
-    card = (folder / "README.md").read_text()
-    assert "`small-teacher`" in card and str(tmp_path) not in card and "SentenceTransformer(" in card
+    flags = ["--variant", variant, "--sts_file", str(pairs), "--misspell_probability", "0.1"]
+    folder, results = run("run", *flags, "--nested_dimensions", "8", "24")
+    before, after, card = results["before"], results["after"], (folder / "README.md").read_text()
+    assert results["objective"] == "distill" and results["examples"]["teacher"] == "small-teacher"
+    assert after["eval_cosine"] > before["eval_cosine"] + 0.1
+    assert after["eval_loss"] == pytest.approx(1 - after["eval_cosine"])
+    assert {"eval_spearman", "eval_teacher_spearman"} <= {*after} and after["eval_recall_at_10"] > 0
+    assert str(tmp_path) not in json.dumps(results) and str(tmp_path) not in card
+    assert "`small-teacher`" in card and "SentenceTransformer(" in card and "widget" not in card
     assert "pipeline_tag: sentence-similarity\n" in card and "\n- sentence-transformers\n" in card
-    assert "widget" not in card
+    for name in ("all", "8", "int8", "binary"):
+        assert f"| {name} | {100 * after[f'eval_neighbours_{name}']:.1f} | " in card
     assert "recall_at_10" in capsys.readouterr().out
     pairs.write_text("sentence1,sentence2,score\nthe fox,the dog,2\n")
     with pytest.raises(SystemExit, match=r"differs in the pairs of --sts_file .* give another --output_dir"):
-        run("run", "--variant", variant, "--sts_file", str(pairs), "--misspell_probability", "0.1")
+        run("run", *flags, "--nested_dimensions", "8", "24")
 
-    encoder = st.SentenceTransformer(str(folder), trust_remote_code=True, device="cpu")
-    vectors = encoder.encode(["the quick fox", "a lazy dog"])
-    assert vectors.shape == (2, 24)
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-5)
-    classifier = VocablessForSequenceClassification.from_pretrained(folder)
-    assert classifier.config.classifier_pooling == "mean"
-
-
-def test_the_saved_vectors_are_those_that_were_measured(run, make_teacher, corpus, tmp_path) -> None:
-    folder, results = run("run", "--variant", "hashgram-nano")
     lines = open(corpus).read().splitlines()
-    student = st.SentenceTransformer(str(folder), trust_remote_code=True, device="cpu").encode(lines)
-    teacher = st.SentenceTransformer(str(tmp_path / "small-teacher"), device="cpu").encode(
-        lines, normalize_embeddings=True
-    )
-    assert (student * teacher).sum(axis=1).mean() == pytest.approx(results["after"]["eval_cosine"], abs=0.05)
+    vectors, short = (student_in(folder, truncate_dim=size).encode(lines) for size in (None, 8))
+    assert vectors.shape == (len(lines), 24)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-5)
+    np.testing.assert_allclose(short, vectors[:, :8], rtol=1e-5)
+    taught = student_in(tmp_path / "small-teacher").encode(lines, normalize_embeddings=True)
+    assert (vectors * taught).sum(axis=1).mean() == pytest.approx(after["eval_cosine"], abs=0.05)  # as measured
+    assert VocablessForSequenceClassification.from_pretrained(folder).config.classifier_pooling == "mean"
 
 
-def test_vectors_are_cut_where_they_were_nested(run) -> None:
-    folder, results = run("run", "--variant", "hashgram-nano", "--nested_dimensions", "8", "16", "24")
-    after, card = results["after"], (folder / "README.md").read_text()
-    for name in ("all", "8", "16", "int8", "binary"):
-        assert f"| {name} | {100 * after[f'eval_neighbours_{name}']:.1f} | – |" in card
-    texts = ["the quick fox", "a lazy dog"]
-    whole, short = (
-        st.SentenceTransformer(str(folder), trust_remote_code=True, device="cpu", truncate_dim=size).encode(texts)
-        for size in (None, 8)
-    )
-    np.testing.assert_allclose(short, whole[:, :8], rtol=1e-5)
+def test_a_run_is_not_continued_with_another_teacher(run, make_teacher, tmp_path) -> None:
+    with interrupted_runs():
+        run("run", *NANO)
+    make_teacher(tmp_path / "small-teacher", seed=1)  # a model of the same shape and name
+    with pytest.raises(SystemExit, match=r"differs in the teacher .*; give another --output_dir"):
+        run("run", *NANO)
+    make_teacher(tmp_path / "small-teacher")
+    assert run("run", *NANO)[1]["steps"] == 8
 
 
 def test_embeddings_are_appended_to_a_trained_student(run) -> None:
-    first, earlier = run("first", "--variant", "hashgram-nano")
+    first, earlier = run("first", *NANO)
     folder, results = run("second", "--model_name_or_path", str(first), "--append_embeddings", "true")
     for name in ("eval_cosine", "eval_loss"):  # their weights in the dense layer are 0 at first
         assert results["before"][name] == pytest.approx(earlier["after"][name], rel=1e-4)
@@ -105,92 +102,83 @@ def test_embeddings_are_appended_to_a_trained_student(run) -> None:
     config, weight = VocablessConfig.from_pretrained(folder), read_dense(str(folder))["weight"]
     assert config.append_embeddings and config.hidden_size == weight.shape[1] == 2 * size
     assert weight[:, size:].abs().sum() > 0
-    assert st.SentenceTransformer(str(folder), trust_remote_code=True, device="cpu").encode("a fox").shape == (24,)
+    assert student_in(folder).encode("a fox").shape == (24,)
+    assert results["objective"] == "distill" and results["after"]["eval_loss"] != results["before"]["eval_loss"]
+    assert results["arguments"]["model_name_or_path"] == "first" and results["start"]["base_model"] is None
+    assert "beginning from the weights of `first`" in (folder / "README.md").read_text()
 
 
-def test_translations_learn_the_vectors_of_their_english_sides(run, tmp_path, capsys, monkeypatch) -> None:
+def test_translations_teach_their_vectors(run, tmp_path, capsys, monkeypatch) -> None:
     monkeypatch.setattr(distill, "LANGUAGE_EXPONENT", 0)
     words = dict(zip("the quick brown fox jumps over lazy dogs while cats".split(), "αβγδεζηθικ", strict=True))
-    sides = [" ".join(list(words)[(i * k) % 10] for k in range(1, 6)) for i in range(1, 60)]
+    english = [" ".join(list(words)[(i * k) % 10] for k in range(1, 6)) for i in range(1, 60)]
     rows = [
-        {"text": " ".join(map(words.get, side.split())), "english": side, "lang": "el"} for side in sorted({*sides})
+        {"text": " ".join(map(words.get, text.split())), "english": text, "lang": "el"} for text in sorted({*english})
     ]
-    rows += [{"text": side[::-1], "english": side, "lang": "qx"} for side in sides[:15]]
+    rows += [{"text": text[::-1], "english": text, "lang": "qx"} for text in english[:15]]
     file = tmp_path / "pairs.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
-    flags = ["--variant", "hashgram-nano", "--parallel", str(file), "--max_steps", "60"]
-    folder, results = run("run", *flags, "--centre_teacher", "true")
+    flags = [*NANO, "--parallel", str(file), "--max_steps", "60", "--centre_teacher", "true"]
+    folder, results = run("run", *flags)
     before, after = results["before"], results["after"]
     assert after["eval_cosine_el"] > before["eval_cosine_el"] + 0.02
     assert {"eval_translation", "eval_translation_el", "eval_translation_qx"} <= {*after}
     assert results["examples"]["translations"].keys() == {"el", "qx"}
     card, printed = (folder / "README.md").read_text(), capsys.readouterr().out
     line = f"| el | {100 * after['eval_translation_el']:.1f} | {100 * after['eval_cosine_el']:.1f} |"
-    assert line in card and line in printed
-    assert "language:\n- el\n- en\n- qx\n" in card
+    assert line in card and line in printed and "language:\n- el\n- en\n- qx\n" in card
 
-    teacher = st.SentenceTransformer(str(tmp_path / "small-teacher"), device="cpu")
-    student = st.SentenceTransformer(str(folder), trust_remote_code=True, device="cpu")
     mean = load_file(folder / "teacher_mean.safetensors")["mean"].numpy()
-    expected = teacher.encode(sides, normalize_embeddings=True) - mean
-    cosines = (student.encode(sides) * expected).sum(axis=1) / np.linalg.norm(expected, axis=1)
+    expected = student_in(tmp_path / "small-teacher").encode(english, normalize_embeddings=True) - mean
+    cosines = (student_in(folder).encode(english) * expected).sum(axis=1) / np.linalg.norm(expected, axis=1)
     assert cosines.mean() > 0.2
+    file.write_text("\n".join(map(json.dumps, rows[1:])))
     with pytest.raises(SystemExit, match=r"differs in the texts of --parallel"):
-        file.write_text("\n".join(map(json.dumps, rows[1:])))
-        run("run", *flags, "--centre_teacher", "true")
+        run("run", *flags)
 
 
 def test_an_epoch_has_the_corpus_once_and_each_language_as_often(
     make_teacher, tmp_path, empty_cache, monkeypatch
 ) -> None:
-    teacher = SentenceTeacher(make_teacher(tmp_path / "teacher"), 16)
     letters = Dataset.from_dict({"text": list("äöüßéè")})
     parallel = ParallelTexts(letters, np.array(["de"] * 6), list("abcdef"), np.arange(6))
     monkeypatch.setattr(distill, "LANGUAGE_EXPONENT", 0)
     objective = Distill()
     objective.training = SimpleNamespace(seed=0)
+    teacher = SentenceTeacher(make_teacher(tmp_path / "teacher"), 16)
     examples = objective._examples(["the fox", "a dog"], parallel, teacher, lambda batch: list(map(len, batch)))
-    found = [item["text"] for item in examples.__getitems__(range(len(examples)))]
-    assert found[:2] == ["the fox", "a dog"] and sorted(found[2:]) == sorted("abcdefäöüßéè")
+    texts = [item["text"] for item in examples.__getitems__(range(len(examples)))]
+    assert texts[:2] == ["the fox", "a dog"] and sorted(texts[2:]) == sorted("abcdefäöüßéè")
 
 
 def test_words_without_translations_are_learned_once_and_not_measured(run, tmp_path) -> None:
     file = tmp_path / "words.csv"
     file.write_text("text,lang\n" + "".join(f"Wort{number},de\n" for number in range(30)))
-    _, results = run("run", "--variant", "hashgram-nano", "--parallel", str(file))
+    _, results = run("run", *NANO, "--parallel", str(file))
     assert results["examples"]["translations"].keys() == {"de"}
     assert 10 < results["examples"]["translations"]["de"] < 30
     assert not [name for name in results["after"] if "translation" in name or name.endswith("_de")]
+
+
+STOCK = ["--variant", "bert-tiny", "--subword", "train"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--objective", "distill"], "the objective distill has no teacher; give --teacher"),
-        (
-            ["--teacher", "EMPTY", "--metric_for_best_model", "spearman"],
-            "spearman is not measured: .* spearman --sts_file",
-        ),
-        (
-            ["--teacher", "EMPTY", "--variant", "bert-tiny", "--subword", "train", "--append_embeddings", "true"],
-            "--append_embeddings needs a model of this family; leave it out",
-        ),
+        (["--metric_for_best_model", "spearman"], "spearman is not measured: .* spearman --sts_file"),
+        ([*STOCK, "--append_embeddings", "true"], "--append_embeddings needs a model of this family; leave it out"),
+        (["--max_texts", "-1"], "--max_texts -1 is out of range; give a number of at least 0"),
+        (["--streaming", "true", "--validation_corpus", "CORPUS"], "--streaming reads a text once"),
     ],
 )
-def test_what_cannot_be_learned_is_refused(arguments, message, corpus, tmp_path, monkeypatch) -> None:
+def test_what_cannot_be_learned_is_refused(
+    arguments, message, corpus, make_teacher, tmp_path, empty_cache, monkeypatch
+) -> None:
     monkeypatch.setattr(distill, "EMBEDDED_TEACHER", tmp_path / "none")
-    (tmp_path / "empty").mkdir()
-    arguments = [str(tmp_path / "empty") if argument == "EMPTY" else argument for argument in arguments]
+    arguments = [corpus if argument == "CORPUS" else argument for argument in arguments]
+    if "--objective" not in arguments:
+        arguments += ["--teacher", make_teacher(tmp_path / "teacher")]
     with pytest.raises(SystemExit, match=message):
         run_pretraining.main(["--corpus", corpus, "--output_dir", str(tmp_path / "run"), *QUICK, *arguments])
-
-
-@pytest.mark.slow
-def test_a_student_is_trained_further_with_its_own_dense_layer(run) -> None:
-    start, first = run("first", "--variant", "hashgram-nano")
-    folder, results = run("second", "--model_name_or_path", str(start))
-    assert results["objective"] == "distill"
-    assert results["before"]["eval_loss"] == pytest.approx(first["after"]["eval_loss"], abs=1e-4)
-    assert results["after"]["eval_loss"] != results["before"]["eval_loss"]
-    assert results["arguments"]["model_name_or_path"] == "first" and results["start"]["base_model"] is None
-    assert "beginning from the weights of `first`" in (folder / "README.md").read_text()

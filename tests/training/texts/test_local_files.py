@@ -1,4 +1,4 @@
-"""Local files: literal names, a cache that follows their time, and what is refused."""
+"""Local files: literal names, other encodings and delimiters, a cache that follows their time, and what is refused."""
 
 import json
 import os
@@ -11,8 +11,12 @@ import pytest
 
 from vocabless.training.finetuning.columns import read_files
 from vocabless.training.texts.corpora import find_files, load_text
+from vocabless.training.texts.text_format import TextFormat
 
 SUFFIXES = [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".txt"]
+ROWS = [("Das Café schließt früh.", "ja"), ("Nein, nie.", "nein")]
+
+pytestmark = pytest.mark.usefixtures("empty_cache")
 
 
 def write(file: Path, text: str) -> str:
@@ -25,34 +29,29 @@ def write(file: Path, text: str) -> str:
     return str(file)
 
 
+def write_rows(file: Path, delimiter: str = ",", encoding: str = "utf-8", rows: list = ROWS) -> str:
+    lines = [delimiter.join(f'"{field}"' for field in row) for row in [("text", "label"), *rows]]
+    file.write_bytes("".join(line + "\n" for line in lines).encode(encoding))
+    return str(file)
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_no_server_hears_of_a_local_file(suffix, tmp_path, empty_cache, monkeypatch) -> None:
+def test_a_name_is_no_pattern_and_no_server_hears_of_it(suffix, tmp_path, monkeypatch) -> None:
     asked: list[object] = []
     monkeypatch.setattr(datasets.config, "HF_UPDATE_DOWNLOAD_COUNTS", True)
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(datasets.load, "get_session", lambda: asked.append(1))
-    load_text(write(tmp_path / f"mine{suffix}", "mine"))
+    for other in ("data1", "data", "ab"):
+        write(tmp_path / f"{other}{suffix}", "of another file")
+    for name in ("data[1]", "da*a", "a?"):
+        file = write(tmp_path / f"{name}{suffix}", "mine")
+        for streaming in (False, True):
+            assert [row["text"] for row in load_text(file, streaming=streaming)] == ["mine"]
     assert not asked and datasets.config.HF_UPDATE_DOWNLOAD_COUNTS
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("name", ["data[1]", "da*a", "a?"])
-def test_a_name_is_no_pattern(name, suffix, tmp_path, empty_cache) -> None:
-    file = tmp_path / f"{name}{suffix}"
-    for other in ("data1", "data", "ab"):
-        write(tmp_path / f"{other}{suffix}", "of another file")
-    write(file, "mine")
-    for streaming in (False, True):
-        assert [row["text"] for row in load_text(str(file), streaming=streaming)] == ["mine"]
-
-
-def test_a_name_that_is_a_chain_of_places_is_refused_with_one_sentence(tmp_path, empty_cache) -> None:
-    with pytest.raises(ValueError, match=r"a::b.csv' cannot be read: Unable to find"):
-        load_text(write(tmp_path / "a::b.csv", "mine"))
-
-
 @pytest.mark.parametrize("is_link", [False, True])
-def test_a_file_that_changed_is_read_again_and_another_one_comes_from_the_cache(is_link, tmp_path, empty_cache) -> None:
+def test_a_file_that_changed_is_read_again_and_another_one_comes_from_the_cache(is_link, tmp_path) -> None:
     file = source = tmp_path / "data.csv"
     write(file, "old words")
     os.utime(file, (1, 1))
@@ -66,29 +65,33 @@ def test_a_file_that_changed_is_read_again_and_another_one_comes_from_the_cache(
 
 
 @pytest.mark.parametrize(
-    ("content", "sentence"),
+    ("name", "content", "sentence"),
     [
-        ("text,label\na,b,x\nc,d\n", "rows.csv' has rows with more fields than its header; put texts"),
-        ('text,label\n"a\nb",c\nd,e,f\n', "rows.csv' cannot be read: .*Expected 2 fields in line 3, saw 3"),
-        ("\n\n", "rows.csv' cannot be read: No columns"),
-        ("", "rows.csv' is empty; give "),
+        ("rows.csv", "text,label\na,b,x\nc,d\n", "rows.csv' has rows with more fields than its header; put texts"),
+        ("rows.csv", 'text,label\n"a\nb",c\nd,e,f\n', "rows.csv' cannot be read: .*Expected 2 fields in line 3, saw 3"),
+        ("rows.csv", "\n\n", "rows.csv' cannot be read: No columns"),
+        ("rows.csv", "", "rows.csv' is empty; give "),
+        ("a::b.csv", "text\nmine\n", "a::b.csv' cannot be read: Unable to find"),  # no chain of places
+        ("mine.jsonl", '{"text": ["a"]}\n' * 2, "the column 'text' of .*mine.jsonl holds lists, not text; name a"),
+        ("mine.jsonl", '{"text": {"a": 1}}\n' * 2, "the column 'text' of .*mine.jsonl holds objects, not text"),
+        ("mine.jsonl", '{"text": 1}\n' * 2, "the column 'text' of .*mine.jsonl holds int64, not text"),
     ],
 )
 @pytest.mark.parametrize("streaming", [False, True])
-def test_rows_that_would_shift_and_empty_files_are_refused(content, sentence, streaming, tmp_path, empty_cache) -> None:
-    (tmp_path / "rows.csv").write_text(content, encoding="utf-8")
+def test_files_that_would_be_misread_are_refused(name, content, sentence, streaming, tmp_path) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(ValueError, match=sentence):
-        load_text(str(tmp_path / "rows.csv"), streaming=streaming)
+        load_text(str(tmp_path / name), streaming=streaming)
 
 
-def test_rows_as_long_as_the_header_are_read(tmp_path, empty_cache) -> None:
+def test_rows_as_long_as_the_header_are_read(tmp_path) -> None:
     (tmp_path / "rows.csv").write_text('\n\ntext,label,,\n"a, ""b""",c,,\n\n"d\ne",f,,\n')
     table = read_files([str(tmp_path / "rows.csv")])
     assert table["text"][:] == ['a, "b"', "d\ne"]
     assert table["label"][:] == ["c", "f"]
 
 
-def test_pipes_and_broken_links_of_a_corpus_are_named_and_folders_are_entered(tmp_path, empty_cache) -> None:
+def test_pipes_and_broken_links_of_a_corpus_are_named_and_folders_are_entered(tmp_path) -> None:
     corpus = tmp_path / "corpus"
     (corpus / "x.txt").mkdir(parents=True)
     write(corpus / "x.txt" / "mine.txt", "words")
@@ -103,9 +106,63 @@ def test_pipes_and_broken_links_of_a_corpus_are_named_and_folders_are_entered(tm
         find_files(str(corpus))
 
 
+def test_a_missing_file_is_not_taken_for_a_data_set_of_the_hub(tmp_path) -> None:
+    assert find_files("owner/name") == find_files("owner/name:config@main") == find_files("pydocs") == []
+    for source in ("texts/mine.txt", str(tmp_path / "none")):
+        with pytest.raises(ValueError, match="does not exist; give pydocs, a file"):
+            find_files(source)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1", "cp1252", "utf-16"])
+@pytest.mark.parametrize(("suffix", "delimiter"), [("csv", ","), ("csv", ";"), ("tsv", "\t"), ("tsv", "|")])
+def test_a_file_is_read_in_its_own_format(suffix, delimiter, encoding, tmp_path) -> None:
+    file = write_rows(tmp_path / f"mine.{suffix}", delimiter, encoding)
+    text_format = TextFormat(encoding, None if delimiter in ",\t" else delimiter)
+    assert [(row["text"], row["label"]) for row in read_files([file], text_format)] == ROWS
+    assert load_text(file, text_format=text_format)["text"][:] == [text for text, _ in ROWS]
+
+
+def test_a_tab_can_be_written_in_three_ways(tmp_path) -> None:
+    file = write_rows(tmp_path / "mine.csv", delimiter="\t")
+    for delimiter in ("\t", r"\t", "tab"):
+        assert read_files([file], TextFormat(delimiter=delimiter)).column_names == ["text", "label"]
+
+
 @pytest.mark.parametrize("streaming", [False, True])
-@pytest.mark.parametrize(("texts", "kind"), [([["a"], ["b"]], "lists"), ([{"a": 1}] * 2, "objects"), ([1, 2], "int64")])
-def test_a_column_of_another_type_is_named(texts, kind, streaming, tmp_path, empty_cache) -> None:
-    (tmp_path / "mine.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-    with pytest.raises(ValueError, match=f"the column 'text' of .*mine.jsonl holds {kind}, not text; name a"):
-        load_text(str(tmp_path / "mine.jsonl"), streaming=streaming)
+@pytest.mark.parametrize("suffix", ["csv", "txt", "jsonl"])
+def test_a_byte_of_another_encoding_is_named_with_its_file_and_the_flag(suffix, streaming, tmp_path) -> None:
+    (tmp_path / f"1.{suffix}").write_bytes(b'{"text": "plain"}\n')
+    file = tmp_path / f"2.{suffix}"
+    file.write_bytes(b'{"text": "plain"}\n' * 100 + '{"text": "früh"}\n'.encode("latin-1"))
+    sentence = rf"{file.name}' is not utf-8 \(byte 1812 is 0xfc\); give its own, such as --encoding latin-1, or"
+    for source in (file,) if streaming else (file, tmp_path):
+        with pytest.raises(ValueError, match=sentence):
+            load_text(str(source), streaming=streaming)
+    if suffix == "txt":
+        assert load_text(str(file), text_format=TextFormat("latin-1"))["text"][-1] == '{"text": "früh"}'
+
+
+def test_a_letter_far_from_the_start_is_found(tmp_path) -> None:
+    (tmp_path / "long.csv").write_bytes(b"text,label\n" + b"plain,a\n" * 200_000 + "früh,b\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"long.csv' is not utf-8 \(byte 1600013 is 0xfc\)"):
+        read_files([str(tmp_path / "long.csv")])
+
+
+def test_rows_are_numbered_by_their_lines(tmp_path) -> None:
+    file = write_rows(tmp_path / "mine.csv", ";", rows=[("a\nb", "c"), ("d " * 70_000, "e")])
+    assert TextFormat(delimiter=";").row_lines(file) == [2, 4]
+    (tmp_path / "mine.jsonl").write_text('\n{"text": "a"}\n\n{"text": "b"}\n')
+    assert TextFormat().row_lines(str(tmp_path / "mine.jsonl")) == [2, 4]
+    assert TextFormat().row_lines(str(tmp_path / "mine.parquet")) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"encoding": "latin-99"}, "--encoding 'latin-99' is unknown; give one that Python has"),
+        ({"delimiter": ", "}, "--delimiter ', ' is not one character"),
+    ],
+)
+def test_a_format_that_does_not_exist_is_refused(options, sentence) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        TextFormat(**options)

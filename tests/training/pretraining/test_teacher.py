@@ -1,4 +1,4 @@
-"""The teacher's vectors are its own, they are computed once, and those of others are never read."""
+"""What a teacher embeds, and that its vectors are its own, computed once, and never read from those of others."""
 
 import json
 import shutil
@@ -8,13 +8,22 @@ import pytest
 import torch
 from datasets import Dataset
 
-from vocabless.training.distillation import sentence_teacher
-from vocabless.training.distillation.output_cache import CACHE
-from vocabless.training.distillation.sentence_teacher import SentenceTeacher, add_vectors
+from vocabless.training.output_cache import CACHE
+from vocabless.training.pretraining import teacher as teachers
+from vocabless.training.pretraining.teacher import (
+    SentenceTeacher,
+    add_vectors,
+    corpus_texts,
+    draw_texts,
+    split_document,
+)
 
 st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
 
 TEXTS = Dataset.from_dict({"text": ["the quick brown fox", "a lazy dog jumps", "over the fox", "the dog"]})
+TWO_CORPORA = [
+    Dataset.from_dict({"text": [f"{name} text number {i}." for i in range(100)]}) for name in ("first", "second")
+]
 
 
 @pytest.fixture
@@ -27,22 +36,28 @@ def vectors_of(texts: Dataset) -> np.ndarray:
 
 
 def test_vectors_are_those_of_sentence_transformers(teacher, make_teacher, tmp_path) -> None:
-    texts = add_vectors(TEXTS, teacher)
-    expected = st.SentenceTransformer(make_teacher(tmp_path / "again")).encode(TEXTS["text"][:])
+    texts, folder = add_vectors(TEXTS, teacher), make_teacher(tmp_path / "again")
+    expected = st.SentenceTransformer(folder).encode(TEXTS["text"][:])
     assert texts["text"][:] == TEXTS["text"][:] and texts.features["vector"].length == 24
     np.testing.assert_allclose(vectors_of(texts), expected, atol=2e-3)
     assert (teacher.name, teacher.license, teacher.vector_size) == ("my-teacher", None, 24)
+    (tmp_path / "again" / "README.md").write_text("---\nlicense: mit\n---\n\n# A model\n")
+    assert SentenceTeacher(folder, 16).license == "mit"
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (tmp_path / "again" / name).unlink()
+    with pytest.raises(ValueError, match=r"the teacher '.*again' .*; give a folder or a Hub id"):
+        SentenceTeacher(folder, 16)
 
 
 def test_vectors_are_computed_once_and_a_killed_run_leaves_none(teacher, empty_cache, monkeypatch) -> None:
-    monkeypatch.setattr(sentence_teacher, "TEXTS_PER_CALL", 2)
+    monkeypatch.setattr(teachers, "TEXTS_PER_CALL", 2)
     calls, embed = [], teacher.embed
 
-    def killed_once(texts):
-        calls.append(texts)
+    def killed_once(batch):
+        calls.append(batch)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return embed(texts)
+        return embed(batch)
 
     monkeypatch.setattr(teacher, "embed", killed_once)
     with pytest.raises(KeyboardInterrupt):
@@ -103,15 +118,36 @@ def test_a_vector_that_cannot_be_stored_names_the_text(value, teacher, monkeypat
     assert not list(empty_cache.rglob("*.arrow"))
 
 
-def test_a_teacher_without_a_tokenizer_is_refused(make_teacher, tmp_path) -> None:
-    folder = make_teacher(tmp_path / "bare")
-    for name in ("tokenizer.json", "tokenizer_config.json"):
-        (tmp_path / "bare" / name).unlink()
-    with pytest.raises(ValueError, match=r"the teacher '.*bare' .*; give a folder or a Hub id"):
-        SentenceTeacher(folder, 16)
+def test_sentences_clauses_and_passages_take_turns() -> None:
+    texts = list(split_document(" ".join(f"This is sentence {i}, and more (so it seems) of it." for i in range(1, 13))))
+    assert texts[0] == "This is sentence 1, and more (so it seems) of it."
+    assert texts[1:5] == ["This is sentence 2,", "and more", "(so it seems)", "of it."]
+    assert texts[5].startswith("This is sentence 3, and")
+    passage = next(text for text in texts if text.count("sentence") == 4)
+    assert passage.startswith("This is sentence 8,") and passage.endswith("sentence 11, and more (so it seems) of it.")
 
 
-def test_the_license_comes_from_the_card(make_teacher, tmp_path) -> None:
-    folder = make_teacher(tmp_path / "with-card")
-    (tmp_path / "with-card" / "README.md").write_text("---\nlicense: mit\n---\n\n# A model\n")
-    assert SentenceTeacher(folder, 16).license == "mit"
+@pytest.mark.timeout(30)  # it takes milliseconds; a search from each character takes a minute
+@pytest.mark.parametrize("space", [" ", "\t", "\u00a0"])
+def test_long_white_space_takes_linear_time(space) -> None:
+    long = space * 32_000
+    texts = list(split_document(f"It rained. We{long}stayed{long}(at home){space} and she read."))
+    assert texts == ["It rained.", f"We{long}stayed", "(at home)", "and she read."]
+
+
+def test_texts_are_distinct_long_enough_and_as_many_as_asked() -> None:
+    documents = Dataset.from_dict({"text": ["One two three. Yes. One two three.", None, "Four five six seven.", ""]})
+    texts = corpus_texts(documents, 0, seed=0)
+    assert sorted(texts) == ["Four five six seven.", "One two three."] and corpus_texts(documents, 0, seed=0) == texts
+    assert len(corpus_texts(documents, 1, seed=0)) == 1
+    with pytest.raises(ValueError, match="has 2 documents but no sentence of 3 words"):
+        corpus_texts(Dataset.from_dict({"text": ["", "two words"]}), 0, seed=0)
+
+
+def test_shares_divide_the_texts_among_the_corpora() -> None:
+    texts = draw_texts(TWO_CORPORA, [3, 1], 40, seed=0)
+    assert [sum(text.startswith(name) for text in texts) for name in ("first", "second")] == [30, 10]
+    assert len(draw_texts(TWO_CORPORA, None, 0, seed=0)) == 200
+    for shares, number, parts in (([1, 0.001], 100, "100, 0"), ([3, 1], 0, "0, 0")):  # less than one text
+        with pytest.raises(ValueError, match=rf"divides --max_texts {number} into {parts} texts; raise --max_texts"):
+            draw_texts(TWO_CORPORA, shares, number, seed=0)

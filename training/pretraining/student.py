@@ -1,10 +1,12 @@
-"""A student of sentence vectors: an encoder, the mean of its states, and a dense layer into the teacher's space."""
+"""A student of sentence vectors, an encoder with a dense layer into the teacher's space, and its examples."""
 # mypy: no-warn-return-any
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
+import datasets
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -14,9 +16,12 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless import VocablessTokenizer
 from vocabless.modeling.head_layers import mean_state
+from vocabless.training.pretraining.measures import unit_vectors
+from vocabless.training.texts.misspellings import misspell
 
 TEMPERATURE = 0.05  # of the softmax over similarities: texts that are 0.05 nearer count e times as much
 MASKED = -1e4  # stands for no similarity
+TEXTS_AT_ONCE = 10_000
 
 
 class SentenceStudent(nn.Module):
@@ -119,3 +124,71 @@ class VectorCollator:
         texts = [example["text"] for example in examples]
         inputs = self.tokenizer(texts, max_length=self.max_length, truncation=True, padding=True, return_tensors="pt")
         return {**inputs, "labels": torch.from_numpy(np.stack([example["vector"] for example in examples]))}
+
+
+def mean_vector(vectors: datasets.Dataset) -> NDArray[np.float32]:
+    """Returns the mean of the column `vector`, (vector size,), each vector divided by its length first."""
+    total = np.zeros(vectors.features["vector"].length)
+    for batch in vectors.with_format("numpy").iter(batch_size=TEXTS_AT_ONCE):
+        total += unit_vectors(batch["vector"]).sum(axis=0)
+    return (total / max(1, len(vectors))).astype(np.float32)
+
+
+class VectorDataset(torch.utils.data.Dataset[dict[str, Any]]):
+    """Examples with a `text` and the teacher's `vector`.
+
+    Args:
+        texts: with a column `text`, n rows.
+        vectors: with a column `vector`, see `teacher.add_vectors`.
+        targets: (n,) the row in `vectors` of each text.
+        length_of: returns the length of each text of a list, in any unit.
+        rows: (examples,) the row in `texts` of each example; None takes each text once.
+        mean: (vector size,) taken from each vector of length 1, see `mean_vector`; None changes no vector.
+        misspell_probability: share of the words that the student reads misspelt, 0–1. Each epoch has other ones.
+        seed: source of all randomness, with the epoch and the number of the example.
+    """
+
+    def __init__(
+        self,
+        texts: datasets.Dataset,
+        vectors: datasets.Dataset,
+        targets: NDArray[np.int64],
+        length_of: Callable[[list[str]], list[int]],
+        rows: NDArray[np.int64] | None = None,
+        mean: NDArray[np.float32] | None = None,
+        misspell_probability: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        self._texts = texts.with_format("numpy")
+        self._vectors = vectors.with_format("numpy")
+        self._targets = targets
+        self._rows = np.arange(len(texts)) if rows is None else rows
+        self.mean = mean
+        self._misspell_probability = misspell_probability
+        self._seed = seed
+        self._epoch = 0
+        batches = (length_of(batch["text"]) for batch in texts.iter(batch_size=TEXTS_AT_ONCE))
+        lengths = np.fromiter(chain.from_iterable(batches), np.int64, len(texts))
+        self.lengths: NDArray[np.int64] = lengths[self._rows]  # (examples,)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Sets the epoch."""
+        self._epoch = epoch
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return self.__getitems__([index])[0]
+
+    def __getitems__(self, indices: Sequence[int]) -> list[dict[str, Any]]:
+        rows = self._rows[list(indices)]
+        texts, vectors = self._texts[rows]["text"], self._vectors[self._targets[rows]]["vector"]
+        if self.mean is not None:
+            vectors = unit_vectors(vectors) - self.mean
+        if self._misspell_probability:
+            rngs = (np.random.default_rng((self._seed, self._epoch, index)) for index in indices)
+            texts = [
+                misspell(str(text), self._misspell_probability, rng) for text, rng in zip(texts, rngs, strict=True)
+            ]
+        return [{"text": str(text), "vector": vector} for text, vector in zip(texts, vectors, strict=True)]

@@ -1,18 +1,17 @@
-"""Translations: a text in another language learns the teacher's vector of its English side.
+"""Translations: a text in another language learns the teacher's vector of its English translation.
 
 Reimers and Gurevych, *Making Monolingual Sentence Embeddings Multilingual using Knowledge Distillation*, 2020.
 """
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from datasets import Dataset, Features, Value, concatenate_datasets
 from numpy.typing import NDArray
 
 from vocabless.saving.run_folder import rows_identity
-from vocabless.training.texts.local_files import FORMATS, load_files
+from vocabless.training.texts.local_files import load_table
 
 COLUMNS = ("text", "lang", "english")  # the last one may be missing
 Indices = NDArray[np.int64]
@@ -21,59 +20,59 @@ Indices = NDArray[np.int64]
 class ParallelTexts(NamedTuple):
     """Texts of several languages and what they mean in English.
 
-    A text without an English side is its own: the teacher then reads the text itself.
+    A text without a translation is its own: the teacher then reads the text itself.
     """
 
     texts: Dataset  # with the column `text`, n rows
     languages: NDArray[np.str_]  # (n,)
-    sides: list[str]  # the distinct English sides
-    side_of: Indices  # (n,) the index in `sides` of each text
+    translations: list[str]  # the distinct translations
+    english_of: Indices  # (n,) the index in `translations` of each text
 
     def __len__(self) -> int:
-        return len(self.side_of)
+        return len(self.english_of)
 
     def counts(self) -> dict[str, int]:
         """Returns the number of texts of each language."""
         names, counts = np.unique(self.languages, return_counts=True)
         return dict(zip(names.tolist(), counts.tolist(), strict=True))
 
-    def translated(self) -> Indices:
-        """Returns the rows of the texts that are not their own English side."""
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yields each text with its translation."""
         texts = (text for batch in self.texts.iter(batch_size=10_000) for text in batch["text"])
-        sides = map(self.sides.__getitem__, self.side_of)
-        return np.flatnonzero([text != side for text, side in zip(texts, sides, strict=True)])
+        return zip(texts, map(self.translations.__getitem__, self.english_of), strict=True)
+
+    def translated(self) -> Indices:
+        """Returns the rows of the texts that are not their own translation."""
+        return np.flatnonzero([text != translation for text, translation in self.pairs()])
 
     def identity(self) -> str:
-        """Returns what identifies the texts with their languages and English sides."""
-        texts = (text for batch in self.texts.iter(batch_size=10_000) for text in batch["text"])
-        sides = map(self.sides.__getitem__, self.side_of)
-        return rows_identity(zip(texts, sides, self.languages.tolist(), strict=True))
+        """Returns what identifies the texts with their translations and languages."""
+        return rows_identity((*pair, name) for pair, name in zip(self.pairs(), self.languages.tolist(), strict=True))
 
     def select(self, rows: Indices) -> "ParallelTexts":
-        """Returns some of the texts, with the English sides that they have."""
-        kept, side_of = np.unique(self.side_of[rows], return_inverse=True)
-        sides = [self.sides[side] for side in kept]
-        return ParallelTexts(self.texts.select(rows), self.languages[rows], sides, side_of)
+        """Returns some of the texts, with the translations that they have."""
+        kept, english_of = np.unique(self.english_of[rows], return_inverse=True)
+        translations = [self.translations[index] for index in kept]
+        return ParallelTexts(self.texts.select(rows), self.languages[rows], translations, english_of)
 
     def hold_out(self, share: float, seed: int) -> tuple["ParallelTexts", "ParallelTexts"]:
-        """Returns the texts to train on and the held-out ones, with a random share, 0–1, of the English sides.
+        """Returns the texts to train on and the held-out ones, with a random share, 0–1, of the translations.
 
-        No English side is in both, in any language.
+        No translation is in both, in any language.
         """
-        is_held_out = np.random.default_rng(seed).random(len(self.sides)) < share
-        held_out = is_held_out[self.side_of]
+        held_out = (np.random.default_rng(seed).random(len(self.translations)) < share)[self.english_of]
         return self.select(np.flatnonzero(~held_out)), self.select(np.flatnonzero(held_out))
 
     def at_most(self, number: int, seed: int) -> "ParallelTexts":
         """Returns random texts of each language, at most `number`; 0 takes all.
 
-        No two of one language have the same English side.
+        No two of one language have the same translation.
         """
         order = np.random.default_rng(seed).permutation(len(self))
         chosen = []
         for language in np.unique(self.languages):
             rows = order[self.languages[order] == language]
-            first = np.sort(np.unique(self.side_of[rows], return_index=True)[1])
+            first = np.sort(np.unique(self.english_of[rows], return_index=True)[1])
             chosen.append(rows[first][: number or None])
         return self.select(np.concatenate(chosen))
 
@@ -88,21 +87,15 @@ def read_parallel(files: Sequence[str]) -> ParallelTexts:
     """
     rows = concatenate_datasets([_read(file) for file in files])
     texts, languages, english = (rows[name][:] for name in COLUMNS)
-    meanings = [side or text for text, side in zip(texts, english, strict=True)]
-    sides = list(dict.fromkeys(meanings))
-    index_of = {side: index for index, side in enumerate(sides)}
-    side_of = np.fromiter(map(index_of.__getitem__, meanings), np.int64, len(meanings))
-    return ParallelTexts(rows.select_columns(["text"]), np.array(languages), sides, side_of)
+    meanings = [translation or text for text, translation in zip(texts, english, strict=True)]
+    index_of = {meaning: index for index, meaning in enumerate(dict.fromkeys(meanings))}
+    english_of = np.fromiter(map(index_of.__getitem__, meanings), np.int64, len(meanings))
+    return ParallelTexts(rows.select_columns(["text"]), np.array(languages), list(index_of), english_of)
 
 
 def _read(file: str) -> Dataset:
     """Returns `COLUMNS` of a file, all of them strings or None; see `read_parallel`."""
-    if not Path(file).is_file() or Path(file).suffix not in FORMATS:
-        raise ValueError(f"--parallel {file!r} is no parquet, jsonl or csv file; give one.")
-    rows: Any = load_files([file], f"--parallel {file!r}")
-    missing = [name for name in COLUMNS[:2] if name not in rows.column_names]
-    if missing:
-        raise ValueError(f"--parallel {file!r} lacks the column {', '.join(missing)}; it needs {', '.join(COLUMNS)}.")
+    rows = load_table(file, "--parallel", COLUMNS[:2])
     if "english" not in rows.column_names:
         rows = rows.add_column("english", [None] * len(rows))
     rows = rows.select_columns(COLUMNS).cast(Features(dict.fromkeys(COLUMNS, Value("string"))))
@@ -129,7 +122,7 @@ def sample_languages(languages: NDArray[np.str_], exponent: float, seed: int) ->
     names, counts = np.unique(languages, return_counts=True)
     rows = []
     for name, count in zip(names, counts, strict=True):
-        own = np.flatnonzero(languages == name)
+        of_language = np.flatnonzero(languages == name)
         repeats, rest = divmod(round(count**exponent * counts.max() ** (1 - exponent)), count)
-        rows += [np.tile(own, repeats), np.sort(rng.choice(own, rest, replace=False))]
+        rows += [np.tile(of_language, repeats), np.sort(rng.choice(of_language, rest, replace=False))]
     return np.concatenate(rows)

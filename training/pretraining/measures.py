@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from vocabless.onnx_model import as_int8
-from vocabless.training.distillation.parallel_texts import ParallelTexts
-from vocabless.training.texts.local_files import FORMATS, load_files
+from vocabless.training.pretraining.translations import ParallelTexts
+from vocabless.training.texts.local_files import load_table
 from vocabless.training.trainer import EXACT_LOSS
 
 Vectors = NDArray[np.float32]  # (n, size), of length 1
@@ -33,16 +32,7 @@ def read_scored_pairs(file: str) -> ScoredPairs:
     Raises:
         ValueError: the file does not exist, cannot be read, or lacks a column.
     """
-    if not Path(file).is_file() or Path(file).suffix not in FORMATS:
-        raise ValueError(f"--sts_file {file!r} is no parquet, jsonl or csv file; give one.")
-    pairs = load_files([file], f"--sts_file {file!r}")
-    if "score" not in pairs.column_names and "label" in pairs.column_names:
-        pairs = pairs.rename_column("label", "score")
-    missing = [name for name in PAIR_COLUMNS if name not in pairs.column_names]
-    if missing:
-        raise ValueError(
-            f"--sts_file {file!r} lacks {', '.join(missing)}; it needs the columns {', '.join(PAIR_COLUMNS)}."
-        )
+    pairs = load_table(file, "--sts_file", PAIR_COLUMNS)
     return ScoredPairs(*(list(pairs[name]) for name in PAIR_COLUMNS))
 
 
@@ -61,8 +51,8 @@ def unit_vectors(vectors: Any) -> Vectors:
 class SentenceMeasures:
     """Measures an evaluation of held-out texts.
 
-    They are followed by the first and then the second texts of scored pairs, then by held-out translations and then
-    their English sides. Vectors are also measured when they are cut at `nested_dimensions`, see `SentenceStudent`.
+    They are followed by the first and then the second texts of scored pairs, then by held-out parallel texts and
+    then their translations. Vectors are also measured when they are cut at `nested_dimensions`, see `SentenceStudent`.
     """
 
     num_texts: int
@@ -78,7 +68,7 @@ class SentenceMeasures:
         return [*of_texts, *of_pairs, *(["translation"] if self.parallel else [])]
 
     def __call__(self, evaluation: Any) -> dict[str, float]:
-        """Returns the measures of `names`, of each language and of short vectors; the loss is 1 − cosine.
+        """Returns the metrics of `names`, of each language and of short vectors; the loss is 1 − cosine.
 
         See `LANGUAGE_MEASURES` and `SHORT_MEASURES` in `saving/tables.py`.
 
@@ -87,44 +77,45 @@ class SentenceMeasures:
         """
         vectors, targets = (unit_vectors(values) for values in (evaluation.predictions, evaluation.label_ids))
         cosine = float((vectors * targets)[: self.num_texts].sum(axis=1).mean())
-        measures = {EXACT_LOSS: 1 - cosine, "cosine": cosine}
+        metrics = {EXACT_LOSS: 1 - cosine, "cosine": cosine}
         if "recall_at_10" in self.names:
-            measures["recall_at_10"] = recall(vectors[: self.num_texts], targets[: self.num_texts])
+            metrics["recall_at_10"] = recall(vectors[: self.num_texts], targets[: self.num_texts])
         if self.scores:
-            measures["spearman"] = self._spearman(vectors)
-            measures["teacher_spearman"] = self._spearman(targets)
-        measures |= self._of_short_vectors(vectors, targets)
+            metrics["spearman"] = self._spearman(vectors)
+            metrics["teacher_spearman"] = self._spearman(targets)
+        metrics |= self._of_short_vectors(vectors, targets)
         if self.parallel:
-            measures |= self._of_languages(self.parallel, vectors, targets)
-        return measures
+            metrics |= self._of_languages(self.parallel, vectors, targets)
+        return metrics
 
     @property
     def _first_translation(self) -> int:
         return self.num_texts + 2 * len(self.scores)
 
     def _of_languages(self, parallel: ParallelTexts, vectors: Vectors, targets: Vectors) -> dict[str, float]:
-        measures: dict[str, float] = {}
+        metrics: dict[str, float] = {}
+        right = []  # share of the texts of each language that find their translation
         for language in np.unique(parallel.languages):
             rows = np.flatnonzero(parallel.languages == language)
             texts = self._first_translation + rows
-            sides = self._first_translation + len(parallel) + parallel.side_of[rows]
-            found = (vectors[texts] @ vectors[sides].T).argmax(axis=1)
-            measures[f"translation_{language}"] = float((found == np.arange(len(rows))).mean())
-            measures[f"cosine_{language}"] = float((vectors[texts] * targets[texts]).sum(axis=1).mean())
+            translations = self._first_translation + len(parallel) + parallel.english_of[rows]
+            nearest = (vectors[texts] @ vectors[translations].T).argmax(axis=1)
+            right.append(float((nearest == np.arange(len(rows))).mean()))
+            metrics[f"translation_{language}"] = right[-1]
+            metrics[f"cosine_{language}"] = float((vectors[texts] * targets[texts]).sum(axis=1).mean())
             if len(rows) > NEIGHBOURS + 1:
-                measures[f"recall_at_10_{language}"] = recall(vectors[texts], targets[sides])
-        found = [value for name, value in measures.items() if name.startswith("translation_")]
-        return measures | {"translation": float(np.mean(found))}
+                metrics[f"recall_at_10_{language}"] = recall(vectors[texts], targets[translations])
+        return metrics | {"translation": float(np.mean(right))}
 
     def _of_short_vectors(self, vectors: Vectors, targets: Vectors) -> dict[str, float]:
-        measures: dict[str, float] = {}
+        metrics: dict[str, float] = {}
         for name, short in short_vectors(vectors, self.nested_dimensions).items():
             if "recall_at_10" in self.names:
                 texts = short[: self.num_texts]
-                measures[f"neighbours_{name}"] = recall(texts, targets[: self.num_texts], index=texts)
+                metrics[f"neighbours_{name}"] = recall(texts, targets[: self.num_texts], index=texts)
             if self.scores:
-                measures[f"spearman_{name}"] = self._spearman(short)
-        return measures
+                metrics[f"spearman_{name}"] = self._spearman(short)
+        return metrics
 
     def _spearman(self, vectors: Vectors) -> float:
         first, second = np.split(vectors[self.num_texts : self._first_translation], 2)

@@ -1,0 +1,231 @@
+"""Documents → examples: what is held out, the order of the text, and that seed, epoch and number decide the rest."""
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from datasets import Dataset
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.utils.data import DataLoader
+
+from vocabless import load_tokenizer
+from vocabless.stock_shapes import load_shape_tokenizer
+from vocabless.tokenization.block_coders import CLS, SEP, special_blocks
+from vocabless.training.pretraining import objective as objective_file
+from vocabless.training.pretraining import shuffle_random
+from vocabless.training.pretraining.command_line import parse_command_line
+from vocabless.training.pretraining.masked_lm import MaskedLM
+from vocabless.training.pretraining.packing import Packing, part_of_process
+from vocabless.training.pretraining.sequences import (
+    HELD_OUT_STRETCHES,
+    IGNORE_INDEX,
+    PretrainingDataset,
+    PretrainingStream,
+    _hold_out,
+)
+from vocabless.training.pretraining.shuffle_random import REPLACED, ShuffleRandom
+from vocabless.training.texts.subword import train_subword
+
+TEXTS = [f"document number {i} has words of its own{i}." for i in range(200)]
+DOCUMENTS = Dataset.from_dict({"text": TEXTS})
+
+
+class Intact(ShuffleRandom):
+    def corrupt(self, blocks, *_):
+        return blocks, np.zeros(len(blocks), np.int64)
+
+
+NOTHING = Intact()
+
+
+@pytest.fixture(scope="module")
+def packing():
+    return Packing(load_tokenizer("ewe-bert-tiny"), False, 10)
+
+
+@pytest.fixture(scope="module")
+def subword(tmp_path_factory):
+    file = tmp_path_factory.mktemp("subword") / "tokenizer.json"
+    train_subword(DOCUMENTS, "wordpiece", 150).save(str(file))
+    return str(file)
+
+
+def numbered(count):
+    return Dataset.from_dict({"text": [f"{number}." for number in range(count)]})
+
+
+def rows_of(documents):
+    return [int(text.removesuffix(".")) for text in documents["text"]]
+
+
+@settings(max_examples=25, deadline=None)
+@given(count=st.integers(2, 300), share=st.floats(0.001, 0.5))
+def test_every_row_is_trained_on_or_held_out_and_keeps_its_place(count, share):
+    train, held_out = map(rows_of, _hold_out(numbered(count), share))
+    assert sorted([*train, *held_out]) == list(range(count))
+    assert train == sorted(train) and held_out == sorted(held_out)
+    assert len(held_out) == max(1, round(share * count)) and train
+
+
+def test_neighbouring_rows_stay_neighbours():
+    """A row of BookCorpus is a sentence: two percent of 2 000 rows are held out, in stretches from all over them."""
+    for part, size in zip(_hold_out(numbered(2000), 0.02), (1960, 40), strict=True):
+        rows = rows_of(part)
+        breaks = sum(after != before + 1 for before, after in itertools.pairwise(rows))
+        assert len(rows) == size and breaks == HELD_OUT_STRETCHES - 1
+        assert min(rows) < 100 and max(rows) > 1900
+
+
+def numbers_of(sequence, packing):
+    blocks, _ = packing.read(sequence)
+    text = "".join(chr(element - 5) if element else " " for element in blocks.flatten())
+    return [int(number) for number in text.replace(".", " ").split()]
+
+
+@pytest.mark.parametrize("world_size", [None, 1, 2, 3])
+def test_a_sequence_has_consecutive_lines(world_size):
+    """Also of a stream whose files are fewer than the processes, or no multiple of them."""
+    packing, documents = Packing(load_tokenizer("ewe-bert-tiny"), False, 34), numbered(1000)
+    if world_size is None:
+        parts = [packing.prepare(documents)]
+    else:
+        stream = packing.prepare(documents.to_iterable_dataset(num_shards=4))
+        parts = [part_of_process(stream, 0, rank, world_size) for rank in range(world_size)]
+    sequences = [numbers_of(sequence, packing) for part in parts for sequence in part]
+    assert sorted(itertools.chain.from_iterable(sequences)) == list(range(1000))
+    assert all(numbers == list(range(numbers[0], numbers[0] + len(numbers))) for numbers in sequences)
+    assert sum(len(numbers) == 32 for numbers in sequences) >= len(sequences) - 4  # full, but the last of each file
+
+
+def test_the_evaluated_sequences_are_of_all_corpora(tmp_path, monkeypatch):
+    flags = ["--max_seq_length", "12", "--validation_split_percentage", "25"]
+    flags += ["--objective", "shuffle-random"]
+    monkeypatch.setattr(objective_file, "MAX_EVALUATED", 8)
+    for name in ("SHUFFLED_SHARE", "REPLACED_SHARE"):
+        monkeypatch.setattr(shuffle_random, name, 0)
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.txt").write_text("\n".join([f"{name} " * 30] * 200))
+        flags += ["--corpus", str(tmp_path / f"{name}.txt")]
+    objective = parse_command_line([*flags, "--use_cpu", "true"], None)
+    examples = objective.build_examples(objective.read_data(), load_tokenizer("ewe-bert-tiny"))
+    firsts = np.stack([item["input_ids"][1] for item in examples.evaluated[""].__getitems__(range(8))])
+    assert [chr(block[0] - 5) for block in firsts] == ["o"] * 4 + ["t"] * 4
+
+
+def stream_of(packing, objective=NOTHING, seed=3, rank=0, world_size=1, shards=8):
+    documents = DOCUMENTS.to_iterable_dataset(num_shards=shards)
+    sequences = part_of_process(packing.prepare(documents), seed, rank, world_size)
+    return PretrainingStream(sequences, packing, objective, seed, rank)
+
+
+def texts(items):
+    return [item["input_ids"][1:-1].tobytes() for item in items]
+
+
+def test_an_epoch_of_a_stream_has_every_sequence_once_in_an_order_of_its_own(packing):
+    stream = stream_of(packing)
+    first, second = texts(stream.epoch(0)), texts(stream.epoch(1))
+    assert len(set(first)) == len(first) == len(TEXTS)
+    assert sorted(first) == sorted(second) and first != second
+    assert texts(stream_of(packing).epoch(0)) == first
+    assert texts(itertools.islice(stream, len(first) + 5)) == first + second[:5]
+
+
+@pytest.mark.parametrize(("world_size", "workers"), [(1, 2), (2, 0), (2, 2), (3, 2)])
+def test_processes_and_workers_share_an_epoch_without_repeating_anything(packing, world_size, workers):
+    """Shards are dealt out where they are enough for all; where they are not, documents are."""
+    seen = []
+    for rank in range(world_size):
+        stream = stream_of(packing, rank=rank, world_size=world_size)
+        loader = DataLoader(_FirstEpoch(stream), batch_size=None, num_workers=workers, collate_fn=_same)
+        seen += texts(loader if workers else stream.epoch(0))
+    assert len(set(seen)) == len(seen) == len(TEXTS)
+
+
+class _FirstEpoch(PretrainingStream):
+    """A stream of one epoch."""
+
+    def __init__(self, stream):
+        self.__dict__.update(stream.__dict__)
+
+    def __iter__(self):
+        return self.epoch(0)
+
+
+def _same(item):
+    return item
+
+
+def test_more_workers_than_shards_is_no_endless_loop(packing):
+    loader = DataLoader(stream_of(packing, shards=1), batch_size=None, num_workers=2, collate_fn=_same)
+    assert len(texts(itertools.islice(loader, 250))) == 250
+
+
+def test_a_stream_corrupts_like_the_objective_says_and_always_alike(packing):
+    items, again = (list(stream_of(packing, ShuffleRandom()).epoch(0)) for _ in range(2))
+    assert 0.05 < (np.concatenate([item["labels"][1:-1] for item in items]) == REPLACED).mean() < 0.25
+    assert texts(items) == texts(again) and [item["labels"] for item in items] == [item["labels"] for item in again]
+
+
+def test_what_happens_to_a_sequence_depends_on_seed_epoch_and_number_alone(packing):
+    first, second, other = (
+        PretrainingDataset(packing.prepare(DOCUMENTS), packing, ShuffleRandom(), seed) for seed in (1, 1, 2)
+    )
+    batch, alone = first.__getitems__([5, 3, 9]), second[3]
+    assert (batch[1]["input_ids"] == alone["input_ids"]).all() and batch[1]["labels"] == alone["labels"]
+    second.set_epoch(1)
+    assert second[3]["labels"] != alone["labels"] != other[3]["labels"]
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_special_tokens_are_around_a_sequence_and_are_not_judged(packing, is_stream):
+    data = PretrainingDataset(packing.prepare(DOCUMENTS), packing, ShuffleRandom(), seed=0)
+    item = next(iter(stream_of(packing))) if is_stream else data[0]
+    special = special_blocks(packing.tokenizer.block_size)
+    assert item["input_ids"][0].tolist() == special[CLS].tolist()
+    assert item["input_ids"][-1].tolist() == special[SEP].tolist()
+    assert item["labels"][0] == item["labels"][-1] == IGNORE_INDEX
+    assert len(item["labels"]) == len(item["input_ids"]) == len(item["attention_mask"])
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_replacements_come_from_other_sequences(packing, is_stream):
+    donors = {}
+
+    def corrupt(blocks, targets, donor, mask, rng):
+        donors[blocks.tobytes()] = donor.tobytes()
+        return blocks, np.zeros(len(blocks))
+
+    objective = SimpleNamespace(corrupt=corrupt, needs_targets=False)
+    if is_stream:
+        assert len(list(stream_of(packing, objective).epoch(0))) == len(TEXTS)
+    else:
+        PretrainingDataset(packing.prepare(DOCUMENTS), packing, objective, seed=3).__getitems__(range(len(TEXTS)))
+    assert len(donors) == len(TEXTS)
+    assert {*donors.values()} <= {*donors} and len({*donors.values()}) > len(TEXTS) / 4
+    assert sum(donor == blocks for blocks, donor in donors.items()) < 5
+
+
+@pytest.mark.parametrize("is_ours", [False, True])
+def test_masked_lm_asks_for_what_it_masked_and_draws_from_the_whole_vocabulary(is_ours, subword):
+    """Devlin et al., A.1, which EELBERT 4.1 follows: 10 % of the chosen tokens become "a random word"."""
+    tokenizer = load_tokenizer("eelbert-tiny", subword) if is_ours else load_shape_tokenizer("bert-tiny", subword)
+    packing = Packing(tokenizer, True, 64)
+    dataset = PretrainingDataset(packing.prepare(DOCUMENTS), packing, MaskedLM(0.9), seed=0)
+    plain = PretrainingDataset(dataset.sequences, packing, MaskedLM(1e-300), seed=0)
+    rows = {row.tobytes(): index for index, row in enumerate(packing.vocabulary)}
+    drawn, masked = set(), 0
+    for epoch in range(20):
+        dataset.set_epoch(epoch)
+        for item, whole in zip(dataset.__getitems__(range(30)), plain.__getitems__(range(30)), strict=True):
+            tokens, before = (each["input_ids"][1:-1].reshape(-1, len(packing.mask)) for each in (item, whole))
+            labels, is_mask = np.array(item["labels"][1:-1]), (tokens == packing.mask).all(axis=1)
+            is_asked, is_changed = labels != IGNORE_INDEX, (tokens != before).any(axis=1)
+            assert [rows[row.tobytes()] for row in before[is_asked]] == labels[is_asked].tolist()
+            assert is_asked[is_changed].all()
+            drawn |= {rows[row.tobytes()] for row in tokens[is_changed & ~is_mask]}
+            masked += is_mask.sum()
+    assert masked > 1000
+    assert len(packing.vocabulary) == 150 and len(drawn) > 140  # DOCUMENTS have a fraction of these tokens

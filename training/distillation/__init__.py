@@ -1,1 +1,0 @@
-"""Distillation: a model learns from the outputs of another model."""
