@@ -32,9 +32,9 @@ from vocabless.training.finetuning.load_model import check_model, choose_learnin
 from vocabless.training.finetuning.report import Report
 from vocabless.training.finetuning.sources import data_name, describe_own_data, load_tasks
 from vocabless.training.load import split_revision
+from vocabless.training.run import Results
 from vocabless.training.run import run as train_and_save
 from vocabless.training.script import ScriptParser, fingerprint, set_logging
-from vocabless.training.task import Results
 
 # A flag of the command line → the recipe's flag that it takes the place of.
 OWN_DATA = dict.fromkeys(("train_file", "dataset_name"), "task_name")
@@ -81,8 +81,8 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
         names = [f"{task.name}-seed-{seed}" for task, seed in runs]
         repositories = [*check_run_upload(training, folder.name, names)]
     results: dict[str, dict[str, Results]] = {task.name: {} for task in tasks}
-    identity = fingerprint(arguments, training)
-    with locked_run_folder(folder, identity) if is_main else nullcontext():
+    identifying = fingerprint(arguments, training)
+    with locked_run_folder(folder, identifying) if is_main else nullcontext():
         for (task, seed), repository in zip(runs, repositories, strict=True):
             tuning = FineTuning.of(task, seed, arguments, training, partial(print, flush=True))
             outcome = train_and_save(tuning, repository)
@@ -95,7 +95,7 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
             report = Report.of(tasks, results, arguments)
             print(f"\n{report.as_markdown()}")
             print("Models with their cards:", *(run_folder(*each, training) for each in runs), sep="\n  ")
-            report.write(folder, {"arguments": without_paths(identity), "versions": all_versions()})
+            report.write(folder, {"arguments": without_paths(identifying), "versions": all_versions()})
 
 
 if __name__ == "__main__":

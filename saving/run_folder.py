@@ -36,7 +36,7 @@ def locked_run_folder(folder: str | os.PathLike[str], arguments: dict[str, Any])
 
     Args:
         folder: output folder; it is created if it does not exist.
-        arguments: what identifies the run, its data as `rows_identity`. They are written to `run.json` of a new folder.
+        arguments: what identifies the run, its data as `rows_fingerprint`. `run.json` of a new folder holds them.
 
     Raises:
         ValueError: the folder cannot be written, is in use, or holds a run with other arguments (they are named), a
@@ -71,10 +71,10 @@ def locked_run_folder(folder: str | os.PathLike[str], arguments: dict[str, Any])
         yield
 
 
-def rows_identity(rows: Iterable[Any]) -> str:
+def rows_fingerprint(rows: Iterable[Any]) -> str:
     """Returns the number of rows and a hash of their contents, in their order.
 
-    >>> rows_identity([["a text", "its label"]]), rows_identity([["a text", "its label"]] * 2)
+    >>> rows_fingerprint([["a text", "its label"]]), rows_fingerprint([["a text", "its label"]] * 2)
     ('1 with hash a4e41442cf8c7f1f', '2 with hash a4b4c8cb88fe63f4')
     """
     state, number = hashlib.blake2b(digest_size=8), 0

@@ -160,7 +160,7 @@ def split_revision(name: str) -> tuple[str, str]:
     return (name, "main") if os.path.exists(name) or not revision else (hub_id, revision)
 
 
-def _located(name: str) -> dict[str, str]:
+def _located(name: str) -> dict[str, Any]:
     """Returns the arguments of `from_pretrained` that say where a checkpoint is."""
     source, revision = split_revision(name)
     return {"pretrained_model_name_or_path": source, "revision": revision}

@@ -1,24 +1,29 @@
-"""A run of a script, from its locked folder to the checkpoint in it; and a trial of it that leaves nothing."""
+"""A run of a script: its base class, its way from the locked folder to the checkpoint, and a trial of it."""
 
 import shutil
 import tempfile
+from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import datasets
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
+from torch import Tensor, nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.trainer_utils import SaveStrategy
 
 from vocabless.public_names import without_paths
-from vocabless.saving.checkpoint import loads_without_package
+from vocabless.saving.checkpoint import loads_without_package, save_checkpoint
 from vocabless.saving.model_card import write_card
 from vocabless.saving.record import card_facts
 from vocabless.saving.run_folder import RESULTS, locked_run_folder, read_results, versions, write_json
 from vocabless.saving.uploads import upload_run
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.task import Results, TrainedModel, TrainingTask
+from vocabless.training.script import ScriptTrainingArguments
+
+Results = dict[str, Any]  # content of results.json
 
 
 class Outcome(NamedTuple):
@@ -28,7 +33,57 @@ class Outcome(NamedTuple):
     text: str  # what the main process prints
 
 
-def run(task: TrainingTask, repository: str | None = None) -> Outcome:
+class Trained(NamedTuple):
+    """What a run saves."""
+
+    module: nn.Module  # the model, or a module that holds it
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    weights: dict[str, Tensor] | None  # all weights of the module if it holds only a part of them
+    log: list[dict[str, float]]
+    results: Results  # what results.json says besides the log and the versions, with the arguments that were chosen
+
+
+class Run(ABC):
+    """Says what is trained: a pre-training objective, or a task to fine-tune on. `run` calls its methods."""
+
+    arguments: Any  # of the script
+    training: ScriptTrainingArguments
+    checks_standalone: ClassVar[bool] = True  # by loading the checkpoint without this package before the run ends
+    left_overs: ClassVar[tuple[str, ...]] = ()  # patterns of folders that a finished run does not need
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the run."""
+        return Path(str(self.training.output_dir))
+
+    @abstractmethod
+    def fingerprint(self) -> dict[str, Any]:
+        """Returns every argument that makes a run this run and no other, by name."""
+
+    @abstractmethod
+    def data_fingerprint(self) -> dict[str, str]:
+        """Returns what identifies the data of a run, by name."""
+
+    @abstractmethod
+    def train(self) -> Trained:
+        """Trains, from the last checkpoint in the folder of the run if there is one."""
+
+    def save(self, trained: Trained) -> None:
+        """Writes the checkpoint into the folder of the run."""
+        assert isinstance(trained.module, PreTrainedModel)
+        save_checkpoint(trained.module, trained.tokenizer, self.folder, trained.weights)
+
+    def complete(self, results: Results) -> Results:
+        """Returns the results of a finished run with what this command measures and an earlier one did not."""
+        return results
+
+    @abstractmethod
+    def summary(self, results: Results) -> str:
+        """Returns the text that a script prints at the end of a run."""
+
+
+def run(task: Run, repository: str | None = None) -> Outcome:
     """Trains in the folder of the run, unless it holds the finished run: then its results are read.
 
     A run that was interrupted continues. Every process of a run calls this. A finished run is uploaded to the
@@ -40,16 +95,16 @@ def run(task: TrainingTask, repository: str | None = None) -> Outcome:
     folder, training = task.folder, task.training
     is_main = training.process_index == 0
     training.push_to_hub = False  # the Trainer would push unfinished runs; `upload_run` pushes finished ones
-    identity = task.identity()
-    data = task.data_identity() if is_main else {}
-    with locked_run_folder(folder, identity | data) if is_main else nullcontext():
+    fingerprint = task.fingerprint()
+    data = task.data_fingerprint() if is_main else {}
+    with locked_run_folder(folder, fingerprint | data) if is_main else nullcontext():
         if (results := read_results(folder)) is not None:
             first = f"Nothing was trained: the run in {folder} is finished, and these are its results."
         else:
             folder.mkdir(parents=True, exist_ok=True)
             trained = task.train()
             if is_main:
-                _save(task, trained, identity)
+                _save(task, trained, fingerprint)
             PartialState().wait_for_everyone()
             results = read_results(folder)
             first = ""
@@ -65,7 +120,7 @@ def run(task: TrainingTask, repository: str | None = None) -> Outcome:
     return Outcome(results, "\n".join(filter(None, [first, task.summary(results), last.strip()])))
 
 
-def dry_run(task: TrainingTask) -> Outcome:
+def dry_run(task: Run) -> Outcome:
     """Does what `run` does, but one step of training alone, in a temporary folder, which it removes."""
     cache, training = datasets.config.HF_DATASETS_CACHE, task.training
     with tempfile.TemporaryDirectory() as name:
@@ -81,11 +136,11 @@ def dry_run(task: TrainingTask) -> Outcome:
             datasets.config.HF_DATASETS_CACHE = cache
 
 
-def _save(task: TrainingTask, trained: TrainedModel, identity: dict[str, Any]) -> None:
+def _save(task: Run, trained: Trained, fingerprint: dict[str, Any]) -> None:
     """Writes the model, its card and the results."""
     folder, model, tokenizer = task.folder, trained.model, trained.tokenizer
-    task.save(trained.module, tokenizer, folder, trained.weights)
-    record = {"arguments": identity, "versions": versions(), "parameters": model.num_parameters()}
+    task.save(trained)
+    record = {"arguments": fingerprint, "versions": versions(), "parameters": model.num_parameters()}
     results = {"log": trained.log, **record, **trained.results}
     results["arguments"] = without_paths(results["arguments"])
     if isinstance(tokenizer, VocablessTokenizer):

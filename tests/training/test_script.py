@@ -188,7 +188,7 @@ def test_a_batch_is_divided_or_refused(total, devices, largest, times, expected)
 )
 def test_the_fingerprint_of_a_run_has_what_changes_it(flags, differing):
     command = ["--objective", "shuffle-random", "--variant", "hashformer-lsh-proj-base", "--use_cpu", "true"]
-    one, other = (parse_command_line([*command, *more]).identity() for more in ([], flags))
+    one, other = (parse_command_line([*command, *more]).fingerprint() for more in ([], flags))
     assert one["objective"] == "shuffle-random" and "secret" not in str(other)
     assert {name for name in one if one[name] != other[name]} == differing and one.keys() == other.keys()
 

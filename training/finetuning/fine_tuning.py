@@ -12,7 +12,7 @@ from transformers import DataCollatorWithPadding, PreTrainedTokenizerBase, set_s
 
 from vocabless.saving.model_card import write_card
 from vocabless.saving.record import MISMATCHED, card_facts, provenance
-from vocabless.saving.run_folder import RESULTS, rows_identity, versions, write_json
+from vocabless.saving.run_folder import RESULTS, rows_fingerprint, versions, write_json
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.data import Examples, TaskData, encode
@@ -23,14 +23,14 @@ from vocabless.training.finetuning.metrics import interval
 from vocabless.training.finetuning.report import label_table, score_labels
 from vocabless.training.finetuning.teacher import read_unlabelled
 from vocabless.training.load import split_revision
+from vocabless.training.run import Results, Run, Trained
 from vocabless.training.script import fingerprint
-from vocabless.training.task import Results, TrainedModel, TrainingTask
 
 Scores = Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class FineTuning(TrainingTask):
+class FineTuning(Run):
     """Fine-tuning on a task with one seed, with or without a teacher, see `fit`."""
 
     checks_standalone: ClassVar[bool] = False
@@ -55,12 +55,12 @@ class FineTuning(TrainingTask):
         training.output_dir, training.seed = str(run_folder(data, seed, training)), seed
         return cls(data, arguments, training, log)
 
-    def identity(self) -> dict[str, Any]:
-        """See `TrainingTask.identity`."""
+    def fingerprint(self) -> dict[str, Any]:
+        """See `Run.fingerprint`."""
         return fingerprint(self.arguments, self.training)
 
-    def data_identity(self) -> dict[str, str]:
-        """See `TrainingTask.data_identity`."""
+    def data_fingerprint(self) -> dict[str, str]:
+        """See `Run.data_fingerprint`."""
         data, arguments = self.data, self.arguments
         parts = {"training rows": data.train}
         parts |= {f"validation rows{suffix}": examples for suffix, examples in data.validation.items()}
@@ -68,11 +68,11 @@ class FineTuning(TrainingTask):
             parts |= {f"test rows{suffix}": examples for suffix, examples in data.test.items()}
         if arguments.unlabelled:
             parts["unlabelled rows"] = read_unlabelled(arguments.unlabelled, data, arguments.text_format)
-        identity = {name: rows_identity(examples.rows()) for name, examples in parts.items()}
-        return identity | {"labels": rows_identity(data.problem.labels)}
+        fingerprints = {name: rows_fingerprint(examples.rows()) for name, examples in parts.items()}
+        return fingerprints | {"labels": rows_fingerprint(data.problem.labels)}
 
-    def train(self) -> TrainedModel:
-        """See `TrainingTask.train`."""
+    def train(self) -> Trained:
+        """See `Run.train`."""
         with self.training.main_process_first(desc="loading the model"):
             set_seed(self.training.seed)
             loaded = load_model(self.arguments, self.data, self.folder)
@@ -84,7 +84,7 @@ class FineTuning(TrainingTask):
         trainer, model = fitted.trainer, fitted.model
         weights = trainer.full_state_dict() if trainer is not None and not fitted.is_head else None
         log = [] if trainer is None else trainer.state.log_history
-        return TrainedModel(model, model, loaded.tokenizer, weights, log, self._results(fitted, tested))
+        return Trained(model, model, loaded.tokenizer, weights, log, self._results(fitted, tested))
 
     def _predict(self, fitted: Fitted, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
         """Writes `predictions<suffix>.jsonl` for each test split, and `test<suffix>.md` if it has labels.

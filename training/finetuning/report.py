@@ -18,7 +18,7 @@ from vocabless.training.finetuning.data import TaskData
 from vocabless.training.finetuning.glue import AVERAGES, GLUE, Metrics, average, missing_for
 from vocabless.training.finetuning.metrics import interval
 from vocabless.training.finetuning.problems import ABSENT, Array, Problem
-from vocabless.training.task import Results
+from vocabless.training.run import Results
 
 TABLE = "table.md"
 AVERAGE = "average"  # stands in the table where others have a task

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -10,18 +9,18 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F
 from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless import VocablessModel
 from vocabless.saving.checkpoint import save_checkpoint
-from vocabless.saving.run_folder import rows_identity
+from vocabless.saving.run_folder import rows_fingerprint
 from vocabless.saving.sentence_modules import read_dense, write_sentence_modules
 from vocabless.saving.tables import vector_tables
 from vocabless.training.load import is_ours
 from vocabless.training.pretraining.measures import ScoredPairs, SentenceMeasures, read_scored_pairs
-from vocabless.training.pretraining.objective import Objective
+from vocabless.training.pretraining.objective import ExampleSets, Objective
 from vocabless.training.pretraining.sequences import MAX_EVALUATED, Documents
 from vocabless.training.pretraining.student import (
     SentenceStudent,
@@ -32,8 +31,8 @@ from vocabless.training.pretraining.student import (
 )
 from vocabless.training.pretraining.teacher import SentenceTeacher, corpus_texts, draw_texts, with_translations
 from vocabless.training.pretraining.translations import ParallelTexts, read_parallel, sample_languages
+from vocabless.training.run import Results, Trained
 from vocabless.training.script import ANY_SIZE, SHARE, flag
-from vocabless.training.task import ExampleSets, Results
 
 ENGLISH = "en"  # the language of the translations
 # The texts of a language in an epoch are in proportion to its texts in --parallel to this power.
@@ -104,20 +103,20 @@ class Distill(Objective):
         source, max_length = self.teacher or str(EMBEDDED_TEACHER), self.arguments.max_seq_length
         return SentenceTeacher(source, max_length, self.training.bf16, self.teacher_trust_remote_code)
 
-    def data_identity(self) -> dict[str, str]:
+    def data_fingerprint(self) -> dict[str, str]:
         """Returns what identifies the text, the teacher, the pairs of `--sts_file` and the translations."""
-        identity = super().data_identity()
+        fingerprints = super().data_fingerprint()
         if not self.arguments.dry_run:
-            identity["the teacher"] = self._load_teacher().fingerprint
+            fingerprints["the teacher"] = self._load_teacher().fingerprint
         if self.sts_file is not None:
             pairs = zip(*read_scored_pairs(self.sts_file), strict=True)
-            identity["the pairs of --sts_file"] = rows_identity(pairs)
+            fingerprints["the pairs of --sts_file"] = rows_fingerprint(pairs)
         if self.parallel is not None:
-            identity["the texts of --parallel"] = read_parallel(self.parallel).identity()
-        return identity
+            fingerprints["the texts of --parallel"] = read_parallel(self.parallel).fingerprint()
+        return fingerprints
 
     def build_examples(self, data: Documents, tokenizer: PreTrainedTokenizerBase) -> ExampleSets:
-        """See `TrainingTask.build_examples`."""
+        """See `Objective.build_examples`."""
         arguments, training = self.arguments, self.training
         if arguments.streaming:
             raise ValueError("--streaming reads a text once, but a teacher's vectors are kept; leave it out.")
@@ -144,9 +143,7 @@ class Distill(Objective):
         if parallel is not None:
             facts["translations"] = parallel.counts()
         evaluation = VectorDataset(*evaluated, length_of, mean=train.mean)
-        return ExampleSets(
-            train, {"": evaluation}, VectorCollator(tokenizer, arguments.max_seq_length), measures, facts
-        )
+        return ExampleSets(train, evaluation, VectorCollator(tokenizer, arguments.max_seq_length), measures, facts)
 
     def _read_parallel(self) -> tuple[ParallelTexts | None, ParallelTexts | None]:
         """Returns the texts with translations to train on, and the held-out ones."""
@@ -205,20 +202,15 @@ class Distill(Objective):
             student.dense.load_state_dict(dense)
         return student
 
-    def save(
-        self,
-        module: nn.Module,
-        tokenizer: PreTrainedTokenizerBase,
-        folder: str | os.PathLike[str],
-        weights: dict[str, Tensor],
-    ) -> None:
-        """See `TrainingTask.save`. The dense layer is written as a module of sentence-transformers."""
-        assert isinstance(module, SentenceStudent)
+    def save(self, trained: Trained) -> None:
+        """See `Run.save`. The dense layer is written as a module of sentence-transformers."""
+        module, weights = trained.module, trained.weights
+        assert isinstance(module, SentenceStudent) and weights is not None
         names = [name for name in weights if name.startswith(ENCODER_PREFIX)]
         encoder = {name.removeprefix(ENCODER_PREFIX): weights[name] for name in names}
         weight, bias = weights["dense.weight"], weights["dense.bias"]
         extra = partial(write_sentence_modules, weight=weight, bias=bias, teacher_mean=weights.get("teacher_mean"))
-        save_checkpoint(module.encoder, tokenizer, folder, encoder, extra)
+        save_checkpoint(module.encoder, trained.tokenizer, self.folder, encoder, extra)
 
     def summary(self, results: Results) -> str:
         """Returns the held-out measures, those of short vectors and of each language."""

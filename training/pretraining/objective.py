@@ -2,20 +2,21 @@
 
 import os
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import torch
 from datasets import Dataset, IterableDataset, concatenate_datasets
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import (
     DataCollatorForTokenClassification,
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
+    set_seed,
 )
 
 from vocabless import VocablessTokenizer
@@ -33,20 +34,30 @@ from vocabless.training.pretraining.sequences import (
     Documents,
     PretrainingDataset,
     PretrainingStream,
-    documents_identity,
+    documents_fingerprint,
     load_documents,
     processes,
 )
+from vocabless.training.run import Results, Run, Trained
 from vocabless.training.script import check_limits, fingerprint
-from vocabless.training.task import ExampleSets, Results, Trained, TrainingTask
-from vocabless.training.trainer import EXACT_LOSS, logits_only
+from vocabless.training.trainer import EXACT_LOSS, ResumableTrainer, logits_only
 from vocabless.variants import SUBWORD_TOKENIZERS, VARIANTS
 
 STOCK_OBJECTIVE = "mlm"
 STREAMED_DOCUMENTS = 200_000  # a subword tokenizer is trained on so many documents of a stream
 
 
-class Objective(TrainingTask):
+class ExampleSets(NamedTuple):
+    """The examples of a run, as data sets, and the functions of the Trainer that read them."""
+
+    train: Any
+    evaluated: Any
+    collator: Callable[[list[Any]], dict[str, Any]]
+    compute_metrics: Callable[[Any], dict[str, float]]
+    facts: Mapping[str, Any] = {}  # what results.json says about the examples
+
+
+class Objective(Run):
     """Says what a model learns.
 
     A subclass is a dataclass. Its fields are flags of `run_pretraining.py`, so the command line constructs it, and then
@@ -73,41 +84,64 @@ class Objective(TrainingTask):
         """Returns what the objective needs in the configuration of a model, of this family or stock, by name."""
         return {}
 
-    def identity(self) -> dict[str, Any]:
-        """See `TrainingTask.identity`. Flags of other objectives do not count."""
+    def fingerprint(self) -> dict[str, Any]:
+        """See `Run.fingerprint`. Flags of other objectives do not count."""
         settings = fingerprint(self.arguments, self.training, self)
         if settings["model_name_or_path"] is not None:
             settings["model_name_or_path"] = without_path(settings["model_name_or_path"])
         return settings | {"objective": self.name}
 
-    def data_identity(self) -> dict[str, str]:
+    def data_fingerprint(self) -> dict[str, str]:
         """Returns what identifies each corpus."""
-        return {} if self.arguments.dry_run else documents_identity(self.arguments)
+        return {} if self.arguments.dry_run else documents_fingerprint(self.arguments)
 
-    def read_data(self) -> Documents:
-        """Returns the text."""
-        return load_documents(self.arguments)
-
-    def load_model(self, data: Documents) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-        """See `TrainingTask.load_model`."""
-        return load_model(self.arguments, self, data.train, self.folder)
-
-    def results(self, trained: Trained) -> Results:
-        """Returns the measures before and after training, and facts on the start and the examples."""
-        state = trained.trainer.state
+    def train(self) -> Trained:
+        """See `Run.train`: documents, model, examples, training, evaluation."""
+        training = self.training
+        with training.main_process_first(desc="preparing the data"):
+            data = load_documents(self.arguments)
+            set_seed(training.seed)
+            model, tokenizer = load_model(self.arguments, self, data.train, self.folder)
+            examples = self.build_examples(data, tokenizer)
+        trainer = ResumableTrainer(
+            model=self.module_to_train(model, examples),
+            args=training,
+            train_dataset=examples.train,
+            eval_dataset=examples.evaluated,
+            data_collator=examples.collator,
+            compute_metrics=examples.compute_metrics,
+            preprocess_logits_for_metrics=self.reduce_outputs,
+        )
+        train_metrics = trainer.resume()
+        state = trainer.state
         results = {
+            "train": train_metrics,
             "objective": self.name,
             "objective_text": self.card_text,
             "metric_names": list(self.measures),
             "before": next((line for line in state.log_history if "eval_loss" in line), {}),
-            "after": trained.measures,
+            "after": trainer.evaluate(examples.evaluated),
             "steps": state.global_step,
             "tokens_seen": state.num_input_tokens_seen,
-            "examples": trained.examples.facts,
+            "examples": examples.facts,
+            "arguments": self.fingerprint(),
         }
         if self.arguments.model_name_or_path is not None:
             results["start"] = provenance(self.arguments.model_name_or_path, from_scratch=False)
-        return results
+        module = cast(nn.Module, trainer.model)
+        return Trained(module, model, tokenizer, trainer.full_state_dict(), state.log_history, results)
+
+    @abstractmethod
+    def build_examples(self, data: Documents, tokenizer: PreTrainedTokenizerBase) -> ExampleSets:
+        """Returns the examples to train on and those to evaluate."""
+
+    def module_to_train(self, model: PreTrainedModel, examples: ExampleSets) -> nn.Module:
+        """Returns the module that the Trainer trains: the model, or a module that holds it."""
+        return model
+
+    def reduce_outputs(self, outputs: Any, labels: Tensor) -> Any:
+        """Returns what `compute_metrics` needs of a model's outputs on a batch, so that no more is kept."""
+        return outputs
 
     def announcement(self) -> str:
         """Returns a sentence that is printed first: what is trained, on what, how long, and where it is written."""
@@ -149,7 +183,7 @@ class TokenObjective(Objective):
         return {"accuracy": float((predictions == labels).mean())}
 
     def build_examples(self, data: Documents, tokenizer: PreTrainedTokenizerBase) -> ExampleSets:
-        """See `TrainingTask.build_examples`."""
+        """See `Objective.build_examples`."""
         arguments, training = self.arguments, self.training
         if arguments.streaming and training.max_steps <= 0:
             raise ValueError(f"--max_steps is {training.max_steps}, but a stream has no end; give at least 1.")
@@ -165,7 +199,7 @@ class TokenObjective(Objective):
             held_out = held_out.select(places.astype(int))
         options = mixed, packing, self, seed
         train: Any = PretrainingStream(*options, rank) if arguments.streaming else PretrainingDataset(*options)
-        evaluated = {"": PretrainingDataset(held_out, packing, self, seed + 1)}
+        evaluated = PretrainingDataset(held_out, packing, self, seed + 1)
         return ExampleSets(train, evaluated, DataCollatorForTokenClassification(tokenizer), self.compute_metrics)
 
     def reduce_outputs(self, outputs: Any, labels: Tensor) -> tuple[Tensor, Tensor]:

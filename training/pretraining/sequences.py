@@ -21,7 +21,7 @@ from datasets import Dataset, IterableDataset, concatenate_datasets
 from torch.utils.data import get_worker_info
 
 from vocabless.public_names import EMBEDDED
-from vocabless.saving.run_folder import rows_identity
+from vocabless.saving.run_folder import rows_fingerprint
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.packing import Packing, Record
 from vocabless.training.texts.corpora import find_files, load_text
@@ -66,7 +66,7 @@ def processes(documents: Any) -> int:
     return 1 if isinstance(documents, Dataset) and len(documents) < FEW else PROCESSES
 
 
-def documents_identity(arguments: PretrainingArguments) -> dict[str, str]:
+def documents_fingerprint(arguments: PretrainingArguments) -> dict[str, str]:
     """Returns what identifies the text of each corpus, by name: the number and a hash of its documents.
 
     Two are not read for this, because it takes too long: of a stream the files with their sizes stand for the text, and
@@ -86,7 +86,8 @@ def documents_identity(arguments: PretrainingArguments) -> dict[str, str]:
     sources = [("corpus", source, arguments.streaming) for source in arguments.sources]
     sources += [("validation_corpus", source, False) for source in arguments.validation_corpus or []]
     return {
-        f"the text of --{flag} {source}": rows_identity(rows(source, streaming)) for flag, source, streaming in sources
+        f"the text of --{flag} {source}": rows_fingerprint(rows(source, streaming))
+        for flag, source, streaming in sources
     }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from datasets import Dataset, Features, Value, concatenate_datasets
 from numpy.typing import NDArray
 
-from vocabless.saving.run_folder import rows_identity
+from vocabless.saving.run_folder import rows_fingerprint
 from vocabless.training.texts.local_files import load_table
 
 COLUMNS = ("text", "lang", "english")  # the last one may be missing
@@ -45,9 +45,9 @@ class ParallelTexts(NamedTuple):
         """Returns the rows of the texts that are not their own translation."""
         return np.flatnonzero([text != translation for text, translation in self.pairs()])
 
-    def identity(self) -> str:
+    def fingerprint(self) -> str:
         """Returns what identifies the texts with their translations and languages."""
-        return rows_identity((*pair, name) for pair, name in zip(self.pairs(), self.languages.tolist(), strict=True))
+        return rows_fingerprint((*pair, name) for pair, name in zip(self.pairs(), self.languages.tolist(), strict=True))
 
     def select(self, rows: Indices) -> "ParallelTexts":
         """Returns some of the texts, with the translations that they have."""

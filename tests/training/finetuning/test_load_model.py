@@ -80,8 +80,8 @@ def test_two_texts_are_read_apart_where_the_head_reads_means(name, of_texts, of_
 def test_a_hub_id_may_end_in_a_revision_and_a_folder_may_have_an_at(monkeypatch, tmp_path) -> None:
     asked: list[tuple] = []
 
-    def record(name: str, **options: object) -> None:
-        asked.append((name, options["revision"]))
+    def record(**options: object) -> None:
+        asked.append((options["pretrained_model_name_or_path"], options["revision"]))
         raise OSError("not here")
 
     monkeypatch.setattr(AutoConfig, "from_pretrained", record)

@@ -110,7 +110,7 @@ def test_the_evaluated_sequences_are_of_all_corpora(tmp_path, monkeypatch):
         flags += ["--corpus", str(tmp_path / f"{name}.txt")]
     objective = parse_command_line([*flags, "--use_cpu", "true"], None)
     examples = objective.build_examples(objective.read_data(), load_tokenizer("ewe-bert-tiny"))
-    firsts = np.stack([item["input_ids"][1] for item in examples.evaluated[""].__getitems__(range(8))])
+    firsts = np.stack([item["input_ids"][1] for item in examples.evaluated.__getitems__(range(8))])
     assert [chr(block[0] - 5) for block in firsts] == ["o"] * 4 + ["t"] * 4
 
 
