@@ -1,4 +1,4 @@
-"""The tokenizer's interface: calls, words, decoding, corpora, saving, errors."""
+"""The tokenizer's interface: calls, words, masks, decoding, corpora, saving, errors."""
 
 import inspect
 import json
@@ -13,12 +13,18 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from vocabless import VocablessTokenizer
 
 CLS, SEP = [2] + [0] * 15, [3] + [0] * 15
+NAMES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 TEXTS = ["", "é \x00\ud800👩🏽‍🔬", "\ud83d\ude00", *random_strings(400)]
 
 
 @pytest.fixture
 def subword_file(subwords):
     return subwords["wordpiece"]
+
+
+@pytest.fixture
+def utf8():
+    return VocablessTokenizer(coder="utf8")
 
 
 def test_a_text_becomes_its_words_blocks_between_cls_and_sep():
@@ -32,31 +38,20 @@ def test_a_text_becomes_its_words_blocks_between_cls_and_sep():
 def test_all_ways_to_give_texts_pairs_and_words_return_the_same():
     tokenizer = VocablessTokenizer()
     one = tokenizer("a b", "c")["input_ids"]
-    assert tokenizer(["a b"], ["c"])["input_ids"] == [one]
-    assert tokenizer([("a b", "c")])["input_ids"] == [one]
-    assert tokenizer([["a b", "c"]])["input_ids"] == [one]
     assert tokenizer(["a", "b"], ["c"], is_split_into_words=True)["input_ids"] == one
-    assert tokenizer(np.array(["a b"]), ["c"])["input_ids"] == [one]
+    for batch in ((["a b"], ["c"]), ([("a b", "c")],), ([["a b", "c"]],), (np.array(["a b"]), ["c"])):
+        assert tokenizer(*batch)["input_ids"] == [one]
     assert tokenizer(text for text in ["a b"])["input_ids"] == [tokenizer("a b")["input_ids"]]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"text_pair": "and more"},
-        {"padding": True},
-        {"padding": "max_length", "max_length": 9, "return_tensors": "np"},
-        {"truncation": True, "max_length": 4, "return_overflowing_tokens": True, "stride": 1},
-        {"max_length": 4},
-        {"padding": True, "truncation": "longest_first", "pad_to_multiple_of": 4, "max_length": 8},
-        {"padding": "max_length", "truncation": True},
-        {"text_target": "a label"},
-        {"tokenizer_kwargs": {"add_special_tokens": False}},
-        {"return_special_tokens_mask": True, "return_attention_mask": False, "return_length": True, "verbose": False},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("options", [
+    {}, {"text_pair": "and more"}, {"padding": True}, {"max_length": 4}, {"padding": "max_length", "truncation": True},
+    {"padding": "max_length", "max_length": 9, "return_tensors": "np"},
+    {"truncation": True, "max_length": 4, "return_overflowing_tokens": True, "stride": 1},
+    {"padding": True, "truncation": "longest_first", "pad_to_multiple_of": 4, "max_length": 8},
+    {"text_target": "a label"}, {"tokenizer_kwargs": {"add_special_tokens": False}},
+    {"return_special_tokens_mask": True, "return_attention_mask": False, "return_length": True, "verbose": False},
+], ids=str)  # fmt: skip
 def test_a_call_returns_the_same_as_the_librarys_call(options):
     tokenizer = VocablessTokenizer(model_max_length=12)
     text = "The cat, of course, walked and talked."
@@ -83,11 +78,92 @@ def test_a_text_without_words_is_cls_and_sep(text):
 
 
 @pytest.mark.parametrize("coder", ["md5", "utf8"])
-def test_no_text_spells_a_separator(coder):
-    for row in VocablessTokenizer(coder=coder)(["[SEP] " + text.replace("[MASK]", "") for text in TEXTS])["input_ids"]:
+def test_no_text_spells_a_special_token_but_the_mask(coder):
+    names = "[PAD] [UNK] [CLS] [SEP] [mask] "
+    for row in VocablessTokenizer(coder=coder)([names + text.replace("[MASK]", "") for text in TEXTS])["input_ids"]:
         ids = np.array(row)
         assert (ids[1:-1, 0] >= 5).all()
         assert ids.max() <= 260
+
+
+MASKED = "naïve [MASK] fox, un[MASK][MASK]able"
+MASKED_TOKENS = {
+    "word": ["naïve", "[MASK]", "fox", ",", "un", "[MASK]", "[MASK]", "able"],
+    "whitespace": ["naïve", "[MASK]", "fox,", "un", "[MASK]", "[MASK]", "able"],
+    "characters": ["naïv", "e", "[MASK]", "fox,", "un", "[MASK]", "[MASK]", "able"],
+    "bytes": ["naïve ", "[MASK]", " fox, un", "[MASK]", "[MASK]", "able"],
+}
+
+
+@pytest.mark.parametrize("splitter", MASKED_TOKENS)
+def test_a_mask_in_a_text_is_the_mask_token(splitter):
+    tokenizer, tokens = VocablessTokenizer(splitter, "utf8"), MASKED_TOKENS[splitter]
+    flags = {"return_offsets_mapping": True, "return_special_tokens_mask": True, "add_special_tokens": False}
+    batch = tokenizer(MASKED, **flags)
+    assert batch.tokens() == tokens
+    assert batch.word_ids() == ([0, *range(7)] if splitter == "characters" else [*range(len(tokens))])
+    assert [MASKED[start:end] for start, end in batch["offset_mapping"]] == tokens
+    is_mask = [int(token == "[MASK]") for token in tokens]
+    assert [int(block == [4, *[0] * 15]) for block in batch["input_ids"]] == is_mask == batch["special_tokens_mask"]
+    assert tokenizer(["a b", MASKED], **flags)["input_ids"][1] == batch["input_ids"]
+
+
+def test_subword_tokenizers_get_no_space_before_a_mask(subwords):
+    tokenizer = VocablessTokenizer("subword", "utf8", subword_file=subwords["bpe"])
+    tokens = tokenizer.tokenize
+    assert tokens("the fox [MASK] the dog") == [*tokens("the fox"), "[MASK]", *tokens(" the dog")]
+    batch = tokenizer(["the fox [MASK] the dog", "the"], return_offsets_mapping=True, add_special_tokens=False)
+    (mask,) = [place for place, token in enumerate(batch.tokens(0)) if token == "[MASK]"]
+    assert batch["offset_mapping"][0][mask] == (8, 14)
+    assert batch.word_ids(0)[mask] == batch.word_ids(0)[mask - 1] + 1
+
+
+def test_a_mask_may_be_a_word_and_can_be_text_and_corpora_hold_none(utf8):
+    assert utf8(["a", "[MASK]"], is_split_into_words=True) == utf8("a [MASK]")
+    assert utf8.tokenize("a [MASK]") == ["a", "[MASK]"]
+    assert utf8.tokenize("a [MASK]", split_special_tokens=True) == ["a", "[", "MASK", "]"]
+    text = VocablessTokenizer(coder="utf8", split_special_tokens=True)
+    assert text.tokenize("a [MASK]") == ["a", "[", "MASK", "]"]
+    assert utf8.packed_blocks(["[MASK]"])[1] == [3]
+    assert utf8.packed_blocks([])[0].shape == (0, utf8.packed_block_size) == (0, 17)
+
+
+@pytest.mark.parametrize("name", ["<mask>", "<my mask>"])
+def test_a_renamed_mask_is_found_before_and_after_saving(name, utf8, tmp_path):
+    assert utf8.tokenize(f"a [MASK] {name}")[1] == "[MASK]"
+    assert utf8.add_special_tokens({"mask_token": name}) == 0
+    utf8.save_pretrained(tmp_path)
+    for each in (utf8, VocablessTokenizer.from_pretrained(tmp_path)):
+        assert each.tokenize(f"a {name}, [MASK]") == ["a", name, ",", "[", "MASK", "]"]
+
+
+@pytest.mark.parametrize("tokens", [
+    {"additional_special_tokens": ["<x>"]}, {"extra_special_tokens": ["[CLS]", "<x>"]}, {"bos_token": "<x>"},
+])  # fmt: skip
+def test_new_special_tokens_are_refused_and_change_nothing(tokens, utf8):
+    for add in (
+        lambda: VocablessTokenizer(**tokens), lambda: utf8.add_special_tokens({"mask_token": "<mask>", **tokens}),
+        lambda: utf8.add_tokens(["<x>"]),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"no vocabulary to add .*<x>"):
+            add()
+    assert utf8.all_special_tokens == [*utf8.get_added_vocab()] == NAMES
+    assert not utf8.extra_special_tokens
+
+
+def test_its_length_its_vocabulary_its_tokens_and_its_ids_agree(utf8):
+    vocabulary = utf8.get_vocab()
+    assert len(utf8) == len(vocabulary) == utf8.vocab_size == 261
+    assert sorted(vocabulary.values()) == [*range(261)]
+    assert [vocabulary[name] for name in NAMES] == utf8.all_special_ids == [0, 1, 2, 3, 4]
+    assert [utf8.pad_token_id, utf8.cls_token_id, utf8.mask_token_id] == [0, 2, 4]
+    assert all(utf8.convert_ids_to_tokens(value) == name for name, value in vocabulary.items())
+    ids = utf8("a naïve cat")["input_ids"]
+    assert vocabulary["<0x61>"] == ids[1][0]
+    assert utf8.convert_ids_to_tokens(ids) == ["[CLS]", "a", "naïve", "cat", "[SEP]"]
+    assert utf8.convert_ids_to_tokens(ids, skip_special_tokens=True) == ["a", "naïve", "cat"]
+    assert utf8.convert_tokens_to_ids(["a", "[MASK]"]) == [ids[1], 4]
+    assert utf8.convert_ids_to_tokens(CLS) == "[CLS]" and utf8.convert_ids_to_tokens([2, 3]) == ["[CLS]", "[SEP]"]
 
 
 def test_offsets_point_into_the_text_as_it_was_given():
@@ -106,19 +182,16 @@ def test_bytes_decode_to_the_text():
     assert [tokenizer.decode(row, skip_special_tokens=True) for row in rows] == TEXTS
 
 
-def test_decoding_joins_words_and_replaces_an_incomplete_character():
+def test_decoding_joins_words_or_subwords_and_replaces_an_incomplete_character(subword_file):
     tokenizer = VocablessTokenizer(coder="utf8", coder_options={"block_size": 4})
     assert tokenizer.decode(tokenizer("a naïve 文字")["input_ids"]) == "[CLS] a naï 文\ufffd [SEP]"
     assert tokenizer.decode(tokenizer("a b", return_tensors="pt")["input_ids"], skip_special_tokens=True) == ["a b"]
     assert tokenizer.decode([]) == ""
-
-
-def test_subword_blocks_decode_with_the_decoder_of_the_subword_file(subword_file):
-    tokenizer = VocablessTokenizer("subword", "utf8", subword_file=subword_file)
-    assert tokenizer.tokenize("the foxes") == ["the", "fox", "##e", "##s"]
-    batch = tokenizer("the foxes")
-    assert tokenizer.decode(batch["input_ids"], skip_special_tokens=True) == "the foxes"
-    assert tokenizer.convert_ids_to_tokens(batch["input_ids"]) == batch.tokens()
+    subword = VocablessTokenizer("subword", "utf8", subword_file=subword_file)
+    assert subword.tokenize("the foxes") == ["the", "fox", "##e", "##s"]
+    batch = subword("the foxes")
+    assert subword.decode(batch["input_ids"], skip_special_tokens=True) == "the foxes"
+    assert subword.convert_ids_to_tokens(batch["input_ids"]) == batch.tokens()
 
 
 @pytest.mark.parametrize("coder", ["md5", "lsh", "lsh-index"])
@@ -128,77 +201,43 @@ def test_decoding_the_blocks_of_a_hash_is_refused(coder):
         tokenizer.decode(tokenizer("a")["input_ids"])
 
 
-def test_tokens_and_ids_convert_both_ways():
-    tokenizer = VocablessTokenizer(coder="utf8")
-    ids = tokenizer("a naïve cat")["input_ids"]
-    assert tokenizer.convert_ids_to_tokens(ids) == ["[CLS]", "a", "naïve", "cat", "[SEP]"]
-    assert tokenizer.convert_ids_to_tokens(ids, skip_special_tokens=True) == ["a", "naïve", "cat"]
-    assert tokenizer.convert_tokens_to_ids(["a", "[MASK]"]) == [ids[1], 4]
-    assert [tokenizer.convert_ids_to_tokens(i) for i in range(5)] == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    assert [tokenizer.pad_token_id, tokenizer.cls_token_id, tokenizer.mask_token_id] == [0, 2, 4]
-    assert tokenizer.convert_ids_to_tokens(CLS) == "[CLS]"
-    assert tokenizer.convert_ids_to_tokens([2, 3]) == ["[CLS]", "[SEP]"]
-
-
-def test_no_texts_have_no_packed_blocks():
-    tokenizer = VocablessTokenizer(coder="utf8")
-    assert tokenizer.packed_blocks([])[0].shape == (0, tokenizer.packed_block_size) == (0, 17)
-
-
 def test_the_special_tokens_mask_marks_special_tokens_and_padding():
     tokenizer = VocablessTokenizer()
     batch = tokenizer("a b", "c", padding="max_length", max_length=8, return_special_tokens_mask=True)
-    assert batch["special_tokens_mask"] == [1, 0, 0, 1, 0, 1, 1, 1]
     again = tokenizer.get_special_tokens_mask(batch["input_ids"], already_has_special_tokens=True)
-    assert again == batch["special_tokens_mask"]
+    assert again == batch["special_tokens_mask"] == [1, 0, 0, 1, 0, 1, 1, 1]
     assert tokenizer.get_special_tokens_mask([0, 0], [0]) == [1, 0, 0, 1, 0, 1]
 
 
 SAVED = [
-    ("word", "md5", {"lowercase": True}, {"key": "secret"}),
-    ("whitespace", "lsh", {}, {"num_bits": 420}),
-    ("characters", "lsh-index", {"window": 2}, {"num_hyperplanes": 1033}),
-    ("scripts", "utf8", {"window": 2, "lowercase": True}, {"block_size": 64}),
-    ("bytes", "utf8", {"window": 4}, {"block_size": 4}),
-    ("subword", "utf8", {}, {"block_size": 32}),
-    ("subword", "md5", {}, {}),
+    {"coder": "md5", "splitter_options": {"lowercase": True}, "coder_options": {"key": "secret"}},
+    {"splitter": "whitespace", "coder": "lsh", "coder_options": {"num_bits": 420}, "ngrams_file": "NGRAMS"},
+    {"splitter": "characters", "coder": "lsh-index", "splitter_options": {"window": 2}, "target_file": "SUBWORD"},
+    {"splitter": "scripts", "coder": "utf8", "splitter_options": {"window": 2, "lowercase": True}},
+    {"splitter": "bytes", "coder": "utf8", "splitter_options": {"window": 4}, "coder_options": {"block_size": 4}},
+    {"splitter": "subword", "coder": "md5", "subword_file": "SUBWORD"},
 ]
 
 
-@pytest.mark.parametrize("row", SAVED, ids=lambda row: f"{row[0]}-{row[1]}")
-@pytest.mark.parametrize("load", [VocablessTokenizer.from_pretrained, AutoTokenizer.from_pretrained])
-def test_a_loaded_tokenizer_returns_the_same_as_the_saved_one(row, load, tmp_path, subword_file):
-    file = subword_file if row[0] == "subword" else None
-    tokenizer = VocablessTokenizer(*row, subword_file=file, model_max_length=77, padding_side="left")
-    tokenizer.save_pretrained(tmp_path)
-    if load == AutoTokenizer.from_pretrained:
-        (tmp_path / "config.json").write_text(json.dumps({"model_type": "vocabless"}))
-    again = load(tmp_path)
-    assert isinstance(again, VocablessTokenizer)
+@pytest.mark.parametrize("row", SAVED, ids=lambda row: f"{row.get('splitter')}-{row['coder']}")
+def test_a_loaded_tokenizer_returns_the_same_as_the_saved_one(row, tmp_path, subword_file):
+    (tmp_path / "mine.json").write_text(json.dumps(["a", "文", "at"]), encoding="utf-8")
+    files = {"NGRAMS": tmp_path / "mine.json", "SUBWORD": subword_file}
+    options = {name: files.get(value, value) if isinstance(value, str) else value for name, value in row.items()}
+    tokenizer = VocablessTokenizer(**options, model_max_length=77, padding_side="left")
     text = "The naïve cat walked 文字 [MASK]"
-    assert again(text)["input_ids"] == tokenizer(text)["input_ids"]
-    assert (again.model_max_length, again.padding_side) == (77, "left")
-
-
-def test_listed_ngrams_are_saved_and_change_the_blocks(tmp_path):
-    file = tmp_path / "mine.json"
-    file.write_text(json.dumps(["a", "文", "at"]), encoding="utf-8")
-    tokenizer = VocablessTokenizer(coder="lsh", ngrams_file=file)
+    expected = tokenizer(text)["input_ids"]
+    assert ("ngrams_file" not in row) or VocablessTokenizer(**options | {"ngrams_file": None})(text) != tokenizer(text)
     tokenizer.save_pretrained(tmp_path / "saved")
-    again = VocablessTokenizer.from_pretrained(tmp_path / "saved")
-    assert again("cat 文")["input_ids"] == tokenizer("cat 文")["input_ids"]
-    assert again("cat 文")["input_ids"] != VocablessTokenizer(coder="lsh")("cat 文")["input_ids"]
-
-
-def test_the_tokenizer_for_masked_lm_is_the_target_file_or_the_subword_file(tmp_path, subword_file):
-    vocabulary = Tokenizer.from_file(subword_file).get_vocab()
-    assert VocablessTokenizer().target_tokenizer is None
-    assert VocablessTokenizer("subword", subword_file=subword_file).target_tokenizer.get_vocab() == vocabulary
-    words = VocablessTokenizer(target_file=subword_file)
-    words.save_pretrained(tmp_path)
-    again = VocablessTokenizer.from_pretrained(tmp_path)
-    assert again.target_tokenizer.get_vocab() == vocabulary
-    assert again("cats")["input_ids"] == VocablessTokenizer()("cats")["input_ids"]
+    (tmp_path / "saved" / "config.json").write_text(json.dumps({"model_type": "vocabless"}))
+    for load in (VocablessTokenizer, AutoTokenizer):
+        again = load.from_pretrained(tmp_path / "saved")
+        assert type(again) is VocablessTokenizer and again(text)["input_ids"] == expected
+        assert (again.model_max_length, again.padding_side) == (77, "left")
+        if "SUBWORD" in row.values():  # a target file, or else the subword file
+            assert again.target_tokenizer.get_vocab() == Tokenizer.from_file(subword_file).get_vocab()
+        else:
+            assert again.target_tokenizer is None
 
 
 @pytest.mark.parametrize(("args", "is_split", "message"), [
@@ -215,6 +254,11 @@ def test_values_that_are_not_texts_are_refused_in_one_sentence(args, is_split, m
     ({"splitter": "x"}, "unknown splitter 'x'; choose one of word"), ({"coder": {}}, "unknown coder"),
     ({"coder_options": {"bits": 3}}, "it takes key"), ({"splitter_options": "x"}, "splitter_options is"),
     ({"coder_options": {"key": 3}}, "coder 'md5' got"), ({"model_max_length": "x"}, "model_max_length is"),
+    ({"splitter": "bytes", "splitter_options": {"window": 0}}, "window=0; give a whole number from 1 to 16777216"),
+    ({"splitter": "characters", "splitter_options": {"window": 0}}, "window=0; give a whole number from 1 to"),
+    ({"coder": "lsh", "coder_options": {"num_bits": 0}}, "num_bits=0; give a whole number from 1 to 32768"),
+    ({"coder": "lsh-index", "coder_options": {"num_hyperplanes": 10**9}}, "num_hyperplanes=10+; give a whole number"),
+    ({"coder": "utf8", "coder_options": {"block_size": "4"}}, "block_size='4'; give a whole number from 1 to 255"),
     ({"ngrams_file": "NGRAMS"}, "it takes key"), ({"coder": "lsh", "ngrams_file": "OBJECT"}, "give a JSON list"),
     ({"splitter": "subword"}, "got no subword_file"), ({"target_file": "/missing.json"}, "cannot read '/missing.json'"),
     ({"splitter": "subword", "subword_file": "NGRAMS"}, "cannot read '.*NGRAMS'.*give the path of a tok"),
