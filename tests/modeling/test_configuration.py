@@ -4,123 +4,115 @@ import json
 
 import pytest
 import torch
-from transformers import AutoConfig, AutoModel
+from front_end_blocks import make_config
+from transformers import AutoConfig, AutoModel, BertConfig
 
 from vocabless import VocablessConfig, VocablessModel, load_config
 
+EWE = load_config("ewe-bert-tiny").to_dict()
 
-def shrunk(**kwargs):
-    return load_config("ewe-bert-tiny", **kwargs)
+
+@pytest.fixture
+def folder(tmp_path):
+    VocablessModel(VocablessConfig.from_dict(EWE)).save_pretrained(tmp_path)
+    return tmp_path
 
 
 def test_what_belongs_to_the_encoder_reaches_it():
-    config = shrunk(hidden_dropout_prob=0.3, num_labels=3, output_hidden_states=True)
+    config = load_config("ewe-bert-tiny", hidden_dropout_prob=0.3, num_labels=3, output_hidden_states=True)
     assert config.encoder_config.hidden_dropout_prob == 0.3
     assert "hidden_dropout_prob" not in config.to_dict()
     assert (config.num_labels, config.output_hidden_states, config.encoder_config.num_labels) == (3, True, 2)
     distilbert = VocablessConfig(encoder_config={"model_type": "distilbert"}, hidden_size=96, n_layers=2)
     assert (distilbert.hidden_size, distilbert.num_hidden_layers) == (96, 2)
+    load_config("ewe-bert-tiny", attn_implementation="eager", dtype="float32", id2label={0: "a"}, variant="mine")
+    with pytest.raises(ValueError, match=r"'block_sise' is an argument of neither .*block_size"):
+        load_config("ewe-bert-tiny", block_sise=1)
 
 
 @pytest.mark.parametrize("load", [VocablessModel, AutoModel])
-def test_so_it_does_when_a_checkpoint_is_loaded(load, tmp_path):
-    VocablessModel(shrunk()).save_pretrained(tmp_path)
-    model = load.from_pretrained(tmp_path, hidden_dropout_prob=0.3, num_labels=5)
+def test_so_it_does_when_a_checkpoint_is_loaded(load, folder):
+    model = load.from_pretrained(folder, hidden_dropout_prob=0.3, num_labels=5)
     assert model.config.num_labels == 5
     rates = {module.p for module in model.encoder.modules() if isinstance(module, torch.nn.Dropout)}
     assert rates == {0.1, 0.3}
-    assert AutoConfig.from_pretrained(tmp_path, hidden_dropout_prob=0.4).encoder_config.hidden_dropout_prob == 0.4
+    assert AutoConfig.from_pretrained(folder, hidden_dropout_prob=0.4).encoder_config.hidden_dropout_prob == 0.4
     with pytest.raises(ValueError, match=r"'hidden_droput_prob' is an argument of neither .*; near names are hid"):
-        load.from_pretrained(tmp_path, hidden_droput_prob=0.3)
+        load.from_pretrained(folder, hidden_droput_prob=0.3)
 
 
-def test_what_belongs_to_nothing_is_refused_with_near_names():
-    with pytest.raises(ValueError, match=r"'block_sise' is an argument of neither .*block_size"):
-        shrunk(block_sise=1)
+def test_the_callers_encoder_configuration_is_not_changed():
+    encoder = BertConfig(hidden_size=32, num_hidden_layers=1, num_attention_heads=4, intermediate_size=32)
+    original = encoder.to_dict()
+    assert VocablessConfig(encoder_config=encoder).encoder_config.vocab_size == 1
+    assert encoder.to_dict() == original
 
 
-def test_names_of_the_whole_model_are_accepted():
-    shrunk(attn_implementation="eager", dtype="float32", id2label={0: "a"}, problem_type="regression", variant="mine")
+@pytest.mark.parametrize(("options", "message"), [
+    ({"block_size": 10**9}, r"block_size is 10+; give an integer from 1 to 4096"),
+    ({"block_size": "16"}, r"block_size is '16'; give an integer"),
+    ({"num_hidden_layers": 10**6}, r"num_hidden_layers is 10+; give an integer from 0 to 1024"),
+    ({"num_labels": 1.5}, r"num_labels is 1\.5; give an integer from 1"),
+    ({"encoder_config": {"model_type": "distilbert", "dim": 10**9}}, r"hidden_size is 10+; .* from 1 to 65536"),
+    ({"encoder_config": {"model_type": "bert", "intermediate_size": -1}}, r"intermediate_size is -1; .* from 1 to"),
+    ({"encoder_config": {"model_type": "vocabless"}}, r"a model of this family; give a stock encoder, for instance"),
+    ({"encoder_config": {"hidden_size": 8}}, r"keys \['hidden_size'\] but no model_type; add one"),
+    ({"encoder_config": [1]}, r"encoder_config is \[1\]; give a configuration, or a dict with model_type"),
+    ({"encoder_config": {"model_type": "bert", "hidden_act": "x"}}, r"describes no 'bert' model .*; correct config"),
+    ({"encoder_config": {"model_type": "t5"}}, r"'t5' is not an encoder that accepts inputs_embeds; choose .*bert"),
+    ({"encoder_config": {"model_type": "vit"}}, r"'vit' is not an encoder that accepts inputs_embeds; choose .*bert"),
+    ({"encoder_config": {"model_type": "modernbert"}, "position_embeddings": False},
+     r"'modernbert' has no table of positions to drop; .*position_embeddings=True"),
+    ({"front_end": []}, r"unknown front_end \[\]; choose one of bucket"),
+    ({"front_end_options": {"seed": "x"}}, r"front_end '\w+' .*; "),
+    ({"front_end_options": [1]}, r"is \[1\]; give a dict"),
+    ({"front_end": "elementwise", "front_end_options": {}, "block_size": 8, "num_attention_heads": 4},
+     r"one attention head for each of the 8 elements .* has 4 attention heads; make num_attention_heads"),
+    ({"classifier_pooling": "max"}, r"classifier_pooling is 'max'; give one of cls, mean, siamese"),
+    ({"classifier_dropout": float("nan")}, r"classifier_dropout is nan; give a number from 0 to 1, or None"),
+    ({"architectures": [1]}, r"; correct config"), ({"id2label": [1]}, r"; correct config"),
+    ({"dtype": "x"}, r"; correct config"),
+])  # fmt: skip
+def test_a_wrong_value_in_a_file_is_refused_in_one_sentence(options, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        VocablessModel(VocablessConfig.from_dict({**make_config().to_dict(), **options}))
+    assert "\n" not in str(caught.value)
 
 
-LIMITS = {
-    "block_size": {"block_size": 10**9},
-    "num_hidden_layers": {"num_hidden_layers": 10**6},
-    "hidden_size": {"encoder_config": {"model_type": "distilbert", "dim": 10**9}},
-    "intermediate_size": {"encoder_config": {"model_type": "bert", "intermediate_size": -1}},
-}
-
-
-@pytest.mark.parametrize("name", LIMITS)
-def test_numbers_that_would_fill_the_memory_are_refused(name):
-    with pytest.raises(ValueError, match=rf"{name}.* from [01] to \d+"):
-        VocablessModel(VocablessConfig(**LIMITS[name]))
-
-
-def test_an_encoder_of_this_family_is_refused():
-    with pytest.raises(ValueError, match="give a stock encoder"):
-        VocablessConfig(encoder_config={"model_type": "vocabless"})
-
-
+KERNELS = dict.fromkeys(("attn_implementation", "_attn_implementation", "experts_implementation"), "owner/kernel")
 FOREIGN = {
     "auto_map": {"AutoConfig": "evil.Config", "AutoModel": "evil.Model"},
     "custom_pipelines": {"text-classification": {"impl": "evil.Pipeline"}},
-    "trust_remote_code": True,
-    "attn_implementation": "owner/kernel",
-    "_attn_implementation": "owner/kernel",
-    "experts_implementation": "owner/kernel",
-}
+    "trust_remote_code": True, **KERNELS,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", ["bert", "foreign"])
 @pytest.mark.parametrize("trust", [{}, {"trust_remote_code": True}])
-def test_code_that_an_encoder_config_names_never_runs(kind, trust, tmp_path):
-    model = VocablessModel(shrunk())
-    model.save_pretrained(tmp_path)
-    marker = tmp_path / "ran"
-    (tmp_path / "evil.py").write_text(f"open({str(marker)!r}, 'w').close()\nConfig = Model = Pipeline = None\n")
-    file = tmp_path / "config.json"
-    config = json.loads(file.read_text())
-    config["encoder_config"] |= {**FOREIGN, "model_type": kind, "_name_or_path": str(tmp_path)}
-    file.write_text(json.dumps(config))
+def test_code_that_an_encoder_config_names_never_runs(kind, trust, folder):
+    marker = folder / "ran"
+    (folder / "evil.py").write_text(f"open({str(marker)!r}, 'w').close()\nConfig = Model = Pipeline = None\n")
+    foreign = {**FOREIGN, "model_type": kind, "_name_or_path": str(folder)}
+    (folder / "config.json").write_text(json.dumps({**EWE, "encoder_config": {**EWE["encoder_config"], **foreign}}))
     for load in (AutoConfig.from_pretrained, AutoModel.from_pretrained, VocablessModel.from_pretrained):
         if kind == "bert":
-            loaded = load(tmp_path, **trust)
+            loaded = load(folder, **trust)
             encoder = getattr(loaded, "config", loaded).encoder_config
             assert not {*FOREIGN} & {*encoder.to_dict()}
             assert encoder._attn_implementation in (None, "sdpa")
         else:
             with pytest.raises(ValueError, match="foreign"):
-                load(tmp_path, **trust)
+                load(folder, **trust)
     assert not marker.exists()
 
 
-@pytest.mark.parametrize("name", ["attn_implementation", "_attn_implementation", "experts_implementation"])
-def test_kernels_that_a_file_names_are_not_loaded_but_those_of_the_caller_are(name, tmp_path):
-    model = VocablessModel(shrunk())
-    model.save_pretrained(tmp_path)
-    file = tmp_path / "config.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), name: "owner/kernel"}))
-    loaded = VocablessModel.from_pretrained(tmp_path)
-    assert loaded.config._attn_implementation == loaded.encoder.config._attn_implementation == "sdpa"
-    assert "owner/kernel" not in vars(loaded.config).values()
-    eager = VocablessModel.from_pretrained(tmp_path, attn_implementation="eager")
-    assert eager.config._attn_implementation == eager.encoder.config._attn_implementation == "eager"
-
-
-WRONG_TYPES = [
-    ("encoder_config", [1]), ("encoder_config", {"model_type": "bert", "hidden_act": "x"}), ("front_end", []),
-    ("front_end_options", {"seed": "x"}), ("architectures", [1]), ("classifier_dropout", float("nan")),
-    ("id2label", [1]), ("num_labels", 1.5), ("dtype", "x"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "value"), WRONG_TYPES)
-def test_a_value_of_a_wrong_type_in_a_file_is_one_sentence(name, value):
-    data = {**load_config("eelbert-word-tiny").to_dict(), name: value}
-    with pytest.raises(ValueError) as caught:
-        VocablessModel(VocablessConfig.from_dict(data))
-    assert "\n" not in str(caught.value) and "; " in str(caught.value)
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_that_a_file_names_are_not_loaded_but_those_of_the_caller_are(name, folder):
+    (folder / "config.json").write_text(json.dumps({**EWE, name: "owner/kernel"}))
+    for expected, options in (("sdpa", {}), ("eager", {"attn_implementation": "eager"})):
+        loaded = VocablessModel.from_pretrained(folder, **options)
+        assert loaded.config._attn_implementation == loaded.encoder.config._attn_implementation == expected
+        assert "owner/kernel" not in vars(loaded.config).values()
 
 
 @pytest.mark.parametrize(("head", "tasks"), [

@@ -5,12 +5,21 @@ import math
 
 import pytest
 import torch
-from front_end_blocks import Block, assert_equals_oracle, bits_of, build, digests, is_special, specials_and, tensor
+from front_end_blocks import Block, assert_equals_oracle, build, digests, is_special, specials_and, tensor
 from torch import nn
 
-from vocabless.modeling.blocks import NUM_SPECIAL, SPECIAL_NAMES, to_bytes
+from vocabless.modeling.blocks import NUM_SPECIAL, SPECIAL_NAMES
 from vocabless.modeling.digest_front_ends import codewords
-from vocabless.modeling.front_ends import build_front_end
+from vocabless.modeling.front_ends import FrontEnd, build_front_end
+
+
+def value_of(block: Block) -> int:
+    return int.from_bytes(bytes(max(element - NUM_SPECIAL, 0) for element in block), "big")
+
+
+def bits_of(block: Block, num_bits: int) -> list[int]:
+    """The first big-endian bits of the block."""
+    return [int(bit) for bit in f"{value_of(block):0{8 * len(block)}b}"][:num_bits]
 
 
 def test_the_papers_codewords_come_out_and_the_last_one_of_128_bits_has_eight() -> None:
@@ -18,13 +27,6 @@ def test_the_papers_codewords_come_out_and_the_last_one_of_128_bits_has_eight() 
     assert bits.tolist() == [1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1]
     assert codewords(bits, 4).tolist() == [10, 4, 1]
     assert codewords(torch.ones(128, dtype=torch.int64), 10).tolist() == [1023] * 12 + [255]
-
-
-@pytest.mark.parametrize(("block_size", "num_bits"), [(1, 1), (1, 8), (2, 9), (16, 128), (16, 121), (53, 420)])
-def test_bits_are_the_big_endian_bits_of_the_block(block_size: int, num_bits: int) -> None:
-    blocks = specials_and(digests(block_size, 300))
-    got = build("add", block_size, 4, num_bits=num_bits).unpack_bits(to_bytes(tensor(blocks)))[0].tolist()
-    assert got == [bits_of(block, num_bits) for block in blocks]
 
 
 @pytest.mark.parametrize(
@@ -38,79 +40,72 @@ def test_bucket_is_the_block_modulo_the_number_of_buckets(block_size: int, num_b
     if block_size == 2:  # bytes that are the index of a bucket: 0, 1, 255, 256 and the last one
         indices = ((0, 0), (0, 1), (0, 255), (1, 0), (196, 83))
         blocks += [[high + NUM_SPECIAL, low + NUM_SPECIAL] for high, low in indices]
-
-    def oracle(block: Block) -> int:
-        value = int.from_bytes(bytes(max(element - NUM_SPECIAL, 0) for element in block), "big")
-        return block[0] if is_special(block) else value % num_buckets + NUM_SPECIAL
-
-    assert front_end(tensor(blocks)).flatten().long().tolist() == [oracle(block) for block in blocks]
+    rows = [block[0] if is_special(block) else value_of(block) % num_buckets + NUM_SPECIAL for block in blocks]
+    assert front_end(tensor(blocks)).flatten().long().tolist() == rows
 
 
-SHAPES = [(16, 128), (53, 420), (5, 37), (1, 3)]
+def pool(front_end: FrontEnd, bits: list[int]) -> list[float]:
+    """The codewords, weighted by the softmax of the scores of their positions."""
+    book, scores = front_end.codebook.weight.tolist(), front_end.weights.tolist()
+    starts = range(0, len(bits), front_end.codeword_bits)
+    words = [int("".join(map(str, bits[start : start + front_end.codeword_bits])), 2) for start in starts]
+    totals = [sum(math.exp(row[d]) for row in scores) for d in range(len(scores[0]))]
+    return [
+        sum(book[word][d] * math.exp(row[d]) / total for word, row in zip(words, scores, strict=True))
+        for d, total in enumerate(totals)
+    ]
 
 
-@pytest.mark.parametrize("codeword_bits", [10, 7, 1])
-@pytest.mark.parametrize(("block_size", "num_bits"), SHAPES)
-def test_pool_weights_the_codewords_by_position(block_size: int, num_bits: int, codeword_bits: int) -> None:
-    front_end = build("pool", block_size, 3, num_bits=num_bits, codeword_bits=codeword_bits)
-    book, scores, kinds = (
-        w.tolist() for w in (front_end.codebook.weight, front_end.weights, front_end.token_kinds.weight)
-    )
-    totals = [sum(math.exp(row[d]) for row in scores) for d in range(3)]
-
-    def oracle(block: Block) -> list[float]:
-        if is_special(block):
-            return kinds[block[0]]
-        bits = "".join(map(str, bits_of(block, num_bits)))
-        words = [int(bits[start : start + codeword_bits], 2) for start in range(0, num_bits, codeword_bits)]
-        weighted = [
-            sum(book[word][d] * math.exp(row[d]) / totals[d] for word, row in zip(words, scores, strict=True))
-            for d in range(3)
-        ]
-        return [kinds[NUM_SPECIAL][d] + weighted[d] for d in range(3)]
-
-    assert_equals_oracle(front_end, specials_and(digests(block_size, 400)), oracle)
+def add(front_end: FrontEnd, bits: list[int]) -> list[float]:
+    """The sum of one of two vectors for each bit."""
+    chosen = [pair[bit] for pair, bit in zip(front_end.bit_vectors.tolist(), bits, strict=True)]
+    return [sum(column) / math.sqrt(len(bits)) for column in zip(*chosen, strict=True)]
 
 
-def test_pool_starts_with_equal_weights_for_all_codewords() -> None:
-    front_end = build("pool", 16, 3)
-    front_end.init_weights(0.02)
-    assert not front_end.weights.any()
+def projection(front_end: FrontEnd, bits: list[int]) -> list[float]:
+    return [pearson(bits, weights) for weights in front_end.weight.tolist()]
 
 
-@pytest.mark.parametrize(("block_size", "num_bits"), SHAPES)
-def test_add_sums_one_of_two_vectors_for_each_bit(block_size: int, num_bits: int) -> None:
-    front_end = build("add", block_size, 5, num_bits=num_bits)
-    vectors, kinds = front_end.bit_vectors.tolist(), front_end.token_kinds.weight.tolist()
-
-    def oracle(block: Block) -> list[float]:
-        if is_special(block):
-            return kinds[block[0]]
-        chosen = [vectors[position][bit] for position, bit in enumerate(bits_of(block, num_bits))]
-        return [kinds[NUM_SPECIAL][d] + sum(vector[d] for vector in chosen) / math.sqrt(num_bits) for d in range(5)]
-
-    assert_equals_oracle(front_end, specials_and(digests(block_size, 400)), oracle)
+def linear(front_end: FrontEnd, bits: list[int]) -> list[float]:
+    return [sum(bit * weight for bit, weight in zip(bits, row, strict=True)) for row in front_end.weight.tolist()]
 
 
-def pearson(x: list[float], y: list[float]) -> float:
+def pearson(x: list[int], y: list[float]) -> float:
     mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
     covariance = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))
     variances = sum((a - mean_x) ** 2 for a in x) * sum((b - mean_y) ** 2 for b in y)
     return covariance / math.sqrt(variances) if variances else 0.0
 
 
+SHAPES = [(16, 128), (53, 420), (5, 37), (2, 9), (1, 3), (1, 1)]
+ORACLES = [(pool, {"codeword_bits": 10}), (pool, {"codeword_bits": 7}), (pool, {"codeword_bits": 1})]
+ORACLES += [(add, {}), (projection, {}), (linear, {})]
+
+
 @pytest.mark.parametrize(("block_size", "num_bits"), SHAPES)
-def test_projection_is_the_pearson_correlation(block_size: int, num_bits: int) -> None:
-    front_end = build("projection", block_size, 4, num_bits=num_bits).double()
-    weights, kinds = front_end.weight.tolist(), front_end.token_kinds.weight.tolist()
+@pytest.mark.parametrize(("oracle", "options"), ORACLES)
+def test_bits_are_embedded_by_the_equation_of_the_paper(oracle, options, block_size: int, num_bits: int) -> None:
+    """A special token is a vector of its own, an ordinary one gets a vector added; `linear` reads a hash instead."""
+    front_end = build(oracle.__name__, block_size, 3, num_bits=num_bits, **options)
+    front_end = front_end.double() if oracle is projection else front_end
+    kinds = None if oracle is linear else front_end.token_kinds.weight.tolist()
 
-    def oracle(block: Block) -> list[float]:
-        if is_special(block):
+    def embed(block: Block) -> list[float]:
+        if is_special(block) and kinds:
             return kinds[block[0]]
-        bits = bits_of(block, num_bits)
-        return [kinds[NUM_SPECIAL][d] + pearson(bits, weights[d]) for d in range(4)]
+        if is_special(block):
+            digest = hashlib.shake_128(SPECIAL_NAMES[block[0]].encode()).digest(block_size)
+            block = [byte + NUM_SPECIAL for byte in digest]
+        vector = oracle(front_end, bits_of(block, num_bits))
+        return [a + b for a, b in zip(vector, kinds[NUM_SPECIAL] if kinds else [0.0] * 3, strict=True)]
 
-    assert_equals_oracle(front_end, specials_and(digests(block_size, 300)), oracle)
+    assert_equals_oracle(front_end, specials_and(digests(block_size, 300)), embed, tolerance=1e-5 if kinds else 1e-4)
+
+
+def test_pool_starts_with_equal_weights_for_all_codewords() -> None:
+    front_end = build("pool", 16, 3)
+    front_end.init_weights(0.02)
+    assert not front_end.weights.any()
 
 
 def test_projection_of_a_block_worked_by_hand() -> None:
@@ -145,23 +140,6 @@ def test_projection_keeps_its_scale_in_bfloat16(num_bits: int) -> None:
     blocks = tensor(digests(-(-num_bits // 8), 200)[8:])
     exact = front_end(blocks)
     assert (front_end.bfloat16()(blocks).float() - exact).abs().max() < 0.02 * exact.abs().max()
-
-
-@pytest.mark.parametrize(("block_size", "num_bits"), SHAPES)
-def test_linear_multiplies_the_bits_and_reads_special_tokens_as_hashes_of_their_names(
-    block_size: int, num_bits: int
-) -> None:
-    front_end = build("linear", block_size, 4, num_bits=num_bits)
-    weights = front_end.weight.tolist()
-
-    def oracle(block: Block) -> list[float]:
-        if is_special(block):
-            digest = hashlib.shake_128(SPECIAL_NAMES[block[0]].encode()).digest(block_size)
-            block = [byte + NUM_SPECIAL for byte in digest]
-        bits = bits_of(block, num_bits)
-        return [sum(bit * weight for bit, weight in zip(bits, row, strict=True)) for row in weights]
-
-    assert_equals_oracle(front_end, specials_and(digests(block_size, 300)), oracle, tolerance=1e-4)
 
 
 @pytest.mark.parametrize("name", ["pool", "add"])

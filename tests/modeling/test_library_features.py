@@ -1,11 +1,15 @@
-"""Models with what the libraries offer: tuples, hooks, saving, bfloat16, padding, torch.compile and export, PEFT."""
+"""Models with what the libraries offer: tuples, hooks, saving, bfloat16, torch.compile and export, PEFT, FSDP2."""
 
 import pytest
 import torch
 import transformers
-from front_end_blocks import ENCODERS
+from front_end_blocks import ENCODERS, make_blocks, make_config
+from torch import distributed
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
 from transformers import AutoModelForSequenceClassification
 
+from vocabless import VocablessForPreTraining, load_config, load_tokenizer
 from vocabless.modeling.front_ends import FRONT_ENDS, FrontEnd
 from vocabless.modeling.modeling_vocabless import (
     VocablessForMaskedLM,
@@ -20,27 +24,18 @@ RECENT = not transformers.__version__.startswith("5.0.")  # its CANINE lacks bfl
 @pytest.mark.parametrize("head", [VocablessModel, VocablessForSequenceClassification, VocablessForMaskedLM])
 def test_return_dict_false_returns_a_tuple(head, config, blocks) -> None:
     model = head(config).eval()
-    expected = model(blocks)[0]
-    assert torch.equal(model(blocks, return_dict=False)[0], expected)
-    assert type(model(blocks, return_dict=False)) is tuple
+    expected, by_argument = model(blocks)[0], model(blocks, return_dict=False)
     config.return_dict = config.encoder_config.return_dict = False
-    assert type(model(blocks)) is tuple
-    assert torch.equal(model(blocks)[0], expected)
+    for output in (by_argument, model(blocks)):
+        assert type(output) is tuple and torch.equal(output[0], expected)
 
 
 def test_the_front_end_takes_the_place_of_the_word_table(config, blocks) -> None:
-    model = VocablessForMaskedLM(config)
-    assert isinstance(model.get_input_embeddings(), FrontEnd)
-    assert model.get_output_embeddings() is model.decoder
-    state = {name: value.clone() for name, value in model.state_dict().items()}
-    assert model.resize_token_embeddings(1000) is model.get_input_embeddings()
-    assert model.state_dict().keys() == state.keys()
-    assert all(torch.equal(value, state[name]) for name, value in model.state_dict().items())
-
-    expected = model(blocks).logits
-    with model.get_input_embeddings().register_forward_hook(
-        lambda module, inputs, output: output + torch.rand(B, S, 32)
-    ):
+    model = VocablessForMaskedLM(config).eval()
+    front_end, expected = model.get_input_embeddings(), model(blocks).logits
+    assert isinstance(front_end, FrontEnd) and model.get_output_embeddings() is model.decoder
+    assert model.resize_token_embeddings(1000) is front_end and torch.equal(model(blocks).logits, expected)
+    with front_end.register_forward_hook(lambda module, inputs, output: output + torch.rand(B, S, 32)):
         assert not torch.allclose(model(blocks).logits, expected, atol=1e-3)  # as NEFTune adds noise
     other = VocablessModel(config).front_end
     model.set_input_embeddings(other)
@@ -50,13 +45,13 @@ def test_the_front_end_takes_the_place_of_the_word_table(config, blocks) -> None
 @pytest.mark.parametrize(
     ("encoder", "front_end"), [*(("roberta", name) for name in FRONT_ENDS), *((name, "add") for name in ENCODERS)]
 )
-def test_a_saved_model_loads_bit_for_bit_and_in_bfloat16(encoder, front_end, config_of, blocks_of, tmp_path) -> None:
+def test_a_saved_model_loads_bit_for_bit_and_in_bfloat16(encoder, front_end, tmp_path) -> None:
     """Each front end with one encoder, and each encoder with one front end.
 
     A loaded model is built without values: buffers that are not saved come from `init_weights` alone.
     """
-    model = VocablessForMaskedLM(config_of(encoder, front_end)).eval()
-    blocks = blocks_of(model.config, B, S - 1)
+    model = VocablessForMaskedLM(make_config(encoder, front_end)).eval()
+    blocks = make_blocks(model.config, B, S - 1)
     model.save_pretrained(tmp_path)
     again = VocablessForMaskedLM.from_pretrained(tmp_path).eval()
     expected = dict([*model.named_parameters(), *model.named_buffers()])
@@ -79,29 +74,24 @@ def test_a_saved_model_loads_bit_for_bit_and_in_bfloat16(encoder, front_end, con
         assert states.dtype == torch.bfloat16 and torch.allclose(states.float(), exact, atol=0.1)
 
 
-@pytest.fixture
-def one_layer_of(config_of):
-    """Makes a classifier whose encoder has one layer, because a graph takes long to trace."""
-
-    def make(encoder: str, front_end: str) -> VocablessForSequenceClassification:
-        config = config_of(encoder, front_end)
-        config.encoder_config.num_hidden_layers = 1
-        return VocablessForSequenceClassification(config).eval()
-
-    return make
+def one_layer_of(encoder: str, front_end: str) -> VocablessForSequenceClassification:
+    """A classifier whose encoder has one layer, because a graph takes long to trace."""
+    config = make_config(encoder, front_end)
+    config.encoder_config.num_hidden_layers = 1
+    return VocablessForSequenceClassification(config).eval()
 
 
 @pytest.mark.slow  # by default, test_front_ends.py compiles the front ends alone
 @pytest.mark.parametrize(
     ("encoder", "front_end"), [("roberta", "projection"), ("bert", "ngram"), ("bert", "elementwise")]
 )
-def test_the_compiled_model_agrees(encoder: str, front_end: str, one_layer_of, blocks_of) -> None:
+def test_the_compiled_model_agrees(encoder: str, front_end: str) -> None:
     model = one_layer_of(encoder, front_end)
     torch._dynamo.reset()
     compiled = torch.compile(model, fullgraph=True, dynamic=True, backend="aot_eager")
     with torch.no_grad():
         for shape in ((2, 7), (3, 11)):
-            blocks, mask = blocks_of(model.config, *shape), torch.ones(shape, dtype=torch.int64)
+            blocks, mask = make_blocks(model.config, *shape), torch.ones(shape, dtype=torch.int64)
             mask[0, 5:] = 0
             expected = model(blocks, attention_mask=mask).logits
             assert torch.allclose(compiled(blocks, attention_mask=mask).logits, expected, atol=1e-5)
@@ -109,15 +99,15 @@ def test_the_compiled_model_agrees(encoder: str, front_end: str, one_layer_of, b
 
 @pytest.mark.parametrize("front_end", FRONT_ENDS)
 @pytest.mark.quick("pool", "hash_embedding")  # tests/conversion/test_onnx.py exports others, too
-def test_the_exported_model_agrees_at_every_batch_and_length(front_end: str, one_layer_of, blocks_of) -> None:
+def test_the_exported_model_agrees_at_every_batch_and_length(front_end: str) -> None:
     model = one_layer_of("bert", front_end)
     batch, seq = torch.export.Dim("batch", max=64), torch.export.Dim("seq", min=2, max=model.vocabless.max_tokens)
-    example = {"input_ids": blocks_of(model.config, 2, 7), "attention_mask": torch.ones(2, 7, dtype=torch.int64)}
+    example = {"input_ids": make_blocks(model.config, 2, 7), "attention_mask": torch.ones(2, 7, dtype=torch.int64)}
     dynamic = {"input_ids": {0: batch, 1: seq}, "attention_mask": {0: batch, 1: seq}}
     with torch.no_grad():
         exported = torch.export.export(model, (), example, dynamic_shapes=dynamic).module()
         for shape in ((1, 3), (5, 24)):
-            blocks, mask = blocks_of(model.config, *shape), torch.ones(shape, dtype=torch.int64)
+            blocks, mask = make_blocks(model.config, *shape), torch.ones(shape, dtype=torch.int64)
             mask[0, 2:] = 0
             expected = model(input_ids=blocks, attention_mask=mask).logits
             assert torch.allclose(exported(input_ids=blocks, attention_mask=mask).logits, expected, atol=1e-5)
@@ -128,12 +118,12 @@ def test_the_exported_model_agrees_at_every_batch_and_length(front_end: str, one
     [("projection", ["query", "value"], True), ("ngram", "all-linear", False)],
 )
 def test_adapters_train_save_and_load_alone_and_with_their_base(
-    front_end: str, targets, checkpoints: bool, config_of, blocks_of, tmp_path
+    front_end: str, targets, checkpoints: bool, tmp_path
 ) -> None:
     peft = pytest.importorskip("peft")
-    config = config_of("bert", front_end, num_labels=3)
+    config = make_config("bert", front_end, num_labels=3)
     VocablessModel(config).save_pretrained(tmp_path / "base")
-    blocks = blocks_of(config, B, S)
+    blocks = make_blocks(config, B, S)
     base = VocablessForSequenceClassification.from_pretrained(tmp_path / "base", num_labels=3)
     lora = peft.LoraConfig(target_modules=targets, modules_to_save=["classifier"], task_type="SEQ_CLS")
     model = peft.get_peft_model(base, lora)
@@ -155,3 +145,29 @@ def test_adapters_train_save_and_load_alone_and_with_their_base(
             assert not torch.allclose(fresh.vocabless(blocks).last_hidden_state, adapted, atol=1e-6)
         for each in (alone, loaded, model.merge_and_unload()):
             assert torch.allclose(each(input_ids=blocks).logits, expected, atol=1e-6)
+
+
+@pytest.fixture
+def mesh():
+    distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+    yield init_device_mesh("cpu", (1,))
+    distributed.destroy_process_group()
+
+
+@pytest.mark.filterwarnings("ignore:FSDP2-wrapped module")
+@pytest.mark.parametrize(
+    "name", ["hashformer-lsh-proj-tiny", "hashformer-md5-pool-tiny", "eelbert-word-tiny", "ewe-bert-tiny"]
+)
+def test_a_model_that_fsdp2_shards_has_the_same_loss_and_gradients_as_a_whole_one(mesh, name: str) -> None:
+    whole, sharded = (VocablessForPreTraining(load_config(name)).eval() for _ in range(2))
+    sharded.load_state_dict(whole.state_dict())
+    for part in (*sharded.base_model.encoder.encoder.layer, sharded):
+        fully_shard(part, mesh=mesh)
+    inputs = load_tokenizer(name)(["a few words", "and two more here"], padding=True, return_tensors="pt")
+    labels = torch.arange(inputs["attention_mask"].numel()).view_as(inputs["attention_mask"]) % 3
+    losses = [model(**inputs, labels=labels).loss for model in (whole, sharded)]
+    sum(losses).backward()
+    assert losses[0].item() == losses[1].item()
+    for (parameter, one), other in zip(whole.named_parameters(), sharded.parameters(), strict=True):
+        assert type(other).__name__ == "DTensor"
+        assert torch.equal(one.grad, other.grad.full_tensor()), parameter

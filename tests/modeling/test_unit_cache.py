@@ -10,16 +10,16 @@ import torch
 from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.modeling import unit_front_end
 from vocabless.modeling.front_ends import FRONT_ENDS, build_front_end
-from vocabless.modeling.unit_front_end import UnitFrontEnd, distinct_blocks
+from vocabless.modeling.unit_front_end import UnitFrontEnd
 
-BATCHES = [
-    [f"word{i % 37} number {i} naïve 文字{i % 5}" for i in range(start, start + 8)] for start in range(0, 160, 8)
-]
+TEXTS = [f"word{i % 37} number {i} naïve 文字{i % 5}" for i in range(160)]
+LIMIT = 40 * (2 * 32 + 24 * 4)  # bytes
 
 
 @pytest.fixture(scope="module")
-def tokenizer():
-    return load_tokenizer("eelbert-word-tiny")
+def batches():
+    tokenizer = load_tokenizer("eelbert-word-tiny")
+    return [tokenizer(TEXTS[i : i + 8], padding=True, return_tensors="pt")["input_ids"] for i in range(0, 160, 8)]
 
 
 @pytest.fixture(params=[name for name, kind in FRONT_ENDS.items() if issubclass(kind, UnitFrontEnd)])
@@ -29,10 +29,6 @@ def front_end(request):
         yield front_end
 
 
-def blocks_of(tokenizer, texts):
-    return tokenizer(texts, padding=True, return_tensors="pt")["input_ids"]
-
-
 def without_cache(front_end, blocks):
     """Embeds each block of a batch, also one that comes twice, with a fresh computation of its hashes."""
     units = blocks.flatten(0, -2)
@@ -40,63 +36,49 @@ def without_cache(front_end, blocks):
     return front_end.embed_hashes(*hashes, units).unflatten(0, blocks.shape[:-1])
 
 
-def test_a_warm_a_cold_and_no_cache_agree_bit_for_bit(tokenizer, front_end, monkeypatch):
-    blocks = [blocks_of(tokenizer, texts) for texts in BATCHES]
-    expected = [without_cache(front_end, each) for each in blocks]
-    for limit in (front_end._cache.max_bytes, 0):
-        monkeypatch.setattr(front_end._cache, "max_bytes", limit)
-        for _ in range(2):
-            assert all(torch.equal(front_end(each), one) for each, one in zip(blocks, expected, strict=True))
-        assert (len(front_end._cache) > 0) == (limit > 0)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
+@pytest.mark.parametrize("mib", ["64", "0"])
+def test_a_warm_a_cold_and_no_cache_agree_bit_for_bit(batches, front_end, mib, dtype, monkeypatch):
+    monkeypatch.setenv("VOCABLESS_CACHED_MIB", mib)
+    front_end._cache = type(front_end._cache)(front_end.hash_dtype)
+    front_end.to(dtype)
+    for blocks in batches[:3] * 2:
+        cached, fresh = front_end(blocks), without_cache(front_end, blocks)
+        assert cached.dtype == fresh.dtype and torch.equal(cached, fresh)
+    assert (len(front_end._cache) > 20) == (mib == "64")
 
 
-def test_its_size_is_limited_between_calls(tokenizer, front_end, monkeypatch):
-    limit = 40 * (2 * 32 + 24 * 4)
-    monkeypatch.setattr(front_end._cache, "max_bytes", limit)
-    for texts in BATCHES:
-        blocks = blocks_of(tokenizer, texts)
-        assert torch.equal(front_end(blocks), without_cache(front_end, blocks))
+def test_each_distinct_unit_is_hashed_once(batches, front_end, monkeypatch):
+    hashed, hash_units = [], front_end.hash_units
+    monkeypatch.setattr(front_end, "hash_units", lambda units: hashed.append(len(units)) or hash_units(units))
+    for blocks in batches * 2:
+        front_end(blocks)
+    assert sum(hashed) == len(torch.unique(torch.cat([blocks.flatten(0, 1) for blocks in batches]), dim=0))
+
+
+def test_its_size_is_limited_between_calls_and_threads_share_it(batches, front_end, monkeypatch):
+    monkeypatch.setattr(front_end._cache, "max_bytes", LIMIT)
+    expected = [without_cache(front_end, blocks) for blocks in batches]
+    for blocks, one in zip(batches, expected, strict=True):
+        assert torch.equal(front_end(blocks), one)
         held = front_end._cache._hashes
-        assert sum(len(key) + len(value) + unit_front_end.ENTRY_BYTES for key, value in held.items()) <= limit
+        assert sum(len(key) + len(value) + unit_front_end.ENTRY_BYTES for key, value in held.items()) <= LIMIT
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(front_end, batches * 5))
+    assert all(map(torch.equal, results, expected * 5))
 
 
-def test_it_is_neither_copied_nor_pickled_nor_saved(tokenizer):
+def test_it_is_neither_copied_nor_pickled_nor_saved_and_serves_training_after_inference(batches):
     model = VocablessModel(load_config("eelbert-word-tiny"))
     empty = len(pickle.dumps(model)), list(model.state_dict())
-    model(blocks_of(tokenizer, BATCHES[0]))
+    with torch.inference_mode():
+        model(batches[0])
     assert len(model.front_end._cache) > 20
     assert len(copy.deepcopy(model).front_end._cache) == 0
     assert (len(pickle.dumps(model)), list(model.state_dict())) == empty
-
-
-def test_threads_share_it_and_agree(tokenizer, front_end, monkeypatch):
-    monkeypatch.setattr(front_end._cache, "max_bytes", 60 * (2 * 32 + 24 * 4))
-    blocks = [blocks_of(tokenizer, texts) for texts in BATCHES * 5]
-    with ThreadPoolExecutor(8) as pool:
-        results = list(pool.map(front_end, blocks))
-    assert all(torch.equal(one, without_cache(front_end, each)) for one, each in zip(results, blocks, strict=True))
-
-
-def test_embeddings_cached_in_inference_mode_can_be_used_in_training(tokenizer):
-    model = VocablessModel(load_config("eelbert-word-tiny"))
-    blocks = blocks_of(tokenizer, BATCHES[0])
-    with torch.inference_mode():
-        model(blocks)
-    hidden = model(blocks).last_hidden_state
+    hidden = model(batches[0]).last_hidden_state
     (hidden * torch.randn_like(hidden)).sum().backward()
     assert all(parameter.grad.abs().sum() > 0 for parameter in model.parameters())
-
-
-def test_the_environment_variable_limits_it(tokenizer, monkeypatch):
-    for mib, kept in (("0", False), ("0.5", True)):
-        monkeypatch.setenv("VOCABLESS_CACHED_MIB", mib)
-        front_end = build_front_end("ngram", 32, 24, {})
-        front_end(blocks_of(tokenizer, BATCHES[0]))
-        assert (len(front_end._cache) > 0) == kept
-    for text in ("abc", "-1", "nan", "inf"):
-        monkeypatch.setenv("VOCABLESS_CACHED_MIB", text)
-        with pytest.raises(ValueError, match=rf"VOCABLESS_CACHED_MIB is '{text}'; give a number of MiB from 0 up"):
-            build_front_end("hash_embedding", 32, 24, {})
 
 
 WEIGHT_CHANGES = {
@@ -108,9 +90,9 @@ WEIGHT_CHANGES = {
 
 @pytest.mark.parametrize("name", WEIGHT_CHANGES)
 @torch.no_grad()
-def test_weights_that_change_in_any_way_count_at_once(name, tokenizer):
+def test_weights_that_change_in_any_way_count_at_once(name, batches):
     front_end = build_front_end("hash_embedding", 32, 24, {"mlp_size": 8}).eval()
-    blocks = blocks_of(tokenizer, BATCHES[0])
+    blocks = batches[0]
     before = front_end(blocks).float()
     WEIGHT_CHANGES[name](front_end)
     after, fresh = front_end(blocks), without_cache(front_end, blocks)
@@ -118,23 +100,3 @@ def test_weights_that_change_in_any_way_count_at_once(name, tokenizer):
     torch.testing.assert_close(after, fresh)
     tolerance = 1e-2 if name == "another type" else 1e-5
     torch.testing.assert_close(after, front_end.embed_units(blocks), atol=tolerance, rtol=tolerance)
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
-def test_each_floating_point_type_is_exact(dtype, front_end, tokenizer):
-    front_end.to(dtype)
-    for text in (BATCHES[0], BATCHES[1], BATCHES[0]):
-        blocks = blocks_of(tokenizer, text)
-        cached, fresh = front_end(blocks), without_cache(front_end, blocks)
-        assert cached.dtype == fresh.dtype and torch.equal(cached, fresh)
-    assert len(front_end._cache) > 20
-
-
-@pytest.mark.parametrize("shape", [(3, 5, 4), (7, 2), (0, 4), (2, 0, 4)])
-def test_distinct_blocks_are_those_of_torch_in_the_order_of_the_text(shape):
-    blocks = torch.randint(0, 3, shape, generator=torch.Generator().manual_seed(0))
-    units, places = distinct_blocks(blocks)
-    assert torch.equal(units[places] if blocks.numel() else blocks, blocks) and places.shape == blocks.shape[:-1]
-    rows = [tuple(row) for row in blocks.flatten(0, -2).tolist()]
-    assert [tuple(row) for row in units.tolist()] == list(dict.fromkeys(rows))
-    assert len(units) == len(torch.unique(blocks.flatten(0, -2), dim=0) if rows else [])

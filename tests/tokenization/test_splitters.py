@@ -1,7 +1,7 @@
 """Splitters against their rules written out character by character."""
 
-import random
 import itertools
+import random
 import sys
 import unicodedata
 
