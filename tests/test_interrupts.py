@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from vocabless.conversion import __main__ as conversion
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT on Windows")
 ROOT = Path(__file__).parent.parent
 LINE = "interrupted; give the same command again to continue."
 # Each step prints its name, and is interrupted there. The file is imported alone: to import the package takes seconds.
@@ -48,9 +51,8 @@ def interrupted(*command: str, after: tuple[str, ...], path: Path) -> tuple[int,
     Modules in `path` are found before installed ones.
     """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(path), str(ROOT)])}
-    process = subprocess.Popen(
-        [sys.executable, *command], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([sys.executable, *command], env=environment, **pipes)
     printed = ""
     for line in after:
         while not printed.endswith(f"{line}\n"):
@@ -62,37 +64,42 @@ def interrupted(*command: str, after: tuple[str, ...], path: Path) -> tuple[int,
     return process.returncode, printed + more, errors
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT on Windows")
-@pytest.mark.parametrize(
-    ("case", "steps", "ending"),
-    [
-        ("start", ("start",), (130, "start\n", f"\n{LINE}\n")),
-        ("once", ("work",), (1, "work\ncleaned up\n", "one sentence\n")),
-        ("twice", ("work", "cleaning"), (130, "work\ncleaned up\ncleaning\n", f"\n{LINE}\n")),
-    ],
-)
+@pytest.mark.parametrize(("case", "steps", "ending"), [
+    ("start", ("start",), (130, "start\n", f"\n{LINE}\n")),
+    ("once", ("work",), (1, "work\ncleaned up\n", "one sentence\n")),
+    ("twice", ("work", "cleaning"), (130, "work\ncleaned up\ncleaning\n", f"\n{LINE}\n")),
+])  # fmt: skip
 def test_the_first_interrupt_lets_the_work_clean_up_and_all_others_end_the_process(case, steps, ending) -> None:
     assert interrupted("-c", STEPS, case, after=steps, path=ROOT / "vocabless") == ending
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT on Windows")
-@pytest.mark.parametrize(
-    "command", [[str(ROOT / "run_pretraining.py")], [str(ROOT / "run_glue.py")], ["-m", "vocabless.conversion", "hub"]]
-)
-def test_a_command_that_is_still_importing_ends_with_one_line(command, tmp_path) -> None:
+@pytest.mark.parametrize("command", [["run_pretraining.py"], ["run_glue.py"], ["-m", "vocabless.conversion", "hub"]])
+def test_a_command_that_is_still_importing_ends_with_one_line(command, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(ROOT)
     for name in ("datasets", "transformers"):  # the first large package of each command
         (tmp_path / f"{name}.py").write_text("import time\nprint('imports', flush=True)\ntime.sleep(60)\n")
     status, printed, errors = interrupted(*command, after=("imports",), path=tmp_path)
     assert (status, errors) == (130, f"\n{LINE}\n") and printed.endswith("imports\n")
 
 
+def test_a_verb_that_works_ends_with_one_line_and_leaves_no_folder(tmp_path, monkeypatch, capsys) -> None:
+    def raise_interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("vocabless.conversion.hub.write_repository", raise_interrupt)
+    with pytest.raises(SystemExit) as stopped:
+        conversion.main(["hub", "eelbert-word-uno", str(tmp_path / "new")])
+    assert stopped.value.code == 130 and capsys.readouterr().err.strip() == f"python -m vocabless.conversion: {LINE}"
+    assert not (tmp_path / "new").exists()
+
+
 def test_a_program_that_imports_the_package_keeps_its_own_handler(tmp_path) -> None:
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "__init__.py").write_text("import vocabless\n")
     (tmp_path / "foreign" / "__main__.py").touch()
-    (tmp_path / "transformers.py").write_text(  # the first large package that is imported
-        "import signal, sys\nprint(signal.getsignal(signal.SIGINT) is signal.default_int_handler)\nsys.exit()\n"
-    )
+    asks = "import signal, sys\nprint(signal.getsignal(signal.SIGINT) is signal.default_int_handler)\nsys.exit()\n"
+    (tmp_path / "transformers.py").write_text(asks)  # the first large package that is imported
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
-    process = subprocess.run([sys.executable, "-m", "foreign"], env=environment, capture_output=True, text=True)
+    command = [sys.executable, "-m", "foreign"]
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert process.stdout == "True\n", process.stderr

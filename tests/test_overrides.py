@@ -29,17 +29,13 @@ def test_options_are_added_to_the_rows_own_unless_the_component_changes():
     options = with_overrides(row, {"front_end_options": {"focus": True}}).front_end[1]
     assert options == {"focus": True, "pool_ngrams": True, "max_tokens": 128}
     assert with_overrides(row, {"front_end": "ngram"}).front_end[1] == {}
-    assert with_overrides(row, {"encoder_options": {"num_hidden_layers": 3}}).encoder_options == {
-        "num_attention_heads": 8, "num_hidden_layers": 3,
-    }  # fmt: skip
-
-
-def test_splitter_options_reach_the_tokenizer():
-    row = find_shape("hashformer-md5-pool-tiny")
-    tokenizer = load_tokenizer(with_overrides(row, {"splitter_options": {"lowercase": False}}))
-    assert tokenizer.splitter_options == {"lowercase": False}
-    assert load_tokenizer(row.name).splitter_options == {"lowercase": True}
-    bytes_row = with_overrides(row, {"splitter": "bytes", "splitter_options": {"window": 3}})
+    options = with_overrides(row, {"encoder_options": {"num_hidden_layers": 3}}).encoder_options
+    assert options == {"num_attention_heads": 8, "num_hidden_layers": 3}
+    words = find_shape("hashformer-md5-pool-tiny")
+    assert load_tokenizer(words.name).splitter_options == {"lowercase": True}
+    cased = load_tokenizer(with_overrides(words, {"splitter_options": {"lowercase": False}}))
+    assert cased.splitter_options == {"lowercase": False}
+    bytes_row = with_overrides(words, {"splitter": "bytes", "splitter_options": {"window": 3}})
     assert load_tokenizer(bytes_row).tokenize("abcdef") == ["abc", "def"]
 
 
@@ -52,18 +48,15 @@ def test_a_stock_shape_has_a_size_and_an_encoder(name):
         with_overrides(find_shape(name), {"coder": "md5"})
 
 
-@pytest.mark.parametrize(
-    ("items", "message"),
-    [
-        (["coder=md4"], "unknown coder 'md4'; did you mean md5?"),
-        (["codr=md5"], "unknown name of --set 'codr'; did you mean coder"),
-        (["coder"], "--set coder gives coder no value; write --set coder=VALUE"),
-        (["coder=lsh", "coder_options.num_bit=3"], "coder_options 'num_bit'; did you mean num_bits?"),
-        (["coder_options=[1]"], "--set coder_options=[1] names no option; write --set coder_options.OPTION=VALUE"),
-        (["encoder_options.num_hidden_layers=x"], "num_hidden_layers='x'; its default is 12: give the same type"),
-        (["ngrams=train"], "--set ngrams is for the coders lsh and lsh-index, not for md5"),
-    ],
-)
+@pytest.mark.parametrize(("items", "message"), [
+    (["coder=md4"], "unknown coder 'md4'; did you mean md5?"),
+    (["codr=md5"], "unknown name of --set 'codr'; did you mean coder"),
+    (["coder"], "--set coder gives coder no value; write --set coder=VALUE"),
+    (["coder=lsh", "coder_options.num_bit=3"], "coder_options 'num_bit'; did you mean num_bits?"),
+    (["coder_options=[1]"], "--set coder_options=[1] names no option; write --set coder_options.OPTION=VALUE"),
+    (["encoder_options.num_hidden_layers=x"], "num_hidden_layers='x'; its default is 12: give the same type"),
+    (["ngrams=train"], "--set ngrams is for the coders lsh and lsh-index, not for md5"),
+])  # fmt: skip
 def test_a_wrong_override_is_refused_with_the_near_names(items, message, tmp_path):
     command = ["--variant", "hashformer-md5-pool-tiny", "--output_dir", str(tmp_path / "run"), "--max_steps", "1"]
     command += ["--corpus", str(tmp_path / "missing.txt")]  # overrides are checked before a text is looked for
@@ -72,24 +65,17 @@ def test_a_wrong_override_is_refused_with_the_near_names(items, message, tmp_pat
     assert message in str(stopped.value)
 
 
-def write_rows(folder):
-    rows = [{"text": f"{word} fox sleeps in the snow", "label": word} for word in ("red", "blue") * 8]
-    file = folder / "rows.jsonl"
-    file.write_text("\n".join(map(json.dumps, rows)))
-    return file
-
-
 def test_a_fine_tuned_ablation_says_what_it_is_and_keeps_its_ngrams(tmp_path):
+    rows = [{"text": f"{word} fox sleeps in the snow", "label": word} for word in ("red", "blue") * 8]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
     run_glue.main([
         "--model_name_or_path", "hashformer-lsh-pool-base", "--set", "size=uno", "splitter=whitespace",
-        "--set", "ngrams=train", "--train_file", str(write_rows(tmp_path)), "--num_train_epochs", "1",
+        "--set", "ngrams=train", "--train_file", str(tmp_path / "rows.jsonl"), "--num_train_epochs", "1",
         "--output_dir", str(tmp_path / "run"), *QUICK,
     ])  # fmt: skip
     folder = tmp_path / "run" / "rows" / "seed-42"
-    assert (
-        "hashformer-lsh-pool-base with ngrams train, size uno, splitter whitespace"
-        in (folder / "README.md").read_text()
-    )
+    name = "hashformer-lsh-pool-base with ngrams train, size uno, splitter whitespace"
+    assert name in (folder / "README.md").read_text()
     assert json.loads((folder / "results.json").read_text())["arguments"]["overrides"]["splitter"] == "whitespace"
     assert json.loads((tmp_path / "run" / "run.json").read_text())["arguments"]["overrides"]["size"] == "uno"
     ngrams = json.loads((folder / "ngrams.json").read_text())

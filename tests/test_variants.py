@@ -16,6 +16,7 @@ from vocabless.stock_shapes import load_shape_config, load_shape_tokenizer
 from vocabless.variants import SIZES, VARIANTS
 
 TEXT = ["The quick brown fox, at 25 °C, jumps over the lazy dog.", "", "naïve Ünïcode 日本語 😀 \x00 " + "x" * 50]
+WITHOUT_EFFECT = ("key.bias", "front_end.score.bias")  # a softmax does not depend on them
 
 
 def with_every_part() -> list[str]:
@@ -29,19 +30,6 @@ def with_every_part() -> list[str]:
 
 
 QUICK = with_every_part()
-
-
-@pytest.fixture(autouse=True)
-def seed() -> None:
-    torch.manual_seed(0)
-
-
-@pytest.fixture
-def tokenizer_of(subwords):
-    return lambda name, **kwargs: load_tokenizer(name, subword=subwords.get(VARIANTS[name].splitter), **kwargs)
-
-
-WITHOUT_EFFECT = ("key.bias", "front_end.score.bias")  # a softmax does not depend on them
 
 
 def test_a_name_says_what_a_variant_is() -> None:
@@ -58,70 +46,50 @@ def test_a_name_says_what_a_variant_is() -> None:
 
 @pytest.mark.parametrize("name", list_variants())
 @pytest.mark.quick(*QUICK)
-def test_a_variant_builds_and_trains(name: str, shrink, tokenizer_of) -> None:
-    config = shrink(load_config(name, num_labels=3))
-    tokenizer = tokenizer_of(name)
-    assert tokenizer.block_size == config.block_size
+def test_a_variant_builds_trains_and_reads_texts_up_to_its_greatest_length(name: str, shrink, subwords) -> None:
+    torch.manual_seed(0)
+    tokenizer = load_tokenizer(name, subword=subwords.get(VARIANTS[name].splitter))
+    model = VocablessForSequenceClassification(shrink(load_config(name, num_labels=3)))
+    block_size, encoder = model.config.block_size, model.base_model
     inputs = tokenizer(TEXT, padding=True, truncation=True, return_tensors="pt")
-    assert inputs["input_ids"].shape[2] == config.block_size
-
-    model = VocablessForSequenceClassification(config)
-    loss = model(**inputs, labels=torch.tensor([0, 1, 2])).loss
-    loss.backward()
+    assert inputs["input_ids"].shape[2] == tokenizer.block_size == block_size
+    model(**inputs, labels=torch.tensor([0, 1, 2])).loss.backward()
     for parameter_name, parameter in model.named_parameters():
         assert parameter.grad is not None and parameter.grad.isfinite().all(), parameter_name
         if not parameter_name.endswith(WITHOUT_EFFECT):
             assert parameter.grad.abs().sum() > 0, parameter_name
 
-
-@pytest.mark.parametrize("name", list_variants())
-@pytest.mark.quick(*QUICK)
-def test_a_text_of_the_greatest_length_fits_and_a_longer_one_does_not(name: str, shrink, tokenizer_of) -> None:
-    config, tokenizer = shrink(load_config(name)), tokenizer_of(name)
-    model = VocablessModel(config).eval()
     inputs = tokenizer("fox " * 3000, truncation=True, return_tensors="pt")
     assert inputs["input_ids"].shape[1] == VARIANTS[name].max_length
     with torch.no_grad():
-        assert model(**inputs).last_hidden_state.isfinite().all()
-        too_long = torch.zeros(1, model.max_tokens + 1, config.block_size, dtype=torch.int64)
+        assert encoder.eval()(**inputs).last_hidden_state.isfinite().all()
         with pytest.raises(ValueError, match="positions"):
-            model(too_long)
+            encoder(torch.zeros(1, encoder.max_tokens + 1, block_size, dtype=torch.int64))
 
 
-def count(model_class: type, config: object) -> int:
-    """Parameters as the papers count them: the matrix of the masked-LM output, dropped after training, is none."""
+def on_meta(name: str, head: type = VocablessForSequenceClassification, **options: object) -> torch.nn.Module:
     with torch.device("meta"):
-        model = model_class(config)
+        model = head(load_config(name, **options))
         model.tie_weights()
-    matrix = model.decoder.weight.numel() if model_class is VocablessForMaskedLM else 0
-    return model.num_parameters() - matrix
+    return model
 
 
-@pytest.mark.parametrize(
-    ("name", "head", "published"),
-    [
-        ("eelbert-base", VocablessForMaskedLM, 86_073_402),
-        ("eelbert-mini", VocablessForSequenceClassification, 3_357_442),
-        ("eelbert-mini", VocablessForMaskedLM, 3_387_962),
-        ("eelbert-random-mini", VocablessForMaskedLM, 3_387_962),
-        ("eelbert-tiny", VocablessForSequenceClassification, 479_362),
-        ("eelbert-uno", VocablessForMaskedLM, 312_506),
-        ("hashformer-md5-emb50k-base", VocablessForSequenceClassification, 124_647_170),
-        ("proformer", VocablessForSequenceClassification, 15_092_738),
-    ],
-)
+@pytest.mark.parametrize(("name", "head", "published"), [
+    ("eelbert-base", VocablessForMaskedLM, 86_073_402),
+    ("eelbert-mini", VocablessForSequenceClassification, 3_357_442),
+    ("eelbert-mini", VocablessForMaskedLM, 3_387_962), ("eelbert-random-mini", VocablessForMaskedLM, 3_387_962),
+    ("eelbert-tiny", VocablessForSequenceClassification, 479_362), ("eelbert-uno", VocablessForMaskedLM, 312_506),
+    ("hashformer-md5-emb50k-base", VocablessForSequenceClassification, 124_647_170),
+    ("proformer", VocablessForSequenceClassification, 15_092_738),
+    *(  # the printed 797.2K, 197.4K and 99.1K of HashFormers; docs/papers.md says how special tokens are counted
+        (f"hashformer-md5-{front_end}-base", VocablessForSequenceClassification, 86_043_650 + (rows + 5) * 768)
+        for front_end, rows in (("emb1k", 1_033), ("pool", 1_038), ("add", 257), ("proj", 129))
+    ),
+])  # fmt: skip
 def test_a_variant_has_the_published_number_of_parameters(name: str, head: type, published: int) -> None:
-    assert count(head, load_config(name)) == published
-
-
-@pytest.mark.parametrize(("front_end", "rows"), [("emb1k", 1_038 - 5), ("pool", 1_038), ("add", 257), ("proj", 129)])
-def test_hashformers_embeddings_have_the_published_size(front_end: str, rows: int) -> None:
-    """The printed 797.2K, 197.4K and 99.1K; docs/papers.md says how special tokens are counted."""
-    with torch.device("meta"):
-        model = VocablessForSequenceClassification(load_config(f"hashformer-md5-{front_end}-base"))
-    embeddings = sum(parameter.numel() for parameter in model.vocabless.front_end.parameters())
-    assert embeddings - 5 * 768 == rows * 768
-    assert model.num_parameters() - embeddings == 86_043_650
+    """As the papers count them: the matrix of the masked-LM output, dropped after training, is none."""
+    model = on_meta(name, head)
+    assert model.num_parameters() - (model.decoder.weight.numel() if head is VocablessForMaskedLM else 0) == published
 
 
 # Elementwise, Table 2: the total of each model and its ratio, then its embeddings. Millions.
@@ -137,10 +105,9 @@ ROUNDING = 0.06  # the paper gives one to three digits: its 12M is 12.7M with 1 
 @pytest.mark.parametrize("encoder", ELEMENTWISE_TABLE_2)
 def test_elementwise_and_its_originals_have_the_sizes_of_table_2(encoder: str) -> None:
     (name, total, embeddings), (original, original_total, original_embeddings), ratio = ELEMENTWISE_TABLE_2[encoder]
+    ours, shape = on_meta(name, num_labels=1_328), load_shape_config(original, VOCABULARIES[original], num_labels=1_328)
     with torch.device("meta"):
-        ours = VocablessForSequenceClassification(load_config(name, num_labels=1_328))
-        config = load_shape_config(original, VOCABULARIES[original], num_labels=1_328)
-        stock = AutoModelForSequenceClassification.from_config(config)
+        stock = AutoModelForSequenceClassification.from_config(shape)
     assert ours.num_parameters() == pytest.approx(total * 1e6, rel=ROUNDING)
     assert stock.num_parameters() == pytest.approx(original_total * 1e6, rel=ROUNDING)
     assert round(ours.num_parameters() / stock.num_parameters(), 1) == ratio
@@ -155,7 +122,7 @@ def test_elementwise_and_its_originals_have_the_sizes_of_table_2(encoder: str) -
     assert round(stock_table / 1e6) == original_embeddings
 
 
-def test_elementwise_has_the_papers_tokens_bytes_and_widths() -> None:
+def test_elementwise_has_the_papers_tokens_bytes_widths_and_ablations() -> None:
     """Table 2: M = 128, N = A = 16, and C = 48, 8 and 48. CANINE makes M = 128 of 512 units (section 5)."""
     for name, width, units in (("bert", 48, 128), ("albert", 8, 128), ("canine", 48, 512)):
         row, config = VARIANTS[f"ewe-{name}-base"], load_config(f"ewe-{name}-base")
@@ -165,76 +132,57 @@ def test_elementwise_has_the_papers_tokens_bytes_and_widths() -> None:
     units = load_tokenizer("ewe-bert-base").unit_splitter.units("A brought-in basket, of apples.")
     assert units == ["A", "brought-in", "basket,", "of", "apples."]
 
-
-def test_elementwise_is_ablated_as_in_table_5_and_without_tokens_as_in_table_4() -> None:
-    with torch.device("meta"):
-        models = {
-            name: VocablessModel(load_config(f"ewe-bert-{name}")) for name in ("base", "nofocus-base", "gradient-base")
-        }
-    added = models["base"].num_parameters() - models["nofocus-base"].num_parameters()
+    base, no_focus, gradient = (on_meta(f"ewe-bert-{name}base") for name in ("", "nofocus-", "gradient-"))
+    added = base.num_parameters() - no_focus.num_parameters()  # Table 5
     assert added == 2_048 * 48 + 128 * 768 == 196_608  # footnote 6: approximately 200k, g and f together
-    gradient, row = models["gradient-base"], VARIANTS["ewe-bert-gradient-base"]
+    row, front_end = VARIANTS["ewe-bert-gradient-base"], gradient.base_model.front_end  # Table 4
     assert (row.splitter, row.block_size, row.max_length) == ("bytes", 8, 128)  # N = 8, tokenization-free
-    assert gradient.front_end.score is not None and gradient.front_end.focus is None
+    assert front_end.score is not None and front_end.focus is None
     assert "position_embeddings.weight" not in " ".join(gradient.state_dict())
 
 
 def test_the_originals_of_elementwise_are_stock_shapes() -> None:
     """Tables 2 and 3, and section 5: BERT with 12 and with 16 heads, ALBERT with D = 128, CANINE over characters."""
-    configs = {name: load_shape_config(name, 30_000) for name in ("bert-base", "bert-16heads-base", "albert-base")}
-    assert [config.num_attention_heads for config in configs.values()] == [12, 16, 12]
-    assert configs["albert-base"].embedding_size == 128 and configs["albert-base"].hidden_size == 768
+    bert, wide, albert = (load_shape_config(name, 30_000) for name in ("bert-base", "bert-16heads-base", "albert-base"))
+    assert [config.num_attention_heads for config in (bert, wide, albert)] == [12, 16, 12]
+    assert (albert.embedding_size, albert.hidden_size) == (128, 768)
     for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):  # a pair that is compared has the same
-        ours = load_config("ewe-albert-base").encoder_config
-        assert getattr(ours, name) == getattr(configs["albert-base"], name) == 0.1
+        assert getattr(load_config("ewe-albert-base").encoder_config, name) == getattr(albert, name) == 0.1
     canine, tokenizer = load_shape_config("canine-base", 0), load_shape_tokenizer("canine-base", None)
     assert (canine.num_hash_buckets, canine.num_hash_functions, canine.downsampling_rate) == (16_384, 8, 4)
     assert tokenizer("abc", max_length=4, truncation=True)["input_ids"] == [0xE000, ord("a"), ord("b"), 0xE001]
-    with pytest.raises(ValueError, match="canine-base reads characters and has no use for a subword tokenizer"):
-        load_shape_tokenizer("canine-base", "any.json")
-    with pytest.raises(ValueError, match="albert-base needs a subword tokenizer; give one"):
-        load_shape_tokenizer("albert-base", None)
 
 
-@pytest.mark.parametrize("load", [load_config, load_tokenizer])
-def test_an_unknown_variant_names_near_ones(load) -> None:
-    with pytest.raises(ValueError, match=r"unknown variant 'eelbert-tinny'; did you mean .*eelbert-tiny"):
-        load("eelbert-tinny")
-    with pytest.raises(
-        ValueError, match=r"unknown variant '1234'; choose one of hashformer-md5-emb50k-base, .*proformer"
-    ):
-        load("1234")
-
-
-def test_arguments_go_before_the_table() -> None:
+def test_arguments_go_before_the_table_and_two_loads_share_nothing() -> None:
     config = load_config("eelbert-tiny", num_labels=7, target_vocab_size=11, front_end_options={"seed": 3})
     assert (config.num_labels, config.target_vocab_size, config.front_end_options) == (7, 11, {"seed": 3})
     assert load_tokenizer("ewe-bert-tiny", model_max_length=9).model_max_length == 9
-
-
-def test_two_loads_share_nothing() -> None:
     load_config("ewe-bert-base").front_end_options["focus"] = False
-    load_config("eelbert-tiny").encoder_config.num_hidden_layers = 99
+    config.encoder_config.num_hidden_layers = 99
     assert "focus" not in load_config("ewe-bert-base").front_end_options
     assert load_config("eelbert-tiny").num_hidden_layers == 2
 
 
 def test_a_subword_tokenizer_is_a_file_or_its_folder(subwords, tmp_path) -> None:
-    file = subwords["wordpiece"]
-    expected = load_tokenizer("eelbert-tiny", subword=file)(TEXT)["input_ids"]
-    assert load_tokenizer("eelbert-tiny", subword=file.removesuffix("/tokenizer.json"))(TEXT)["input_ids"] == expected
-    load_tokenizer("eelbert-tiny", subword=file).save_pretrained(tmp_path)
-    assert load_tokenizer("eelbert-tiny", subword=tmp_path)(TEXT)["input_ids"] == expected
+    load_tokenizer("eelbert-tiny", subword=subwords["wordpiece"]).save_pretrained(tmp_path)
+    sources = subwords["wordpiece"], subwords["wordpiece"].removesuffix("/tokenizer.json"), tmp_path
+    file, *folders = (load_tokenizer("eelbert-tiny", subword=source)(TEXT)["input_ids"] for source in sources)
+    assert folders == [file, file]
 
 
-def test_a_subword_tokenizer_that_is_not_there_is_refused(tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize(("load", "arguments", "message"), [
+    (load_config, ("eelbert-tinny",), r"unknown variant 'eelbert-tinny'; did you mean .*eelbert-tiny"),
+    (load_tokenizer, ("1234",), r"unknown variant '1234'; choose one of hashformer-md5-emb50k-base, .*proformer"),
+    (load_shape_tokenizer, ("canine-base", "a.json"), "canine-base reads characters and has no use for a subword tok"),
+    (load_shape_tokenizer, ("albert-base", None), "albert-base needs a subword tokenizer; give one"),
+    (load_tokenizer, ("eelbert-tiny", "FOLDER"), r"folder '.*' holds no tokenizer\.json; give the file itself"),
+    (load_tokenizer, ("eelbert-tiny", "no/such"), r"'no/such' is neither a file, a folder nor a reachable Hub repo"),
+    (load_tokenizer, ("proformer", "x"), r"reads whole words and has no use for subword='x'; leave it out"),
+])  # fmt: skip
+def test_an_unknown_variant_and_a_useless_or_missing_tokenizer_are_refused(load, arguments, message, tmp_path, monkeypatch):
     def unreachable(*args: object) -> None:
         raise OSError("no network")
 
     monkeypatch.setattr("vocabless.loading.cached_file", unreachable)
-    with pytest.raises(ValueError, match=r"the folder '.*' holds no tokenizer\.json; give the file itself"):
-        load_tokenizer("eelbert-tiny", subword=tmp_path)
-    with pytest.raises(ValueError, match=r"'no/such' is neither a file, a folder nor a reachable Hub repository; give"):
-        load_tokenizer("eelbert-tiny", subword="no/such")
-    with pytest.raises(ValueError, match=r"proformer reads whole words and has no use for subword='x'; leave it out"):
-        load_tokenizer("proformer", subword="x")
+    with pytest.raises(ValueError, match=message):
+        load(*(tmp_path if argument == "FOLDER" else argument for argument in arguments))

@@ -10,12 +10,7 @@ from vocabless.modeling.head_layers import Inputs, split_pairs
 
 CLS, SEP = 2, 3
 # Units of the two texts of each pair; None is no second text.
-PAIRS: list[tuple[list[int], list[int] | None]] = [
-    ([11, 12, 13], [21]),
-    ([14], [22, 23, 24]),
-    ([15, 16], None),
-    ([17], []),
-]
+PAIRS = (([11, 12, 13], [21]), ([14], [22, 23, 24]), ([15, 16], None), ([17], []))
 
 
 def sequence(first: list[int], second: list[int] | None = None) -> list[int]:
@@ -32,9 +27,7 @@ def pad(rows: list[list[int]], side: str = "right") -> Tensor:
 
 
 ROWS = [sequence(*pair) for pair in PAIRS]
-TYPE_ROWS = [
-    [0] * (len(pair[0]) + 2) + [1] * (len(row) - len(pair[0]) - 2) for pair, row in zip(PAIRS, ROWS, strict=True)
-]
+TYPE_ROWS = [[int(place > len(pair[0]) + 1) for place in range(len(sequence(*pair)))] for pair in PAIRS]
 IDS, TYPES = pad(ROWS), pad(TYPE_ROWS)
 MASK = (IDS > 0).long()
 

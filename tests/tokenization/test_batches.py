@@ -1,4 +1,4 @@
-"""Truncation, overflow, padding, offsets and words against a stock fast tokenizer of whole words; tensors, collators."""
+"""Truncation, overflow, padding, offsets and words against a stock fast tokenizer; tensors and collators."""
 
 import itertools
 import random
