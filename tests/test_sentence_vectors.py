@@ -1,4 +1,4 @@
-"""The program beside the graph of a sentence encoder gives the vectors of sentence-transformers, without torch."""
+"""Vectors of texts: sentence-transformers loads a saved folder, and the program without torch gives the same vectors."""
 
 import json
 import shutil
@@ -13,11 +13,18 @@ import pytest
 import torch
 from strings import random_strings
 
+from vocabless.conversion.hub import write_repository
 from vocabless.conversion.onnx import write_graphs, write_settings
 from vocabless.conversion.onnx_export.sentence_encoder import sentence_encoder_of, with_vectors
 from vocabless.onnx_model import OnnxClassifier, OnnxEncoder, as_int8, main
 from vocabless.saving.checkpoint import load_checkpoint
-from vocabless.saving.sentence_modules import SentenceModules, read_sentence_modules, write_sentence_modules
+from vocabless.saving.sentence_modules import (
+    SENTENCE_FILES,
+    SentenceModules,
+    read_sentence_modules,
+    write_sentence_modules,
+)
+from vocabless.saving.uploads import _uploaded_files
 
 st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
 pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
@@ -27,10 +34,15 @@ ROOT = Path(__file__).resolve().parent.parent
 ENCODERS = [folder.parent for folder in sorted(ROOT.glob("checkpoints/*/modules.json"))]
 SMALLEST = "hashgram-nano-sentence"
 TEXTS = ["", " ", "\t\n", "word " * 600, "a" * 5000, "No.", "Zoë  met 李小龍 in São Paulo 😀.", "[MASK] it"]
-MODULES = {"weight": torch.randn(12, 8, generator=torch.Generator().manual_seed(0)), "bias": torch.ones(12)}
 
+WITHOUT_PACKAGE = """
+from sentence_transformers import CrossEncoder, SentenceTransformer
+encoder = SentenceTransformer(folders[0], trust_remote_code=True, device="cpu")
+ranker = CrossEncoder(folders[1], trust_remote_code=True, device="cpu")
+result = [encoder.encode(texts).tolist(), ranker.predict([[texts[0], text] for text in texts]).tolist()]
+"""
 # Prints vectors, in a process where neither torch nor transformers can be imported.
-BARE = """
+WITHOUT_TORCH = """
 import json, sys
 class Absent:
     def find_spec(self, name, path=None, target=None):
@@ -41,6 +53,74 @@ sys.path.insert(0, sys.argv[1])
 from onnx_model import OnnxEncoder
 print(json.dumps(OnnxEncoder(sys.argv[1]).encode(json.loads(sys.argv[2])).tolist()))
 """
+
+
+def encoder_of(folder: str | Path):
+    return st.SentenceTransformer(str(folder), trust_remote_code=True, device="cpu")
+
+
+def dense_of(folder: Path) -> dict[str, torch.Tensor]:
+    """The weights of a dense layer with 12 outputs."""
+    width = json.loads((folder / "config.json").read_text())["encoder_config"]["hidden_size"]
+    return {"weight": torch.randn(12, width, generator=torch.Generator().manual_seed(0)), "bias": torch.ones(12)}
+
+
+@pytest.mark.parametrize("name", ["hashformer-lsh-proj-tiny", "eelbert-word-tiny", "eelbert-tiny", "ewe-bert-tiny"])
+def test_the_vector_of_a_text_is_the_mean_of_its_token_states(name: str, random_checkpoint) -> None:
+    encoder = encoder_of(random_checkpoint(name))
+    tokenizer, model = encoder.tokenizer, encoder[0].auto_model
+    longest = 512 if name.startswith("hashformer") else 128
+    assert encoder.max_seq_length == tokenizer.model_max_length == longest
+    for text, vector in zip(TEXTS, encoder.encode(TEXTS, batch_size=3), strict=True):
+        with torch.no_grad():
+            states = model(**tokenizer(text, truncation=True, return_tensors="pt")).last_hidden_state
+        assert np.allclose(vector, states[0].mean(dim=0).numpy(), atol=1e-5)
+    encoder.max_seq_length = 3
+    assert np.allclose(encoder.encode("short of breath"), encoder.encode("short"), atol=1e-5)
+
+
+def test_what_sentence_transformers_saved_loads_without_the_package(random_checkpoint, run_bare, tmp_path) -> None:
+    encoder = encoder_of(random_checkpoint("eelbert-tiny"))
+    folder = random_checkpoint("eelbert-word-tiny", "VocablessForSequenceClassification", num_labels=1)
+    ranker = st.CrossEncoder(str(folder), trust_remote_code=True, device="cpu")
+    encoder.save_pretrained(str(tmp_path / "encoder"))
+    ranker.save_pretrained(str(tmp_path / "ranker"))
+    vectors, scores = run_bare(WITHOUT_PACKAGE, folders=[tmp_path / "encoder", tmp_path / "ranker"], texts=TEXTS)
+    assert np.allclose(vectors, encoder.encode(TEXTS), atol=1e-5)
+    assert np.allclose(scores, ranker.predict([(TEXTS[0], text) for text in TEXTS]), atol=1e-5)
+
+
+def test_the_dense_layer_is_that_of_the_modules_and_travels_with_a_repository(random_checkpoint, tmp_path) -> None:
+    folder, repository = tmp_path / "own", tmp_path / "repository"
+    shutil.copytree(random_checkpoint("hashgram-tiny"), folder)
+    dense = dense_of(folder)
+    write_sentence_modules(folder, **dense, teacher_mean=torch.zeros(12))
+    (folder / "run.json").write_text("{}")
+    repository.mkdir()
+    write_repository(str(folder), repository)
+    for place in (folder, repository):
+        encoder = encoder_of(place)
+        with torch.no_grad():
+            states = encoder[0].auto_model(**encoder.tokenizer(["some words"], return_tensors="pt")).last_hidden_state
+            vector = torch.nn.functional.linear(states[0].mean(dim=0), **dense)
+        assert np.allclose(encoder.encode("some words"), vector / vector.norm(), rtol=1e-4, atol=1e-6)
+    assert {*SENTENCE_FILES} <= {*_uploaded_files(repository)}
+    assert "run.json" not in _uploaded_files(folder) and not (repository / "run.json").exists()
+    assert json.loads((repository / "modules.json").read_text())[2]["path"] == "2_Dense"
+
+
+@pytest.mark.parametrize(("file", "change", "sentence"), [
+    ("1_Pooling/config.json", {"pooling_mode_cls_token": True}, "has the pooling .*cls_token"),
+    ("2_Dense/config.json", {"activation_function": "torch.nn.Tanh"}, "a dense layer with torch.nn.Tanh"),
+    ("modules.json", {"type": "st.models.LayerNorm"}, "has the modules Transformer, .*, Normalize, LayerNorm"),
+])  # fmt: skip
+def test_modules_that_the_graph_lacks_are_refused(file: str, change: dict, sentence: str, tmp_path) -> None:
+    assert read_sentence_modules(str(tmp_path)) is None
+    write_sentence_modules(tmp_path, weight=torch.ones(12, 8), bias=torch.ones(12))
+    old = json.loads((tmp_path / file).read_text())
+    (tmp_path / file).write_text(json.dumps([*old, old[-1] | change] if isinstance(old, list) else old | change))
+    with pytest.raises(ValueError, match=sentence):
+        read_sentence_modules(str(tmp_path))
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +139,13 @@ def exported(tmp_path_factory) -> Callable[[Path], Path]:
     return export
 
 
-def encoder_of(folder: Path):
-    return st.SentenceTransformer(str(folder), trust_remote_code=True, device="cpu")
+@pytest.fixture(scope="module")
+def small(random_checkpoint, tmp_path_factory) -> Path:
+    """A small encoder with random weights and vectors of 12 numbers, in a folder that sentence-transformers saved."""
+    folder = shutil.copytree(random_checkpoint("ewe-bert-tiny"), tmp_path_factory.mktemp("small") / "ours")
+    write_sentence_modules(folder, **dense_of(folder))
+    encoder_of(folder).save_pretrained(str(folder.parent / "saved"))
+    return folder.parent / "saved"
 
 
 @pytest.mark.parametrize(
@@ -69,28 +154,16 @@ def encoder_of(folder: Path):
     ids=lambda value: getattr(value, "name", value),
 )
 @pytest.mark.quick(f"{SMALLEST}-200")
-def test_vectors_are_those_of_sentence_transformers(folder: Path, count: int, exported) -> None:
+def test_the_programs_vectors_are_those_of_sentence_transformers(folder: Path, count: int, exported) -> None:
     texts = [*TEXTS, *random_strings(count, seed=count)]
     model, encoder = encoder_of(folder), OnnxEncoder(exported(folder))
-    expected = model.encode(texts)
-    vectors = encoder.encode(texts)
+    expected, vectors = model.encode(texts), encoder.encode(texts)
     assert vectors.dtype == np.float32 and vectors.shape == (len(texts), encoder.dimensions) == expected.shape
     assert np.abs(vectors - expected).max() <= 1e-5
     model.truncate_dim = 64
     short = model.encode(texts[:40])
     short /= np.linalg.norm(short, axis=1, keepdims=True)
     assert np.abs(encoder.encode(texts[:40], dimensions=64) - short).max() <= 1e-5
-
-
-@pytest.fixture(scope="module")
-def small(random_checkpoint, tmp_path_factory) -> Path:
-    """A small encoder with random weights and vectors of 12 numbers, in a folder that sentence-transformers saved."""
-    folder = shutil.copytree(random_checkpoint("ewe-bert-tiny"), tmp_path_factory.mktemp("small") / "ours")
-    width = json.loads((folder / "config.json").read_text())["encoder_config"]["hidden_size"]
-    weight = torch.randn(12, width, generator=torch.Generator().manual_seed(0))
-    write_sentence_modules(folder, weight=weight, bias=torch.ones(12))
-    encoder_of(folder).save_pretrained(str(folder.parent / "saved"))
-    return folder.parent / "saved"
 
 
 def test_without_a_dense_layer_and_division_the_vector_is_the_mean_of_the_states(small) -> None:
@@ -104,17 +177,15 @@ def test_without_a_dense_layer_and_division_the_vector_is_the_mean_of_the_states
 
 def test_the_program_needs_neither_torch_nor_transformers(small, exported, capsys) -> None:
     folder = exported(small)
-    command = [sys.executable, "-c", BARE, str(folder), json.dumps(TEXTS)]
+    command = [sys.executable, "-c", WITHOUT_TORCH, str(folder), json.dumps(TEXTS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    expected = encoder_of(small).encode(TEXTS)
-    assert np.abs(np.array(json.loads(done.stdout)) - expected).max() <= 1e-5
-    main([str(folder), *TEXTS[-2:]])
-    printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert np.abs(np.array(printed) - expected[-2:]).max() <= 1e-5
+    main([str(folder), *TEXTS])
+    for vectors in (json.loads(done.stdout), [json.loads(line) for line in capsys.readouterr().out.splitlines()]):
+        assert np.abs(np.array(vectors) - encoder_of(small).encode(TEXTS)).max() <= 1e-5
 
 
-def test_pairs_one_string_and_no_text_are_encoded(small, exported) -> None:
+def test_pairs_one_string_no_text_and_int8_are_encoded(small, exported) -> None:
     encoder = OnnxEncoder(exported(small))
     pairs = [("Is it open?", "It closes at six."), ("a", "")]
     model, tokenizer = load_checkpoint(str(small))
@@ -125,9 +196,6 @@ def test_pairs_one_string_and_no_text_are_encoded(small, exported) -> None:
     assert encoder.encode("No.").shape == (1, 12) and encoder.encode([]).shape == (0, 12)
     assert np.array_equal(encoder.encode("No."), encoder.encode(["No."]))
 
-
-def test_int8_vectors_keep_the_cosines(small, exported) -> None:
-    encoder = OnnxEncoder(exported(small))
     whole, numbers = encoder.encode(TEXTS), encoder.encode(TEXTS, int8=True)
     assert numbers.dtype == np.int8 and (np.abs(numbers).max(axis=1) == 127).all()
     cosines = (whole * numbers).sum(axis=1) / np.linalg.norm(numbers.astype(np.float32), axis=1)
@@ -136,13 +204,10 @@ def test_int8_vectors_keep_the_cosines(small, exported) -> None:
     assert as_int8(np.zeros((0, 3), np.float32)).shape == (0, 3)
 
 
-@pytest.mark.parametrize("dimensions", [0, 13])
-def test_a_number_of_dimensions_that_a_vector_lacks_is_refused(dimensions: int, small, exported) -> None:
-    with pytest.raises(ValueError, match=rf"dimensions={dimensions} is not within 1 and 12; give a number between"):
-        OnnxEncoder(exported(small)).encode("No.", dimensions=dimensions)
-
-
-def test_a_model_of_the_other_kind_is_refused(small, exported, tmp_path) -> None:
+def test_dimensions_that_a_vector_lacks_and_a_model_of_the_other_kind_are_refused(small, exported, tmp_path) -> None:
+    for dimensions in (0, 13):
+        with pytest.raises(ValueError, match=rf"dimensions={dimensions} is not within 1 and 12; give a number between"):
+            OnnxEncoder(exported(small)).encode("No.", dimensions=dimensions)
     with pytest.raises(ValueError, match="is a SentenceEncoder; give a VocablessForSequenceClassification"):
         OnnxClassifier(exported(small))
     settings = json.loads((exported(small) / "inference.json").read_text())
@@ -151,20 +216,3 @@ def test_a_model_of_the_other_kind_is_refused(small, exported, tmp_path) -> None
     (tmp_path / "model.onnx").touch()
     with pytest.raises(ValueError, match=r"gives logits and no sentence_embedding; export a sentence encoder"):
         OnnxEncoder(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("file", "change", "sentence"),
-    [
-        ("1_Pooling/config.json", {"pooling_mode_cls_token": True}, "has the pooling .*cls_token"),
-        ("2_Dense/config.json", {"activation_function": "torch.nn.Tanh"}, "a dense layer with torch.nn.Tanh"),
-        ("modules.json", {"type": "st.models.LayerNorm"}, "has the modules Transformer, .*, Normalize, LayerNorm"),
-    ],
-)
-def test_modules_that_the_graph_lacks_are_refused(file: str, change: dict, sentence: str, tmp_path) -> None:
-    assert read_sentence_modules(str(tmp_path)) is None
-    write_sentence_modules(tmp_path, **MODULES)
-    old = json.loads((tmp_path / file).read_text())
-    (tmp_path / file).write_text(json.dumps([*old, old[-1] | change] if isinstance(old, list) else old | change))
-    with pytest.raises(ValueError, match=sentence):
-        read_sentence_modules(str(tmp_path))
