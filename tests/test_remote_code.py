@@ -1,11 +1,16 @@
-"""A saved folder loads where this package is not installed, and gives the same numbers bit for bit."""
+"""A saved folder loads where this package is not installed, bit for bit; so do the trained weights that ship."""
 
+import hashlib
 import inspect
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -13,14 +18,32 @@ from test_variants import QUICK
 
 import vocabless
 from vocabless import VocablessTokenizer, list_variants, load_config
-from vocabless.joined_code import CONFIGURATION, MODELING, PIPELINES, TOKENIZATION, joined, write_code
+from vocabless.conversion.hub import read_card_facts
+from vocabless.joined_code import CONFIGURATION, MODELING, PIPELINES, PROGRAM, TOKENIZATION, joined, write_code
 from vocabless.modeling.configuration_vocabless import AUTO_MAP
+from vocabless.saving.checkpoint import load_checkpoint
+from vocabless.saving.model_card import CARD
+from vocabless.saving.run_folder import RESULTS
+from vocabless.saving.shipped_code import CODE, LINKED, SHIPPED, links_of
 from vocabless.variants import VARIANTS
 
+ROOT = Path(__file__).resolve().parent.parent
 TEXT = ["The quick brown fox, at 25 °C.", "naïve 日本語 😀"]
 HEADS = {auto: path.split(".")[1] for auto, path in AUTO_MAP.items() if auto != "AutoConfig"}
 HEAD_VARIANT = "eelbert-tiny"
 HEADS_WITH_PIPELINES = ("VocablessForTokenClassification", "VocablessForMaskedLM")
+CHECKPOINTS = sorted(file.parent for file in ROOT.glob("checkpoints/*/config.json"))
+CLASSIFIERS = [folder for folder in CHECKPOINTS if folder.name.endswith("-sst2")]
+WITH_GRAPH = [folder for folder in CHECKPOINTS if (folder / "onnx").is_dir()]
+MOST_MEGABYTES, GRAPH_MEGABYTES = 48, {"hashgram-nano": 0.36, "hashgram-uno": 0.81, "hashgram-tiny": 1.7}
+RENEW = "run `python -m vocabless.saving.shipped_code` in the root of the repository"
+needs_weights = pytest.mark.skipif(not CHECKPOINTS, reason="this archive has no trained weights; clone the repository")
+SENTENCES = {
+    "A film as bright as a summer morning.": 1,
+    "A borring mess, far too long.": 0,
+    "one of the best movies of the year": 1,
+    "the plot makes no sense and the acting is terrible": 0,
+}
 
 
 def outputs_of(model: torch.nn.Module, inputs: dict, auto: str) -> dict[str, torch.Tensor]:
@@ -52,9 +75,9 @@ if again:
 def load_bare(run_bare, tmp_path) -> Callable[..., dict[str, torch.Tensor]]:
     """Loads a folder in a process without the package, and may save it again there; returns `outputs_of` it."""
 
-    def load(folder: Path | str, auto: str = "AutoModel", again: str = "") -> dict[str, torch.Tensor]:
+    def load(folder: Path | str, auto: str = "AutoModel", again: str = "", text: list = TEXT) -> dict[str, torch.Tensor]:
         file = tmp_path / "outputs.safetensors"
-        run_bare(LOAD, folder=folder, auto=auto, head=HEADS[auto], text=TEXT, file=file, again=again)
+        run_bare(LOAD, folder=folder, auto=auto, head=HEADS[auto], text=text, file=file, again=again)
         return load_file(file)
 
     return load
@@ -89,15 +112,26 @@ def test_a_variant_loads_without_the_package_bit_for_bit(name: str, saved_of, lo
     assert unequal(expected, actual) == []
 
 
+def code_of(folder: str | Path) -> dict[str, str]:
+    return {file.name: file.read_text(encoding="utf-8") for file in Path(folder).glob("*.py")}
+
+
 @pytest.mark.parametrize("auto", HEADS)
-def test_a_head_loads_without_the_package_and_again_after_saving_there(auto, saved_of, load_bare, tmp_path) -> None:
+def test_a_head_has_its_code_and_loads_without_the_package_and_again_after_saving_there(
+    auto, saved_of, load_bare, tmp_path
+) -> None:
     folder, expected = saved_of(HEAD_VARIANT, auto)
     again = str(tmp_path / "again")
     assert unequal(expected, load_bare(folder, auto, again)) == []
     assert unequal(expected, load_bare(again, auto)) == []
-    assert json.loads(Path(again, "config.json").read_text())["auto_map"] == AUTO_MAP
-    assert code_of(again) == code_of(folder)
-    assert code_of(again + "_base").items() >= {(MODELING, code_of(folder)[MODELING])}
+    config, has_pipelines = json.loads((folder / "config.json").read_text()), HEADS[auto] in HEADS_WITH_PIPELINES
+    assert config["auto_map"] == json.loads(Path(again, "config.json").read_text())["auto_map"] == AUTO_MAP
+    assert bool(config["custom_pipelines"]) == has_pipelines
+    assert {path.suffix for path in folder.iterdir()} == {".json", ".safetensors", ".py"}
+    names = {CONFIGURATION, MODELING, TOKENIZATION} | ({PIPELINES} if has_pipelines else set())
+    code = {name: joined(name, has_pipelines and name == MODELING) for name in names}
+    assert code_of(folder) == code_of(again) == code
+    assert code_of(again + "_base").items() >= {(MODELING, code[MODELING])}
 
 
 @pytest.mark.parametrize(
@@ -114,28 +148,73 @@ def test_a_checkpoint_of_one_head_loads_with_another_head(saved: str, auto: str,
     assert unequal(expected, actual) == []
 
 
-def code_of(folder: str | Path) -> dict[str, str]:
-    return {file.name: file.read_text(encoding="utf-8") for file in Path(folder).glob("*.py")}
-
-
-@pytest.mark.parametrize("auto", HEADS)
-def test_a_checkpoint_holds_json_weights_and_the_code_of_its_head(auto: str, random_checkpoint) -> None:
-    folder = random_checkpoint(HEAD_VARIANT, HEADS[auto])
-    assert {path.suffix for path in folder.iterdir()} == {".json", ".safetensors", ".py"}
-    config = json.loads((folder / "config.json").read_text())
-    has_pipelines = HEADS[auto] in HEADS_WITH_PIPELINES
-    assert (config["auto_map"], bool(config["custom_pipelines"])) == (AUTO_MAP, has_pipelines)
-    names = {CONFIGURATION, MODELING, TOKENIZATION} | ({PIPELINES} if has_pipelines else set())
-    assert code_of(folder) == {name: joined(name, has_pipelines and name == MODELING) for name in names}
-
-
-def test_a_configuration_saved_alone_carries_its_code(tmp_path) -> None:
-    load_config("eelbert-tiny").save_pretrained(tmp_path)
-    assert code_of(tmp_path).keys() == {CONFIGURATION, MODELING, PIPELINES}  # any head may follow
-
-
-def test_code_is_written_in_place_of_a_link_and_not_through_it(tmp_path) -> None:
+def test_a_configuration_carries_its_code_which_is_not_written_through_a_link(tmp_path) -> None:
     (tmp_path / "shared.py").write_text("# shared")
     (tmp_path / MODELING).symlink_to("shared.py")
     write_code(tmp_path, [MODELING])
     assert (tmp_path / "shared.py").read_text() == "# shared" and not (tmp_path / MODELING).is_symlink()
+    load_config("eelbert-tiny").save_pretrained(tmp_path / "alone")
+    assert code_of(tmp_path / "alone").keys() == {CONFIGURATION, MODELING, PIPELINES}  # any head may follow
+
+
+def name_of(folder: Path) -> str:
+    return folder.name
+
+
+@needs_weights
+def test_all_checkpoints_together_are_small_and_their_one_copy_of_the_code_is_that_of_this_version() -> None:
+    files = [file for file in (ROOT / "checkpoints").rglob("*") if file.is_file() and not file.is_symlink()]
+    assert len(CHECKPOINTS) >= 4
+    assert sum(file.stat().st_size for file in files) <= MOST_MEGABYTES * 2**20
+    for name in (*LINKED, PROGRAM):
+        assert (ROOT / SHIPPED / CODE / name).read_text(encoding="utf-8") == joined(name), RENEW
+
+
+@pytest.mark.parametrize("folder", CHECKPOINTS, ids=name_of)
+def test_a_checkpoint_loads_with_its_code_alone_which_are_links_to_the_copy(folder: Path, load_bare) -> None:
+    links = {file.relative_to(folder).as_posix(): os.readlink(file) for file in folder.rglob("*.py")}
+    assert links == links_of(folder) and {*LINKED} <= {*links}, RENEW
+    assert all((folder / name).resolve() == ROOT / SHIPPED / CODE / Path(name).name for name in links)
+    model, tokenizer = load_checkpoint(str(folder))
+    (auto,) = [auto for auto, name in HEADS.items() if name == type(model).__name__]
+    inputs = tokenizer([*SENTENCES], padding=True, return_tensors="pt")
+    assert unequal(outputs_of(model, inputs, auto), load_bare(folder, auto, text=[*SENTENCES])) == []
+
+
+@pytest.mark.parametrize("folder", CHECKPOINTS, ids=name_of)
+def test_a_checkpoint_has_a_card_with_digests_a_record_and_no_path_of_a_machine(folder: Path) -> None:
+    assert json.loads((folder / RESULTS).read_text())["arguments"]
+    assert read_card_facts(folder).kind in ("pre-trained", "fine-tuned")  # a page is made from it
+    card = (folder / CARD).read_text(encoding="utf-8")
+    digests = re.findall(r"^\| `(\w+\.py)` \| `(\w{64})` \|$", card, re.M)
+    assert digests == [(name, hashlib.sha256((folder / name).read_bytes()).hexdigest()) for name in LINKED], RENEW
+    assert "Teacher" in card and {*re.findall("^(?:# |- name: )(.*)$", card, re.M)} == {folder.name}
+    assert not (folder / "run.json").exists()
+    for file in [*folder.rglob("*.json"), *folder.rglob("*.md")]:
+        assert not re.search(r'"(/|~/|[A-Z]:\\)[\w.-]+/', file.read_text(encoding="utf-8")), file
+
+
+@pytest.mark.parametrize("folder", WITH_GRAPH, ids=name_of)
+def test_the_graph_is_small_and_agrees(folder: Path) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    (file,) = (folder / "onnx").glob("*.onnx")
+    limit = next((limit for name, limit in GRAPH_MEGABYTES.items() if folder.name.startswith(name)), 1.0)
+    assert file.stat().st_size <= limit * 1e6
+    model, tokenizer = load_checkpoint(str(folder))
+    session = onnxruntime.InferenceSession(str(file))
+    names = {node.name for node in session.get_inputs()}
+    for sentence in SENTENCES:
+        inputs = tokenizer(sentence, return_tensors="pt")
+        (output, *_) = session.run(None, {name: value.numpy() for name, value in inputs.items() if name in names})
+        with torch.no_grad():
+            expected = model(**inputs)[0].numpy()
+        if folder in CLASSIFIERS:
+            assert output.argmax() == expected.argmax()
+        else:
+            cosines = (output * expected).sum(-1) / np.linalg.norm(output, axis=-1) / np.linalg.norm(expected, axis=-1)
+            assert cosines.min() > 0.9
+    command = [sys.executable, file.with_name(PROGRAM), file.parent, *SENTENCES]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(said) == len(SENTENCES)
+    if folder in CLASSIFIERS:
+        assert [line.split()[0] for line in said] == [("negative", "positive")[label] for label in SENTENCES.values()]
