@@ -32,97 +32,80 @@ PAIRS = [
 ]
 
 
-def described(splitter, splitter_options, coder, coder_options, block_size):
+UTF8 = ("word", {}, "utf8", {})
+
+
+def described(splitter, splitter_options, coder, coder_options, block_size=16):
     return {
-        **{"splitter": splitter, "splitter_options": splitter_options, "max_tokens": MAX_TOKENS},
-        **{"coder": coder, "coder_options": coder_options, "block_size": block_size},
-        "mask_token": "[MASK]",
-    }
+        "splitter": splitter, "splitter_options": splitter_options, "max_tokens": MAX_TOKENS, "mask_token": "[MASK]",
+        "coder": coder, "coder_options": coder_options, "block_size": block_size,
+    }  # fmt: skip
 
 
-def compare(text, splitter, splitter_options, coder, coder_options, folder, ngrams=None, side="right"):
-    tokenizer = VocablessTokenizer(
-        splitter, coder, splitter_options, coder_options, ngrams_file=ngrams, truncation_side=side
-    )
-    description = described(splitter, splitter_options, coder, coder_options, tokenizer.block_size)
-    blocks = Blocks(description | {"truncation_side": side}, folder)
+def compare(text, parts, folder, ngrams=None, side="right"):
+    splitter, splitter_options, coder, coder_options = parts
+    options = {"ngrams_file": ngrams, "truncation_side": side}
+    tokenizer = VocablessTokenizer(splitter, coder, splitter_options, coder_options, **options)
+    blocks = Blocks(described(*parts, tokenizer.block_size) | {"truncation_side": side}, folder)
+    flags = {"padding": True, "truncation": True, "max_length": MAX_TOKENS, "return_tensors": "np"}
 
     @settings(max_examples=40, deadline=None)
     @given(st.lists(text, min_size=1, max_size=3))
     def check(texts):
-        ours = tokenizer(texts, padding=True, truncation=True, max_length=MAX_TOKENS, return_tensors="np")
-        np.testing.assert_array_equal(blocks(texts), ours["input_ids"])
-        seconds = texts[::-1]
-        pairs = tokenizer(texts, seconds, padding=True, truncation=True, max_length=MAX_TOKENS, return_tensors="np")
-        np.testing.assert_array_equal(blocks(list(zip(texts, seconds, strict=True))), pairs["input_ids"])
+        np.testing.assert_array_equal(blocks(texts), tokenizer(texts, **flags)["input_ids"])
+        np.testing.assert_array_equal(blocks(texts[0]), blocks(texts[:1]))  # a string is one text
+        pairs = tokenizer(texts, texts[::-1], **flags)["input_ids"]
+        np.testing.assert_array_equal(blocks(list(zip(texts, texts[::-1], strict=True))), pairs)
 
     check()
 
 
-@pytest.mark.parametrize(("splitter", "splitter_options", "coder", "coder_options"), PAIRS)
-def test_the_blocks_are_the_tokenizers(splitter, splitter_options, coder, coder_options, tmp_path):
-    compare(TEXTS, splitter, splitter_options, coder, coder_options, tmp_path)
-
-
-def test_long_texts_are_cut_at_the_left_where_the_tokenizer_does_so(tmp_path):
-    words = st.lists(st.sampled_from(["a", "b", "c", "[MASK]"]), max_size=40).map(" ".join)
-    compare(words, "word", {}, "utf8", {}, tmp_path, side="left")
-
-
-def test_settings_that_name_no_side_cut_at_the_right(tmp_path):
-    description = described("word", {}, "utf8", {}, 16)
-    text = " ".join(map(str, range(99)))
-    right, left = (Blocks(description | side, tmp_path)([text]) for side in ({}, {"truncation_side": "left"}))
-    np.testing.assert_array_equal(right, Blocks(description | {"truncation_side": "right"}, tmp_path)([text]))
-    assert not np.array_equal(right, left)
-
-
-def test_a_string_is_one_text(tmp_path):
-    blocks = Blocks(described("word", {}, "utf8", {}, 16), tmp_path)
-    np.testing.assert_array_equal(blocks("two words"), blocks(["two words"]))
+@pytest.mark.parametrize("parts", PAIRS)
+def test_the_blocks_are_the_tokenizers(parts, tmp_path):
+    compare(TEXTS, parts, tmp_path)
 
 
 def test_listed_ngrams_are_the_tokenizers(tmp_path):
     file = tmp_path / "ngrams.json"
     file.write_text(json.dumps(["a", "b", "ab", "abc", "caba", "é"]))
-    compare(st.text("abcé ", max_size=40), "word", {}, "lsh", {"num_features": 50}, tmp_path, file)
+    compare(st.text("abcé ", max_size=40), ("word", {}, "lsh", {"num_features": 50}), tmp_path, file)
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"splitter": "subword"}, "the splitter 'subword' needs the package vocabless"),
-        ({"coder": "sha3"}, "unknown coder 'sha3'; choose one of md5, lsh, lsh-index, utf8"),
-        ({"coder_options": {"salt": 1}}, "coder 'utf8' got options .*salt"),
-    ],
-)
+def test_long_texts_are_cut_where_the_tokenizer_does_so_and_by_default_at_the_right(tmp_path):
+    words = st.lists(st.sampled_from(["a", "b", "c", "[MASK]"]), max_size=40).map(" ".join)
+    compare(words, UTF8, tmp_path, side="left")
+    text = [" ".join(map(str, range(99)))]
+    by_default, right = (Blocks(described(*UTF8) | side, tmp_path)(text) for side in ({}, {"truncation_side": "right"}))
+    np.testing.assert_array_equal(by_default, right)
+
+
+@pytest.mark.parametrize(("change", "sentence"), [
+    ({"splitter": "subword"}, "the splitter 'subword' needs the package vocabless"),
+    ({"coder": "sha3"}, "unknown coder 'sha3'; choose one of md5, lsh, lsh-index, utf8"),
+    ({"coder_options": {"salt": 1}}, "coder 'utf8' got options .*salt"),
+])  # fmt: skip
 def test_what_it_does_not_know_is_refused(change, sentence, tmp_path):
     with pytest.raises(ValueError, match=sentence):
-        Blocks(described("word", {}, "utf8", {}, 16) | change, tmp_path)
+        Blocks(described(*UTF8) | change, tmp_path)
 
 
-def test_another_head_and_missing_files_are_refused(tmp_path):
-    with pytest.raises(SystemExit, match="one text or more"):
-        main([str(tmp_path)])
-    with pytest.raises(SystemExit, match=r"none of model\.onnx, model_int8\.onnx, model_int4\.onnx; give the folder"):
-        main([str(tmp_path), "text"])
-    (tmp_path / "model.onnx").touch()
-    with pytest.raises(SystemExit, match="two for each pair"):
-        main(["--pairs", str(tmp_path), "text"])
-    (tmp_path / "inference.json").write_text(json.dumps({"architecture": "VocablessModel"}))
-    with pytest.raises(SystemExit, match="is a VocablessModel; give a VocablessForSequenceClassification"):
-        main([str(tmp_path), "text"])
+@pytest.mark.parametrize(("arguments", "files", "sentence"), [
+    (["FOLDER"], {}, "one text or more"), (["--pairs", "FOLDER", "text"], {"model.onnx": ""}, "two for each pair"),
+    (["FOLDER", "text"], {}, r"none of model\.onnx, model_int8\.onnx, model_int4\.onnx; give the folder"),
+    (["FOLDER", "text"], {"model.onnx": "", "inference.json": json.dumps({"architecture": "VocablessModel"})},
+     "is a VocablessModel; give a VocablessForSequenceClassification"),
+])  # fmt: skip
+def test_another_head_and_missing_files_are_refused(arguments, files, sentence, tmp_path):
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    with pytest.raises(SystemExit, match=sentence):
+        main([str(tmp_path) if argument == "FOLDER" else argument for argument in arguments])
 
 
-@pytest.mark.parametrize(
-    ("logits", "is_multi_label", "expected"),
-    [
-        ([0.0, math.log(3)], False, {"a": 0.25, "b": 0.75}),
-        ([1000.0, 0.0], False, {"a": 1.0, "b": 0.0}),
-        ([0.0, math.log(3)], True, {"a": 0.5, "b": 0.75}),
-        ([-4.5], False, {"a": -4.5}),
-    ],
-)
+@pytest.mark.parametrize(("logits", "is_multi_label", "expected"), [
+    ([0.0, math.log(3)], False, {"a": 0.25, "b": 0.75}), ([1000.0, 0.0], False, {"a": 1.0, "b": 0.0}),
+    ([0.0, math.log(3)], True, {"a": 0.5, "b": 0.75}), ([-4.5], False, {"a": -4.5}),
+])  # fmt: skip
 def test_probabilities(logits, is_multi_label, expected, monkeypatch):
     classifier = object.__new__(OnnxClassifier)
     classifier.labels, classifier.is_multi_label = list(expected), is_multi_label

@@ -1,4 +1,4 @@
-"""The folder of a run: one command at a time, one set of arguments, and no file of anybody else."""
+"""The folder of a run: one command at a time, one set of arguments, no file of anybody else, no place in its names."""
 
 import json
 import math
@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from vocabless.saving.public_names import public_arguments
 from vocabless.saving.run_folder import ARGUMENTS, HOLDER, LOCK, RESULTS, locked_run_folder, read_results, write_json
 
 ROOT = Path(__file__).parent.parent.parent
-OTHER_SEED = r"differs in seed \(1 in the folder, 2 now\)"
 
 
 def claim(folder, arguments):
@@ -29,22 +29,22 @@ def add_checkpoint(folder):
     (folder / "checkpoint-2" / "model.safetensors").touch()
 
 
-@pytest.mark.parametrize("state", ["interrupted", "finished"])
-def test_a_run_is_accepted_with_the_same_arguments_and_no_file_changes_but_the_lock(state, tmp_path):
+@pytest.mark.parametrize("results", [None, {"done": True}])
+def test_a_run_is_accepted_with_the_same_arguments_and_no_file_changes_but_the_lock(results, tmp_path):
     def contents():
         files = [file for file in tmp_path.rglob("*.*") if file.name not in (LOCK, HOLDER)]
         return {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in files}
 
     claim(tmp_path, {"seed": 1, "corpus": ("a",)})
     add_checkpoint(tmp_path)
-    if state == "finished":
-        write_json(tmp_path / RESULTS, {"done": True})
+    if results:
+        write_json(tmp_path / RESULTS, results)
     before = contents()
     claim(tmp_path, {"seed": 1, "corpus": ("a",)})
-    with pytest.raises(ValueError, match=OTHER_SEED):
+    with pytest.raises(ValueError, match=r"differs in seed \(1 in the folder, 2 now\)"):
         claim(tmp_path, {"seed": 2, "corpus": ("a",)})
     assert contents() == before
-    assert read_results(tmp_path) == ({"done": True} if state == "finished" else None)
+    assert read_results(tmp_path) == results
 
 
 def test_numbers_that_json_lacks_are_null(tmp_path):
@@ -52,13 +52,6 @@ def test_numbers_that_json_lacks_are_null(tmp_path):
     write_json(tmp_path / RESULTS, numbers)
     read = json.loads((tmp_path / RESULTS).read_text(), parse_constant=pytest.fail)
     assert read == {"log": [{"grad_norm": None}, {"grad_norm": 0.5}], "pair": [None, 1]}
-
-
-def test_a_folder_of_other_files_is_left_alone(tmp_path):
-    (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(ValueError, match="holds other files"):
-        claim(tmp_path, {})
-    assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
 
 
 def test_a_command_that_failed_at_its_start_does_not_keep_the_folder(tmp_path):
@@ -83,11 +76,12 @@ def test_damaged_records_are_named_with_a_remedy(tmp_path, content):
             read_results(tmp_path)
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path):
-    (tmp_path / "file").touch()
-    for folder in (tmp_path / "file", tmp_path / "file" / "run", "/proc/run"):
-        with pytest.raises(ValueError, match=f"the output folder {re.escape(repr(str(folder)))} .*; give another"):
+def test_a_folder_of_other_files_or_that_cannot_be_written_is_named_and_left_alone(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    for folder in (tmp_path / "file", tmp_path / "file" / "run", "/proc/run", tmp_path):
+        with pytest.raises(ValueError, match=rf"the output folder {re.escape(repr(str(folder)))} .*; give an"):
             claim(folder, {})
+    assert {file.name: file.read_text() for file in tmp_path.iterdir()} == {"file": "mine"}
 
 
 HOLD = """
@@ -122,3 +116,15 @@ def test_one_command_at_a_time_works_in_a_folder_and_a_killed_one_leaves_it(tmp_
         finally:
             if survivor == "a child":
                 os.killpg(other.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(("value", "public"), [
+    ("runs/teacher", "teacher"), ("runs/texts.parquet", "texts.parquet"), ("runs/teachers/{task}", "{task}"),
+    ("runs/texts/*.parquet", "*.parquet"), ("runs/*", "*"), (["../runs/{task}", 3, None], ["{task}", 3, None]),
+    ("you/base", "you/base"), ('{"width": "3/4"}', '{"width": "3/4"}'), ("3/4 of the rows", "3/4 of the rows"),
+])  # fmt: skip
+def test_places_are_left_out_of_results(value: object, public: object, tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "runs" / "teacher").mkdir(parents=True)
+    (tmp_path / "runs" / "texts.parquet").touch()
+    monkeypatch.chdir(tmp_path)
+    assert public_arguments({"argument": value}) == {"argument": public}

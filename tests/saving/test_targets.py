@@ -7,7 +7,6 @@ import pytest
 from huggingface_hub import constants
 from refusals import refusal
 
-from vocabless.conversion import hub
 from vocabless.conversion.__main__ import main
 from vocabless.saving.checkpoint import atomic_folder
 from vocabless.saving.targets import check_target
@@ -44,7 +43,10 @@ def test_overwrite_replaces_files_of_the_same_names_and_keeps_others(checkpoint,
     written = {file.name: file.read_bytes() for file in target.iterdir()}
     (target / WEIGHTS).write_text("old")
     (target / "thesis.txt").write_text("precious")
-    assert "give another one, or --overwrite" in refusal(main, "hub", checkpoint, target)
+    before = {file.name: file.read_bytes() for file in target.iterdir()}
+    message = "is not an empty folder; give another one, or --overwrite, which replaces files of the same names"
+    assert message in refusal(main, "hub", checkpoint, target)
+    assert {file.name: file.read_bytes() for file in target.iterdir()} == before
     main(["hub", str(checkpoint), str(target), "--overwrite"])
     assert {file.name: file.read_bytes() for file in target.iterdir()} == {**written, "thesis.txt": b"precious"}
 
@@ -65,53 +67,24 @@ def test_a_killed_command_leaves_nothing_that_looks_finished_or_blocks(tmp_path)
     assert {file.name: file.read_text() for file in target.iterdir()} == {WEIGHTS: "whole"}
 
 
-def test_ctrl_c_ends_a_verb_with_one_line(tmp_path, monkeypatch, capsys):
-    def interrupted(*arguments):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(hub, "write_repository", interrupted)
-    with pytest.raises(SystemExit) as stopped:
-        main(["hub", "eelbert-word-uno", str(tmp_path / "new")])
-    assert stopped.value.code == 130
-    assert len(capsys.readouterr().err.strip().splitlines()) == 1
-    assert not (tmp_path / "new").exists()
-
-
-@pytest.mark.parametrize(
-    ("damage", "sentence"),
-    [
-        ("config", "config.json' holds a list, not an object; give a complete checkpoint"),
-        ("empty folder", "holds no config.json; give the folder of a checkpoint"),
-        ("missing", "is neither a folder nor a reachable Hub repository with config.json"),
-        ("proc target", "/proc"),
-        ("full target", "is not an empty folder; give another one, or --overwrite"),
-    ],
-)
-def test_a_bad_source_or_target_ends_with_one_sentence(damage, sentence, checkpoint, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("source", "content", "target", "sentence"), [
+    ("damaged", "[1]", "new", "config.json' holds a list, not an object; give a complete checkpoint"),
+    ("empty", None, "new", "holds no config.json; give the folder of a checkpoint"),
+    ("missing", None, "new", "is neither a folder nor a reachable Hub repository with config.json"),
+    ("whole", None, "/proc/vocabless/new", "the folder '/proc' may not be written; change its permissions, or give"),
+])  # fmt: skip
+def test_a_bad_source_or_target_ends_with_one_sentence_before_the_work(
+    source, content, target, sentence, checkpoint, tmp_path, monkeypatch
+):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    source, target = checkpoint, tmp_path / "target"
-    if damage == "config":
-        (checkpoint / "config.json").write_text("[1]")
-    elif damage == "proc target":
-        target = "/proc/vocabless/new"
-    elif damage == "full target":
-        target.mkdir()
-        (target / "thesis.txt").write_text("precious")
-    else:
-        source = tmp_path / "source"
-        if damage == "empty folder":
-            source.mkdir()
-    assert sentence in refusal(main, "hub", source, target)
-    if damage == "full target":
-        assert [file.name for file in target.iterdir()] == ["thesis.txt"]
-    else:
-        assert damage == "proc target" or not target.exists()
-
-
-def test_a_folder_that_may_not_be_written_is_named_before_the_work(tmp_path, monkeypatch):
     allowed = os.access  # the test user may be root, who may do everything
-    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path and allowed(path, mode))
-    monkeypatch.setattr("vocabless.conversion.onnx.load_checkpoint", lambda _: pytest.fail("it worked for nothing"))
-    message = refusal(main, "onnx", "any", tmp_path / "a" / "b")
-    assert f"the folder {str(tmp_path)!r} may not be written; change its permissions, or give another target" in message
-    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != "/proc" and allowed(path, mode))
+    if source == "empty":
+        (tmp_path / source).mkdir()
+    if content:
+        (checkpoint / "config.json").write_text(content)
+    folder = tmp_path / source if source in ("empty", "missing") else checkpoint
+    if target.startswith("/proc"):
+        monkeypatch.setattr("vocabless.conversion.hub.write_repository", lambda *_: pytest.fail("worked for nothing"))
+    assert sentence in refusal(main, "hub", folder, tmp_path / target)
+    assert not (tmp_path / target).exists()
