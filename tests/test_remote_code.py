@@ -75,7 +75,7 @@ if again:
 def load_bare(run_bare, tmp_path) -> Callable[..., dict[str, torch.Tensor]]:
     """Loads a folder in a process without the package, and may save it again there; returns `outputs_of` it."""
 
-    def load(folder: Path | str, auto: str = "AutoModel", again: str = "", text: list = TEXT) -> dict[str, torch.Tensor]:
+    def load(folder: Path | str, auto: str = "AutoModel", again: str = "", text: list[str] = TEXT) -> dict:
         file = tmp_path / "outputs.safetensors"
         run_bare(LOAD, folder=folder, auto=auto, head=HEADS[auto], text=text, file=file, again=again)
         return load_file(file)

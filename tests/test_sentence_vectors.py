@@ -1,4 +1,4 @@
-"""Vectors of texts: sentence-transformers loads a saved folder, and the program without torch gives the same vectors."""
+"""Vectors of texts: sentence-transformers loads a saved folder; the program without torch gives the same."""
 
 import json
 import shutil

@@ -7,7 +7,6 @@ from transformers import AutoModelForSequenceClassification
 from vocabless import (
     VocablessForMaskedLM,
     VocablessForSequenceClassification,
-    VocablessModel,
     list_variants,
     load_config,
     load_tokenizer,
@@ -179,7 +178,9 @@ def test_a_subword_tokenizer_is_a_file_or_its_folder(subwords, tmp_path) -> None
     (load_tokenizer, ("eelbert-tiny", "no/such"), r"'no/such' is neither a file, a folder nor a reachable Hub repo"),
     (load_tokenizer, ("proformer", "x"), r"reads whole words and has no use for subword='x'; leave it out"),
 ])  # fmt: skip
-def test_an_unknown_variant_and_a_useless_or_missing_tokenizer_are_refused(load, arguments, message, tmp_path, monkeypatch):
+def test_an_unknown_variant_and_a_useless_or_missing_tokenizer_are_refused(
+    load, arguments, message, tmp_path, monkeypatch
+):
     def unreachable(*args: object) -> None:
         raise OSError("no network")
 

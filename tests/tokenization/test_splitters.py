@@ -10,7 +10,6 @@ import regex
 from strings import random_strings
 from tokenizers import Tokenizer, processors
 
-from vocabless import VocablessTokenizer
 from vocabless.tokenization import scripts, splitters
 from vocabless.tokenization.splitters import (
     SPLITTERS,
@@ -221,14 +220,6 @@ def test_decimal_digits_of_all_scripts_become_ascii():
     assert len(digits) > 600
     assert ScriptSplitter().normalize("".join(digits)) == "0123456789" * (len(digits) // 10)
     assert ScriptSplitter(lowercase=True).normalize("Ⅷ²½A\u0661") == "viii21⁄2a1"
-
-
-def test_offsets_and_word_ids_reach_the_tokenizer():
-    tokenizer = VocablessTokenizer("scripts", "utf8", {"window": 6}, {"block_size": 64})
-    encoding = tokenizer("Ada は東京に, ไทยกขคง", return_offsets_mapping=True, add_special_tokens=False)
-    assert encoding["offset_mapping"] == [(0, 3), (4, 5), (5, 6), (6, 7), (7, 8), (8, 9), (10, 16), (16, 17)]
-    assert encoding.word_ids() == [0, 1, 2, 3, 4, 5, 6, 6]
-    assert tokenizer.decode(encoding["input_ids"]) == "Ada は 東 京 に , ไทยกขค ง"
 
 
 MANY = [
