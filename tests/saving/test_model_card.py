@@ -66,26 +66,17 @@ def test_a_family_has_a_card_with_its_paper(name: str, save_model) -> None:
     assert ModelCard.load(folder / CARD).data.license == "apache-2.0"
 
 
-def test_a_variant_that_is_not_in_the_table_is_named_in_its_card(save_model) -> None:
-    model, folder = save_model("eelbert-word-tiny", variant="my-variant")
+def test_names_of_a_user_are_one_line_of_the_card(save_model) -> None:
+    model, folder = save_model("eelbert-word-tiny", "VocablessForSequenceClassification", variant="my-variant")
     write_card(folder, model, 32)
     card = ModelCard.load(folder / CARD)
     assert "# my-variant\n\n`my-variant` of the vocabless family." in card.text
     assert card.data.tags == ["vocabless", "my-variant"]
-
-
-def test_a_line_break_in_a_name_ends_no_heading_and_no_item(save_model) -> None:
-    model, folder = save_model("eelbert-word-tiny", "VocablessForSequenceClassification")
-    name = "a\n\n# b\r\u2028| c"
-    facts = CardFacts(
-        kind="fine-tuned", dataset=name, start=name, overrides=name, teacher=name, teacher_rows=name, epochs=1.0,
-        measures="| m |\n|---|",
-    )  # fmt: skip
-    write_card(folder, model, 32, facts)
-    text = ModelCard.load(folder / CARD).text
-    lines = text.splitlines()
-    shown = "a  # b  | c"
-    assert {f"# eelbert-word-tiny on {shown}", f"- Start: the weights of `{shown}`"} <= set(lines)
+    name, shown = "a\n\n# b\r\u2028| c", "a  # b  | c"
+    names = dict.fromkeys(("dataset", "start", "overrides", "teacher", "teacher_rows"), name)
+    write_card(folder, model, 32, CardFacts(kind="fine-tuned", epochs=1.0, measures="| m |\n|---|", **names))
+    lines = ModelCard.load(folder / CARD).text.splitlines()
+    assert {f"# my-variant on {shown}", f"- Start: the weights of `{shown}`"} <= {*lines}
     assert not [line for line in lines if re.match(r"(# b|\| c)\b", line)]
 
 
