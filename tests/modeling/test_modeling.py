@@ -154,8 +154,9 @@ def test_sparse_prediction_has_the_same_loss_and_gradients() -> None:
 
 
 @pytest.mark.parametrize("front_end", FRONT_ENDS)
-def test_mean_pooling_reads_the_states_of_all_tokens_but_padding(front_end: str) -> None:
-    config = make_config("bert", front_end, classifier_pooling="mean")
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_a_head_reads_the_first_state_or_the_mean_of_all_states_but_padding(front_end: str, pooling: str) -> None:
+    config = make_config("bert", front_end, classifier_pooling=pooling)
     model, blocks = VocablessForSequenceClassification(config).eval(), make_blocks(config, 2, 5)
     mask = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
     choices = VocablessForMultipleChoice(config).eval()
@@ -164,7 +165,8 @@ def test_mean_pooling_reads_the_states_of_all_tokens_but_padding(front_end: str)
     with torch.no_grad():
         states = model.vocabless(blocks, attention_mask=mask).last_hidden_state
         logits = model(blocks, attention_mask=mask).logits
-        hidden = torch.tanh(model.classifier.dense(torch.stack([states[0, :3].mean(dim=0), states[1].mean(dim=0)])))
+        means = torch.stack([states[0, :3].mean(dim=0), states[1].mean(dim=0)])
+        hidden = torch.tanh(model.classifier.dense(means if pooling == "mean" else states[:, 0]))
         torch.testing.assert_close(logits, model.classifier.out_proj(hidden))
         torch.testing.assert_close(model(blocks[1:]).logits, logits[1:])  # no mask: no padding
         scores = choices(blocks[None], attention_mask=mask[None]).logits[0]

@@ -9,7 +9,6 @@ from front_end_blocks import Block, assert_equals_oracle, build, is_special, spe
 from torch import nn
 
 from vocabless.modeling.blocks import NUM_SPECIAL, SPECIAL_NAMES
-from vocabless.modeling.hash_embedding_front_end import characters_of
 from vocabless.modeling.ngram_front_ends import HASH_BASE, MODULUS, hash_seeds
 
 GOLDEN_SEEDS = {
@@ -189,12 +188,6 @@ def test_the_hashes_of_two_words_never_change() -> None:
     ):  # fmt: skip
         rows, is_row = build("hash_embedding", 32, 6, **options).rows_of(blocks)
         assert rows[is_row].tolist() == golden
-
-
-@pytest.mark.parametrize("data", ["\U0010ffff".encode(), b"\xf4\x90\x80\x80", b"\xff\xbf\xbf\xbf"])
-def test_no_character_is_above_the_last_code_point(data: bytes) -> None:
-    codes, _, _ = characters_of(tensor([[byte + NUM_SPECIAL for byte in data]]))
-    assert codes[0, 0, 0] == 0x10FFFF + NUM_SPECIAL
 
 
 def blocks_of(*words: bytes, block_size: int = 32) -> torch.Tensor:
