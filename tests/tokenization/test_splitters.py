@@ -171,6 +171,7 @@ def test_composition_is_that_of_unicode():
     for length in range(20, 120):
         text = "".join(draw.choices(MARKS, k=length))
         assert compose(text) == unicodedata.normalize("NFC", text)
+    assert WordSplitter(lowercase=True).normalize("T\u0308") == "\u1e97"  # only its lower case has a composed form
 
 
 def test_every_letter_is_of_the_kind_that_its_name_says():
