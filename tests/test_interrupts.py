@@ -28,7 +28,11 @@ if sys.argv[1] == "start":
     wait("start")
 try:
     with interruptible():
-        wait("work")
+        try:
+            wait("work")
+        finally:
+            if sys.argv[1] == "inside":
+                wait("inside")
 except KeyboardInterrupt:
     print("cleaned up", flush=True)
     if sys.argv[1] == "twice":
@@ -67,6 +71,7 @@ def interrupted(*command: str, after: tuple[str, ...], path: Path) -> tuple[int,
 @pytest.mark.parametrize(("case", "steps", "ending"), [
     ("start", ("start",), (130, "start\n", f"\n{LINE}\n")),
     ("once", ("work",), (1, "work\ncleaned up\n", "one sentence\n")),
+    ("inside", ("work", "inside"), (130, "work\ninside\n", f"\n{LINE}\n")),
     ("twice", ("work", "cleaning"), (130, "work\ncleaned up\ncleaning\n", f"\n{LINE}\n")),
 ])  # fmt: skip
 def test_the_first_interrupt_lets_the_work_clean_up_and_all_others_end_the_process(case, steps, ending) -> None:
