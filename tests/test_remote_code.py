@@ -18,11 +18,11 @@ from test_variants import QUICK
 
 import vocabless
 from vocabless import VocablessTokenizer, list_variants, load_config
-from vocabless.conversion.hub import read_card_facts
 from vocabless.joined_code import CONFIGURATION, MODELING, PIPELINES, PROGRAM, TOKENIZATION, joined, write_code
 from vocabless.modeling.configuration_vocabless import AUTO_MAP
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.model_card import CARD
+from vocabless.saving.record import read_card_facts
 from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.shipped_code import CODE, LINKED, SHIPPED, links_of
 from vocabless.variants import VARIANTS
@@ -184,7 +184,7 @@ def test_a_checkpoint_loads_with_its_code_alone_which_are_links_to_the_copy(fold
 @pytest.mark.parametrize("folder", CHECKPOINTS, ids=name_of)
 def test_a_checkpoint_has_a_card_with_digests_a_record_and_no_path_of_a_machine(folder: Path) -> None:
     assert json.loads((folder / RESULTS).read_text())["arguments"]
-    assert read_card_facts(folder).kind in ("pre-trained", "fine-tuned")  # a page is made from it
+    assert read_card_facts(str(folder)).kind in ("pre-trained", "fine-tuned")  # a page is made from it
     card = (folder / CARD).read_text(encoding="utf-8")
     digests = re.findall(r"^\| `(\w+\.py)` \| `(\w{64})` \|$", card, re.M)
     assert digests == [(name, hashlib.sha256((folder / name).read_bytes()).hexdigest()) for name in LINKED], RENEW

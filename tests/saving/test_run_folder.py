@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from vocabless.saving.public_names import public_arguments
+from vocabless.public_names import without_paths
 from vocabless.saving.run_folder import ARGUMENTS, HOLDER, LOCK, RESULTS, locked_run_folder, read_results, write_json
 
 ROOT = Path(__file__).parent.parent.parent
@@ -127,4 +127,4 @@ def test_places_are_left_out_of_results(value: object, public: object, tmp_path:
     (tmp_path / "runs" / "teacher").mkdir(parents=True)
     (tmp_path / "runs" / "texts.parquet").touch()
     monkeypatch.chdir(tmp_path)
-    assert public_arguments({"argument": value}) == {"argument": public}
+    assert without_paths({"argument": value}) == {"argument": public}
