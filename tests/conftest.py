@@ -1,14 +1,15 @@
-"""Small variants, subword tokenizers trained on the spot, and quiet runs."""
+"""Small checkpoints, subword tokenizers trained on the spot, graphs that are exported once, and a bare process."""
 
 import copy
 import gc
+import importlib
+import json
 import os
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache
-from hashlib import sha256
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -19,43 +20,35 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # before torch is imported: workers, an
     gc.set_threshold(100_000, 50, 100)  # by Python's numbers, imports and exports take a fifth longer
 
 import torch
-from bare_process import bare_process
-from filelock import FileLock
 from stock_folders import save_stock
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import AutoModel, PreTrainedModel
+from transformers import AutoModel
 from transformers.utils import logging
 
 import vocabless
 from vocabless import VocablessConfig, load_config, load_tokenizer
-from vocabless.conversion.onnx_export import graph
-from vocabless.variants import VARIANTS
+from vocabless.saving.checkpoint import WITHOUT_PACKAGE
+from vocabless.variants import Variant, find_variant
 
-EXPORTS: dict[str, Path] = {}  # "folder" → of the graphs that the workers of a session exported
-
-
-def with_memory(export: Callable[[PreTrainedModel, bool], Any]) -> Callable[[PreTrainedModel, bool], Any]:
-    """Exports a model once: an export takes seconds, and many tests export the same small or shipped model."""
-
-    def export_once(model: PreTrainedModel, has_pairs: bool) -> Any:
-        import onnx
-
-        settings = str(model.config.to_dict() | {"_name_or_path": None, "problem_type": None})
-        switches = str({name: value for name, value in vars(model).items() if isinstance(value, bool)})
-        digest = sha256(f"{type(model)} {settings} {switches} {has_pairs}".encode())
-        for tensor in model.state_dict().values():
-            digest.update(tensor.reshape(-1).view(torch.uint8).numpy())
-        file = EXPORTS["folder"] / f"{digest.hexdigest()}.onnx"
-        with FileLock(f"{file}.lock"):
-            if not file.is_file():
-                file.write_bytes(export(model, has_pairs).SerializeToString())
-        return onnx.load(file)
-
-    return export_once
-
-
-graph.export = with_memory(graph.export)  # before any other module takes this name from it
 CORPUS = ["the quick brown fox jumps over the lazy dog"] * 5
+# A line of its input is a program and its variables. It answers with the variable `result`. What is printed is logged.
+BARE_PROCESS = (
+    WITHOUT_PACKAGE
+    + """
+import gc, os
+gc.set_threshold(100_000, 50, 100)
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+import torch, transformers
+transformers.utils.logging.disable_progress_bar()
+for line in sys.stdin:
+    program, variables = json.loads(line)
+    names = {"torch": torch, "transformers": transformers, "result": None} | variables
+    exec(program, names)
+    assert not any(name.split(".")[0] == "vocabless" for name in sys.modules)
+    print(json.dumps(names["result"], default=float), file=answers, flush=True)
+"""
+)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -69,6 +62,24 @@ def frozen() -> None:
     """Takes what is imported by now out of garbage collection. Each end of a training collects, which took 0.6 s."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def without_progress_bars() -> None:
+    logging.disable_progress_bar()
+
+
+@pytest.fixture(autouse=True)
+def loads_at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replaces `loads_without_package` where it is used: it starts a process of some seconds for each checkpoint.
+
+    So only a test with the mark of this name may say anything about what it returns.
+    """
+    if not request.node.get_closest_marker("loads_without_package"):
+        modules = [module for name, module in sys.modules.items() if name.startswith(("run_", "vocabless."))]
+        for module in modules:
+            if "loads_without_package" in vars(module) and module.__name__ != "vocabless.saving.checkpoint":
+                monkeypatch.setattr(module, "loads_without_package", lambda *_: True)
 
 
 def shrink_config(config: VocablessConfig) -> VocablessConfig:
@@ -100,8 +111,7 @@ def subwords(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     bpe.train_from_iterator(CORPUS, trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet))
     files = {}
     for name, tokenizer in (("wordpiece", wordpiece), ("bpe", bpe)):
-        folder: Path = tmp_path_factory.mktemp(name)
-        files[name] = str(folder / "tokenizer.json")
+        files[name] = str(tmp_path_factory.mktemp(name) / "tokenizer.json")
         tokenizer.save(files[name])
     return files
 
@@ -116,29 +126,15 @@ def stock_folder(subwords: dict[str, str], tmp_path: Path) -> Callable[..., str]
     return save
 
 
-@pytest.fixture
-def save_model(shrink: Callable[[VocablessConfig], VocablessConfig], tmp_path: Path) -> Callable[..., tuple]:
-    """Saves a small model of a variant under a head, with its tokenizer; returns the model and its folder."""
-
-    def save(name: str, head: str = "VocablessModel", **options: object) -> tuple:
-        folder = tmp_path / f"{name}-{head}"
-        model = getattr(vocabless, head)(shrink(load_config(name, **options))).eval()
-        model.save_pretrained(folder)
-        load_tokenizer(name).save_pretrained(folder)
-        return model, folder
-
-    return save
-
-
 @pytest.fixture(scope="session")
 def random_checkpoint(subwords: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Saves a small variant with large random weights under a head, and its tokenizer, once; returns the folder."""
     folders: dict[str, Path] = {}
 
-    def save(name: str, head: str = "VocablessModel", **options: object) -> Path:
+    def save(name: str | Variant, head: str = "VocablessModel", **options: object) -> Path:
         key = f"{name} {head} {options}"
         if key not in folders:
-            row, folder = VARIANTS[name], tmp_path_factory.mktemp(head)
+            row, folder = find_variant(name), tmp_path_factory.mktemp(head)
             tokenizer = load_tokenizer(name, **{"subword" if row.reads_subwords else "target": subwords[row.subwords]})
             torch.manual_seed(1)
             config = shrink_config(load_config(name, **options))
@@ -155,35 +151,62 @@ def random_checkpoint(subwords: dict[str, str], tmp_path_factory: pytest.TempPat
     return save
 
 
+@pytest.fixture
+def save_model(random_checkpoint: Callable[..., Path], tmp_path: Path) -> Callable[..., tuple]:
+    """Returns a model that `random_checkpoint` saves, and its folder, which a test may change."""
+
+    def save(name: str, head: str = "VocablessModel", **options: object) -> tuple:
+        folder = tmp_path / f"{name}-{head}"
+        shutil.copytree(random_checkpoint(name, head, **options), folder, dirs_exist_ok=True)
+        return getattr(vocabless, head).from_pretrained(folder).eval(), folder
+
+    return save
+
+
 @pytest.fixture(scope="session")
-def run_bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., object]]:
-    """Runs programs in a process without the package, see `bare_process`."""
-    with bare_process(tmp_path_factory.mktemp("bare")) as run:
+def graphs() -> dict[tuple[str, str], Any]:
+    """(verb, checkpoint) → the graph that `export` gave the fixture `convert`."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def convert(graphs: dict[tuple[str, str], Any]) -> Callable[[list[str]], None]:
+    """`python -m vocabless.conversion`, but a verb exports a checkpoint only once, which takes seconds."""
+    from vocabless.conversion.__main__ import main
+    from vocabless.conversion.onnx_export.graph import export
+
+    def run(argv: list[str]) -> None:
+        verb, source, *_ = argv
+
+        def export_once(*arguments: Any) -> Any:
+            if (verb, source) not in graphs:
+                graphs[verb, source] = export(*arguments)
+            return copy.deepcopy(graphs[verb, source])
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(importlib.import_module(f"vocabless.conversion.{verb}"), "export", export_once)
+            main(argv)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def run_bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any]]:
+    """Runs a program with variables in a process that has transformers but not this package, as the people who load a
+    checkpoint have it; returns the program's variable `result`."""
+    folder = tmp_path_factory.mktemp("bare")
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_MODULES_CACHE": str(folder / "modules")}
+    environment |= {"HF_HOME": str(folder / "home"), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment.pop("PYTHONPATH", None)
+    command, log = [sys.executable, "-I", "-c", BARE_PROCESS], folder / "stderr.txt"
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": log.open("w"), "text": True}
+    with streams["stderr"], subprocess.Popen(command, cwd=folder, env=environment, **streams) as process:
+
+        def run(program: str, **variables: object) -> Any:
+            process.stdin.write(json.dumps([program, variables], default=str) + "\n")
+            process.stdin.flush()
+            answer = process.stdout.readline()
+            assert answer, log.read_text()[-3000:]
+            return json.loads(answer)
+
         yield run
-
-
-@cache
-def users_of_loads_without_package() -> list[ModuleType]:
-    modules = [module for name, module in sys.modules.items() if name.startswith(("run_", "vocabless."))]
-    users = [module for module in modules if "loads_without_package" in vars(module)]
-    return [module for module in users if module.__name__ != "vocabless.saving.checkpoint"]
-
-
-@pytest.fixture(autouse=True)
-def loads_at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replaces `loads_without_package` where it is used: it starts a process of some seconds for each checkpoint."""
-    if not request.node.get_closest_marker("loads_without_package"):
-        for module in users_of_loads_without_package():
-            monkeypatch.setattr(module, "loads_without_package", lambda *_: True)
-
-
-@pytest.fixture(autouse=True, scope="session")
-def exports(tmp_path_factory: pytest.TempPathFactory) -> None:
-    base = tmp_path_factory.getbasetemp()
-    EXPORTS["folder"] = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "exports"
-    EXPORTS["folder"].mkdir(exist_ok=True)
-
-
-@pytest.fixture(autouse=True, scope="session")
-def without_progress_bars() -> None:
-    logging.disable_progress_bar()

@@ -74,37 +74,31 @@ def test_the_ngrams_of_a_file_have_the_features_of_python(call, tmp_path) -> Non
     assert [result["blocks"] for result in results] == list(map(joined, tokenizer(texts)["input_ids"]))
 
 
-def test_long_runs_of_marks_are_composed_as_in_python(call) -> None:
-    marks = [chr(code) for code in range(0x20000) if unicodedata.category(chr(code))[0] == "M"]
+def test_marks_and_digits_are_normalised_as_in_python(call) -> None:
+    characters = [chr(code) for code in range(sys.maxunicode)]
+    marks = [each for each in characters if unicodedata.category(each)[0] == "M"]
     generator = random.Random(0)
     texts = ["a" + "".join(generator.choices(marks, k=length)) + "é" for length in range(25, 325)]
     texts += ["".join(generator.choices(["\u0301", "\u0316", "\u0344", "\u034f", "a"], k=200)) for _ in range(100)]
-    found = call('(texts) => texts.map((text) => modules["words.js"].normalizeUnit(text, false))', texts)
-    assert found == [unicodedata.normalize("NFC", text) for text in texts]
-    texts += [text.replace("a", "\uff9e") for text in texts]
-    found = call('(texts) => texts.map((text) => modules["words.js"].normalizeUnit(text, false, "scripts"))', texts)
-    assert found == [unicodedata.normalize("NFKD", text) for text in texts]
-
-
-def test_digits_are_those_of_python(call) -> None:
-    texts = [chr(code) for code in range(sys.maxunicode) if unicodedata.category(chr(code)) in ("Nd", "Nl", "No")]
-    found = call('(texts) => texts.map((text) => modules["words.js"].normalizeUnit(text, true, "scripts"))', texts)
-    assert found == list(map(ScriptSplitter(lowercase=True).normalize, texts))
+    voiced = [text.replace("a", "\uff9e") for text in texts]
+    digits = [each for each in characters if unicodedata.category(each)[0] == "N"]
+    normalize = '(texts, ...how) => texts.map((text) => modules["words.js"].normalizeUnit(text, ...how))'
+    assert call(normalize, texts, False) == [unicodedata.normalize("NFC", text) for text in texts]
+    assert call(normalize, voiced, False, "scripts") == [unicodedata.normalize("NFKD", text) for text in voiced]
+    assert call(normalize, digits, True, "scripts") == list(map(ScriptSplitter(lowercase=True).normalize, digits))
 
 
 @pytest.mark.parametrize("splitter", ["word", "whitespace", "characters", "scripts", "bytes"])
+@pytest.mark.timeout(60)  # minutes if each mark is moved past all others
 def test_many_marks_take_linear_time(splitter: str, call) -> None:
     tokenizer = VocablessTokenizer(splitter, "utf8", {} if splitter == "bytes" else {"lowercase": True})
-    milliseconds = call(
+    call(
         """(settings, text) => {
           const tokenizer = new modules["tokenizer.js"].Tokenizer(settings);
-          const start = performance.now();
           tokenizer.blocksOf([tokenizer.unitsOf(text).units], false);
-          return performance.now() - start;
         }""",
-        settings_of(tokenizer), "a" + "\u0301\u0316\uff9e" * 80_000,
+        settings_of(tokenizer), "a" + "\u0301\u0316\uff9e" * 200_000,
     )  # fmt: skip
-    assert milliseconds < 4000  # 10 s and more if each mark is moved past all others
 
 
 @pytest.mark.parametrize("side", ["right", "left"])

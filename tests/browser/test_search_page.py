@@ -1,9 +1,15 @@
-"""The search page finds what Python finds, and documents cannot do anything to it."""
+"""The search page finds what Python finds, documents cannot do anything to it, and the code of docs/search.md runs."""
 
+import importlib.util
 import json
 import math
+import re
+import shlex
+import shutil
+import sys
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +26,13 @@ from vocabless.conversion.__main__ import main  # noqa: E402
 from vocabless.conversion.search_export.documents import read_documents  # noqa: E402
 from vocabless.conversion.search_export.passage_index import PassageIndex  # noqa: E402
 from vocabless.tokenization.splitters import SPLITTERS  # noqa: E402
+from vocabless.training.texts import pydocs  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ENCODER = ROOT / "checkpoints" / "hashgram-tiny-sentence"
+DOCS = ROOT / "docs" / "search.md"
 pytestmark = pytest.mark.skipif(
-    not ENCODER.is_dir(), reason="this archive has no trained weights; clone the repository"
+    not (ENCODER.is_dir() and DOCS.is_file()), reason="this archive has no trained weights; clone the repository"
 )
 EVIL = "<img src=x onerror=alert(1)></script><script>globalThis.hacked=1</script><!--<script>"
 QUERIES = ["how do I train a model?", "MD5", "Wie groß ist ein Token?", "ما معنى هذا؟", "zxqv", "?", EVIL, "a\ud800b"]
@@ -34,9 +42,9 @@ ARABIC = "هذا نص عربي قصير عن القطط. القطة تنام ع�
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory) -> tuple[Path, list[str], PassageIndex]:
-    """A page over this project's own documents and hostile ones: its folder, its DOCUMENTS and its index."""
-    documents, target = tmp_path_factory.mktemp("documents"), tmp_path_factory.mktemp("pages") / "page"
+def sources(tmp_path_factory) -> list[str]:
+    """The DOCUMENTS of a page: this project's own and hostile ones."""
+    documents = tmp_path_factory.mktemp("documents")
     (documents / "evil.html").write_text(f"<title>&lt;b&gt;{EVIL}</title><p>Cats &amp; dogs &lt;script&gt; {EVIL}")
     (documents / "line.txt").write_text("word " * 40_000)
     (documents / "long.txt").write_text("x" * 200_000)
@@ -49,21 +57,31 @@ def made(tmp_path_factory) -> tuple[Path, list[str], PassageIndex]:
         {"title": "Script", "text": "Scripts in addresses do not run.", "link": " java\nscript:alert(1)"},
     ]
     (documents / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    found: list[PassageIndex] = []
-    sources = [str(documents), *(str(ROOT / "docs" / name) for name in ("onnx.md", "browser.md", "papers.md"))]
-    with pytest.MonkeyPatch.context() as patched:
-        build = search.build_index
-        patched.setattr(search, "build_index", lambda *args: found.append(build(*args)) or found[0])
-        main(["search", str(ENCODER), *sources, str(target), "--title", EVIL, "--base_url", "https://example.org/d/"])
-    return target, sources, found[0]
+    return [str(documents), *(str(ROOT / "docs" / name) for name in ("onnx.md", "browser.md", "papers.md"))]
 
 
 @pytest.fixture(scope="module")
-def find(made, chromium) -> Callable[[str], list[dict[str, Any]]]:
-    """Writes a query into the page; returns the results."""
+def made(sources, tmp_path_factory) -> Callable[..., tuple[Path, PassageIndex]]:
+    """Makes a page over these documents, once; returns its file and its index."""
 
-    def write(query: str) -> list[dict[str, Any]]:
-        page = (made[0] / "index.html").as_uri()
+    @cache
+    def make(*flags: str) -> tuple[Path, PassageIndex]:
+        target, build, found = tmp_path_factory.mktemp("pages") / "page", search.build_index, []
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(search, "build_index", lambda *args: found.append(build(*args)) or found[0])
+            options = ["--title", EVIL, "--base_url", "https://example.org/d/", *flags]
+            main(["search", str(ENCODER), *sources, str(target), *options])
+        return target / "index.html", found[0]
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def find(made, chromium) -> Callable[..., list[dict[str, Any]]]:
+    """Writes a query into a page; returns the results."""
+
+    def write(query: str, *flags: str) -> list[dict[str, Any]]:
+        page = made(*flags)[0].as_uri()
         if chromium.evaluate("location.href.split('#')[0]") != page:  # another test opened another page
             chromium.open(f"{page}#q=warm")
             chromium.wait("document.documentElement.dataset.query === 'warm'", seconds=60)
@@ -128,50 +146,20 @@ def ranked(query: str, rows: list[Row], similarities: np.ndarray) -> tuple[np.nd
     return scores, best
 
 
+@pytest.mark.parametrize("flags", [[], pytest.param(["--fp32"], marks=pytest.mark.slow)])
 @pytest.mark.parametrize("query", QUERIES)
-def test_the_results_are_those_of_python(query: str, made, find) -> None:
-    _, sources, index = made
-    rows = passages(sources)
+def test_the_results_are_those_of_python(query: str, flags: list[str], sources, made, find) -> None:
+    rows, (_, index) = passages(sources), made(*flags)
     vectors = index.vectors.astype(np.float64)
     similarities = (vectors @ index.encode([query])[0]) / np.linalg.norm(vectors, axis=1)
     scores, best = ranked(query, rows, similarities)
-    found = find(query)
+    found = find(query, *flags)
     assert len(found) == 20
     assert [each["score"] for each in found] == pytest.approx([scores[place] for place in best[:20]], abs=1e-4)
     for place, each in zip(best[:3], found, strict=False):
         assert (each["document"], each["passage"]) == rows[place][2:]
         assert abs(each["similarity"] - similarities[place]) <= 1e-5
     assert set(found[0]) == {"document", "passage", "score", "similarity"}
-
-
-@pytest.mark.slow
-def test_a_page_in_fp32_finds_what_exact_search_finds_to_the_last_place(made, chromium, tmp_path) -> None:
-    st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
-    rows = passages(made[1])
-    main(["search", str(ENCODER), *made[1], str(tmp_path / "page"), "--fp32", "--base_url", "https://example.org/d/"])
-    encoder = st.SentenceTransformer(str(ENCODER), trust_remote_code=True, device="cpu")
-    vectors = encoder.encode([row[3] for row in rows])
-    places_of = {row[2:]: place for place, row in enumerate(rows)}
-    chromium.open((tmp_path / "page" / "index.html").as_uri() + "#q=warm")
-    chromium.wait("document.documentElement.dataset.query === 'warm'", seconds=60)
-    for query in QUERIES:
-        similarities = vectors @ encoder.encode(query)
-        scores, best = ranked(query, rows, similarities)
-        found = ask(chromium, query)
-        # Passages of line.txt have the same score or nearly so: rounding decides their order.
-        places = [places_of[each["document"], each["passage"]] for each in found]
-        assert Counter(rows[place][2:] for place in places) <= Counter(row[2:] for row in rows)
-        assert scores[places] == pytest.approx(scores[best[:20]], abs=1e-5)
-        assert [each["score"] for each in found] == pytest.approx(scores[places], abs=1e-5)
-        assert [each["similarity"] for each in found] == pytest.approx(similarities[places], abs=1e-6)
-
-
-def test_vectors_of_8_bits_are_near_those_of_sentence_transformers(made, find) -> None:
-    st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
-    encoder = st.SentenceTransformer(str(ENCODER), trust_remote_code=True, device="cpu")
-    found = find("how do I train a model?")
-    whole = encoder.encode(["how do I train a model?", *(each["passage"] for each in found)])
-    assert [each["similarity"] for each in found] == pytest.approx((whole[1:] @ whole[0]).tolist(), abs=0.03)
 
 
 def test_documents_do_nothing_to_the_page(made, find, chromium) -> None:
@@ -184,7 +172,7 @@ def test_documents_do_nothing_to_the_page(made, find, chromium) -> None:
     links = chromium.evaluate("[...document.querySelectorAll('.result a')].map((each) => each.protocol)")
     assert set(links) == {"https:"}
     assert all(address.startswith(("file:", "blob:")) for address in chromium.requests)
-    assert EVIL not in (made[0] / "index.html").read_text(encoding="utf-8")
+    assert EVIL not in made()[0].read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
@@ -196,17 +184,23 @@ def test_a_line_of_10_mb_is_searched(chromium, tmp_path) -> None:
     assert "needle" in ask(chromium, "needle")[0]["passage"]
 
 
-def test_links_lead_to_the_passage(find, chromium) -> None:
+def test_links_lead_to_the_passage_and_nothing_is_wider_than_the_window(find, chromium) -> None:
     first = "document.querySelector('.result a').getAttribute('href')"
     find("mud at the river after rain")
     words = "The%20river%20bank%20is%20muddy%20after%20the%20rain."
     link = chromium.evaluate(first)
     assert link.startswith("https://example.org/rivers#top:~:text=") and link.endswith(words.split("is%20")[1])
-    find("القطط")
+    assert find("القطط")[0]["document"] == "عنوان"
     assert chromium.evaluate(first).startswith("https://example.org/d/عربي.md#:~:text=")
+    for part in (".passage", ".result h2", "#query"):  # from right to left
+        assert chromium.evaluate(f"getComputedStyle(document.querySelector('{part}')).direction") == "rtl"
     find("Scripts in addresses")
     assert chromium.evaluate("document.querySelector('.result h2 span').textContent") == "Script"
     assert chromium.evaluate("document.querySelector('.result a, .result').tagName") == "LI"
+    for width in (320, 1100):
+        chromium.look(width, 700)
+        find("x" * 20)
+        assert chromium.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_the_words_of_a_query_and_words_near_in_meaning_are_marked(find, chromium) -> None:
@@ -217,13 +211,6 @@ def test_the_words_of_a_query_and_words_near_in_meaning_are_marked(find, chromiu
     assert "river" in chromium.evaluate(marked % "mark.near")
     shown = chromium.evaluate("document.querySelector('.passage').textContent")
     assert shown == MUDDY  # its title stands above it
-
-
-def test_text_from_right_to_left_is_shown_so(find, chromium) -> None:
-    assert find("القطط")[0]["document"] == "عنوان"
-    for part in (".passage", ".result h2"):
-        assert chromium.evaluate(f"getComputedStyle(document.querySelector('{part}')).direction") == "rtl"
-    assert chromium.evaluate("getComputedStyle(document.getElementById('query')).direction") == "rtl"
 
 
 def test_the_address_holds_the_query_and_an_empty_one_has_no_results(made, find, chromium) -> None:
@@ -249,13 +236,6 @@ def test_the_keyboard_reaches_every_result_and_a_screen_reader_hears_them(find, 
     assert chromium.evaluate("document.getElementById('spoken').ariaLive") == "polite"
 
 
-@pytest.mark.parametrize("width", [320, 1100])
-def test_nothing_is_wider_than_the_window(width: int, find, chromium) -> None:
-    chromium.look(width, 700)
-    find("xxxxxxxxxxxxxxxxxxxx")
-    assert chromium.evaluate("document.documentElement.scrollWidth") <= width
-
-
 def test_the_passages_that_are_shown_can_be_copied_as_lines(find, chromium) -> None:
     find("muddy river")
     chromium.evaluate("navigator.clipboard.writeText = async (text) => { globalThis.copied = text; }")
@@ -263,3 +243,60 @@ def test_the_passages_that_are_shown_can_be_copied_as_lines(find, chromium) -> N
     shown = chromium.evaluate("[...document.querySelectorAll('.passage')].map((text) => text.textContent)")
     assert chromium.evaluate("globalThis.copied").split("\n") == [" ".join(text.split()) for text in shown]
     assert find("") == [] and chromium.evaluate("document.getElementById('copy').hidden")
+
+
+SENTENCES = [
+    "Block until another thread sets the event.",
+    "Return the sum of all numbers in the list.",
+    "Return the sum of all the numbers in the list.",
+    *(f"Split the string number {number} at white space." for number in range(60)),
+]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """The working folder of the examples."""
+    (tmp_path / "checkpoints").symlink_to(ROOT / "checkpoints")
+    (tmp_path / "docs").mkdir()
+    shutil.copy(DOCS, tmp_path / "docs")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def code(section: str, language: str) -> list[str]:
+    """The blocks of code of a section of docs/search.md."""
+    text = f"\n{DOCS.read_text(encoding='utf-8')}".split(f"\n{section}\n")[1].split("\n## ")[0]
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
+
+
+def test_the_example_finds_neighbours_duplicates_groups_and_makes_a_page(folder, monkeypatch, capsys) -> None:
+    pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+    monkeypatch.setattr(pydocs, "read_pydocs", lambda: [("python", " ".join(SENTENCES))])
+    section = "## An example: 20 000 sentences"
+    (program,), (commands,) = code(section, "python"), code(section, "bash")
+    names: dict[str, object] = {}
+    exec(program.replace("20_000", str(len(SENTENCES))), names)
+    printed = capsys.readouterr().out
+    for expected in (rf"^0\.\d\d {SENTENCES[0]}$", r"^60 Split the string number \d+ at white space\.$"):
+        assert re.search(expected, printed, re.M), printed
+    assert {*SENTENCES[1:3]} <= {names["texts"][place] for pair in names["pairs"][:2000] for place in pair[1:]}
+    for line in commands.splitlines():
+        if line.startswith("python -m vocabless.conversion "):
+            main(shlex.split(line)[3:])
+    assert f"{len(SENTENCES)} passages" in capsys.readouterr().out
+    assert SENTENCES[0] in (folder / "sentences" / "index.html").read_text(encoding="utf-8")
+
+
+def test_vectors_are_found_without_the_page_and_in_databases_that_are_installed(folder, monkeypatch, capsys) -> None:
+    monkeypatch.delitem(sys.modules, "onnx_model", raising=False)  # onnxruntime's own tools have a module of this name
+    monkeypatch.syspath_prepend(str(folder / "checkpoints" / ENCODER.name / "onnx"))
+    first, *databases = code("## Without the page", "python")
+    assert len(databases) == 3
+    names: dict[str, object] = {}
+    exec(first, names)
+    assert capsys.readouterr().out == "A bank holds our money.\n"
+    for block in databases:
+        packages = re.findall(r"\w+", re.search(r"^import ([\w, ]+)", block, re.M)[1])
+        if all(map(importlib.util.find_spec, packages)):
+            exec(block, names)
+            assert re.search(r"\b1\b", capsys.readouterr().out or str(names["places"]))

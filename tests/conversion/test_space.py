@@ -29,13 +29,14 @@ EVIL = "<img src=x onerror=alert(1)></script>"
 
 
 @pytest.fixture(scope="module")
-def checkpoint(random_checkpoint) -> Path:
+def checkpoint(random_checkpoint) -> str:
     """A small classifier of pairs, whose labels look like HTML."""
     options = {"id2label": {0: EVIL, 1: "good"}, "problem_type": "single_label_classification"}
-    return random_checkpoint("ewe-bert-tiny", CLASSIFIER, **options)
+    return str(random_checkpoint("ewe-bert-tiny", CLASSIFIER, **options))
 
 
-def manifest_of(text: str) -> dict:
+def manifest_of(folder: Path) -> dict:
+    text = (folder / "index.html").read_text(encoding="utf-8")
     return json.loads(re.search(r'<script type="application/json" id="manifest">(.*?)</script>', text, re.S)[1])
 
 
@@ -46,9 +47,13 @@ def front_matter(text: str) -> dict:
 @pytest.mark.parametrize(
     ("task", "tags"), [("multi_label", ["text-classification"]), ("tags", ["token-classification"]), ("odd_word", [])]
 )
-def test_a_space_has_the_tag_of_its_task(task, tags, tmp_path) -> None:
-    write_readme(tmp_path, "Title", None, None, task)
-    assert front_matter((tmp_path / "README.md").read_text(encoding="utf-8"))["tags"] == ["vocabless", *tags]
+def test_a_space_has_the_tag_of_its_task_and_nothing_in_its_title_is_expanded(task, tags, tmp_path) -> None:
+    write_readme(tmp_path, "A {{model}}\n# {{title}}", "you/mine", None, task)
+    text = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert front_matter(text)["tags"] == ["vocabless", *tags]
+    assert "\n# A {{model}} # {{title}}\n" in text and text.count("(https://huggingface.co/you/mine)") == 1
+    text = page.join_page("page", {"title": "{{weights}} {{model}}"}, {"weights": ""})
+    assert "<title>{{weights}} {{model}}</title>" in text
 
 
 @pytest.mark.parametrize(("num_labels", "task"), [(1, "regression"), (2, "single_label")])
@@ -56,23 +61,15 @@ def test_the_number_of_labels_tells_the_task_where_no_problem_is_named(num_label
     assert task_of(save_model("eelbert-word-uno", CLASSIFIER, num_labels=num_labels)[0]) == task
 
 
-def test_nothing_in_a_title_is_expanded(tmp_path) -> None:
-    write_readme(tmp_path, "A {{model}}\n# {{title}}", "you/mine", None, "regression")
-    text = (tmp_path / "README.md").read_text(encoding="utf-8")
-    assert "\n# A {{model}} # {{title}}\n" in text and text.count("(https://huggingface.co/you/mine)") == 1
-    text = page.join_page("page", {"title": "{{weights}} {{model}}"}, {"weights": ""})
-    assert "<title>{{weights}} {{model}}</title>" in text
-
-
-def test_a_folder_gets_one_page_that_names_no_other_address_and_a_readme(checkpoint, tmp_path, capsys) -> None:
+def test_a_folder_gets_one_page_that_names_no_other_address_and_a_readme(checkpoint, convert, tmp_path, capsys) -> None:
     target = tmp_path / "page"
     title = f"Reviews {EVIL}"
-    main(["space", str(checkpoint), str(target), "--title", title, "--example", "A <b> text", "--model_id", "me/mine"])
+    convert(["space", checkpoint, str(target), "--title", title, "--example", "A <b> text", "--model_id", "me/mine"])
     assert {file.name for file in target.iterdir()} == {"index.html", "README.md"}
     text = (target / "index.html").read_text(encoding="utf-8")
     assert EVIL not in text
     assert not re.search(r"(?:src|href)=[\"']?(?:https?:)?//", text)
-    manifest = manifest_of(text)
+    manifest = manifest_of(target)
     assert (manifest["title"], manifest["labels"], manifest["task"]) == (title, [EVIL, "good"], "single_label")
     assert (manifest["examples"], manifest["takes_pairs"]) == (["A <b> text"], False)
     assert manifest["model_card"] == f"{constants.ENDPOINT}/me/mine"
@@ -85,64 +82,50 @@ def test_a_folder_gets_one_page_that_names_no_other_address_and_a_readme(checkpo
     assert "index.html: " in printed and "same choices" in printed and f"The page is in {target}." in printed
 
 
-def test_a_page_has_the_title_of_the_data_that_its_model_learned(checkpoint, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(
-        space, "read_card_facts", lambda _: CardFacts(kind="fine-tuned", dataset="spam", is_own_data=True)
-    )
-    main(["space", str(checkpoint), str(tmp_path / "page")])
-    assert manifest_of((tmp_path / "page" / "index.html").read_text(encoding="utf-8"))["title"] == "spam"
-
-
 def test_what_vocabless_classifier_saves_becomes_a_page(save_model, tmp_path) -> None:
     _, encoder = save_model("ewe-bert-word-tiny")
     texts = [f"{colour} {thing}" for colour in ("red", "blue") for thing in ("house", "river", "stone", "cat")]
     classifier = VocablessClassifier(str(encoder), epochs=0).fit(texts, ["warm"] * 4 + ["cold"] * 4)
     classifier.save_pretrained(tmp_path / "saved")
     main(["space", str(tmp_path / "saved"), str(tmp_path / "page")])
-    manifest = manifest_of((tmp_path / "page" / "index.html").read_text(encoding="utf-8"))
+    manifest = manifest_of(tmp_path / "page")
     assert (manifest["labels"], manifest["task"]) == (["cold", "warm"], "single_label")
 
 
-def test_a_page_that_would_be_too_large_has_its_weights_beside_it(checkpoint, tmp_path, monkeypatch) -> None:
+def test_a_large_page_of_a_run_has_its_title_and_its_weights_beside_it(
+    checkpoint, convert, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setattr(space, "run_record", lambda _: CardFacts(kind="fine-tuned", dataset="spam", is_own_data=True))
     monkeypatch.setattr(page, "MAX_PAGE_BYTES", 150_000)
-    main(["space", str(checkpoint), str(tmp_path / "page"), "--pairs", "--fp32"])
+    convert(["space", checkpoint, str(tmp_path / "page"), "--pairs", "--fp32"])
     weights = (tmp_path / "page" / "weights.js").read_text(encoding="ascii")
     assert re.fullmatch(r'globalThis\.vocablessWeights = "[\w+/=]+";\n', weights)
-    text = (tmp_path / "page" / "index.html").read_text(encoding="utf-8")
-    assert re.search(r'id="weights">\s*</script>', text)
-    assert manifest_of(text)["takes_pairs"] and len(manifest_of(text)["examples"][0]) == 2
+    assert re.search(r'id="weights">\s*</script>', (tmp_path / "page" / "index.html").read_text(encoding="utf-8"))
+    manifest = manifest_of(tmp_path / "page")
+    assert manifest["title"] == "spam" and manifest["takes_pairs"] and len(manifest["examples"][0]) == 2
 
 
-def test_what_a_page_cannot_show_is_refused(checkpoint, random_checkpoint, tmp_path, monkeypatch) -> None:
-    question_answering = random_checkpoint("ewe-bert-tiny", "VocablessForQuestionAnswering")
-    assert "cannot show VocablessForQuestionAnswering" in refusal(main, "space", question_answering, tmp_path / "a")
-    subwords = random_checkpoint("eelbert-uno", CLASSIFIER)
-    assert "cannot cut texts into subword units" in refusal(main, "space", subwords, tmp_path / "b")
-    example = ("--pairs", "--example", "one")
-    assert "--example 'one' has 1 texts" in refusal(main, "space", checkpoint, tmp_path / "c", *example)
-    assert "is not an empty folder" in refusal(main, "space", checkpoint, checkpoint)
+def test_what_a_page_cannot_run_is_refused(checkpoint, convert, tmp_path, monkeypatch) -> None:
+    assert "is not an empty folder" in refusal(convert, "space", checkpoint, checkpoint)
     monkeypatch.setattr(page, "MAX_WEIGHT_BYTES", 10_000)
-    assert "a page may have 0 MB" in refusal(main, "space", checkpoint, tmp_path / "d")
+    assert "a page may have 0 MB" in refusal(convert, "space", checkpoint, tmp_path / "a")
     monkeypatch.setattr(graph_json, "operators", lambda: frozenset({"Add", "MatMul"}))
-    said = refusal(main, "space", checkpoint, tmp_path / "e")
-    assert re.search(r"the page has no operator And, .*Softmax.*, which", said)
-    assert not any((tmp_path / name).exists() for name in "abcde")
-
-
-def test_an_attribute_that_the_page_lacks_is_named() -> None:
+    said = refusal(convert, "space", checkpoint, tmp_path / "a")
+    assert re.search(r"the page has no operator And, .*Softmax.*, which", said) and not (tmp_path / "a").exists()
     node = onnx.helper.make_node("CumSum", ["x", "axis"], ["y"], reverse=1)
     proto = onnx.helper.make_model(onnx.helper.make_graph([node], "g", [], []))
+    monkeypatch.undo()
     with pytest.raises(ValueError, match="the operator CumSum only with reverse=0, but the model's graph has 1"):
         graph_json.check_operators(proto)
 
 
-def test_a_space_is_made_on_the_hub(checkpoint, hub) -> None:
-    main(["space", str(checkpoint), "my-page", "--push"])
+def test_a_space_is_made_on_the_hub(checkpoint, convert, hub) -> None:
+    convert(["space", checkpoint, "my-page", "--push"])
     space = hub.repositories["spaces/you/my-page"]
     assert space.sdk == "static" and space.messages == ["Add the page"]
     assert set(space.files) == {"index.html", "README.md"}
     assert front_matter(space.files["README.md"].decode())["sdk"] == "static"
-    assert "the Space 'you/my-page' already exists" in refusal(main, "space", checkpoint, "my-page", "--push")
+    assert "the Space 'you/my-page' already exists" in refusal(convert, "space", checkpoint, "my-page", "--push")
     assert not os.path.exists("my-page")
 
 
@@ -156,13 +139,10 @@ def test_modules_are_joined_in_the_order_of_their_imports_and_their_names_stay_a
     assert re.findall(r'^modules\["(\w)', script, re.M) == ["c", "b", "a"]
     assert 'const { x: y } = modules["b.js"];' in script and "return { z, f };" in script
     assert "export" not in script and "import" not in script
-
-
-@pytest.mark.parametrize("line", ["export default 1;", 'import "./b.js";', 'const a = "</SCRIPT>";', "// <!-- no"])
-def test_a_module_that_the_script_cannot_hold_is_refused(line: str, tmp_path) -> None:
-    (tmp_path / "a.js").write_text(f"{line}\n")
-    with pytest.raises(ValueError, match="the page cannot hold"):
-        join_modules(tmp_path, "a.js")
+    for line in ("export default 1;", 'import "./b.js";', 'const a = "</SCRIPT>";', "// <!-- no"):
+        (tmp_path / "a.js").write_text(f"{line}\n")
+        with pytest.raises(ValueError, match="the page cannot hold"):
+            join_modules(tmp_path, "a.js")
 
 
 @pytest.mark.parametrize(
