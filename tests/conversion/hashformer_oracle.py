@@ -2,10 +2,13 @@
 
 import hashlib
 import hmac
+import json
 import math
 import re
+from pathlib import Path
 
 import torch
+from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -19,35 +22,47 @@ NUM_BUCKETS = 97
 BOS, PAD, EOS, UNK, MASK, ORDINARY = range(6)
 
 
-def random_weights(kind: str) -> dict[str, Tensor]:
-    """A state dict in the authors' names; nothing in it is zero, the padding rows neither."""
+def random_weights(kind: str, labels: int = 0) -> dict[str, Tensor]:
+    """A state dict in the authors' names; nothing in it is zero, the padding rows neither.
+
+    With `labels`, it is fine-tuned: RoBERTa's classification head is in place of the head for shuffle-random.
+    """
     width, inner = SHAPE["hidden_size"], SHAPE["intermediate_size"]
-    shapes = {"position_embeddings.weight": (26, width), "token_type_embeddings.weight": (1, width)}
-    shapes |= {"LayerNorm.weight": (width,), "LayerNorm.bias": (width,)}
-    if kind == "emb":
-        shapes |= {"word_embeddings.weight": (NUM_BUCKETS + 5, width)}
-    else:
-        shapes |= {"special_token_embeddings.weight": (6, width)}
-        shapes |= {
-            "pool": {"component_embeddings.weight": (1025, width), "adaptive_weights": (13, width)},
-            "add": {"proj_mat_1.weight": (width, 128), "proj_mat_2.weight": (width, 128)},
-            "proj": {"proj_mat.weight": (width, 128)},
-        }[kind]
-    shapes = {f"roberta.embeddings.{name}": shape for name, shape in shapes.items()}
+    own = {
+        "emb": {"word_embeddings.weight": (NUM_BUCKETS + 5, width)},
+        "pool": {"component_embeddings.weight": (1025, width), "adaptive_weights": (13, width)},
+        "add": {"proj_mat_1.weight": (width, 128), "proj_mat_2.weight": (width, 128)},
+        "proj": {"proj_mat.weight": (width, 128)},
+    }[kind]
+    own |= {} if kind == "emb" else {"special_token_embeddings.weight": (6, width)}
+    own |= {"position_embeddings.weight": (26, width), "token_type_embeddings.weight": (1, width)}
+    shapes = {f"roberta.embeddings.{name}": shape for name, shape in own.items()}
+    dense, norms = {"roberta.pooler.dense": (width, width)}, ["roberta.embeddings.LayerNorm"]
     for layer in range(SHAPE["num_hidden_layers"]):
         start = f"roberta.encoder.layer.{layer}."
         parts = [f"attention.self.{name}" for name in ("query", "key", "value")] + ["attention.output.dense"]
-        shapes |= {f"{start}{part}.weight": (width, width) for part in parts}
-        shapes |= {f"{start}{part}.bias": (width,) for part in parts}
-        shapes |= {f"{start}intermediate.dense.weight": (inner, width), f"{start}intermediate.dense.bias": (inner,)}
-        shapes |= {f"{start}output.dense.weight": (width, inner), f"{start}output.dense.bias": (width,)}
-        for norm in ("attention.output.LayerNorm", "output.LayerNorm"):
-            shapes |= {f"{start}{norm}.weight": (width,), f"{start}{norm}.bias": (width,)}
-    shapes |= {"roberta.pooler.dense.weight": (width, width), "roberta.pooler.dense.bias": (width,)}
-    shapes |= {"dense.weight": (3, width), "dense.bias": (3,)}
+        dense |= {f"{start}{part}": (width, width) for part in parts}
+        dense |= {f"{start}intermediate.dense": (inner, width), f"{start}output.dense": (width, inner)}
+        norms += [f"{start}attention.output.LayerNorm", f"{start}output.LayerNorm"]
+    head = {"classifier.dense": (width, width), "classifier.out_proj": (labels, width)}
+    dense |= head if labels else {"dense": (3, width)}
+    for name, shape in (dense | dict.fromkeys(norms, (width,))).items():
+        shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
     generator = torch.Generator().manual_seed(len(kind))
     weights = {name: torch.randn(shape, generator=generator) * 0.3 for name, shape in shapes.items()}
     return weights | {"roberta.embeddings.position_ids": torch.arange(26)[None]}
+
+
+def write_published(folder: Path, weights: dict[str, Tensor] | None = None, pickled: bool = True) -> Path:
+    """Writes a folder of the authors, such as hashformer-md5-pool, whose name ends with the kind; returns it."""
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(SHAPE))
+    weights = random_weights(folder.name.rpartition("-")[2]) if weights is None else weights
+    if pickled:
+        torch.save(weights, folder / "pytorch_model.bin")
+    else:
+        save_file(weights, folder / "model.safetensors")
+    return folder
 
 
 def md5_digests(text: str) -> list[int]:

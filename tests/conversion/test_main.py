@@ -1,45 +1,45 @@
-"""The command python -m vocabless.conversion: its verbs, help texts and error messages."""
+"""The command python -m vocabless.conversion: its help, and every mistake that its verbs refuse in one sentence."""
 
 import inspect
+import json
+import os
 import re
 import sys
+from collections.abc import Callable
 from io import BytesIO, TextIOWrapper
+from pathlib import Path
+from shutil import copytree
 from types import SimpleNamespace
 
 import pytest
+import torch
+from hashformer_oracle import write_published
+from refusals import refusal
+from safetensors.torch import load_file, save_file
+from stock_folders import save_stock
+from transformers import AutoModel
 
+from vocabless import load_tokenizer
 from vocabless.conversion import __main__ as command
+from vocabless.conversion import hub, onnx, search
 from vocabless.conversion.__main__ import VERBS, main
+from vocabless.saving.run_folder import RESULTS
 
-
-def test_help_names_every_verb(capsys) -> None:
-    with pytest.raises(SystemExit) as error:
-        main(["--help"])
-    assert error.value.code == 0
-    printed = capsys.readouterr().out
-    assert all(name in printed for name in VERBS)
+CLASSIFIER = "VocablessForSequenceClassification"
+WORDS = "eelbert-word-uno"
+NGRAM, PROJ = ["--variant", "eelbert-word-tiny"], ["--variant", "hashformer-md5-proj-tiny"]
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_the_help_of_a_verb_explains_it_and_its_arguments(verb: str, capsys) -> None:
-    with pytest.raises(SystemExit) as error:
-        main([verb, "--help"])
-    assert error.value.code == 0
-    printed = capsys.readouterr().out
+def test_the_help_names_every_verb_and_that_of_a_verb_explains_it_and_its_arguments(verb: str, capsys) -> None:
+    for argv in (["--help"], [verb, "--help"]):
+        with pytest.raises(SystemExit) as error:
+            main(argv)
+        assert error.value.code == 0
+    whole, printed = capsys.readouterr().out.split(f"usage: python -m vocabless.conversion {verb} ")
+    assert all(re.search(rf"^    {name}\b", whole, re.M) for name in VERBS)
     assert f"python -m vocabless.conversion {verb} " in printed.partition("TARGET")[2]  # an example to paste
     assert all(re.search(rf"^  {name} +\w", printed, re.M) for name in ("SOURCE", "TARGET"))
-
-
-def test_the_error_for_an_unknown_verb_lists_all_verbs() -> None:
-    with pytest.raises(SystemExit, match=rf"unknown verb 'convert'; choose one of {', '.join(VERBS)}"):
-        main(["convert", "a", "b"])
-
-
-def test_a_package_that_a_verb_lacks_is_named(monkeypatch) -> None:
-    monkeypatch.setitem(sys.modules, "tqdm", None)
-    monkeypatch.delitem(sys.modules, "vocabless.conversion.hashformer", raising=False)
-    with pytest.raises(SystemExit, match=r"the verb 'hashformer' needs the package 'tqdm', .*; pip install tqdm"):
-        main(["hashformer", "a", "b"])
 
 
 def test_a_verb_imports_no_other(monkeypatch) -> None:
@@ -60,3 +60,153 @@ def test_a_report_that_the_terminal_cannot_write_is_escaped(tmp_path, monkeypatc
     main(["hub", "source", str(tmp_path / "target")])
     sys.stdout.seek(0)
     assert sys.stdout.read() == "| \\xe9t\\xe9 | 1\\xd716 |\nThe repository is l\\xe0.\n"
+
+
+def test_an_unknown_verb_and_a_missing_package_are_named(monkeypatch) -> None:
+    assert f"unknown verb 'convert'; choose one of {', '.join(VERBS)}" in refusal(main, "convert", "a", "b")
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.delitem(sys.modules, "vocabless.conversion.hashformer", raising=False)
+    said = refusal(main, "hashformer", "a", "b")
+    assert re.search(r"the verb 'hashformer' needs the package 'tqdm', .*; pip install tqdm", said)
+
+
+@pytest.fixture
+def source_of(random_checkpoint, subwords, tmp_path) -> Callable[[str], Path]:
+    """Returns a folder that a test may change: a tiny checkpoint of a variant, a stock model, or the authors' own."""
+
+    def make(name: str) -> Path:
+        folder = tmp_path / name
+        if name in ("bert", "gpt2", "t5"):
+            save_stock(folder, subwords["wordpiece"], name, AutoModel)
+        elif name.endswith("-add"):
+            write_published(folder)
+        else:
+            copytree(random_checkpoint(*name.split()), folder)
+        return folder
+
+    return make
+
+
+class Program:
+    """An object that a pickle file can hold, but a checkpoint must not."""
+
+
+def change(name: str, edit: Callable[[bytes], bytes]) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_bytes(edit((folder / name).read_bytes()))
+
+
+def without(name: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).unlink()
+
+
+def tensors(edit: Callable[[dict], object]) -> Callable[[Path], object]:
+    """Changes the tensors of a pickle file."""
+    return lambda folder: torch.save(edit(torch.load(folder / PICKLE)), folder / PICKLE)
+
+
+def lose(name: str) -> Callable[[Path], object]:
+    return tensors(lambda weights: {other: weight for other, weight in weights.items() if name not in other})
+
+
+def add(name: str, *shape: int) -> Callable[[Path], object]:
+    return tensors(lambda weights: weights | {name: torch.zeros(shape)})
+
+
+def pickle_a_program(folder: Path) -> None:
+    (folder / WEIGHTS).unlink()
+    torch.save({"model": Path("a whole program")}, folder / PICKLE)
+
+
+def lose_a_tensor(folder: Path) -> None:
+    kept = {name: t for name, t in load_file(folder / WEIGHTS).items() if name != "encoder.layer.1.output.dense.bias"}
+    save_file(kept, folder / WEIGHTS, {"format": "pt"})
+
+
+def config(**values: object) -> Callable[[Path], object]:
+    return change("config.json", lambda data: json.dumps(json.loads(data) | values).encode())
+
+
+WEIGHTS, PICKLE = "model.safetensors", "pytorch_model.bin"
+ADD, TEXTS = "hashformer-md5-add", f"{WORDS} {CLASSIFIER}"
+# verb, source, damage of the source or None, flags, what is said
+REFUSALS = [
+    ("hub", TEXTS, lambda folder: os.truncate(folder / WEIGHTS, 5000), [], "it is truncated or holds other"),
+    ("hub", TEXTS, pickle_a_program, [], "is damaged or holds other objects than tensors; get a model.safetensors."),
+    ("hub", TEXTS, load_tokenizer("ewe-bert-tiny").save_pretrained, [], "writes blocks of 16 elements, but .* 32"),
+    ("hub", TEXTS, load_tokenizer(WORDS, splitter="whitespace").save_pretrained, [], f"but {WORDS} reads utf8 blocks"),
+    ("hub", TEXTS, config(model_type="bert"), [], "give a checkpoint of this family"),
+    ("hub", TEXTS, without("tokenizer_config.json"), [], "holds no tokenizer_config.json; save the model's tokenizer"),
+    ("hub", TEXTS, without(WEIGHTS), [], WEIGHTS),
+    *(
+        ("hub", TEXTS, lambda folder, text=text: (folder / RESULTS).write_text(text), [], "is not what a run writes")
+        for text in ('{"constant_baselines": 5}', "[" * 10**5, "null")
+    ),
+    ("encoder", "bert", None, ["--variant", "eelbert-word-tinny"], "unknown variant 'eelbert-word-tinny'"),
+    ("encoder", "t5", None, NGRAM, "is not an encoder that accepts inputs_embeds"),
+    ("encoder", "gpt2", None, PROJ, "is a decoder: its first token sees no other one, and heads read the first token;"),
+    ("encoder", WORDS, None, NGRAM, "is already a model without a vocabulary"),
+    ("encoder", "bert", lose_a_tensor, NGRAM, "lacks the tensors encoder.layer.1.output.dense.bias"),
+    ("encoder", "bert", lambda folder: os.truncate(folder / WEIGHTS, 5000), NGRAM, "cannot be loaded"),
+    ("encoder", "bert", without(WEIGHTS), NGRAM, "cannot be loaded"),
+    ("encoder", "bert", without("config.json"), NGRAM, "cannot be loaded"),
+    ("hashformer", ADD, tensors(lambda _: {"weights": Program()}), [], "holds other objects than tensors"),
+    ("hashformer", ADD, tensors(lambda weights: list(weights.values())), [], "is not a dictionary of tensors"),
+    ("hashformer", ADD, lose("embeddings.LayerNorm.bias"), [], "lacks the tensors roberta.embeddings.LayerNorm.bias"),
+    ("hashformer", ADD, lose("proj_mat"), [], "is not a HashFormer"),
+    ("hashformer", ADD, add("lm_head.bias", 3), [], "has the unexpected tensors lm_head.bias"),
+    ("hashformer", ADD, add("roberta.embeddings.proj_mat_2.weight", 32, 64), [], "do not fit together"),
+    ("hashformer", ADD, change(PICKLE, lambda data: data[:20_000]), [], "cannot be read"),
+    ("hashformer", ADD, without(PICKLE), [], "no model.safetensors and no pytorch_model.bin"),
+    ("hashformer", ADD, without("config.json"), [], "no config.json"),
+    ("hashformer", ADD, change("config.json", lambda data: b"{"), [], "is not valid JSON"),
+    ("hashformer", ADD, config(intermediate_size=40), [], "roberta.encoder.layer.0.intermediate.dense.weight"),
+    ("hashformer", "mine-add", None, [], "--coder md5 or --coder lsh"),
+    ("onnx", "ewe-canine-base", None, [], "'canine' depends on the batch size"),
+    ("onnx", WORDS, None, ["--int4"], "--int4 packs the rows of a table of n-grams, and .* has none; leave it out."),
+    ("javascript", WORDS, None, ["--int4"], "--int4 packs the rows of a table of n-grams, and this model has none;"),
+    ("javascript", WORDS, None, ["--name", "No Name"], "--name 'No Name' is no name of a package"),
+    ("space", f"{WORDS} VocablessForQuestionAnswering", None, [], "cannot show VocablessForQuestionAnswering"),
+    ("space", f"eelbert-uno {CLASSIFIER}", None, [], "cannot cut texts into subword units"),
+    ("space", TEXTS, None, ["--pairs", "--example", "one"], "--example 'one' has 1 texts"),
+    ("search", TEXTS, None, [], f"is a {CLASSIFIER} and gives no vectors of texts; give a sentence encoder"),
+    ("search", WORDS, None, ["--dimensions", "999"], "--dimensions 999 is not within 1 and 32; leave it out for 32"),
+]  # fmt: skip
+
+
+def refused(verb: str, source: Path, target: Path, *flags: str) -> str:
+    """Returns what a verb says when it refuses; a page of one document is to be made by `search`."""
+    documents = [source / "one.txt"] if verb == "search" else []
+    for file in documents:
+        file.write_text("One sentence. " * 400)
+    return refusal(main, verb, source, *documents, target, *flags)
+
+
+@pytest.mark.parametrize(("verb", "source", "damage", "flags", "sentence"), REFUSALS)
+def test_a_mistake_ends_with_one_sentence_and_nothing_is_written(
+    verb, source, damage, flags, sentence, source_of, tmp_path, monkeypatch
+) -> None:
+    if "--int4" in flags:
+        monkeypatch.setattr(
+            "vocabless.conversion.javascript.export", lambda *_: pytest.importorskip("onnx").ModelProto()
+        )
+    folder, target = source_of(source), tmp_path / "target"
+    if damage is not None:
+        damage(folder)
+    assert re.search(sentence, refused(verb, folder, target, *flags))
+    assert not list(target.glob("*")) and (verb in ("onnx", "hashformer") or not target.exists())
+
+
+@pytest.mark.parametrize(
+    ("verb", "source", "module", "name", "value", "sentence"),
+    [
+        ("hub", TEXTS, hub, "loads_without_package", lambda *_: False, "gives other numbers without this package"),
+        ("onnx", WORDS, onnx, "REQUIRED", ("onnx", "of_no_package"), r"'onnx' needs of_no_package; run pip install -e"),
+        ("search", WORDS, search, "MOST_PASSAGES", 3, r"have \d+ passages and a page may have 3; give fewer, or keep"),
+    ],
+)
+def test_what_cannot_run_or_is_too_large_is_refused(
+    verb, source, module, name, value, sentence, source_of, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setattr(module, name, value)
+    assert re.search(sentence, refused(verb, source_of(source), tmp_path / "target"))
+    assert not (tmp_path / "target").exists()

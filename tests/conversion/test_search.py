@@ -9,9 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from refusals import refusal
 
-from vocabless.conversion import search
 from vocabless.conversion.__main__ import main
 from vocabless.conversion.search_export import passage_index
 from vocabless.conversion.search_export.documents import Document, read_documents
@@ -26,33 +24,30 @@ def read(source: Path, base_url: str | None = None) -> list[Document]:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "title", "text"),
+    ("name", "content", "documents"),
     [
-        ("a.txt", "One.\r\nTwo.", "a", "One.\nTwo."),
-        ("b.md", "---\ntitle: x\n---\n# A *b*\n\nOne\ntwo [c](d.md).\n- e", "A *b*", "A *b*\n\nOne two c.\n- e"),
-        ("c.md", "A.\n```python\nx = 1\ny = 2\n```", "c", "A.\n```python\nx = 1\ny = 2\n```"),
-        ("d.html", "<h1>T</h1><nav>no</nav><p>1 &lt; 2<br>b<!-- c --><script>x</script>", "T", "T\n1 < 2\nb"),
-        ("e.HTML", "<title> A\nb </title><style>p</style>text", "A b", "text"),
+        ("a.txt", "One.\r\nTwo.", [("a", "One.\nTwo.")]),
+        ("b.md", "---\ntitle: x\n---\n# A *b*\n\nOne\ntwo [c](d.md).\n- e", [("A *b*", "A *b*\n\nOne two c.\n- e")]),
+        ("c.md", "A.\n```python\nx = 1\ny = 2\n```", [("c", "A.\n```python\nx = 1\ny = 2\n```")]),
+        ("d.html", "<h1>T</h1><nav>no</nav><p>1 &lt; 2<br>b<!-- c --><script>x</script>", [("T", "T\n1 < 2\nb")]),
+        ("e.HTML", "<title> A\nb </title><style>p</style>text", [("A b", "text")]),
+        (
+            "rows.csv", "\ufeffTitle,body,url\r\nOne,First text.,https://a.b/1\r\n,Second text.,\r\n",
+            [("One", "One\nFirst text.", "https://a.b/1"), ("rows", "Second text.")],
+        ),
+        (
+            "rows.jsonl",
+            '{"Title": "One", "body": "First text.", "url": "https://a.b/1"}\n{"body": "Second text."}\n',
+            [("One", "One\nFirst text.", "https://a.b/1"), ("rows", "Second text.")],
+        ),
     ],
-)
-def test_a_text_file_is_a_document(name: str, content: str, title: str, text: str, tmp_path) -> None:
-    (tmp_path / name).write_text(content, newline="")
-    assert read(tmp_path / name) == [Document(title, text)]
-    (linked,) = read(tmp_path, base_url="https://a.b/c/")
-    assert linked.link == f"https://a.b/c/{name}"
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("rows.csv", "\ufeffTitle,body,url\r\nOne,First text.,https://a.b/1\r\n,Second text.,\r\n"),
-        ("rows.jsonl", '{"Title": "One", "body": "First text.", "url": "https://a.b/1"}\n{"body": "Second text."}\n'),
-    ],
-)
-def test_a_row_of_a_table_is_a_document(name: str, content: str, tmp_path) -> None:
+)  # fmt: skip
+def test_a_text_file_is_a_document_and_a_row_of_a_table_is_one(name, content, documents, tmp_path) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8", newline="")
-    documents = [Document("One", "One\nFirst text.", "https://a.b/1"), Document("rows", "Second text.")]
-    assert read(tmp_path / name) == documents
+    assert read(tmp_path / name) == [Document(*document) for document in documents]
+    if len(documents) == 1:
+        (linked,) = read(tmp_path, base_url="https://a.b/c/")
+        assert linked.link == f"https://a.b/c/{name}"
 
 
 def test_a_folder_is_read_with_all_in_it_and_files_without_text_are_named(tmp_path) -> None:
@@ -77,20 +72,16 @@ def test_a_folder_is_read_with_all_in_it_and_files_without_text_are_named(tmp_pa
         ("number.jsonl", b'{"text": 5}', r"has the columns text and none of texts"),
         ("x.pdf", b"", r"x\.pdf' has no known format; give files or folders of \.txt, \.md, \.html, \.csv, \.jsonl"),
         ("a.txt", b" ", r"holds no text to search; give files with text in them"),
+        (".", None, r"holds no document; give files"),
+        ("nowhere", None, r"the documents '.*nowhere' do not exist; give files or folders of \.txt"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused_with_one_sentence(name, content, sentence, tmp_path) -> None:
-    (tmp_path / name).write_bytes(content)
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match=sentence) as refused:
         read(tmp_path / name)
     assert "\n" not in str(refused.value)
-
-
-def test_a_folder_without_documents_and_no_folder_are_refused(tmp_path) -> None:
-    with pytest.raises(ValueError, match=r"holds no document; give files"):
-        read(tmp_path)
-    with pytest.raises(ValueError, match=r"the documents '.*nowhere' do not exist; give files or folders of \.txt"):
-        read(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("piece", ["<a ", "<", "<!--", "&", "<div>", "<nav>", "<script>", "</", "<![CDATA[", "<p a='"])
@@ -152,30 +143,22 @@ def test_recall_counts_the_nearest_passages() -> None:
     assert recall(vectors, vectors, vectors, -numbers) < 0.05
 
 
-def test_too_many_passages_and_a_classifier_are_refused(save_model, tmp_path, monkeypatch) -> None:
-    pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
-    (tmp_path / "a.txt").write_text("One sentence. " * 400)
-    _, classifier = save_model("ewe-bert-tiny", "VocablessForSequenceClassification")
-    _, encoder = save_model("ewe-bert-tiny")
-    said = refusal(main, "search", classifier, tmp_path / "a.txt", tmp_path / "page")
-    assert "is a VocablessForSequenceClassification and gives no vectors of texts; give a sentence encoder" in said
-    monkeypatch.setattr(search, "MOST_PASSAGES", 3)
-    said = refusal(main, "search", encoder, tmp_path / "a.txt", tmp_path / "page")
-    assert re.search(r"have \d+ passages and a page may have 3; give fewer, or keep the vectors in a database", said)
-    monkeypatch.setattr(search, "MOST_PASSAGES", 300)
-    said = refusal(main, "search", encoder, tmp_path / "a.txt", tmp_path / "page", "--dimensions", 999)
-    assert "--dimensions 999 is not within 1 and 64; leave it out for 64" in said
-    assert not (tmp_path / "page").exists()
-
-
-@pytest.mark.parametrize(("usual", "flags"), [(7, []), pytest.param(9, ["--dimensions", "7"], marks=pytest.mark.slow)])
-def test_a_space_that_searches_is_made_on_the_hub(usual, flags, save_model, hub, tmp_path, monkeypatch, capsys) -> None:
+@pytest.mark.parametrize(
+    ("usual", "flags", "vectors"),
+    [
+        (7, [], "7 8-bit numbers"),
+        pytest.param(9, ["--dimensions", "7"], "7 8-bit numbers", marks=pytest.mark.slow),
+        pytest.param(9, ["--fp32"], "33 32-bit numbers", marks=pytest.mark.slow),
+    ],
+)
+def test_a_space_that_searches_is_made_on_the_hub(
+    usual, flags, vectors, save_model, hub, tmp_path, monkeypatch, capsys
+) -> None:
     pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
     monkeypatch.setattr(passage_index, "USUAL_DIMENSIONS", usual)
     (tmp_path / "a.txt").write_text("Cats sleep. Dogs bark.")
-    model, encoder = save_model("ewe-bert-tiny")
-    weight = torch.randn(40, model.config.hidden_size)
-    write_sentence_modules(encoder, weight=weight, bias=torch.zeros(40))
+    model, encoder = save_model("ewe-bert-word-tiny")
+    write_sentence_modules(encoder, weight=torch.randn(40, model.config.hidden_size), bias=torch.zeros(40))
     main(["search", str(encoder), str(tmp_path / "a.txt"), "my-search", "--push", "--title", "Pets", *flags])
     space = hub.repositories["spaces/you/my-search"]
     assert set(space.files) == {"index.html", "README.md"}
@@ -183,8 +166,6 @@ def test_a_space_that_searches_is_made_on_the_hub(usual, flags, save_model, hub,
     assert "- sentence-similarity" in readme and "sdk: static" in readme and "`index.html#q=…`" in readme
     text = space.files["index.html"].decode()
     manifest = json.loads(re.search(r'id="manifest">(.*?)</script>', text, re.S)[1])
-    assert (manifest["dimensions"], manifest["passages"], manifest["title"]) == (7, 1, "Pets")
+    assert [manifest["dimensions"], manifest["passages"], manifest["title"]] == [int(vectors.split()[0]), 1, "Pets"]
     printed = capsys.readouterr().out
-    assert "1 documents, 1 passages" in printed and "vectors of 7 8-bit numbers" in printed
-    main(["search", str(encoder), str(tmp_path / "a.txt"), str(tmp_path / "page"), "--fp32"])
-    assert f"vectors of {min(40, model.config.hidden_size + 1)} 32-bit numbers" in capsys.readouterr().out
+    assert "1 documents, 1 passages" in printed and f"vectors of {vectors}" in printed
