@@ -5,8 +5,8 @@
 
     python tests/hub_stand_in.py python -m vocabless.conversion hub checkpoints/hashgram-nano-sst2 you/mine --push
 
-It keeps all files in memory. Any token that begins with `hf_` belongs to the user `you`. Weights are uploaded by LFS,
-other files with the commit. The server stops at the end of the `with` block.
+It keeps all files in memory; they come with the commit, none by LFS. Any token that begins with `hf_` belongs to the
+user `you`. The server stops at the end of the `with` block.
 """
 
 import base64
@@ -18,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -26,12 +25,14 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import yaml
-from huggingface_hub import ModelCard
 
 TOKEN = "hf_of_nobody"
 USER = "you"
-LFS_SUFFIXES = (".safetensors", ".bin")
 CONNECTION_TIMEOUT_SECONDS = 20
+# Kind, id, what is asked for, revision and path.
+OF_REPOSITORY = re.compile(
+    r"/(?:api/(models|spaces)/)?([\w.-]+/[\w.-]+?)(?:/(preupload|commit|revision|tree|resolve)/([\w.-]+)/?(.*))?"
+)
 Answer = tuple[int, Any, dict[str, str]]  # status, JSON or bytes, headers
 
 
@@ -45,7 +46,7 @@ class Repository:
         sdk: what a Space runs; None for a model.
     """
 
-    commits: dict[str, dict[str, bytes]] = field(default_factory=lambda: {_sha("first"): {}})
+    commits: dict[str, dict[str, bytes]] = field(default_factory=lambda: {_sha(b"first"): {}})
     messages: list[str] = field(default_factory=list)
     sdk: str | None = None
 
@@ -57,15 +58,12 @@ class Repository:
     def files(self) -> dict[str, bytes]:
         return self.commits[self.head]
 
-    def commit(self, lines: list[dict[str, Any]], large: dict[str, bytes]) -> str:
-        files = dict(self.files)
-        for value in (line["value"] for line in lines if line["key"] == "file"):
-            files[value["path"]] = base64.b64decode(value["content"])
-        for value in (line["value"] for line in lines if line["key"] == "lfsFile"):
-            files[value["path"]] = large[value["oid"]]
-        self.messages.append(next(line["value"]["summary"] for line in lines if line["key"] == "header"))
-        sha = _sha(f"{self.head} {sorted((path, _sha256(data)) for path, data in files.items())} {len(self.commits)}")
-        self.commits[sha] = files
+    def commit(self, body: bytes) -> str:
+        values = [(line["key"], line["value"]) for line in map(json.loads, body.splitlines())]
+        new = {value["path"]: base64.b64decode(value["content"]) for key, value in values if key == "file"}
+        self.messages += [value["summary"] for key, value in values if key == "header"]
+        sha = _sha(f"{self.head} {sorted(new.items())} {len(self.commits)}".encode())
+        self.commits[sha] = self.files | new
         return sha
 
 
@@ -74,14 +72,10 @@ class HubStandIn:
 
     Attributes:
         repositories: id → repository; the id of a Space begins with `spaces/`.
-        large: SHA-256 → content of a file that was uploaded by LFS.
-        requests: "METHOD path" of each request, in order.
     """
 
     def __init__(self) -> None:
         self.repositories: dict[str, Repository] = {}
-        self.large: dict[str, bytes] = {}
-        self.requests: list[str] = []
 
     def __enter__(self) -> "HubStandIn":
         handler = type("Handler", (_Handler,), {"hub": self})
@@ -95,114 +89,63 @@ class HubStandIn:
         self._server.shutdown()
         self._server.server_close()
 
-    def environment(self, home: Path, token: str | None = TOKEN) -> dict[str, str]:
+    def environment(self, home: Path) -> dict[str, str]:
         """Returns the environment variables that make a process use this server, with its caches in `home`."""
         variables = {"HF_ENDPOINT": self.url, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1", "HF_HUB_OFFLINE": "0"}
         variables |= {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "NO_PROXY": "127.0.0.1"}
-        return variables | ({} if token is None else {"HF_TOKEN": token})
+        return variables | {"HF_TOKEN": TOKEN}
 
     def answer(self, method: str, path: str, body: bytes, authorization: str) -> Answer:
         """Returns the answer to a request."""
         if not authorization.startswith("Bearer hf_") and (method == "POST" or path == "/api/whoami-v2"):
             return 401, {"error": "Invalid username or password."}, {}
-        for pattern, respond in ROUTES:
-            match = re.fullmatch(pattern, f"{method} {path}")
-            if match:
-                groups = [unquote(group) for group in match.groups(default="")]
-                if path.startswith("/api/spaces/"):
-                    groups[0] = f"spaces/{groups[0]}"
-                return respond(self, *groups, body)
-        return 404, {"error": f"the stand-in has no route for {method} {path}"}, {}
+        if path == "/api/whoami-v2":
+            return 200, {"type": "user", "name": USER, "auth": {"accessToken": {"role": "write"}}, "orgs": []}, {}
+        if path == "/api/repos/create":
+            return self._create(**json.loads(body))
+        if path == "/api/validate-yaml":
+            return _validate(json.loads(body)["content"].split("---")[1])
+        return self._of_repository(path, body)
 
-    def whoami(self, body: bytes) -> Answer:
-        return 200, {"type": "user", "name": USER, "auth": {"accessToken": {"role": "write"}}, "orgs": []}, {}
-
-    def create(self, body: bytes) -> Answer:
-        request = json.loads(body)
-        repo_id = f"{request.get('organization') or USER}/{request['name']}"
-        if not repo_id.startswith(f"{USER}/"):
-            return 403, {"error": f"{USER} may not write to {repo_id}"}, {}
-        if request.get("type") == "space":
-            if not request.get("sdk"):
-                return 400, {"error": "a Space needs an sdk"}, {}
-            repo_id = f"spaces/{repo_id}"
+    def _create(self, name: str, organization: str = USER, type: str = "model", sdk: str = "", **_: object) -> Answer:
+        if (organization or USER) != USER:
+            return 403, {"error": f"{USER} may not write to {organization}/{name}"}, {}
+        repo_id = f"{'spaces/' if type == 'space' else ''}{USER}/{name}"
         description = {"url": f"{self.url}/{repo_id}", "id": repo_id, "name": repo_id}
         if repo_id in self.repositories:
             return 409, {"error": "You already created this model repo", **description}, {}
-        self.repositories[repo_id] = Repository(sdk=request.get("sdk"))
+        self.repositories[repo_id] = Repository(sdk=sdk or None)
         return 200, description, {}
 
-    def validate_yaml(self, body: bytes) -> Answer:
-        try:
-            metadata = yaml.safe_load(json.loads(body)["content"].split("---")[1])
-        except yaml.YAMLError:
-            metadata = None
-        errors = [] if isinstance(metadata, dict) else [{"message": "the metadata is no mapping"}]
-        return (400 if errors else 200), {"errors": errors, "warnings": []}, {}
-
-    def preupload(self, repo_id: str, revision: str, body: bytes) -> Answer:
-        paths = [file["path"] for file in json.loads(body)["files"]]
-        modes = {path: "lfs" if path.endswith(LFS_SUFFIXES) else "regular" for path in paths}
-        files = [{"path": path, "uploadMode": modes[path], "shouldIgnore": False} for path in paths]
-        return self._respond(repo_id, revision, lambda _files, _sha: (200, {"files": files}, {}))
-
-    def lfs_batch(self, repo_id: str, body: bytes) -> Answer:
-        objects = []
-        for entry in json.loads(body)["objects"]:
-            upload = {"href": f"{self.url}/lfs/{entry['oid']}"}
-            actions = {} if entry["oid"] in self.large else {"actions": {"upload": upload}}
-            objects.append({"oid": entry["oid"], "size": entry["size"], **actions})
-        return 200, {"transfer": "basic", "objects": objects}, {}
-
-    def lfs_put(self, oid: str, body: bytes) -> Answer:
-        if _sha256(body) != oid:
-            return 400, {"error": "the content does not match its hash"}, {}
-        self.large[oid] = body
-        return 200, b"", {}
-
-    def commit(self, repo_id: str, revision: str, body: bytes) -> Answer:
-        lines = [json.loads(line) for line in body.splitlines() if line.strip()]
-        if repo_id not in self.repositories:
-            return _missing("RepoNotFound")
-        sha = self.repositories[repo_id].commit(lines, self.large)
-        return 200, {"success": True, "commitOid": sha, "commitUrl": f"{self.url}/{repo_id}/commit/{sha}"}, {}
-
-    def info(self, repo_id: str, revision: str, body: bytes) -> Answer:
-        def answer_for(files: dict[str, bytes], sha: str) -> Answer:
-            siblings = [{"rfilename": path} for path in sorted(files)]
-            body = {"id": repo_id, "modelId": repo_id, "sha": sha, "siblings": siblings, "tags": []}
-            card = ModelCard(files["README.md"].decode()).data.to_dict() if "README.md" in files else {}
-            return 200, body | {key: card[key] for key in ("pipeline_tag", "library_name") if key in card}, {}
-
-        return self._respond(repo_id, revision or "main", answer_for)
-
-    def tree(self, repo_id: str, revision: str, folder: str, body: bytes) -> Answer:
-        def answer_for(files: dict[str, bytes], sha: str) -> Answer:
-            within = {path: data for path, data in files.items() if path.startswith(folder and f"{folder}/")}
-            rows = [{"type": "file", "path": path, **_file_info(path, data)} for path, data in sorted(within.items())]
-            return (200, rows, {}) if rows or not folder else _missing("EntryNotFound")
-
-        return self._respond(repo_id, revision, answer_for)
-
-    def resolve(self, repo_id: str, revision: str, path: str, body: bytes) -> Answer:
-        def answer_for(files: dict[str, bytes], sha: str) -> Answer:
-            if path not in files:
-                return *_missing("EntryNotFound")[:2], {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": sha}
-            data = files[path]
-            info = _file_info(path, data)
-            large = info.get("lfs")
-            headers = {"X-Repo-Commit": sha, "ETag": f'"{info["oid"]}"'}
-            headers |= {"X-Linked-Etag": f'"{large["oid"]}"', "X-Linked-Size": str(len(data))} if large else {}
-            return 200, data, headers
-
-        return self._respond(repo_id, revision, answer_for)
-
-    def _respond(self, repo_id: str, revision: str, answer_for: Callable[[dict[str, bytes], str], Answer]) -> Answer:
-        repository = self.repositories.get(repo_id)
+    def _of_repository(self, path: str, body: bytes) -> Answer:
+        found = OF_REPOSITORY.fullmatch(path)
+        kind, repo_id, what, revision, name = (
+            (unquote(part) for part in found.groups(default="")) if found else [""] * 5
+        )
+        repository = self.repositories.get(f"spaces/{repo_id}" if kind == "spaces" else repo_id)
         if repository is None:
             return _missing("RepoNotFound")
-        sha = repository.head if revision == "main" else revision
-        return answer_for(repository.commits[sha], sha) if sha in repository.commits else _missing("RevisionNotFound")
+        sha = repository.head if revision in ("", "main") else revision
+        if sha not in repository.commits:
+            return _missing("RevisionNotFound")
+        files = repository.commits[sha]
+        if what == "preupload":
+            paths = [file["path"] for file in json.loads(body)["files"]]
+            modes = [{"path": path, "uploadMode": "regular", "shouldIgnore": False} for path in paths]
+            return 200, {"files": modes}, {}
+        if what == "commit":
+            sha = repository.commit(body)
+            return 200, {"success": True, "commitOid": sha, "commitUrl": f"{self.url}/{repo_id}/commit/{sha}"}, {}
+        if what == "tree":
+            within = {path: files[path] for path in sorted(files) if path.startswith(name and f"{name}/")}
+            rows = [{"type": "file", "path": path, "size": len(d), "oid": _oid(d)} for path, d in within.items()]
+            return (200, rows, {}) if rows or not name else _missing("EntryNotFound")
+        if what == "resolve":
+            if name not in files:
+                return _missing("EntryNotFound", {"X-Repo-Commit": sha})
+            return 200, files[name], {"X-Repo-Commit": sha, "ETag": f'"{_oid(files[name])}"'}
+        siblings = [{"rfilename": path} for path in sorted(files)]
+        return 200, {"id": repo_id, "modelId": repo_id, "sha": sha, "siblings": siblings, "tags": []}, {}
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -211,58 +154,43 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = CONNECTION_TIMEOUT_SECONDS
 
     def respond(self) -> None:
-        path = urlsplit(self.path).path
-        self.hub.requests.append(f"{self.command} {path}")
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        method = "GET" if self.command == "HEAD" else self.command
-        status, content, headers = self.hub.answer(method, path, body, self.headers.get("Authorization") or "")
+        path, authorization = urlsplit(self.path).path, self.headers.get("Authorization") or ""
+        status, content, headers = self.hub.answer(self.command, path, body, authorization)
         data = content if isinstance(content, bytes) else json.dumps(content).encode()
         self.send_response(status)
-        for name, value in headers.items():
+        for name, value in (headers | {"Content-Length": str(len(data))}).items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(data)
 
-    do_GET = do_HEAD = do_POST = do_PUT = respond
+    do_GET = do_HEAD = do_POST = respond
 
     def log_message(self, *arguments: object) -> None:
         pass
 
 
-def _missing(code: str) -> Answer:
-    return 404, {"error": code}, {"X-Error-Code": code, "X-Error-Message": code}
+def _validate(metadata: str) -> Answer:
+    try:
+        is_mapping = isinstance(yaml.safe_load(metadata), dict)
+    except yaml.YAMLError:
+        is_mapping = False
+    errors = [] if is_mapping else [{"message": "the metadata is no mapping"}]
+    return (400 if errors else 200), {"errors": errors, "warnings": []}, {}
 
 
-def _file_info(path: str, data: bytes) -> dict[str, Any]:
-    """Returns the size, git's hash of the blob and, for a file of LFS, its SHA-256."""
-    git = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-    lfs = {"lfs": {"oid": _sha256(data), "size": len(data), "pointerSize": 134}}
-    return {"size": len(data), "oid": git} | (lfs if path.endswith(LFS_SUFFIXES) else {})
+def _missing(code: str, headers: dict[str, str] | None = None) -> Answer:
+    return 404, {"error": code}, {"X-Error-Code": code, "X-Error-Message": code, **(headers or {})}
 
 
-def _sha(text: str) -> str:
-    return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+def _sha(data: bytes) -> str:
+    return hashlib.sha1(data, usedforsecurity=False).hexdigest()
 
 
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-_ID, _REVISION = r"([\w.-]+/[\w.-]+?)", r"([\w.-]+)"
-ROUTES: tuple[tuple[str, Callable[..., Answer]], ...] = (
-    (r"GET /api/whoami-v2", HubStandIn.whoami),
-    (r"POST /api/repos/create", HubStandIn.create),
-    (r"POST /api/validate-yaml", HubStandIn.validate_yaml),
-    (rf"POST /api/(?:models|spaces)/{_ID}/preupload/{_REVISION}", HubStandIn.preupload),
-    (rf"POST /{_ID}\.git/info/lfs/objects/batch", HubStandIn.lfs_batch),
-    (r"PUT /lfs/(\w+)", HubStandIn.lfs_put),
-    (rf"POST /api/(?:models|spaces)/{_ID}/commit/{_REVISION}", HubStandIn.commit),
-    (rf"GET /api/(?:models|spaces)/{_ID}(?:/revision/{_REVISION})?", HubStandIn.info),
-    (rf"GET /api/(?:models|spaces)/{_ID}/tree/{_REVISION}/?(.*)", HubStandIn.tree),
-    (rf"GET /{_ID}/resolve/{_REVISION}/(.+)", HubStandIn.resolve),
-)
+def _oid(data: bytes) -> str:
+    """Returns git's hash of a file."""
+    return _sha(b"blob %d\0" % len(data) + data)
 
 
 def main(command: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""The verb hub, with a stand-in for the Hub on the loopback: uploading, loading by id and offline, error messages."""
+"""The verb hub and the uploads of runs, with a stand-in for the Hub: uploading, loading by id and offline, mistakes."""
 
 import json
 import os
@@ -9,15 +9,18 @@ import subprocess
 import sys
 from hashlib import sha256
 from pathlib import Path
+from unittest.mock import Mock
 
 import huggingface_hub
 import pytest
 import torch
-from hub_stand_in import Answer, Repository
+from hub_stand_in import TOKEN, Answer, Repository
 from huggingface_hub import ModelCard, constants
 from refusals import refusal
 from safetensors.torch import load_file
 
+import run_glue
+import run_pretraining
 import vocabless
 from vocabless import load_config, load_tokenizer
 from vocabless.conversion import hub as verb
@@ -26,15 +29,17 @@ from vocabless.joined_code import CONFIGURATION, MODELING, PIPELINES, TOKENIZATI
 from vocabless.saving.checkpoint import WITHOUT_PACKAGE
 from vocabless.saving.model_card import CARD, REPOSITORY_PLACEHOLDER
 from vocabless.saving.record import UNKNOWN_TRAINING, read_card_facts
-from vocabless.saving.run_folder import RESULTS, write_json
+from vocabless.saving.run_folder import RESULTS, read_results, write_json
 from vocabless.saving.sentence_modules import read_dense, write_sentence_modules
 from vocabless.saving.uploads import PIN_MESSAGE
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+README = Path(__file__).resolve().parent.parent.parent / "README.md"
 PROCESS_TIMEOUT_SECONDS = 300  # a process needs a few seconds on an idle machine
 NAME = "eelbert-word-uno"
 TEXT = "A film as bright as a summer morning."
 MIT_CARD = "---\nlicense: mit\n---\n\n# Mine\n"
+QUICK = "--use_cpu true --disable_tqdm true --report_to none --max_seq_length 16 --per_device_train_batch_size 8"
+PRETRAIN = f"{QUICK} --variant {NAME} --max_steps 2 --preprocessing_num_workers 1 --push_to_hub true".split()
 
 LOAD = """
 import torch
@@ -49,7 +54,6 @@ def logits(model, tokenizer):
     with torch.no_grad():
         return model.eval()(**tokenizer(text, return_tensors="pt")).logits.double().tolist()
 """
-
 # What another user does after the lines of the README: fine-tunes the model, saves it, loads it again and publishes it.
 ANOTHER_USER = f"""
 text = {TEXT!r}
@@ -62,7 +66,6 @@ model.push_to_hub("theirs")
 sha = tokenizer.push_to_hub("theirs").oid
 print(json.dumps([logits(*load("you/my-classifier")), logits(model, tokenizer), logits(*load("you/theirs", sha)), sha]))
 """
-
 OFFLINE = """
 result = [logits(*load("you/my-classifier", cache=cache)), logits(*load("you/theirs", sha, cache))]
 """
@@ -79,6 +82,16 @@ def copy(checkpoint, tmp_path) -> Path:
     return Path(shutil.copytree(checkpoint, tmp_path / "copy"))
 
 
+@pytest.fixture
+def private(tmp_path) -> Path:
+    """A folder of the user with a table of texts."""
+    folder = tmp_path / "home-of-me"
+    folder.mkdir()
+    rows = [f"{colour} stone number {number},{colour}" for number in range(50) for colour in ("red", "blue")]
+    (folder / "colours.csv").write_text("\n".join(["text,label", *rows]))
+    return folder
+
+
 def bare(code: str, folder: Path) -> list:
     done = subprocess.run(
         [sys.executable, "-I", "-c", WITHOUT_PACKAGE + code], cwd=folder, capture_output=True, text=True, check=False,
@@ -88,17 +101,13 @@ def bare(code: str, folder: Path) -> list:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def readme(language: str) -> str:
-    """The first code block in a language of the README's section on the Hub."""
-    section = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Publish")[2]
-    return re.findall(rf"```{language}\n(.*?)```", section, re.S)[0]
-
-
 def test_pushed_by_the_readme_loaded_by_its_id_fine_tuned_pushed_again_and_loaded_offline(
     checkpoint, hub, run_bare, tmp_path, monkeypatch, capsys
 ) -> None:
-    assert len([line for line in (readme("bash") + readme("python")).splitlines() if line.strip()]) < 10
-    (line,) = [line for line in readme("bash").splitlines() if "vocabless.conversion" in line]
+    section = README.read_text(encoding="utf-8").partition("## Publish")[2]
+    shell, python = (re.findall(rf"```{language}\n(.*?)\n```", section, re.S)[0] for language in ("bash", "python"))
+    assert len([line for line in f"{shell}\n{python}".splitlines() if line.strip()]) < 10
+    (line,) = [line for line in shell.splitlines() if "vocabless.conversion" in line]
     (tmp_path / "runs" / "mine" / "reviews").mkdir(parents=True)
     (tmp_path / "runs" / "mine" / "reviews" / "seed-42").symlink_to(checkpoint)
     monkeypatch.chdir(tmp_path)
@@ -106,7 +115,7 @@ def test_pushed_by_the_readme_loaded_by_its_id_fine_tuned_pushed_again_and_loade
     printed = capsys.readouterr().out
     assert "The repository is you/my-classifier." in printed
     (commit,) = re.findall(r"at the revision (\w{40})\n", printed)
-    first, tuned, again, sha = bare(readme("python").replace("COMMIT", commit) + LOAD + ANOTHER_USER, tmp_path)
+    first, tuned, again, sha = bare(python.replace("COMMIT", commit) + LOAD + ANOTHER_USER, tmp_path)
     pushed, theirs = hub.repositories["you/my-classifier"], hub.repositories["you/theirs"]
     assert sha == theirs.head and len(theirs.commits) == 3  # created, model, tokenizer
     for files in (pushed.files, theirs.files):
@@ -209,24 +218,16 @@ def test_an_impossible_upload_ends_with_one_sentence(target, token, sentence, ch
     assert hub.repositories == {}
 
 
-def test_without_a_source_or_a_network_the_reason_is_named(checkpoint, hub, tmp_path, monkeypatch) -> None:
-    hub.__exit__()
-    assert re.search("the upload to 'mine' at .* failed", refusal(main, "hub", checkpoint, "mine", "--push"))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    assert "check the network and HF_HUB_OFFLINE" in refusal(main, "hub", checkpoint, "mine", "--push")
-    said = refusal(main, "hub", "you/nothing", tmp_path / "target")
-    assert "'you/nothing' is neither a folder nor a reachable Hub repository" in said
-
-
 def test_the_message_gives_the_reason_when_an_upload_fails(copy, hub, monkeypatch) -> None:
     (copy / CARD).write_text(MIT_CARD.replace("mit", "["))
     message = refusal(main, "hub", copy, "mine", "--push")
     assert "Invalid metadata in README.md. - the metadata is no mapping); correct them" in message
     (copy / CARD).unlink()
+    lost = RuntimeError("Error while uploading 'model.safetensors'")  # as for a large file
+    with monkeypatch.context() as patched:
+        patched.setattr(huggingface_hub.HfApi, "create_commit", Mock(side_effect=lost))
+        assert "Error while uploading 'model.safetensors'" in refusal(main, "hub", copy, "mine", "--push")
     answer = hub.answer
-    monkeypatch.setattr(hub, "answer", lambda *request: (400, {}, {}) if request[0] == "PUT" else answer(*request))
-    assert "Error while uploading 'model.safetensors'" in refusal(main, "hub", copy, "mine", "--push")
-    assert hub.repositories["you/mine"].files == {}
 
     def fail_the_second_commit(method: str, path: str, *request) -> Answer:
         is_second = "/commit/" in path and hub.repositories["you/mine"].messages
@@ -236,38 +237,13 @@ def test_the_message_gives_the_reason_when_an_upload_fails(copy, hub, monkeypatc
     assert "conversion hub FOLDER you/mine --push --exist_ok." in refusal(main, "hub", copy, "mine", "--push")
 
 
-def pickle_a_program(folder: Path) -> None:
-    (folder / "model.safetensors").unlink()
-    torch.save({"model": Path("a whole program")}, folder / "pytorch_model.bin")
-
-
-def name_another_type(folder: Path) -> None:
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "model_type": "bert"}))
-
-
-@pytest.mark.parametrize(
-    ("sentence", "damage"),
-    [
-        ("it is truncated or holds other", lambda folder: os.truncate(folder / "model.safetensors", 5000)),
-        ("is damaged or holds other objects than tensors; get a model.safetensors.", pickle_a_program),
-        ("writes blocks of 16 elements, but the model reads 32", load_tokenizer("ewe-bert-tiny").save_pretrained),
-        (f"but {NAME} reads utf8 blocks", load_tokenizer(NAME, splitter="whitespace").save_pretrained),
-        ("give a checkpoint of this family", name_another_type),
-        ("tokenizer_config.json", lambda folder: (folder / "tokenizer_config.json").unlink()),
-        ("model.safetensors", lambda folder: (folder / "model.safetensors").unlink()),
-    ],
-)
-def test_a_damaged_source_is_refused_before_anything_is_written(sentence, damage, copy, tmp_path) -> None:
-    damage(copy)
-    assert sentence in refusal(main, "hub", copy, tmp_path / "target")
-    assert not (tmp_path / "target").exists()
-
-
-def test_a_repository_that_does_not_load_without_the_package_is_not_written(checkpoint, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(verb, "loads_without_package", lambda *_: False)
-    assert "gives other numbers without this package" in refusal(main, "hub", checkpoint, tmp_path / "target")
-    assert not (tmp_path / "target").exists()
+def test_without_a_source_or_a_network_the_reason_is_named(checkpoint, hub, tmp_path, monkeypatch) -> None:
+    hub.__exit__()
+    assert re.search("the upload to 'mine' at .* failed", refusal(main, "hub", checkpoint, "mine", "--push"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert "check the network and HF_HUB_OFFLINE" in refusal(main, "hub", checkpoint, "mine", "--push")
+    said = refusal(main, "hub", "you/nothing", tmp_path / "target")
+    assert "'you/nothing' is neither a folder nor a reachable Hub repository" in said
 
 
 def test_records_of_another_kind_tell_nothing_about_the_training(tmp_path) -> None:
@@ -276,7 +252,51 @@ def test_records_of_another_kind_tell_nothing_about_the_training(tmp_path) -> No
     assert read_card_facts(str(tmp_path)) == UNKNOWN_TRAINING
 
 
-@pytest.mark.parametrize("text", ['{"constant_baselines": 5}', "[" * 10**5, "null"])
-def test_a_damaged_record_ends_a_verb_with_one_sentence(text, copy, tmp_path) -> None:
-    (copy / RESULTS).write_text(text)
-    assert "results.json' is not what a run writes (" in refusal(main, "hub", copy, tmp_path / "target")
+def test_runs_are_uploaded_with_their_figures_and_without_a_path_of_this_machine(stock_folder, hub, private) -> None:
+    table, pre, tuned = (str(private / name) for name in ("colours.csv", "pre", "tuned"))
+    run_pretraining.main([*PRETRAIN, "--corpus", table, "--output_dir", pre])
+    tune = f"{QUICK} --num_train_epochs 1 --save_strategy epoch --push_to_hub true".split()
+    tune += ["--train_file", table, "--validation_file", table, "--test_file", table]
+    run_glue.main([*tune, "--model_name_or_path", pre, "--output_dir", tuned, "--hub_model_id", "you/colours"])
+    run_glue.main([*tune, "--model_name_or_path", pre, "--output_dir", tuned, "--seeds", "2"])
+    taught = ["--teacher", f"{tuned}/colours/seed-42", "--output_dir", str(private / "taught")]
+    run_glue.main([*tune, "--model_name_or_path", NAME, *taught])
+    (private / "source").symlink_to(stock_folder("bert"))
+    main(["encoder", str(private / "source"), str(private / "words"), "--variant", "eelbert-word-tiny"])
+    main(["hub", str(private / "words"), "me-words", "--push"])
+    seeds = {"you/colours": 42, "you/tuned-colours-seed-42": 42, "you/tuned-colours-seed-43": 43}
+    assert list(hub.repositories) == ["you/pre", *seeds, "you/taught-colours-seed-42", "you/me-words"]
+    for repo_id, seed in seeds.items():
+        files = hub.repositories[repo_id].files
+        measures = read_results(Path(tuned, "colours", f"seed-{seed}"))["measures"]
+        card = ModelCard(files[CARD].decode())
+        shown = {result.metric_name.replace(" ", "_"): result.metric_value for result in card.data.eval_results}
+        assert shown == {name: measures[name] for name in ("accuracy", "macro_f1")}
+        assert f'from_pretrained("{repo_id}"' in card.text
+        assert {"modeling_vocabless.py", "tokenizer_config.json", "model.safetensors", "results.json"} <= set(files)
+    for repository in hub.repositories.values():
+        assert not [name for name in repository.files if re.search(r"^checkpoint|^predictions|\.bin$", name)]
+        assert not [name for name, content in repository.files.items() if str(private.parent).encode() in content]
+        assert "test.md" not in repository.files  # the labels of the person's data
+
+
+def test_a_pre_trained_run_is_uploaded_later_where_that_failed(hub, private, monkeypatch, capsys) -> None:
+    folder = private / "pre"
+    command = [*PRETRAIN, "--corpus", str(private / "colours.csv"), "--output_dir", str(folder)]
+    assert "would upload unfinished" in refusal(run_pretraining.main, *command, "--hub_strategy", "every_save")
+    monkeypatch.setenv("HF_TOKEN", "wrong")
+    assert "no valid token" in refusal(run_pretraining.main, *command)
+    assert not folder.exists()  # the upload is checked before any work
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    answer = hub.answer
+    monkeypatch.setattr(hub, "answer", lambda *request: (503, {}, {}) if "/commit/" in request[1] else answer(*request))
+    message = refusal(run_pretraining.main, *command)
+    assert re.search(r"your files are unchanged.* hub FOLDER you/pre --push", message)
+    monkeypatch.setattr(hub, "answer", answer)
+    main(["hub", str(folder), "you/pre", "--push"])
+    files, revision = hub.repositories["you/pre"].files, list(hub.repositories["you/pre"].commits)[1]
+    assert f"{hub.url}/you/pre at the revision {revision}\n" in capsys.readouterr().out
+    assert REPOSITORY_PLACEHOLDER in (folder / CARD).read_text()  # the local card fits any repository
+    card = ModelCard(files[CARD].decode())
+    assert card.data.pipeline_tag == "feature-extraction" and "| accuracy |" in card.text and "colours.csv" in card.text
+    assert json.loads(files["results.json"])["tokens_seen"] > 0
