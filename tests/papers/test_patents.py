@@ -5,15 +5,8 @@ import pytest
 
 import run_glue
 from papers.__main__ import main
-from papers.patents import known_codes, label_deviations, label_positions, position_names, read_patents
-from vocabless.training.finetuning.problems import MultiLabel
+from papers.patents import known_codes, label_deviations, read_patents
 
-# Elementwise 4.1: two patents with the same set of codes, their labels, and their encodings over the four labels.
-PAPER = {
-    ("A01B", "G06Q", "A01B"): (["First-A01B", "Later-G06Q", "Later-A01B"], [1, 0, 1, 1]),
-    ("G06Q", "A01B"): (["First-G06Q", "Later-A01B"], [0, 1, 1, 0]),
-}
-LABELS = ["First-A01B", "First-G06Q", "Later-A01B", "Later-G06Q"]
 CODES = ["A01B", "A01N", "C07D", "G06Q"]
 DATES = [*(20060101 + 10_000 * year for year in range(9)), 20150101, 20150630, 20150701, 20151231, 20051231, 20160101]
 
@@ -28,13 +21,6 @@ def file(tmp_path):
     ]  # fmt: skip
     (tmp_path / "p.jsonl").write_text("\n".join(map(json.dumps, rows)))
     return str(tmp_path / "p.jsonl")
-
-
-def test_the_papers_two_patents_get_its_labels_and_encodings():
-    assert position_names(["A01B", "G06Q"]) == LABELS
-    for codes, (labels, encoding) in PAPER.items():
-        assert label_positions(codes) == labels
-        assert MultiLabel(LABELS).target(labels).tolist() == encoding
 
 
 def test_the_first_20_claims_are_joined_and_2015_is_cut_into_half_years(file):

@@ -1,23 +1,24 @@
-"""The plan of a table: every printed command is one that its script takes, with the settings of the paper."""
+"""What the papers alone need: the commands of a table, as their scripts take them, and word tables of n-gram hashes."""
 
 import shlex
+from pathlib import Path
 
 import pytest
+import torch
+from torch.nn import functional as F
+from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import run_glue
+import run_pretraining
 from papers import __main__ as papers
+from papers.hash_init import embed
+from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.training.finetuning.glue import GLUE
 from vocabless.training.pretraining.command_line import parse_command_line
 
-RATES = [5e-5, 4e-5, 3e-5, 2e-5]
 WORDPIECE, BPE = "google-bert/bert-base-uncased", "FacebookAI/roberta-base"
-
-
-def lines_of(capsys, table):
-    """The commands of each line of the printed script, as their words behind `python`."""
-    papers.main([table, "--dry_run"])
-    lines = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("#")]
-    return [[shlex.split(each)[1:] for each in line.replace("||", "&&").split("&&")] for line in lines]
+# Learning rates of fine-tuning, and with which of the recipe's settings a table is fine-tuned.
+RATES = {"hashformers": [3e-5], "eelbert": [5e-5, 4e-5, 3e-5, 2e-5], "elementwise": [2e-5]}
 
 
 def parsed(words):
@@ -31,30 +32,30 @@ def parsed(words):
 
 @pytest.mark.parametrize("name", papers.TABLES)
 def test_a_line_is_a_row_that_is_pre_trained_and_then_fine_tuned_by_the_papers_recipes(name, capsys):
-    table = papers.TABLES[name]
-    lines = lines_of(capsys, name)
-    assert len(lines) == len(table.rows)
+    table, paper = papers.TABLES[name], name.partition("-")[0]
+    papers.main([name, "--dry_run"])
+    lines = [line.replace("||", "&&") for line in capsys.readouterr().out.splitlines() if not line.startswith("#")]
     for row, line in zip(table.rows, lines, strict=True):
         assert len(row.published(table.columns)) == len(table.columns)
-        scripts = [(words, *parsed(words)) for words in line if words[0].startswith("run_")]
+        commands = [shlex.split(each)[1:] for each in line.split("&&")]
+        scripts = [(words, *parsed(words)) for words in commands if words[0].startswith("run_")]
         tuned = [(arguments, training) for _, arguments, training, objective in scripts if objective is None]
-        rates, model = [training.learning_rate for _, training in tuned], row.weights or row.model
+        assert len(scripts) - len(tuned) == (row.objective is not None)
+        model = row.weights or row.model
         for words, arguments, training, objective in scripts[: len(scripts) - len(tuned)]:
             assert (objective, words[2]) == (row.objective, row.recipe or table.recipe)
             assert arguments.variant == (None if row.is_hashed else row.model)
             model = training.output_dir
-        assert len(scripts) - len(tuned) == (row.objective is not None)
-        assert {arguments.model_name_or_path for arguments, _ in tuned} == {model}
-        if name.startswith("hashformers"):  # Table 1: three runs; Table 5
-            assert (rates, tuned[0][0].seeds) == ([3e-5], 3)
-        elif name.startswith("eelbert"):  # 4.2: nine tasks, five seeds; the best of the rates of Devlin et al.
-            assert (rates, tuned[0][0].seeds) == (RATES, 5)
-            tasks = set(GLUE) - ({"stsb"} if name == "eelbert-2" else set())  # Table 2 does not print it
-            assert all(set(arguments.task_name) == tasks for arguments, _ in tuned)
-        else:  # section 5: CANINE reads 512 characters or units
-            ((arguments, training),) = tuned
-            assert (rates, training.do_predict) == ([2e-5], True)
-            assert arguments.max_seq_length == (512 if "canine" in row.model else 128)
+        assert [training.learning_rate for _, training in tuned] == RATES[paper]
+        for arguments, training in tuned:
+            assert arguments.model_name_or_path == model
+            if paper == "elementwise":  # section 5: CANINE reads 512 characters or units
+                assert training.do_predict
+                assert arguments.max_seq_length == (512 if "canine" in row.model else 128)
+            else:
+                assert arguments.seeds == {"hashformers": 3, "eelbert": 5}[paper]
+            if paper == "eelbert":  # Table 2 does not print STS-B
+                assert set(arguments.task_name) == set(GLUE) - ({"stsb"} if name == "eelbert-2" else set())
 
 
 @pytest.mark.parametrize(
@@ -74,3 +75,34 @@ def test_a_row_has_its_published_vocabulary_or_weights(table, row, words, capsys
     assert words in capsys.readouterr().out
     with pytest.raises(SystemExit, match=f"Table {table[-1]} has no row X; its rows are "):
         papers.main([table, "--rows", "X"])
+
+
+@pytest.mark.parametrize("shape", ["bert-uno", "albert-base"])
+def test_a_word_table_is_hashes_of_the_tokens_at_the_usual_scale(shape, subwords, tmp_path: Path) -> None:
+    command = ["hash-init", shape, str(tmp_path / "hashed"), "--subword", subwords["wordpiece"]]
+    papers.main(command)
+    model = AutoModelForMaskedLM.from_pretrained(tmp_path / "hashed")
+    tokenizer, table = AutoTokenizer.from_pretrained(tmp_path / "hashed"), model.get_input_embeddings()
+    assert table.weight is model.get_output_embeddings().weight and len(table.weight) == len(tokenizer)
+    tokens = tokenizer.convert_ids_to_tokens(list(range(5, len(tokenizer))))
+    cosines = F.cosine_similarity(table.weight[5:], embed(tokens, table.embedding_dim))
+    torch.testing.assert_close(cosines, torch.ones_like(cosines))
+    assert abs(table.weight.std().item() / model.config.initializer_range - 1) < 0.05
+    assert not table.weight[tokenizer.pad_token_id].any()
+    with pytest.raises(SystemExit, match="holds files; give a new or an empty one"):
+        papers.main(command)
+    if shape == "bert-uno":
+        (tmp_path / "text.txt").write_text("the quick brown fox jumps over the lazy dog.\n" * 40)
+        flags = f"--corpus {tmp_path}/text.txt --max_steps 2 --max_seq_length 16 --use_cpu true".split()
+        flags += ["--model_name_or_path", str(tmp_path / "hashed"), "--output_dir", str(tmp_path / "run")]
+        run_pretraining.main(flags)
+        trained = AutoModelForMaskedLM.from_pretrained(tmp_path / "run").get_input_embeddings()
+        assert 0 < (table.weight - trained.weight).abs().max() < 0.01
+
+
+def test_rows_are_what_the_front_end_of_the_variant_gives(subwords) -> None:
+    model = VocablessModel(load_config("eelbert-tiny"))
+    tokenizer = load_tokenizer("eelbert-tiny", subword=subwords["wordpiece"])
+    encoding = tokenizer("the quick lazy fox", return_tensors="pt")
+    expected = model.front_end(encoding["input_ids"])[0]
+    torch.testing.assert_close(embed(encoding.tokens(), model.config.embedding_size), expected)
