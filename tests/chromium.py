@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from types import TracebackType
 from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -61,21 +60,17 @@ class Chromium:
         for descriptor in (child_in, child_out, *high):
             os.close(descriptor)
         self._out, self._in = os.fdopen(parent_out, "wb", 0), os.fdopen(parent_in, "rb")
-        self._rest = b""
-        self._number = 0
-        self._session: str | None = None
+        self._rest, self._number, self._session = b"", 0, ""
         self.requests: list[str] = []
-        self.process_id = self._process.pid
         target = next(t for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "page")
-        attached = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
-        self._session = attached["sessionId"]
+        self._session = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network"):
             self.call(f"{domain}.enable")
 
     def __enter__(self) -> "Chromium":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self._process.terminate()
         self._process.wait()
         self._out.close()
@@ -96,22 +91,18 @@ class Chromium:
                 self.requests.append(answer["params"]["request"]["url"])
         if "error" in answer:
             raise RuntimeError(f"{method}: {answer['error']['message']}")
-        result: dict[str, Any] = answer["result"]
-        return result
+        return answer["result"]
 
     def _read(self) -> dict[str, Any]:
         while b"\0" not in self._rest:
             if not select.select([self._in], [], [], MOST_SECONDS)[0]:
-                raise TimeoutError(
-                    f"Chromium did not answer within {MOST_SECONDS} seconds; look for an endless script."
-                )
+                raise TimeoutError(f"Chromium gave no answer in {MOST_SECONDS} seconds; look for an endless script.")
             chunk = os.read(self._in.fileno(), 1 << 16)
             if not chunk:
                 raise RuntimeError("Chromium ended; start it by hand to see why.")
             self._rest += chunk
         message, _, self._rest = self._rest.partition(b"\0")
-        parsed: dict[str, Any] = json.loads(message)
-        return parsed
+        return json.loads(message)
 
     def look(self, width: int, height: int, dark: bool = False) -> None:
         """Sets the window in CSS pixels, and the colours that the person prefers."""

@@ -1,4 +1,4 @@
-"""The house's rules: imports point one way, travelling files are flat, and there is one set of classes."""
+"""The rules of the packages: imports point one way, travelling files are flat, and there is one set of classes."""
 
 import ast
 import builtins
@@ -24,7 +24,7 @@ THIRD_PARTY = {
     "tokenization": {"numpy", "regex", "tokenizers", "torch", "transformers"},
 }
 MOST_LINES = 400  # of a file
-# The rooms of the house, from the ground up. A room imports itself and those on lower levels, never one on its own.
+# The rooms, from the ground up. A room imports itself and those on lower levels, never one on its own.
 ROOMS = (
     ("modeling", "tokenization"),
     ("vocabless",),
@@ -42,6 +42,7 @@ LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 TOP_LEVEL = {"vocabless", "benchmarks", "papers", "run_glue", "run_pretraining"}
 SEEN_BY_PAPERS = {"papers", "vocabless", "benchmarks"}  # public names, and how tables are printed
 SOURCES = sorted(file for room in LEVEL for file in (ROOT / room).glob("*.py"))
+of_each_travelling_file = pytest.mark.parametrize("file", TRAVELLING, ids=lambda file: file.stem)
 
 
 def name_of(file: Path) -> str:
@@ -61,10 +62,14 @@ def room_of_module(module: str) -> str:
     return "" if room == "." else room
 
 
+def tree_of(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
 def imports(file: Path) -> list[tuple[int, str]]:
     """(level, module) of each import statement; `from . import x` has an empty module."""
     found = []
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(file)):
         if isinstance(node, ast.Import):
             found += [(0, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -72,8 +77,8 @@ def imports(file: Path) -> list[tuple[int, str]]:
     return found
 
 
-@pytest.mark.parametrize("file", TRAVELLING, ids=lambda file: file.stem)
-def test_a_travelling_file_imports_its_neighbours_and_few_libraries(file: Path) -> None:
+@of_each_travelling_file
+def test_a_travelling_file_imports_few_libraries_and_its_neighbours_at_its_top_by_their_own_names(file: Path) -> None:
     neighbours = {path.stem for path in file.parent.glob("*.py")}
     for level, module in imports(file):
         if level:
@@ -82,27 +87,28 @@ def test_a_travelling_file_imports_its_neighbours_and_few_libraries(file: Path) 
             name = module.split(".")[0]
             legal = (sys.stdlib_module_names - NETWORK) | THIRD_PARTY[file.parent.name]
             assert name in legal or module == "huggingface_hub.errors", f"{file.name}: {module}"
+    tree = tree_of(file)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            assert node in tree.body and not any(alias.asname for alias in node.names), ast.unparse(node)
 
 
-@pytest.mark.parametrize("file", TRAVELLING, ids=lambda file: file.stem)
+@of_each_travelling_file
 def test_no_text_of_a_travelling_file_looks_like_an_import_that_is_none(file: Path) -> None:
     """The library finds the files that travel with a checkpoint by these two patterns, in docstrings too."""
     text = file.read_text(encoding="utf-8")
     seen = re.findall(r"^\s*import\s+\.(\S+)\s*$", text, re.M) + re.findall(r"^\s*from\s+\.(\S+)\s+import", text, re.M)
     assert sorted(seen) == sorted(module for level, module in imports(file) if level)
-    every = re.findall(r"^\s*import\s+(\S+?)(?:\s+as\s+\S+)?\s*$", text, re.M) + re.findall(
-        r"^\s*from\s+(\S+)\s+import", text, re.M
-    )
-    assert {name.split(".")[0] for name in every if name[0] != "."} <= {
-        module.split(".")[0] for level, module in imports(file) if not level
-    }
+    every = re.findall(r"^\s*import\s+(\S+?)(?:\s+as\s+\S+)?\s*$", text, re.M)
+    every += re.findall(r"^\s*from\s+(\S+)\s+import", text, re.M)
+    true = {module.split(".")[0] for level, module in imports(file) if not level}
+    assert {name.split(".")[0] for name in every if name[0] != "."} <= true
 
 
 def bindings(file: Path) -> dict[str, str]:
     """Name that the statements of a file bind → the import, or the name of the file. Imports of neighbours are none."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
     found = {}
-    for node in tree.body:
+    for node in tree_of(file).body:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             module = f"from {node.module} " if isinstance(node, ast.ImportFrom) else ""
             relative = isinstance(node, ast.ImportFrom) and node.level
@@ -123,14 +129,6 @@ def test_files_that_are_joined_use_a_name_for_one_thing(folder: str) -> None:
             meanings.setdefault(name, set()).add(meaning)
     apart = {"Span": {"pipelines_vocabless.py"}}  # stays a file of its own
     assert {name: each for name, each in meanings.items() if len(each - apart.get(name, set())) > 1} == {}
-
-
-@pytest.mark.parametrize("file", TRAVELLING, ids=lambda file: file.stem)
-def test_a_travelling_file_imports_neighbours_at_its_top_by_their_own_names(file: Path) -> None:
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            assert node in tree.body and not any(alias.asname for alias in node.names), ast.unparse(node)
 
 
 def test_every_travelling_file_is_in_one_joined_file() -> None:
@@ -160,14 +158,19 @@ def test_a_joined_file_holds_every_name_that_it_reads(name: str) -> None:
 
 
 @pytest.mark.parametrize("file", SOURCES, ids=name_of)
-def test_imports_point_one_way(file: Path) -> None:
-    """A file imports its own room and the rooms below; so no two rooms import each other."""
-    own = room_of_file(file)
-    for level, module in imports(file):
-        if level or module.split(".")[0] not in TOP_LEVEL:
-            continue
-        room = room_of_module(module)
-        assert room == own or LEVEL[room] < LEVEL[own], f"{name_of(file)} imports {module}: {own} is not above {room}"
+def test_imports_point_one_way_and_a_file_is_short_enough_to_be_read(file: Path) -> None:
+    """A file imports its own room and the rooms below; so no two rooms import each other.
+
+    The papers use public names and scripts, so the product can be read, changed and shortened without them.
+    """
+    own, links = room_of_file(file), {path.name for path in (ROOT / "vocabless").iterdir() if path.is_symlink()}
+    for name, module in ((module.split(".")[0], module) for level, module in imports(file) if not level):
+        assert name not in links, f"{name_of(file)} imports {module} by another name than that of the package"
+        if name in TOP_LEVEL:
+            room = room_of_module(module)
+            assert room == own or LEVEL[room] < LEVEL[own], f"{name_of(file)} imports {module}: {own} is not above it"
+            assert own != "papers" or room in SEEN_BY_PAPERS, f"{name_of(file)} imports {module}"
+    assert len(file.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "conversion").rglob("*.py")), ids=name_of)
@@ -191,28 +194,9 @@ def test_a_page_is_made_without_the_libraries_of_training() -> None:
     assert printed.strip() == "set()"
 
 
-def test_the_papers_use_public_names_and_scripts() -> None:
-    """So the product can be read, changed and shortened without them."""
-    for file in ROOT.glob("papers/*.py"):
-        named = [module for level, module in imports(file) if not level and module.split(".")[0] in TOP_LEVEL]
-        assert {room_of_module(module) for module in named} <= SEEN_BY_PAPERS, name_of(file)
-
-
 def test_every_folder_of_the_tree_is_a_room() -> None:
     houses = {room.partition("/")[0] for room in LEVEL} - {""}
     assert {room_of_file(file) for house in houses for file in (ROOT / house).rglob("*.py")} <= set(LEVEL)
-
-
-@pytest.mark.parametrize("file", SOURCES, ids=name_of)
-def test_no_module_has_another_name_for_the_package(file: Path) -> None:
-    bare = {path.name for path in (ROOT / "vocabless").iterdir() if path.is_symlink()}
-    used = {module.split(".")[0] for level, module in imports(file) if level == 0}
-    assert not used & bare, f"{name_of(file)} imports a bare {used & bare}"
-
-
-@pytest.mark.parametrize("file", SOURCES, ids=name_of)
-def test_a_file_is_short_enough_to_be_read(file: Path) -> None:
-    assert len(file.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
 
 
 def test_travelling_classes_name_their_auto_class() -> None:
@@ -235,10 +219,8 @@ def test_public_names_are_there_sorted_and_registered() -> None:
 
 
 def test_there_is_one_set_of_classes() -> None:
-    names = [name for name, module in sys.modules.items() if is_the_file(module) and "transformers_modules" not in name]
-    assert names == ["vocabless.modeling.modeling_vocabless"] == [vocabless.VocablessModel.__module__]
+    files = {name: getattr(module, "__file__", None) or "" for name, module in sys.modules.items()}
+    names = [name for name, file in files.items() if file.endswith("modeling_vocabless.py")]
+    ours = [name for name in names if "transformers_modules" not in name]
+    assert ours == ["vocabless.modeling.modeling_vocabless"] == [vocabless.VocablessModel.__module__]
     assert "modeling" not in sys.modules and "tokenization" not in sys.modules
-
-
-def is_the_file(module: object) -> bool:
-    return (getattr(module, "__file__", None) or "").endswith("modeling_vocabless.py")

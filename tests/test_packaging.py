@@ -27,20 +27,20 @@ IN_GIT = (ROOT / ".git").exists()  # a source distribution has copies in place o
 TOP_FOLDERS = (*LINKED, "benchmarks", "docs", "papers", "tests", "vocabless")
 OTHER_FLAGS = {"--check", "--config_file", "--nproc_per_node"}  # of ruff, accelerate and torchrun
 PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in ROOT.glob("docs/*.md"))]
+of_each_page = pytest.mark.parametrize("page", PAGES)
+needs_weights = pytest.mark.skipif(
+    not (ROOT / "checkpoints").is_dir(), reason="this archive has no trained weights; clone the repository"
+)
 
 
 def read(page: str) -> str:
     return (ROOT / page).read_text(encoding="utf-8")
 
 
-def code_blocks(page: str, language: str) -> list[str]:
-    """Returns the code blocks of a language, without their last line break."""
-    return [block.rstrip("\n") for block in re.findall(rf"^```{language}\n(.*?)^```$", read(page), re.M | re.S)]
-
-
 def shell_commands(page: str) -> list[list[str]]:
     """Returns the words of each command in the `bash` blocks; comments are left out, continued lines are joined."""
-    lines = "\n".join(code_blocks(page, "bash")).replace("\\\n", " ").splitlines()
+    blocks = re.findall(r"^```bash\n(.*?)^```$", read(page), re.M | re.S)
+    lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
     commands = (part for line in lines for part in line.partition(" #")[0].split(" && "))
     return [shlex.split(command) for command in commands if command.strip()]
 
@@ -63,37 +63,27 @@ def archive_files(target: str) -> list[tuple[str, Path]]:
 def test_links_are_relative_and_lead_to_the_folder_of_their_name() -> None:
     links = [path for path in (ROOT / "vocabless").iterdir() if path.is_symlink()]
     assert sorted(link.name for link in links) == sorted(LINKED)
-    for link in links:
-        assert os.readlink(link) == f"../{link.name}"
-        assert link.is_dir()
+    assert all(os.readlink(link) == f"../{link.name}" and link.is_dir() for link in links)
 
 
-def test_the_wheel_holds_every_file_of_the_package_once() -> None:
-    names = [name for name, _ in archive_files("wheel")]
-    assert len(names) == len(set(names))
+def test_the_wheel_holds_every_file_of_the_package_once_and_the_archive_what_tests_need_too() -> None:
+    wheel, archive = dict(archive_files("wheel")), dict(archive_files("sdist"))
+    assert len(wheel) == len(archive_files("wheel"))
     sources = {file.relative_to(ROOT).as_posix() for file in ROOT.glob("vocabless/*.py")}
     for name in LINKED:  # `rglob` itself follows no link
         sources |= {f"vocabless/{file.relative_to(ROOT).as_posix()}" for file in (ROOT / name).rglob("*.py")}
-    assert {name for name in names if name.endswith(".py")} == sources
-    assert "vocabless/py.typed" in names
-    assert any(name.startswith("vocabless/model_cards/") for name in names)
-    recipes = {f"vocabless/training/recipes/{file.name}" for file in (ROOT / "training" / "recipes").iterdir()}
-    assert recipes and recipes <= {*names}
-    pages = {f"vocabless/browser/{file.name}" for file in (ROOT / "browser").iterdir()}
-    assert {name for name in names if name.startswith("vocabless/browser/")} == pages
-    assert not [name for name in names if not name.startswith("vocabless/")]
-
-
-def test_the_source_distribution_holds_what_the_wheel_and_the_tests_need() -> None:
-    files = dict(archive_files("sdist"))
-    wheel = dict(archive_files("wheel"))
-    assert set(wheel) <= set(files)
-    assert all(files[name].samefile(wheel[name]) for name in wheel)
+    assert {name for name in wheel if name.endswith(".py")} == sources
+    assert "vocabless/py.typed" in wheel
+    for folder in ("model_cards", "training/recipes", "browser"):
+        kept = {f"vocabless/{folder}/{file.name}" for file in (ROOT / folder).iterdir() if file.is_file()}
+        assert kept and {name for name in wheel if name.startswith(f"vocabless/{folder}/")} == kept
+    assert not [name for name in wheel if not name.startswith("vocabless/")]
+    assert all(archive[name].samefile(file) for name, file in wheel.items())
     others = {"constraints.txt", ".ci/run", ".github/workflows/ci.yml"}
-    assert {*PAGES, *others} <= {*files, "README.md"}  # hatchling itself adds the README
+    assert {*PAGES, *others} <= {*archive, "README.md"}  # hatchling itself adds the README
     tests = {file.relative_to(ROOT).as_posix() for file in (ROOT / "tests").rglob("*.py")}
-    assert tests | {file.name for file in ROOT.glob("*.py")} <= set(files)
-    assert not [name for name in files if "__pycache__" in name or name.startswith("runs/")]
+    assert tests | {file.name for file in ROOT.glob("*.py")} <= set(archive)
+    assert not [name for name in archive if "__pycache__" in name or name.startswith("runs/")]
 
 
 def test_the_quick_start_is_two_commands_of_one_line_each() -> None:
@@ -107,37 +97,15 @@ def test_the_quick_start_is_two_commands_of_one_line_each() -> None:
             assert all((ROOT / word).exists() for word in words if word.endswith((".py", ".txt"))), part
 
 
-def ci_commands() -> list[str]:
-    return [line for line in read(".ci/run").splitlines() if line.startswith(("python3 ", ".venv/bin/"))]
-
-
 def test_ci_runs_the_commands_of_the_pages_and_then_the_slow_tests() -> None:
     *_, test = re.findall(r"^python3 -m venv .*$", read("README.md"), re.M)
-    contributing = [line.partition("  #")[0] for line in code_blocks("CONTRIBUTING.md", "bash")[0].splitlines()]
-    pages = [command.strip() for line in (test, *contributing) for command in line.split(" && ")]
-    assert list(dict.fromkeys(pages)) == ci_commands()[:-1]
-    assert ci_commands()[-1] == f"{test.split(' && ')[-1]} -m slow"
+    contributing = re.findall(r"^```bash\n(.*?)^```$", read("CONTRIBUTING.md"), re.M | re.S)[0]
+    lines = [test, *(line.partition("  #")[0] for line in contributing.splitlines())]
+    pages = [command.strip() for line in lines for command in line.split(" && ")]
+    commands = [line for line in read(".ci/run").splitlines() if line.startswith(("python3 ", ".venv/bin/"))]
+    assert commands == [*dict.fromkeys(pages), f"{test.split(' && ')[-1]} -m slow"]
     assert read(".github/workflows/ci.yml").rstrip().endswith("- run: .ci/run")
     assert re.search(r"^set -e", read(".ci/run"), re.M)  # it stops at a command that fails
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_programs_and_modules_of_commands_exist(page: str) -> None:
-    for words in shell_commands(page):
-        scripts = [word for word in words if re.fullmatch(r"run_\w+\.py|docs/accelerate/\S+", word)]
-        assert [script for script in scripts if not (ROOT / script).is_file()] == []
-        modules = [words[i + 1] for i, word in enumerate(words[:-1]) if word == "-m"]
-        assert [module for module in modules if importlib.util.find_spec(module) is None] == []
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_what_pip_installs_is_this_clone_with_extras_that_it_has(page: str) -> None:
-    """The package is on no index, so `pip install 'vocabless[onnx]'` would find nothing."""
-    extras = set(metadata("vocabless").get_all("Provides-Extra") or [])
-    for words in shell_commands(page):
-        if "install" in words and words[0].rpartition("/")[2] == "pip":
-            (clone,) = [word for word in words if word.startswith(".[")]
-            assert words[words.index(clone) - 1] == "-e" and set(clone[2:-1].split(",")) <= extras
 
 
 @cache
@@ -162,9 +130,18 @@ def commands_with_flags() -> list[tuple[str, ...]]:
     ]
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_a_command_has_the_flags_that_a_page_gives_it(page: str) -> None:
+@of_each_page
+def test_the_commands_of_a_page_have_programs_modules_and_flags_that_exist(page: str) -> None:
+    """The package is on no index, so `pip install 'vocabless[onnx]'` would find nothing."""
+    extras = set(metadata("vocabless").get_all("Provides-Extra") or [])
     for words in shell_commands(page):
+        scripts = [word for word in words if re.fullmatch(r"run_\w+\.py|docs/accelerate/\S+", word)]
+        assert [script for script in scripts if not (ROOT / script).is_file()] == []
+        modules = [words[i + 1] for i, word in enumerate(words[:-1]) if word == "-m"]
+        assert [module for module in modules if importlib.util.find_spec(module) is None] == []
+        if "install" in words and words[0].rpartition("/")[2] == "pip":
+            (clone,) = [word for word in words if word.startswith(".[")]
+            assert words[words.index(clone) - 1] == "-e" and set(clone[2:-1].split(",")) <= extras
         for command in commands_with_flags():
             places = [i for i in range(len(words)) if words[i : i + len(command)] == [*command]]
             flags = {word.partition("=")[0] for i in places for word in words[i:] if word.startswith("--")}
@@ -174,52 +151,39 @@ def test_a_command_has_the_flags_that_a_page_gives_it(page: str) -> None:
 @pytest.mark.parametrize("page", [page for page in PAGES if page != "CHANGELOG.md"])
 def test_a_flag_that_a_page_names_is_one_of_some_command(page: str) -> None:
     known = OTHER_FLAGS.union(*(flags_of(*command) for command in commands_with_flags()))
-    named = {
-        flag for code in re.findall(r"`[^`]+`", read(page)) for flag in re.findall(r"(?<!\S)--\w[\w-]*", code[1:-1])
-    }
-    assert named <= known
+    code = re.findall(r"`[^`]+`", read(page))
+    assert {flag for each in code for flag in re.findall(r"(?<!\S)--\w[\w-]*", each[1:-1])} <= known
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_links_of_a_page_lead_somewhere(page: str) -> None:
+@of_each_page
+def test_the_links_and_files_of_a_page_exist(page: str) -> None:
     for target, anchor in re.findall(r"\]\(([^):#]*)(#[^)]*)?\)", read(page)):
         file = (ROOT / page).parent / target if target else ROOT / page
         assert file.exists(), target
         if anchor:
             headings = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), re.M)
             assert anchor[1:] in [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_files_that_a_page_names_exist(page: str) -> None:
     named = re.findall(rf"`((?:{'|'.join(TOP_FOLDERS)}|\.ci)/[\w/.-]*)(?:: [^`]*)?`", read(page))
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
-def test_contributing_says_what_every_folder_holds() -> None:
+def test_contributings_map_has_every_folder_and_the_rooms_in_the_order_that_the_tests_hold() -> None:
     assert [name for name in TOP_FOLDERS if f"`{name}/`" not in read("CONTRIBUTING.md")] == []
-
-
-def test_contributings_map_has_the_rooms_in_the_order_that_the_tests_hold() -> None:
-    rows = [
-        re.findall(r"`([\w/.]+)`", cells[0]) for cells in table_rows(read("CONTRIBUTING.md").partition("## Where")[0])
-    ]
-    rooms = [{name.removesuffix("/") for name in row if not name.endswith(".py")} for row in rows if row]
+    rows = table_rows(read("CONTRIBUTING.md").partition("## Where")[0])
+    named = [re.findall(r"`([\w/.]+)`", cells[0]) for cells in rows]
+    rooms = [{name.removesuffix("/") for name in row if not name.endswith(".py")} for row in named if row]
     assert rooms == [{room for room in level if room} for level in ROOMS]
 
 
-def test_the_page_of_variants_is_what_its_command_prints(capsys) -> None:
+def test_the_pages_list_and_count_the_variants(capsys) -> None:
     runpy.run_path(str(ROOT / "vocabless" / "variants_table.py"), run_name="__main__")
     printed = capsys.readouterr().out
     assert printed == read("docs/variants.md")
     assert len(table_rows(printed)) == 1 + len(vocabless.list_variants())
-
-
-def test_the_readme_counts_the_variants() -> None:
     assert f"There are {len(vocabless.list_variants())} variants" in read("README.md")
 
 
-@pytest.mark.skipif(not (ROOT / "checkpoints").is_dir(), reason="this archive has no trained weights")
+@needs_weights
 def test_the_readme_has_the_sizes_of_the_shipped_checkpoints() -> None:
     text = " ".join(read("README.md").split())
     parameters, graph = "results.json", "onnx/model_int4.onnx"
@@ -248,7 +212,7 @@ def record_row(folder: Path) -> list[str]:
     return [*cells, *shares, *(f"{100 * after[name]:.1f}" for name in ("eval_spearman", "eval_teacher_spearman"))]
 
 
-@pytest.mark.skipif(not (ROOT / "checkpoints").is_dir(), reason="this archive has no trained weights")
+@needs_weights
 def test_the_page_of_choices_has_the_figures_of_the_shipped_records_and_no_others() -> None:
     page = read("docs/choosing.md")
     folders = {f"`{file.parent.name}`": file.parent for file in ROOT.glob("checkpoints/*/results.json")}
