@@ -34,7 +34,7 @@ class FineTuning(Run):
     """Fine-tuning on a task with one seed, with or without a teacher, see `fit`."""
 
     checks_standalone: ClassVar[bool] = False
-    left_overs: ClassVar[tuple[str, ...]] = ("checkpoint-*", FOLDS_FOLDER)
+    left_overs: ClassVar[tuple[str, ...]] = ("checkpoint-[0-9]*", FOLDS_FOLDER)
 
     data: TaskData
     arguments: GlueArguments

@@ -8,7 +8,7 @@ import pytest
 import torch
 from coloured_texts import coloured, predictions_of, write_csv
 from safetensors.torch import load_file
-from transformers import AutoModelForSequenceClassification
+from transformers import AutoModelForSequenceClassification, PreTrainedModel
 
 from vocabless import VocablessClassifier
 from vocabless.training.finetuning import fit as fitting
@@ -151,10 +151,9 @@ def test_a_cross_validated_head_is_saved_if_it_is_better_by_more_than_a_standard
 
 def test_a_run_on_own_data_loads_the_model_once_and_tokenises_each_row_once(tune, data, tmp_path, monkeypatch):
     loads, texts, encode = [], [], fitting.encode
-    load = AutoModelForSequenceClassification.from_pretrained
-    monkeypatch.setattr(
-        AutoModelForSequenceClassification, "from_pretrained", lambda *a, **k: loads.append(a) or load(*a, **k)
-    )
+    load = PreTrainedModel.from_pretrained.__func__
+    counted = classmethod(lambda *given, **options: loads.append(given) or load(*given, **options))
+    monkeypatch.setattr(PreTrainedModel, "from_pretrained", counted)
     monkeypatch.setattr(fitting, "encode", lambda part, *rest: texts.extend(part.texts) or encode(part, *rest))
     tune(tmp_path / "run", "--train_file", data)
     assert len(loads) == 1 and sorted(texts) == sorted(text for text, _ in ROWS)

@@ -24,6 +24,7 @@ from vocabless.training.pretraining.sequences import (
     PretrainingDataset,
     PretrainingStream,
     _hold_out,
+    load_documents,
 )
 from vocabless.training.pretraining.shuffle_random import REPLACED, ShuffleRandom
 from vocabless.training.texts.subword import train_subword
@@ -109,7 +110,7 @@ def test_the_evaluated_sequences_are_of_all_corpora(tmp_path, monkeypatch):
         (tmp_path / f"{name}.txt").write_text("\n".join([f"{name} " * 30] * 200))
         flags += ["--corpus", str(tmp_path / f"{name}.txt")]
     objective = parse_command_line([*flags, "--use_cpu", "true"], None)
-    examples = objective.build_examples(objective.read_data(), load_tokenizer("ewe-bert-tiny"))
+    examples = objective.build_examples(load_documents(objective.arguments), load_tokenizer("ewe-bert-tiny"))
     firsts = np.stack([item["input_ids"][1] for item in examples.evaluated.__getitems__(range(8))])
     assert [chr(block[0] - 5) for block in firsts] == ["o"] * 4 + ["t"] * 4
 
