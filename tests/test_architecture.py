@@ -24,8 +24,8 @@ THIRD_PARTY = {
     "tokenization": {"numpy", "regex", "tokenizers", "torch", "transformers"},
 }
 MOST_LINES = 400  # of a file
-# The rooms, from the ground up. A room imports itself and those on lower levels, never one on its own.
-ROOMS = (
+# The packages, from the ground up. A package imports itself and those on lower levels, never one on its own.
+PACKAGES = (
     ("modeling", "tokenization"),
     ("vocabless",),
     ("saving", "training/texts"),
@@ -38,10 +38,10 @@ ROOMS = (
     ("", "benchmarks"),
     ("papers",),
 )
-LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
+LEVEL = {package: level for level, packages in enumerate(PACKAGES) for package in packages}
 TOP_LEVEL = {"vocabless", "benchmarks", "papers", "run_glue", "run_pretraining"}
 SEEN_BY_PAPERS = {"papers", "vocabless", "benchmarks"}  # public names, and how tables are printed
-SOURCES = sorted(file for room in LEVEL for file in (ROOT / room).glob("*.py"))
+SOURCES = sorted(file for package in LEVEL for file in (ROOT / package).glob("*.py"))
 of_each_travelling_file = pytest.mark.parametrize("file", TRAVELLING, ids=lambda file: file.stem)
 
 
@@ -49,17 +49,17 @@ def name_of(file: Path) -> str:
     return file.relative_to(ROOT).as_posix()
 
 
-def room_of_file(file: Path) -> str:
+def package_of_file(file: Path) -> str:
     folder = file.parent.relative_to(ROOT).as_posix()
     return "" if folder == "." else folder
 
 
-def room_of_module(module: str) -> str:
-    """The room of a module of this repository, by its name in an import statement."""
+def package_of_module(module: str) -> str:
+    """The package of a module of this repository, by its name in an import statement."""
     path = ROOT / module.replace(".", "/")
     place = path.parent if path.with_suffix(".py").is_file() else path
-    room = place.resolve().relative_to(ROOT).as_posix()  # vocabless/training is a link to training
-    return "" if room == "." else room
+    package = place.resolve().relative_to(ROOT).as_posix()  # vocabless/training is a link to training
+    return "" if package == "." else package
 
 
 def tree_of(file: Path) -> ast.Module:
@@ -159,24 +159,28 @@ def test_a_joined_file_holds_every_name_that_it_reads(name: str) -> None:
 
 @pytest.mark.parametrize("file", SOURCES, ids=name_of)
 def test_imports_point_one_way_and_a_file_is_short_enough_to_be_read(file: Path) -> None:
-    """A file imports its own room and the rooms below; so no two rooms import each other.
+    """A file imports its own package and the packages below; so no two packages import each other.
 
     The papers use public names and scripts, so the product can be read, changed and shortened without them.
     """
-    own, links = room_of_file(file), {path.name for path in (ROOT / "vocabless").iterdir() if path.is_symlink()}
+    own, links = package_of_file(file), {path.name for path in (ROOT / "vocabless").iterdir() if path.is_symlink()}
     for name, module in ((module.split(".")[0], module) for level, module in imports(file) if not level):
         assert name not in links, f"{name_of(file)} imports {module} by another name than that of the package"
         if name in TOP_LEVEL:
-            room = room_of_module(module)
-            assert room == own or LEVEL[room] < LEVEL[own], f"{name_of(file)} imports {module}: {own} is not above it"
-            assert own != "papers" or room in SEEN_BY_PAPERS, f"{name_of(file)} imports {module}"
+            package = package_of_module(module)
+            assert package == own or LEVEL[package] < LEVEL[own], (
+                f"{name_of(file)} imports {module}: {own} is not above it"
+            )
+            assert own != "papers" or package in SEEN_BY_PAPERS, f"{name_of(file)} imports {module}"
     assert len(file.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "conversion").rglob("*.py")), ids=name_of)
 def test_a_conversion_needs_nothing_of_training_but_its_readers_of_text(file: Path) -> None:
-    named = {room_of_module(module) for level, module in imports(file) if not level and module.startswith("vocabless.")}
-    assert not {room for room in named if room.startswith("training")} - {"training/texts"}
+    named = {
+        package_of_module(module) for level, module in imports(file) if not level and module.startswith("vocabless.")
+    }
+    assert not {package for package in named if package.startswith("training")} - {"training/texts"}
 
 
 def test_a_page_is_made_without_the_libraries_of_training() -> None:
@@ -195,8 +199,8 @@ def test_a_page_is_made_without_the_libraries_of_training() -> None:
 
 
 def test_every_folder_of_the_tree_is_a_room() -> None:
-    houses = {room.partition("/")[0] for room in LEVEL} - {""}
-    assert {room_of_file(file) for house in houses for file in (ROOT / house).rglob("*.py")} <= set(LEVEL)
+    folders = {package.partition("/")[0] for package in LEVEL} - {""}
+    assert {package_of_file(file) for folder in folders for file in (ROOT / folder).rglob("*.py")} <= set(LEVEL)
 
 
 def test_travelling_classes_name_their_auto_class() -> None:
