@@ -26,11 +26,10 @@ from vocabless.exit_with_message import exit_launched_process, exit_with_message
 from vocabless.public_names import without_paths
 from vocabless.saving.run_folder import locked_run_folder
 from vocabless.saving.uploads import check_run_upload
-from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
-from vocabless.training.finetuning.fine_tuning import FineTuning, all_versions, run_folder
-from vocabless.training.finetuning.load_model import check_model, choose_learning_rate
+from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, choose_learning_rate
+from vocabless.training.finetuning.fine_tuning import FineTuning, all_versions, check_model, load_tasks, run_folder
 from vocabless.training.finetuning.report import Report
-from vocabless.training.finetuning.sources import data_name, describe_own_data, load_tasks
+from vocabless.training.finetuning.sources import data_name, describe_own_data
 from vocabless.training.load import split_revision
 from vocabless.training.run import Results
 from vocabless.training.run import run as train_and_save
@@ -84,7 +83,7 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     identifying = fingerprint(arguments, training)
     with locked_run_folder(folder, identifying) if is_main else nullcontext():
         for (task, seed), repository in zip(runs, repositories, strict=True):
-            tuning = FineTuning.of(task, seed, arguments, training, partial(print, flush=True))
+            tuning = FineTuning(task, seed, arguments, training, partial(print, flush=True))
             outcome = train_and_save(tuning, repository)
             results[task.name][str(seed)] = outcome.results
             if is_main:

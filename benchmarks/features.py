@@ -38,7 +38,7 @@ from benchmarks.encoders import Encoder, unit_embedder
 from benchmarks.measure import parser, write_record
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
-from vocabless.training.finetuning.columns import read_files
+from vocabless.training.finetuning.sources import read_files
 from vocabless.training.pretraining.measures import read_scored_pairs
 from vocabless.training.texts.misspellings import misspell
 
@@ -169,9 +169,9 @@ def measure(arguments: argparse.Namespace, embed: Encoder | None) -> Figures:
     if embed is None:
         return figures
     for file in arguments.sts_files:
-        pairs = read_scored_pairs(file)
-        cosines = (embed(pairs.first) * embed(pairs.second)).sum(axis=1)
-        figures[f"scored pairs, {'/'.join(Path(file).parts[-2:])}"] = float(spearmanr(cosines, pairs.scores).statistic)
+        first, second, scores = read_scored_pairs(file)
+        cosines = (embed(first) * embed(second)).sum(axis=1)
+        figures[f"scored pairs, {'/'.join(Path(file).parts[-2:])}"] = float(spearmanr(cosines, scores).statistic)
     if arguments.glue_dir:
         for name, draw in TASKS.items():
             task = draw([file_of(arguments.glue_dir / name, "validation")])

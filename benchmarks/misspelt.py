@@ -15,7 +15,7 @@ from transformers import pipeline
 from benchmarks.measure import parser, write_record
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
-from vocabless.training.finetuning.columns import read_files
+from vocabless.training.finetuning.sources import read_files
 from vocabless.training.texts.misspellings import misspell
 
 SEED = 0  # of the misspellings

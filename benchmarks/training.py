@@ -24,8 +24,8 @@ from benchmarks.measure import Comparison, Run, compare
 from vocabless import load_tokenizer
 from vocabless.stock_shapes import find_shape, load_shape_tokenizer
 from vocabless.training.pretraining.arguments import PretrainingArguments
+from vocabless.training.pretraining.command_line import OBJECTIVES
 from vocabless.training.pretraining.objective import load_model
-from vocabless.training.pretraining.objectives import OBJECTIVES
 from vocabless.training.pretraining.packing import Packing
 from vocabless.training.pretraining.sequences import PretrainingDataset
 

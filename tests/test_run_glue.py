@@ -9,6 +9,7 @@ from datasets import Dataset, load_dataset
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer, TrainingArguments
 
 import run_glue
+from vocabless.saving.record import GLUE_TITLES
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.glue import GLUE, GlueTask
 from vocabless.training.finetuning.problems import PROBLEMS, Regression
@@ -189,10 +190,9 @@ def test_lists_are_several_labels(tmp_path):
 
 def test_a_task_is_added_by_one_row(tmp_path, monkeypatch):
     splits = {"train": 16, "validation": 16}
-    row = GlueTask(
-        "colours", "Colours", ("sentence",), ("red", "blue"), metrics=("f1",), best_metric="f1", splits=splits
-    )
+    row = GlueTask("colours", ("sentence",), ("red", "blue"), metrics=("f1",), best_metric="f1", splits=splits)
     monkeypatch.setitem(GLUE, "colours", row)
+    monkeypatch.setitem(GLUE_TITLES, "colours", "Colours")
     (tmp_path / "colours").mkdir()
     for split in splits:
         write(tmp_path / "colours", f"{split}.parquet", {"sentence": texts(16), "label": [0, 1] * 8})

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
@@ -14,12 +14,13 @@ from transformers.utils import logging as transformers_logging
 
 from vocabless.loading import load_config, load_tokenizer
 from vocabless.modeling.configuration_vocabless import VocablessConfig
+from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.saving.checkpoint import check_tokenizer
 from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tensors, first_line
+from vocabless.saving.stock_models import longest_sequence
 from vocabless.stock_shapes import STOCK_SHAPES, StockShape, load_shape_config, load_shape_tokenizer
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.texts.ngrams import with_ngrams
-from vocabless.training.texts.subword import TRAINED_SUBWORD, trained_subword
+from vocabless.training.texts.counted import TRAINED_SUBWORD, trained_subword, with_ngrams
 from vocabless.variants import VARIANTS, Variant
 
 
@@ -46,7 +47,19 @@ class Loaded(NamedTuple):
 
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
-    new_tensors: tuple[str, ...] = ()  # names of those that a checkpoint lacks, or has in another shape: random
+    lacks_head: bool = False  # whether a checkpoint has no classifier of this shape, which has random weights then
+
+    @property
+    def limit(self) -> int:
+        """The largest sequence length, tokens. What our tokenizer remembers is the length of the last fine-tuning."""
+        if isinstance(self.tokenizer, VocablessTokenizer):
+            return cast(VocablessModel, self.model.base_model).max_tokens
+        return longest_sequence(self.model, self.tokenizer)
+
+
+def is_checkpoint(name: str) -> bool:
+    """Returns whether a model has trained weights. A folder takes precedence over a variant with the same name."""
+    return Path(name).is_dir() or name not in {*VARIANTS, *STOCK_SHAPES}
 
 
 def load(
@@ -147,7 +160,8 @@ def _load_checkpoint(
     finally:
         transformers_logging.set_verbosity(verbosity)
     check_encoder_tensors(source, model, info)
-    return Loaded(model, tokenizer, (*info["missing_keys"], *(name for name, *_ in info["mismatched_keys"])))
+    new_tensors = *info["missing_keys"], *(name for name, *_ in info["mismatched_keys"])
+    return Loaded(model, tokenizer, any(name.startswith("classifier.") for name in new_tensors))
 
 
 def split_revision(name: str) -> tuple[str, str]:

@@ -2,11 +2,15 @@
 
 import copy
 import math
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import DataLoader, IterableDataset, Sampler
 from transformers import (
     PreTrainedModel,
     PrinterCallback,
@@ -19,10 +23,11 @@ from transformers import (
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import EvalLoopOutput
 
-from vocabless.training import run_checkpoints
-from vocabless.training.length_groups import LengthGroups
-
 EXACT_LOSS = "exact_loss"  # a metric with this name is reported as the evaluation loss
+BATCHES_PER_POOL = 100  # examples of so many batches are sorted by length together
+# A checkpoint, `checkpoint-<steps>`, is written in the folder `UNFINISHED`. It gets its place when every process has
+# written its part. What a killed process wrote there is removed.
+PREFIX, UNFINISHED = "checkpoint-", "unfinished-checkpoint"
 
 
 def logits_only(logits: Any, labels: Tensor) -> Tensor:
@@ -52,7 +57,7 @@ class ResumableTrainer(Trainer):
                 raise
             raise ValueError(f"{error} Or give another --report_to.") from error
         module: Any = self.model
-        encoder = next((each for each in module.modules() if isinstance(each, PreTrainedModel)), None)
+        encoder = next((part for part in module.modules() if isinstance(part, PreTrainedModel)), None)
         if encoder is not None and self.args.bf16 and self.args.device.type == "cpu":
             encoder.set_attn_implementation("eager")  # the backward pass of torch's fused attention is slow here
         # A loss here is the mean of its batch; the mean over accumulated batches and over processes is taken for it.
@@ -76,8 +81,9 @@ class ResumableTrainer(Trainer):
         """
         if self.args.num_train_epochs == 0:
             return {"train_runtime": 0.0}
-        with self.accelerator.main_process_first():  # it removes an unfinished checkpoint
-            checkpoint = run_checkpoints.find_last(self._folder)
+        with self.accelerator.main_process_first():
+            shutil.rmtree(self._folder / UNFINISHED, ignore_errors=True)
+            checkpoint = next(reversed(list_checkpoints(self._folder)), None)
         self.args.eval_on_start = self.args.eval_on_start and checkpoint is None
         metrics: dict[str, float] = self.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None).metrics
         if not self.state.global_step:
@@ -98,7 +104,7 @@ class ResumableTrainer(Trainer):
         """
         loss = super().training_step(model, inputs, num_items_in_batch)
         if not math.isfinite(loss.item()):
-            last = next(reversed(run_checkpoints.list_all(self._folder)), None)
+            last = next(reversed(list_checkpoints(self._folder)), None)
             raise ValueError(
                 f"the loss is {loss.item()} at step {self.state.global_step + 1}; the last good checkpoint is {last}. "
                 "Try a lower --learning_rate, then a longer warm-up, smaller gradients or float32."
@@ -145,7 +151,7 @@ class ResumableTrainer(Trainer):
                 return super()._get_train_sampler(*args, **kwargs)
             # The order of the library's sampler depends on where a run was continued.
             lengths = [len(example["input_ids"]) for example in examples]
-        return LengthGroups(examples, lengths, self._train_batch_size, self.args.seed)
+        return LengthGroups(lengths, self._train_batch_size, self.args.seed)
 
     def full_state_dict(self) -> dict[str, Tensor]:
         """Returns all weights under the model's own parameter names, without the prefixes of any wrapper.
@@ -160,19 +166,19 @@ class ResumableTrainer(Trainer):
         return Path(str(self.args.output_dir))
 
     def _get_output_dir(self, trial: Any) -> str:
-        return str(self._folder / run_checkpoints.UNFINISHED)  # where the Trainer writes checkpoints
+        return str(self._folder / UNFINISHED)  # where the Trainer writes checkpoints
 
     def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
         """Saves a checkpoint, gives it its place when all processes have written their part, and removes old ones."""
         super()._save_checkpoint(*args, **kwargs)
-        name, best_steps = f"{run_checkpoints.PREFIX}{self.state.global_step}", self.state.best_global_step
+        name, best_steps = f"{PREFIX}{self.state.global_step}", self.state.best_global_step
         if best_steps == self.state.global_step:  # the Trainer says that it is where it was written
             self.state.best_model_checkpoint = str(self._folder / name)
         self.accelerator.wait_for_everyone()
         if self.is_world_process_zero():
-            self.state.save_to_json(str(self._folder / run_checkpoints.UNFINISHED / name / TRAINER_STATE_NAME))
-            run_checkpoints.finish(self._folder, name)
-            run_checkpoints.remove_old(self._folder, self._save_total_limit, best_steps)
+            self.state.save_to_json(str(self._folder / UNFINISHED / name / TRAINER_STATE_NAME))
+            finish_checkpoint(self._folder, name)
+            remove_old_checkpoints(self._folder, self._save_total_limit, best_steps)
         self.accelerator.wait_for_everyone()
 
     def _run_epoch(self, *args: Any, **kwargs: Any) -> None:
@@ -192,7 +198,7 @@ class _ContinueExactly(TrainerCallback):
     def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         """Finds the best checkpoint where the run is now."""
         if state.best_global_step:
-            best = Path(str(args.output_dir)) / f"{run_checkpoints.PREFIX}{state.best_global_step}"
+            best = Path(str(args.output_dir)) / f"{PREFIX}{state.best_global_step}"
             state.best_model_checkpoint = str(best) if best.is_dir() else None
 
     def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
@@ -238,3 +244,69 @@ def _mean_loss(state: TrainerState) -> float:
             total += line["loss"] * (line["step"] - last_step)
             last_step = int(line["step"])
     return total / max(last_step, 1)
+
+
+class LengthGroups(Sampler[int]):
+    """Yields the numbers of examples: those of a batch have nearly the same length, so that little is padded.
+
+    The batches are in random order. The order depends on the seed and the epoch alone.
+
+    Args:
+        lengths: one for each example, in any unit.
+        batch_size: examples of a batch.
+        seed: source of all randomness, with the epoch.
+    """
+
+    def __init__(self, lengths: ArrayLike, batch_size: int, seed: int) -> None:
+        self._lengths = np.asarray(lengths)
+        self._batch_size = batch_size
+        self._seed = seed
+        self._epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Sets the epoch. Each epoch has another order."""
+        self._epoch = epoch
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def __iter__(self) -> Iterator[int]:
+        rng = np.random.default_rng((self._seed, self._epoch))
+        order = rng.permutation(len(self._lengths))
+        pools = _cut(order, self._batch_size * BATCHES_PER_POOL)
+        batches = [
+            batch
+            for pool in pools
+            for batch in _cut(pool[np.argsort(self._lengths[pool], kind="stable")], self._batch_size)
+        ]
+        last = [batches.pop()] if len(batches[-1]) < self._batch_size else []  # a short batch would shift the others
+        for batch in [*(batches[number] for number in rng.permutation(len(batches))), *last]:
+            yield from batch.tolist()
+
+
+def _cut(values: Any, size: int) -> list[Any]:
+    return [values[start : start + size] for start in range(0, len(values), size)]
+
+
+def list_checkpoints(folder: Path) -> list[Path]:
+    """Returns the checkpoints of a run by their steps."""
+    paths = (path for path in folder.glob(f"{PREFIX}*") if path.is_dir() and path.name[len(PREFIX) :].isdecimal())
+    return sorted(paths, key=_steps)
+
+
+def finish_checkpoint(folder: Path, name: str) -> None:
+    """Gives a checkpoint its place."""
+    (folder / UNFINISHED / name).rename(folder / name)
+    (folder / UNFINISHED).rmdir()
+
+
+def remove_old_checkpoints(folder: Path, limit: int | None, best_steps: int | None) -> None:
+    """Keeps `limit` checkpoints, or all if it is None; the last and the best one are kept in any case."""
+    by_age = list_checkpoints(folder)
+    others = [path for path in by_age[:-1] if _steps(path) != best_steps]
+    for checkpoint in others[: max(0, len(by_age) - limit)] if limit else []:
+        shutil.rmtree(checkpoint)
+
+
+def _steps(checkpoint: Path) -> int:
+    return int(checkpoint.name[len(PREFIX) :])

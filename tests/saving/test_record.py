@@ -12,7 +12,7 @@ from vocabless.saving.model_card import CARD, card_for_repository, write_card
 from vocabless.saving.record import FORMER_OBJECTIVES, card_facts, read_card_facts
 from vocabless.saving.run_folder import RESULTS
 from vocabless.training.finetuning.glue import GLUE
-from vocabless.training.pretraining.objectives import OBJECTIVES
+from vocabless.training.pretraining.command_line import OBJECTIVES
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 VERSIONS = {"transformers": "5.23.0", "torch": "2.13.0"}

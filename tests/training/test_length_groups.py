@@ -1,16 +1,14 @@
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import torch
 from line_trainer import stop_at, training_on
 
-from vocabless.training.length_groups import LengthGroups
+from vocabless.training.trainer import LengthGroups
 
 
 def test_batches_hold_examples_of_like_length_in_random_order() -> None:
     lengths = np.random.default_rng(0).integers(1, 500, size=1003)
-    groups = LengthGroups(None, lengths, 10, seed=1)
+    groups = LengthGroups(lengths, 10, seed=1)
     order = list(groups)
     assert sorted(order) == list(range(1003)) and len(groups) == 1003
     batches = [lengths[order[start : start + 10]] for start in range(0, 1000, 10)]
@@ -21,18 +19,12 @@ def test_batches_hold_examples_of_like_length_in_random_order() -> None:
 
 def test_the_order_depends_on_seed_and_epoch_alone() -> None:
     lengths = list(range(57))
-    groups, same = (LengthGroups(None, lengths, 8, seed=1) for _ in range(2))
-    assert list(groups) == list(groups) == list(same) != list(LengthGroups(None, lengths, 8, seed=2))
+    groups, same = (LengthGroups(lengths, 8, seed=1) for _ in range(2))
+    assert list(groups) == list(groups) == list(same) != list(LengthGroups(lengths, 8, seed=2))
     first = list(groups)
     groups.set_epoch(1)
     assert list(groups) != first
-    assert list(LengthGroups(None, [5, 6], 8, seed=0)) in ([0, 1], [1, 0])
-
-
-def test_the_examples_learn_the_epoch_from_the_sampler() -> None:
-    epochs: list[int] = []
-    LengthGroups(SimpleNamespace(set_epoch=epochs.append), [1, 2], 1, seed=0).set_epoch(3)
-    assert epochs == [3]
+    assert list(LengthGroups([5, 6], 8, seed=0)) in ([0, 1], [1, 0])
 
 
 @pytest.mark.parametrize("killed_at", [5, 8])  # in the first epoch and in the second one

@@ -13,8 +13,7 @@ import run_glue
 import run_pretraining
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
-from vocabless.training.pretraining.command_line import parse_command_line
-from vocabless.training.pretraining.objectives import OBJECTIVES
+from vocabless.training.pretraining.command_line import OBJECTIVES, parse_command_line
 from vocabless.training.script import (
     COUNT,
     POSITIVE,

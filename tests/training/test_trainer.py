@@ -5,7 +5,7 @@ from line_trainer import stop_at, training_on
 from torch.utils.data import BatchSampler, Dataset
 from transformers import EarlyStoppingCallback
 
-from vocabless.training.length_groups import LengthGroups
+from vocabless.training.trainer import LengthGroups
 
 
 @pytest.mark.parametrize("has_bar", [True, False])
@@ -63,7 +63,7 @@ def test_one_of_two_processes_continues_in_its_second_epoch_as_if_never_interrup
 
     def first_of_two(folder):
         trainer, data = training_on(tmp_path / folder, [1], max_steps=9, max_grad_norm=0), Epochs()
-        sampler = LengthGroups(data, range(9), 1, 0) if is_by_length else SeedableRandomSampler(data, data_seed=0)
+        sampler = LengthGroups(range(9), 1, 0) if is_by_length else SeedableRandomSampler(data, data_seed=0)
         shard = BatchSamplerShard(BatchSampler(sampler, 1, False), 2, 0)
         trainer.get_train_dataloader = lambda: DataLoaderShard(data, batch_sampler=shard)
         return trainer, data

@@ -11,11 +11,14 @@ import math
 from dataclasses import MISSING, dataclass, field
 from pathlib import Path
 
-from transformers import PreTrainedConfig
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
+from vocabless.overrides import with_overrides
+from vocabless.stock_shapes import StockShape, find_shape
 from vocabless.training.finetuning.data import TaskData
+from vocabless.training.load import is_checkpoint, is_ours, load_checkpoint_config
 from vocabless.training.script import ANY_SIZE, COUNT, Limit, ModelArguments, ScriptTrainingArguments, flag
+from vocabless.variants import SIZES, Variant
 
 BASE_WIDTH, BASE_LEARNING_RATE = 768, 3e-5  # HashFormers, Table 5
 NARROWEST = 64  # width of nano; no narrower encoder was measured
@@ -121,10 +124,9 @@ class GlueArguments(ModelArguments):
         self.eval_steps = _read_eval_steps(self.task_eval_steps)  # task → steps between two evaluations
 
     @property
-    def length(self) -> int:
-        """`max_seq_length`, which is chosen before a run begins."""
-        assert self.max_seq_length is not None
-        return self.max_seq_length
+    def shape(self) -> Variant | StockShape:
+        """The row of random weights, with the overrides of the run."""
+        return with_overrides(find_shape(self.model_name_or_path), self.overrides)
 
 
 @dataclass
@@ -176,19 +178,16 @@ class GlueTrainingArguments(ScriptTrainingArguments):
         self.metric_for_best_model = metric  # the Trainer replaces None by the loss; here None is the task's metric
 
     def arguments_of_run(
-        self, folder: Path, seed: int, task: TaskData, eval_steps: int | None = None, has_first_head: bool = False
+        self, task: TaskData, eval_steps: int | None = None, has_first_head: bool = False
     ) -> "GlueTrainingArguments":
-        """Returns a copy of the arguments for one run, with its folder and seed.
+        """Returns a copy of the arguments for a run, without None.
 
         Args:
-            folder: output folder of the run.
-            seed: of the run.
             task: chooses the epochs, by its number of rows, and the metric of the best one if they are not given.
             eval_steps: between two evaluations, for validation rows that are apart; None is that of the arguments.
             has_first_head: whether the run begins with a fitted head, which needs fewer steps.
         """
         training = copy.copy(self)
-        training.output_dir, training.seed = str(folder), seed
         if training.per_device_train_batch_size == 0:
             training.per_device_train_batch_size = BATCH_SIZE_AFTER_HEAD if has_first_head else BATCH_SIZE
         if training.num_train_epochs is None:
@@ -213,9 +212,33 @@ class GlueTrainingArguments(ScriptTrainingArguments):
         return training
 
 
-def encoder_width(config: PreTrainedConfig) -> int:
-    """Returns the width of a model's encoder, `BASE_WIDTH` if its configuration has none."""
-    return int(getattr(getattr(config, "encoder_config", config), "hidden_size", BASE_WIDTH))
+def is_trained_vocabless(arguments: GlueArguments) -> bool:
+    """Returns whether the model is a trained encoder of ours.
+
+    Raises:
+        ValueError: its configuration cannot be loaded.
+    """
+    name = arguments.model_name_or_path
+    return is_checkpoint(name) and is_ours(load_checkpoint_config(name, trust_remote_code=arguments.trust_remote_code))
+
+
+def choose_learning_rate(arguments: GlueArguments, training: GlueTrainingArguments) -> str:
+    """Sets the learning rate by the width of the encoder if it is not given; returns a sentence that says so, or "".
+
+    Raises:
+        ValueError: the configuration of the model cannot be loaded.
+    """
+    name = arguments.model_name_or_path
+    if training.learning_rate is not None:
+        return ""
+    if is_checkpoint(name):
+        with training.main_process_first(desc="reading the model's configuration"):
+            config = load_checkpoint_config(name, trust_remote_code=arguments.trust_remote_code)
+        width = int(getattr(getattr(config, "encoder_config", config), "hidden_size", BASE_WIDTH))
+    else:
+        width = SIZES[arguments.shape.size].hidden_size
+    training.learning_rate = default_learning_rate(width)
+    return f"Learning rate: {training.learning_rate:g}, chosen for an encoder {width} wide."
 
 
 def default_learning_rate(width: int) -> float:

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import regex
 from numpy.typing import NDArray
-from torch.utils import data
 from transformers import PreTrainedTokenizerBase
 
 from vocabless.training.finetuning.metrics import FOLDS
 from vocabless.training.finetuning.problems import Problem
 
 TOKENIZER_BATCH_SIZE = 1000  # texts
-TEACHER_LOGITS, IS_GOLD = "teacher_logits", "is_gold"  # further entries of encoded rows and batches
 SAMPLING_SEED = 42  # fixed: all seeds of a run use the same held-out and the same sampled rows
 _MARKS = regex.compile(r"[^\p{L}\p{M}\p{N}]+")  # what is no letter, accent or digit
 Rows = NDArray[np.int64]
+# Of each row the token ids, and `label`, its target if it has one. A collator pads them batch by batch.
+EncodedRows = list[dict[str, Any]]
 
 
 @dataclass
@@ -53,10 +53,6 @@ class Examples:
             tuple(_MARKS.sub(" ", text.casefold()).strip() or text for text in row)
             for row in zip(*columns, strict=True)
         ]
-
-    def sample(self, limit: int | None) -> "Examples":
-        """Returns at most `limit` random examples in their original order; None returns all."""
-        return self if limit is None or limit >= len(self) else self.select(sample_rows(len(self), limit))
 
     def select(self, indices: Sequence[int]) -> "Examples":
         """Returns the examples with these indices."""
@@ -106,7 +102,7 @@ class TaskData:
         """Keeps at most this number of random training rows; None keeps all."""
         if rows is not None and rows < len(self.train):
             self.footnotes.append(f"{self.title}: trained on {rows:,} of {len(self.train):,} rows")
-            self.train = self.train.sample(rows)
+            self.train = self.train.select(sample_rows(len(self.train), rows))
             if self.is_cross_validated:
                 self.score_folds(self.scored_folds)
 
@@ -119,52 +115,12 @@ class TaskData:
         }
 
 
-class EncodedRows(data.Dataset[dict[str, Any]]):
-    """Token ids, and `label`, the target of each row that has one. A collator pads them batch by batch.
-
-    With a teacher, a row also has `TEACHER_LOGITS`, (labels,), and `IS_GOLD`.
-    """
-
-    def __init__(self, rows: Sequence[dict[str, Any]]) -> None:
-        self._rows = list(rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        return dict(self._rows[index])
-
-    @property
-    def lengths_in_tokens(self) -> Rows:
-        """The number of tokens of each row, (n,)."""
-        return np.array([len(row["input_ids"]) for row in self._rows], np.int64)
-
-    @property
-    def targets(self) -> list[Any]:
-        """The target of each row."""
-        return [row["label"] for row in self._rows]
-
-    def select(self, indices: Sequence[int] | Rows) -> "EncodedRows":
-        """Returns the rows with these indices."""
-        return EncodedRows([self._rows[index] for index in indices])
-
-    def replaced(self, indices: Rows, others: "EncodedRows") -> "EncodedRows":
-        """Returns the rows, of which those with some indices are others."""
-        rows = dict(enumerate(self._rows)) | dict(zip(indices.tolist(), others._rows, strict=True))
-        return EncodedRows(list(rows.values()))
-
-    def with_logits(self, logits: Any, is_gold: bool) -> "EncodedRows":
-        """Returns the rows with a teacher's logits, (n, labels), and whether their labels are learned beside them."""
-        extras = ({TEACHER_LOGITS: values, IS_GOLD: is_gold} for values in logits)
-        return EncodedRows([row | extra for row, extra in zip(self._rows, extras, strict=True)])
-
-
 def encode(
     examples: Examples, problem: Problem, tokenizer: PreTrainedTokenizerBase, max_seq_length: int
 ) -> EncodedRows:
     """Returns the token ids and targets of examples, of at most `max_seq_length` tokens each."""
     targets = None if examples.labels is None else [problem.target(label) for label in examples.labels]
-    rows: list[dict[str, Any]] = []
+    rows: EncodedRows = []
     for start in range(0, len(examples), TOKENIZER_BATCH_SIZE):
         part = slice(start, start + TOKENIZER_BATCH_SIZE)
         pairs = None if examples.pairs is None else examples.pairs[part]
@@ -173,7 +129,7 @@ def encode(
         for index in range(len(encoding["input_ids"])):
             row = {name: _compact(values[index]) for name, values in encoding.items()}
             rows.append(row if targets is None else row | {"label": targets[start + index]})
-    return EncodedRows(rows)
+    return rows
 
 
 def sample_rows(count: int, limit: int) -> list[int]:

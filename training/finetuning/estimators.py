@@ -29,11 +29,11 @@ from transformers import AutoModel, AutoTokenizer, DataCollatorWithPadding
 
 from vocabless.modeling.head_layers import mean_state
 from vocabless.saving.checkpoint import save_checkpoint
-from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
+from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, choose_learning_rate
 from vocabless.training.finetuning.data import Examples, TaskData, encode
+from vocabless.training.finetuning.fine_tuning import load_model
 from vocabless.training.finetuning.first_head import compute, has_linear_head, logits_of
 from vocabless.training.finetuning.fit import fit
-from vocabless.training.finetuning.load_model import choose_learning_rate, load_model
 from vocabless.training.finetuning.problems import SingleLabel
 from vocabless.training.finetuning.sources import choose_validation
 
@@ -110,7 +110,7 @@ class VocablessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError(f"{self.model_name_or_path!r} is no encoder of ours without a head; give another one.")
             choose_learning_rate(arguments, training)
             choose_validation(data, arguments, True, is_head_alone=not self.epochs)
-            fitted = fit(data, loaded, arguments, training, Path(folder))
+            fitted = fit(data, loaded, arguments, training)
         self.classes_, self.cross_validated_ = classes, fitted.metrics
         self.model_, self.tokenizer_ = fitted.model.eval(), loaded.tokenizer
         return self
@@ -172,8 +172,8 @@ def _check_texts(texts: Sequence[str]) -> list[str]:
     rows = [texts] if isinstance(texts, str) else list(texts)
     wrong = [row for row in rows if not isinstance(row, str)]
     if isinstance(texts, str) or wrong or not rows:
-        found = "one string" if isinstance(texts, str) else f"{wrong[0]!r}" if wrong else "nothing"
-        raise ValueError(f"texts are a list of strings, but here is {found}; give a list with a string for each text.")
+        kind = "one string" if isinstance(texts, str) else f"{wrong[0]!r}" if wrong else "nothing"
+        raise ValueError(f"texts are a list of strings, but here is {kind}; give a list with a string for each text.")
     return rows
 
 

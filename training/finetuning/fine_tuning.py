@@ -1,15 +1,17 @@
-"""A fine-tuning run of `run_glue.py`: one task with one seed, in a folder of its own."""
+"""The tasks and the model of `run_glue.py`, and its runs: each has one task with one seed, in a folder of its own."""
 
 import copy
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
-from transformers import DataCollatorWithPadding, PreTrainedTokenizerBase, set_seed
+from datasets import Dataset
+from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, PreTrainedTokenizerBase, set_seed
 
+from vocabless import VocablessForSequenceClassification
 from vocabless.saving.model_card import write_card
 from vocabless.saving.record import MISMATCHED, card_facts, provenance
 from vocabless.saving.run_folder import RESULTS, rows_fingerprint, versions, write_json
@@ -18,42 +20,130 @@ from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingA
 from vocabless.training.finetuning.data import Examples, TaskData, encode
 from vocabless.training.finetuning.first_head import logits_of
 from vocabless.training.finetuning.fit import FOLDS_FOLDER, Fitted, fit
-from vocabless.training.finetuning.load_model import is_checkpoint, load_model
+from vocabless.training.finetuning.glue import find_glue_tasks, load_glue_task
 from vocabless.training.finetuning.metrics import interval
 from vocabless.training.finetuning.report import label_table, score_labels
-from vocabless.training.finetuning.teacher import read_unlabelled
-from vocabless.training.load import split_revision
+from vocabless.training.finetuning.sources import load_own_data
+from vocabless.training.finetuning.teacher import check_task_distillation, read_unlabelled
+from vocabless.training.load import Counted, Head, Loaded, check_overrides, is_checkpoint, is_ours, load, split_revision
 from vocabless.training.run import Results, Run, Trained
 from vocabless.training.script import fingerprint
+from vocabless.variants import Variant
 
+SUBWORDS = 8000  # tokens, of a vocabulary that is trained on the task's texts
+SOURCES = ("task_name", "train_file", "dataset_name")
 Scores = Mapping[str, float]
 
 
-@dataclass(frozen=True)
-class FineTuning(Run):
-    """Fine-tuning on a task with one seed, with or without a teacher, see `fit`."""
+def load_tasks(arguments: GlueArguments, training: GlueTrainingArguments) -> list[TaskData]:
+    """Returns the tasks that the arguments name, with at most the numbers of samples that they allow.
 
+    Raises:
+        ValueError: not exactly one source of data is given, its data does not fit, or it does not fit the other flags.
+    """
+    flags = [f"--{name}" for name in SOURCES if getattr(arguments, name) is not None]
+    if len(flags) != 1:
+        mistake = f"{' and '.join(flags)} cannot be combined" if flags else "no data is given"
+        raise ValueError(f"{mistake}; give one of {', '.join(f'--{name}' for name in SOURCES)}.")
+    with training.main_process_first(desc="reading the data"):
+        if arguments.task_name is not None:
+            tasks = [load_glue_task(row, arguments.data_dir) for row in find_glue_tasks(arguments.task_name)]
+        else:
+            tasks = [load_own_data(arguments, is_head_alone=training.num_train_epochs == 0)]
+        for task in tasks:
+            task.limit(arguments.max_train_samples)
+            _check_flags(task, arguments.example, training.metric_for_best_model)
+        check_task_distillation(arguments, training, tasks)
+    return tasks
+
+
+def _check_flags(task: TaskData, example: list[str] | None, metric: str | None) -> None:
+    """Raises an error if `--example` is not one of the task's, or `--metric_for_best_model` is not reported for it."""
+    needed = 1 if task.train.pairs is None else 2
+    if example is not None and len(example) != needed:
+        raise ValueError(
+            f"--example has {len(example)} texts, but {task.title} has {needed} in each row; give "
+            f"{'two texts' if needed > 1 else 'one text, in quotes'}."
+        )
+    reported = ["loss", *task.constant_baselines()]
+    if metric is not None and metric.removeprefix("eval_") not in reported:
+        raise ValueError(
+            f"--metric_for_best_model {metric} is not reported for {task.title}; give one of {', '.join(reported)}."
+        )
+
+
+def check_model(arguments: GlueArguments) -> None:
+    """Checks the names of model, tokenizer and teacher, without data or network.
+
+    Raises:
+        ValueError: a tokenizer is missing, or is given for a model that cannot use it; a flag is for random weights.
+    """
+    name, tokenizer = arguments.model_name_or_path, arguments.tokenizer_name
+    if is_checkpoint(name):
+        check_overrides(name, arguments.overrides)
+        if tokenizer == "train":
+            raise ValueError(
+                f"--tokenizer_name train does not fit {name!r}: its weights belong to its own tokenizer; leave it out."
+            )
+        return
+    shape = arguments.shape
+    is_variant = isinstance(shape, Variant)
+    if tokenizer is not None and not shape.reads_subwords:
+        units = "whole words" if is_variant else "characters"
+        raise ValueError(f"{name} reads {units} and does not use --tokenizer_name; leave it out.")
+    if not is_variant and arguments.ngrams is not None:
+        raise ValueError(f"{name} has no n-gram features; leave --set ngrams out.")
+    if not is_variant and shape.reads_subwords and tokenizer is None:
+        raise ValueError(f"{name} has no tokenizer of its own; give --tokenizer_name PATH, or train.")
+
+
+def load_model(arguments: GlueArguments, task: TaskData, folder: Path) -> Loaded:
+    """Returns a model with a head for the task, and its tokenizer, see `vocabless.training.load.load`.
+
+    `--tokenizer_name train` and `--set ngrams=train` read the training texts.
+
+    Raises:
+        ValueError: the model or the tokenizer cannot be loaded.
+    """
+    name, tokenizer_name = arguments.model_name_or_path, arguments.tokenizer_name
+
+    def options(config: Any, _: PreTrainedTokenizerBase) -> dict[str, Any]:
+        if not is_ours(config) or config.classifier_pooling == "cls":
+            return task.problem.config
+        # A head that reads means reads the two texts of a pair apart; single texts have no second one.
+        return task.problem.config | {"classifier_pooling": "mean" if task.train.pairs is None else "siamese"}
+
+    def documents() -> Dataset:
+        return Dataset.from_dict({"text": [*task.train.texts, *(task.train.pairs or [])]})
+
+    head = Head(task.name, VocablessForSequenceClassification, AutoModelForSequenceClassification, options)
+    counted = Counted(documents, folder, SUBWORDS)
+    if not is_checkpoint(name):
+        return load(arguments.shape, head, counted, tokenizer_name, arguments.ngrams)
+    return load(name, head, counted, tokenizer_name=tokenizer_name, trust_remote_code=arguments.trust_remote_code)
+
+
+class FineTuning(Run):
+    """Fine-tuning on a task with one seed, with or without a teacher, see `fit`.
+
+    `arguments` and `training` are those of the command; `log` takes lines for the user.
+    """
+
+    training: GlueTrainingArguments
     checks_standalone: ClassVar[bool] = False
     left_overs: ClassVar[tuple[str, ...]] = ("checkpoint-[0-9]*", FOLDS_FOLDER)
 
-    data: TaskData
-    arguments: GlueArguments
-    training: GlueTrainingArguments  # with the folder and the seed of the run
-    log: Callable[[str], object] = print
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         data: TaskData,
         seed: int,
         arguments: GlueArguments,
         training: GlueTrainingArguments,
         log: Callable[[str], object] = print,
-    ) -> "FineTuning":
-        """Returns the run on a task with a seed; `arguments` and `training` are those of the command."""
-        training = copy.copy(training)
-        training.output_dir, training.seed = str(run_folder(data, seed, training)), seed
-        return cls(data, arguments, training, log)
+    ) -> None:
+        self.data, self.arguments, self.training = data, arguments, copy.copy(training)
+        self.training.output_dir, self.training.seed = str(run_folder(data, seed, training)), seed
+        self.log = log if training.process_index == 0 else lambda line: None
 
     def fingerprint(self) -> dict[str, Any]:
         """See `Run.fingerprint`."""
@@ -76,10 +166,7 @@ class FineTuning(Run):
         with self.training.main_process_first(desc="loading the model"):
             set_seed(self.training.seed)
             loaded = load_model(self.arguments, self.data, self.folder)
-        is_main = self.training.process_index == 0
-        fitted = fit(
-            self.data, loaded, self.arguments, self.training, self.folder, self.log if is_main else lambda line: None
-        )
+        fitted = fit(self.data, loaded, self.arguments, self.training, self.log)
         tested = self._predict(fitted, loaded.tokenizer) if self.training.do_predict else {}
         trainer, model = fitted.trainer, fitted.model
         weights = trainer.full_state_dict() if trainer is not None and not fitted.is_head else None
@@ -93,9 +180,10 @@ class FineTuning(Run):
             The metrics of the splits that have labels; their names begin with `test_`.
         """
         problem, collator = self.data.problem, DataCollatorWithPadding(tokenizer)
+        length = cast(int, fitted.arguments.max_seq_length)
         metrics: dict[str, float] = {}
         for suffix, examples in self.data.test.items():
-            rows = encode(Examples(examples.texts, examples.pairs), problem, tokenizer, fitted.arguments.length)
+            rows = encode(Examples(examples.texts, examples.pairs), problem, tokenizer, length)
             logits, labels = logits_of(fitted.model, rows, collator), examples.labels
             if labels is not None:
                 scores = score_labels(problem, logits, labels)
@@ -162,17 +250,10 @@ class FineTuning(Run):
 
     def summary(self, results: Results) -> str:
         """Returns the line that is printed after a run, with the scores of the test rows if they have labels."""
-
-        def percent(scores: Scores, name: str) -> str:
-            return f"{100 * scores[name]:.1f}"
-
-        scores, constants, tested = results["measures"], results["constant_baselines"], []
-        parts = []
-        for name in constants:
-            title = name.replace("_", " ")
-            parts.append(f"{title} {percent(scores, name)} (constant {percent(constants, name)})")
-            if f"test_{name}" in scores:
-                tested.append(f"{title} {percent(scores, f'test_{name}')}")
+        scores, constants = results["measures"], results["constant_baselines"]
+        shown = {name: f"{name.removeprefix('test_').replace('_', ' ')} {100 * scores[name]:.1f}" for name in scores}
+        parts = [f"{shown[name]} (constant {100 * constant:.1f})" for name, constant in constants.items()]
+        tested = [shown[f"test_{name}"] for name in constants if f"test_{name}" in shown]
         tests = f"; test rows: {', '.join(tested)}" if tested else ""
         time = f"{results['epochs']:.1f} epochs, {results['train']['train_runtime']:.0f} s"
         return f"{self.data.title}, seed {results['seed']}: {', '.join(parts)}{tests}; {time}"

@@ -15,22 +15,13 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from vocabless.modeling.head_layers import PooledHead
-from vocabless.training.finetuning.data import (
-    IS_GOLD,
-    TEACHER_LOGITS,
-    EncodedRows,
-    Rows,
-    TaskData,
-    folds_of,
-    sample_rows,
-)
+from vocabless.training.finetuning.data import EncodedRows, Rows, TaskData, folds_of, sample_rows
 from vocabless.training.finetuning.problems import Problem
 
 STRENGTHS = (0.003, 0.03, 0.3)  # inverse regularisation, for standardised numbers
 SMALL = 0.3  # share of a standardised number that the head's tanh reads, where it is nearly linear
 BATCH_SIZE = 64  # texts
 MAX_ROWS = 20_000  # of the training rows; more hardly change a linear model
-NOT_READ = ("labels", TEACHER_LOGITS, IS_GOLD)  # entries of a batch that are no inputs of a model
 Vectors = NDArray[np.float64]
 
 
@@ -88,24 +79,22 @@ def has_linear_head(model: PreTrainedModel, problem: Problem) -> bool:
     )
 
 
-@dataclass
 class FrozenVectors:
-    """What the head reads of the training rows from the frozen encoder, and the regularisation that suits them."""
+    """What the head of a model that `has_linear_head` reads of the training rows, at most `MAX_ROWS`.
 
-    problem: Problem
-    vectors: Vectors  # (n, D)
-    targets: list[Any]  # of these rows
-    strength: float
-    held_out_logits: Vectors  # (n, outputs), of each row by a head that was fitted outside its fold
+    Attributes:
+        vectors: (n, D).
+        targets: of these rows.
+        strength: the regularisation that suits them, see `cross_validate_head`.
+        held_out_logits: (n, outputs), of each row by a head that was fitted outside its fold.
+    """
 
-    @classmethod
-    def of(cls, model: PreTrainedModel, rows: EncodedRows, collator: Any, data: TaskData) -> "FrozenVectors":
-        """Returns the vectors of the training rows, at most `MAX_ROWS`, read by a model that `has_linear_head`."""
-        if len(rows) > MAX_ROWS:
-            rows = rows.select(sample_rows(len(rows), MAX_ROWS))
-        vectors, targets = head_inputs(model, rows, collator), rows.targets
-        folds = data.folds() if data.is_cross_validated else folds_of(data.problem.strata(targets))
-        return cls(data.problem, vectors, targets, *cross_validate_head(data.problem, vectors, targets, folds))
+    def __init__(self, model: PreTrainedModel, rows: EncodedRows, collator: Any, data: TaskData) -> None:
+        rows = [rows[row] for row in sample_rows(len(rows), MAX_ROWS)]
+        self.problem, self.vectors = data.problem, head_inputs(model, rows, collator)
+        self.targets = [row["label"] for row in rows]
+        folds = data.folds() if data.is_cross_validated else folds_of(data.problem.strata(self.targets))
+        self.strength, self.held_out_logits = cross_validate_head(self.problem, self.vectors, self.targets, folds)
 
     def head(self, rows: Any = slice(None)) -> FirstHead:
         """Returns the head that is fitted to some of the training rows."""
@@ -116,7 +105,7 @@ class FrozenVectors:
 def head_inputs(model: Any, rows: EncodedRows, collator: Any) -> Vectors:
     """Returns what the head of a model that `has_linear_head` reads of n rows, (n, D); see `compute`."""
     inputs: list[Tensor] = []
-    hook = model.classifier.dense.register_forward_pre_hook(lambda _, given: inputs.append(given[0]))
+    hook = model.classifier.dense.register_forward_pre_hook(lambda _, read: inputs.append(read[0]))
     try:
         return compute(model, rows, collator, lambda *_: inputs.pop())
     finally:
@@ -137,10 +126,10 @@ def compute(model: Any, rows: EncodedRows, collator: Any, choose: Callable[[Any,
     """
     was_training = model.training
     model.eval()
-    order, values = np.argsort(rows.lengths_in_tokens, kind="stable"), []
+    order, values = np.argsort([len(row["input_ids"]) for row in rows], kind="stable"), []
     for start in range(0, len(order), BATCH_SIZE):
         batch = collator([rows[index] for index in order[start : start + BATCH_SIZE]])
-        inputs = {name: batch[name].to(model.device) for name in batch if name not in NOT_READ}
+        inputs = {name: batch[name].to(model.device) for name in batch if name != "labels"}
         values.append(choose(model(**inputs), inputs).double().cpu().numpy())
     model.train(was_training)
     result = np.empty((len(order), values[0].shape[1]))
@@ -156,19 +145,19 @@ def cross_validate_head(
     The logits, (n, outputs), are those of each row by a model that was fitted outside its fold. Each row is in one of
     the folds.
     """
-    logits = {strength: _held_out_logits(problem, vectors, targets, folds, strength) for strength in STRENGTHS}
-    references = torch.from_numpy(np.asarray(targets))
-    losses = {strength: problem.losses(torch.from_numpy(each), references).mean() for strength, each in logits.items()}
-    best = min(losses, key=losses.__getitem__)
+    place = np.argsort(np.concatenate(folds))
+
+    def held_out_logits(strength: float) -> Vectors:
+        logits = []
+        for held_out in folds:
+            rest = np.setdiff1d(np.arange(len(targets)), held_out)
+            head = FirstHead.fit(problem, vectors[rest], [targets[row] for row in rest], strength)
+            logits.append(head.logits(vectors[held_out]))
+        return np.concatenate(logits)[place]
+
+    def loss(strength: float) -> float:
+        return float(problem.losses(torch.from_numpy(logits[strength]), references).mean())
+
+    logits, references = {s: held_out_logits(s) for s in STRENGTHS}, torch.from_numpy(np.asarray(targets))
+    best = min(STRENGTHS, key=loss)
     return best, logits[best]
-
-
-def _held_out_logits(
-    problem: Problem, vectors: Vectors, targets: Sequence[Any], folds: Sequence[Rows], strength: float
-) -> Vectors:
-    logits = []
-    for held_out in folds:
-        rest = np.setdiff1d(np.arange(len(targets)), held_out)
-        head = FirstHead.fit(problem, vectors[rest], [targets[row] for row in rest], strength)
-        logits.append(head.logits(vectors[held_out]))
-    return np.concatenate(logits)[np.argsort(np.concatenate(folds))]

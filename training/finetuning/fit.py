@@ -17,15 +17,15 @@ from typing import Any, cast
 
 import numpy as np
 from tqdm.auto import tqdm
-from transformers import DataCollatorWithPadding, EarlyStoppingCallback, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import DataCollatorWithPadding, EarlyStoppingCallback, PreTrainedModel
 
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, default_patience
 from vocabless.training.finetuning.data import EncodedRows, Examples, TaskData, encode
 from vocabless.training.finetuning.first_head import FrozenVectors, Vectors, has_linear_head, logits_of
-from vocabless.training.finetuning.load_model import LoadedModel, is_checkpoint
 from vocabless.training.finetuning.metrics import FOLDS, interval
-from vocabless.training.finetuning.teacher import DistillingTrainer, TaskDistillation, distill_task
+from vocabless.training.finetuning.teacher import DistillingTrainer, distill_task
+from vocabless.training.load import Loaded, is_checkpoint
 from vocabless.training.trainer import ResumableTrainer, logits_only
 
 LENGTHS = (64, 128, 256, 512)  # tokens
@@ -47,15 +47,14 @@ class Fitted:
     is_head: bool = False  # whether the head alone was kept
     trainer: ResumableTrainer | None = None  # that trained the model
     train_metrics: Metrics | None = None
-    teacher: dict[str, Any] | None = None  # see `TaskDistillation.facts`
+    teacher: dict[str, Any] | None = None  # see `distill_task`
 
 
 def fit(
     data: TaskData,
-    loaded: LoadedModel,
+    loaded: Loaded,
     arguments: GlueArguments,
     training: GlueTrainingArguments,
-    folder: Path,
     log: Callable[[str], object] = lambda line: None,
 ) -> Fitted:
     """Fine-tunes a model, see the module's first lines.
@@ -64,8 +63,7 @@ def fit(
         data: training and validation rows.
         loaded: model and tokenizer. The model gets the fitted head; its other weights are not changed.
         arguments: of the script.
-        training: the Trainer's. What is None in both is chosen here.
-        folder: for checkpoints and for the logits of folds, from which a killed run continues.
+        training: the Trainer's. What is None in both is chosen here. A killed run continues from its folder.
         log: takes lines for the user, such as the score of the head before training begins.
 
     Raises:
@@ -79,10 +77,10 @@ def fit(
             f"--num_train_epochs 0 fits the head of a trained encoder of ours, but {arguments.model_name_or_path!r} is "
             "none, has a head for these labels, or needs another kind of head for them; leave it out."
         )
-    tuner = _Tuner.of(data, loaded, arguments, training, folder, has_first_head, log)
+    tuner = _Tuner(data, loaded, arguments, training, has_first_head, log)
     frozen, head, tuned = None, None, None  # vectors, and metrics
     if has_first_head:
-        frozen = FrozenVectors.of(tuner.model, tuner.rows, tuner.collator, data)
+        frozen = FrozenVectors(tuner.model, tuner.rows, tuner.collator, data)
         frozen.head().write_into(cast(Any, tuner.model).classifier)
         head = tuner.score_folds(frozen.held_out_logits) if data.is_cross_validated else tuner.score(tuner.model)
         log(_describe_head(data, head))
@@ -90,10 +88,11 @@ def fit(
         tuned = tuner.score_folds(tuner.fold_logits(frozen))
     if head is not None and (training.num_train_epochs == 0 or (tuned and is_head_better(data, training, head, tuned))):
         return tuner.fitted(tuner.model, head, head_metrics=head, is_head=True)
-    teaching = None if arguments.teacher is None else tuner.teach()
-    trainer = tuner.trainer(copy.deepcopy(tuner.model), tuner.rows if teaching is None else teaching.rows)
-    details = {"train_metrics": trainer.resume(), "trainer": trainer, "head_metrics": head}
-    details["teacher"] = None if teaching is None else teaching.facts
+    rows, teacher = tuner.rows, None
+    if arguments.teacher is not None:
+        rows, teacher = distill_task(data, rows, tuner.arguments, tuner.training, tuner.encode)
+    trainer = tuner.trainer(copy.deepcopy(tuner.model), rows)
+    details = {"train_metrics": trainer.resume(), "trainer": trainer, "head_metrics": head, "teacher": teacher}
     model = cast(PreTrainedModel, trainer.model)
     if tuned is None:
         tuned = tuner.score(model)
@@ -118,31 +117,30 @@ def is_head_better(data: TaskData, training: GlueTrainingArguments, head: Metric
     return head[metric] >= tuned[metric] if training.greater_is_better else head[metric] <= tuned[metric]
 
 
-def _encode_training_rows(
-    data: TaskData, loaded: LoadedModel, arguments: GlueArguments
-) -> tuple[EncodedRows, int, str]:
+def _encode_training_rows(data: TaskData, loaded: Loaded, arguments: GlueArguments) -> tuple[EncodedRows, int, str]:
     """Returns the training rows, the sequence length, and a sentence on it, or "" if it is given or no text is cut.
 
     The texts are measured for a checkpoint and own data, if no length is given. GLUE and random weights get
     `DEFAULT_LENGTH`. Texts that are longer than what is chosen are tokenised again, so that the tokenizer cuts them.
     """
-    given, limit = arguments.max_seq_length, loaded.limit
-    if given is not None and given > limit:
-        raise ValueError(f"--max_seq_length {given} does not fit {arguments.model_name_or_path}; give 3 to {limit}.")
+    wanted, limit = arguments.max_seq_length, loaded.limit
+    if wanted is not None and wanted > limit:
+        raise ValueError(f"--max_seq_length {wanted} does not fit {arguments.model_name_or_path}; give 3 to {limit}.")
 
     def tokenise(examples: Examples, length: int) -> EncodedRows:
         return encode(examples, data.problem, loaded.tokenizer, length)
 
-    if given is not None or arguments.task_name is not None or not is_checkpoint(arguments.model_name_or_path):
-        length = given or min(DEFAULT_LENGTH, limit)
+    if wanted is not None or arguments.task_name is not None or not is_checkpoint(arguments.model_name_or_path):
+        length = wanted or min(DEFAULT_LENGTH, limit)
         return tokenise(data.train, length), length, ""
     rows = tokenise(data.train, limit + 1)  # longer than the limit, to see which texts it cuts
-    lengths = rows.lengths_in_tokens
+    lengths = np.array([len(row["input_ids"]) for row in rows])
     length = min(next((length for length in LENGTHS if (lengths > length).mean() <= MAX_CUT), LENGTHS[-1]), limit)
     longer = np.flatnonzero(lengths > length)
     if not len(longer):
         return rows, length, ""
-    rows = rows.replaced(longer, tokenise(data.train.select(longer.tolist()), length))
+    for row, shortened in zip(longer, tokenise(data.train.select(longer.tolist()), length), strict=True):
+        rows[row] = shortened
     share = 100 * len(longer) / len(lengths)
     return rows, length, f"Texts are read up to {length} tokens, which cuts {share:.1f} % of them."
 
@@ -157,47 +155,37 @@ def _describe_head(data: TaskData, metrics: Metrics) -> str:
     )
 
 
-@dataclass(frozen=True)
 class _Tuner:
-    """What all steps of `fit` share."""
+    """What all steps of `fit` share: the rows, tokenised once, and the arguments, without None.
 
-    data: TaskData
-    model: PreTrainedModel  # copies of it are trained
-    tokenizer: PreTrainedTokenizerBase
-    rows: EncodedRows  # to train on
-    held_out: dict[str, EncodedRows]  # suffix → validation rows that are apart
-    arguments: GlueArguments
-    training: GlueTrainingArguments
-    folder: Path
-    collator: DataCollatorWithPadding
+    `rows` are those to train on, `held_out` (suffix → rows) validation rows that are apart. Copies of `model` are
+    trained.
+    """
 
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         data: TaskData,
-        loaded: LoadedModel,
+        loaded: Loaded,
         arguments: GlueArguments,
         training: GlueTrainingArguments,
-        folder: Path,
         has_first_head: bool,
         log: Callable[[str], object],
-    ) -> "_Tuner":
-        """Tokenises the rows, and chooses the length, the epochs and the patience if they are not given."""
-        rows, length, sentence = _encode_training_rows(data, loaded, arguments)
+    ) -> None:
+        self.data, self.model, tokenizer = data, loaded.model, loaded.tokenizer
+        self.rows, length, sentence = _encode_training_rows(data, loaded, arguments)
         if sentence:
             log(sentence)
-        tokenizer = loaded.tokenizer
         if isinstance(tokenizer, VocablessTokenizer):
             tokenizer.model_max_length = length  # for pipelines, ONNX and page
+        self.encode = lambda examples: encode(examples, data.problem, tokenizer, length)
         validation = {} if data.is_cross_validated else data.validation
-        held_out = {suffix: encode(part, data.problem, tokenizer, length) for suffix, part in validation.items()}
+        self.held_out = {suffix: self.encode(examples) for suffix, examples in validation.items()}
         eval_steps = arguments.eval_steps.get(data.name)
-        training = training.arguments_of_run(folder, training.seed, data, eval_steps, has_first_head)
+        self.training = training.arguments_of_run(data, eval_steps, has_first_head)
         patience = arguments.early_stopping_patience
-        patience = default_patience(float(training.num_train_epochs or 0)) if patience is None else patience
-        arguments = replace(arguments, max_seq_length=length, early_stopping_patience=patience)
-        collator = DataCollatorWithPadding(tokenizer)
-        return cls(data, loaded.model, tokenizer, rows, held_out, arguments, training, folder, collator)
+        patience = default_patience(float(self.training.num_train_epochs or 0)) if patience is None else patience
+        self.arguments = replace(arguments, max_seq_length=length, early_stopping_patience=patience)
+        self.collator = DataCollatorWithPadding(tokenizer)
 
     def fitted(self, model: PreTrainedModel, metrics: Metrics, **details: Any) -> Fitted:
         """Returns the result, with the arguments that were chosen."""
@@ -207,7 +195,8 @@ class _Tuner:
         """Returns the metrics of a model on the validation rows."""
         metrics: Metrics = {}
         for suffix, rows in self.held_out.items():
-            scores = self.data.problem.score(logits_of(model, rows, self.collator), rows.targets)
+            targets = self.data.targets(self.data.validation[suffix])
+            scores = self.data.problem.score(logits_of(model, rows, self.collator), targets)
             metrics |= {f"{name}{suffix}": value for name, value in scores.items()}
         return metrics
 
@@ -220,7 +209,7 @@ class _Tuner:
 
         Those of a finished fold are kept, so a run that was killed loses one fold.
         """
-        folder, folds = self.folder / FOLDS_FOLDER, self.data.folds()[: self.data.scored_folds]
+        folder, folds = Path(str(self.training.output_dir)) / FOLDS_FOLDER, self.data.folds()[: self.data.scored_folds]
         folder.mkdir(parents=True, exist_ok=True)
         logits = np.full((len(self.rows), self.data.problem.config["num_labels"]), np.nan)
         is_one = len(folds) == 1
@@ -236,20 +225,12 @@ class _Tuner:
             model: Any = copy.deepcopy(self.model)
             if frozen is not None:
                 frozen.head(rest).write_into(model.classifier)
-            self.trainer(model, self.rows.select(rest), training).resume()
-            logits[held_out] = logits_of(model, self.rows.select(held_out), self.collator)
+            self.trainer(model, [self.rows[row] for row in rest], training).resume()
+            logits[held_out] = logits_of(model, [self.rows[row] for row in held_out], self.collator)
             if training.process_index == 0:
                 np.save(file.with_suffix(".new.npy"), logits[held_out])
                 os.replace(file.with_suffix(".new.npy"), file)
         return logits
-
-    def teach(self) -> TaskDistillation:
-        """Returns the rows with the logits of the teacher."""
-
-        def encode_more(examples: Examples) -> EncodedRows:
-            return encode(examples, self.data.problem, self.tokenizer, self.arguments.length)
-
-        return distill_task(self.data, self.rows, self.arguments, self.training, encode_more)
 
     def trainer(
         self, model: PreTrainedModel, rows: Any, training: GlueTrainingArguments | None = None

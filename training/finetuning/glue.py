@@ -14,9 +14,10 @@ from pathlib import Path
 from datasets import Dataset
 
 from vocabless.saving.record import GLUE_REPOSITORY, GLUE_TITLES, MISMATCHED
-from vocabless.training.finetuning.columns import SHARD, read_examples, read_files, read_hub
 from vocabless.training.finetuning.data import Examples, TaskData
 from vocabless.training.finetuning.problems import Regression, SingleLabel
+from vocabless.training.finetuning.sources import SHARD, read_examples, read_files
+from vocabless.training.texts.corpora import load_hub
 
 Metrics = Mapping[str, float]  # metric → value
 
@@ -32,11 +33,6 @@ class GlueTask:
     splits: Mapping[str, int]  # split with labels → official number of rows; training first
     best_metric: str | None = None  # selects the best epoch, as in the average of HashFormers; None is the first
     test_splits: tuple[str, ...] = ("test",)  # their labels are not published
-
-    @property
-    def title(self) -> str:
-        """Its name in tables."""
-        return GLUE_TITLES[self.name]
 
 
 ACCURACY: tuple[str, ...] = ("accuracy",)
@@ -129,12 +125,12 @@ def load_glue_task(row: GlueTask, data_dir: str | None) -> TaskData:
     footnotes: list[str] = []
     if data_dir is None:
         remedy = "give --data_dir, a folder that holds its parquet files."
-        tables = read_hub(f"{GLUE_REPOSITORY}:{row.name}", remedy)
+        tables = load_hub(f"{GLUE_REPOSITORY}:{row.name}", "data set", remedy)
     else:
         tables, footnotes = _read_folder(row, Path(data_dir))
     problem_class = SingleLabel if row.labels else Regression
     problem = problem_class(row.labels, metrics=row.metrics, best_metric=row.best_metric)
-    task = TaskData(row.name, row.title, problem, Examples([]), {}, {}, footnotes, row.texts)
+    task = TaskData(row.name, GLUE_TITLES[row.name], problem, Examples([]), {}, {}, footnotes, row.texts)
     for split in (*row.splits, *row.test_splits):
         if split not in tables:
             continue
@@ -168,7 +164,9 @@ def _read_folder(row: GlueTask, data_dir: Path) -> tuple[dict[str, Dataset], lis
             tables[split] = read_files([str(file) for file in files])
             rows, official = len(tables[split]), row.splits.get(split)
             if official and (not standard or rows != official):
-                footnotes.append(f"{row.title}: {files[0].name} has {rows:,} rows, the official one {official:,}")
+                footnotes.append(
+                    f"{GLUE_TITLES[row.name]}: {files[0].name} has {rows:,} rows, the official one {official:,}"
+                )
     return tables, footnotes
 
 

@@ -83,8 +83,8 @@ class _Metric(evaluate.Metric):
 
     def _compute(self, predictions: Any, references: Any) -> dict[str, float]:
         name, _, function = self._row
-        found = function(predictions, references)
-        return found if isinstance(found, dict) else {name: float(found)}
+        value = function(predictions, references)
+        return value if isinstance(value, dict) else {name: float(value)}
 
 
 def _of_classes(function: Any, **options: Any) -> Callable[[Any, Any], Any]:

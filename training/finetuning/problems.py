@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.special import expit, softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from torch import Tensor
@@ -174,7 +175,7 @@ class SingleLabel(Problem):
 
     def prediction_records(self, logits: Array) -> Iterable[dict[str, Any]]:
         """Yields the most likely label and the probabilities of all labels."""
-        for probabilities in _softmax(logits):
+        for probabilities in softmax(logits, axis=-1):
             label = self.labels[int(probabilities.argmax())]
             yield {"label": label, "probabilities": _by_label(self.labels, probabilities)}
 
@@ -259,7 +260,7 @@ class MultiLabel(Problem):
 
     def decode(self, logits: Array, targets: Any) -> tuple[Any, Any]:
         """Returns (N, labels) booleans: which labels are above the threshold, and which are correct."""
-        return _sigmoid(logits) > self.threshold, targets.astype(bool)
+        return expit(logits) > self.threshold, targets.astype(bool)
 
     def constant_logits(self, targets: Sequence[Any]) -> Iterable[Any]:
         """Returns the k most frequent labels, for the k with the best micro F1 = 2·right / (predicted + references)."""
@@ -291,7 +292,7 @@ class MultiLabel(Problem):
 
     def prediction_records(self, logits: Array) -> Iterable[dict[str, Any]]:
         """Yields the labels above the threshold and the probabilities of all labels."""
-        for probabilities in _sigmoid(logits):
+        for probabilities in expit(logits):
             labels = [name for name, value in zip(self.labels, probabilities, strict=True) if value > self.threshold]
             yield {"labels": labels, "probabilities": _by_label(self.labels, probabilities)}
 
@@ -310,15 +311,6 @@ def _logistic_regression(vectors: Any, classes: Array, count: int, strength: flo
     signs = np.array([[-0.5], [0.5]]) if len(present) == 2 else np.ones((len(present), 1))
     weight[present], bias[present] = signs * model.coef_, signs[:, 0] * model.intercept_
     return weight, bias
-
-
-def _softmax(logits: Array) -> Array:
-    """Returns the probabilities (…, labels) of logits."""
-    return np.asarray(torch.from_numpy(np.asarray(logits, np.float64)).softmax(-1))
-
-
-def _sigmoid(logits: Array) -> Array:
-    return np.asarray(torch.from_numpy(np.asarray(logits, np.float64)).sigmoid())
 
 
 def _by_label(labels: Sequence[str], probabilities: Array) -> dict[str, float]:

@@ -51,7 +51,7 @@ def summarise(scores: Scores) -> Summaries:
     An average is taken over the seeds that all tasks have.
     """
     summaries = {
-        task: {name: SeedSummary.of([each[name] for each in seeds.values()]) for name in next(iter(seeds.values()))}
+        task: {name: SeedSummary.of([run[name] for run in seeds.values()]) for name in next(iter(seeds.values()))}
         for task, seeds in scores.items()
     }
     common_seeds = set.intersection(*(set(seeds) for seeds in scores.values()))
@@ -107,13 +107,13 @@ class Report:
         """Returns the content of `results.json`."""
         left_out = ("log", "arguments", "versions")
         summaries = summarise(self.scores)
-        as_dicts = {task: {name: vars(each) for name, each in row.items()} for task, row in summaries.items()}
+        as_dicts = {task: {name: vars(summary) for name, summary in row.items()} for task, row in summaries.items()}
         return {
             "scores": self.scores,
             "averages": as_dicts.pop(AVERAGE),
             "summary": as_dicts,
             "intervals": {
-                task: {name: self._interval(task, name, each.center) for name, each in summaries[task].items()}
+                task: {name: self._interval(task, name, row.center) for name, row in summaries[task].items()}
                 for task in as_dicts
             },
             "constant_baselines": self._of_tasks("constant_baselines"),

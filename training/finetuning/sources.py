@@ -1,80 +1,36 @@
-"""Where the data of a command come from: GLUE, a user's own files, or a data set on the Hub.
+"""A user's own files, or a data set on the Hub → texts and labels, and the rows that are held out.
 
-The problem type is inferred from the labels of own data, and which rows are held out from their number.
+The columns are found by their names. The problem type is inferred from the labels, and which rows are held out from
+their number.
 """
 
+import math
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from datasets import ClassLabel, Dataset
 
-from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
-from vocabless.training.finetuning.columns import (
-    LABEL_COLUMNS,
-    SHARD,
-    check_rows,
-    find_columns,
-    find_text_columns,
-    has_labels,
-    read_examples,
-    read_files,
-    read_hub,
-)
+from vocabless.training.finetuning.arguments import GlueArguments, is_trained_vocabless
 from vocabless.training.finetuning.data import Examples, TaskData, hold_out
-from vocabless.training.finetuning.glue import find_glue_tasks, load_glue_task
-from vocabless.training.finetuning.load_model import is_trained_vocabless
 from vocabless.training.finetuning.metrics import FOLDS
 from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Problem, Regression, SingleLabel
-from vocabless.training.finetuning.teacher import check_task_distillation
-from vocabless.training.texts.local_files import STRING_TYPES, column_type
+from vocabless.training.texts.corpora import FORMATS, STRING_TYPES, UTF8, TextFormat, column_type, load_files, load_hub
 
-SOURCES = ("task_name", "train_file", "dataset_name")
+TABLES = [suffix for suffix in FORMATS if suffix != ".txt"]
+TEXT_COLUMNS = ("text", "sentence")
+PAIR_COLUMNS = (("sentence1", "sentence2"), ("text1", "text2"), ("premise", "hypothesis"), ("question1", "question2"))
+LABEL_COLUMNS = ("label", "labels", "tags")
+SHARD = re.compile(r"-\d+-of-\d+")  # in the name of a file
 CROSS_VALIDATED = 1000  # fewer training rows are all scored, in folds; of more rows those of one fold
 TRAINED_TWICE = 10_000  # of fewer training rows, the saved model learns from all
 HELD_OUT = 10.0  # percent of more rows
-MOST_NAMED = 10  # rows in a message
+MOST_NAMED = 10  # rows or labels in a message
 SPLITS = ("train", "validation", "test")
 # Names of files and folders that do not say what the data are.
 GENERAL_NAMES = ("train", "training", "train_subset", "all", "full", "data", "dataset", "csv", "json", "parquet")
-
-
-def load_tasks(arguments: GlueArguments, training: GlueTrainingArguments) -> list[TaskData]:
-    """Returns the tasks that the arguments name, with at most the numbers of samples that they allow.
-
-    Raises:
-        ValueError: not exactly one source of data is given, its data does not fit, or it does not fit the other flags.
-    """
-    flags = [f"--{name}" for name in SOURCES if getattr(arguments, name) is not None]
-    if len(flags) != 1:
-        mistake = f"{' and '.join(flags)} cannot be combined" if flags else "no data is given"
-        raise ValueError(f"{mistake}; give one of {', '.join(f'--{name}' for name in SOURCES)}.")
-    with training.main_process_first(desc="reading the data"):
-        if arguments.task_name is not None:
-            tasks = [load_glue_task(row, arguments.data_dir) for row in find_glue_tasks(arguments.task_name)]
-        else:
-            tasks = [load_own_data(arguments, is_head_alone=training.num_train_epochs == 0)]
-        for task in tasks:
-            task.limit(arguments.max_train_samples)
-            _check_flags(task, arguments.example, training.metric_for_best_model)
-        check_task_distillation(arguments, training, tasks)
-    return tasks
-
-
-def _check_flags(task: TaskData, example: list[str] | None, metric: str | None) -> None:
-    """Raises an error if `--example` is not one of the task's, or `--metric_for_best_model` is not reported for it."""
-    needed = 1 if task.train.pairs is None else 2
-    if example is not None and len(example) != needed:
-        raise ValueError(
-            f"--example has {len(example)} texts, but {task.title} has {needed} in each row; give "
-            f"{'two texts' if needed > 1 else 'one text, in quotes'}."
-        )
-    reported = ["loss", *task.constant_baselines()]
-    if metric is not None and metric.removeprefix("eval_") not in reported:
-        raise ValueError(
-            f"--metric_for_best_model {metric} is not reported for {task.title}; give one of {', '.join(reported)}."
-        )
 
 
 def load_own_data(arguments: GlueArguments, is_head_alone: bool = False) -> TaskData:
@@ -144,10 +100,10 @@ def data_name(arguments: GlueArguments) -> str:
         name, _, _ = str(arguments.dataset_name).partition("@")
         return name.rpartition("/")[2].replace(":", "-")
     file = Path(arguments.train_file)
-    own = SHARD.sub("", file.stem, count=1)
+    stem = SHARD.sub("", file.stem, count=1)
     homes = {folder for home in (Path.cwd(), Path.home()) for folder in (home, *home.parents)}
-    names = [own, *(folder.name for folder in Path(os.path.abspath(file)).parents if folder not in homes)]
-    return " ".join(next((name for name in names if name.lower() not in GENERAL_NAMES), own).splitlines())
+    names = [stem, *(folder.name for folder in Path(os.path.abspath(file)).parents if folder not in homes)]
+    return " ".join(next((name for name in names if name.lower() not in GENERAL_NAMES), stem).splitlines())
 
 
 def _read_tables(arguments: GlueArguments) -> dict[str, Dataset]:
@@ -156,7 +112,7 @@ def _read_tables(arguments: GlueArguments) -> dict[str, Dataset]:
         files = {split: getattr(arguments, f"{split}_file") for split in SPLITS}
         return {split: read_files([file], arguments.text_format) for split, file in files.items() if file is not None}
     hub_id = str(arguments.dataset_name)
-    tables = read_hub(hub_id, "check --dataset_name.")
+    tables = load_hub(hub_id, "data set", "check --dataset_name.")
     if "train" not in tables:
         raise ValueError(f"{hub_id} has no split train; it has {', '.join(tables)}: give files instead.")
     return {split: check_rows(tables[split], split) for split in SPLITS if split in tables}
@@ -177,10 +133,8 @@ def _problem_class(arguments: GlueArguments, column: str, feature: Any, is_list:
     inner = getattr(feature, "feature", None)  # of a column of lists
     dtype = column_type(feature if inner is None else inner)
     is_name = dtype in (*STRING_TYPES, "bool") or dtype.startswith(("int", "uint"))
-    if inner is not None and is_name:
-        return MultiLabel
-    if inner is None and is_name:
-        return SingleLabel
+    if is_name:
+        return SingleLabel if inner is None else MultiLabel
     if inner is None and dtype.startswith(("float", "decimal")):
         return Regression
     raise ValueError(
@@ -226,14 +180,14 @@ def _check_empty_rows(examples: Examples, split: str, arguments: GlueArguments) 
         raise ValueError(f"{split if file is None else repr(file)} has {' and '.join(parts)}; fill them or drop them.")
 
 
-def _enumerate(numbers: Sequence[int]) -> str:
-    """Returns the first numbers, and how many follow.
+def _enumerate(items: Sequence[Any]) -> str:
+    """Returns the first items, and how many follow.
 
     >>> _enumerate([3, 7]), _enumerate(range(12))
     ('3 and 7', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more')
     """
-    named = [str(number) for number in numbers[:MOST_NAMED]]
-    last = f"{len(numbers) - MOST_NAMED} more" if len(numbers) > MOST_NAMED else named.pop()
+    named = [str(item) for item in items[:MOST_NAMED]]
+    last = f"{len(items) - MOST_NAMED} more" if len(items) > MOST_NAMED else named.pop()
     return f"{', '.join(named)} and {last}" if named else last
 
 
@@ -276,10 +230,10 @@ def choose_validation(
     if validation is not None:
         data.validation = {"": validation}
         if unknown := data.problem.unknown_labels(validation.labels or []):
-            names = ", ".join(unknown[:5]) + (f" and {len(unknown) - 5} more" if len(unknown) > 5 else "")
             raise ValueError(
-                f"the validation rows have labels that the training rows do not have: {names}; drop these rows, add "
-                "training rows, or give parquet files whose label column declares all names (datasets.ClassLabel)."
+                f"the validation rows have labels that the training rows do not have: {_enumerate(unknown)}; drop "
+                "these rows, add training rows, or give parquet files whose label column declares all names "
+                "(datasets.ClassLabel)."
             )
     elif folds:
         data.score_folds(folds)
@@ -289,7 +243,7 @@ def choose_validation(
     else:
         _hold_out_rows(data, arguments.validation_split_percentage)
     held_out = {"validation": data.validation[""]} if validation is not None else {}
-    for part, examples in (held_out | {f"test{suffix}": each for suffix, each in data.test.items()}).items():
+    for part, examples in (held_out | {f"test{suffix}": rows for suffix, rows in data.test.items()}).items():
         if number := sum(map(set(keys).__contains__, examples.keys())):
             rows = f"{name}: {number:,} of {len(examples):,} {part} rows have the texts of training rows"
             data.footnotes.append(f"{rows}, so the score tells less about new texts")
@@ -321,3 +275,102 @@ def _scored_folds(data: TaskData, arguments: GlueArguments, is_trained_encoder: 
     if not (is_trained_encoder and rows < TRAINED_TWICE and is_free and enough):
         return 0
     return FOLDS if rows < CROSS_VALIDATED or is_head_alone else 1
+
+
+def read_files(files: Sequence[str], text_format: TextFormat = UTF8) -> Dataset:
+    """Returns the rows of one or more files of the same format.
+
+    Raises:
+        ValueError: a file does not exist, has an unknown format, is damaged, has another encoding or delimiter, or has
+            no rows.
+    """
+    for file in files:
+        if not Path(file).is_file():
+            raise ValueError(f"the file {file!r} does not exist; give a {', '.join(TABLES)} file.")
+        if Path(file).suffix not in TABLES:
+            raise ValueError(f"the file {file!r} has an unknown format; convert it to one of {', '.join(TABLES)}.")
+        if not Path(file).stat().st_size:
+            raise ValueError(f"the file {file!r} is empty; give a file with rows.")
+    return check_rows(load_files(files, f"the file {files[0]!r}", text_format), files[0])
+
+
+def check_rows(table: Dataset, where: str) -> Dataset:
+    """Returns the table unchanged; raises an error if it has no rows."""
+    if not table.column_names or not len(table):
+        raise ValueError(f"{where} has no rows; give data with at least one.")
+    return table
+
+
+def find_columns(table: Dataset, where: str, names: Sequence[str], candidates: Sequence[str], flag: str) -> list[str]:
+    """Returns the columns with these names; without names, the first candidate that the table has.
+
+    Raises:
+        ValueError: the table, for the message `where`, has no such column; `flag` names one.
+    """
+    existing = table.column_names
+    missing = [name for name in names if name not in existing]
+    columns = list(names) or [name for name in candidates if name in existing][:1]
+    if missing or not columns:
+        expected = ", ".join(missing) or " or ".join(candidates)
+        raise ValueError(
+            f"{where} has no column {expected}; its columns are {', '.join(existing)}: give one by {flag}."
+        )
+    return columns
+
+
+def find_text_columns(table: Dataset, where: str, names: Sequence[str]) -> list[str]:
+    """Returns the text column of a table, or the two columns of a text pair, see `find_columns`."""
+    if not names and not set(TEXT_COLUMNS) & set(table.column_names):
+        names = next((pair for pair in PAIR_COLUMNS if set(pair) <= set(table.column_names)), ())
+    return find_columns(table, where, names, TEXT_COLUMNS, "--text_column")
+
+
+def read_examples(table: Dataset, where: str, text_columns: Sequence[str], label_columns: Sequence[str]) -> Examples:
+    """Returns the examples of a table, which messages call `where`; two text columns make text pairs.
+
+    Several label columns make a list of labels for each row; none leaves the labels out.
+
+    Raises:
+        ValueError: a column is missing or does not hold texts, or a row has a label that is no finite number.
+    """
+    find_columns(table, where, text_columns, (), "--text_column")
+    find_columns(table, where, label_columns, table.column_names, "--label_column")
+    for column in text_columns:
+        kind = column_type(table.features[column])
+        if kind not in STRING_TYPES:
+            raise ValueError(f"the column {column!r} of {where} holds {kind}, not text; name a column of strings.")
+    examples = Examples(*(table[column][:] for column in text_columns))
+    if label_columns:
+        examples.labels = _read_labels(table, where, label_columns)
+    return examples
+
+
+def has_labels(table: Dataset, columns: Sequence[str]) -> bool:
+    """Returns whether a table has all label columns, and the first one at least one label."""
+    if not set(columns) <= set(table.column_names):
+        return False
+    return any(label is not None for label in _class_names(table.features[columns[0]], table[columns[0]][:]))
+
+
+def _read_labels(table: Dataset, where: str, columns: Sequence[str]) -> list[Any]:
+    """Returns one label for each row, None if it has none; several columns make a list of labels for each row."""
+    values = [_class_names(table.features[column], table[column][:]) for column in columns]
+    labels = values[0] if len(values) == 1 else [list(row) for row in zip(*values, strict=True)]
+    for row, label in enumerate(labels):
+        parts = label if isinstance(label, list) else [label]
+        if any(isinstance(part, float) and not math.isfinite(part) for part in parts):
+            raise ValueError(
+                f"row {row} of {where} has the label {label} in {columns[0]!r}; give a finite number or drop the row."
+            )
+    return labels
+
+
+def _class_names(feature: Any, values: list[Any]) -> list[Any]:
+    """Returns the names of the values if the column declares names; −1, the Hub's unknown label, becomes None."""
+    inner = getattr(feature, "feature", feature)
+    if not isinstance(inner, ClassLabel):
+        return values
+    names = [*inner.names, None]  # index −1 is the last
+    if inner is feature:
+        return [None if value is None else names[value] for value in values]
+    return [None if row is None else [None if value is None else names[value] for value in row] for row in values]

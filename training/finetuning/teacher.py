@@ -1,16 +1,17 @@
 """Learning from a teacher, a fine-tuned model that adds its logits to the texts of a task."""
 
+import json
+import random
 import re
 from collections.abc import Callable, Sequence
 from textwrap import shorten
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
 from datasets import Dataset
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.utils.data import ConcatDataset
 from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
 from vocabless.modeling.stock_encoders import arguments_of
@@ -19,24 +20,18 @@ from vocabless.saving.checkpoint_files import LOADING_ERRORS
 from vocabless.saving.record import COPIES, LABELLED, UNLABELLED
 from vocabless.saving.stock_models import SMALLEST_VOCABULARY, longest_sequence
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
-from vocabless.training.finetuning.data import IS_GOLD, TEACHER_LOGITS, EncodedRows, Examples, TaskData
+from vocabless.training.finetuning.data import EncodedRows, Examples, TaskData
 from vocabless.training.finetuning.problems import Problem
 from vocabless.training.output_cache import add_outputs, fingerprint
-from vocabless.training.texts.augmentation import corrupted_copies
-from vocabless.training.texts.corpora import load_text
-from vocabless.training.texts.text_format import UTF8, TextFormat
+from vocabless.training.texts.corpora import UTF8, TextFormat, load_text
 from vocabless.training.trainer import ResumableTrainer
 
+TEACHER_LOGITS, IS_GOLD = "teacher_logits", "is_gold"  # further entries of encoded rows and batches
 GOLD_WEIGHT = 0.5  # of the loss of the labels beside the teacher's
+SEED = 42  # of corrupted copies, fixed: all seeds of a run learn from the same copies
+REMOVED, SPAN, LONGEST_SPAN = 0.1, 0.25, 5  # probability for each word, and for each text; words
 TEMPERATURE = 2.0  # divides both logits in the loss against the teacher; numbers have none
 GENERIC = re.compile(r"LABEL_\d+|-?\d+")  # transformers' default names of labels, and numbers
-
-
-class TaskDistillation(NamedTuple):
-    """All that a student learns from a teacher."""
-
-    rows: ConcatDataset[dict[str, Any]]  # with its logits; the training rows first
-    facts: dict[str, Any]  # for `results.json`: name, description, rows (kind → number), measures
 
 
 class TaskTeacher:
@@ -97,8 +92,10 @@ def label_order(name: str, problem: Problem, trust_remote_code: bool) -> list[in
     is_generic = any(all(map(GENERIC.fullmatch, labels)) for labels in (theirs, ours))
     if is_generic and len(theirs) == len(ours):
         return list(range(len(ours)))
-    labels, own = (shorten(", ".join(names), 200) for names in (theirs, problem.labels or ["a number"]))
-    raise ValueError(f"the teacher {name!r} has the labels {labels}, but the task {own}; give a teacher of this task.")
+    labels, needed = (shorten(", ".join(names), 200) for names in (theirs, problem.labels or ["a number"]))
+    raise ValueError(
+        f"the teacher {name!r} has the labels {labels}, but the task {needed}; give a teacher of this task."
+    )
 
 
 def _refusal(name: str, error: Exception) -> ValueError:
@@ -125,10 +122,12 @@ def distill_task(
     arguments: GlueArguments,
     training: GlueTrainingArguments,
     encode: Callable[[Examples], EncodedRows],
-) -> TaskDistillation:
-    """Returns what the teacher gives a task, of which `rows` are the training rows for the student.
+) -> tuple[EncodedRows, dict[str, Any]]:
+    """Returns all rows that a student learns, with the teacher's logits, and facts for `results.json`.
 
-    Further texts are encoded by `encode`. The teacher's logits are read from the cache if they exist.
+    `rows` are the training rows of the task, which come first; `encode` encodes further texts. The facts are the
+    teacher's name and description, the rows (kind → number) and its metrics. Logits are read from the cache if it has
+    them.
     """
     name, train = str(arguments.teacher).replace("{task}", data.name), data.train
     parts = [(LABELLED, train, rows)]
@@ -139,18 +138,23 @@ def distill_task(
         examples.labels = (train.labels or [])[:1] * len(examples)  # a batch needs some for all
         parts.append((kind, examples, encode(examples)))
     counts: dict[str, int] = {}
-    taught: list[EncodedRows] = []
+    taught: EncodedRows = []
     metrics: dict[str, float] = {}
     with training.main_process_first(desc="teacher"):
         teacher = TaskTeacher(name, data.problem, training, arguments.trust_remote_code)
         for kind, examples, encoded in parts:
             counts[kind] = counts.get(kind, 0) + len(examples)
-            taught.append(encoded.with_logits(teacher.logits(examples, kind), kind == LABELLED))
+            taught += with_logits(encoded, teacher.logits(examples, kind), kind == LABELLED)
         for suffix, examples in data.validation.items():
             scores = data.problem.score(teacher.logits(examples, "validation rows"), data.targets(examples))
             metrics |= {f"{name}{suffix}": value for name, value in scores.items() if name != "loss"}
     facts = {"name": without_path(name), "description": teacher.description, "rows": counts, "measures": metrics}
-    return TaskDistillation(ConcatDataset(taught), facts)
+    return taught, facts
+
+
+def with_logits(rows: EncodedRows, logits: Any, is_gold: bool) -> EncodedRows:
+    """Returns n rows with a teacher's logits, (n, labels), and whether their labels are learned beside them."""
+    return [row | {TEACHER_LOGITS: values, IS_GOLD: is_gold} for row, values in zip(rows, logits, strict=True)]
 
 
 def read_unlabelled(sources: Sequence[str], data: TaskData, text_format: TextFormat = UTF8) -> Examples:
@@ -158,13 +162,45 @@ def read_unlabelled(sources: Sequence[str], data: TaskData, text_format: TextFor
     columns: list[list[str]] = []
     for column in data.text_columns:
         names = ["text" if source.endswith(".txt") and len(data.text_columns) == 1 else column for source in sources]
-        tables = [load_text(*each, text_format=text_format) for each in zip(sources, names, strict=True)]
+        tables = [load_text(source, name, text_format=text_format) for source, name in zip(sources, names, strict=True)]
         columns.append([text or "" for table in tables for text in table["text"]])
     rows = [row for row in zip(*columns, strict=True) if all(text.strip() for text in row)]
     if not rows:
         raise ValueError(f"--unlabelled {' '.join(sources)} holds no text; give files with text in them.")
     pairs = [row[1] for row in rows] if len(data.text_columns) > 1 else None
     return Examples([row[0] for row in rows], pairs)
+
+
+def corrupted_copies(
+    texts: Sequence[str], pairs: Sequence[str] | None, number: int
+) -> tuple[list[str], list[str] | None]:
+    """Returns a corrupted copy of each text, or of each pair, of which one text or both are changed.
+
+    Only a teacher has labels for them. The same row and number of the copy give the same texts. Source: Tang et al.,
+    *Distilling Task-Specific Knowledge from BERT into Simple Neural Networks*, 2019, section 3.2. Differs: a masked
+    word is removed, and no word is replaced by another, see docs/papers.md.
+    """
+    copies = []
+    for row in zip(texts, *([] if pairs is None else [pairs]), strict=True):
+        chance = random.Random(json.dumps([SEED, number, row]))
+        chosen = chance.choice([(0,), (1,), (0, 1)]) if len(row) == 2 else (0,)
+        copies.append([corrupted(text, chance) if place in chosen else text for place, text in enumerate(row)])
+    return [row[0] for row in copies], None if pairs is None else [row[1] for row in copies]
+
+
+def corrupted(text: str, chance: random.Random) -> str:
+    """Returns a text of two or more words without at least one, sometimes only a short span; any other unchanged."""
+    words = text.split()
+    if len(words) < 2:
+        return text
+    kept = [word for word in words if chance.random() >= REMOVED] or [chance.choice(words)]
+    if chance.random() < SPAN:
+        length = min(chance.randint(1, LONGEST_SPAN), len(kept))
+        start = chance.randint(0, len(kept) - length)
+        kept = kept[start : start + length]
+    if len(kept) == len(words):
+        del kept[chance.randrange(len(kept))]
+    return " ".join(kept)
 
 
 class DistillingTrainer(ResumableTrainer):

@@ -1,15 +1,23 @@
-"""The command line of `run_pretraining.py`."""
+"""The command line of `run_pretraining.py`, and the table of its objectives.
+
+A new objective is a file with a subclass of `Objective`, and a row in `OBJECTIVES`.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from vocabless.training.pretraining.arguments import DEFAULT_VARIANT, PretrainingArguments, PretrainingTrainingArguments
+from vocabless.training.pretraining.distill import Distill
+from vocabless.training.pretraining.masked_lm import MaskedLM
 from vocabless.training.pretraining.objective import Objective, objective_of_checkpoint
-from vocabless.training.pretraining.objectives import DEFAULT_OBJECTIVE, OBJECTIVES
+from vocabless.training.pretraining.shuffle_random import ShuffleRandom
 from vocabless.training.script import ScriptParser
-from vocabless.training.texts.ngrams import check_has_features, has_features
+from vocabless.training.texts.counted import check_has_features, has_features
 from vocabless.variants import Variant
+
+OBJECTIVES: dict[str, type[Objective]] = {objective.name: objective for objective in (ShuffleRandom, MaskedLM, Distill)}
+DEFAULT_OBJECTIVE = ShuffleRandom.name  # for a variant that was published without pre-training
 
 
 def parse_command_line(argv: Sequence[str] | None, description: str | None = None) -> Objective:
@@ -34,10 +42,11 @@ def parse_command_line(argv: Sequence[str] | None, description: str | None = Non
     _check_ngrams(arguments, parser.recipe)
     if training.output_dir is None:
         training.output_dir = f"runs/{arguments.variant if source is None else f'{Path(source).name}-continued'}"
-    name = arguments.objective or next((each.name for each in objectives if each.requested_by_flags), None)
+    requested = (objective.name for objective in objectives if objective.requested_by_flags)
+    name = arguments.objective or next(requested, None)
     if name is None:
         name = objective_of_checkpoint(source) if source is not None else arguments.shape.objective
-    named: dict[str, Objective] = {each.name: each for each in objectives}
+    named: dict[str, Objective] = {objective.name: objective for objective in objectives}
     objective = named.get(name or DEFAULT_OBJECTIVE)
     if objective is None:
         raise ValueError(f"unknown objective {name!r}; choose one of {', '.join(OBJECTIVES)}.")

@@ -19,7 +19,7 @@ from vocabless.saving.run_folder import rows_fingerprint
 from vocabless.saving.sentence_modules import read_dense, write_sentence_modules
 from vocabless.saving.tables import vector_tables
 from vocabless.training.load import is_ours
-from vocabless.training.pretraining.measures import ScoredPairs, SentenceMeasures, read_scored_pairs
+from vocabless.training.pretraining.measures import SentenceMeasures, read_scored_pairs
 from vocabless.training.pretraining.objective import ExampleSets, Objective
 from vocabless.training.pretraining.sequences import MAX_EVALUATED, Documents
 from vocabless.training.pretraining.student import (
@@ -120,11 +120,11 @@ class Distill(Objective):
         arguments, training = self.arguments, self.training
         if arguments.streaming:
             raise ValueError("--streaming reads a text once, but a teacher's vectors are kept; leave it out.")
-        scored = ScoredPairs([], [], []) if self.sts_file is None else read_scored_pairs(self.sts_file)
+        first, second, similarities = ([], [], []) if self.sts_file is None else read_scored_pairs(self.sts_file)
         texts = draw_texts(data.train, arguments.mix, self.max_texts, training.seed)
         held_out = corpus_texts(data.held_out, MAX_EVALUATED, training.seed)
         parallel, held_out_parallel = self._read_parallel()
-        measures = SentenceMeasures(len(held_out), scored.scores, held_out_parallel, self.nested_dimensions)
+        measures = SentenceMeasures(len(held_out), similarities, held_out_parallel, self.nested_dimensions)
         if training.metric_for_best_model not in (None, *measures.names):
             raise ValueError(
                 f"--metric_for_best_model {training.metric_for_best_model} is not measured: recall_at_10 needs twelve "
@@ -133,7 +133,7 @@ class Distill(Objective):
             )
         teacher, length_of = self._load_teacher(), token_counter(tokenizer)
         train = self._examples(texts, parallel, teacher, length_of)
-        evaluated = with_translations([*held_out, *scored.first, *scored.second], held_out_parallel, teacher)
+        evaluated = with_translations([*held_out, *first, *second], held_out_parallel, teacher)
         facts: dict[str, Any] = {
             "teacher": teacher.name,
             "teacher_license": teacher.license,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 from vocabless.onnx_model import as_int8
 from vocabless.training.pretraining.translations import ParallelTexts
-from vocabless.training.texts.local_files import load_table
+from vocabless.training.texts.corpora import load_table
 from vocabless.training.trainer import EXACT_LOSS
 
 Vectors = NDArray[np.float32]  # (n, size), of length 1
@@ -18,22 +18,15 @@ PAIR_COLUMNS = ("sentence1", "sentence2", "score")
 NEIGHBOURS = 10
 
 
-class ScoredPairs(NamedTuple):
-    """Pairs of sentences and how similar people find them."""
-
-    first: list[str]
-    second: list[str]
-    scores: list[float]
-
-
-def read_scored_pairs(file: str) -> ScoredPairs:
-    """Returns the pairs of a parquet, jsonl or csv file: columns `sentence1`, `sentence2`, and `score` or `label`.
+def read_scored_pairs(file: str) -> tuple[list[str], list[str], list[float]]:
+    """Returns the columns `sentence1`, `sentence2`, and `score` or `label` of a parquet, jsonl or csv file.
 
     Raises:
         ValueError: the file does not exist, cannot be read, or lacks a column.
     """
     pairs = load_table(file, "--sts_file", PAIR_COLUMNS)
-    return ScoredPairs(*(list(pairs[name]) for name in PAIR_COLUMNS))
+    first, second, scores = (list(pairs[name]) for name in PAIR_COLUMNS)
+    return first, second, scores
 
 
 def unit_vectors(vectors: Any) -> Vectors:

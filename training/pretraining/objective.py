@@ -1,6 +1,5 @@
 """Base class of the pre-training objectives: what a model learns from text, and what is said about it."""
 
-import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -23,9 +22,9 @@ from vocabless import VocablessTokenizer
 from vocabless.public_names import without_path
 from vocabless.saving.record import held_out_metrics, provenance
 from vocabless.saving.stock_models import longest_sequence
-from vocabless.stock_shapes import STOCK_SHAPES, StockShape
+from vocabless.stock_shapes import StockShape
 from vocabless.tokenization.block_coders import Integers
-from vocabless.training.load import Counted, Head, check_overrides, is_ours, load, load_checkpoint_config
+from vocabless.training.load import Counted, Head, check_overrides, is_checkpoint, is_ours, load, load_checkpoint_config
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.packing import Packing, mix, part_of_process
 from vocabless.training.pretraining.sequences import (
@@ -283,7 +282,7 @@ def objective_of_checkpoint(source: str) -> str | None:
 
 
 def _config_of(source: str) -> PreTrainedConfig:
-    if not os.path.isdir(source) and source in {*VARIANTS, *STOCK_SHAPES}:
+    if not is_checkpoint(source):
         raise ValueError(f"{source} has no weights to begin from; give --variant {source} for fresh ones.")
     return load_checkpoint_config(source)
 

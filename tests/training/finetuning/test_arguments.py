@@ -9,11 +9,11 @@ from coloured_texts import fine_tune, write_csv
 from vocabless.training.finetuning.arguments import (
     GlueArguments,
     GlueTrainingArguments,
+    choose_learning_rate,
     default_epochs,
     default_learning_rate,
     default_patience,
 )
-from vocabless.training.finetuning.load_model import choose_learning_rate
 from vocabless.variants import SIZES
 
 

@@ -11,10 +11,10 @@ from transformers import AutoConfig, AutoTokenizer
 
 import run_glue
 from vocabless import VocablessModel, load_config, load_tokenizer
-from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.arguments import GlueArguments, is_trained_vocabless
 from vocabless.training.finetuning.data import Examples, TaskData, encode
+from vocabless.training.finetuning.fine_tuning import load_model
 from vocabless.training.finetuning.fit import _encode_training_rows
-from vocabless.training.finetuning.load_model import is_trained_vocabless, load_model
 from vocabless.training.finetuning.problems import SingleLabel
 from vocabless.training.finetuning.sources import load_own_data
 

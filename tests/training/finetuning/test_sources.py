@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from datasets import Dataset
 
-from vocabless.training.finetuning import columns
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.data import TaskData
 from vocabless.training.finetuning.sources import data_name, load_own_data
+from vocabless.training.texts import corpora
 
 MODEL = "hashformer-lsh-proj-tiny"
 
@@ -106,7 +106,7 @@ def test_a_data_set_of_the_hub_has_a_configuration_and_a_revision(monkeypatch) -
     asked = []
     rows = Dataset.from_dict({"text": ["a", "b"], "label": ["x", "y"]})
     tables = {"train": rows, "validation": rows}
-    monkeypatch.setattr(columns, "load_dataset", lambda **options: asked.append(options) or tables)
+    monkeypatch.setattr(corpora, "load_dataset", lambda **options: asked.append(options) or tables)
     arguments = GlueArguments(model_name_or_path=MODEL, dataset_name="you/films:small@v2")
     assert load_own_data(arguments).name == data_name(arguments) == "films-small"
     assert asked == [{"path": "you/films", "name": "small", "revision": "v2"}]

@@ -17,14 +17,17 @@ from transformers import (
 
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
 from vocabless.training.finetuning.arguments import GlueTrainingArguments
-from vocabless.training.finetuning.data import IS_GOLD, TEACHER_LOGITS, Examples, TaskData, encode
+from vocabless.training.finetuning.data import Examples, TaskData, encode
 from vocabless.training.finetuning.problems import MultiLabel, Regression, SingleLabel
 from vocabless.training.finetuning.teacher import (
+    IS_GOLD,
+    TEACHER_LOGITS,
     DistillingTrainer,
     TaskTeacher,
     distillation_loss,
     label_order,
     read_unlabelled,
+    with_logits,
 )
 from vocabless.training.output_cache import CACHE
 
@@ -92,7 +95,7 @@ def test_accumulated_batches_give_the_gradient_of_one_large_batch_with_the_loss_
     train_set = []
     for is_gold, rows in ((True, slice(0, 2)), (False, slice(2, 4))):
         encoded = encode(Examples(TEXTS[rows], None, labels[rows]), problem, load_tokenizer(VARIANT), 8)
-        train_set += list(encoded.with_logits(logits[rows], is_gold))
+        train_set += with_logits(encoded, logits[rows], is_gold)
     weights = []
     for size in (4, 1):
         torch.manual_seed(0)

@@ -13,11 +13,10 @@ from vocabless import load_tokenizer
 from vocabless.tokenization.block_coders import MASK, special_blocks
 from vocabless.training.pretraining import distill, shuffle_random
 from vocabless.training.pretraining.arguments import PretrainingArguments
-from vocabless.training.pretraining.command_line import parse_command_line
+from vocabless.training.pretraining.command_line import OBJECTIVES, parse_command_line
 from vocabless.training.pretraining.distill import Distill
 from vocabless.training.pretraining.masked_lm import MaskedLM
 from vocabless.training.pretraining.objective import TokenObjective, load_model
-from vocabless.training.pretraining.objectives import OBJECTIVES
 from vocabless.training.pretraining.packing import Packing
 from vocabless.training.pretraining.sequences import IGNORE_INDEX, PretrainingDataset
 from vocabless.training.pretraining.shuffle_random import INTACT, REPLACED, SHUFFLED, ShuffleRandom

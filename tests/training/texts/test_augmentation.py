@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from vocabless.training.texts.augmentation import LONGEST_SPAN, REMOVED, SPAN, corrupted, corrupted_copies
+from vocabless.training.finetuning.teacher import LONGEST_SPAN, REMOVED, SPAN, corrupted, corrupted_copies
 
 TEXTS = ["the quick brown fox jumps", "over the lazy dog", "", "one"]
 

@@ -9,9 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vocabless.training.finetuning.columns import read_files
-from vocabless.training.texts.corpora import find_files, load_text
-from vocabless.training.texts.text_format import TextFormat
+from vocabless.training.finetuning.sources import read_files
+from vocabless.training.texts.corpora import TextFormat, find_files, load_text
 
 SUFFIXES = [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".txt"]
 ROWS = [("Das Café schließt früh.", "ja"), ("Nein, nie.", "nein")]

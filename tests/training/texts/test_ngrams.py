@@ -6,7 +6,7 @@ import pytest
 
 from vocabless import load_tokenizer
 from vocabless.tokenization.splitters import ByteSplitter, WordSplitter
-from vocabless.training.texts.ngrams import TRAINED_NGRAMS, top_ngrams, with_ngrams
+from vocabless.training.texts.counted import TRAINED_NGRAMS, top_ngrams, with_ngrams
 
 TEXTS = ["The cat sat on the mat.", "A cat, the CAT!", "ÉTÉ été"]
 LSH = partial(load_tokenizer, "hashformer-lsh-pool-tiny")
