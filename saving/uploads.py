@@ -29,6 +29,7 @@ ONNX_FILES = (
     "onnx/model_int4.onnx",
     "onnx/inference.json",
     f"onnx/{PROGRAM}",
+    *(f"onnx/{name}" for name in VocablessTokenizer.vocab_files_names.values()),
 )
 PIN_MESSAGE = "Load this revision in the examples of the card"
 # All that is uploaded of a folder, as patterns: what a run or a conversion writes for others. Tables, predictions and

@@ -23,4 +23,4 @@ def test_the_files_of_a_checkpoint_are_uploaded_and_no_other(others: tuple[str, 
     for name in (*CHECKPOINT, *others):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    assert _uploaded_files(tmp_path) == sorted(CHECKPOINT)
+    assert _uploaded_files(tmp_path) == sorted(CHECKPOINT) and "onnx/ngrams.json" in CHECKPOINT
