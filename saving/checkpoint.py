@@ -84,6 +84,9 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
 
     So an interrupted block leaves no partial file, and a folder with new weights has all other files. A process that is
     killed leaves the temporary folder, whose name begins with `UNFINISHED`. The next call removes it.
+
+    Raises:
+        ValueError: `folder` has a folder where a file is to be written, or the reverse; nothing was moved.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for left_over in folder.glob(f"{UNFINISHED}*"):
@@ -92,10 +95,17 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
         temporary = Path(name)
         yield temporary
         files = [file for file in temporary.rglob("*") if file.is_file()]
-        for file in sorted(
-            files, key=lambda file: (file.parent == temporary, file.suffix in (".safetensors", ".onnx"))
-        ):
-            target = folder / file.relative_to(temporary)
+        files.sort(key=lambda file: (file.parent == temporary, file.suffix in (".safetensors", ".onnx")))
+        targets = [folder / file.relative_to(temporary) for file in files]
+        for target in targets:
+            parent = target.parent
+            if target.is_dir() or (os.path.lexists(parent) and not parent.is_dir()):
+                path, kind, other = (target, "folder", "file") if target.is_dir() else (parent, "file", "folder")
+                raise ValueError(
+                    f"{str(path)!r} is a {kind}, but a {other} of this name is to be written; move it, or give another "
+                    "folder."
+                )
+        for file, target in zip(files, targets, strict=True):
             target.parent.mkdir(exist_ok=True)
             os.replace(file, target)
 

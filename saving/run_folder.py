@@ -19,6 +19,7 @@ ARGUMENTS = "run.json"
 RESULTS = "results.json"
 LOCK = ".lock"
 HOLDER = ".lock-holder"  # text: who works in the folder, or did last
+FILE_SUFFIXES = (".json", ".md", ".py", ".safetensors")  # of what a run writes: no folder may have these names
 TEMPORARY = ".tmp"  # suffix of a file that is being written
 # The Trainer's upload arguments. They may change between two commands for the same run.
 HUB_ARGUMENTS = (
@@ -65,6 +66,8 @@ def locked_run_folder(folder: str | os.PathLike[str], arguments: dict[str, Any])
         )
         # A command that fails early leaves only run.json. No work is lost if another command replaces it.
         if _is_new(path):
+            if (path / ARGUMENTS).exists():
+                _saved_arguments(path)
             write_json(path / ARGUMENTS, {"arguments": arguments, "versions": versions()})
         else:
             _check_same(path, arguments)
@@ -122,14 +125,21 @@ def _is_new(path: Path) -> bool:
     if path.exists() and not path.is_dir():
         raise ValueError(f"the output folder {str(path)!r} is a file; give another one.")
     first = {ARGUMENTS, LOCK, HOLDER, Path(ARGUMENTS).with_suffix(TEMPORARY).name}
-    return all(file.is_dir() or file.name in first for file in path.rglob("*"))
+    files = (file for file in path.rglob("*") if file.suffix in FILE_SUFFIXES or not file.is_dir())
+    return all(file.name in first and file.is_file() for file in files)
+
+
+def _saved_arguments(path: Path) -> dict[str, Any]:
+    remedy = "give another folder"
+    content = _read_json(path / ARGUMENTS, remedy)
+    if not (content.keys() == {"arguments", "versions"} and isinstance(content["arguments"], dict)):
+        raise ValueError(f"{str(path / ARGUMENTS)!r} is not what a run writes; {remedy}.")
+    arguments: dict[str, Any] = content["arguments"]
+    return arguments
 
 
 def _check_same(path: Path, arguments: dict[str, Any]) -> None:
-    remedy = "give another folder"
-    saved = _read_json(path / ARGUMENTS, remedy).get("arguments")
-    if not isinstance(saved, dict):
-        raise ValueError(f"{str(path / ARGUMENTS)!r} holds no arguments; {remedy}.")
+    saved = _saved_arguments(path)
     current = json.loads(json.dumps(arguments))  # as JSON reads them back: a tuple is a list
     differences = [
         f"{name} ({saved.get(name)!r} in the folder, {current.get(name)!r} now)"

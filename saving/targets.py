@@ -3,7 +3,7 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,18 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless.saving.checkpoint import UNFINISHED, atomic_folder, save_checkpoint
 from vocabless.saving.model_card import CARD, hub_metadata
-from vocabless.saving.uploads import check_upload, upload, upload_space
+from vocabless.saving.uploads import ONNX_FILES, check_upload, upload, upload_space
 
 
-def check_target(target: str | os.PathLike[str], overwrite: bool = False) -> Path:
+def check_target(target: str | os.PathLike[str], overwrite: bool = False, sources: Iterable[str] = ()) -> Path:
     """Returns the path of a target folder, which does not exist yet, is empty or may be overwritten. Creates nothing.
 
     What a conversion that was killed has left there does not count.
+
+    Args:
+        target: the folder.
+        overwrite: whether it may hold files.
+        sources: files and folders that are read, or Hub ids. The target may hold none of their files.
 
     Raises:
         ValueError: the folder holds files or may not be written, or the path is a file or a broken link.
@@ -27,6 +32,12 @@ def check_target(target: str | os.PathLike[str], overwrite: bool = False) -> Pat
     if os.path.lexists(folder) and not folder.is_dir():
         raise ValueError(f"the target {str(target)!r} exists and is not a folder; give a folder.")
     has_files = folder.is_dir() and any(not file.name.startswith(UNFINISHED) for file in folder.iterdir())
+    shared = next((source for source in sources if has_files and _holds_files_of(folder, Path(source))), None)
+    if shared is not None:
+        raise ValueError(
+            f"the target {str(target)!r} holds files of {shared!r}, which is read and must not be overwritten; give "
+            "another target."
+        )
     if has_files and not overwrite:
         raise ValueError(
             f"the target {str(target)!r} is not an empty folder; give another one, or --overwrite, which replaces "
@@ -40,13 +51,24 @@ def check_target(target: str | os.PathLike[str], overwrite: bool = False) -> Pat
     return folder
 
 
+def _holds_files_of(target: Path, source: Path) -> bool:
+    """Returns whether a folder, or one that it links to, holds a file of a source.
+
+    `ONNX_FILES` do not count, so that an exported graph can be replaced in the checkpoint that it belongs to.
+    """
+    folders = [path.resolve() for path in (target, *target.rglob("*")) if path.is_dir() and path.is_symlink()]
+    read = (path for path in (source, *source.rglob("*")) if path.is_file() or path.is_symlink())
+    files = (path.resolve() for path in read if path.relative_to(source).as_posix() not in ONNX_FILES)
+    return any(file.is_relative_to(folder) for file in files for folder in (target.resolve(), *folders))
+
+
 def write_target(arguments: Any, write: Callable[[Any, Path], str | None], repo_type: str = "model") -> str:
     """Writes files into the target folder of a conversion, or with --push uploads them to the Hub.
 
     The files are written into a temporary folder first, so that a mistake leaves nothing in the target.
 
     Args:
-        arguments: of the verb. `target` and `overwrite` are read, and those of --push if the verb has it.
+        arguments: of the verb. `target` and `overwrite` are read, what names files, and --push if the verb has it.
         write: writes the files for the arguments into an existing, empty folder, and may return a report.
         repo_type: see `check_upload`.
 
@@ -60,7 +82,9 @@ def write_target(arguments: Any, write: Callable[[Any, Path], str | None], repo_
     if is_pushed:
         repo_id = check_upload(arguments.target, replace=arguments.exist_ok, repo_type=repo_type)
     else:
-        check_target(target, arguments.overwrite)
+        others = (*getattr(arguments, "documents", ()), getattr(arguments, "subword", None))
+        sources = [source for source in (arguments.source, *others) if source]
+        check_target(target, arguments.overwrite, sources)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / target.resolve().name  # a card without other facts is named after it
         folder.mkdir()
@@ -70,7 +94,7 @@ def write_target(arguments: Any, write: Callable[[Any, Path], str | None], repo_
             message = getattr(arguments, "commit_message", "Add the page")
             lines.append(send(folder, repo_id, message, private=arguments.private or None))
         else:
-            with atomic_folder(check_target(target, arguments.overwrite)) as new:
+            with atomic_folder(check_target(target, arguments.overwrite, sources)) as new:
                 shutil.copytree(folder, new, dirs_exist_ok=True)
     return "\n".join(filter(None, lines))
 

@@ -84,6 +84,22 @@ def test_a_folder_of_other_files_or_that_cannot_be_written_is_named_and_left_alo
     assert {file.name: file.read_text() for file in tmp_path.iterdir()} == {"file": "mine"}
 
 
+@pytest.mark.parametrize("content", ['{"my": "notes"}', '{"arguments": {}}', "[1]", "half"])
+def test_a_run_json_of_somebody_else_is_no_start_of_a_run(tmp_path, content):
+    (tmp_path / ARGUMENTS).write_text(content)
+    with pytest.raises(ValueError, match=r"run\.json.*; give another folder"):
+        claim(tmp_path, {})
+    assert (tmp_path / ARGUMENTS).read_text() == content
+
+
+@pytest.mark.parametrize("name", [ARGUMENTS, RESULTS, "README.md", "model.safetensors"])
+def test_a_folder_with_the_name_of_a_file_of_a_run_is_refused_before_the_work(tmp_path, name):
+    (tmp_path / name).mkdir()
+    with pytest.raises(ValueError, match="holds other files; give an empty or a new one"):
+        claim(tmp_path, {})
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+
+
 HOLD = """
 import os, sys, time
 from run_folder import locked_run_folder

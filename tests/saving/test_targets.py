@@ -7,7 +7,8 @@ import pytest
 from huggingface_hub import constants
 from refusals import refusal
 
-from vocabless.conversion.__main__ import main
+from vocabless.conversion import __main__
+from vocabless.conversion.__main__ import VERBS, main
 from vocabless.saving.checkpoint import atomic_folder
 from vocabless.saving.targets import check_target
 
@@ -49,6 +50,70 @@ def test_overwrite_replaces_files_of_the_same_names_and_keeps_others(checkpoint,
     assert {file.name: file.read_bytes() for file in target.iterdir()} == before
     main(["hub", str(checkpoint), str(target), "--overwrite"])
     assert {file.name: file.read_bytes() for file in target.iterdir()} == {**written, "thesis.txt": b"precious"}
+
+
+def contents(folder):
+    return {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def link(path, to):
+    path.symlink_to(to, target_is_directory=True)
+    return path
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_no_verb_overwrites_its_source(verb, tmp_path, monkeypatch):
+    source, outside = tmp_path / "runs" / "mine", tmp_path / "outside"
+    (source / "checkpoint-2").mkdir(parents=True)
+    outside.mkdir()
+    for name in (WEIGHTS, "README.md", f"checkpoint-2/{WEIGHTS}"):
+        (source / name).write_text(f"the source's {name}")
+    (outside / WEIGHTS).write_text("outside")
+    monkeypatch.chdir(tmp_path)
+    links_out = tmp_path / "links-out"  # a source of a link
+    links_out.mkdir()
+    (links_out / WEIGHTS).symlink_to(outside / WEIGHTS)
+    links_in = tmp_path / "links-in"  # a target, a folder of which is one of the source
+    links_in.mkdir()
+    link(links_in / "checkpoint-2", source / "checkpoint-2")
+    before = contents(tmp_path)
+    module = __main__._load(verb)
+    monkeypatch.setattr(module, "write", lambda *_: pytest.fail("worked for nothing"))
+    flags = {"encoder": ["--variant", "ewe-bert-tiny"]}.get(verb, [])
+    for read, target in [
+        (source, source), (source, "runs/../runs/mine"), ("runs/mine", source), (source, link(tmp_path / "to", source)),
+        (tmp_path / "to", source), (source, source / "checkpoint-2"), (source, source.parent), (links_out, outside),
+        (source, links_in),
+    ]:  # fmt: skip
+        documents = [outside / WEIGHTS] if verb == "search" else []
+        for more in ([], ["--overwrite"]):
+            said = refusal(main, verb, read, *documents, target, *flags, *more)
+            assert said.endswith("which is read and must not be overwritten; give another target.")
+    if verb == "search":
+        assert "holds files of 'outside'" in refusal(main, verb, source, "outside", outside, "--overwrite")
+    assert contents(tmp_path) == before
+
+
+def test_a_graph_is_replaced_in_its_checkpoint_and_a_new_folder_in_the_source_is_a_target(tmp_path):
+    for folder in ("onnx", "new"):
+        (tmp_path / folder).mkdir()
+    for name in (WEIGHTS, "onnx/model.onnx"):
+        (tmp_path / name).touch()
+    for folder in ("onnx", "new", "newer"):
+        assert check_target(tmp_path / folder, True, [str(tmp_path), "me/mine"]) == tmp_path / folder
+
+
+@pytest.mark.parametrize(("name", "written"), [("README.md", "README.md"), ("1_Pooling", "1_Pooling/config.json")])
+def test_nothing_is_written_where_a_folder_has_the_name_of_a_file_or_the_reverse(name, written, tmp_path):
+    (tmp_path / WEIGHTS).write_text("old")
+    (tmp_path / name).mkdir() if name == written else (tmp_path / name).write_text("mine")
+    before = contents(tmp_path)
+    with pytest.raises(ValueError, match=rf"{name}' is a \w+, but a \w+ of this name is to be written; move it, or"):
+        with atomic_folder(tmp_path) as folder:
+            (folder / "1_Pooling").mkdir()
+            for file in ("a.json", "1_Pooling/a.json", WEIGHTS, written):
+                (folder / file).write_text("new")
+    assert contents(tmp_path) == before
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
