@@ -96,7 +96,7 @@ def write(arguments: Namespace, folder: Path) -> str:
         report.append(f"dropped ({reason}): {', '.join(name for name in dropped if dropped[name] == reason)}")
     report = ["\n".join(report), NOTES[coder], PAIR_NOTE]
     description = (
-        f"`{without_path(source)}`, published weights of HashFormers, as a checkpoint of the vocabless family."
+        f"`{without_path(source)}`, a HashFormer of the authors' code, as a checkpoint of the vocabless family."
     )
     write_converted(folder, model, tokenizer, source, [description, *report])
     return "\n".join(report)
@@ -108,11 +108,12 @@ def convert(config: dict[str, Any], tensors: dict[str, Tensor], coder: str, sour
     The tensors do not show which `coder` was used, `md5` or `lsh`. `source` is the name in error messages.
 
     Raises:
-        ValueError: tensors are missing or unexpected, or their shapes do not match the configuration.
+        ValueError: it is a model with a vocabulary; tensors are missing or unexpected, or their shapes do not match
+            the configuration.
     """
     if not any(name.startswith("roberta.") for name in tensors):  # the checkpoint was saved without a head
         tensors = {f"roberta.{name}": tensor for name, tensor in tensors.items()}
-    kind = _kind_of(tensors, source)
+    kind = _kind_of(config, tensors, source)
     model, tokenizer = _build(kind, coder, config, tensors)
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
 
@@ -144,14 +145,23 @@ def _coder_in_name(source: str) -> str:
     return coders[0]
 
 
-def _kind_of(tensors: dict[str, Tensor], source: str) -> str:
-    """Returns which of the authors' embeddings the tensors hold, a key of `FRONT_ENDS`."""
+def _kind_of(config: dict[str, Any], tensors: dict[str, Tensor], source: str) -> str:
+    """Returns which of the authors' embeddings the tensors hold, a key of `FRONT_ENDS`.
+
+    A stock model has the tensors of Emb without their head. Its `vocab_size` is that of its table; the authors' is not.
+    """
     first_names = {kind: EMBEDDINGS + names[0] for kind, (names, _) in FRONT_ENDS.items()}
     kinds = [kind for kind, name in first_names.items() if name in tensors]
     if len(kinds) != 1:
         raise ValueError(
             f"{source!r} is not a HashFormer: it must have exactly one of {', '.join(first_names.values())}, but has "
             f"{len(kinds)}; give a checkpoint of the authors."
+        )
+    has_vocabulary = config.get("vocab_size") == len(tensors[first_names[kinds[0]]]) and "dense.weight" not in tensors
+    if config.get("model_type") != "roberta" or (kinds == ["emb"] and has_vocabulary):
+        raise ValueError(
+            f"{source!r} is not a HashFormer but a model of the type {config.get('model_type')!r} with a vocabulary of "
+            f"{config.get('vocab_size')} tokens; give a checkpoint of the authors, or use the verb encoder."
         )
     return kinds[0]
 

@@ -98,6 +98,15 @@ def test_a_fine_tuned_checkpoint_without_names_keeps_its_number_of_labels() -> N
     assert (regression.config.num_labels, regression.config.problem_type) == (1, "regression")
 
 
+def test_a_fine_tuned_word_table_is_no_table_of_buckets() -> None:
+    weights = random_weights("emb", 2)
+    with pytest.raises(
+        ValueError, match="is not a HashFormer but a model of the type 'roberta' with a vocabulary of 102"
+    ):
+        convert(SHAPE | {"vocab_size": NUM_BUCKETS + 5}, weights, "md5", "mine")
+    assert convert(SHAPE | {"vocab_size": NUM_BUCKETS + 5}, random_weights("emb"), "md5").num_mapped
+
+
 def test_a_checkpoint_without_head_becomes_a_base_model(tmp_path: Path) -> None:
     bare = {n.removeprefix("roberta."): w for n, w in random_weights("proj").items() if not n.startswith("dense.")}
     main(["hashformer", str(write_published(tmp_path / "md5-proj", bare)), str(tmp_path / "converted")])

@@ -16,7 +16,7 @@ import torch
 from hashformer_oracle import write_published
 from refusals import refusal
 from safetensors.torch import load_file, save_file
-from stock_folders import save_stock
+from stock_folders import STOCK, save_stock
 from transformers import AutoModel
 
 from vocabless import load_tokenizer
@@ -76,7 +76,7 @@ def source_of(random_checkpoint, subwords, tmp_path) -> Callable[[str], Path]:
 
     def make(name: str) -> Path:
         folder = tmp_path / name
-        if name in ("bert", "gpt2", "t5"):
+        if name in STOCK:
             save_stock(folder, subwords["wordpiece"], name, AutoModel)
         elif name.endswith("-add"):
             write_published(folder)
@@ -160,6 +160,11 @@ REFUSALS = [
     ("hashformer", ADD, without("config.json"), [], "no config.json"),
     ("hashformer", ADD, change("config.json", lambda data: b"{"), [], "is not valid JSON"),
     ("hashformer", ADD, config(intermediate_size=40), [], "roberta.encoder.layer.0.intermediate.dense.weight"),
+    *(
+        ("hashformer", kind, None, ["--coder", "md5"], f"is not a HashFormer but a model of the type '{kind}' with a")
+        for kind in ("bert", "roberta", "electra")
+    ),
+    ("hashformer", "albert", None, ["--coder", "md5"], "has the unexpected tensors|is not a HashFormer"),
     ("hashformer", "mine-add", None, [], "--coder md5 or --coder lsh"),
     ("onnx", "ewe-canine-base", None, [], "'canine' depends on the batch size"),
     ("onnx", WORDS, None, ["--int4"], "--int4 packs the rows of a table of n-grams, and .* has none; leave it out."),
