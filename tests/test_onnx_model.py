@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -111,6 +112,32 @@ def test_probabilities(logits, is_multi_label, expected, monkeypatch):
     classifier.labels, classifier.is_multi_label = list(expected), is_multi_label
     monkeypatch.setattr(classifier, "logits", lambda texts: np.array([logits] * len(texts), np.float32))
     assert classifier(["x", "y"]) == [pytest.approx(expected)] * 2
+
+
+class Session:
+    """Stands in for a session: the logit of a text is the sum of its blocks."""
+
+    largest = 0  # of the batches, in tokens
+
+    def get_outputs(self):
+        return [SimpleNamespace(name="logits", shape=["batch", 1])]
+
+    def run(self, _, inputs):
+        self.largest = max(self.largest, math.prod(inputs["input_ids"].shape[:2]))
+        return [inputs["input_ids"].sum(axis=(1, 2))[:, None]]
+
+
+def test_a_long_text_among_many_does_not_widen_all_and_the_order_is_that_of_the_list(tmp_path):
+    classifier = object.__new__(OnnxClassifier)
+    classifier.labels, classifier.is_multi_label, classifier._session = ["number"], False, Session()
+    classifier.blocks = Blocks(described(*UTF8) | {"max_tokens": 512}, tmp_path)
+    texts = [f"text {number}" for number in range(2000)]
+    texts.insert(7, "word " * 600)
+    texts[300] = ("two", "texts")
+    answers = classifier(texts)
+    assert classifier._session.largest <= 64 * 512
+    assert answers == [classifier([text])[0] for text in texts]
+    assert classifier("text 3") == [answers[3]] and classifier([]) == []
 
 
 def test_a_label_that_the_terminal_cannot_write_is_escaped(tmp_path):

@@ -27,7 +27,7 @@ Text = str | tuple[str, str]  # a text, or a pair of texts
 ARCHITECTURE = "VocablessForSequenceClassification"
 VECTORS = "sentence_embedding"  # output of a sentence encoder's graph
 MODEL_FILES = ("model.onnx", "model_int8.onnx", "model_int4.onnx")  # of a folder, the first that it holds is read
-BATCH = 64  # texts that are embedded at once
+BATCH = 64  # texts that are read at once
 LARGEST_INT8 = 127
 
 
@@ -55,9 +55,19 @@ class OnnxModel:
         """Raises ValueError if the settings are not those of this kind of model."""
 
     def run(self, texts: str | Sequence[Text], output: str) -> NDArray[np.float32]:
-        """Returns an output of the graph for all texts, in one batch."""
-        values: NDArray[np.float32] = self._session.run([output], {"input_ids": self.blocks(texts)})[0]
+        """Returns an output of the graph for each text, (n, its width). Texts of similar length are read together."""
+        texts = [texts] if isinstance(texts, str) else texts
+        order = sorted(range(len(texts)), key=lambda index: len("".join(texts[index])))
+        values = np.zeros((len(texts), self.width(output)), np.float32)
+        for start in range(0, len(order), BATCH):
+            batch = order[start : start + BATCH]
+            blocks = self.blocks([texts[index] for index in batch])
+            values[batch] = self._session.run([output], {"input_ids": blocks})[0]
         return values
+
+    def width(self, output: str) -> int:
+        """Returns the size of the last dimension of an output of the graph."""
+        return next(int(found.shape[-1]) for found in self._session.get_outputs() if found.name == output)
 
 
 class OnnxClassifier(OnnxModel):
@@ -75,7 +85,7 @@ class OnnxClassifier(OnnxModel):
             raise ValueError(f"{str(file)!r} is a {settings['architecture']}; give a {ARCHITECTURE}.")
 
     def logits(self, texts: str | Sequence[Text]) -> NDArray[np.float32]:
-        """Returns the logits of all texts, (B, labels); a string is one text."""
+        """Returns the logits of all texts, (n, labels); a string is one text. See `run` for the batches."""
         return self.run(texts, "logits")
 
     def __call__(self, texts: str | Sequence[Text]) -> list[dict[str, float]]:
@@ -101,8 +111,7 @@ class OnnxEncoder(OnnxModel):
 
     def __init__(self, path: str | Path) -> None:
         super().__init__(path)
-        shapes = {output.name: output.shape for output in self._session.get_outputs()}
-        self.dimensions = int(shapes[VECTORS][-1])
+        self.dimensions = self.width(VECTORS)
 
     @staticmethod
     def check(file: Path, settings: dict[str, Any]) -> None:
@@ -129,12 +138,7 @@ class OnnxEncoder(OnnxModel):
         """
         if dimensions is not None and not 1 <= dimensions <= self.dimensions:
             raise ValueError(f"dimensions={dimensions} is not within 1 and {self.dimensions}; give a number between.")
-        texts = [texts] if isinstance(texts, str) else texts
-        order = sorted(range(len(texts)), key=lambda index: len("".join(texts[index])))
-        vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        for start in range(0, len(order), BATCH):
-            batch = order[start : start + BATCH]
-            vectors[batch] = self.run([texts[index] for index in batch], VECTORS)
+        vectors = self.run(texts, VECTORS)
         if dimensions is not None:
             vectors = vectors[:, :dimensions]
             vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
