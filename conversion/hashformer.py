@@ -33,7 +33,7 @@ from vocabless import (
     load_tokenizer,
 )
 from vocabless.public_names import without_path
-from vocabless.saving.checkpoint_files import check_tensor_names, read_config_and_tensors
+from vocabless.saving.checkpoint_files import check_tensor_names, read_config_and_tensors, shortened
 from vocabless.saving.targets import write_converted
 
 CODERS = ("md5", "lsh")
@@ -157,11 +157,12 @@ def _kind_of(config: dict[str, Any], tensors: dict[str, Tensor], source: str) ->
             f"{source!r} is not a HashFormer: it must have exactly one of {', '.join(first_names.values())}, but has "
             f"{len(kinds)}; give a checkpoint of the authors."
         )
-    has_vocabulary = config.get("vocab_size") == len(tensors[first_names[kinds[0]]]) and "dense.weight" not in tensors
-    if config.get("model_type") != "roberta" or (kinds == ["emb"] and has_vocabulary):
+    rows, kind = len(tensors[first_names[kinds[0]]]), config.get("model_type")
+    is_stock = kind != "roberta" or (config.get("vocab_size") == rows and "dense.weight" not in tensors)
+    if kinds == ["emb"] and is_stock:
         raise ValueError(
-            f"{source!r} is not a HashFormer but a model of the type {config.get('model_type')!r} with a vocabulary of "
-            f"{config.get('vocab_size')} tokens; give a checkpoint of the authors, or use the verb encoder."
+            f"{source!r} is not a HashFormer but a model of the type {shortened(repr(kind))} with a vocabulary of "
+            f"{rows} tokens; give a checkpoint of the authors, or use the verb encoder."
         )
     return kinds[0]
 

@@ -19,7 +19,13 @@ from transformers.utils.hub import cached_file
 import vocabless
 from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.saving.card_heads import HEADS
-from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_tensor_names, first_line, read_config_and_tensors
+from vocabless.saving.checkpoint_files import (
+    LOADING_ERRORS,
+    check_tensor_names,
+    first_line,
+    read_config_and_tensors,
+    shortened,
+)
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.variants import VARIANTS
 
@@ -123,11 +129,11 @@ def load_checkpoint(source: str) -> tuple[PreTrainedModel, VocablessTokenizer]:
         ValueError: the checkpoint is not complete or not of this family, or the tokenizer does not fit the model.
     """
     config, tensors = read_config_and_tensors(source)
-    class_name = next(iter(config.get("architectures") or ["none"]))
+    class_name = str(next(iter(config.get("architectures") or ["none"])))
     if config.get("model_type") != VocablessConfig.model_type or class_name not in HEADS:
         raise ValueError(
-            f"the checkpoint {source!r} holds {class_name} of the model type {config.get('model_type')!r}; "
-            f"give a checkpoint of this family, one of {', '.join(HEADS)}."
+            f"the checkpoint {source!r} holds {shortened(class_name)} of the model type "
+            f"{shortened(repr(config.get('model_type')))}; give a checkpoint of this family, one of {', '.join(HEADS)}."
         )
     model = getattr(vocabless, class_name)(VocablessConfig.from_dict(config)).eval()
     try:

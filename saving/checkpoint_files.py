@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from transformers.utils.hub import cached_file
 CONFIG = "config.json"
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 MAX_NAMES = 8  # tensor names in an error message
+MAX_LETTERS = 300  # of a value, or of the error of another library, in a message
 
 # Parts of the names of tensors that a checkpoint may lack: heads, poolers and position numbers.
 OPTIONAL = ("pooler", "classifier", "cls.", "lm_head", "qa_outputs", "predictions", "position_ids")
@@ -31,7 +33,18 @@ LOADING_ERRORS = (
 
 def first_line(error: Exception) -> str:
     """Returns the first line of an error's message without its full stop, or the name of its class if it has none."""
-    return next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
+    return shortened(next(iter(str(error).splitlines()), type(error).__name__).rstrip("."))
+
+
+def shortened(text: str) -> str:
+    """Returns a text for a message; a long one, such as all model types of transformers, is cut between words."""
+    return text if len(text) <= MAX_LETTERS else text[:MAX_LETTERS].rpartition(" ")[0].rstrip(",") + " …"
+
+
+def check_no_file(source: str) -> None:
+    """Raises ValueError if a source, a folder or a Hub id, is a file."""
+    if os.path.isfile(source):
+        raise ValueError(f"{source!r} is a file; give the folder of a checkpoint, or a Hub id.")
 
 
 def read_config_and_tensors(source: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -49,7 +62,11 @@ def read_config_and_tensors(source: str) -> tuple[dict[str, Any], dict[str, Tens
         raise ValueError(f"{config_file!r} is not valid JSON ({error}); give a complete checkpoint.") from error
     if not isinstance(config, dict):
         raise ValueError(f"{config_file!r} holds a {type(config).__name__}, not an object; give a complete checkpoint.")
-    return config, _read_tensors(weights_file)
+    # transformers 5.0.0 saved LayerNorms with the names of its first versions.
+    names = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
+    renamed = re.compile("|".join(names))
+    tensors = _read_tensors(weights_file)
+    return config, {renamed.sub(lambda old: names[old[0]], name): tensor for name, tensor in tensors.items()}
 
 
 def check_tensor_names(source: str, missing: Iterable[str], unexpected: Iterable[str]) -> None:
@@ -83,6 +100,7 @@ def check_encoder_tensors(source: str, model: PreTrainedModel, loading_info: dic
 
 def _find(source: str, names: tuple[str, ...]) -> str:
     """Returns the path of the first file of `names` that the folder or the Hub repository holds."""
+    check_no_file(source)
     if os.path.isdir(source):
         for name in names:
             if os.path.isfile(os.path.join(source, name)):

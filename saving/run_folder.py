@@ -74,6 +74,23 @@ def locked_run_folder(folder: str | os.PathLike[str], arguments: dict[str, Any])
         yield
 
 
+def nearest_folder(path: Path, what: str) -> Path:
+    """Returns a folder that exists or is to be made, or else its nearest parent that exists.
+
+    Args:
+        path: the folder.
+        what: its name in the message.
+
+    Raises:
+        ValueError: the one that is returned would be a file or a broken link.
+    """
+    nearest = next(folder for folder in (path, *path.absolute().parents) if os.path.lexists(folder))
+    if not nearest.is_dir():
+        kind = "file" if nearest.exists() else "link to nothing"
+        raise ValueError(f"the {what} {str(path)!r} cannot be made: {str(nearest)!r} is a {kind}; give another one.")
+    return nearest
+
+
 def rows_fingerprint(rows: Iterable[Any]) -> str:
     """Returns the number of rows and a hash of their contents, in their order.
 
@@ -122,8 +139,7 @@ def _with_null(value: Any) -> Any:
 
 def _is_new(path: Path) -> bool:
     """Returns whether a path is free, or a folder with at most what commands write before they start to work."""
-    if path.exists() and not path.is_dir():
-        raise ValueError(f"the output folder {str(path)!r} is a file; give another one.")
+    nearest_folder(path, "output folder")
     first = {ARGUMENTS, LOCK, HOLDER, Path(ARGUMENTS).with_suffix(TEMPORARY).name}
     files = (file for file in path.rglob("*") if file.suffix in FILE_SUFFIXES or not file.is_dir())
     return all(file.name in first and file.is_file() for file in files)

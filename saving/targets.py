@@ -12,6 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless.saving.checkpoint import UNFINISHED, atomic_folder, save_checkpoint
 from vocabless.saving.model_card import CARD, hub_metadata
+from vocabless.saving.run_folder import nearest_folder
 from vocabless.saving.uploads import ONNX_FILES, check_upload, upload, upload_space
 
 
@@ -29,8 +30,7 @@ def check_target(target: str | os.PathLike[str], overwrite: bool = False, source
         ValueError: the folder holds files or may not be written, or the path is a file or a broken link.
     """
     folder = Path(target)
-    if os.path.lexists(folder) and not folder.is_dir():
-        raise ValueError(f"the target {str(target)!r} exists and is not a folder; give a folder.")
+    nearest = nearest_folder(folder, "target")
     has_files = folder.is_dir() and any(not file.name.startswith(UNFINISHED) for file in folder.iterdir())
     shared = next((source for source in sources if has_files and _holds_files_of(folder, Path(source))), None)
     if shared is not None:
@@ -43,10 +43,10 @@ def check_target(target: str | os.PathLike[str], overwrite: bool = False, source
             f"the target {str(target)!r} is not an empty folder; give another one, or --overwrite, which replaces "
             "files of the same names."
         )
-    nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not os.access(nearest, os.W_OK | os.X_OK):
         raise ValueError(
-            f"the folder {str(nearest)!r} may not be written; change its permissions, or give another target."
+            f"the folder {str(nearest)!r} may not be written: its permissions or a read-only disk forbid it; give "
+            "another target."
         )
     return folder
 

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from functools import reduce
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from shutil import copytree
@@ -23,6 +24,7 @@ from vocabless import load_tokenizer
 from vocabless.conversion import __main__ as command
 from vocabless.conversion import hub, onnx, search
 from vocabless.conversion.__main__ import VERBS, main
+from vocabless.saving.checkpoint_files import first_line
 from vocabless.saving.run_folder import RESULTS
 
 CLASSIFIER = "VocablessForSequenceClassification"
@@ -135,6 +137,7 @@ REFUSALS = [
     ("hub", TEXTS, load_tokenizer("ewe-bert-tiny").save_pretrained, [], "writes blocks of 16 elements, but .* 32"),
     ("hub", TEXTS, load_tokenizer(WORDS, splitter="whitespace").save_pretrained, [], f"but {WORDS} reads utf8 blocks"),
     ("hub", TEXTS, config(model_type="bert"), [], "give a checkpoint of this family"),
+    ("hub", TEXTS, config(model_type=[*VERBS] * 99), [], r"^.{300,700} …; give a checkpoint of"),
     ("hub", TEXTS, without("tokenizer_config.json"), [], "holds no tokenizer_config.json; save the model's tokenizer"),
     ("hub", TEXTS, without(WEIGHTS), [], WEIGHTS),
     *(
@@ -180,7 +183,7 @@ REFUSALS = [
 
 def refused(verb: str, source: Path, target: Path, *flags: str) -> str:
     """Returns what a verb says when it refuses; a page of one document is to be made by `search`."""
-    documents = [source / "one.txt"] if verb == "search" else []
+    documents = [target.with_name("one.txt")] if verb == "search" else []
     for file in documents:
         file.write_text("One sentence. " * 400)
     return refusal(main, verb, source, *documents, target, *flags)
@@ -199,6 +202,29 @@ def test_a_mistake_ends_with_one_sentence_and_nothing_is_written(
         damage(folder)
     assert re.search(sentence, refused(verb, folder, target, *flags))
     assert not list(target.glob("*")) and (verb in ("onnx", "hashformer") or not target.exists())
+
+
+def test_a_long_list_in_the_error_of_a_library_is_cut() -> None:
+    error = ValueError(f"Should have a `model_type`, one of {', '.join(['albert'] * 500)}.\nAnother line.")
+    assert re.fullmatch(r"Should have .{200,280} albert …", first_line(error))
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_file_as_source_is_named(verb, source_of, tmp_path) -> None:
+    file, flags = source_of("bert") / WEIGHTS, NGRAM if verb == "encoder" else ["--coder", "md5"]
+    said = refused(verb, file, tmp_path / "target", *(flags if verb in ("encoder", "hashformer") else []))
+    assert said.endswith(f"{str(file)!r} is a file; give the folder of a checkpoint, or a Hub id.")
+
+
+def test_a_checkpoint_with_the_first_names_of_layer_norms_is_read(source_of, tmp_path) -> None:
+    folder, target = source_of(TEXTS), tmp_path / "target"
+    weights = load_file(folder / WEIGHTS)
+    names = (("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta"))
+    save_file({reduce(lambda a, b: a.replace(*b), names, name): t for name, t in weights.items()}, folder / WEIGHTS)
+    assert load_file(folder / WEIGHTS).keys() != weights.keys()
+    main(["hub", str(folder), str(target)])
+    written = load_file(target / WEIGHTS)
+    assert written.keys() == weights.keys() and all(torch.equal(written[name], weights[name]) for name in weights)
 
 
 @pytest.mark.parametrize(

@@ -78,9 +78,12 @@ def test_damaged_records_are_named_with_a_remedy(tmp_path, content):
 
 def test_a_folder_of_other_files_or_that_cannot_be_written_is_named_and_left_alone(tmp_path):
     (tmp_path / "file").write_text("mine")
-    for folder in (tmp_path / "file", tmp_path / "file" / "run", "/proc/run", tmp_path):
-        with pytest.raises(ValueError, match=rf"the output folder {re.escape(repr(str(folder)))} .*; give an"):
+    link = tmp_path.with_name("link")
+    link.symlink_to(tmp_path / "absent")
+    for folder in (tmp_path / "file", tmp_path / "file" / "run", "/proc/run", tmp_path, link, link / "run"):
+        with pytest.raises(ValueError, match=rf"the output folder {re.escape(repr(str(folder)))} .*; give an") as error:
             claim(folder, {})
+        assert "exists" not in str(error.value)
     assert {file.name: file.read_text() for file in tmp_path.iterdir()} == {"file": "mine"}
 
 

@@ -34,8 +34,11 @@ def test_files_of_a_user_are_never_removed_and_a_broken_link_is_no_target(tmp_pa
         check_target(tmp_path)
     assert {file.name for file in tmp_path.iterdir()} == {"notes.txt", ".writing-1"}
     (tmp_path / "link").symlink_to(tmp_path / "absent")
-    with pytest.raises(ValueError, match="not a folder"):
-        check_target(tmp_path / "link", overwrite=True)
+    for target in ("link", "link/new"):
+        with pytest.raises(ValueError, match=r"cannot be made: '.*link' is a link to nothing; give another one\."):
+            check_target(tmp_path / target, overwrite=True)
+    with pytest.raises(ValueError, match=r"cannot be made: '.*notes\.txt' is a file; give another one\."):
+        check_target(tmp_path / "notes.txt" / "new")
 
 
 def test_overwrite_replaces_files_of_the_same_names_and_keeps_others(checkpoint, tmp_path):
@@ -136,7 +139,7 @@ def test_a_killed_command_leaves_nothing_that_looks_finished_or_blocks(tmp_path)
     ("damaged", "[1]", "new", "config.json' holds a list, not an object; give a complete checkpoint"),
     ("empty", None, "new", "holds no config.json; give the folder of a checkpoint"),
     ("missing", None, "new", "is neither a folder nor a reachable Hub repository with config.json"),
-    ("whole", None, "/proc/vocabless/new", "the folder '/proc' may not be written; change its permissions, or give"),
+    ("whole", None, "/proc/vocabless/new", "the folder '/proc' may not be written: its permissions or a"),
 ])  # fmt: skip
 def test_a_bad_source_or_target_ends_with_one_sentence_before_the_work(
     source, content, target, sentence, checkpoint, tmp_path, monkeypatch
