@@ -39,7 +39,6 @@ class Difference:
     largest_output: float  # of the model, absolute
     maximum: float  # absolute difference
     mean: float  # absolute difference
-    same_choices: float | None  # share of equal predictions, 0–1; None for outputs that are not logits of classes
 
 
 def probes(model: PreTrainedModel, tokenizer: VocablessTokenizer) -> dict[str, list[Inputs]]:
@@ -98,37 +97,23 @@ def differences(model: PreTrainedModel, session: Any, inputs_of_kind: dict[str, 
 
 
 def _difference(kind: str, model: PreTrainedModel, session: Any, batches: list[Inputs]) -> Difference:
-    gaps, choices, largest = [], [], 0.0
+    gaps, largest = [], 0.0
     for inputs in batches:
         with torch.no_grad():
-            expected = outputs_of(model, inputs)
-        is_token = inputs["attention_mask"].bool()
-        actual = run_session(session, inputs[INPUT])
-        for (name, expected_output), output in zip(expected.items(), actual, strict=True):
+            expected = outputs_of(model, inputs).values()
+        for expected_output, output in zip(expected, run_session(session, inputs[INPUT]), strict=True):
             gaps.append((output - expected_output).abs().flatten())
             largest = max(largest, float(expected_output.abs().max()))
-            if name.endswith("logits") and expected_output.shape[-1] > 1:
-                choices.append(_same_choices(model, expected_output, output, is_token))
     gap = torch.cat(gaps)
-    same = float(torch.cat(choices).float().mean()) if choices else None
-    return Difference(kind, largest, float(gap.max()), float(gap.mean()), same)
-
-
-def _same_choices(model: PreTrainedModel, expected: Tensor, actual: Tensor, is_token: Tensor) -> Tensor:
-    """Returns for each prediction whether two tensors of logits agree; predictions for padding are left out."""
-    if cast(Any, model.config).problem_type == "multi_label_classification":
-        return ((expected > 0) == (actual > 0)).flatten()
-    same = expected.argmax(dim=-1) == actual.argmax(dim=-1)
-    return same[is_token] if same.shape == is_token.shape else same.flatten()
+    return Difference(kind, largest, float(gap.max()), float(gap.mean()))
 
 
 def difference_table(differences_of_file: dict[str, list[Difference]]) -> str:
     """Returns a Markdown table: the differences of each file on each kind of inputs."""
-    header = ["file", "inputs", "largest output", "largest difference", "mean difference", "same choices"]
+    header = ["file", "inputs", "largest output", "largest difference", "mean difference"]
     rows = []
     for file, of_file in differences_of_file.items():
         for difference in of_file:
-            same = "–" if difference.same_choices is None else f"{100 * difference.same_choices:.1f} %"
-            numbers = (f"{difference.largest_output:.3g}", f"{difference.maximum:.1e}", f"{difference.mean:.1e}", same)
+            numbers = (f"{difference.largest_output:.3g}", f"{difference.maximum:.1e}", f"{difference.mean:.1e}")
             rows.append([file, difference.inputs, *numbers])
     return markdown_table(header, rows, num_texts=2)
