@@ -14,7 +14,7 @@ from importlib.metadata import metadata
 from pathlib import Path
 
 import pytest
-from test_architecture import ROOMS
+from test_architecture import PACKAGES
 from transformers import TrainingArguments
 
 import vocabless
@@ -172,7 +172,7 @@ def test_contributings_map_has_every_folder_and_the_rooms_in_the_order_that_the_
     rows = table_rows(read("CONTRIBUTING.md").partition("## Where")[0])
     named = [re.findall(r"`([\w/.]+)`", cells[0]) for cells in rows]
     rooms = [{name.removesuffix("/") for name in row if not name.endswith(".py")} for row in named if row]
-    assert rooms == [{room for room in level if room} for level in ROOMS]
+    assert packages == [{package for package in level if package} for level in PACKAGES]
 
 
 def test_the_pages_list_and_count_the_variants(capsys) -> None:
