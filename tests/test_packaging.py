@@ -171,7 +171,7 @@ def test_contributings_map_has_every_folder_and_the_rooms_in_the_order_that_the_
     assert [name for name in TOP_FOLDERS if f"`{name}/`" not in read("CONTRIBUTING.md")] == []
     rows = table_rows(read("CONTRIBUTING.md").partition("## Where")[0])
     named = [re.findall(r"`([\w/.]+)`", cells[0]) for cells in rows]
-    rooms = [{name.removesuffix("/") for name in row if not name.endswith(".py")} for row in named if row]
+    packages = [{name.removesuffix("/") for name in row if not name.endswith(".py")} for row in named if row]
     assert packages == [{package for package in level if package} for level in PACKAGES]
 
 

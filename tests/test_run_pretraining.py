@@ -1,29 +1,35 @@
-import json
+"""run_pretraining.py: from fresh weights or a checkpoint to a folder that loads anywhere."""
+
 import os
-import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
-from pretraining_runs import QUICK, interrupted_runs, pretrain, refused_run, write_corpus
+from huggingface_hub import ModelCard
 from safetensors.torch import load_file
+from script_runs import PRETRAINING, VARIANT, pretrain, read_results, write_corpus
 from transformers import AutoModel, AutoTokenizer
 
 import run_pretraining
+from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
+from vocabless.saving.checkpoint import load_checkpoint, save_checkpoint
 from vocabless.training import run as driver
+from vocabless.training.pretraining.arguments import PretrainingArguments
+from vocabless.training.pretraining.masked_lm import MaskedLM
+from vocabless.training.pretraining.objective import load_model, objective_of_checkpoint
+from vocabless.training.pretraining.shuffle_random import ShuffleRandom
 from vocabless.training.script import ScriptTrainingArguments
 
 ROOT = Path(__file__).parent.parent
-VARIANT = ["--variant", "hashformer-lsh-proj-tiny"]  # unless another one is given after it
+BPE = ["--subword", "train", "--subword_vocab_size", "300"]
 
 
 @pytest.fixture(scope="module")
 def given(tmp_path_factory):
-    """The flags of a variant and of a corpus."""
-    return [*VARIANT, "--corpus", write_corpus(tmp_path_factory.mktemp("corpus") / "text.txt")]
+    """The flags of a variant, unless another one is given after it, and of a corpus."""
+    return ["--variant", VARIANT, "--corpus", write_corpus(tmp_path_factory.mktemp("corpus") / "text.txt")]
 
 
 @pytest.mark.loads_without_package
@@ -80,112 +86,52 @@ def test_a_compiled_model_leaves_the_same_checkpoint(given, tmp_path):
         torch.testing.assert_close(weights[1][name], weight)
 
 
-@pytest.mark.parametrize("streaming", [[], ["--streaming", "true"]])
-def test_a_run_whose_text_changed_is_neither_continued_nor_printed(tmp_path, capsys, streaming):
-    files = {part: tmp_path / f"{part}.txt" for part in ("corpus", "validation_corpus")}
-    flags = [*VARIANT, *(flag for part in files for flag in (f"--{part}", write_corpus(files[part]))), *streaming]
-    text = files["corpus"].read_text()
-
-    def refused():
-        for part, file in files.items():
-            file.write_text(text + "\nOne more sentence.")
-            sentence = refused_run(tmp_path / "run", *flags)
-            assert re.search(rf"differs in the text of --{part} .* with hash .*; give another", sentence)
-            file.write_text(text)
-
-    with interrupted_runs():
-        pretrain(tmp_path / "run", *flags)
-    assert capsys.readouterr().err.splitlines()[-1].endswith("give the same command again to continue.")
-    assert not (tmp_path / "run" / "model.safetensors").exists()
-    for _ in range(2):
-        refused()
-        pretrain(tmp_path / "run", *flags)
-
-
 LAUNCH_TIMEOUT_SECONDS = 240
 LAUNCHER = ["-m", "torch.distributed.run", "--standalone", "--local-addr", "127.0.0.1", "--nproc-per-node", "2"]
 
 
 def run_to_its_end(command, folder):
-    """Runs a command that writes `folder`. If it does not end in time, kills it and shows where its processes stood."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1", "GLOO_SOCKET_IFNAME": "lo"}
-    log = folder.with_suffix(".log")  # a file: a pipe would stay open as long as any child lives
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL
-        )
+    """Runs a command that writes `folder`, with a log beside it: a pipe would stay open as long as any child lives."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    with folder.with_suffix(".log").open("w") as output:
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=output)
         try:
-            exit_status = process.wait(LAUNCH_TIMEOUT_SECONDS)
+            status = process.wait(LAUNCH_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
-            for each in reversed([process.pid, *descendants(process.pid)]):
-                os.kill(each, signal.SIGABRT)  # faulthandler prints the stacks of all threads
-            process.wait()
-            pytest.fail(f"not ended after {LAUNCH_TIMEOUT_SECONDS} s:\n{log.read_text()}")
-    assert exit_status == 0, log.read_text()
-
-
-def descendants(pid):
-    children = [child for task in Path(f"/proc/{pid}/task").glob("*/children") for child in task.read_text().split()]
-    return [each for child in map(int, children) for each in (child, *descendants(child))]
+            process.terminate()  # a launcher ends its processes
+            status = process.wait()
+    assert status == 0, folder.with_suffix(".log").read_text()
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(2 * LAUNCH_TIMEOUT_SECONDS + 60)
-def test_two_processes_train_like_one_with_the_double_batch(given, tmp_path):
-    flags = [*given, *QUICK, "--logging_steps", "1", "--warmup_steps", "0"]
+@pytest.mark.timeout(3 * LAUNCH_TIMEOUT_SECONDS + 60)
+def test_two_processes_train_like_one_with_the_double_batch_and_make_a_dry_run(given, tmp_path):
+    flags = [*given, *PRETRAINING, "--logging_steps", "1", "--warmup_steps", "0"]
     for folder, size, command in (("one", "4", []), ("two", "2", LAUNCHER)):
         command = [sys.executable, *command, "run_pretraining.py", *flags, "--per_device_train_batch_size", size]
         run_to_its_end([*command, "--output_dir", str(tmp_path / folder)], tmp_path / folder)
-    one, two = (json.loads((tmp_path / folder / "results.json").read_text()) for folder in ("one", "two"))
+    one, two = (read_results(tmp_path / folder) for folder in ("one", "two"))
     losses = [[line["loss"] for line in results["log"] if "loss" in line] for results in (one, two)]
     assert losses[0] == pytest.approx(losses[1], abs=1e-5)
     assert len(losses[0]) == 6
     assert one["tokens_seen"] == two["tokens_seen"]
     assert one["after"]["eval_loss"] == pytest.approx(two["after"]["eval_loss"], abs=1e-5)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(LAUNCH_TIMEOUT_SECONDS + 60)
-def test_two_processes_make_a_dry_run(given, tmp_path):
-    run_to_its_end([sys.executable, *LAUNCHER, "run_pretraining.py", *given, *QUICK, "--dry_run"], tmp_path / "run")
-    assert "It works; nothing was kept." in (tmp_path / "run.log").read_text() and not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize(("name", "learned"), [("bert-tiny", "mlm"), ("roberta-tiny", "shuffle-random")])
-def test_stock_shapes_train_by_the_same_script(given, tmp_path, name, learned):
-    flags = ["--variant", name, "--objective", learned, "--subword", "train", "--subword_vocab_size", "300"]
-    flags += ["--warmup_steps", "0", "--validation_split_percentage", "50", "--max_steps", "12"]
-    results = pretrain(tmp_path, *given, *flags)
-    assert results["after"]["eval_loss"] < results["before"]["eval_loss"]
-    inputs = AutoTokenizer.from_pretrained(tmp_path)("the fox", return_tensors="pt")
-    assert AutoModel.from_pretrained(tmp_path)(**inputs).last_hidden_state.shape[2] == 128
-
-
-def test_masked_lm_trains_its_own_subwords_and_its_loss_falls(given, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    folder = Path("runs") / "eelbert-tiny"  # where a run goes that is not told where
-    run_pretraining.main(
-        [*QUICK, *given, "--variant", "eelbert-tiny", "--subword", "train", "--subword_vocab_size", "300"]
-    )
-    results = json.loads((folder / "results.json").read_text())
-    assert results["after"]["eval_loss"] < results["before"]["eval_loss"]
-    assert (folder / "subword.json").is_file()
+    run_to_its_end([sys.executable, *LAUNCHER, "run_pretraining.py", *flags, "--dry_run"], tmp_path / "dry")
+    assert "It works; nothing was kept." in (tmp_path / "dry.log").read_text() and not (tmp_path / "dry").exists()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--max_seq_length", "4096"], "at most 512"),
-        (["--objective", "mlm"], "--subword"),
-        (["--validation_split_percentage", "0"], "cannot be held out"),
-        (["--streaming", "true"], "--validation_corpus"),
-        (["--report_to", "dvclive"], "dvclive to be installed.*--report_to"),
-        (["--variant", "eelbert-tiny", "--subword", "/no/such/tokenizer.json"], "subword"),
-    ],
+    ("name", "learned"), [("bert-tiny", "mlm"), ("roberta-tiny", "shuffle-random"), ("eelbert-tiny", "mlm")]
 )
-def test_a_mistake_ends_with_one_sentence(given, tmp_path, arguments, sentence, monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert re.search(sentence, refused_run(tmp_path / "run", *given, *arguments))
+def test_subwords_are_trained_by_the_same_script_and_the_loss_falls(given, tmp_path, monkeypatch, name, learned):
+    monkeypatch.chdir(tmp_path)
+    folder = Path("runs") / name  # where a run goes that is not told where
+    flags = [*given, "--variant", name, "--objective", learned, *BPE, "--validation_split_percentage", "50"]
+    run_pretraining.main([*PRETRAINING, *flags, "--warmup_steps", "0", "--max_steps", "12"])
+    results = read_results(folder)
+    assert results["after"]["eval_loss"] < results["before"]["eval_loss"] and (folder / "subword.json").is_file()
+    inputs = AutoTokenizer.from_pretrained(folder)("the fox", return_tensors="pt")
+    assert AutoModel.from_pretrained(folder)(**inputs).last_hidden_state.shape[2] == 128
 
 
 @pytest.mark.parametrize("streaming", [[], ["--streaming", "true"]])
@@ -194,7 +140,7 @@ def test_a_dry_run_checks_a_checkpoint_and_leaves_nothing(given, tmp_path, monke
     monkeypatch.setattr(driver, "loads_without_package", lambda *values: checked.append(values[2]) or True)
     monkeypatch.chdir(tmp_path)
     flags = [*given, "--dry_run", "--validation_corpus", given[-1], *streaming]
-    run_pretraining.main([*QUICK, *flags, "--output_dir", str(tmp_path / "run")])
+    run_pretraining.main([*PRETRAINING, *flags, "--output_dir", str(tmp_path / "run")])
     assert capsys.readouterr().out.endswith("It works; nothing was kept.\n")
     assert len(checked) == 1 and not checked[0].exists() and not list(tmp_path.iterdir())
 
@@ -203,3 +149,91 @@ def test_a_held_out_row_without_text_is_left_out(given, tmp_path):
     held_out = tmp_path / "held_out.jsonl"
     held_out.write_text('{"text": null}\n{"text": "The seven small cats sleep near the old walls."}\n')
     assert "eval_loss" in pretrain(tmp_path / "run", *given, "--validation_corpus", held_out)["after"]
+
+
+@pytest.fixture(scope="module")
+def texts(given, tmp_path_factory):
+    """The flags of a corpus and of held-out text."""
+    held_out = write_corpus(tmp_path_factory.mktemp("corpus") / "held_out.txt", start=81)
+    return [*given[2:], "--validation_corpus", held_out, "--warmup_steps", "0"]
+
+
+@pytest.fixture(scope="module")
+def first(texts, tmp_path_factory):
+    """Pre-trains a variant or a stock shape from fresh weights, once; returns its folder."""
+    folders = {}
+
+    def run(variant, *flags):
+        if variant not in folders:
+            folders[variant] = tmp_path_factory.mktemp("runs") / f"first-{variant}"
+            pretrain(folders[variant], "--variant", variant, *flags, *texts)
+        return folders[variant]
+
+    return run
+
+
+def begin(source, objective, subword=None):
+    """The model of a checkpoint with the head of an objective, and its tokenizer."""
+    return load_model(PretrainingArguments(model_name_or_path=str(source), subword=subword), objective)
+
+
+@pytest.mark.parametrize("streaming", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_checkpoint_is_trained_further(first, texts, tmp_path, streaming):
+    start = first("hashformer-lsh-proj-tiny")
+    flags = ["--model_name_or_path", start, *texts]
+    if streaming:
+        flags += ["--streaming", "true"]
+    before, results = read_results(start), pretrain(tmp_path / "whole", *flags)
+    assert results["objective"] == "shuffle-random"  # the variant's own
+    assert results["before"]["eval_loss"] == pytest.approx(before["after"]["eval_loss"], abs=1e-5)
+    assert results["after"]["eval_loss"] != results["before"]["eval_loss"]
+
+    card = ModelCard.load(tmp_path / "whole" / "README.md")
+    assert f"beginning from the weights of `{start.name}`" in card.text and f"weights of `{start.name}`" in card.text
+    assert card.data.get("base_model") is None and card.data.license == "apache-2.0"
+    assert results["arguments"]["model_name_or_path"] == start.name
+    for name in ("run.json", "results.json", "README.md"):
+        assert str(start.parent) not in (tmp_path / "whole" / name).read_text()
+
+
+@pytest.mark.parametrize("name", ["bert-tiny", pytest.param("eelbert-tiny", marks=pytest.mark.slow)])
+def test_masked_lm_goes_on_with_its_own_tokenizer_and_head(name, first, texts, tmp_path):
+    start = first(name, *BPE)
+    results = pretrain(tmp_path / "run", "--model_name_or_path", start, *texts)
+    assert results["objective"] == "mlm"
+    assert results["before"]["eval_loss"] == pytest.approx(read_results(start)["after"]["eval_loss"], abs=1e-4)
+    assert results["after"]["eval_loss"] < results["before"]["eval_loss"]
+
+
+@pytest.mark.slow
+def test_another_objective_keeps_the_encoder_and_gets_a_new_head(first, subwords):
+    start = str(first("hashformer-lsh-proj-tiny"))
+    own, _ = load_checkpoint(start)
+    with pytest.raises(ValueError, match=r"mlm over the words of .* predicts a vocabulary; give --subword FILE"):
+        begin(start, MaskedLM())
+    model, tokenizer = begin(start, MaskedLM(), subwords["wordpiece"])
+    assert type(model).__name__ == "VocablessForMaskedLM"
+    assert model.config.target_vocab_size == tokenizer.target_tokenizer.get_vocab_size()
+    for name, weight in own.base_model.state_dict().items():
+        assert torch.equal(model.base_model.state_dict()[name], weight), name
+    with pytest.raises(ValueError, match="has a tokenizer of its own and no use for --subword"):
+        begin(start, ShuffleRandom(), subwords["wordpiece"])
+
+
+@pytest.mark.slow
+def test_a_fine_tuned_or_stock_classifier_is_begun_from_too(first, tmp_path):
+    model = VocablessForSequenceClassification(load_config("eelbert-word-tiny", num_labels=7))
+    save_checkpoint(model, load_tokenizer("eelbert-word-tiny"), tmp_path)
+    begun, _ = begin(tmp_path, ShuffleRandom())
+    for name, weight in model.vocabless.state_dict().items():
+        assert torch.equal(begun.base_model.state_dict()[name], weight), name
+    stock, _ = begin(first("bert-tiny", *BPE), ShuffleRandom())
+    assert stock.config.num_labels == 3
+
+
+def test_the_default_objective_is_that_of_the_checkpoint(first, tmp_path):
+    assert objective_of_checkpoint(str(first("bert-tiny", *BPE))) == "mlm"
+    assert objective_of_checkpoint(str(first("eelbert-tiny", *BPE))) == "mlm"
+    assert objective_of_checkpoint(str(first("hashformer-lsh-proj-tiny"))) == "shuffle-random"
+    load_config("eelbert-tiny", variant="mine").save_pretrained(tmp_path)
+    assert objective_of_checkpoint(str(tmp_path)) is None

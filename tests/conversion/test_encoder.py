@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from pretraining_runs import pretrain, write_corpus
 from safetensors.torch import load_file
+from script_runs import pretrain, write_corpus
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
 from vocabless.conversion.__main__ import main

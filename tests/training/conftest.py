@@ -1,12 +1,16 @@
-"""A small teacher: an encoder with random weights and its WordPiece tokenizer."""
+"""A small teacher with random weights, a small encoder without a head, and fine-tuning of it on own data."""
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import datasets
 import pytest
 import torch
+from script_runs import fine_tune
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+from vocabless import VocablessModel, load_config, load_tokenizer
 
 
 @pytest.fixture(scope="session")
@@ -33,3 +37,19 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache folder of `datasets`."""
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     return tmp_path / "cache"
+
+
+@pytest.fixture(scope="session")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of a small encoder without a head, as pre-training leaves it."""
+    folder = tmp_path_factory.mktemp("encoder")
+    torch.manual_seed(0)
+    VocablessModel(load_config("hashgram-nano")).save_pretrained(folder)
+    load_tokenizer("hashgram-nano").save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture
+def tune(encoder: str) -> Callable[..., tuple[Path, dict[str, Any]]]:
+    """Fine-tunes the encoder, see `fine_tune`."""
+    return lambda folder, *flags: fine_tune(folder, "--model_name_or_path", encoder, "--num_train_epochs", "2", *flags)

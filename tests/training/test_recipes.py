@@ -6,7 +6,6 @@ import pytest
 
 import run_glue
 from vocabless.training.finetuning.data import Examples, TaskData
-from vocabless.training.finetuning.glue import GLUE
 from vocabless.training.finetuning.problems import SingleLabel
 from vocabless.training.pretraining.command_line import parse_command_line
 from vocabless.training.script import ScriptTrainingArguments, list_recipes, read_recipe
@@ -64,54 +63,41 @@ def values_of(recipe, *flags):
 
 
 @pytest.mark.parametrize("recipe", list_recipes())
-def test_a_recipe_alone_is_a_papers_training(recipe):
-    values, paper = values_of(recipe, *NEEDED.get(recipe, [])), PAPERS[recipe]
+def test_a_recipe_alone_is_a_papers_training_with_its_batch_on_any_number_of_processes(recipe, monkeypatch):
+    flags, paper = NEEDED.get(recipe, []), PAPERS[recipe]
+    values = values_of(recipe, *flags)
     assert {name: values[name] for name in paper} == paper
-    if recipe == "eelbert-glue":
-        assert set(values["task_name"]) == set(GLUE)
+    total = paper.get("total_batch_size")
+    for processes in (1, 8) if total else ():
+        monkeypatch.setattr(ScriptTrainingArguments, "world_size", processes)
+        values, largest = values_of(recipe, *flags), read_recipe(recipe).get("per_device_train_batch_size", total)
+        batch = values["per_device_train_batch_size"]
+        assert batch == min(largest, total // processes)
+        assert batch * values["gradient_accumulation_steps"] * processes == total
 
 
-@pytest.mark.parametrize("processes", [1, 8])
-@pytest.mark.parametrize("recipe", [name for name in PAPERS if "total_batch_size" in PAPERS[name]])
-def test_a_step_has_the_papers_batch_on_any_number_of_processes(recipe, processes, monkeypatch):
-    monkeypatch.setattr(ScriptTrainingArguments, "world_size", processes)
-    values, total = values_of(recipe, *NEEDED.get(recipe, [])), PAPERS[recipe]["total_batch_size"]
-    batch, largest = (
-        values["per_device_train_batch_size"],
-        read_recipe(recipe).get("per_device_train_batch_size", total),
-    )
-    assert batch == min(largest, total // processes)
-    assert batch * values["gradient_accumulation_steps"] * processes == total
-
-
-@pytest.mark.parametrize(
-    ("argv", "overrides"),
-    [
-        # HashFormers 3.3, footnote 2: "the top-50K most frequent n-grams in the pre-training corpus".
-        ([], {"ngrams": "train"}),
-        (["--variant", "hashformer-lsh-emb50k-base", "--set", "size=tiny"], {"ngrams": "train", "size": "tiny"}),
-        (["--set", "ngrams=mine.json"], {"ngrams": "mine.json"}),
-        (["--variant", "hashformer-md5-pool-base"], {}),  # 3.2 has no n-grams
-        (["--set", "coder=md5"], {"coder": "md5"}),
-        (["--variant", "roberta-base"], {}),  # BERT-S+R
-        (["--model_name_or_path", "checkpoints/hashgram-tiny-sentence"], {}),
-    ],
-)
+@pytest.mark.parametrize(("argv", "overrides"), [
+    # HashFormers 3.3, footnote 2: "the top-50K most frequent n-grams in the pre-training corpus".
+    ([], {"ngrams": "train"}),
+    (["--variant", "hashformer-lsh-emb50k-base", "--set", "size=tiny"], {"ngrams": "train", "size": "tiny"}),
+    (["--set", "ngrams=mine.json"], {"ngrams": "mine.json"}),
+    (["--variant", "hashformer-md5-pool-base"], {}),  # 3.2 has no n-grams
+    (["--set", "coder=md5"], {"coder": "md5"}),
+    (["--variant", "roberta-base"], {}),  # BERT-S+R
+    (["--model_name_or_path", "checkpoints/hashgram-tiny-sentence"], {}),
+])  # fmt: skip
 def test_the_recipe_of_hashformers_has_the_top_ngrams_where_there_are_ngrams(argv, overrides, monkeypatch):
     monkeypatch.chdir(ROOT)
     assert parse_command_line(["--recipe", "hashformer", *argv]).arguments.overrides == overrides
 
 
-@pytest.mark.parametrize(
-    ("recipe", "flags", "expected"),
-    [
-        ("hashformer", ["--corpus", "a.txt", "--corpus", "b.txt"], {"corpus": ["a.txt", "b.txt"]}),
-        # The library's half an hour ends a run over Wikipedia while it counts the n-grams.
-        ("hashformer", [], {"ddp_timeout": 24 * 3600, "validation_split_percentage": 2}),
-        ("hashformer-glue", ["--train_file", "a.csv"], {"task_name": None, "train_file": "a.csv"}),
-        ("hashformer-glue", ["--task_name", "rte"], {"task_name": ["rte"]}),
-    ],
-)
+@pytest.mark.parametrize(("recipe", "flags", "expected"), [
+    ("hashformer", ["--corpus", "a.txt", "--corpus", "b.txt"], {"corpus": ["a.txt", "b.txt"]}),
+    # The library's half an hour ends a run over Wikipedia while it counts the n-grams.
+    ("hashformer", [], {"ddp_timeout": 24 * 3600, "validation_split_percentage": 2}),
+    ("hashformer-glue", ["--train_file", "a.csv"], {"task_name": None, "train_file": "a.csv"}),
+    ("hashformer-glue", ["--task_name", "rte"], {"task_name": ["rte"]}),
+])  # fmt: skip
 def test_the_command_line_takes_the_place_of_a_recipe(recipe, flags, expected):
     values = values_of(recipe, *NEEDED.get(recipe, []), *flags)
     assert {name: values[name] for name in expected} == expected
@@ -123,3 +109,13 @@ def test_a_task_is_evaluated_by_its_own_steps_or_by_epochs(tmp_path):
     run = training.arguments_of_run(task, eval_steps=48)
     assert (run.eval_strategy, run.save_strategy, run.eval_steps, run.save_steps) == ("steps", "steps", 48, 48)
     assert training.arguments_of_run(task).eval_strategy == "epoch"
+
+
+def test_a_recipes_variant_gives_way_to_a_checkpoint(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    objective = parse_command_line(
+        ["--recipe", "hashformer", "--model_name_or_path", "checkpoints/hashgram-tiny-sentence"]
+    )
+    assert (objective.arguments.variant, objective.name) == (None, "shuffle-random")
+    assert objective.training.learning_rate == 5e-5
+    assert objective.training.output_dir == "runs/hashgram-tiny-sentence-continued"

@@ -1,18 +1,19 @@
 """The steps of `fit`: the head on frozen vectors, folds, fine-tuning, and which of them is saved."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from coloured_texts import coloured, predictions_of, write_csv
 from safetensors.torch import load_file
+from script_runs import coloured, predictions_of, write_csv
 from transformers import AutoModelForSequenceClassification, PreTrainedModel
 
 from vocabless import VocablessClassifier
 from vocabless.training.finetuning import fit as fitting
-from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
+from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.data import Examples, TaskData
 from vocabless.training.finetuning.first_head import FirstHead
 from vocabless.training.finetuning.metrics import FOLDS
@@ -20,7 +21,6 @@ from vocabless.training.finetuning.problems import SingleLabel
 from vocabless.training.finetuning.sources import load_own_data
 
 ROWS = coloured(60)
-TRAINING = GlueTrainingArguments("any", use_cpu=True)
 
 
 @pytest.fixture
@@ -123,30 +123,21 @@ def test_the_head_is_restored_when_no_epoch_is_better(tune, data, tmp_path, monk
     assert not all((head[name] == tuned[name]).all() for name in head)
 
 
-@pytest.mark.parametrize(
-    ("name", "greater", "best", "is_better"),
-    [
-        ("accuracy", True, 0.85, False),
-        ("accuracy", True, 0.8, True),
-        ("eval_accuracy", True, 0.7, True),
-        ("loss", False, 0.5, False),
-        ("loss", False, 0.7, True),
-        ("unknown", True, 0.1, False),
-    ],
-)
-def test_a_head_is_better_if_no_epoch_has_a_better_score(name, greater, best, is_better):
-    task = TaskData("t", "t", SingleLabel(["a", "b"]), Examples(["t"], labels=["a"]), {})
-    training = SimpleNamespace(metric_for_best_model=name, greater_is_better=greater, load_best_model_at_end=True)
-    tuned = {name.removeprefix("eval_"): best}
-    assert fitting.is_head_better(task, training, {"accuracy": 0.8, "loss": 0.6}, tuned) == is_better
-
-
-@pytest.mark.parametrize(("head", "tuned", "keeps"), [(0.9, 0.8, True), (0.81, 0.8, False), (0.7, 0.8, False)])
-def test_a_cross_validated_head_is_saved_if_it_is_better_by_more_than_a_standard_error(head, tuned, keeps):
-    """A standard error of 0.8 in 100 rows is 0.04."""
+@pytest.mark.parametrize(("name", "greater", "best", "is_better"), [
+    *(("accuracy", True, 0.85, False), ("accuracy", True, 0.8, True), ("eval_accuracy", True, 0.7, True)),
+    *(("loss", False, 0.5, False), ("loss", False, 0.7, True), ("unknown", True, 0.1, False)),
+    *((FOLDS, True, 0.7, True), (FOLDS, True, 0.79, False), (FOLDS, True, 0.9, False)),
+])  # fmt: skip
+def test_a_head_is_saved_if_no_epoch_is_better_or_on_folds_by_more_than_a_standard_error(
+    name, greater, best, is_better
+):
+    """The standard error of a score near 0.8 in 100 rows is 0.04."""
     examples = Examples(["t"] * 100, labels=["a"] * 100)
-    task = TaskData("t", "t", SingleLabel(["a", "b"]), examples, {"": examples}, scored_folds=FOLDS)
-    assert fitting.is_head_better(task, TRAINING, {"accuracy": head}, {"accuracy": tuned}) == keeps
+    task = TaskData("t", "t", SingleLabel(["a", "b"]), examples, {"": examples} if name == FOLDS else {})
+    task = replace(task, scored_folds=FOLDS) if name == FOLDS else task
+    training = SimpleNamespace(metric_for_best_model=name, greater_is_better=greater, load_best_model_at_end=True)
+    tuned = {"accuracy" if name == FOLDS else name.removeprefix("eval_"): best}
+    assert fitting.is_head_better(task, training, {"accuracy": 0.8, "loss": 0.6}, tuned) == is_better
 
 
 def test_a_run_on_own_data_loads_the_model_once_and_tokenises_each_row_once(tune, data, tmp_path, monkeypatch):
@@ -171,43 +162,48 @@ def test_the_figures_are_those_of_the_estimator_with_the_same_settings(tune, dat
     assert all(torch.equal(weights[name], weight) for name, weight in classifier.model_.state_dict().items())
 
 
-def test_a_checkpoint_with_a_head_for_these_labels_keeps_it(tune, data, tmp_path, encoder, capsys):
+def test_a_checkpoint_with_a_head_for_these_labels_keeps_it_and_others_of_theirs_fit_none(
+    tune, data, tmp_path, stock_folder, capsys
+):
     command = ["--train_file", data, "--validation_file", data]
     folder, _ = tune(tmp_path / "first", *command, "--num_train_epochs", "0")
     capsys.readouterr()
     _, results = tune(tmp_path / "second", *command, "--model_name_or_path", folder)
     assert "head" not in results and "head alone" not in capsys.readouterr().out
-    with pytest.raises(SystemExit, match="has a head for these labels"):
-        tune(tmp_path / "third", *command, "--model_name_or_path", folder, "--num_train_epochs", "0")
+    for name in (folder, stock_folder("bert"), "hashgram-nano"):  # the last one is not trained
+        with pytest.raises(SystemExit, match=r"--num_train_epochs 0 fits the head of a trained .* is none, has a head"):
+            tune(tmp_path / "third", *command, "--model_name_or_path", name, "--num_train_epochs", "0")
 
 
-@pytest.mark.parametrize("kind", ["random", "stock"])
-def test_a_head_alone_needs_a_trained_encoder_of_ours(kind, tune, data, tmp_path, stock_folder):
-    flags = ["--model_name_or_path", stock_folder("bert") if kind == "stock" else "hashgram-nano"]
-    with pytest.raises(SystemExit, match=r"--num_train_epochs 0 fits the head of a trained .* is none, has"):
-        tune(tmp_path / "run", "--train_file", data, "--validation_file", data, "--num_train_epochs", "0", *flags)
-
-
-KINDS = {  # kind of problem → header and rows, and flags
-    "multi_label_classification": (("text", "label"), [(t, f"{c};any" if c != "blue" else "") for t, c in ROWS]),
-    "regression": (("text", "label"), [(t, 0.5 if c == "blue" else 2.25) for t, c in ROWS]),
-    "single_label_classification": (("sentence1", "sentence2", "label"), [(t, t[::-1], c) for t, c in ROWS]),
+KINDS = {  # kind of problem → header and rows, a metric, and the names of a prediction
+    "multi_label_classification": (
+        *(("text", "label"), [(t, f"{c};any" if c != "blue" else "") for t, c in ROWS]),
+        *("micro_f1", {"labels", "probabilities"}),
+    ),
+    "regression": (("text", "label"), [(t, 0.5 if c == "blue" else 2.25) for t, c in ROWS], "pearson", {"value"}),
+    "single_label_classification": (
+        *(("sentence1", "sentence2", "label"), [(t, t[::-1], c) for t, c in ROWS]),
+        *("accuracy", {"label", "probabilities"}),
+    ),
 }
 
 
 @pytest.mark.parametrize("validated", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
 def test_several_labels_numbers_and_pairs_begin_with_a_fitted_head(kind, validated, tune, tmp_path, monkeypatch):
-    header, rows = KINDS[kind]
+    header, rows, metric, names = KINDS[kind]
     data = write_csv(tmp_path / "mine.csv", rows, header)
     written = []
     write_into = FirstHead.write_into
     monkeypatch.setattr(FirstHead, "write_into", lambda self, head: written.append(self) or write_into(self, head))
-    flags = ["--label_separator", ";"] if kind.startswith("multi") else []
+    flags = ["--test_file", data, "--do_predict", *(["--label_separator", ";"] if kind.startswith("multi") else [])]
     flags += ["--validation_file", data] if validated else []
     folder, results = tune(tmp_path / "run", "--train_file", data, *flags, "--num_train_epochs", "1")
     assert len(written) == (1 if validated else 6)
-    metric = {"multi": "micro_f1", "regre": "pearson", "singl": "accuracy"}[kind[:5]]
     head, constant = results["head"]["measures"][metric], results["constant_baselines"][metric]
     assert head > constant + 0.1 and results["is_pair"] == (len(header) == 3)
     assert json.loads((folder / "config.json").read_text())["problem_type"] == kind
+    row = predictions_of(folder)[0]
+    assert row.keys() == names and f"test_{metric}" in results["measures"]
+    if kind.startswith("multi"):
+        assert row["labels"] == [label for label, value in row["probabilities"].items() if value > 0.3]

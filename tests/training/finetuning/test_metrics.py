@@ -1,4 +1,4 @@
-"""Metrics against values that were worked out by hand, and their confidence intervals."""
+"""Metrics against values that were worked out by hand, their confidence intervals, and the problems' labels."""
 
 import math
 
@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binomtest, pearsonr
 
 from vocabless.training.finetuning.metrics import interval, score
-from vocabless.training.finetuning.problems import MultiLabel
+from vocabless.training.finetuning.problems import MultiLabel, Regression, SingleLabel
 
 
 def test_classes_are_scored_as_by_hand():
@@ -19,25 +19,18 @@ def test_classes_are_scored_as_by_hand():
     assert values["f1"] == pytest.approx(6 / 9)
     assert values["macro_f1"] == pytest.approx((6 / 9 + 8 / 11) / 2)
     assert values["matthews_correlation"] == pytest.approx((3 * 4 - 1 * 2) / math.sqrt(4 * 5 * 5 * 6))
-
-
-def test_three_classes_have_a_matthews_correlation():
     values = score(["matthews_correlation"], [0, 1, 2, 2], [0, 1, 2, 1])
     # Gorodkin's formula: c = 3 right of s = 4; true counts (1, 2, 1), predicted (1, 1, 2)
     assert values["matthews_correlation"] == pytest.approx((3 * 4 - 5) / math.sqrt((16 - 6) * (16 - 6)))
 
 
-def test_correlations_are_those_of_their_definitions():
+def test_correlations_are_those_of_their_definitions(recwarn):
     values = score(["pearson", "spearman"], [1.0, 2.0, 4.0, 3.0], [1.0, 2.0, 3.0, 40.0])
     assert values["spearman"] == pytest.approx(1 - 6 * (1 + 1) / (4 * 15))
     x, y = np.array([1, 2, 4, 3]) - 2.5, np.array([1, 2, 3, 40]) - 11.5
     assert values["pearson"] == pytest.approx((x @ y) / math.sqrt((x @ x) * (y @ y)))
-
-
-@pytest.mark.parametrize("values", [[2.0, 2.0, 2.0], [0.1, 0.1, 0.1]])
-def test_predictions_that_are_all_the_same_correlate_with_nothing(values, recwarn):
-    scores = score(["pearson", "spearman"], values, [1.0, 2.0, 3.0])
-    assert scores == {"pearson": 0.0, "spearman": 0.0}
+    for value in (2.0, 0.1):  # predictions that are all the same correlate with nothing
+        assert score(["pearson", "spearman"], [value] * 3, [1.0, 2.0, 3.0]) == {"pearson": 0.0, "spearman": 0.0}
     assert not recwarn.list
 
 
@@ -56,18 +49,13 @@ def test_the_threshold_decides_which_labels_hold():
 
 
 @pytest.mark.parametrize(("right", "count"), [(0, 4), (4, 4), (7, 10), (65, 100), (872, 1000)])
-def test_a_share_has_the_interval_of_scipy(right, count):
+def test_a_share_has_the_interval_of_scipy_which_holds_it_on_folds_too(right, count):
     expected = binomtest(right, count).proportion_ci(0.95, "wilson")
     assert interval("accuracy", right / count, count) == pytest.approx((expected.low, expected.high))
-
-
-@pytest.mark.parametrize("folds", [0, 1, 5])
-def test_the_interval_of_a_share_holds_the_share(folds):
-    for count in (4, 24, 500):
-        low, high = interval("accuracy", 0.0, count, folds)
-        assert low == pytest.approx(0) and high > 0.001
-        low, high = interval("accuracy", 1.0, count, folds)
-        assert low < 0.999 and high == pytest.approx(1)
+    for folds in (1, 5):
+        low, high = interval("accuracy", right / count, count, folds)
+        assert -1e-9 <= low <= right / count + 1e-9 and right / count - 1e-9 <= high <= 1 + 1e-9
+        assert low < expected.low + 1e-9 and high > expected.high - 1e-9  # rows of folds say less
 
 
 def test_a_correlation_has_the_interval_of_scipy():
@@ -76,13 +64,10 @@ def test_a_correlation_has_the_interval_of_scipy():
     result = pearsonr(x, x + chance.normal(size=50))
     low, high = result.confidence_interval(0.95)
     assert interval("pearson", result.statistic, 50) == pytest.approx((low, high))
-
-
-@pytest.mark.parametrize("value", [-1.0, 1.0])
-def test_three_rows_say_nothing_of_a_correlation(value):
-    assert interval("spearman", value, 3) == (-1.0, 1.0)
-    low, high = interval("spearman", value, 50)
-    assert -1 <= low <= high <= 1
+    for value in (-1.0, 1.0):
+        assert interval("spearman", value, 3) == (-1.0, 1.0)  # three rows say nothing
+        low, high = interval("spearman", value, 50)
+        assert -1 <= low <= high <= 1
 
 
 @pytest.mark.parametrize("folds", [1, 5])
@@ -94,3 +79,36 @@ def test_the_interval_of_a_score_on_folds_has_the_variance_of_nadeau_and_bengio(
     assert high - low == pytest.approx(2 * 1.959964 * variance**0.5, rel=1e-3)
     low, high = (math.atanh(bound) for bound in interval("pearson", 0.5, folds * rows_of_a_fold, folds))
     assert high - low == pytest.approx(2 * 1.959964 * ((1 / folds + 1 / 4) / rows_of_a_fold) ** 0.5, rel=1e-3)
+
+
+def test_constant_baselines_are_the_best_of_constant_predictions():
+    classes = SingleLabel(["a", "b"], metrics=("accuracy", "f1", "matthews_correlation"))
+    # three of four are class 0: always 0 has accuracy 0.75; always 1 has F1 2·1/(4 + 1)
+    assert classes.constant_baselines([0, 0, 1, 0]) == pytest.approx(
+        {"accuracy": 0.75, "f1": 0.4, "matthews_correlation": 0}
+    )
+    assert Regression().constant_baselines([1.0, 2.0, 4.0]) == {"pearson": 0, "spearman": 0}
+    # 3 of 4 texts have "a", 2 have "b": predicting {a} has F1 2·3/(4 + 5), {a, b} has 2·5/(8 + 5)
+    targets = [np.array(row) for row in ([1, 1], [1, 0], [1, 1], [0, 0])]
+    assert MultiLabel(["a", "b"]).constant_baselines(targets)["micro_f1"] == pytest.approx(10 / 13)
+
+
+def test_label_names_are_strings_and_whole_floats_lose_their_fraction():
+    assert SingleLabel.parse_label(3.0) == SingleLabel.parse_label(3) == "3"
+    assert Regression.parse_label("2.5") == 2.5
+    assert MultiLabel.parse_label("a") == ["a"] and MultiLabel.parse_label(["a", 1]) == ["a", "1"]
+
+
+@pytest.mark.parametrize(("problem", "label", "sentence"), [
+    (SingleLabel, ["a"], "is a list"),
+    (SingleLabel, {"a": 1}, "is a dict"),
+    (MultiLabel, [["a"]], "is a list"),
+    (Regression, [1.0], r"\[1.0\] is not a number"),
+    (Regression, {"a": 1}, "is not a number"),
+    (Regression, "nan", "'nan' is not a finite number"),
+    (Regression, float("inf"), "inf is not a finite number"),
+    (Regression, "many", "'many' is not a number"),
+])  # fmt: skip
+def test_a_label_that_does_not_fit_the_problem_is_refused(problem, label, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        problem.parse_label(label)

@@ -11,6 +11,7 @@ from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.data import TaskData
 from vocabless.training.finetuning.sources import data_name, load_own_data
 from vocabless.training.texts import corpora
+from vocabless.training.texts.corpora import load_text
 
 MODEL = "hashformer-lsh-proj-tiny"
 
@@ -20,42 +21,32 @@ def read(file: Path, text: str, **options: Any) -> TaskData:
     return load_own_data(GlueArguments(model_name_or_path=MODEL, train_file=str(file), **options))
 
 
-# Suffix → rows of which one has no text and one no label.
-ROWS = [("a", "x"), ("", "x"), ("d", "y"), ("e", None), ("b", "x"), ("c", "y")]
-GAPS = {
-    "csv": 'text,label\na,x\n,x\n\n"two\nlines",y\n"in quotes",\nb,x\nc,y\n',
-    "tsv": "text\tlabel\na\tx\n \tx\n\n\nd\ty\nin quotes\t\nb\tx\nc\ty\n",
-    "jsonl": "\n\n".join(json.dumps({"text": text, "label": label}) for text, label in ROWS),
-}
+# Rows of which one has no text and one no label, in files of each kind.
+ROWS = [{"text": text, "label": label} for text, label in [("a", "x"), ("", "x"), ("d", "y"), ("e", None)]]
+GAPS = [
+    ("mine.csv", 'text,label\na,x\n,x\n\n"two\nlines",y\n"in quotes",\nb,x\nc,y\n', "line 3 and no label in line 7"),
+    ("mine.tsv", "text\tlabel\na\tx\n \tx\n\n\nd\ty\nin quotes\t\nb\tx\n", "line 3 and no label in line 7"),
+    ("mine.jsonl", "\n\n".join(map(json.dumps, ROWS)), "line 3 and no label in line 7"),
+    ("mine.json", json.dumps(ROWS, indent=1), "row 1 and no label in row 3"),
+    ("mine.csv", "text,label\n" + ",x\n" * 13 + "a,\nb,\n",
+     "lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 3 more and no label in lines 15 and 16"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("suffix", "text", "label"), [("csv", 3, 7), ("tsv", 3, 7), ("jsonl", 3, 7)])
-def test_all_empty_rows_are_named_by_their_lines(suffix, text, label, tmp_path, empty_cache) -> None:
-    file = tmp_path / f"mine.{suffix}"
+@pytest.mark.parametrize(("name", "text", "places"), GAPS)
+def test_all_empty_rows_are_named_by_their_lines_or_numbers(name, text, places, tmp_path, empty_cache) -> None:
     with pytest.raises(ValueError) as raised:
-        read(file, GAPS[suffix])
-    assert str(raised.value) == (
-        f"{str(file)!r} has no text in line {text} and no label in line {label}; fill them or drop them."
-    )
+        read(tmp_path / name, text)
+    assert str(raised.value) == f"{str(tmp_path / name)!r} has no text in {places}; fill them or drop them."
 
 
-def test_ten_empty_rows_are_named_and_the_others_counted(tmp_path, empty_cache) -> None:
-    with pytest.raises(ValueError, match="no text in lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 3 more and no label in"):
-        read(tmp_path / "mine.csv", "text,label\n" + ",x\n" * 13 + "a,\nb,\n")
-
-
-def test_rows_of_files_without_lines_are_counted_from_zero(tmp_path, empty_cache) -> None:
-    rows = [{"text": text, "label": label} for text, label in [("a", "x"), (None, "y"), ("b", None)]]
-    with pytest.raises(ValueError, match=r"mine\.json' has no text in row 1 and no label in row 2;"):
-        read(tmp_path / "mine.json", json.dumps(rows, indent=1))
-
-
-def test_groups_stay_with_their_rows(tmp_path, empty_cache) -> None:
-    rows = "".join(f"{text},{'xy'[row % 2]},{row // 2}\n" for row, text in enumerate("abcdef"))
-    task = read(tmp_path / "mine.csv", "text,label,group\n" + rows, group_column="group",
-                validation_split_percentage=50)  # fmt: skip
-    for part in (task.train.texts, task.validation[""].texts):
-        assert part and (("c" in part) == ("d" in part)) and (("e" in part) == ("f" in part))
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_words_for_nothing_are_texts_and_labels(kind, tmp_path, empty_cache) -> None:
+    words, file = ["NA", "None", "null", "nan", "N/A", "NULL", "x"] * 2, tmp_path / f"words.{kind}"
+    rows = [json.dumps({"text": word, "label": word}) if kind == "jsonl" else f"{word},{word}" for word in words]
+    lines = "\n".join(rows if kind == "jsonl" else ["text,label", *rows])
+    task = read(file, lines, validation_file=str(file))
+    assert task.train.texts == task.train.labels == load_text(str(file))["text"][:] == words
 
 
 def test_a_text_with_several_labels_may_have_none(tmp_path, empty_cache) -> None:
@@ -80,19 +71,16 @@ def test_usual_names_of_pairs_are_found(names, tmp_path, empty_cache) -> None:
     assert (task.text_columns, task.train.texts, task.train.pairs) == (("text",), ["e", "f"], None)
 
 
-@pytest.mark.parametrize(
-    ("file", "name"),
-    [
-        ("spam.csv", "spam"),
-        ("train.csv", "train"),
-        ("data/train.csv", "train"),
-        ("spam/train.csv", "spam"),
-        ("spam/data/train-00000-of-00002.parquet", "spam"),
-        ("../other/train.csv", "other"),
-        ("{here}/train.csv", "train"),
-        ("{here}/spam/train.csv", "spam"),
-    ],
-)
+@pytest.mark.parametrize(("file", "name"), [
+    ("spam.csv", "spam"),
+    ("train.csv", "train"),
+    ("data/train.csv", "train"),
+    ("spam/train.csv", "spam"),
+    ("spam/data/train-00000-of-00002.parquet", "spam"),
+    ("../other/train.csv", "other"),
+    ("{here}/train.csv", "train"),
+    ("{here}/spam/train.csv", "spam"),
+])  # fmt: skip
 def test_data_have_the_name_of_their_file_or_of_a_folder_that_is_not_the_users(
     file, name, tmp_path, monkeypatch
 ) -> None:
@@ -122,48 +110,41 @@ def load(folder: Path, columns: dict[str, list[Any]], **options: Any) -> TaskDat
 TEXTS = ["a b", "c d", "e f", "g h"]
 
 
-def test_a_number_of_several_columns_is_checked_too(tmp_path, empty_cache) -> None:
-    columns = {"text": TEXTS, "a": [0.0] * 4, "b": [0.0, float("nan"), 1.0, 1.0]}
-    with pytest.raises(ValueError, match=r"row 1 of train has the label \[0.0, nan\] in 'a'"):
-        load(tmp_path, columns, label_column=["a", "b"])
+XY, SINGLE = ["x", "y"] * 2, "single_label_classification"
 
 
-@pytest.mark.parametrize(
-    ("labels", "problem_type", "sentence"),
-    [
-        ([0.5, 1.5, float("inf"), 2.0], None, "row 2 of train has the label inf in 'label'; give a finite number"),
-        ([0.5, float("nan")] * 2, "single_label_classification", "row 1 of train has the label nan in 'label'; give"),
-        (["1", "2", "nan", "3"], "regression", "row 2 of train .* the label 'nan' is not a finite number; mend"),
-        ([{"a": 1}] * 4, "regression", "row 0 of train .* is not a number"),
-        ([{"a": 1}] * 4, "single_label_classification", "row 0 of train .* is a dict"),
-        ([{"a": 1}] * 4, None, "the column 'label' holds objects; labels are"),
-        (["x", 1, "x", "x"], None, "the column 'label' holds values of several types; labels are"),
-    ],
-)
-def test_a_label_that_does_not_fit_is_named_with_its_row(labels, problem_type, sentence, tmp_path, empty_cache) -> None:
+@pytest.mark.parametrize(("columns", "problem_type", "sentence"), [
+    ({"label": [0.5, 1.5, float("inf"), 2.0]}, None, "row 2 of train has the label inf in 'label'; give a finite"),
+    ({"label": [0.5, float("nan")] * 2}, SINGLE, "row 1 of train has the label nan in 'label'; give"),
+    ({"label": ["1", "2", "nan", "3"]}, "regression", "row 2 of train .* 'nan' is not a finite number; mend"),
+    ({"label": [{"a": 1}] * 4}, "regression", "row 0 of train .* is not a number"),
+    ({"label": [{"a": 1}] * 4}, SINGLE, "row 0 of train .* is a dict"),
+    ({"label": [{"a": 1}] * 4}, None, "the column 'label' holds objects; labels are"),
+    ({"label": ["x", 1, "x", "x"]}, None, "the column 'label' holds values of several types; labels are"),
+    ({"a": [0.0] * 4, "b": [0.0, float("nan"), 1.0, 1.0]}, None, r"row 1 of train .* \[0.0, nan\] in 'a'"),
+    ({"label": XY, "text": [1, "b", "c", "d"]}, None, "'text' of train holds values of several types, not text"),
+    ({"label": XY, "text": [["a"], "b", "c", "d"]}, None, "'text' of train holds values of several types, not"),
+    ({"label": XY, "text": [{"a": 1}] * 4}, None, "'text' of train holds objects, not text; name a column"),
+    ({"label": XY, "text": [[1]] * 4}, None, "the column 'text' of train holds lists, not text; name a column"),
+])  # fmt: skip
+def test_a_text_or_a_label_that_does_not_fit_is_named(columns, problem_type, sentence, tmp_path, empty_cache) -> None:
+    options = {"problem_type": problem_type} | ({"label_column": ["a", "b"]} if "a" in columns else {})
     with pytest.raises(ValueError, match=sentence):
-        load(tmp_path, {"text": TEXTS, "label": labels}, problem_type=problem_type)
+        load(tmp_path, {"text": TEXTS, **columns}, **options)
 
 
-@pytest.mark.parametrize(
-    ("texts", "kind"),
-    [
-        ([1, "b", "c", "d"], "values of several types"),
-        ([["a"], "b", "c", "d"], "values of several types"),
-        ([{"a": 1}] * 4, "objects"),
-        ([[1]] * 4, "lists"),
-    ],
-)
-def test_texts_of_another_type_are_named(texts, kind, tmp_path, empty_cache) -> None:
-    with pytest.raises(ValueError, match=f"the column 'text' of train holds {kind}, not text; name a column"):
-        load(tmp_path, {"text": texts, "label": ["x", "y"] * 2})
+def test_groups_stay_with_their_rows_may_be_lists_and_an_empty_cell_is_one_of_its_own(tmp_path, empty_cache) -> None:
+    def parts(texts: list[str], groups: list[Any], share: int) -> list[list[str]]:
+        columns = {"text": texts, "label": ["x", "y"] * (len(texts) // 2), "group": groups}
+        task = load(tmp_path, columns, group_column="group", validation_split_percentage=share)
+        return [task.train.texts, task.validation[""].texts]
 
-
-def test_groups_may_be_lists(tmp_path, empty_cache) -> None:
-    groups = [["a", "b"], ["c"]] * 4
-    columns = {"text": TEXTS * 2, "label": ["x", "y"] * 4, "group": groups}
-    task = load(tmp_path, columns, group_column="group", validation_split_percentage=50)
-    assert sorted(task.validation[""].texts) in (sorted(TEXTS[::2] * 2), sorted(TEXTS[1::2] * 2))
+    for part in parts(list("abcdef"), [0, 0, 1, 1, 2, 2], 50):
+        assert part and (("c" in part) == ("d" in part)) and (("e" in part) == ("f" in part))
+    assert sorted(parts(TEXTS * 2, [["a", "b"], ["c"]] * 4, 50)[1]) in (
+        sorted(TEXTS[::2] * 2), sorted(TEXTS[1::2] * 2)
+    )  # fmt: skip
+    assert len(parts([f"word {number}" for number in range(8)], ["", None] * 4, 25)[1]) == 2
 
 
 @pytest.mark.parametrize(("number", "rows"), [(4, "4 of 4 validation rows have"), (1, "1 of 4 val"), (0, None)])
@@ -189,9 +170,3 @@ def test_copies_that_differ_in_case_marks_or_space_are_held_out_together_and_cou
     assert len(task.validation[""]) == 8 and len(held_out) == 2 and not train & held_out
     assert "mine: 24 of 32 training rows are copies of others" in task.footnotes[0]
     assert task.footnotes[-1].startswith("mine: 1 of 2 test rows have the texts of training rows")
-
-
-def test_an_empty_cell_of_the_group_column_is_a_group_of_its_own(tmp_path, empty_cache) -> None:
-    columns = {"text": [f"word {number}" for number in range(8)], "label": ["x", "y"] * 4, "group": ["", None] * 4}
-    task = load(tmp_path, columns, group_column="group", validation_split_percentage=25)
-    assert len(task.validation[""]) == 2

@@ -54,14 +54,11 @@ def slow_binary(row: list[float], teacher: list[float], temperature: float) -> f
 
 
 @pytest.mark.parametrize("temperature", [1.0, 2.0, 5.0])
-@pytest.mark.parametrize(
-    ("problem", "slow", "targets"),
-    [
-        (SingleLabel(LABELS), slow_cross_entropy, torch.tensor([0, 2, 1, 0])),
-        (MultiLabel(LABELS), slow_binary, (numbers(3, 4, 3) > 0).float()),
-        (Regression(), lambda row, teacher, _: (row[0] - teacher[0]) ** 2, numbers(3, 4)),
-    ],
-)
+@pytest.mark.parametrize(("problem", "slow", "targets"), [
+    (SingleLabel(LABELS), slow_cross_entropy, torch.tensor([0, 2, 1, 0])),
+    (MultiLabel(LABELS), slow_binary, (numbers(3, 4, 3) > 0).float()),
+    (Regression(), lambda row, teacher, _: (row[0] - teacher[0]) ** 2, numbers(3, 4)),
+])  # fmt: skip
 def test_the_loss_mixes_labels_and_teacher_as_its_equations_say(problem, slow, targets, temperature: float) -> None:
     logits, teacher = numbers(1, 4, problem.config["num_labels"]), numbers(2, 4, problem.config["num_labels"])
     taught = [slow(row, other, temperature) for row, other in zip(logits.tolist(), teacher.tolist(), strict=True)]
@@ -169,15 +166,12 @@ def test_logits_are_computed_once_for_the_weights_of_a_teacher(save_teacher, emp
     assert len(batches) == 6 and len(list((empty_cache / CACHE).glob("*.arrow"))) == 3
 
 
-@pytest.mark.parametrize(
-    ("teacher", "task", "order"),
-    [
-        (["CONTRADICTION", "NEUTRAL", "ENTAILMENT"], ["entailment", "neutral", "contradiction"], [2, 1, 0]),
-        (["LABEL_0", "LABEL_1"], ["negative", "positive"], [0, 1]),
-        (["b", "B"], ["B", "b"], [1, 0]),
-        (["score"], [], [0]),
-    ],
-)
+@pytest.mark.parametrize(("teacher", "task", "order"), [
+    (["CONTRADICTION", "NEUTRAL", "ENTAILMENT"], ["entailment", "neutral", "contradiction"], [2, 1, 0]),
+    (["LABEL_0", "LABEL_1"], ["negative", "positive"], [0, 1]),
+    (["b", "B"], ["B", "b"], [1, 0]),
+    (["score"], [], [0]),
+])  # fmt: skip
 def test_labels_are_matched_by_name_and_generic_ones_by_position(tmp_path, teacher, task, order) -> None:
     BertConfig(id2label=dict(enumerate(teacher))).save_pretrained(tmp_path)
     assert label_order(str(tmp_path), SingleLabel(task) if task else Regression(), False) == order

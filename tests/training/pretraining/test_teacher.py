@@ -21,9 +21,6 @@ from vocabless.training.pretraining.teacher import (
 st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
 
 TEXTS = Dataset.from_dict({"text": ["the quick brown fox", "a lazy dog jumps", "over the fox", "the dog"]})
-TWO_CORPORA = [
-    Dataset.from_dict({"text": [f"{name} text number {i}." for i in range(100)]}) for name in ("first", "second")
-]
 
 
 @pytest.fixture
@@ -49,7 +46,9 @@ def test_vectors_are_those_of_sentence_transformers(teacher, make_teacher, tmp_p
         SentenceTeacher(folder, 16)
 
 
-def test_vectors_are_computed_once_and_a_killed_run_leaves_none(teacher, empty_cache, monkeypatch) -> None:
+def test_vectors_are_computed_once_and_a_killed_run_leaves_none(
+    teacher, make_teacher, tmp_path, empty_cache, monkeypatch
+) -> None:
     monkeypatch.setattr(teachers, "TEXTS_PER_CALL", 2)
     calls, embed = [], teacher.embed
 
@@ -65,25 +64,18 @@ def test_vectors_are_computed_once_and_a_killed_run_leaves_none(teacher, empty_c
     assert not list((empty_cache / CACHE).iterdir())
     first, again = (vectors_of(add_vectors(TEXTS, teacher)) for _ in range(2))
     assert len(calls) == 4 and (first == again).all()
-
-
-def test_another_teacher_or_length_makes_other_vectors(teacher, make_teacher, tmp_path) -> None:
-    texts = Dataset.from_dict({"text": [" ".join(TEXTS["text"])]})
-    folder = make_teacher(tmp_path / "other", seed=1)
-    others = [SentenceTeacher(folder, 16), SentenceTeacher(folder, 8)]
-    vectors = [vectors_of(add_vectors(texts, each)) for each in (teacher, *others)]
+    texts, folder = Dataset.from_dict({"text": [" ".join(TEXTS["text"])]}), make_teacher(tmp_path / "other", seed=1)
+    teachers_of_one = [teacher, SentenceTeacher(folder, 16), SentenceTeacher(folder, 8)]  # another one, or length
+    vectors = [vectors_of(add_vectors(texts, each)) for each in teachers_of_one]
     assert not any(np.allclose(vectors[i], vectors[j]) for i, j in ((0, 1), (0, 2), (1, 2)))
 
 
-@pytest.mark.parametrize(
-    ("file", "changes"),
-    [
-        ("config.json", {"num_attention_heads": 4}),
-        ("config_sentence_transformers.json", {"prompts": {"q": "dog: "}, "default_prompt_name": "q"}),
-        ("1_Pooling/config.json", {"include_prompt": False}),
-        ("tokenizer.json", {"normalizer": {"type": "Lowercase"}}),
-    ],
-)
+@pytest.mark.parametrize(("file", "changes"), [
+    ("config.json", {"num_attention_heads": 4}),
+    ("config_sentence_transformers.json", {"prompts": {"q": "dog: "}, "default_prompt_name": "q"}),
+    ("1_Pooling/config.json", {"include_prompt": False}),
+    ("tokenizer.json", {"normalizer": {"type": "Lowercase"}}),
+])  # fmt: skip
 def test_equal_weights_with_other_settings_are_another_teacher(file, changes, make_teacher, tmp_path) -> None:
     folder = tmp_path / "saved"
     st.SentenceTransformer(make_teacher(tmp_path / "encoder")).save(str(folder))
@@ -103,18 +95,18 @@ def test_another_hash_of_a_front_end_is_another_teacher(save_model, empty_cache)
     assert len(fingerprints) == 2
 
 
-@pytest.mark.parametrize("value", [65536.0, float("nan")])
-def test_a_vector_that_cannot_be_stored_names_the_text(value, teacher, monkeypatch, empty_cache) -> None:
+def test_a_vector_that_cannot_be_stored_names_the_text(teacher, monkeypatch, empty_cache) -> None:
     encode = teacher._model.encode
+    for value in (65536.0, float("nan")):
 
-    def spoilt(texts, **options):
-        vectors = encode(texts, **options)
-        vectors[2, 5] = value
-        return vectors
+        def spoilt(texts, value=value, **options):
+            vectors = encode(texts, **options)
+            vectors[2, 5] = value
+            return vectors
 
-    monkeypatch.setattr(teacher._model, "encode", spoilt)
-    with pytest.raises(ValueError, match="the teacher's output for 'over the fox' is not finite"):
-        add_vectors(TEXTS, teacher)
+        monkeypatch.setattr(teacher._model, "encode", spoilt)
+        with pytest.raises(ValueError, match="the teacher's output for 'over the fox' is not finite"):
+            add_vectors(TEXTS, teacher)
     assert not list(empty_cache.rglob("*.arrow"))
 
 
@@ -135,19 +127,18 @@ def test_long_white_space_takes_linear_time(space) -> None:
     assert texts == ["It rained.", f"We{long}stayed", "(at home)", "and she read."]
 
 
-def test_texts_are_distinct_long_enough_and_as_many_as_asked() -> None:
+def test_texts_are_distinct_long_enough_as_many_as_asked_and_divided_among_the_corpora() -> None:
     documents = Dataset.from_dict({"text": ["One two three. Yes. One two three.", None, "Four five six seven.", ""]})
     texts = corpus_texts(documents, 0, seed=0)
     assert sorted(texts) == ["Four five six seven.", "One two three."] and corpus_texts(documents, 0, seed=0) == texts
     assert len(corpus_texts(documents, 1, seed=0)) == 1
     with pytest.raises(ValueError, match="has 2 documents but no sentence of 3 words"):
         corpus_texts(Dataset.from_dict({"text": ["", "two words"]}), 0, seed=0)
-
-
-def test_shares_divide_the_texts_among_the_corpora() -> None:
-    texts = draw_texts(TWO_CORPORA, [3, 1], 40, seed=0)
-    assert [sum(text.startswith(name) for text in texts) for name in ("first", "second")] == [30, 10]
-    assert len(draw_texts(TWO_CORPORA, None, 0, seed=0)) == 200
+    names = ("first", "second")
+    corpora = [Dataset.from_dict({"text": [f"{name} text number {i}." for i in range(100)]}) for name in names]
+    texts = draw_texts(corpora, [3, 1], 40, seed=0)
+    assert [sum(text.startswith(name) for text in texts) for name in names] == [30, 10]
+    assert len(draw_texts(corpora, None, 0, seed=0)) == 200
     for shares, number, parts in (([1, 0.001], 100, "100, 0"), ([3, 1], 0, "0, 0")):  # less than one text
         with pytest.raises(ValueError, match=rf"divides --max_texts {number} into {parts} texts; raise --max_texts"):
-            draw_texts(TWO_CORPORA, shares, number, seed=0)
+            draw_texts(corpora, shares, number, seed=0)
