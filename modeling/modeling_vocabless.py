@@ -96,7 +96,7 @@ class VocablessModel(VocablessPreTrainedModel):
         self.encoder = build_encoder(config)
         self.max_tokens = min(max_tokens(self.encoder), self.front_end.max_tokens or sys.maxsize)
         self._min_tokens = min_tokens(self.encoder)
-        self.encoder_arguments = arguments_of(self.encoder)
+        self.encoder_arguments = sorted(arguments_of(self.encoder))  # a set would pickle differently in each process
         self.post_init()
 
     @can_return_tuple

@@ -20,7 +20,7 @@ import vocabless
 from vocabless import VocablessTokenizer, list_variants, load_config
 from vocabless.joined_code import CONFIGURATION, MODELING, PIPELINES, PROGRAM, TOKENIZATION, joined, write_code
 from vocabless.modeling.configuration_vocabless import AUTO_MAP
-from vocabless.saving.checkpoint import load_checkpoint
+from vocabless.saving.checkpoint import WITHOUT_PACKAGE, load_checkpoint
 from vocabless.saving.model_card import CARD
 from vocabless.saving.record import read_card_facts
 from vocabless.saving.run_folder import RESULTS
@@ -95,6 +95,21 @@ def saved_of(random_checkpoint) -> Callable[..., tuple[Path, dict[str, torch.Ten
     return save
 
 
+# Prints how `datasets` names results that a tokenizer, before and after a call, a configuration or a model is part of.
+FINGERPRINTS = """
+import json, sys, transformers
+from datasets.fingerprint import Hasher
+names = {}
+for folder in sys.argv[1:]:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+    model = transformers.AutoModel.from_pretrained(folder, trust_remote_code=True)
+    before = [Hasher.hash(tokenizer), Hasher.hash(model), Hasher.hash(model.config)]
+    tokenizer("What a call reads stays in its cache.")
+    names[folder] = [*before, Hasher.hash(tokenizer)]
+print(json.dumps(names))
+"""
+
+
 def unequal(expected: dict[str, torch.Tensor], actual: dict[str, torch.Tensor]) -> list[str]:
     """Returns the names of the tensors that differ in any bit."""
     assert actual.keys() == expected.keys() and len(expected) > 10
@@ -110,6 +125,22 @@ def test_a_variant_loads_without_the_package_bit_for_bit(name: str, saved_of, lo
         torch.testing.assert_close(actual["output"], expected["output"], rtol=0, atol=1e-5)
         actual["output"] = expected["output"]
     assert unequal(expected, actual) == []
+
+
+@needs_weights
+@pytest.mark.parametrize("before", [WITHOUT_PACKAGE, ""], ids=["without the package", "with it"])
+def test_datasets_finds_what_it_computed_in_another_process(before: str, tmp_path: Path) -> None:
+    pytest.importorskip("datasets")
+    answers, folders = [], CHECKPOINTS if before else CHECKPOINTS[:1]
+    for seed in ("1", "2"):  # of the order of sets
+        environment = {**os.environ, "HF_MODULES_CACHE": str(tmp_path), "HF_HUB_OFFLINE": "1", "PYTHONHASHSEED": seed}
+        command = [sys.executable, "-c", before + FINGERPRINTS, *map(str, folders)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
+        assert done.returncode == 0, done.stderr[-3000:]
+        answers.append(json.loads(done.stdout))
+    assert answers[0] == answers[1]
+    assert all(before_call == after_call for before_call, *_, after_call in answers[0].values())
+    assert len({tokenizer for tokenizer, *_ in answers[0].values()}) == len(folders)
 
 
 def code_of(folder: str | Path) -> dict[str, str]:

@@ -28,6 +28,12 @@ FOLDERS = {CONFIGURATION: "modeling", MODELING: "modeling", PIPELINES: "modeling
 PROGRAM = "onnx_model.py"  # of no checkpoint
 HEADER = "# Generated from files of {folder}/ in the package vocabless. Do not edit.\n"
 LINE_LENGTH = 120
+# `import` makes a module an attribute of its package, but transformers does not when it loads the code of a checkpoint.
+# dill finds a class by this attribute. Else it pickles the class with all that it reads, which fails, or differs in
+# each process: then `datasets.map` finds no result in its cache.
+_PLACE_IN_PACKAGE = """# dill, by which `datasets` names the results in its cache, looks for classes here.
+if __package__:
+    setattr(importlib.import_module(__package__), __name__.rpartition(".")[2], sys.modules[__name__])"""
 _FOR_CHECKERS = re.compile(r"^# (?:mypy|ruff): .*\n|  # (?:noqa: \w+|type: ignore\[[\w, -]+\])", re.M)
 _Import = ast.Import | ast.ImportFrom
 
@@ -44,6 +50,8 @@ def joined(name: str, with_pipelines: bool = False) -> str:
     modules: dict[Path, ast.Module] = {}
     _add(entry, modules)
     imports = [node for tree in modules.values() for node in tree.body if isinstance(node, _Import)]
+    if name in FOLDERS:
+        imports += [ast.Import([ast.alias(each)]) for each in ("importlib", "sys")]
     if with_pipelines and name == MODELING:
         classes = sorted({str(row["impl"]).partition(".")[2] for row in CUSTOM_PIPELINES.values()})
         imports.append(ast.ImportFrom(Path(PIPELINES).stem, [ast.alias(each) for each in classes], level=1))
@@ -57,6 +65,8 @@ def joined(name: str, with_pipelines: bool = False) -> str:
         if file != entry:
             lines += [f"# {line}".rstrip() for line in str(ast.get_docstring(tree)).splitlines()]
         lines += ["", _statements(file, tree)]
+    if name in FOLDERS:
+        lines += ["", "", _PLACE_IN_PACKAGE]
     return "\n".join(lines) + "\n"
 
 

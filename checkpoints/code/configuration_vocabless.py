@@ -4,6 +4,8 @@
 """
 
 import copy
+import importlib
+import sys
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from huggingface_hub.errors import StrictDataclassError
@@ -270,3 +272,8 @@ def _without_foreign_code(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     return {name: _without_foreign_code(item) for name, item in value.items() if name not in FOREIGN_CODE}
+
+
+# dill, by which `datasets` names the results in its cache, looks for classes here.
+if __package__:
+    setattr(importlib.import_module(__package__), __name__.rpartition(".")[2], sys.modules[__name__])

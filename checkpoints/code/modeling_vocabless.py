@@ -7,6 +7,7 @@ heads work with every encoder. They have as many parameters as the stock heads, 
 """
 
 import hashlib
+import importlib
 import inspect
 import math
 import numpy as np
@@ -1263,7 +1264,7 @@ class VocablessModel(VocablessPreTrainedModel):
         self.encoder = build_encoder(config)
         self.max_tokens = min(max_tokens(self.encoder), self.front_end.max_tokens or sys.maxsize)
         self._min_tokens = min_tokens(self.encoder)
-        self.encoder_arguments = arguments_of(self.encoder)
+        self.encoder_arguments = sorted(arguments_of(self.encoder))  # a set would pickle differently in each process
         self.post_init()
 
     @can_return_tuple
@@ -1559,3 +1560,8 @@ class VocablessForQuestionAnswering(_HeadModel):
             hidden_states=outputs.hidden_states,
             attentions=outputs.attentions,
         )
+
+
+# dill, by which `datasets` names the results in its cache, looks for classes here.
+if __package__:
+    setattr(importlib.import_module(__package__), __name__.rpartition(".")[2], sys.modules[__name__])

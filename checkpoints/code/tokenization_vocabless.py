@@ -9,6 +9,7 @@ no text can spell one of the other four.
 """
 
 import hashlib
+import importlib
 import json
 import numpy as np
 import os
@@ -1876,3 +1877,8 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
             files.append(os.path.join(save_directory, prefix + self.vocab_files_names["ngrams_file"]))
             Path(files[-1]).write_text(json.dumps(self._ngrams, ensure_ascii=False), encoding="utf-8")
         return tuple(files)
+
+
+# dill, by which `datasets` names the results in its cache, looks for classes here.
+if __package__:
+    setattr(importlib.import_module(__package__), __name__.rpartition(".")[2], sys.modules[__name__])
