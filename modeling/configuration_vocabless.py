@@ -177,6 +177,14 @@ class VocablessConfig(PreTrainedConfig):
     )
 
     @property
+    def vocab_size(self) -> int:
+        """Number of values of an element, 261: 5 special ids and 256 bytes, as `len(tokenizer)`. No file has it.
+
+        It is the bound of `input_ids`, by which libraries check ids or draw random ones. There is no vocabulary.
+        """
+        return 5 + 256
+
+    @property
     def hidden_size(self) -> int:
         """Width of the model's output: that of the encoder, and with `append_embeddings` also of the front end."""
         return self.encoder_config.hidden_size + (self.embedding_size if self.append_embeddings else 0)

@@ -7,7 +7,8 @@ import torch
 from front_end_blocks import make_config
 from transformers import AutoConfig, AutoModel, BertConfig
 
-from vocabless import VocablessConfig, VocablessModel, load_config
+from vocabless import VocablessConfig, VocablessModel, load_config, load_tokenizer
+from vocabless.modeling.blocks import NUM_ELEMENTS
 
 EWE = load_config("ewe-bert-tiny").to_dict()
 
@@ -39,6 +40,15 @@ def test_so_it_does_when_a_checkpoint_is_loaded(load, folder):
     assert AutoConfig.from_pretrained(folder, hidden_dropout_prob=0.4).encoder_config.hidden_dropout_prob == 0.4
     with pytest.raises(ValueError, match=r"'hidden_droput_prob' is an argument of neither .*; near names are hid"):
         load.from_pretrained(folder, hidden_droput_prob=0.3)
+
+
+def test_the_size_of_the_vocabulary_is_that_of_the_tokenizer_and_stays_out_of_the_file(folder):
+    before = (folder / "config.json").read_text()
+    config, tokenizer = AutoConfig.from_pretrained(folder), load_tokenizer("ewe-bert-tiny")
+    assert config.vocab_size == NUM_ELEMENTS == len(tokenizer) == tokenizer.vocab_size
+    assert '"vocab_size": 261' not in before and "vocab_size" not in {*json.loads(before)}
+    config.save_pretrained(folder)
+    assert json.loads((folder / "config.json").read_text()) == json.loads(before)
 
 
 def test_the_callers_encoder_configuration_is_not_changed():
