@@ -36,6 +36,9 @@ class FrontEnd(nn.Module):
         super().__init__()
         self.block_size, self.embedding_size = block_size, embedding_size
         self._constants: dict[str, tuple[Callable[..., Tensor], tuple[Any, ...]]] = {}
+        # No parameter, and no memory: its rows are the values of an element. Libraries such as PEFT compare the rows of
+        # a word table with `len(tokenizer)`. A front end may have a parameter of this name instead.
+        self.weight: Any = torch.zeros((), device="cpu").expand(NUM_ELEMENTS, embedding_size)
 
     def add_constant(self, name: str, make: Callable[..., Tensor], *arguments: Any) -> None:
         """Adds the buffer `make(*arguments)`, which no checkpoint holds."""

@@ -70,9 +70,12 @@ class VocablessPreTrainedModel(PreTrainedModel):
     def set_input_embeddings(self, value: nn.Module) -> None:
         self.base_model.front_end = value
 
-    def resize_token_embeddings(self, *args: Any, **kwargs: Any) -> nn.Module:  # type: ignore[override]
+    def resize_token_embeddings(  # type: ignore[override]
+        self, new_num_tokens: int | None = None, *args: Any, **kwargs: Any
+    ) -> nn.Module:
         """Does nothing, because there is no word table to resize. Returns the front end."""
-        logger.warning_once("A vocabless model has no word table; resize_token_embeddings changes nothing.")
+        if new_num_tokens not in (None, self.config.vocab_size):
+            logger.warning_once("A vocabless model has no word table; resize_token_embeddings changes nothing.")
         return self.get_input_embeddings()
 
 

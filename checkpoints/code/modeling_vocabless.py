@@ -63,6 +63,9 @@ class FrontEnd(nn.Module):
         super().__init__()
         self.block_size, self.embedding_size = block_size, embedding_size
         self._constants: dict[str, tuple[Callable[..., Tensor], tuple[Any, ...]]] = {}
+        # No parameter, and no memory: its rows are the values of an element. Libraries such as PEFT compare the rows of
+        # a word table with `len(tokenizer)`. A front end may have a parameter of this name instead.
+        self.weight: Any = torch.zeros((), device="cpu").expand(NUM_ELEMENTS, embedding_size)
 
     def add_constant(self, name: str, make: Callable[..., Tensor], *arguments: Any) -> None:
         """Adds the buffer `make(*arguments)`, which no checkpoint holds."""
@@ -1238,9 +1241,12 @@ class VocablessPreTrainedModel(PreTrainedModel):
     def set_input_embeddings(self, value: nn.Module) -> None:
         self.base_model.front_end = value
 
-    def resize_token_embeddings(self, *args: Any, **kwargs: Any) -> nn.Module:
+    def resize_token_embeddings(
+        self, new_num_tokens: int | None = None, *args: Any, **kwargs: Any
+    ) -> nn.Module:
         """Does nothing, because there is no word table to resize. Returns the front end."""
-        logger.warning_once("A vocabless model has no word table; resize_token_embeddings changes nothing.")
+        if new_num_tokens not in (None, self.config.vocab_size):
+            logger.warning_once("A vocabless model has no word table; resize_token_embeddings changes nothing.")
         return self.get_input_embeddings()
 
 

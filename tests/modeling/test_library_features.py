@@ -37,6 +37,8 @@ def test_the_front_end_takes_the_place_of_the_word_table(config, blocks) -> None
     assert model.resize_token_embeddings(1000) is front_end and torch.equal(model(blocks).logits, expected)
     with front_end.register_forward_hook(lambda module, inputs, output: output + torch.rand(B, S, 32)):
         assert not torch.allclose(model(blocks).logits, expected, atol=1e-3)  # as NEFTune adds noise
+    assert front_end.weight.shape == (config.vocab_size, config.embedding_size)
+    assert not any("front_end.weight" in name for name in model.state_dict())
     other = VocablessModel(config).front_end
     model.set_input_embeddings(other)
     assert model.vocabless.front_end is other
@@ -145,6 +147,23 @@ def test_adapters_train_save_and_load_alone_and_with_their_base(
             assert not torch.allclose(fresh.vocabless(blocks).last_hidden_state, adapted, atol=1e-6)
         for each in (alone, loaded, model.merge_and_unload()):
             assert torch.allclose(each(input_ids=blocks).logits, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("front_end", FRONT_ENDS)
+def test_an_adapter_that_is_beside_its_tokenizer_loads_by_its_folder(front_end: str, tmp_path, caplog) -> None:
+    """As Trainer writes it. PEFT then compares the tokens of the tokenizer with the rows of the embedding."""
+    peft = pytest.importorskip("peft")
+    VocablessForSequenceClassification(make_config("bert", front_end)).save_pretrained(tmp_path / "base")
+    base = VocablessForSequenceClassification.from_pretrained(tmp_path / "base")
+    lora = peft.LoraConfig(target_modules=["query"], task_type="SEQ_CLS", init_lora_weights=False)
+    model = peft.get_peft_model(base, lora).eval()
+    model.save_pretrained(tmp_path / "adapter")
+    load_tokenizer("eelbert-word-tiny").save_pretrained(tmp_path / "adapter")
+    loaded = peft.AutoPeftModelForSequenceClassification.from_pretrained(tmp_path / "adapter").eval()
+    blocks = make_blocks(base.config, B, S)
+    with torch.no_grad():
+        assert torch.equal(loaded(input_ids=blocks).logits, model(input_ids=blocks).logits)
+    assert "no word table" not in caplog.text
 
 
 @pytest.fixture
