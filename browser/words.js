@@ -5,7 +5,7 @@
  * the Greek final sigma.
  */
 
-import { CONTINUES, SPACE, WORD, scriptRuns } from "./scripts.js";
+import { CONTINUES, SPACE, WORD, ZEROS, scriptRuns } from "./scripts.js";
 
 /**
  * @typedef {object} Unit
@@ -21,7 +21,8 @@ const RUNS = new RegExp(
   `[${WORD}][${WORD}${CONTINUES}]*|[^${WORD}${SPACE}](?:[^${WORD}${SPACE}]|[${CONTINUES}])*`, "gu");
 const NOT_SPACE = new RegExp(`[^${SPACE}]+`, "gu");
 const LONG_RUN_OF_MARKS = /[\p{M}\uff9e\uff9f]{30,}/gu; // longer than in any natural text: Unicode's Stream-Safe Text Format (UAX 15)
-const DIGITS = /(?![0-9])\p{Nd}/gu;
+const DIGITS = new Map(
+  ZEROS.flatMap((zero) => Array.from("0123456789", (value) => [String.fromCodePoint(zero + Number(value)), value])));
 const [LOWEST_MARK, HIGHEST_MARK] = ["\u0334", "\u0345"]; // by their combining class
 
 /**
@@ -44,7 +45,7 @@ export function makeSplitter(name, options) {
 export function normalizeUnit(text, lowercase, splitter) {
   const form = splitter === "scripts" ? "NFKD" : "NFC";
   let composed = normalForm(text, form);
-  if (splitter === "scripts") composed = composed.replace(DIGITS, decimalDigit);
+  if (splitter === "scripts") composed = Array.from(composed, (character) => DIGITS.get(character) ?? character).join("");
   return lowercase ? normalForm(composed.toLowerCase(), form) : composed;
 }
 
@@ -55,13 +56,6 @@ export function normalizeUnit(text, lowercase, splitter) {
  */
 function normalForm(text, form) {
   return text.replace(LONG_RUN_OF_MARKS, (marks) => inCanonicalOrder(marks, form.replace("C", "D"))).normalize(form);
-}
-
-/** Returns the value of a decimal digit of any script. Unicode puts the ten digits of a script side by side, 0 first. */
-function decimalDigit(digit) {
-  let zero = digit.codePointAt(0);
-  while (String.fromCodePoint(zero - 1).match(DIGITS)) zero--;
-  return String(digit.codePointAt(0) - zero);
 }
 
 /** Returns marks decomposed, with those between two marks of class 0 sorted by their combining class. */

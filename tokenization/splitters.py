@@ -5,6 +5,10 @@ run before it (Unicode UAX 29, rule WB4), so an accent, a Devanagari vowel sign 
 unit of its own. By this rule, canonical composition never joins characters of two units. So units are cut from the
 unchanged text, offsets are exact, and `normalize` (NFC, lower case) is applied to each unit separately.
 
+Of Unicode, the digits are a table of ours, cases and normal forms those of Python, and classes of letters those of
+`regex`: all agree for the characters of Unicode 13, which Python 3.10 has, and a unit with a newer character may have
+another block in another version of Python, `regex` or a browser, until all of them know the character.
+
 HashFormers 3.1 splits by `\w+|[^\w\s]+`; on text without marks the result is the same.
 """
 # ruff: noqa: D102 (the base class documents the methods)
@@ -18,7 +22,7 @@ from typing import Any, ClassVar, Literal, cast
 import regex
 
 from .options import check_integer
-from .scripts import CONTINUES, HALF_WIDTH_MARKS, HAS_NO_WORDS, MAY_LACK_SPACES, SPACE, WORD, script_runs
+from .scripts import CONTINUES, HALF_WIDTH_MARKS, HAS_NO_WORDS, MAY_LACK_SPACES, SPACE, WORD, ZEROS, script_runs
 
 Unit = str | bytes
 Span = tuple[int, int]
@@ -27,7 +31,7 @@ _RUNS = regex.compile(rf"[{WORD}][{WORD}{CONTINUES}]*+|[^{WORD}{SPACE}](?:[^{WOR
 _ASCII_RUNS = re.compile(r"\w+|[^\w\s]+")  # the same runs in ASCII texts, twice as fast
 _NOT_SPACE = regex.compile(rf"[^{SPACE}]+")
 MAX_MARKS = 30  # in a run, in any natural text: the limit of Unicode's Stream-Safe Text Format (UAX 15)
-_DIGITS = regex.compile(r"(?V1)[\p{Nd}--[0-9]]")
+_DIGITS = str.maketrans({chr(zero + value): str(value) for zero in ZEROS for value in range(10)})
 _LONG_RUN_OF_MARKS = regex.compile(rf"[\p{{M}}{HALF_WIDTH_MARKS}]{{{MAX_MARKS},}}+")
 
 
@@ -216,7 +220,7 @@ class ScriptSplitter(WordSplitter):
     def normalize(self, unit: Unit) -> Unit:
         if unit.isascii() or isinstance(unit, bytes):
             return super().normalize(unit)
-        text = _DIGITS.sub(lambda digit: str(unicodedata.decimal(digit[0], digit[0])), normal_form(unit, "NFKD"))
+        text = normal_form(unit, "NFKD").translate(_DIGITS)
         return normal_form(text.lower(), "NFKD") if self.lowercase else text
 
 

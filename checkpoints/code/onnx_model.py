@@ -78,6 +78,19 @@ SOUTH_EAST_ASIAN = r"\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tai_Le}\p{New_Tai_Lue
 MAY_LACK_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u1aaf\u2e80-\uabff\uf900-\U0003ffff]")
 HAS_NO_WORDS = regex.compile(rf"(?V1)[[{SOUTH_EAST_ASIAN}]&&\p{{L}}]")
 
+# The digits 0 of all scripts in Unicode 17; the digits 1–9 of a script follow its 0. This table is never changed, so
+# each Python and each browser maps the same digits.
+# fmt: off
+ZEROS = (
+    0x0660, 0x06F0, 0x07C0, 0x0966, 0x09E6, 0x0A66, 0x0AE6, 0x0B66, 0x0BE6, 0x0C66, 0x0CE6, 0x0D66, 0x0DE6, 0x0E50,
+    0x0ED0, 0x0F20, 0x1040, 0x1090, 0x17E0, 0x1810, 0x1946, 0x19D0, 0x1A80, 0x1A90, 0x1B50, 0x1BB0, 0x1C40, 0x1C50,
+    0xA620, 0xA8D0, 0xA900, 0xA9D0, 0xA9F0, 0xAA50, 0xABF0, 0xFF10, 0x104A0, 0x10D30, 0x10D40, 0x11066, 0x110F0,
+    0x11136, 0x111D0, 0x112F0, 0x11450, 0x114D0, 0x11650, 0x116C0, 0x116D0, 0x116DA, 0x11730, 0x118E0, 0x11950,
+    0x11BF0, 0x11C50, 0x11D50, 0x11DA0, 0x11DE0, 0x11F50, 0x16130, 0x16A60, 0x16AC0, 0x16B50, 0x16D70, 0x1CCF0,
+    0x1D7CE, 0x1D7D8, 0x1D7E2, 0x1D7EC, 0x1D7F6, 0x1E140, 0x1E2F0, 0x1E4F0, 0x1E5F1, 0x1E950, 0x1FBF0,
+)
+# fmt: on
+
 
 def script_runs(window: int) -> regex.Pattern[str]:
     """Returns the pattern of the units of `ScriptSplitter`, for any text."""
@@ -107,6 +120,10 @@ def _letters(script: str) -> str:
 # unit of its own. By this rule, canonical composition never joins characters of two units. So units are cut from the
 # unchanged text, offsets are exact, and `normalize` (NFC, lower case) is applied to each unit separately.
 #
+# Of Unicode, the digits are a table of ours, cases and normal forms those of Python, and classes of letters those of
+# `regex`: all agree for the characters of Unicode 13, which Python 3.10 has, and a unit with a newer character may have
+# another block in another version of Python, `regex` or a browser, until all of them know the character.
+#
 # HashFormers 3.1 splits by `\w+|[^\w\s]+`; on text without marks the result is the same.
 
 Unit = str | bytes
@@ -116,7 +133,7 @@ _RUNS = regex.compile(rf"[{WORD}][{WORD}{CONTINUES}]*+|[^{WORD}{SPACE}](?:[^{WOR
 _ASCII_RUNS = re.compile(r"\w+|[^\w\s]+")  # the same runs in ASCII texts, twice as fast
 _NOT_SPACE = regex.compile(rf"[^{SPACE}]+")
 MAX_MARKS = 30  # in a run, in any natural text: the limit of Unicode's Stream-Safe Text Format (UAX 15)
-_DIGITS = regex.compile(r"(?V1)[\p{Nd}--[0-9]]")
+_DIGITS = str.maketrans({chr(zero + value): str(value) for zero in ZEROS for value in range(10)})
 _LONG_RUN_OF_MARKS = regex.compile(rf"[\p{{M}}{HALF_WIDTH_MARKS}]{{{MAX_MARKS},}}+")
 
 
@@ -305,7 +322,7 @@ class ScriptSplitter(WordSplitter):
     def normalize(self, unit: Unit) -> Unit:
         if unit.isascii() or isinstance(unit, bytes):
             return super().normalize(unit)
-        text = _DIGITS.sub(lambda digit: str(unicodedata.decimal(digit[0], digit[0])), normal_form(unit, "NFKD"))
+        text = normal_form(unit, "NFKD").translate(_DIGITS)
         return normal_form(text.lower(), "NFKD") if self.lowercase else text
 
 

@@ -217,10 +217,22 @@ def test_units_of_many_scripts(text, units):
 
 
 def test_decimal_digits_of_all_scripts_become_ascii():
-    digits = [chr(code) for code in range(sys.maxunicode) if unicodedata.category(chr(code)) == "Nd"]
-    assert len(digits) > 600
-    assert ScriptSplitter().normalize("".join(digits)) == "0123456789" * (len(digits) // 10)
+    digits = [chr(zero + value) for zero in scripts.ZEROS for value in range(10)]
+    assert len(digits) == 760 and ScriptSplitter().normalize("".join(digits)) == "0123456789" * 76
+    known = [c for c in map(chr, range(128, sys.maxunicode)) if unicodedata.category(c) == "Nd"]
+    assert not {*known} - {*digits} or unicodedata.unidata_version > "17.0.0"
+    assert all(str(unicodedata.decimal(c)) == ScriptSplitter().normalize(c) for c in {*known} & {*digits})
     assert ScriptSplitter(lowercase=True).normalize("Ⅷ²½A\u0661") == "viii21⁄2a1"
+
+
+@pytest.mark.parametrize(("text", "units"), [
+    ("\U00011f04\U00011f34\U00011f50 \U00011f51!", ["\U00011f04\U00011f340", "1", "!"]),  # Unicode 15: Kawi
+    ("\U0001e4d0\U0001e4ec\U0001e4f3", ["\U0001e4d0\U0001e4ec3"]),  # Unicode 15: Nag Mundari
+    ("\U0001ccf0\U00010d41", ["01"]),  # Unicode 16: outlined digits, Garay
+])  # fmt: skip
+def test_characters_newer_than_the_oldest_python_have_the_same_units_in_each(text, units):
+    splitter = ScriptSplitter(lowercase=True)
+    assert splitter.normalize_all(splitter.units(text)) == units
 
 
 MANY = [
