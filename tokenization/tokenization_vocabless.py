@@ -36,6 +36,7 @@ from .block_encodings import BlockEncodings
 from .components import check_special_tokens, check_types, read_ngrams, read_subword
 from .given_blocks import as_blocks, as_columns, depth
 from .options import build
+from .pipeline_length import PipelineTokenizer
 from .splitters import BYTE_NAMES, MASK_UNIT, SPLITTERS, MaskSplitter, Splitter, Unit, to_text
 from .truncation import truncated_ranges
 
@@ -45,7 +46,7 @@ _LENGTH_ARGUMENTS = frozenset(("padding", "truncation", "max_length"))
 ROLES = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")  # their ids are 0–4
 
 
-class VocablessTokenizer(PreTrainedTokenizerBase):
+class VocablessTokenizer(PipelineTokenizer):
     """A tokenizer without a vocabulary.
 
     Args:
@@ -159,9 +160,9 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
     def __call__(self, text: Any = None, text_pair: Any = None, *others: Any, **options: Any) -> BatchEncoding:
         """Encodes a text, a pair or a batch of either; takes the arguments of every Hugging Face tokenizer.
 
-        Calls `_encode_plus` directly, because the library's `__call__` needs a fifth of the time of a sentence to pass
-        its arguments on.
+        Calls `_encode_plus` directly: the library's `__call__` would take a fifth of the time of a sentence.
         """
+        options = self.call_defaults | options
         if text is None or others or not _RARE_ARGUMENTS.isdisjoint(options):
             return cast(BatchEncoding, super().__call__(text, text_pair, *others, **options))
         if not _LENGTH_ARGUMENTS.isdisjoint(options):

@@ -1534,6 +1534,32 @@ def depth(value: Any) -> int:
     return 1 + (depth(value[0]) if len(value) else 2)
 
 
+# ---- pipeline_length.py ----------------------------------------------------------------------------------------------
+# The length that a text has in a pipeline which classifies texts.
+
+UNCUT_TASKS = ("text-classification", "sentiment-analysis")  # their stock pipeline asks for no truncation
+
+
+class PipelineTokenizer(PreTrainedTokenizerBase):
+    """Base class: a tokenizer that knows whether `pipeline` has loaded it for a task of `UNCUT_TASKS`.
+
+    There it truncates to `model_max_length`, unless a call says otherwise. So the pipeline reads texts up to the length
+    that the head was trained with, as predictions, graphs, pages and programs do; the model could read longer ones.
+
+    Attributes:
+        call_defaults: arguments of a call that does not give them, by name.
+    """
+
+    call_defaults: dict[str, Any] = {}
+
+    @classmethod
+    def from_pretrained(cls, *args: Any, **kwargs: Any) -> Any:
+        """Loads a tokenizer. `pipeline` says in `_from_pipeline` which task it is for."""
+        tokenizer = super().from_pretrained(*args, **kwargs)
+        tokenizer.call_defaults = {"truncation": True} if kwargs.get("_from_pipeline") in UNCUT_TASKS else {}
+        return tokenizer
+
+
 # ---- tokenization_vocabless.py ---------------------------------------------------------------------------------------
 
 # `__call__` leaves calls with these arguments to the library's `__call__`.
@@ -1542,7 +1568,7 @@ _LENGTH_ARGUMENTS = frozenset(("padding", "truncation", "max_length"))
 ROLES = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")  # their ids are 0–4
 
 
-class VocablessTokenizer(PreTrainedTokenizerBase):
+class VocablessTokenizer(PipelineTokenizer):
     """A tokenizer without a vocabulary.
 
     Args:
@@ -1656,9 +1682,9 @@ class VocablessTokenizer(PreTrainedTokenizerBase):
     def __call__(self, text: Any = None, text_pair: Any = None, *others: Any, **options: Any) -> BatchEncoding:
         """Encodes a text, a pair or a batch of either; takes the arguments of every Hugging Face tokenizer.
 
-        Calls `_encode_plus` directly, because the library's `__call__` needs a fifth of the time of a sentence to pass
-        its arguments on.
+        Calls `_encode_plus` directly: the library's `__call__` would take a fifth of the time of a sentence.
         """
+        options = self.call_defaults | options
         if text is None or others or not _RARE_ARGUMENTS.isdisjoint(options):
             return cast(BatchEncoding, super().__call__(text, text_pair, *others, **options))
         if not _LENGTH_ARGUMENTS.isdisjoint(options):
