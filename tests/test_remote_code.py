@@ -129,6 +129,7 @@ def test_a_variant_loads_without_the_package_bit_for_bit(name: str, saved_of, lo
 
 @needs_weights
 @pytest.mark.parametrize("before", [WITHOUT_PACKAGE, ""], ids=["without the package", "with it"])
+@pytest.mark.quick("without the package")
 def test_datasets_finds_what_it_computed_in_another_process(before: str, tmp_path: Path) -> None:
     pytest.importorskip("datasets")
     answers, folders = [], CHECKPOINTS if before else CHECKPOINTS[:1]

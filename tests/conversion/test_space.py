@@ -96,7 +96,7 @@ def test_what_vocabless_classifier_saves_becomes_a_page(save_model, tmp_path) ->
 def test_a_large_page_of_a_run_has_its_title_and_its_weights_beside_it(
     checkpoint, convert, tmp_path, monkeypatch
 ) -> None:
-    monkeypatch.setattr(space, "run_record", lambda _: CardFacts(kind="fine-tuned", dataset="spam", is_own_data=True))
+    monkeypatch.setattr(space, "read_card_facts", lambda _: CardFacts(kind="fine-tuned", dataset="spam", is_own_data=True))
     monkeypatch.setattr(page, "MAX_PAGE_BYTES", 150_000)
     convert(["space", checkpoint, str(tmp_path / "page"), "--pairs", "--fp32"])
     weights = (tmp_path / "page" / "weights.js").read_text(encoding="ascii")
@@ -107,7 +107,7 @@ def test_a_large_page_of_a_run_has_its_title_and_its_weights_beside_it(
 
 
 def test_what_a_page_cannot_run_is_refused(checkpoint, convert, tmp_path, monkeypatch) -> None:
-    assert "is not an empty folder" in refusal(convert, "space", checkpoint, checkpoint)
+    assert "which is read and must not be overwritten" in refusal(convert, "space", checkpoint, checkpoint)
     monkeypatch.setattr(page, "MAX_WEIGHT_BYTES", 10_000)
     assert "a page may have 0 MB" in refusal(convert, "space", checkpoint, tmp_path / "a")
     monkeypatch.setattr(graph_json, "operators", lambda: frozenset({"Add", "MatMul"}))
