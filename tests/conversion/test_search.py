@@ -148,7 +148,7 @@ def test_recall_counts_the_nearest_passages() -> None:
     [
         (7, [], "7 8-bit numbers"),
         pytest.param(9, ["--dimensions", "7"], "7 8-bit numbers", marks=pytest.mark.slow),
-        pytest.param(9, ["--fp32"], "33 32-bit numbers", marks=pytest.mark.slow),
+        pytest.param(9, ["--fp32"], "40 32-bit numbers", marks=pytest.mark.slow),
     ],
 )
 def test_a_space_that_searches_is_made_on_the_hub(
