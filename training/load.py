@@ -20,7 +20,7 @@ from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tens
 from vocabless.saving.stock_models import longest_sequence
 from vocabless.stock_shapes import STOCK_SHAPES, StockShape, load_shape_config, load_shape_tokenizer
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.texts.counted import TRAINED_SUBWORD, trained_subword, with_ngrams
+from vocabless.training.texts.subwords_and_ngrams import TRAINED_SUBWORD, trained_subword, with_ngrams
 from vocabless.variants import VARIANTS, Variant
 
 

@@ -96,7 +96,9 @@ def test_what_vocabless_classifier_saves_becomes_a_page(save_model, tmp_path) ->
 def test_a_large_page_of_a_run_has_its_title_and_its_weights_beside_it(
     checkpoint, convert, tmp_path, monkeypatch
 ) -> None:
-    monkeypatch.setattr(space, "read_card_facts", lambda _: CardFacts(kind="fine-tuned", dataset="spam", is_own_data=True))
+    monkeypatch.setattr(
+        space, "read_card_facts", lambda _: CardFacts(kind="fine-tuned", dataset="spam", is_own_data=True)
+    )
     monkeypatch.setattr(page, "MAX_PAGE_BYTES", 150_000)
     convert(["space", checkpoint, str(tmp_path / "page"), "--pairs", "--fp32"])
     weights = (tmp_path / "page" / "weights.js").read_text(encoding="ascii")

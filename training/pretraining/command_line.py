@@ -13,7 +13,7 @@ from vocabless.training.pretraining.masked_lm import MaskedLM
 from vocabless.training.pretraining.objective import Objective, objective_of_checkpoint
 from vocabless.training.pretraining.shuffle_random import ShuffleRandom
 from vocabless.training.script import ScriptParser
-from vocabless.training.texts.counted import check_has_features, has_features
+from vocabless.training.texts.subwords_and_ngrams import check_has_features, has_features
 from vocabless.variants import Variant
 
 OBJECTIVES: dict[str, type[Objective]] = {objective.name: objective for objective in (ShuffleRandom, MaskedLM, Distill)}

@@ -26,7 +26,7 @@ from vocabless.training.pretraining.sequences import (
     load_documents,
 )
 from vocabless.training.pretraining.shuffle_random import REPLACED, ShuffleRandom
-from vocabless.training.texts.counted import train_subword
+from vocabless.training.texts.subwords_and_ngrams import train_subword
 
 TEXTS = [f"document number {i} has words of its own{i}." for i in range(200)]
 DOCUMENTS = Dataset.from_dict({"text": TEXTS})

@@ -1,4 +1,4 @@
-"""What is counted in a corpus: subword tokenizers, and the n-grams that have a feature (HashFormers 3.3)."""
+"""Subword tokenizers that are trained on a text, and its n-grams that have a feature (HashFormers 3.3)."""
 
 import inspect
 import json
