@@ -22,7 +22,7 @@ from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.tables import markdown_table, vector_tables
 
 OWN_LICENSE = "apache-2.0"  # license of weights that this project trains from random initialisation
-ENGLISH = "en"
+ENGLISH = "en"  # of the embedded corpus, of GLUE, and of the translations
 
 GLUE_REPOSITORY = "nyu-mll/glue"
 GLUE_TITLES = {  # configuration of the Hub's data set → name in tables

@@ -49,7 +49,7 @@ def load_own_data(arguments: GlueArguments, is_head_alone: bool = False) -> Task
         split: read_examples(table, split, text_columns, labels if split != "test" or has_labels(table, labels) else ())
         for split, table in tables.items()
     }
-    examples["train"].groups = _groups(examples["train"], tables["train"], arguments)
+    examples["train"].groups = _groups(tables["train"], arguments)
     is_list = len(labels) > 1 or arguments.label_separator is not None
     label_feature = tables["train"].features[labels[0]]
     problem_class = _problem_class(arguments, labels[0], label_feature, is_list)
@@ -199,14 +199,13 @@ def _sorted_labels(examples: Examples) -> list[str]:
     return sorted(names)
 
 
-def _groups(examples: Examples, table: Dataset, arguments: GlueArguments) -> list[Any] | None:
+def _groups(table: Dataset, arguments: GlueArguments) -> list[Any] | None:
     """Returns the values of `--group_column`, where an empty cell is a group of its own; else None."""
     if arguments.group_column is None:
         return None
     (column,) = find_columns(table, "train", [arguments.group_column], (), "--group_column")
-    return [
-        row if value in (None, "") else repr(value) for row, value in enumerate(table[column])
-    ]  # lists are groups, too
+    cells = enumerate(table[column])
+    return [row if value in (None, "") else repr(value) for row, value in cells]  # a list is a group, too
 
 
 def choose_validation(

@@ -15,6 +15,7 @@ from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTraine
 
 from vocabless import VocablessModel
 from vocabless.saving.checkpoint import save_checkpoint
+from vocabless.saving.record import ENGLISH
 from vocabless.saving.run_folder import rows_fingerprint
 from vocabless.saving.sentence_modules import read_dense, write_sentence_modules
 from vocabless.saving.tables import vector_tables
@@ -34,7 +35,6 @@ from vocabless.training.pretraining.translations import ParallelTexts, read_para
 from vocabless.training.run import Results, Trained
 from vocabless.training.script import ANY_SIZE, SHARE, flag
 
-ENGLISH = "en"  # the language of the translations
 # The texts of a language in an epoch are in proportion to its texts in --parallel to this power.
 LANGUAGE_EXPONENT = 0.3
 SIMILARITY_WEIGHT = 5.0  # of the similarities within a batch in the loss
@@ -107,6 +107,7 @@ class Distill(Objective):
         """Returns what identifies the text, the teacher, the pairs of `--sts_file` and the translations."""
         fingerprints = super().data_fingerprint()
         if not self.arguments.dry_run:
+            # Loaded apart from the training, whose random numbers depend on what was loaded before.
             fingerprints["the teacher"] = self._load_teacher().fingerprint
         if self.sts_file is not None:
             pairs = zip(*read_scored_pairs(self.sts_file), strict=True)

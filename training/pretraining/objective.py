@@ -123,7 +123,6 @@ class Objective(Run):
             "steps": state.global_step,
             "tokens_seen": state.num_input_tokens_seen,
             "examples": examples.facts,
-            "arguments": self.fingerprint(),
         }
         if self.arguments.model_name_or_path is not None:
             results["start"] = provenance(self.arguments.model_name_or_path, from_scratch=False)
