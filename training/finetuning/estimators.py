@@ -102,8 +102,6 @@ class VocablessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 seed=int(seed),
                 disable_tqdm=True,
                 report_to="none",
-                save_strategy="no",
-                load_best_model_at_end=False,
             )
             loaded = load_model(arguments, data, Path(folder))
             if not (loaded.lacks_head and has_linear_head(loaded.model, problem)):
