@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import torch
-from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoTokenizer,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 from transformers.utils import logging as transformers_logging
 
 from vocabless.loading import load_config, load_tokenizer
@@ -22,6 +29,8 @@ from vocabless.stock_shapes import STOCK_SHAPES, StockShape, load_shape_config, 
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.texts.subwords_and_ngrams import TRAINED_SUBWORD, trained_subword, with_ngrams
 from vocabless.variants import VARIANTS, Variant
+
+SHORTEST = 3  # tokens of a sequence: two special ones, and a word
 
 
 class Head(NamedTuple):
@@ -55,6 +64,11 @@ class Loaded(NamedTuple):
         if isinstance(self.tokenizer, VocablessTokenizer):
             return cast(VocablessModel, self.model.base_model).max_tokens
         return longest_sequence(self.model, self.tokenizer)
+
+    def check_length(self, length: int, name: str) -> None:
+        """Raises ValueError if the model, which is called `name`, cannot read sequences of this many tokens."""
+        if not SHORTEST <= length <= self.limit:
+            raise ValueError(f"max_seq_length {length} does not fit {name}; give {SHORTEST} to {self.limit}.")
 
 
 def is_checkpoint(name: str) -> bool:
@@ -114,6 +128,13 @@ def load_checkpoint_config(source: str, **hub_options: Any) -> PreTrainedConfig:
     with _errors_of(source):
         config: PreTrainedConfig = AutoConfig.from_pretrained(**_located(source), **hub_options)
     return config
+
+
+def load_encoder(source: str) -> Loaded:
+    """Returns an encoder without a head, for inference. Raises ValueError if it cannot be loaded."""
+    with _errors_of(source):
+        model = AutoModel.from_pretrained(**_located(source)).eval()
+        return Loaded(model, AutoTokenizer.from_pretrained(**_located(source)))
 
 
 def is_ours(config: PreTrainedConfig) -> bool:

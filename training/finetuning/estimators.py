@@ -13,19 +13,20 @@ import os
 import random
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import InputTags, Tags, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
-from transformers import AutoModel, AutoTokenizer, DataCollatorWithPadding
+from transformers import DataCollatorWithPadding
 
 from vocabless.modeling.head_layers import mean_state
 from vocabless.saving.checkpoint import save_checkpoint
@@ -36,13 +37,23 @@ from vocabless.training.finetuning.first_head import compute, has_linear_head, l
 from vocabless.training.finetuning.fit import fit
 from vocabless.training.finetuning.problems import SingleLabel
 from vocabless.training.finetuning.sources import choose_validation
+from vocabless.training.load import load_encoder
 
 DEFAULT_MODEL = "checkpoints/hashgram-tiny-sentence"  # of a clone
 MOST_SEEDS = 1 << 31
 _FITTING = threading.Lock()  # the Trainer has state that threads share
 
 
-class VocablessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class _ReadsTexts(BaseEstimator):  # type: ignore[misc]
+    """Says to scikit-learn that the input is a list of texts."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags = InputTags(one_d_array=True, two_d_array=False, string=True)
+        return tags
+
+
+class VocablessClassifier(ClassifierMixin, _ReadsTexts):  # type: ignore[misc]
     """Classifies texts with a trained encoder.
 
     Args:
@@ -134,7 +145,7 @@ class VocablessClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         save_checkpoint(self.model_, self.tokenizer_, folder)
 
 
-class VocablessVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class VocablessVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _ReadsTexts):  # type: ignore[misc]
     """Turns texts into the mean of an encoder's states, for pipelines of scikit-learn.
 
     Args:
@@ -147,17 +158,27 @@ class VocablessVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc
         self.max_seq_length = max_seq_length
 
     def fit(self, texts: Sequence[str], labels: Any = None) -> "VocablessVectorizer":
-        """Loads the encoder; it learns nothing from the texts."""
+        """Loads the encoder; it learns nothing from the texts.
+
+        Raises:
+            ValueError: the model cannot be loaded, or has no place for `max_seq_length` tokens.
+        """
         _check_texts(texts)
-        self.model_ = AutoModel.from_pretrained(self.model_name_or_path).eval()
-        self.tokenizer_ = AutoTokenizer.from_pretrained(self.model_name_or_path)
+        loaded, length = load_encoder(self.model_name_or_path), self.max_seq_length
+        if length is not None:
+            loaded.check_length(length, self.model_name_or_path)
+        self.model_, self.tokenizer_ = loaded.model, loaded.tokenizer
+        self.length_ = int(loaded.tokenizer.model_max_length) if length is None else length
         return self
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.model_.config.hidden_size)
 
     def transform(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Returns (n, hidden size)."""
         check_is_fitted(self)
-        length = self.max_seq_length or int(self.tokenizer_.model_max_length)
-        rows = encode(Examples(_check_texts(texts)), SingleLabel(), self.tokenizer_, length)
+        rows = encode(Examples(_check_texts(texts)), SingleLabel(), self.tokenizer_, self.length_)
 
         def mean(outputs: Any, inputs: dict[str, Any]) -> Any:
             return mean_state(outputs.last_hidden_state, inputs.get("attention_mask"))
@@ -167,22 +188,25 @@ class VocablessVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc
 
 def _check_texts(texts: Sequence[str]) -> list[str]:
     """Returns the texts as a list; raises an error for what is no list of texts."""
-    rows = [texts] if isinstance(texts, str) else list(texts)
-    wrong = [row for row in rows if not isinstance(row, str)]
-    if isinstance(texts, str) or wrong or not rows:
-        kind = "one string" if isinstance(texts, str) else f"{wrong[0]!r}" if wrong else "nothing"
+    is_column = not isinstance(texts, str | Mapping) and getattr(texts, "ndim", 1) == 1
+    rows = list(texts) if is_column else []
+    wrong = [repr(row) for row in rows if not isinstance(row, str)]
+    if wrong or not rows:
+        kind = wrong[0] if wrong else "nothing" if is_column else f"one {type(texts).__name__}"
         raise ValueError(f"texts are a list of strings, but here is {kind}; give a list with a string for each text.")
     return rows
 
 
 def _check_labels(texts: list[str], labels: Any) -> NDArray[Any]:
     """Returns the labels, (n,); raises an error for what is no class of each text."""
-    array = np.asarray(labels)
-    if len(texts) != len(array):
-        raise ValueError(f"{len(texts)} texts have {len(array)} labels; give each text one label.")
-    if any(label is None or label != label for label in array.ravel().tolist()):
-        raise ValueError("a label is missing (None or NaN); give each text one label.")
-    column: NDArray[Any] = column_or_1d(array)
+    rows = list(labels)
+    if len(texts) != len(rows):
+        raise ValueError(f"{len(texts)} texts have {len(rows)} labels; give each text one label.")
+    if any(isinstance(label, list | tuple | set | dict) for label in rows):
+        raise ValueError("a label is a list; give each text one label (run_glue.py learns several for each text).")
+    column: NDArray[Any] = column_or_1d(np.asarray(labels))
+    if pd.isna(column).any():
+        raise ValueError("a label is missing (None, NaN or NA); give each text one label.")
     check_classification_targets(column)
     return column
 

@@ -124,8 +124,8 @@ def _encode_training_rows(data: TaskData, loaded: Loaded, arguments: GlueArgumen
     `DEFAULT_LENGTH`. Texts that are longer than what is chosen are tokenised again, so that the tokenizer cuts them.
     """
     wanted, limit = arguments.max_seq_length, loaded.limit
-    if wanted is not None and wanted > limit:
-        raise ValueError(f"--max_seq_length {wanted} does not fit {arguments.model_name_or_path}; give 3 to {limit}.")
+    if wanted is not None:
+        loaded.check_length(wanted, str(arguments.model_name_or_path))
 
     def tokenise(examples: Examples, length: int) -> EncodedRows:
         return encode(examples, data.problem, loaded.tokenizer, length)
