@@ -27,10 +27,11 @@ export const ZEROS = [
 /**
  * Returns the pattern of the units of the splitter `scripts`.
  * @param {number} window - letters of Thai and its relatives in a unit
+ * @param {string} invisible - characters that continue a unit, and begin none
  * @returns {RegExp}
  */
-export function scriptRuns(window) {
-  const marks = `[${CONTINUES}${HALF_WIDTH_MARKS}]*`;
+export function scriptRuns(window, invisible) {
+  const marks = `[${CONTINUES}${HALF_WIDTH_MARKS}${invisible}]*`;
   const others = `${WORD}${SPACE}`;
   const word = `(?!${letters(IDEOGRAPHS + KANA.join("") + SOUTH_EAST_ASIAN)})[${WORD}]`;
   const thai = letters(SOUTH_EAST_ASIAN);
@@ -39,7 +40,7 @@ export function scriptRuns(window) {
     ...KANA.map((kana) => `(?:${letters(kana)}${marks})+`),
     `${thai}${marks}(?:(?!\\p{Logical_Order_Exception})${thai}${marks}){0,${window - 1}}`,
     `(?:${word}${marks})+`,
-    `[^${others}](?:[^${others}]|[${CONTINUES}${HALF_WIDTH_MARKS}])*`,
+    `[^${others}${invisible}](?:[^${others}]|[${CONTINUES}${HALF_WIDTH_MARKS}])*`,
   ];
   return new RegExp(units.join("|"), "gu");
 }

@@ -138,7 +138,8 @@ export class Searcher {
   #wordOf(unit) {
     let word = this.wordOfUnit.get(unit);
     if (word === undefined) {
-      word = IS_WORD.test(unit) ? normalizeUnit(unit, true, this.encoder.tokenizer.settings.splitter) : "";
+      const { splitter, splitter_options: options } = this.encoder.tokenizer.settings;
+      word = IS_WORD.test(unit) ? normalizeUnit(unit, splitter, { ...options, lowercase: true }) : "";
       this.wordOfUnit.set(unit, word);
     }
     return word;

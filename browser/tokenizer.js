@@ -61,8 +61,7 @@ export class Tokenizer {
     let block = this.cache.get(unit.text);
     if (block === undefined) {
       if (this.cache.size >= MAX_CACHED_UNITS) this.cache.clear();
-      const { splitter, splitter_options: options } = this.settings;
-      block = this.encode(normalizeUnit(unit.text, options.lowercase, splitter));
+      block = this.encode(normalizeUnit(unit.text, this.settings.splitter, this.settings.splitter_options));
       this.cache.set(unit.text, block);
     }
     return block;

@@ -5,6 +5,7 @@
  * the Greek final sigma.
  */
 
+import { INVISIBLE, foldText, foldUnit } from "./forms.js";
 import { CONTINUES, SPACE, WORD, ZEROS, scriptRuns } from "./scripts.js";
 
 /**
@@ -17,8 +18,6 @@ import { CONTINUES, SPACE, WORD, ZEROS, scriptRuns } from "./scripts.js";
  * @property {Uint8Array} [bytes] - the unit itself where it is a window of bytes
  */
 
-const RUNS = new RegExp(
-  `[${WORD}][${WORD}${CONTINUES}]*|[^${WORD}${SPACE}](?:[^${WORD}${SPACE}]|[${CONTINUES}])*`, "gu");
 const NOT_SPACE = new RegExp(`[^${SPACE}]+`, "gu");
 const LONG_RUN_OF_MARKS = /[\p{M}\uff9e\uff9f]{30,}/gu; // longer than in any natural text: Unicode's Stream-Safe Text Format (UAX 15)
 const DIGITS = new Map(
@@ -28,7 +27,7 @@ const [LOWEST_MARK, HIGHEST_MARK] = ["\u0334", "\u0345"]; // by their combining 
 /**
  * Returns a function that cuts a text into units.
  * @param {string} name - `word`, `whitespace`, `characters`, `scripts` or `bytes`
- * @param {{lowercase?: boolean, window?: number}} options
+ * @param {{lowercase?: boolean, window?: number, fold_forms?: boolean}} options
  * @returns {(text: string, part: number) => Unit[]}
  */
 export function makeSplitter(name, options) {
@@ -36,17 +35,19 @@ export function makeSplitter(name, options) {
 }
 
 /**
- * Returns the form of a unit that the coder reads: NFC or NFKD, and lower case if the splitter lower-cases.
+ * Returns the form of a unit that the coder reads.
  * @param {string} text
- * @param {boolean} lowercase
- * @param {string} [splitter] - `scripts` has NFKD and the digits 0–9, all others NFC
+ * @param {string} splitter - `scripts` has NFKD and the digits 0–9, all others NFC
+ * @param {{lowercase?: boolean, fold_forms?: boolean}} options - of the splitter
  * @returns {string}
  */
-export function normalizeUnit(text, lowercase, splitter) {
+export function normalizeUnit(text, splitter, { lowercase, fold_forms: folds }) {
+  if (/^[\0-\x7f]*$/.test(text)) return lowercase ? text.toLowerCase() : text;
   const form = splitter === "scripts" ? "NFKD" : "NFC";
-  let composed = normalForm(text, form);
-  if (splitter === "scripts") composed = Array.from(composed, (character) => DIGITS.get(character) ?? character).join("");
-  return lowercase ? normalForm(composed.toLowerCase(), form) : composed;
+  let composed = normalForm(text, folds ? "NFKD" : form);
+  if (form === "NFKD") composed = Array.from(composed, (character) => DIGITS.get(character) ?? character).join("");
+  if (folds) composed = foldUnit(composed);
+  return lowercase || folds ? normalForm(lowercase ? composed.toLowerCase() : composed, form) : composed;
 }
 
 /**
@@ -142,13 +143,22 @@ function byteWindows(text, part, window) {
   return units;
 }
 
+/** Returns the pattern of words and other runs; `invisible` characters continue a unit, and begin none. */
+function wordRuns(invisible) {
+  const first = `[^${WORD}${SPACE}${invisible}]`;
+  return new RegExp(`[${WORD}][${WORD}${CONTINUES}${invisible}]*|${first}(?:[^${WORD}${SPACE}]|[${CONTINUES}])*`, "gu");
+}
+
+/** Returns a splitter by a pattern, which is made with the invisible characters that units may hold. */
+function runSplitter(makePattern, folds) {
+  const pattern = makePattern(folds ? INVISIBLE : "");
+  return (text, part) => matches(folds ? foldText(text) : text, part, pattern);
+}
+
 const SPLITTERS = {
-  word: () => (text, part) => matches(text, part, RUNS),
+  word: ({ fold_forms: folds }) => runSplitter(wordRuns, folds),
   whitespace: () => (text, part) => matches(text, part, NOT_SPACE),
   characters: ({ window }) => (text, part) => characterWindows(text, part, window),
-  scripts: ({ window }) => {
-    const pattern = scriptRuns(window);
-    return (text, part) => matches(text, part, pattern);
-  },
+  scripts: ({ window, fold_forms: folds }) => runSplitter((invisible) => scriptRuns(window, invisible), folds),
   bytes: ({ window }) => (text, part) => byteWindows(text, part, window),
 };

@@ -35,9 +35,9 @@ ZEROS = (
 # fmt: on
 
 
-def script_runs(window: int) -> regex.Pattern[str]:
-    """Returns the pattern of the units of `ScriptSplitter`, for any text."""
-    marks, others = f"[{CONTINUES}{HALF_WIDTH_MARKS}]*+", f"{WORD}{SPACE}"
+def script_runs(window: int, invisible: str = "") -> regex.Pattern[str]:
+    """Returns the pattern of the units of `ScriptSplitter`; `invisible` characters continue a unit, and begin none."""
+    marks, others = f"[{CONTINUES}{HALF_WIDTH_MARKS}{invisible}]*+", f"{WORD}{SPACE}"
     ideographs, *kana, asian = (_letters(script) for script in (IDEOGRAPHS, *KANA, SOUTH_EAST_ASIAN))
     word = rf"[[{WORD}]--[{ideographs}{''.join(kana)}{asian}]]"
     units = [
@@ -45,7 +45,7 @@ def script_runs(window: int) -> regex.Pattern[str]:
         *(f"(?:{letters}{marks})++" for letters in kana),
         rf"{asian}{marks}(?:(?!\p{{Logical_Order_Exception}}){asian}{marks}){{,{window - 1}}}+",
         f"(?:{word}{marks})++",
-        f"[^{others}](?:[^{others}]|[{CONTINUES}{HALF_WIDTH_MARKS}])*+",
+        f"[^{others}{invisible}](?:[^{others}]|[{CONTINUES}{HALF_WIDTH_MARKS}])*+",
     ]
     return regex.compile(f"(?V1){'|'.join(units)}")
 

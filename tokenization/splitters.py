@@ -14,25 +14,21 @@ HashFormers 3.1 splits by `\w+|[^\w\s]+`; on text without marks the result is th
 # ruff: noqa: D102 (the base class documents the methods)
 
 import re
-import unicodedata
 from collections.abc import Sequence
-from itertools import groupby
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, cast
 
 import regex
 
+from .forms import INVISIBLE, compose, fold_text, fold_unit, normal_form
 from .options import check_integer
-from .scripts import CONTINUES, HALF_WIDTH_MARKS, HAS_NO_WORDS, MAY_LACK_SPACES, SPACE, WORD, ZEROS, script_runs
+from .scripts import CONTINUES, HAS_NO_WORDS, MAY_LACK_SPACES, SPACE, WORD, ZEROS, script_runs
 
 Unit = str | bytes
 Span = tuple[int, int]
 
-_RUNS = regex.compile(rf"[{WORD}][{WORD}{CONTINUES}]*+|[^{WORD}{SPACE}](?:[^{WORD}{SPACE}]|[{CONTINUES}])*+")
 _ASCII_RUNS = re.compile(r"\w+|[^\w\s]+")  # the same runs in ASCII texts, twice as fast
 _NOT_SPACE = regex.compile(rf"[^{SPACE}]+")
-MAX_MARKS = 30  # in a run, in any natural text: the limit of Unicode's Stream-Safe Text Format (UAX 15)
 _DIGITS = str.maketrans({chr(zero + value): str(value) for zero in ZEROS for value in range(10)})
-_LONG_RUN_OF_MARKS = regex.compile(rf"[\p{{M}}{HALF_WIDTH_MARKS}]{{{MAX_MARKS},}}+")
 
 
 def to_bytes(unit: Unit) -> bytes:
@@ -48,28 +44,11 @@ def to_text(data: bytes) -> str:
         return data.decode("utf-8", "replace")
 
 
-def compose(text: str) -> str:
-    """Returns the canonical composition (NFC) of a text in linear time."""
-    return normal_form(text, "NFC")
-
-
-def normal_form(text: str, form: Literal["NFC", "NFKD"]) -> str:
-    """Returns a text in a normal form of Unicode in linear time.
-
-    `unicodedata` sorts a run of n marks in up to n² steps. A run longer than the Unicode limit for streams is therefore
-    sorted here first, by the same rule; the result is the same.
-    """
-    if len(text) > MAX_MARKS:
-        decomposition: Literal["NFD", "NFKD"] = "NFD" if form == "NFC" else "NFKD"
-        text = _LONG_RUN_OF_MARKS.sub(lambda marks: _in_canonical_order(marks[0], decomposition), text)
-    return unicodedata.normalize(form, text)
-
-
-def _in_canonical_order(marks: str, decomposition: Literal["NFD", "NFKD"]) -> str:
-    """Returns the marks decomposed, with those between two marks of class 0 sorted by their combining class."""
-    decomposed = "".join([unicodedata.normalize(decomposition, mark) for mark in marks])
-    runs = groupby(decomposed, key=lambda mark: unicodedata.combining(mark) == 0)
-    return "".join(mark for _, run in runs for mark in sorted(run, key=unicodedata.combining))
+def _runs(invisible: str = "") -> Any:
+    """Returns the pattern of words and other runs; `invisible` characters continue a unit, and begin none."""
+    return regex.compile(
+        rf"[{WORD}][{WORD}{CONTINUES}{invisible}]*+|[^{WORD}{SPACE}{invisible}](?:[^{WORD}{SPACE}]|[{CONTINUES}])*+"
+    )
 
 
 MASK_UNIT = b"\xff"  # the unit of a mask token; no UTF-8 text holds this byte
@@ -141,11 +120,43 @@ class _RunSplitter(Splitter):
 class WordSplitter(_RunSplitter):
     """Runs of word characters and runs of other non-space characters.
 
+    Args:
+        lowercase: whether `normalize` lower-cases.
+        fold_forms: whether forms of one word are the same, see `forms`: `units` then gives folded text, and `normalize`
+            is NFKC without what `fold_unit` leaves out. It is NFC in the papers and without this option.
+
     >>> WordSplitter().units("It's 3.14, naïve_x!")
     ['It', "'", 's', '3', '.', '14', ',', 'naïve_x', '!']
+    >>> splitter = WordSplitter(fold_forms=True)
+    >>> splitter.normalize_all(splitter.units("ﬁles, docu\u00adments, read_me"))
+    ['files', ',', 'documents', ',', 'read', 'me']
     """
 
-    _pattern, _ascii_pattern = _RUNS, _ASCII_RUNS
+    _pattern, _ascii_pattern = _runs(), _ASCII_RUNS
+
+    def __init__(self, *, lowercase: bool = False, fold_forms: bool = False) -> None:
+        super().__init__(lowercase=lowercase)
+        self.fold_forms = fold_forms
+        if fold_forms:
+            self._pattern = _FOLDED_RUNS
+
+    def units(self, text: str) -> Sequence[Unit]:
+        return super().units(self._folded(text))
+
+    def spans(self, text: str) -> list[Span]:
+        return super().spans(self._folded(text))
+
+    def normalize(self, unit: Unit) -> Unit:
+        if not self.fold_forms or unit.isascii() or isinstance(unit, bytes):
+            return super().normalize(unit)
+        text = fold_unit(normal_form(unit, "NFKD"))
+        return compose(text.lower() if self.lowercase else text)
+
+    def _folded(self, text: str) -> str:
+        return fold_text(text) if self.fold_forms else text
+
+
+_FOLDED_RUNS = _runs(INVISIBLE)
 
 
 class WhitespaceSplitter(_RunSplitter):
@@ -194,18 +205,18 @@ class ScriptSplitter(WordSplitter):
     ['Python', 'で', '書', 'く', '。', 'ไม่สามารถ', 'เปลี่ยน', 'แปลง']
     """
 
-    def __init__(self, *, window: int = 8, lowercase: bool = False) -> None:
-        super().__init__(lowercase=lowercase)
+    def __init__(self, *, window: int = 8, lowercase: bool = False, fold_forms: bool = False) -> None:
+        super().__init__(lowercase=lowercase, fold_forms=fold_forms)
         self.window = check_integer("window", window)
-        self._script_runs = script_runs(self.window)
+        self._script_runs = script_runs(self.window, INVISIBLE if fold_forms else "")
 
     def units(self, text: str) -> Sequence[Unit]:
         if text.isascii() or not MAY_LACK_SPACES.search(text):
             return super().units(text)
-        return cast(list[Unit], self._script_runs.findall(text))
+        return cast(list[Unit], self._script_runs.findall(self._folded(text)))
 
     def spans(self, text: str) -> list[Span]:
-        return [match.span() for match in self._script_runs.finditer(text)]
+        return [match.span() for match in self._script_runs.finditer(self._folded(text))]
 
     def word_ids(self, text: str) -> Sequence[int]:
         ids: list[int] = []  # the windows of a run of Thai letters are one word
@@ -221,6 +232,7 @@ class ScriptSplitter(WordSplitter):
         if unit.isascii() or isinstance(unit, bytes):
             return super().normalize(unit)
         text = normal_form(unit, "NFKD").translate(_DIGITS)
+        text = fold_unit(text) if self.fold_forms else text
         return normal_form(text.lower(), "NFKD") if self.lowercase else text
 
 

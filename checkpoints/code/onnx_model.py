@@ -92,9 +92,9 @@ ZEROS = (
 # fmt: on
 
 
-def script_runs(window: int) -> regex.Pattern[str]:
-    """Returns the pattern of the units of `ScriptSplitter`, for any text."""
-    marks, others = f"[{CONTINUES}{HALF_WIDTH_MARKS}]*+", f"{WORD}{SPACE}"
+def script_runs(window: int, invisible: str = "") -> regex.Pattern[str]:
+    """Returns the pattern of the units of `ScriptSplitter`; `invisible` characters continue a unit, and begin none."""
+    marks, others = f"[{CONTINUES}{HALF_WIDTH_MARKS}{invisible}]*+", f"{WORD}{SPACE}"
     ideographs, *kana, asian = (_letters(script) for script in (IDEOGRAPHS, *KANA, SOUTH_EAST_ASIAN))
     word = rf"[[{WORD}]--[{ideographs}{''.join(kana)}{asian}]]"
     units = [
@@ -102,7 +102,7 @@ def script_runs(window: int) -> regex.Pattern[str]:
         *(f"(?:{letters}{marks})++" for letters in kana),
         rf"{asian}{marks}(?:(?!\p{{Logical_Order_Exception}}){asian}{marks}){{,{window - 1}}}+",
         f"(?:{word}{marks})++",
-        f"[^{others}](?:[^{others}]|[{CONTINUES}{HALF_WIDTH_MARKS}])*+",
+        f"[^{others}{invisible}](?:[^{others}]|[{CONTINUES}{HALF_WIDTH_MARKS}])*+",
     ]
     return regex.compile(f"(?V1){'|'.join(units)}")
 
@@ -112,42 +112,42 @@ def _letters(script: str) -> str:
     return rf"[[{script}]&&[\p{{L}}\p{{Nl}}]]"
 
 
-# ---- splitters.py ----------------------------------------------------------------------------------------------------
-# Splitters: text → units; each unit becomes one block.
+# ---- forms.py --------------------------------------------------------------------------------------------------------
+# Normal forms of Unicode, and forms of one word that readers take for the same: the option `fold_forms` of splitters.
 #
-# A word is a run of letters, digits and `_`, or a run of other characters except spaces. A mark or a joiner continues the
-# run before it (Unicode UAX 29, rule WB4), so an accent, a Devanagari vowel sign or the joiner inside an emoji is never a
-# unit of its own. By this rule, canonical composition never joins characters of two units. So units are cut from the
-# unchanged text, offsets are exact, and `normalize` (NFC, lower case) is applied to each unit separately.
+# `fold_text` keeps the length of a text, so offsets are exact. It makes one character of all that are invisible, which
+# the splitters let a word go on with, one apostrophe and one double quote of the typographic ones, a hyphen of its
+# variants, and a space of `_`. `fold_unit` takes that character out of a unit, and what writers leave out as they like:
+# the tatweel and the vowel points of Arabic and Hebrew, and the dots of Cyrillic ё. Arabic and Persian kaf and yeh become
+# the same letters. The joiners U+200C and U+200D stay, since they change letters, and so do all other accents.
 #
-# Of Unicode, the digits are a table of ours, cases and normal forms those of Python, and classes of letters those of
-# `regex`: all agree for the characters of Unicode 13, which Python 3.10 has, and a unit with a newer character may have
-# another block in another version of Python, `regex` or a browser, until all of them know the character.
-#
-# HashFormers 3.1 splits by `\w+|[^\w\s]+`; on text without marks the result is the same.
+# Sources: Unicode 17, its Default_Ignorable_Code_Point, and the names in UnicodeData. The tables never change, so hashes
+# do not. `browser/forms.js` has the same tables.
 
-Unit = str | bytes
-Span = tuple[int, int]
-
-_RUNS = regex.compile(rf"[{WORD}][{WORD}{CONTINUES}]*+|[^{WORD}{SPACE}](?:[^{WORD}{SPACE}]|[{CONTINUES}])*+")
-_ASCII_RUNS = re.compile(r"\w+|[^\w\s]+")  # the same runs in ASCII texts, twice as fast
-_NOT_SPACE = regex.compile(rf"[^{SPACE}]+")
 MAX_MARKS = 30  # in a run, in any natural text: the limit of Unicode's Stream-Safe Text Format (UAX 15)
-_DIGITS = str.maketrans({chr(zero + value): str(value) for zero in ZEROS for value in range(10)})
 _LONG_RUN_OF_MARKS = regex.compile(rf"[\p{{M}}{HALF_WIDTH_MARKS}]{{{MAX_MARKS},}}+")
-
-
-def to_bytes(unit: Unit) -> bytes:
-    """Returns the UTF-8 bytes of a unit; a lone surrogate becomes three bytes, so every `str` can be encoded."""
-    return unit if isinstance(unit, bytes) else unit.encode("utf-8", "surrogatepass")
-
-
-def to_text(data: bytes) -> str:
-    """Returns the inverse of `to_bytes`; if a character is incomplete, each invalid part becomes U+FFFD."""
-    try:
-        return data.decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError:  # a unit or window was cut inside a character
-        return data.decode("utf-8", "replace")
+INVISIBLE = "\u00ad"  # the soft hyphen, which stands for all of them
+_INVISIBLE = "\u00ad\u034f\u061c\u180e\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufff9-\ufffb"
+_LOOK_ALIKES = {
+    INVISIBLE: f"[{_INVISIBLE}]",
+    "'": "[\u02bb-\u02bd\u055a\u05f3\u2018\u2019\u201b\ua78b\ua78c]",
+    '"': "[\u05f4\u201c\u201d\u201f]",
+    "-": "[\u2010\u2011]",
+    " ": "_",
+}
+_CHANGED = re.compile("|".join(_LOOK_ALIKES.values()))
+_SAME_LENGTH = {
+    code: form
+    for form, characters in _LOOK_ALIKES.items()
+    for code in range(1 << 16)
+    if re.fullmatch(characters, chr(code))
+}
+# Of decomposed texts. The hamza and madda above and below, U+0653 to U+0655, make other letters, and stay.
+_LEFT_OUT = re.compile(
+    f"[{INVISIBLE}\u0640\u0610-\u061a\u064b-\u0652\u0656-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"
+    "\u08d3-\u08e1\u08e3-\u08ff\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7]|(?<=[\u0415\u0435])\u0308"
+)
+_SAME_LETTERS = {0x06A9: "\u0643", 0x06CC: "\u064a"}  # keheh and Farsi yeh
 
 
 def compose(text: str) -> str:
@@ -172,6 +172,68 @@ def _in_canonical_order(marks: str, decomposition: Literal["NFD", "NFKD"]) -> st
     decomposed = "".join([unicodedata.normalize(decomposition, mark) for mark in marks])
     runs = groupby(decomposed, key=lambda mark: unicodedata.combining(mark) == 0)
     return "".join(mark for _, run in runs for mark in sorted(run, key=unicodedata.combining))
+
+
+def fold_text(text: str) -> str:
+    """Returns a text of the same length, with one form of characters that look alike.
+
+    >>> fold_text("the read_file’s")
+    "the read file's"
+    """
+    if text.isascii():
+        return text.replace("_", " ")
+    return text.translate(_SAME_LENGTH) if _CHANGED.search(text) else text
+
+
+def fold_unit(unit: str) -> str:
+    """Returns a decomposed unit (NFKD) without what readers do not need; a unit of such characters alone stays.
+
+    >>> fold_unit("docu\u00adment"), fold_unit("мед") == fold_unit("ме\u0308д")
+    ('document', True)
+    """
+    return _LEFT_OUT.sub("", unit).translate(_SAME_LETTERS) or unit
+
+
+# ---- splitters.py ----------------------------------------------------------------------------------------------------
+# Splitters: text → units; each unit becomes one block.
+#
+# A word is a run of letters, digits and `_`, or a run of other characters except spaces. A mark or a joiner continues the
+# run before it (Unicode UAX 29, rule WB4), so an accent, a Devanagari vowel sign or the joiner inside an emoji is never a
+# unit of its own. By this rule, canonical composition never joins characters of two units. So units are cut from the
+# unchanged text, offsets are exact, and `normalize` (NFC, lower case) is applied to each unit separately.
+#
+# Of Unicode, the digits are a table of ours, cases and normal forms those of Python, and classes of letters those of
+# `regex`: all agree for the characters of Unicode 13, which Python 3.10 has, and a unit with a newer character may have
+# another block in another version of Python, `regex` or a browser, until all of them know the character.
+#
+# HashFormers 3.1 splits by `\w+|[^\w\s]+`; on text without marks the result is the same.
+
+Unit = str | bytes
+Span = tuple[int, int]
+
+_ASCII_RUNS = re.compile(r"\w+|[^\w\s]+")  # the same runs in ASCII texts, twice as fast
+_NOT_SPACE = regex.compile(rf"[^{SPACE}]+")
+_DIGITS = str.maketrans({chr(zero + value): str(value) for zero in ZEROS for value in range(10)})
+
+
+def to_bytes(unit: Unit) -> bytes:
+    """Returns the UTF-8 bytes of a unit; a lone surrogate becomes three bytes, so every `str` can be encoded."""
+    return unit if isinstance(unit, bytes) else unit.encode("utf-8", "surrogatepass")
+
+
+def to_text(data: bytes) -> str:
+    """Returns the inverse of `to_bytes`; if a character is incomplete, each invalid part becomes U+FFFD."""
+    try:
+        return data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:  # a unit or window was cut inside a character
+        return data.decode("utf-8", "replace")
+
+
+def _runs(invisible: str = "") -> Any:
+    """Returns the pattern of words and other runs; `invisible` characters continue a unit, and begin none."""
+    return regex.compile(
+        rf"[{WORD}][{WORD}{CONTINUES}{invisible}]*+|[^{WORD}{SPACE}{invisible}](?:[^{WORD}{SPACE}]|[{CONTINUES}])*+"
+    )
 
 
 MASK_UNIT = b"\xff"  # the unit of a mask token; no UTF-8 text holds this byte
@@ -243,11 +305,43 @@ class _RunSplitter(Splitter):
 class WordSplitter(_RunSplitter):
     """Runs of word characters and runs of other non-space characters.
 
+    Args:
+        lowercase: whether `normalize` lower-cases.
+        fold_forms: whether forms of one word are the same, see `forms`: `units` then gives folded text, and `normalize`
+            is NFKC without what `fold_unit` leaves out. It is NFC in the papers and without this option.
+
     >>> WordSplitter().units("It's 3.14, naïve_x!")
     ['It', "'", 's', '3', '.', '14', ',', 'naïve_x', '!']
+    >>> splitter = WordSplitter(fold_forms=True)
+    >>> splitter.normalize_all(splitter.units("ﬁles, docu\u00adments, read_me"))
+    ['files', ',', 'documents', ',', 'read', 'me']
     """
 
-    _pattern, _ascii_pattern = _RUNS, _ASCII_RUNS
+    _pattern, _ascii_pattern = _runs(), _ASCII_RUNS
+
+    def __init__(self, *, lowercase: bool = False, fold_forms: bool = False) -> None:
+        super().__init__(lowercase=lowercase)
+        self.fold_forms = fold_forms
+        if fold_forms:
+            self._pattern = _FOLDED_RUNS
+
+    def units(self, text: str) -> Sequence[Unit]:
+        return super().units(self._folded(text))
+
+    def spans(self, text: str) -> list[Span]:
+        return super().spans(self._folded(text))
+
+    def normalize(self, unit: Unit) -> Unit:
+        if not self.fold_forms or unit.isascii() or isinstance(unit, bytes):
+            return super().normalize(unit)
+        text = fold_unit(normal_form(unit, "NFKD"))
+        return compose(text.lower() if self.lowercase else text)
+
+    def _folded(self, text: str) -> str:
+        return fold_text(text) if self.fold_forms else text
+
+
+_FOLDED_RUNS = _runs(INVISIBLE)
 
 
 class WhitespaceSplitter(_RunSplitter):
@@ -296,18 +390,18 @@ class ScriptSplitter(WordSplitter):
     ['Python', 'で', '書', 'く', '。', 'ไม่สามารถ', 'เปลี่ยน', 'แปลง']
     """
 
-    def __init__(self, *, window: int = 8, lowercase: bool = False) -> None:
-        super().__init__(lowercase=lowercase)
+    def __init__(self, *, window: int = 8, lowercase: bool = False, fold_forms: bool = False) -> None:
+        super().__init__(lowercase=lowercase, fold_forms=fold_forms)
         self.window = check_integer("window", window)
-        self._script_runs = script_runs(self.window)
+        self._script_runs = script_runs(self.window, INVISIBLE if fold_forms else "")
 
     def units(self, text: str) -> Sequence[Unit]:
         if text.isascii() or not MAY_LACK_SPACES.search(text):
             return super().units(text)
-        return cast(list[Unit], self._script_runs.findall(text))
+        return cast(list[Unit], self._script_runs.findall(self._folded(text)))
 
     def spans(self, text: str) -> list[Span]:
-        return [match.span() for match in self._script_runs.finditer(text)]
+        return [match.span() for match in self._script_runs.finditer(self._folded(text))]
 
     def word_ids(self, text: str) -> Sequence[int]:
         ids: list[int] = []  # the windows of a run of Thai letters are one word
@@ -323,6 +417,7 @@ class ScriptSplitter(WordSplitter):
         if unit.isascii() or isinstance(unit, bytes):
             return super().normalize(unit)
         text = normal_form(unit, "NFKD").translate(_DIGITS)
+        text = fold_unit(text) if self.fold_forms else text
         return normal_form(text.lower(), "NFKD") if self.lowercase else text
 
 

@@ -11,10 +11,16 @@ from strings import random_strings
 
 from vocabless import VocablessTokenizer
 from vocabless.conversion.space_export.manifest import page_tokenizer
+from vocabless.tokenization.forms import _SAME_LENGTH
 from vocabless.tokenization.scripts import ZEROS
 from vocabless.tokenization.splitters import MaskSplitter, ScriptSplitter
 
 TEXTS = random_strings(2000)
+FORM_CHARACTERS = [
+    chr(code) for code in (*_SAME_LENGTH, *range(0x590, 0x700)) if unicodedata.category(chr(code)) != "Cn"
+]
+FORM_CHARACTERS += "ab ё!中ก1ﬁ２" * 20
+FORMS = ["".join(random.Random(seed).choices(FORM_CHARACTERS, k=16)) for seed in range(1000)]
 TOKENIZERS = {
     "utf8": {"coder": "utf8", "coder_options": {"block_size": 32}, "splitter_options": {"lowercase": True}},
     "utf8, upper case": {"coder": "utf8", "coder_options": {"block_size": 8}},
@@ -27,6 +33,12 @@ TOKENIZERS = {
     "characters": {"coder": "utf8", "splitter": "characters", "splitter_options": {"window": 3}},
     "scripts": {"coder": "utf8", "splitter": "scripts", "splitter_options": {"lowercase": True}},
     "scripts, windows": {"coder": "utf8", "splitter": "scripts", "splitter_options": {"window": 3}},
+    "word, forms": {"coder": "utf8", "splitter_options": {"lowercase": True, "fold_forms": True}},
+    "scripts, forms": {
+        "coder": "utf8",
+        "splitter": "scripts",
+        "splitter_options": {"lowercase": True, "fold_forms": True},
+    },
     "bytes": {"coder": "utf8", "splitter": "bytes", "splitter_options": {"window": 5}},
     "bytes, lsh": {"coder": "lsh", "splitter": "bytes", "splitter_options": {"window": 5}},
 }
@@ -55,7 +67,7 @@ def utf16_offset(text: str, index: int) -> int:
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_blocks_and_offsets_are_those_of_python(name: str, call) -> None:
     tokenizer = VocablessTokenizer(**TOKENIZERS[name], model_max_length=512)
-    texts = TEXTS if name in ("utf8", "lsh", "md5", "scripts") else TEXTS[:200]
+    texts = [*TEXTS, *FORMS] if name in ("utf8", "lsh", "md5", "scripts") or "forms" in name else TEXTS[:200]
     results = call(READ, settings_of(tokenizer), [[text] for text in texts], False)
     encodings, splitter = tokenizer(texts), MaskSplitter(tokenizer.unit_splitter, "[MASK]")
     wrong = []
@@ -85,9 +97,11 @@ def test_marks_and_digits_are_normalised_as_in_python(call) -> None:
     digits = [each for each in characters if unicodedata.category(each)[0] == "N"]
     digits += [chr(zero + value) for zero in ZEROS for value in range(10)]  # Python may not know all of them
     normalize = '(texts, ...how) => texts.map((text) => modules["words.js"].normalizeUnit(text, ...how))'
-    assert call(normalize, texts, False) == [unicodedata.normalize("NFC", text) for text in texts]
-    assert call(normalize, voiced, False, "scripts") == [unicodedata.normalize("NFKD", text) for text in voiced]
-    assert call(normalize, digits, True, "scripts") == list(map(ScriptSplitter(lowercase=True).normalize, digits))
+    assert call(normalize, texts, "word", {}) == [unicodedata.normalize("NFC", text) for text in texts]
+    assert call(normalize, voiced, "scripts", {}) == [unicodedata.normalize("NFKD", text) for text in voiced]
+    assert call(normalize, digits, "scripts", {"lowercase": True}) == list(
+        map(ScriptSplitter(lowercase=True).normalize, digits)
+    )
 
 
 @pytest.mark.parametrize("splitter", ["word", "whitespace", "characters", "scripts", "bytes"])

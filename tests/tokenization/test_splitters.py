@@ -10,7 +10,8 @@ import regex
 from strings import random_strings
 from tokenizers import Tokenizer, processors
 
-from vocabless.tokenization import scripts, splitters
+from vocabless.tokenization import forms, scripts
+from vocabless.tokenization.forms import compose
 from vocabless.tokenization.splitters import (
     SPLITTERS,
     ByteSplitter,
@@ -19,7 +20,6 @@ from vocabless.tokenization.splitters import (
     SubwordSplitter,
     WhitespaceSplitter,
     WordSplitter,
-    compose,
     to_bytes,
 )
 
@@ -253,7 +253,7 @@ def test_cutting_and_normalising_take_linear_work(name, piece, monkeypatch):
         work.append(len(text) + sum(one > other for run in runs for one, other in itertools.combinations(run, 2)))
         return normalize(form, text)
 
-    monkeypatch.setattr(splitters.unicodedata, "normalize", counted)
+    monkeypatch.setattr(forms.unicodedata, "normalize", counted)
     splitter, text = SPLITTERS[name](**{} if name == "bytes" else {"lowercase": True}), "x" + piece * 1_000
     splitter.normalize_all(splitter.units(text))
     assert len(splitter.word_ids(text)) == len(splitter.spans(text))
