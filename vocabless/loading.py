@@ -73,9 +73,10 @@ def load_tokenizer(
         raise ValueError(
             f"{variant.name} reads whole {variant.splitter}s and has no use for subword={str(subword)!r}; leave it out."
         )
+    forms = {"lowercase": variant.lowercase} | ({"fold_forms": True} if variant.fold_forms else {})
     splitter_options: dict[str, Options] = {
-        "word": {"lowercase": variant.lowercase},
-        "scripts": {"lowercase": variant.lowercase},
+        "word": forms,
+        "scripts": forms,
         "bytes": {"window": variant.block_size},
     }
     settings: dict[str, Any] = {
