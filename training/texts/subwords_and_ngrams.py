@@ -86,7 +86,9 @@ def with_ngrams(
     features = options["num_features"]
     if source == "train":
         count, splitter = min(MOST_NGRAMS, features), tokenizer.unit_splitter
-        source = trained_file(folder / TRAINED_NGRAMS, lambda: json.dumps(top_ngrams(texts, splitter, count)))
+        source = trained_file(
+            folder / TRAINED_NGRAMS, lambda: json.dumps(top_ngrams(unit_counts(texts, splitter), count))
+        )
     elif not Path(source).is_file():
         raise ValueError(f"--set ngrams={source} is no file; give a JSON list of n-grams, or train.")
     length = len(read_ngrams(source) or ())
@@ -109,22 +111,28 @@ def check_has_features(coder: str) -> None:
         raise ValueError(f"--set ngrams is for the coders lsh and lsh-index, not for {coder}; leave it out.")
 
 
-def top_ngrams(texts: Iterable[str], splitter: Splitter, count: int = MOST_NGRAMS) -> list[str]:
-    """Returns the most frequent character n-grams, n = 1…4, of the normalised units of all texts.
+def unit_counts(texts: Iterable[str], splitter: Splitter) -> Counter[str]:
+    """Returns normalised unit → how often it occurs in all texts. Bytes become the characters of the same numbers."""
+    counts: Counter[str | bytes] = Counter()
+    for text in texts:
+        counts.update(splitter.units(text))
+    units: Counter[str] = Counter()
+    for unit, times in counts.items():
+        normal = splitter.normalize(unit)
+        units[normal if isinstance(normal, str) else normal.decode("latin-1")] += times
+    return units
+
+
+def top_ngrams(units: Counter[str], count: int = MOST_NGRAMS) -> list[str]:
+    """Returns the most frequent character n-grams, n = 1…4, of units, see `unit_counts`.
 
     An n-gram counts as often as it occurs. Those of equal frequency are in the order of their characters.
 
-    >>> from vocabless.tokenization.splitters import WordSplitter
-    >>> top_ngrams(["aab aab b"], WordSplitter(), 4)
+    >>> top_ngrams(Counter({"aab": 2, "b": 1}), 4)
     ['a', 'b', 'aa', 'aab']
     """
-    units: Counter[str | bytes] = Counter()
-    for text in texts:
-        units.update(splitter.units(text))
     ngrams: Counter[str] = Counter()
-    for unit, times in units.items():
-        normal = splitter.normalize(unit)
-        word = normal if isinstance(normal, str) else normal.decode("latin-1")
+    for word, times in units.items():
         for n in range(1, MAX_NGRAM + 1):
             for start in range(len(word) - n + 1):
                 ngrams[word[start : start + n]] += times

@@ -12,7 +12,7 @@ from vocabless import load_tokenizer
 from vocabless.tokenization.splitters import ByteSplitter, WordSplitter
 from vocabless.training.finetuning.teacher import LONGEST_SPAN, REMOVED, SPAN, corrupted, corrupted_copies
 from vocabless.training.texts.pydocs import _docstrings, _source_files, prose_paragraphs, read_pydocs
-from vocabless.training.texts.subwords_and_ngrams import TRAINED_NGRAMS, top_ngrams, with_ngrams
+from vocabless.training.texts.subwords_and_ngrams import TRAINED_NGRAMS, top_ngrams, unit_counts, with_ngrams
 
 TEXTS = ["the quick brown fox jumps", "over the lazy dog", "", "one"]
 COUNTED = ["The cat sat on the mat.", "A cat, the CAT!", "ÉTÉ été"]
@@ -50,11 +50,13 @@ def test_the_top_ngrams_are_those_of_a_count_in_plain_python():
     splitter = WordSplitter(lowercase=True)
     units = [splitter.normalize(unit) for text in COUNTED for unit in splitter.units(text)]
     counts = Counter(u[i : i + n] for u in units for n in (1, 2, 3, 4) for i in range(len(u) - n + 1))
-    got = top_ngrams(COUNTED, splitter, 20)
+    counted = unit_counts(COUNTED, splitter)
+    got = top_ngrams(counted, 20)
     assert len(got) == 20 and got[:3] == ["t", "a", "at"]
     assert [counts[ngram] for ngram in got] == sorted(counts.values(), reverse=True)[:20]
-    assert set(top_ngrams(COUNTED, splitter)) == set(counts)
-    assert top_ngrams(["éé"], ByteSplitter(window=4), 1) == ["©"]  # bytes as the coder reads them; the first of two
+    assert counted == Counter(units) and set(top_ngrams(counted)) == set(counts)
+    of_bytes = unit_counts(["éé"], ByteSplitter(window=4))
+    assert top_ngrams(of_bytes, 1) == ["©"]  # bytes as the coder reads them; the first of two
 
 
 def test_a_list_is_counted_once_read_again_taken_along_and_no_longer_than_the_features(tmp_path):
@@ -67,7 +69,8 @@ def test_a_list_is_counted_once_read_again_taken_along_and_no_longer_than_the_fe
     load = partial(LSH, coder_options={"num_features": 3})
     for texts in (COUNTED, ["zzz"]):
         assert with_ngrams(load, "train", tmp_path, texts)("cat")["input_ids"]
-        assert json.loads((tmp_path / TRAINED_NGRAMS).read_text()) == top_ngrams(COUNTED, load().unit_splitter, 3)
+        counted = unit_counts(COUNTED, load().unit_splitter)
+        assert json.loads((tmp_path / TRAINED_NGRAMS).read_text()) == top_ngrams(counted, 3)
     file = tmp_path / "long.json"
     file.write_text(json.dumps(["a", "b", "c", "d"]))
     with pytest.raises(ValueError, match="has 4 n-grams for 3 features"):
