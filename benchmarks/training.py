@@ -53,7 +53,7 @@ def preparation(documents: Dataset, subword: str, variant: str, processes: int, 
 
 
 def training_step(
-    variant: str, objective_name: str, documents: Dataset, subword: str, length: int, batch_size: int
+    variant: str, objective_name: str, documents: Dataset, subword: str, length: int, batch_size: int, dropout: float
 ) -> Run:
     """Returns a function that trains one step, always on the same batch, whose sequences are padded to `length`.
 
@@ -61,7 +61,8 @@ def training_step(
     """
     objective: Any = OBJECTIVES[objective_name]()
     subword_file = subword if find_shape(variant).reads_subwords else None
-    arguments = PretrainingArguments(variant=variant, max_seq_length=length, subword=subword_file)
+    options: dict[str, Any] = {"max_seq_length": length, "subword": subword_file, "dropout": dropout}
+    arguments = PretrainingArguments(variant=variant, **options)
     model, tokenizer = load_model(arguments, objective)
     packing = Packing(tokenizer, objective.needs_targets, length)
     examples = PretrainingDataset(packing.prepare(documents), packing, objective, seed=0)
@@ -90,7 +91,7 @@ def training_steps(arguments: argparse.Namespace, documents: Dataset, subword: s
         peers.append(("MLM on masked rows", eelbert, "mlm"))
 
     def step(variant: str, objective: str) -> Run:
-        return training_step(variant, objective, text, subword, length, batch_size)
+        return training_step(variant, objective, text, subword, length, batch_size, arguments.dropout)
 
     rows = []
     for title, peer, objective in peers:
@@ -109,6 +110,7 @@ def main() -> None:
     command_line.add_argument("--size", default="tiny", help="size of the encoders: tiny, mini, small or base")
     command_line.add_argument("--batch", type=int, default=32, help="sequences of a training step")
     command_line.add_argument("--length", type=int, default=128, help="tokens of a sequence")
+    command_line.add_argument("--dropout", type=float, default=0.0, help="dropout of a training step (%(default)s)")
     arguments = command_line.parse_args()
     measure.prepare_threads(arguments.threads)
     datasets.disable_progress_bars()
