@@ -24,7 +24,7 @@ from vocabless.training.trainer import EXACT_LOSS
 ABSENT = -10.0  # logit of a label that the training rows do not have
 TOLERANCE = 1e-3  # of the gradient of a logistic regression; smaller ones take longer and change no score
 Array = NDArray[Any]
-THRESHOLD = 0.3  # probability above which one of several labels is predicted (Elementwise, 4.1)
+THRESHOLD = 0.3  # probability above which one of several labels is predicted (Elementwise, 4.2)
 
 
 class Problem(ABC):
