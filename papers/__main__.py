@@ -5,9 +5,9 @@
     python -m papers patents us-*.jsonl --codes cpc.txt --output_dir runs/papers/patents
     python -m papers hash-init bert-tiny hashed/ --subword google-bert/bert-base-uncased
 
-The commands train as in the paper, by its recipes, vocabularies and seeds, and write below --output_dir, as do those of
-other tables: rows with the same model and training are shared. A table has the paper's figures beside ours, and lists
-what is not finished and how the arguments of the runs differ from the recipes.
+Without an argument it lists the tables. The commands train as in the paper, by its recipes, vocabularies and seeds, and
+write below --output_dir, as do those of other tables: rows with the same model and training are shared. A table has the
+paper's figures beside ours, and lists what is not finished and how the runs differ from the commands.
 """
 
 import sys
@@ -63,14 +63,17 @@ COMMANDS: dict[str, Command] = {
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Prints a table or what a verb did; a user's mistake ends it with one sentence."""
+    """Prints a table, what a verb did, or the list of both; a user's mistake ends it with one sentence."""
     parser = ArgumentParser(prog=PROGRAM, description=__doc__, formatter_class=RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="table", metavar="TABLE", required=True)
+    commands = parser.add_subparsers(dest="table", metavar="TABLE")
     for name, command in COMMANDS.items():
         command.add_arguments(
             commands.add_parser(name, help=command.help, description=command.help, allow_abbrev=False)
         )
     arguments = parser.parse_args(argv)
+    if arguments.table is None:
+        print("\n".join(f"{name:15}{command.help}" for name, command in COMMANDS.items()))
+        return
     try:
         print(COMMANDS[arguments.table].run(arguments))
     except (ValueError, OSError) as error:

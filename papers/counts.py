@@ -1,4 +1,4 @@
-"""Numbers of parameters as the papers count them: HashFormers, Appendix B, and EELBERT, Tables 1 to 4."""
+"""Sizes as the papers count them: HashFormers, Appendix B; EELBERT, Tables 1 to 4; Elementwise, Table 2."""
 
 from typing import Any
 
@@ -10,56 +10,74 @@ from papers.table import PaperRow
 from vocabless import VocablessForMaskedLM, VocablessModel, load_config
 from vocabless.stock_shapes import StockShape, find_shape, load_shape_config
 
-VOCABULARY_SIZES = {"wordpiece": 30_522, "bpe": 50_265}  # of bert-base-uncased and roberta-base
+# Of bert-base-uncased and roberta-base, and that of ALBERT by its Hub id.
+VOCABULARY_SIZES = {"wordpiece": 30_522, "bpe": 50_265, "albert/albert-base-v2": 30_000}
 NUM_SPECIAL = 5  # rows for special tokens, the first of the tables that have them
 TABLES_OF_SPECIAL_TOKENS = ("token_kinds.weight", "special.weight", "elements.weight")
 POSITIONS = "focus.weight"
 BYTES = 4  # of a float32
+NUM_TOKENS = 128  # of a text, where a row has no length of its own
 
 
-def size_figures(row: PaperRow, baseline: PaperRow) -> dict[str, float | None]:
-    """Returns the sizes of a row's model, and its measures of efficiency (HashFormers, 4.4): shares are 0–1."""
-    parameters, embeddings = parameter_figures(row)
-    all_of_baseline, embeddings_of_baseline = parameter_figures(baseline)
+def size_figures(row: PaperRow, baseline: PaperRow, num_labels: int = 2) -> dict[str, float | None]:
+    """Returns the sizes of a row's model by name: counts, shares from 0 to 1, and the letters of Elementwise, Table 2.
+
+    PoEP is equation 7 of HashFormers. M are tokens, N bytes of a token, D and C the widths of both, A heads.
+    """
+    parameters, embeddings, positions = parameter_figures(row, num_labels)
+    all_of_baseline, *of_baseline = parameter_figures(baseline, num_labels)
+    config = config_of(row)
+    encoder = getattr(config, "encoder_config", config)
+    num_bytes, width = getattr(config, "block_size", 1), getattr(config, "embedding_size", encoder.hidden_size)
     return {
         "parameters": parameters,
+        "parameters_ratio": ratio(parameters, all_of_baseline),
         "embedding_parameters": embeddings,
+        "elementwise_embeddings": embeddings + positions,
+        "elementwise_embeddings_ratio": ratio(embeddings + positions, sum(of_baseline)),
         "exported_bytes": BYTES * parameters,
         "pcr_all": compression(parameters, all_of_baseline),
-        "pcr_embeddings": compression(embeddings, embeddings_of_baseline),
-        "poep": embedding_share(embeddings, parameters),
+        "pcr_embeddings": compression(embeddings, of_baseline[0]),
+        "poep": ratio(embeddings, parameters),
+        "M": (row.length or NUM_TOKENS) // getattr(encoder, "downsampling_rate", 1),  # CANINE's
+        **{"N": num_bytes, "D": width, "C": width / num_bytes, "A": encoder.num_attention_heads},
     }
 
 
+def ratio(parameters: int, baseline: int) -> float | None:
+    """Returns parameters / baseline; None if the baseline has none."""
+    return parameters / baseline if baseline else None
+
+
 def compression(parameters: int, baseline: int) -> float | None:
-    """Returns PCR (equations 5 and 6), 1 − parameters / baseline; None if the baseline has none."""
+    """Returns PCR (HashFormers, equations 5 and 6), 1 − parameters / baseline; None if the baseline has none."""
     return 1 - parameters / baseline if baseline else None
 
 
-def embedding_share(embeddings: int, parameters: int) -> float:
-    """Returns PoEP (equation 7)."""
-    return embeddings / parameters
+def parameter_figures(row: PaperRow, num_labels: int = 2) -> tuple[int, int, int]:
+    """Returns the parameters of a row's model: of all, of the embeddings, and of CANINE's positions.
 
-
-def parameter_figures(row: PaperRow) -> tuple[int, int]:
-    """Returns the parameters of a row's model: of all, and of the embeddings.
-
-    All are those of a binary classifier (HashFormers, Appendix B). With `has_mlm_head` they are those of a masked LM
-    without the matrix over a vocabulary that a variant drops afterwards, as in some rows of EELBERT.
+    All are those of a classifier, in HashFormers (Appendix B) of a binary one. With `has_mlm_head` they are those of a
+    masked LM without the matrix over a vocabulary that a variant drops afterwards, as in some rows of EELBERT. CANINE's
+    positions, 0 for other encoders, have the global focus in them; they are in the 25M and 1M of Elementwise.
     """
     head: Any = AutoModelForMaskedLM if row.has_mlm_head else AutoModelForSequenceClassification
     with torch.device("meta"):
-        model = head.from_config(config_of(row.model))
+        model = head.from_config(config_of(row, num_labels))
     dropped = model.get_parameter("decoder.weight").numel() if isinstance(model, VocablessForMaskedLM) else 0
-    return int(model.num_parameters()) - dropped, embedding_parameters(model.base_model)
+    sizes = {name: parameter.numel() for name, parameter in model.named_parameters()}
+    positions = sum(size for name, size in sizes.items() if "char_position_embeddings" in name)
+    focus = sum(size for name, size in sizes.items() if name.endswith(POSITIONS)) if positions else 0
+    return int(model.num_parameters()) - dropped, embedding_parameters(model.base_model), positions + focus
 
 
-def config_of(model: str) -> Any:
-    """Returns the configuration of a variant or a stock shape, with two labels."""
-    shape = find_shape(model)
+def config_of(row: PaperRow, num_labels: int = 2) -> Any:
+    """Returns the configuration of a row's model: a variant or a stock shape."""
+    shape = find_shape(row.model)
     if isinstance(shape, StockShape):
-        return load_shape_config(shape, VOCABULARY_SIZES[shape.subwords or "wordpiece"], num_labels=2)
-    return load_config(shape, num_labels=2)
+        vocabulary = VOCABULARY_SIZES[row.vocabulary or shape.subwords or "wordpiece"]
+        return load_shape_config(shape, vocabulary, num_labels=num_labels)
+    return load_config(shape, num_labels=num_labels)
 
 
 def embedding_parameters(model: PreTrainedModel) -> int:

@@ -1,4 +1,4 @@
-"""Tables 3 to 5 of Elementwise: patents, from random weights."""
+"""Tables 2 to 5 of Elementwise: sizes; and scores on patents, from random weights."""
 
 from papers.table import OWN, Column, PaperRow, PaperTable, Tables, score
 
@@ -8,20 +8,37 @@ COLUMNS = tuple(
     for part, prefix in (("A", ""), ("B", "test_"))
     for title, measure in MEASURES.items()
 )
-# On a GPU over 2015 A, with the tokenizer; `benchmarks/inference.py` measures ours.
+# On an RTX Titan over 2015 A, in batches of 64 (section 5); `benchmarks/inference.py` measures ours.
 SPEEDS = (Column("samples/s", (), "paper"), Column("speed-up", (), "paper"))
 WHOLE = "64.30 66.02 62.66 63.94 66.55 61.53"
 ALBERT = "albert/albert-base-v2"  # its own vocabulary; BERT's is that of `SUBWORD_TOKENIZERS`
+SIZES = (
+    score("Total (M)", "parameters", "size"), score("Total (x)", "parameters_ratio", "size"),
+    score("Emb. (K)", "elementwise_embeddings", "size"), score("Emb. (x)", "elementwise_embeddings_ratio", "size"),
+    *(score(letter, letter, "size") for letter in "MNDCA"),
+)  # fmt: skip
 
 
 def table(number: int, about: str, columns: tuple[Column, ...], *rows: PaperRow) -> PaperTable:
     """Returns a table of the paper."""
-    return PaperTable(f"Elementwise, Table {number}", about, columns, rows, "elementwise-patents", is_patents=True)
+    title, recipe = f"Elementwise, Table {number}", "elementwise-patents"
+    return PaperTable(title, about, columns, rows, recipe, is_patents=True, num_labels=1_328)
 
+
+TABLE_2 = table(
+    2, "sizes", SIZES,
+    PaperRow("BERT, original", "bert-base", "110 1 23000 1 128 1 768 768 12"),
+    PaperRow("BERT, elementwise", "ewe-bert-base", "87 0.8 12 0.0005 128 16 768 48 16"),
+    PaperRow("ALBERT, original", "albert-base", "12 1 4000 1 128 1 128 768 12", vocabulary=ALBERT, original=2),
+    PaperRow("ALBERT, elementwise", "ewe-albert-base", "9 0.7 2 0.0005 128 16 128 8 16", original=2),
+    PaperRow("CANINE, original", "canine-base", "130 1 25000 1 128 1 768 768 12", length=512, original=4),
+    PaperRow("CANINE, elementwise", "ewe-canine-base", "110 0.8 1000 0.05 128 16 768 48 16", length=512, original=4),
+)  # fmt: skip
 
 TABLE_3 = table(
     3, "each model beside its original", (*SPEEDS, *COLUMNS),
     PaperRow("BERT, original", "bert-base", "366 1 63.68 65.59 61.82 63.35 67.16 59.95"),
+    PaperRow("BERT, original, 16 heads", "bert-16heads-base", "- - - - - - - -"),  # section 5, without figures
     PaperRow("BERT, elementwise", "ewe-bert-base", f"629 1.7 {WHOLE}"),
     # Section 5: CANINE reads 512 characters or units, which it downsamples to M = 128.
     PaperRow("CANINE, original", "canine-base", "242 1 60.40 64.08 57.12 59.97 64.52 56.01", length=512),
@@ -43,4 +60,4 @@ TABLE_5 = table(
     PaperRow("without focus embeddings", "ewe-bert-nofocus-base", "63.22 66.14 60.55 62.91 66.69 59.54"),
 )  # fmt: skip
 
-TABLES: Tables = {"elementwise-3": TABLE_3, "elementwise-4": TABLE_4, "elementwise-5": TABLE_5}
+TABLES: Tables = {f"elementwise-{number}": each for number, each in enumerate((TABLE_2, TABLE_3, TABLE_4, TABLE_5), 2)}

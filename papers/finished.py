@@ -1,37 +1,38 @@
 """Fills a table from the `results.json` files of finished runs, and lists how these runs differ from the plan."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-import vocabless
+import run_glue
 from papers.counts import size_figures
 from papers.plan import Plan
-from papers.table import OWN, FilledRow, PaperRow, PaperTable, average, render, scores_of
+from papers.table import OWN, FilledRow, PaperRow, PaperTable, average, render, retention, scores_of
+from vocabless.training.pretraining.command_line import parse_command_line
+from vocabless.training.script import fingerprint
 
 RESULTS = "results.json"
-RECIPES = Path(vocabless.__file__).parent / "training" / "recipes"
-# Recorded arguments that change a result and that no recipe and no plan names: their values then.
-DEFAULTS = {"max_train_samples": None, "teacher": None, "bf16": False, "fp16": False}
+# Recorded arguments that do not change what is trained, since `total_batch_size` is fixed.
+OF_THE_MACHINE = ("per_device_train_batch_size", "per_device_eval_batch_size", "gradient_accumulation_steps",
+                  "world_size", "use_cpu")  # fmt: skip
 Record = Mapping[str, Any]  # content of a results.json
 
 
 def fill(plan: Plan, rows: Sequence[PaperRow]) -> str:
     """Returns some rows of a table: the paper's figures beside ours, and below them what differs from the paper.
 
-    PRR, PCR and PoEP are against the first row of the table, whether it is one of `rows` or not.
+    PRR and PCR are against the paper's baseline, the first row of the table, whether it is one of `rows` or not.
 
     Raises:
         ValueError: a `results.json` is damaged.
     """
     table, baseline = plan.table, plan.table.rows[0]
     has_sizes = any(column.kind == "size" for column in table.columns)
-    best = {row: _best(table, plan.fine_tuned(row)) for row in (baseline, *rows)}
+    best = {row: best_of([*filter(None, map(read_results, plan.fine_tuned(row)))], table) for row in (baseline, *rows)}
     scores = {row: scores_of(record) if record else {} for row, record in best.items()}
-    filled = [FilledRow(row, scores[row], size_figures(row, baseline) if has_sizes else {}) for row in rows]
+    sizes = {row: size_figures(row, table.rows[row.original], table.num_labels) for row in rows if has_sizes}
+    filled = [FilledRow(row, scores[row], sizes.get(row, {})) for row in rows]
     constants: dict[str, dict[str, list[float]]] = {}
     for record in filter(None, best.values()):
         for task, values in record["constant_baselines"].items():
@@ -39,7 +40,12 @@ def fill(plan: Plan, rows: Sequence[PaperRow]) -> str:
     if constants:
         constants = {OWN: next(iter(constants.values()))} | constants
     text = render(table, filled, scores[baseline], constants)
-    return "\n".join([f"{table.title}: {table.about}", "", text, "", *_notes(plan, rows)])
+    kept = [column for column in table.columns if column.kind == "retention"]
+    empty = [each.title for each in kept if retention(1, average(scores[baseline], each.key, table.summary)) is None]
+    notes = _notes(plan, [*dict.fromkeys([baseline, *rows])] if kept else rows)
+    if empty:
+        notes.insert(0, f"- The baseline, {baseline.label}, has no score above 0 for {', '.join(empty)}: no PRR there.")
+    return "\n".join([f"{table.title}: {table.about}", "", text, "", *notes])
 
 
 def read_results(folder: Path) -> Record | None:
@@ -59,8 +65,8 @@ def read_results(folder: Path) -> Record | None:
     return content
 
 
-def best_of(records: Sequence[Record], table: PaperTable) -> Record:
-    """Returns the record in which each task has the results of the command that is best in it.
+def best_of(records: Sequence[Record], table: PaperTable) -> Record | None:
+    """Returns a record in which each task has the results of the command that is best in it; None without records.
 
     The task's first column decides, summarised over the seeds. Source: Devlin et al., 4.1.
     """
@@ -71,73 +77,50 @@ def best_of(records: Sequence[Record], table: PaperTable) -> Record:
         if term is not None:
             known.sort(key=lambda record: average(scores_of(record), (term,), table.summary) or 0, reverse=True)
         runs[task] = known[0]["runs"][task]
-    return {**records[0], "runs": runs}
+    return {**records[0], "runs": runs} if records else None
 
 
 def differences(words: Sequence[str], record: Record) -> list[str]:
-    """Returns how the recorded arguments of a run differ from the recipe and the flags of its planned command.
+    """Returns how the recorded arguments of a run differ from those of its planned command, and the tasks it lacks.
 
     Args:
         words: a command of the plan, a script with its flags.
         record: the results of the run.
     """
-    planned, recorded = _planned(words), dict(record["arguments"])
-    if "scores" in record:  # of run_glue.py: later commands may add seeds, so they are no recorded arguments
-        recorded["seeds"] = ", ".join(sorted({str(len(seeds)) for seeds in record["scores"].values()}))
-    return [
+    script, *flags = words
+    recorded, notes = dict(record["arguments"]), []
+    if script == "run_pretraining.py":
+        planned = parse_command_line(flags).fingerprint()
+    else:
+        arguments, training = run_glue.parse_command_line(flags)
+        planned = fingerprint(arguments, training) | {"seeds": arguments.seeds}
+        # Later commands may add seeds and tasks, so they are no recorded arguments.
+        runs = {task: record["runs"].get(task) for task in arguments.task_name or record["runs"]}
+        recorded["seeds"] = ", ".join(sorted({str(len(seeds)) for seeds in runs.values() if seeds}))
+        missing = [task for task, seeds in runs.items() if not seeds]
+        notes = [f"no results of {', '.join(missing)}"] if missing else []
+    return notes + [
         f"{name} is {_plain(recorded[name])}, not {_plain(value)}"
         for name, value in planned.items()
-        if name in recorded and _plain(recorded[name]) != _plain(value)
+        if name in recorded and name not in OF_THE_MACHINE and _plain(recorded[name]) != _plain(value)
     ]
 
 
-def _planned(words: Sequence[str]) -> dict[str, Any]:
-    """Returns the arguments of a planned command, by the names under which a run records them."""
-    script, *flags = words
-    given: dict[str, list[str]] = {}
-    for word in flags:
-        if word.startswith("--"):
-            given[word[2:]] = []
-        else:
-            given[next(reversed(given))].append(word)
-    (recipe,) = given["recipe"]
-    planned: dict[str, Any] = yaml.safe_load((RECIPES / f"{recipe}.yaml").read_text(encoding="utf-8"))
-    is_pretraining = script == "run_pretraining.py"
-    planned = DEFAULTS | ({} if is_pretraining else {"seeds": 1, "world_size": 1}) | planned
-    planned |= {name: values[0] if len(values) == 1 else values or True for name, values in given.items()}
-    planned["overrides"] = dict(item.split("=", 1) for item in planned.get("set", ()))
-    if is_pretraining:
-        if "model_name_or_path" in planned:
-            del planned["variant"]
-        if "-lsh-" not in planned.get("variant", ""):  # only these have n-gram features
-            planned["overrides"].pop("ngrams", None)
-        del planned["per_device_train_batch_size"]  # the machine decides; total_batch_size is fixed
-    # A run does not record the first two, and the plan fixes the tasks of each table, whose runs others share.
-    return {name: value for name, value in planned.items() if name not in ("output_dir", "recipe", "task_name")}
-
-
 def _plain(value: Any) -> str:
-    """Returns a value as it is compared and printed: numbers alike in YAML and JSON, files without their place."""
+    """Returns a value as it is compared and printed: files without their place."""
     if isinstance(value, (list, tuple)):
         return ", ".join(map(_plain, value))
     if isinstance(value, dict):
         return ", ".join(f"{name} {_plain(each)}" for name, each in value.items()) or "none"
-    try:
-        return str(value) if isinstance(value, bool) or value is None else f"{float(value):g}"
-    except ValueError:
-        parsed = yaml.safe_load(value) if str(value).startswith("{") else None  # the Trainer records text
-        return _plain(parsed) if isinstance(parsed, dict) else str(value).rpartition("/")[2]
-
-
-def _best(table: PaperTable, folders: Iterable[Path]) -> Record | None:
-    records = [record for record in map(read_results, folders) if record is not None]
-    return best_of(records, table) if records else None
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value).rpartition("/")[2]
 
 
 def _notes(plan: Plan, rows: Sequence[PaperRow]) -> list[str]:
     """Returns what is not finished and what differs from the plan, each once, behind the labels of its rows."""
     labels: dict[str, dict[str, None]] = {}
-    for row in rows:
+    for row in rows if plan.table.terms else ():
         commands = [*plan.pretraining(row), *plan.fine_tuning(row)]
         records = [(words, read_results(Path(words[-1]))) for words in commands]
         missing = sum(record is None for _, record in records)

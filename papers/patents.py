@@ -30,9 +30,9 @@ TRAIN_YEARS, TEST_YEAR = range(2006, 2015), 2015
 SUBCLASS = 4  # characters of a code
 POSITIONS = ("First", "Later")
 MAJOR_SHARE = 0.9
-# The last two are 2015 A and B of the paper.
+# The last two are 2015 A and B of the paper, which does not say how it made them; their sizes fit half-years.
 TRAIN, TEST_A, TEST_B = "train.parquet", "validation.parquet", "test.parquet"
-# Table 1: samples, SD and SD major of the training patents, 2015 A and 2015 B.
+# Table 1: samples, SD and SD major of the training patents, 2015 A and 2015 B; docs/papers.md doubts 14.5k and 15.4k.
 PRINTED = {
     "Original": "1.9M 21k 35.4k 14.5k 1.8k 3k 15.4k 1.9k 3.2k",
     "Relabeled": "1.9M 12.6k 21k 14.5k 1.1k 1.9k 15.4k 1.2k 2k",
@@ -82,9 +82,6 @@ def run(arguments: Namespace) -> str:
 
 def read_patents(files: Iterable[str]) -> Splits:
     """Returns the patents of the three splits; those of other years are left out.
-
-    The paper has two splits of 2015, A and B, and does not say how it made them; their sizes, 14.5k and 15.4k, fit
-    half-years.
 
     Raises:
         ValueError: a line is no patent as described above, or a split has none.

@@ -28,6 +28,8 @@ class Plan:
         """Returns the shell script of some rows, one line each."""
         table = self.table
         head = ["#!/bin/sh", f"# {table.title}: {table.about}. A line is a row; the lines can run on several machines."]
+        if not table.terms:
+            return f"{head[0]}\n# {table.title}: {table.about}. Nothing is run: all figures are counted."
         if table.is_patents:
             head.append(f"# Before them: python -m papers patents FILES --codes FILE --output_dir {self.patents}")
         return "\n".join([*head, *map(self.line, rows)])

@@ -9,7 +9,9 @@ from benchmarks.measure import aligned_table
 from vocabless.stock_shapes import find_shape
 
 CENTERS: dict[str, Callable[[Sequence[float]], float]] = {"mean": statistics.fmean, "median": statistics.median}
-UNITS = {"(K)": 1e3, "(M)": 1e6, "(MB)": 1e6}  # the last word of a title → what a printed figure is multiplied by
+# The last word of the title of a size → what a printed figure is multiplied by, and its decimals. Others are percent.
+UNITS = {"(K)": (1e3, 1), "(M)": (1e6, 1), "(MB)": (1e6, 2), "(x)": (1.0, 4), **dict.fromkeys("MNDCA", (1.0, 0))}
+PERCENT = 0.01, 1
 SHARES = ("score", "retention")  # kinds of columns that EELBERT prints between 0 and 1
 OWN = "own"  # stands for the only task of a run on files
 Scores = Mapping[str, Mapping[str, Sequence[float]]]  # task → measure → values of all seeds, 0–1
@@ -23,6 +25,11 @@ class Column(NamedTuple):
     # of `counts.size_figures`.
     key: tuple[str, ...]
     kind: str = "score"  # or `deviation`, over the seeds; `retention` (PRR); `size`; `paper`, which is not ours
+
+    @property
+    def unit(self) -> tuple[float, int]:
+        """What a figure is multiplied by to be our value, and its decimals."""
+        return UNITS.get(self.title.rpartition(" ")[2], PERCENT) if self.kind == "size" else PERCENT
 
 
 def score(title: str, key: str, kind: str = "score") -> Column:
@@ -44,6 +51,7 @@ class PaperRow:
     vocabulary: str = ""  # Hub id of the subword tokenizer; "" is that of its kind, see `SUBWORD_TOKENIZERS`
     length: int | None = None  # tokens of a text in fine-tuning; None is the recipe's
     has_mlm_head: bool = False  # whether the paper counts its parameters with the head of masked LM
+    original: int = 0  # place in the table of the row with whose sizes its own are compared
 
     @property
     def reads_subwords(self) -> bool:
@@ -68,12 +76,13 @@ class PaperTable:
     recipe: str = ""  # pre-training recipe of the paper; "" if it pre-trains nothing
     unit: float = 1.0  # what a printed score is multiplied by, to be in percent
     is_patents: bool = False  # whether the tasks are patents, not GLUE
+    num_labels: int = 2  # of the classifiers whose parameters are counted
     learning_rates: tuple[str, ...] = ()  # of which each task takes the best; none is the recipe's own
     summary: str = "mean"  # over the seeds, a key of `CENTERS`
 
     @property
     def terms(self) -> list[str]:
-        """The `task.measure` of its columns, in their order."""
+        """The `task.measure` of its columns, in their order; none if the table has sizes alone."""
         return [each for column in self.columns if column.kind != "size" for key in column.key for each in key.split()]
 
     @property
@@ -129,8 +138,8 @@ def our_figure(
     `scores` are those of the row and `baseline` those of the first row of the table; `sizes` as `counts.size_figures`.
     """
     if column.kind == "size":
-        value, unit = sizes[column.key[0]], UNITS.get(column.title.rpartition(" ")[2], 0.01)
-        return None if value is None else value / unit
+        value = sizes[column.key[0]]
+        return None if value is None else value / column.unit[0]
     if column.kind == "paper":
         return None
     share = deviation(scores, column.key) if column.kind == "deviation" else average(scores, column.key, summary)
@@ -149,7 +158,7 @@ class FilledRow(NamedTuple):
 
 def render(table: PaperTable, rows: Sequence[FilledRow], baseline: Scores, constants: Scores) -> str:
     """Returns the printed figures beside ours, one line each, and the scores of a constant prediction."""
-    digits = [2 if column.title.endswith("(MB)") else 1 for column in table.columns]
+    digits = [column.unit[1] for column in table.columns]
 
     def cells(figures: Iterable[float | None]) -> list[str]:
         return [format_figure(*each) for each in zip(figures, digits, strict=True)]
