@@ -4,6 +4,7 @@
     python -m papers hashformers-2                        # the table, from the runs that are finished
     python -m papers patents us-*.jsonl --codes cpc.txt --output_dir runs/papers/patents
     python -m papers hash-init bert-tiny hashed/ --subword google-bert/bert-base-uncased
+    python -m papers ngrams hashformer-lsh-proj-base ngrams.json
 
 Without an argument it lists the tables. The commands train as in the paper, by its recipes, vocabularies and seeds, and
 write below --output_dir, as do those of other tables: rows with the same model and training are shared. A table has the
@@ -16,7 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from papers import eelbert, elementwise, finished, hash_init, hashformers, patents
+from papers import eelbert, elementwise, finished, hash_init, hashformers, ngrams, patents
 from papers.plan import Plan
 from papers.table import PaperTable, Tables
 
@@ -59,6 +60,7 @@ COMMANDS: dict[str, Command] = {
     **{name: Command(f"{table.title}: {table.about}", add_arguments, make_table) for name, table in TABLES.items()},
     "patents": Command("make labelled data of patents", patents.add_arguments, patents.run),
     "hash-init": Command("start word embeddings as n-gram hashes", hash_init.add_arguments, hash_init.run),
+    "ngrams": Command("count the n-grams and unique tokens of a text", ngrams.add_arguments, ngrams.run),
 }
 
 

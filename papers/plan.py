@@ -37,10 +37,18 @@ class Plan:
     def line(self, row: PaperRow) -> str:
         """Returns the shell command of a row."""
         commands = [shlex.join(["python", *words]) for words in (*self.pretraining(row), *self.fine_tuning(row))]
+        return " && ".join([*self.preparation(row), *commands])
+
+    def preparation(self, row: PaperRow) -> list[str]:
+        """Returns the shell command that makes what rows share, unless it is there: a hashed model, or n-grams."""
         if row.is_hashed:
-            made = shlex.quote(str(self.hashed(row) / "config.json"))
-            commands.insert(0, f"test -f {made} || {shlex.join(['python', '-m', 'papers', *self.hashing(row)])}")
-        return " && ".join(commands)
+            verb, target, file = "hash-init", self.hashed(row), self.hashed(row) / "config.json"
+        elif row.has_ngrams:
+            verb, target, file = "ngrams", self.ngrams(row), self.ngrams(row)
+        else:
+            return []
+        words = ["python", "-m", "papers", verb, row.model, str(target), *self.vocabulary(row, "--subword")]
+        return [f"test -f {shlex.quote(str(file))} || {shlex.join(words)}"]
 
     @property
     def patents(self) -> Path:
@@ -51,9 +59,9 @@ class Plan:
         """Returns the folder of the model whose word table is n-gram hashes."""
         return self.root / "hashed" / row.model
 
-    def hashing(self, row: PaperRow) -> list[str]:
-        """Returns the words behind `papers` that make this model."""
-        return ["hash-init", row.model, str(self.hashed(row)), *self.vocabulary(row, "--subword")]
+    def ngrams(self, row: PaperRow) -> Path:
+        """Returns the file of the n-grams that rows with the same units share."""
+        return self.root / f"ngrams-{'subword' if row.reads_subwords else 'word'}.json"
 
     def pretraining(self, row: PaperRow) -> list[list[str]]:
         """Returns the command that pre-trains a row; none if it is not pre-trained here."""
@@ -62,8 +70,8 @@ class Plan:
         if row.is_hashed:
             model = ["--model_name_or_path", str(self.hashed(row))]
         else:
-            needs_subwords = row.objective == "mlm" or row.reads_subwords
-            model = ["--variant", row.model, *(self.vocabulary(row, "--subword") if needs_subwords else [])]
+            model = ["--variant", row.model, *self.vocabulary(row, "--subword")]
+            model += ["--set", f"ngrams={self.ngrams(row)}"] if row.has_ngrams else []
         words = ["run_pretraining.py", "--recipe", row.recipe or self.table.recipe, *model]
         return [[*words, "--objective", row.objective, *QUIET, "--output_dir", str(self.pretrained(row))]]
 
@@ -76,8 +84,7 @@ class Plan:
         table = self.table
         model = str(self.pretrained(row)) if row.objective else row.weights or row.model
         words = ["run_glue.py", "--recipe", table.task_recipe, "--model_name_or_path", model]
-        if model == row.model and row.reads_subwords:
-            words += self.vocabulary(row, "--tokenizer_name")
+        words += self.vocabulary(row, "--tokenizer_name") if model == row.model else []
         words += ["--max_seq_length", str(row.length)] if row.length else []
         words += self._data() + QUIET
         folders = zip(table.learning_rates or [""], self.fine_tuned(row), strict=True)
@@ -93,8 +100,9 @@ class Plan:
         return [self.root / kind / "-".join(filter(None, [self._name(row), rate])) for rate in rates]
 
     def vocabulary(self, row: PaperRow, flag: str) -> list[str]:
-        """Returns the flag of the subword tokenizer: the published one."""
-        return [flag, row.vocabulary or SUBWORD_TOKENIZERS[str(find_shape(row.model).subwords)]]
+        """Returns the flag of the subword tokenizer, the published one; nothing for a model without one."""
+        kind = str(find_shape(row.model).subwords)
+        return [flag, row.vocabulary or SUBWORD_TOKENIZERS[kind]] if row.reads_subwords else []
 
     def _data(self) -> list[str]:
         """Returns the flags of the data."""

@@ -54,6 +54,11 @@ class PaperRow:
     original: int = 0  # place in the table of the row with whose sizes its own are compared
 
     @property
+    def has_ngrams(self) -> bool:
+        """Whether it is pre-trained with the most frequent n-grams of the text (HashFormers 3.3)."""
+        return self.objective is not None and "-lsh-" in self.model
+
+    @property
     def reads_subwords(self) -> bool:
         """Whether the model has a subword tokenizer."""
         return find_shape(self.model).reads_subwords

@@ -1,5 +1,6 @@
 """What the papers alone need: the commands of a table, as their scripts take them, and word tables of n-gram hashes."""
 
+import json
 import shlex
 from pathlib import Path
 
@@ -45,6 +46,8 @@ def test_a_line_is_a_row_that_is_pre_trained_and_then_fine_tuned_by_the_papers_r
         for words, arguments, training, objective in scripts[: len(scripts) - len(tuned)]:
             assert (objective, words[2]) == (row.objective, row.recipe or table.recipe)
             assert arguments.variant == (None if row.is_hashed else row.model)
+            units = "subword" if "-bpe-" in row.model else "word"  # 3.3: LSH alone has n-grams, one list for all rows
+            assert arguments.ngrams == (f"runs/papers/ngrams-{units}.json" if "-lsh-" in row.model else None)
             model = training.output_dir
         assert [training.learning_rate for _, training in tuned] == RATES[paper]
         for arguments, training in tuned:
@@ -68,6 +71,10 @@ def test_a_line_is_a_row_that_is_pre_trained_and_then_fine_tuned_by_the_papers_r
                               f"out/hashed/bert-base --subword {WORDPIECE} && python run_pretraining.py "
                               "--recipe eelbert --model_name_or_path out/hashed/bert-base"),
         ("eelbert-4", "BERT-mini, hash", "--model_name_or_path out/hashed/bert-mini"),  # 5.4
+        ("hashformers-6", "LSH Proj, subword", "test -f out/ngrams-subword.json || python -m papers ngrams "
+                          f"hashformer-lsh-proj-bpe-base out/ngrams-subword.json --subword {BPE} && "),
+        ("hashformers-2", "LSH Add", "test -f out/ngrams-word.json || python -m papers ngrams "
+                                     "hashformer-lsh-add-base out/ngrams-word.json && "),
         ("elementwise-3", "ALBERT, original", "--tokenizer_name albert/albert-base-v2"),
         ("elementwise-3", "BERT, original, 16 heads", "--model_name_or_path bert-16heads-base --tokenizer_name"),
         ("elementwise-2", "ALBERT, original", "Nothing is run: all figures are counted."),
@@ -78,6 +85,21 @@ def test_a_row_has_its_published_vocabulary_or_weights(table, row, words, capsys
     assert words in capsys.readouterr().out
     with pytest.raises(SystemExit, match=f"Table {table[-1]} has no row X; its rows are "):
         papers.main([table, "--rows", "X"])
+
+
+def test_the_list_of_ngrams_is_counted_once_for_all_variants_with_the_same_units(subwords, tmp_path, capsys):
+    (tmp_path / "text.txt").write_text("The cat sat.\nThe dog sat on the CAT.\n")
+    corpus = ["--corpus", str(tmp_path / "text.txt")]
+    for name, subword in (("lsh-emb1k-base", []), ("lsh-pool-base", []),
+                          ("lsh-proj-bpe-base", ["--subword", subwords["bpe"]])):  # fmt: skip
+        papers.main(["ngrams", f"hashformer-{name}", str(tmp_path / f"new/{name}.json"), *subword, *corpus])
+    lists = [(tmp_path / f"new/lsh-{name}-base.json").read_bytes() for name in ("emb1k", "pool", "proj-bpe")]
+    assert lists[0] == lists[1] != lists[2]
+    unique = capsys.readouterr().out.splitlines()
+    assert unique[0].startswith("6 unique tokens, 11,890,081 in the paper; ")  # the cat sat . dog on
+    assert json.loads(lists[0])[:3] == ["t", "a", "at"]
+    with pytest.raises(SystemExit, match="exists; give a new one"):
+        papers.main(["ngrams", "hashformer-lsh-pool-base", str(tmp_path / "new/lsh-pool-base.json"), *corpus])
 
 
 @pytest.mark.parametrize("shape", ["bert-uno", "albert-base"])

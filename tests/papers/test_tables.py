@@ -145,6 +145,8 @@ def recorded(words, **changed):
     (hashformers.TABLE_1, "LSH Proj", 0, {"bf16": True, "max_seq_length": 128, "max_steps": 500, "dropout": 0.0},
      ["bf16 is True, not False", "max_steps is 500, not 500000", "dropout is 0, not 0.1",
       "max_seq_length is 128, not 512"]),
+    (hashformers.TABLE_1, "LSH Proj", 0, {"overrides": {"ngrams": "train"}},
+     ["overrides is ngrams train, not ngrams ngrams-word.json"]),
     (hashformers.TABLE_1, "BERT-MLM", 1, {"max_steps": 5, "num_train_epochs": 1.0, "max_train_samples": 100},
      ["num_train_epochs is 1, not 5", "max_steps is 5, not -1", "max_train_samples is 100, not None"]),
     (hashformers.TABLE_1, "MD Proj", 1, {"overrides": {"size": "tiny"}}, ["overrides is size tiny, not none"]),
