@@ -14,8 +14,8 @@ from vocabless.training.script import fingerprint
 
 RESULTS = "results.json"
 # Recorded arguments that do not change what is trained, since `total_batch_size` is fixed.
-OF_THE_MACHINE = ("per_device_train_batch_size", "per_device_eval_batch_size", "gradient_accumulation_steps",
-                  "world_size", "use_cpu")  # fmt: skip
+OF_THE_MACHINE = ("per_device_train_batch_size", "per_device_eval_batch_size", "train_batch_size", "eval_batch_size",
+                  "gradient_accumulation_steps", "world_size", "use_cpu")  # fmt: skip
 Record = Mapping[str, Any]  # content of a results.json
 
 

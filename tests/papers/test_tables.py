@@ -141,7 +141,7 @@ def recorded(words, **changed):
 
 
 @pytest.mark.parametrize(("table", "row", "command", "changed", "listed"), [
-    (hashformers.TABLE_1, "MD Proj", 0, {"per_device_train_batch_size": 4, "world_size": 8, "use_cpu": True}, []),
+    (hashformers.TABLE_1, "MD Proj", 0, {"train_batch_size": 4, "gradient_accumulation_steps": 4, "world_size": 8}, []),
     (hashformers.TABLE_1, "LSH Proj", 0, {"bf16": True, "max_seq_length": 128, "max_steps": 500, "dropout": 0.0},
      ["bf16 is True, not False", "max_steps is 500, not 500000", "dropout is 0, not 0.1",
       "max_seq_length is 128, not 512"]),
