@@ -26,6 +26,7 @@ EPOCHS, PATIENCE = 5, 2  # at most, for data sets with enough rows
 MIN_STEPS = 600  # optimizer steps
 BATCH_SIZE, BATCH_SIZE_AFTER_HEAD = 32, 16
 MAX_EPOCHS, EXAMPLES = 20, 10_000  # after a first head
+USUAL_LENGTH, FEWEST_EPOCHS = 64, 2  # after a first head: tokens of a text; longer ones are read less often
 
 
 @dataclass
@@ -145,7 +146,7 @@ class GlueTrainingArguments(ScriptTrainingArguments):
         None,
         "Maximum number of epochs; 0 fits the head alone, a linear model of the frozen encoder's vectors, in seconds. "
         f"None is {EPOCHS}, or as many as make {MIN_STEPS} steps; after a first head {EPOCHS} to {MAX_EPOCHS}, as many "
-        f"as read {EXAMPLES:,} texts.",
+        f"as read {EXAMPLES:,} texts, and fewer for long texts; none if the head is nearly always right.",
         limit=ANY_SIZE,
         group="training",
     )
@@ -178,22 +179,26 @@ class GlueTrainingArguments(ScriptTrainingArguments):
         self.metric_for_best_model = metric  # the Trainer replaces None by the loss; here None is the task's metric
 
     def arguments_of_run(
-        self, task: TaskData, eval_steps: int | None = None, has_first_head: bool = False
+        self, task: TaskData, eval_steps: int | None = None, tokens_after_head: int | None = None
     ) -> "GlueTrainingArguments":
         """Returns a copy of the arguments for a run, without None.
 
         Args:
             task: chooses the epochs, by its number of rows, and the metric of the best one if they are not given.
             eval_steps: between two evaluations, for validation rows that are apart; None is that of the arguments.
-            has_first_head: whether the run begins with a fitted head, which needs fewer steps.
+            tokens_after_head: tokens of the training rows, if the run begins with a fitted head, which needs fewer
+                steps; else None.
         """
-        training = copy.copy(self)
+        training, has_first_head = copy.copy(self), tokens_after_head is not None
         if training.per_device_train_batch_size == 0:
             training.per_device_train_batch_size = BATCH_SIZE_AFTER_HEAD if has_first_head else BATCH_SIZE
         if training.num_train_epochs is None:
             rows = len(task.train)
-            chosen = default_epochs_after_head(rows) if has_first_head else default_epochs(rows, training)
-            training.num_train_epochs = chosen
+            training.num_train_epochs = (
+                default_epochs(rows, training)
+                if tokens_after_head is None
+                else default_epochs_after_head(rows, tokens_after_head)
+            )
         if training.metric_for_best_model is None:
             training.metric_for_best_model, training.greater_is_better = task.problem.best_metric, True
         if eval_steps is not None:
@@ -259,14 +264,19 @@ def default_epochs(rows: int, training: GlueTrainingArguments) -> float:
     return float(max(EPOCHS, math.ceil(MIN_STEPS / math.ceil(rows / batch))))
 
 
-def default_epochs_after_head(rows: int) -> float:
+def default_epochs_after_head(rows: int, tokens: int) -> float:
     """Returns the number of epochs after a first head: 20 for at most 500 rows, 5 for 2 000 and more.
 
+    Where the rows have more than `USUAL_LENGTH` tokens on average, they are read less often, but twice at least.
+
     Example:
-        >>> [default_epochs_after_head(rows) for rows in (100, 1000, 67_349)]
+        >>> [default_epochs_after_head(rows, 30 * rows) for rows in (100, 1000, 67_349)]
         [20.0, 10.0, 5.0]
+        >>> default_epochs_after_head(1000, 250_000)
+        3.0
     """
-    return float(max(EPOCHS, min(MAX_EPOCHS, EXAMPLES // rows)))
+    epochs = max(EPOCHS, min(MAX_EPOCHS, EXAMPLES // rows))
+    return float(max(FEWEST_EPOCHS, math.ceil(epochs * min(1, USUAL_LENGTH * rows / tokens))))
 
 
 def default_patience(epochs: float) -> int:

@@ -67,8 +67,8 @@ class VocablessClassifier(ClassifierMixin, _ReadsTexts):  # type: ignore[misc]
     Attributes:
         classes_: the labels, sorted.
         model_, tokenizer_: of transformers.
-        cross_validated_: metrics of models like this one on rows that they have not learned: of fewer than 1 000 texts
-            all, in five folds. Copies of a text are in one fold.
+        cross_validated_: metrics of models like this one on rows that they have not learned: of fewer than 10 000 texts
+            all, in five folds; if more than 200 were fine-tuned on, one fold. Copies of a text are in one fold.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class VocablessClassifier(ClassifierMixin, _ReadsTexts):  # type: ignore[misc]
             if not (loaded.lacks_head and has_linear_head(loaded.model, problem)):
                 raise ValueError(f"{self.model_name_or_path!r} is no encoder of ours without a head; give another one.")
             choose_learning_rate(arguments, training)
-            choose_validation(data, arguments, True, is_head_alone=not self.epochs)
+            choose_validation(data, arguments, True)
             fitted = fit(data, loaded, arguments, training)
         self.classes_, self.cross_validated_ = classes, fitted.metrics
         self.model_, self.tokenizer_ = fitted.model.eval(), loaded.tokenizer

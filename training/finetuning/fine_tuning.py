@@ -49,7 +49,7 @@ def load_tasks(arguments: GlueArguments, training: GlueTrainingArguments) -> lis
         if arguments.task_name is not None:
             tasks = [load_glue_task(row, arguments.data_dir) for row in find_glue_tasks(arguments.task_name)]
         else:
-            tasks = [load_own_data(arguments, is_head_alone=training.num_train_epochs == 0)]
+            tasks = [load_own_data(arguments)]
         for task in tasks:
             task.limit(arguments.max_train_samples)
             _check_flags(task, arguments.example, training.metric_for_best_model)
@@ -196,7 +196,7 @@ class FineTuning(Run):
         return metrics
 
     def _results(self, fitted: Fitted, tested: Scores) -> Results:
-        data, arguments, training = self.data, fitted.arguments, fitted.training
+        data, arguments, training = fitted.data, fitted.arguments, fitted.training
         from_scratch = not is_checkpoint(arguments.model_name_or_path)
         state = None if fitted.trainer is None else fitted.trainer.state
         metrics = {**fitted.metrics, **tested}

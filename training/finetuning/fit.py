@@ -2,20 +2,24 @@
 
 Both `run_glue.py` and `VocablessClassifier` call `fit`, so they have one definition of scores and of the saved model:
 
-1. The rows are tokenised once, and a trained encoder of ours reads them: a linear head is fitted to its vectors.
-2. If epochs are asked for and no validation rows are apart, a copy of the model is trained for each scored fold.
-3. `is_head_better` compares the head alone with fine-tuning, on the same rows.
+1. The rows are tokenised once, and a trained encoder of ours reads them: a linear head is fitted to its vectors. If its
+   score can hardly become better and no number of epochs is given, this is all.
+2. If no validation rows are apart, a copy of the model is trained without one fold, or for few rows for each fold.
+3. `is_head_better`, or `is_head_better_on_folds`, compares the head alone with fine-tuning, on the same rows.
 4. What is better is saved: the head, or a copy of the model that is trained on all rows.
 """
 
 import copy
+import math
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import torch
 from tqdm.auto import tqdm
 from transformers import DataCollatorWithPadding, EarlyStoppingCallback, PreTrainedModel
 
@@ -31,6 +35,8 @@ from vocabless.training.trainer import ResumableTrainer, logits_only
 LENGTHS = (64, 128, 256, 512)  # tokens
 DEFAULT_LENGTH = 128
 MAX_CUT = 0.01  # share of the texts that a length cuts
+FEW_ROWS = 200  # of them, all folds are trained; of more rows one fold
+STEP = 4  # time of a training step on some texts, as a multiple of the time in which the frozen encoder reads them
 FOLDS_FOLDER = "folds"  # in the folder of a run, until it is finished
 Metrics = dict[str, float]
 
@@ -40,6 +46,7 @@ class Fitted:
     """A fine-tuned model, and how it came about."""
 
     model: PreTrainedModel
+    data: TaskData  # with the validation rows of the metrics
     arguments: GlueArguments  # with the length that was chosen
     training: GlueTrainingArguments  # with the epochs and the batch size that were chosen
     metrics: Metrics  # of the model on validation rows, or of others like it on folds
@@ -77,44 +84,56 @@ def fit(
             f"--num_train_epochs 0 fits the head of a trained encoder of ours, but {arguments.model_name_or_path!r} is "
             "none, has a head for these labels, or needs another kind of head for them; leave it out."
         )
+    data = replace(data)  # which folds are scored belongs to this run
     tuner = _Tuner(data, loaded, arguments, training, has_first_head, log)
-    frozen, head, tuned = None, None, None  # vectors, and metrics
     if has_first_head:
-        frozen = FrozenVectors(tuner.model, tuner.rows, tuner.collator, data)
-        frozen.head().write_into(cast(Any, tuner.model).classifier)
-        head = tuner.score_folds(frozen.held_out_logits) if data.is_cross_validated else tuner.score(tuner.model)
-        log(_describe_head(data, head))
-    if data.is_cross_validated and training.num_train_epochs != 0:
-        tuned = tuner.score_folds(tuner.fold_logits(frozen))
-    if head is not None and (training.num_train_epochs == 0 or (tuned and is_head_better(data, training, head, tuned))):
-        return tuner.fitted(tuner.model, head, head_metrics=head, is_head=True)
+        tuner.fit_head()
+        if training.num_train_epochs == 0 or tuner.is_head_enough(training.num_train_epochs):
+            return tuner.head_alone()
+        log(tuner.describe_training())
+    tuned = None
+    if data.is_cross_validated:
+        logits = tuner.fold_logits()
+        tuned = tuner.score_folds(logits)
+        if tuner.frozen is not None:
+            is_head = is_head_better_on_folds(data, tuner.frozen.held_out_logits, logits)
+            log(_describe_choice(data, tuner.head, tuned, "the head alone" if is_head else "fine-tuning"))
+            if is_head:
+                return tuner.head_alone()
     rows, teacher = tuner.rows, None
     if arguments.teacher is not None:
         rows, teacher = distill_task(data, rows, tuner.arguments, tuner.training, tuner.encode)
     trainer = tuner.trainer(copy.deepcopy(tuner.model), rows)
-    details = {"train_metrics": trainer.resume(), "trainer": trainer, "head_metrics": head, "teacher": teacher}
+    details = {"train_metrics": trainer.resume(), "trainer": trainer, "teacher": teacher}
     model = cast(PreTrainedModel, trainer.model)
     if tuned is None:
         tuned = tuner.score(model)
-        if head is not None and is_head_better(data, tuner.training, head, tuned):
-            return tuner.fitted(tuner.model, head, is_head=True, **details)
+        if has_first_head and is_head_better(tuner.training, tuner.head, tuned):
+            return tuner.fitted(tuner.model, tuner.head, is_head=True, **details)
     return tuner.fitted(model, tuned, **details)
 
 
-def is_head_better(data: TaskData, training: GlueTrainingArguments, head: Metrics, tuned: Metrics) -> bool:
-    """Returns whether the head alone is saved: the one place where this is decided.
+def is_head_better(training: GlueTrainingArguments, head: Metrics, tuned: Metrics) -> bool:
+    """Returns whether the head alone is saved, by its score on validation rows.
 
-    On validation rows the metric that chooses the best epoch decides, and the simpler model is kept where both are
-    equal. On folds, where no epoch is chosen, the head must be better by more than a standard error.
+    The metric that chooses the best epoch decides, and the simpler model is kept where both are equal.
     """
-    if data.is_cross_validated:
-        metric = data.problem.best_metric
-        low, high = interval(metric, tuned[metric], len(data.validation[""]))
-        return head[metric] > tuned[metric] + (high - low) / 4  # a quarter of the interval is a standard error
     metric = str(training.metric_for_best_model).removeprefix("eval_")
     if not training.load_best_model_at_end or metric not in head:
         return False
     return head[metric] >= tuned[metric] if training.greater_is_better else head[metric] <= tuned[metric]
+
+
+def is_head_better_on_folds(data: TaskData, head: Vectors, tuned: Vectors) -> bool:
+    """Returns whether the head alone is saved, by the logits of both, (n, outputs), on the scored folds.
+
+    Fine-tuning must lower the loss by more than the standard error of the difference. The logits are calibrated first:
+    a model that was trained for some epochs is too sure of itself, and its loss says so before its score does.
+    """
+    rows, targets = data.scored_rows(), torch.tensor(data.targets(data.validation[""]))
+    losses = [data.problem.calibrated_losses(torch.from_numpy(logits[rows]), targets) for logits in (head, tuned)]
+    gains = (losses[0] - losses[1]).numpy()
+    return bool(gains.mean() <= gains.std() / math.sqrt(len(gains)))
 
 
 def _encode_training_rows(data: TaskData, loaded: Loaded, arguments: GlueArguments) -> tuple[EncodedRows, int, str]:
@@ -155,6 +174,13 @@ def _describe_head(data: TaskData, metrics: Metrics) -> str:
     )
 
 
+def _describe_choice(data: TaskData, head: Metrics, tuned: Metrics, kept: str) -> str:
+    """Returns a sentence with both scores, and which model is kept."""
+    metric = data.problem.best_metric
+    scores = f"{100 * tuned[metric]:.1f} with fine-tuning, {100 * head[metric]:.1f} with the head alone"
+    return f"{data.title}: {metric.replace('_', ' ')} {scores}; {kept} is kept."
+
+
 class _Tuner:
     """What all steps of `fit` share: the rows, tokenised once, and the arguments, without None.
 
@@ -171,7 +197,7 @@ class _Tuner:
         has_first_head: bool,
         log: Callable[[str], object],
     ) -> None:
-        self.data, self.model, tokenizer = data, loaded.model, loaded.tokenizer
+        self.data, self.model, self.log, tokenizer = data, loaded.model, log, loaded.tokenizer
         self.rows, length, sentence = _encode_training_rows(data, loaded, arguments)
         if sentence:
             log(sentence)
@@ -181,15 +207,55 @@ class _Tuner:
         validation = {} if data.is_cross_validated else data.validation
         self.held_out = {suffix: self.encode(examples) for suffix, examples in validation.items()}
         eval_steps = arguments.eval_steps.get(data.name)
-        self.training = training.arguments_of_run(data, eval_steps, has_first_head)
+        tokens = sum(len(row["input_ids"]) for row in self.rows)
+        self.training = training.arguments_of_run(data, eval_steps, tokens if has_first_head else None)
+        self.trained_folds = FOLDS if len(self.rows) <= FEW_ROWS else 1  # where no validation rows are apart
+        self.frozen: FrozenVectors | None = None  # what the first head was fitted to
+        self.head: Metrics = {}  # of the first head, on the validation rows
         patience = arguments.early_stopping_patience
         patience = default_patience(float(self.training.num_train_epochs or 0)) if patience is None else patience
         self.arguments = replace(arguments, max_seq_length=length, early_stopping_patience=patience)
         self.collator = DataCollatorWithPadding(tokenizer)
 
+    def fit_head(self) -> None:
+        """Fits the first head to the vectors of the frozen encoder, writes it into the model and logs its score."""
+        started = time.monotonic()
+        self.frozen = FrozenVectors(self.model, self.rows, self.collator, self.data)
+        self.seconds = time.monotonic() - started
+        self.frozen.head().write_into(cast(Any, self.model).classifier)
+        is_cross_validated = self.data.is_cross_validated
+        self.head = self.score_folds(self.frozen.held_out_logits) if is_cross_validated else self.score(self.model)
+        self.log(_describe_head(self.data, self.head))
+
+    def is_head_enough(self, epochs: float | None) -> bool:
+        """Returns whether no epochs are asked for, and training could gain at most half of the score's interval."""
+        metric = self.data.problem.best_metric
+        low, high = interval(metric, self.head[metric], len(self.data.validation[""]), self.data.scored_folds)
+        is_enough = epochs is None and 1 - self.head[metric] <= (high - low) / 2
+        if is_enough:
+            self.log("Training could not gain more than the interval of this score, so the head alone is kept.")
+        return is_enough
+
+    def head_alone(self) -> Fitted:
+        """Returns the model with the first head; without rows that are apart, it is scored on all folds."""
+        if self.frozen is not None and self.data.is_cross_validated:
+            self.data.score_folds(FOLDS)
+            self.head = self.score_folds(self.frozen.held_out_logits)
+        return self.fitted(self.model, self.head, is_head=True)
+
+    def describe_training(self) -> str:
+        """Returns a sentence on how long training takes, by the time in which the frozen encoder read all rows."""
+        epochs = float(self.training.num_train_epochs or 0)
+        folds = self.trained_folds if self.data.is_cross_validated else 0
+        models = 1 + folds * (1 - 1 / FOLDS)  # a fold is trained on the rows of the others
+        minutes = STEP * self.seconds * epochs * models / 60
+        once = f"{folds} without {'a' if folds == 1 else 'its'} fold, then one on all rows" if folds else "one"
+        return f"Training {once}, for {epochs:g} epochs: about {max(1, round(minutes))} min."
+
     def fitted(self, model: PreTrainedModel, metrics: Metrics, **details: Any) -> Fitted:
         """Returns the result, with the arguments that were chosen."""
-        return Fitted(model, self.arguments, self.training, metrics, **details)
+        details["head_metrics"] = self.head or None
+        return Fitted(model, self.data, self.arguments, self.training, metrics, **details)
 
     def score(self, model: PreTrainedModel) -> Metrics:
         """Returns the metrics of a model on the validation rows."""
@@ -204,11 +270,15 @@ class _Tuner:
         """Returns the metrics of held-out logits, (n, outputs), on the scored folds."""
         return self.data.problem.score(logits[self.data.scored_rows()], self.data.targets(self.data.validation[""]))
 
-    def fold_logits(self, frozen: FrozenVectors | None) -> Vectors:
-        """Returns (n, outputs), the logits of each row in the scored folds, of a copy of the model trained without it.
+    def fold_logits(self) -> Vectors:
+        """Returns (n, outputs), the logits of each row in `trained_folds`, of a copy of the model trained without it.
 
-        Those of a finished fold are kept, so a run that was killed loses one fold.
+        The rows of these folds become the validation rows, also of the first head's score. The logits of a finished
+        fold are kept, so a run that was killed loses one fold.
         """
+        self.data.score_folds(self.trained_folds)
+        if self.frozen is not None:
+            self.head = self.score_folds(self.frozen.held_out_logits)
         folder, folds = Path(str(self.training.output_dir)) / FOLDS_FOLDER, self.data.folds()[: self.data.scored_folds]
         folder.mkdir(parents=True, exist_ok=True)
         logits = np.full((len(self.rows), self.data.problem.config["num_labels"]), np.nan)
@@ -223,8 +293,8 @@ class _Tuner:
                 continue
             rest = np.setdiff1d(np.arange(len(self.rows)), held_out)
             model: Any = copy.deepcopy(self.model)
-            if frozen is not None:
-                frozen.head(rest).write_into(model.classifier)
+            if self.frozen is not None:
+                self.frozen.head(rest).write_into(model.classifier)
             self.trainer(model, [self.rows[row] for row in rest], training).resume()
             logits[held_out] = logits_of(model, [self.rows[row] for row in held_out], self.collator)
             if training.process_index == 0:

@@ -24,7 +24,6 @@ TEXT_COLUMNS = ("text", "sentence")
 PAIR_COLUMNS = (("sentence1", "sentence2"), ("text1", "text2"), ("premise", "hypothesis"), ("question1", "question2"))
 LABEL_COLUMNS = ("label", "labels", "tags")
 SHARD = re.compile(r"-\d+-of-\d+")  # in the name of a file
-CROSS_VALIDATED = 1000  # fewer training rows are all scored, in folds; of more rows those of one fold
 TRAINED_TWICE = 10_000  # of fewer training rows, the saved model learns from all
 HELD_OUT = 10.0  # percent of more rows
 MOST_NAMED = 10  # rows or labels in a message
@@ -33,10 +32,8 @@ SPLITS = ("train", "validation", "test")
 GENERAL_NAMES = ("train", "training", "train_subset", "all", "full", "data", "dataset", "csv", "json", "parquet")
 
 
-def load_own_data(arguments: GlueArguments, is_head_alone: bool = False) -> TaskData:
+def load_own_data(arguments: GlueArguments) -> TaskData:
     """Returns the task that `--train_file` or `--dataset_name` describes.
-
-    A head alone is scored on all folds.
 
     Raises:
         ValueError: a file or column is missing, the labels fit no problem type, there are too few labels, or the
@@ -67,7 +64,7 @@ def load_own_data(arguments: GlueArguments, is_head_alone: bool = False) -> Task
         )
     test = {"": examples["test"]} if "test" in examples else {}
     task = TaskData(name, name, problem, examples["train"], {}, test, text_columns=tuple(text_columns))
-    choose_validation(task, arguments, is_trained_vocabless(arguments), examples.get("validation"), is_head_alone)
+    choose_validation(task, arguments, is_trained_vocabless(arguments), examples.get("validation"))
     return task
 
 
@@ -213,7 +210,6 @@ def choose_validation(
     arguments: GlueArguments,
     is_trained_encoder: bool,
     validation: Examples | None = None,
-    is_head_alone: bool = False,
 ) -> None:
     """Sets the validation examples: those that are given, folds, or rows that are held out. Adds footnotes on them.
 
@@ -225,7 +221,6 @@ def choose_validation(
         data.footnotes.append(
             f"{name}: {copies:,} of {len(keys):,} training rows are copies of others but for case and marks"
         )
-    folds = 0 if validation is not None else _scored_folds(data, arguments, is_trained_encoder, is_head_alone)
     if validation is not None:
         data.validation = {"": validation}
         if unknown := data.problem.unknown_labels(validation.labels or []):
@@ -234,11 +229,8 @@ def choose_validation(
                 "these rows, add training rows, or give parquet files whose label column declares all names "
                 "(datasets.ClassLabel)."
             )
-    elif folds:
-        data.score_folds(folds)
-        ways = "evaluated by a model that did not see" if folds == 1 else f"cross-validated, {folds} folds of"
-        rows = f"{len(data.validation['']):,} rows; the model saved learned from all"
-        data.footnotes.append(f"{name}: {ways} {rows}")
+    elif _can_score_folds(data, arguments, is_trained_encoder):
+        data.score_folds(FOLDS)
     else:
         _hold_out_rows(data, arguments.validation_split_percentage)
     held_out = {"validation": data.validation[""]} if validation is not None else {}
@@ -262,18 +254,16 @@ def _hold_out_rows(data: TaskData, percentage: float | None) -> None:
     data.footnotes.append(f"{data.name}: evaluated on {len(held_out):,} rows held out of the training data")
 
 
-def _scored_folds(data: TaskData, arguments: GlueArguments, is_trained_encoder: bool, is_head_alone: bool) -> int:
-    """Returns how many folds are scored; 0 if rows are held out for good.
+def _can_score_folds(data: TaskData, arguments: GlueArguments, is_trained_encoder: bool) -> bool:
+    """Returns whether folds are scored, so that the saved model learns from all rows; else rows are held out for good.
 
-    Scoring five folds trains five times more, which takes seconds only for our trained encoders and few rows. A head
-    alone takes seconds for all. A teacher's logits belong to one split.
+    Folds train more often, which takes seconds only for our trained encoders and few rows. A teacher's logits belong to
+    one split.
     """
     rows = min(len(data.train), arguments.max_train_samples or len(data.train))
     is_free = arguments.validation_split_percentage is None and arguments.teacher is None
     enough = len(set(data.train.groups or ())) >= FOLDS
-    if not (is_trained_encoder and rows < TRAINED_TWICE and is_free and enough):
-        return 0
-    return FOLDS if rows < CROSS_VALIDATED or is_head_alone else 1
+    return is_trained_encoder and rows < TRAINED_TWICE and is_free and enough
 
 
 def read_files(files: Sequence[str], text_format: TextFormat = UTF8) -> Dataset:
