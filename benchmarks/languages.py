@@ -18,7 +18,7 @@ from benchmarks.features import regression
 from benchmarks.measure import parser, write_record
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
-from vocabless.training.texts.corpora import load_files
+from vocabless.training.texts.tables import load_files
 
 ENGLISH = "en"
 Table = dict[str, dict[str, float]]  # measure → language → percent

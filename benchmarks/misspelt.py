@@ -15,21 +15,22 @@ from transformers import pipeline
 from benchmarks.measure import parser, write_record
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
-from vocabless.training.finetuning.sources import read_files
 from vocabless.training.texts.misspellings import misspell
+from vocabless.training.texts.tables import read_files
 
 SEED = 0  # of the misspellings
 
 
 def accuracy(classify: Any, columns: list[list[str]], labels: list[Any]) -> float:
     """Returns the share of right labels, 0–1; `columns` has the texts, and for pairs also the second texts."""
-    number_of = classify.model.config.label2id
-    unknown = {*labels} - {*number_of, *number_of.values()}
+    names = classify.model.config.label2id
+    number_of = {form: number for name, number in names.items() for form in (name, number, str(number))}
+    unknown = {*labels} - {*number_of}
     if unknown:
-        raise SystemExit(f"benchmarks.misspelt: the labels {unknown} are none of the model's, {[*number_of]}.")
+        raise SystemExit(f"benchmarks.misspelt: the labels {unknown} are none of the model's, {[*names]}.")
     inputs = [dict(zip(("text", "text_pair"), row, strict=False)) for row in zip(*columns, strict=True)]
     found = [number_of[each["label"]] for each in classify(inputs, batch_size=32, truncation=True)]
-    return float(np.mean(np.array(found) == [number_of.get(label, label) for label in labels]))
+    return float(np.mean(np.array(found) == [number_of[label] for label in labels]))
 
 
 def main(argv: list[str] | None = None) -> None:

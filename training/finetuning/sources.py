@@ -4,29 +4,33 @@ The columns are found by their names. The problem type is inferred from the labe
 their number.
 """
 
-import math
 import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from datasets import ClassLabel, Dataset
+from datasets import Dataset
 
 from vocabless.training.finetuning.arguments import GlueArguments, is_trained_vocabless
 from vocabless.training.finetuning.data import Examples, TaskData, hold_out
+from vocabless.training.finetuning.labels import (
+    describe_labels,
+    enumerated,
+    has_labels,
+    parse_labels,
+    read_cells,
+)
 from vocabless.training.finetuning.metrics import FOLDS
-from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Problem, Regression, SingleLabel
-from vocabless.training.texts.corpora import FORMATS, STRING_TYPES, UTF8, TextFormat, column_type, load_files, load_hub
+from vocabless.training.texts.corpora import load_hub
+from vocabless.training.texts.tables import FORMATS, STRING_TYPES, check_rows, column_type, read_files, suffix_of
 
-TABLES = [suffix for suffix in FORMATS if suffix != ".txt"]
 TEXT_COLUMNS = ("text", "sentence")
 PAIR_COLUMNS = (("sentence1", "sentence2"), ("text1", "text2"), ("premise", "hypothesis"), ("question1", "question2"))
 LABEL_COLUMNS = ("label", "labels", "tags")
 SHARD = re.compile(r"-\d+-of-\d+")  # in the name of a file
 TRAINED_TWICE = 10_000  # of fewer training rows, the saved model learns from all
 HELD_OUT = 10.0  # percent of more rows
-MOST_NAMED = 10  # rows or labels in a message
 SPLITS = ("train", "validation", "test")
 # Names of files and folders that do not say what the data are.
 GENERAL_NAMES = ("train", "training", "train_subset", "all", "full", "data", "dataset", "csv", "json", "parquet")
@@ -47,16 +51,11 @@ def load_own_data(arguments: GlueArguments) -> TaskData:
         for split, table in tables.items()
     }
     examples["train"].groups = _groups(tables["train"], arguments)
-    is_list = len(labels) > 1 or arguments.label_separator is not None
-    label_feature = tables["train"].features[labels[0]]
-    problem_class = _problem_class(arguments, labels[0], label_feature, is_list)
+    is_csv = arguments.train_file is not None and FORMATS[suffix_of(arguments.train_file)] == "csv"
+    options = (arguments.problem_type, arguments.label_separator, is_csv)
+    problem = parse_labels(examples, labels, tables["train"].features[labels[0]], *options)
     for split, part in examples.items():
-        part.labels = _parse_labels(part, problem_class, split, arguments.label_separator)
         _check_empty_rows(part, split, arguments)
-    inner = getattr(label_feature, "feature", label_feature)
-    declared = inner.names if isinstance(inner, ClassLabel) and not is_list else []
-    names = declared or _sorted_labels(examples["train"])
-    problem = problem_class(names)
     if len(problem.labels) < problem.min_labels:
         raise ValueError(
             f"the train rows have {len(problem.labels)} label ({', '.join(problem.labels)}); "
@@ -69,17 +68,18 @@ def load_own_data(arguments: GlueArguments) -> TaskData:
 
 
 def describe_own_data(task: TaskData, arguments: GlueArguments) -> str:
-    """Returns a sentence that says what was read: rows, columns, the kind of problem and its labels."""
+    """Returns lines that say what was read: rows, columns, the kind of problem, its labels, and doubts about them."""
     names = ", ".join(task.problem.labels[:5]) + (", …" if len(task.problem.labels) > 5 else "")
     labels = f" with {len(task.problem.labels)} labels ({names})" if task.problem.labels else ""
     origin = ", inferred from the labels; --problem_type changes it" if arguments.problem_type is None else ""
     columns = " and ".join(repr(column) for column in task.text_columns)
     count = f"{len(task.validation['']):,}"
     validation = f"{count} of them scored" if task.is_cross_validated else f"{count} validation rows"
-    return (
+    data = (
         f"Data {task.name}: {len(task.train):,} training rows and {validation}, text in {columns}; "
         f"{task.problem.name}{labels}{origin}."
     )
+    return "\n".join([data, *describe_labels(task)])
 
 
 def data_name(arguments: GlueArguments) -> str:
@@ -115,51 +115,6 @@ def _read_tables(arguments: GlueArguments) -> dict[str, Dataset]:
     return {split: check_rows(tables[split], split) for split in SPLITS if split in tables}
 
 
-def _problem_class(arguments: GlueArguments, column: str, feature: Any, is_list: bool) -> type[Problem]:
-    """Returns the class of the given problem type, or of the one that fits the type of the label column.
-
-    Strings, integers and booleans are one label for each text; floats a number. Lists of strings or integers are
-    several labels.
-    """
-    if arguments.problem_type is not None:
-        if arguments.problem_type not in PROBLEMS:
-            raise ValueError(f"unknown problem type {arguments.problem_type!r}; choose one of {', '.join(PROBLEMS)}.")
-        return PROBLEMS[arguments.problem_type]
-    if is_list:
-        return MultiLabel
-    inner = getattr(feature, "feature", None)  # of a column of lists
-    dtype = column_type(feature if inner is None else inner)
-    is_name = dtype in (*STRING_TYPES, "bool") or dtype.startswith(("int", "uint"))
-    if is_name:
-        return SingleLabel if inner is None else MultiLabel
-    if inner is None and dtype.startswith(("float", "decimal")):
-        return Regression
-    raise ValueError(
-        f"the column {column!r} holds {'' if inner is None else 'lists of '}{dtype}; "
-        "labels are strings, integers or numbers, or lists of strings or integers."
-    )
-
-
-def _parse_labels(
-    examples: Examples, problem_class: type[Problem], split: str, separator: str | None
-) -> list[Any] | None:
-    """Returns the labels in the problem's form, None where one is missing; strings are split at the separator."""
-    if examples.labels is None:
-        return None
-    parsed: list[Any] = []
-    for row, label in enumerate(examples.labels):
-        if separator is not None:
-            label = [part.strip() for part in str("" if label is None else label).split(separator) if part.strip()]
-        try:
-            parsed.append(None if problem_class.is_missing(label) else problem_class.parse_label(label))
-        except ValueError as error:
-            raise ValueError(
-                f"row {row} of {split} does not fit {problem_class.name}: {error}; mend or drop the row, or check "
-                "--problem_type and --label_column."
-            ) from error
-    return parsed
-
-
 def _check_empty_rows(examples: Examples, split: str, arguments: GlueArguments) -> None:
     """Raises an error that names all rows without a text or, if the split has labels, without a label."""
     texts = examples.empty_rows()
@@ -170,30 +125,11 @@ def _check_empty_rows(examples: Examples, split: str, arguments: GlueArguments) 
         unit = "line" if len(lines) == len(examples) else "row"  # lines from 1, rows from 0
         numbers = lines if unit == "line" else range(len(examples))
         parts = [
-            f"no {what} in {unit}{'s' if len(rows) > 1 else ''} {_enumerate([numbers[row] for row in rows])}"
+            f"no {what} in {unit}{'s' if len(rows) > 1 else ''} {enumerated([numbers[row] for row in rows])}"
             for what, rows in (("text", texts), ("label", labels))
             if rows
         ]
         raise ValueError(f"{split if file is None else repr(file)} has {' and '.join(parts)}; fill them or drop them.")
-
-
-def _enumerate(items: Sequence[Any]) -> str:
-    """Returns the first items, and how many follow.
-
-    >>> _enumerate([3, 7]), _enumerate(range(12))
-    ('3 and 7', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more')
-    """
-    named = [str(item) for item in items[:MOST_NAMED]]
-    last = f"{len(items) - MOST_NAMED} more" if len(items) > MOST_NAMED else named.pop()
-    return f"{', '.join(named)} and {last}" if named else last
-
-
-def _sorted_labels(examples: Examples) -> list[str]:
-    """Returns all label names: integers by value, other names by the alphabet."""
-    names = {name for label in examples.labels or [] for name in Problem.names_in(label)}
-    if all(name.removeprefix("-").isdecimal() for name in names):
-        return sorted(names, key=int)
-    return sorted(names)
 
 
 def _groups(table: Dataset, arguments: GlueArguments) -> list[Any] | None:
@@ -225,7 +161,7 @@ def choose_validation(
         data.validation = {"": validation}
         if unknown := data.problem.unknown_labels(validation.labels or []):
             raise ValueError(
-                f"the validation rows have labels that the training rows do not have: {_enumerate(unknown)}; drop "
+                f"the validation rows have labels that the training rows do not have: {enumerated(unknown)}; drop "
                 "these rows, add training rows, or give parquet files whose label column declares all names "
                 "(datasets.ClassLabel)."
             )
@@ -264,30 +200,6 @@ def _can_score_folds(data: TaskData, arguments: GlueArguments, is_trained_encode
     is_free = arguments.validation_split_percentage is None and arguments.teacher is None
     enough = len(set(data.train.groups or ())) >= FOLDS
     return is_trained_encoder and rows < TRAINED_TWICE and is_free and enough
-
-
-def read_files(files: Sequence[str], text_format: TextFormat = UTF8) -> Dataset:
-    """Returns the rows of one or more files of the same format.
-
-    Raises:
-        ValueError: a file does not exist, has an unknown format, is damaged, has another encoding or delimiter, or has
-            no rows.
-    """
-    for file in files:
-        if not Path(file).is_file():
-            raise ValueError(f"the file {file!r} does not exist; give a {', '.join(TABLES)} file.")
-        if Path(file).suffix not in TABLES:
-            raise ValueError(f"the file {file!r} has an unknown format; convert it to one of {', '.join(TABLES)}.")
-        if not Path(file).stat().st_size:
-            raise ValueError(f"the file {file!r} is empty; give a file with rows.")
-    return check_rows(load_files(files, f"the file {files[0]!r}", text_format), files[0])
-
-
-def check_rows(table: Dataset, where: str) -> Dataset:
-    """Returns the table unchanged; raises an error if it has no rows."""
-    if not table.column_names or not len(table):
-        raise ValueError(f"{where} has no rows; give data with at least one.")
-    return table
 
 
 def find_columns(table: Dataset, where: str, names: Sequence[str], candidates: Sequence[str], flag: str) -> list[str]:
@@ -330,36 +242,5 @@ def read_examples(table: Dataset, where: str, text_columns: Sequence[str], label
             raise ValueError(f"the column {column!r} of {where} holds {kind}, not text; name a column of strings.")
     examples = Examples(*(table[column][:] for column in text_columns))
     if label_columns:
-        examples.labels = _read_labels(table, where, label_columns)
+        examples.labels = read_cells(table, where, label_columns)
     return examples
-
-
-def has_labels(table: Dataset, columns: Sequence[str]) -> bool:
-    """Returns whether a table has all label columns, and the first one at least one label."""
-    if not set(columns) <= set(table.column_names):
-        return False
-    return any(label is not None for label in _class_names(table.features[columns[0]], table[columns[0]][:]))
-
-
-def _read_labels(table: Dataset, where: str, columns: Sequence[str]) -> list[Any]:
-    """Returns one label for each row, None if it has none; several columns make a list of labels for each row."""
-    values = [_class_names(table.features[column], table[column][:]) for column in columns]
-    labels = values[0] if len(values) == 1 else [list(row) for row in zip(*values, strict=True)]
-    for row, label in enumerate(labels):
-        parts = label if isinstance(label, list) else [label]
-        if any(isinstance(part, float) and not math.isfinite(part) for part in parts):
-            raise ValueError(
-                f"row {row} of {where} has the label {label} in {columns[0]!r}; give a finite number or drop the row."
-            )
-    return labels
-
-
-def _class_names(feature: Any, values: list[Any]) -> list[Any]:
-    """Returns the names of the values if the column declares names; −1, the Hub's unknown label, becomes None."""
-    inner = getattr(feature, "feature", feature)
-    if not isinstance(inner, ClassLabel):
-        return values
-    names = [*inner.names, None]  # index −1 is the last
-    if inner is feature:
-        return [None if value is None else names[value] for value in values]
-    return [None if row is None else [None if value is None else names[value] for value in row] for row in values]

@@ -23,7 +23,8 @@ from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingA
 from vocabless.training.finetuning.data import EncodedRows, Examples, TaskData
 from vocabless.training.finetuning.problems import Problem
 from vocabless.training.output_cache import add_outputs, fingerprint
-from vocabless.training.texts.corpora import UTF8, TextFormat, load_text
+from vocabless.training.texts.corpora import load_text
+from vocabless.training.texts.tables import UTF8, TextFormat
 from vocabless.training.trainer import ResumableTrainer
 
 TEACHER_LOGITS, IS_GOLD = "teacher_logits", "is_gold"  # further entries of encoded rows and batches
@@ -161,7 +162,9 @@ def read_unlabelled(sources: Sequence[str], data: TaskData, text_format: TextFor
     """Returns the texts or pairs of all sources, see `load_text`, without empty ones; ValueError if there is none."""
     columns: list[list[str]] = []
     for column in data.text_columns:
-        names = ["text" if source.endswith(".txt") and len(data.text_columns) == 1 else column for source in sources]
+        names = [
+            "text" if source.lower().endswith(".txt") and len(data.text_columns) == 1 else column for source in sources
+        ]
         tables = [load_text(source, name, text_format=text_format) for source, name in zip(sources, names, strict=True)]
         columns.append([text or "" for table in tables for text in table["text"]])
     rows = [row for row in zip(*columns, strict=True) if all(text.strip() for text in row)]

@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 from vocabless.onnx_model import as_int8
 from vocabless.training.pretraining.translations import ParallelTexts
-from vocabless.training.texts.corpora import load_table
+from vocabless.training.texts.tables import load_table
 from vocabless.training.trainer import EXACT_LOSS
 
 Vectors = NDArray[np.float32]  # (n, size), of length 1

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vocabless.training.finetuning.sources import read_files
-from vocabless.training.texts.corpora import TextFormat, find_files, load_text
+from vocabless.training.texts.corpora import find_files, first_texts, load_text
+from vocabless.training.texts.tables import TextFormat, read_files
 
 SUFFIXES = [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".txt"]
 ROWS = [("Das Café schließt früh.", "ja"), ("Nein, nie.", "nein")]
@@ -64,11 +64,31 @@ def test_a_file_that_changed_is_read_again_and_another_one_comes_from_the_cache(
 
 
 @pytest.mark.parametrize(("name", "content", "sentence"), [
-    ("rows.csv", "text,label\na,b,x\nc,d\n", "rows.csv' has rows with more fields than its header; put texts"),
-    ("rows.csv", 'text,label\n"a\nb",c\nd,e,f\n', "rows.csv' cannot be read: .*Expected 2 fields in line 3, saw 3"),
-    ("rows.csv", "\n\n", "rows.csv' cannot be read: No columns"),
+    ("rows.csv", "text,label\na,b,x\nc,d\n", "line 2 of .*rows.csv' has 3 fields, and its header 2; put texts"),
+    ("rows.csv", 'text,label\n"a\nb",c\nd,e,f\n', "line 4 of .*rows.csv' has 3 fields"),
+    ("rows.csv", "\n\n", "rows.csv' is empty; give "),
+    ("rows.csv", "text,label\n", "rows.csv' is empty; give "),
     ("rows.csv", "", "rows.csv' is empty; give "),
-    ("a::b.csv", "text\nmine\n", "a::b.csv' cannot be read: Unable to find"),  # no chain of places
+    ("a::b.txt", "text\nmine\n", "a::b.txt' cannot be read: Unable to find"),  # no chain of places
+    ("a.csv", "text;label\na;b\n", "line 1 of .* is one column, 'text;label'; give --delimiter ';', or write it"),
+    ("a.tsv", "text,label\na,b\n", "is one column, 'text,label'; give --delimiter ',', or write it with commas"),
+    ("a.csv", "sep=;\ntext;label\na;b\n", "line 1 of .* is 'sep=;', not the header; drop the first line and give"),
+    ("a.csv", "text,label,text\na,b,c\n", "line 1 of .* has the column 'text' twice; give each column its own"),
+    ("a.csv", "text,label\na,b\n\ufefftext,label\nc,d\n", "line 3 of .* is the header again; drop the line"),
+    ("a.csv", 'text,label\na,b\n"c,d\ne,f\n', "line 3 of .* has a cell that begins with a quote and does not end"),
+    ("a.tsv", 'text\tlabel\n"a\tb\nc\td\n"e\tf\n', "line 2 of .* has a cell that begins with a quote"),
+    ("a.csv", 'text,label\n"a \\"b\\" c",d\n', "line 2 of .* has a cell that begins with a quote"),
+    ("a.csv", 'text,label\n"a,b\nc,d\ne",b\n', "line 2 of .* has a quote that swallowed other rows; put such a"),
+    ("a.csv", 'label,text\nb,"a\nd,c\nb,e"\nd,a\n', "line 2 of .* has a quote that swallowed other rows"),
+    ("a.tsv", 'id\ttext\n7\t"a\n8\tc\n9\te"\n', "line 2 of .* has a quote that swallowed other rows"),
+    ("a.jsonl", '{"text": "a"}\n{"text": "b', "'.*a.jsonl' cannot be read: line 2 of .*a.jsonl' is no whole JSON"),
+    ("a.json", '[{"text": "a"},\n{"text": "b', "line 2 of .*a.json' is no whole JSON"),
+    ("a.jsonl", '{"text": "a"},\n{"text": "b"},\n', "line 1 of .* ends with a comma; drop the commas at the ends"),
+    ("a.jsonl", '{"text": "a"}\n5\n', "line 2 of .* is no object such as"),
+    ("a.jsonl", '{"text": "\\ud83d\\ude00"}\n{"text": "\\ud83d a"}\n', "line 2 of .* has half of a surrogate pair"),
+    ("a.json", '[{"text": "a"},\n{"text": "\\ude00"}]', "line 2 of .* has half of a surrogate pair; replace it"),
+    ("a.json", '{"text": ["a", "b"], "label": ["c", "d"]}', "a.json' holds columns, not rows; write an object"),
+    ("a.json", '{"text": {"0": "a"}, "label": {"0": "b"}}', "a.json' holds columns, not rows; write an object"),
     ("mine.jsonl", '{"text": ["a"]}\n' * 2, "the column 'text' of .*mine.jsonl holds lists, not text; name a"),
     ("mine.jsonl", '{"text": {"a": 1}}\n' * 2, "the column 'text' of .*mine.jsonl holds objects, not text"),
     ("mine.jsonl", '{"text": 1}\n' * 2, "the column 'text' of .*mine.jsonl holds int64, not text"),
@@ -82,11 +102,34 @@ def test_files_that_would_be_misread_are_refused(name, content, sentence, stream
         load_text(str(tmp_path / name), streaming=streaming)
 
 
-def test_rows_as_long_as_the_header_are_read(tmp_path) -> None:
-    (tmp_path / "rows.csv").write_text('\n\ntext,label,,\n"a, ""b""",c,,\n\n"d\ne",f,,\n')
-    table = read_files([str(tmp_path / "rows.csv")])
-    assert table["text"][:] == ['a, "b"', "d\ne"]
-    assert table["label"][:] == ["c", "f"]
+@pytest.mark.parametrize("name", ["rows.csv", "rows.CSV"])
+def test_rows_and_all_their_lines_are_read(name, tmp_path) -> None:
+    rows = '\n\ntext,label,,\n"a, ""b""",c,,\n  \n"d, 5,007\ne",f,,\n5" pipe,007\n"Dear, c,,\n\ntwo",\n'
+    file = tmp_path / name
+    file.write_text(rows)
+    texts = ['a, "b"', "d, 5,007\ne", '5" pipe', "Dear, c,,\n\ntwo"]
+    assert read_files([str(file)])["text"][:] == texts == [row["text"] for row in load_text(str(file), streaming=True)]
+    assert read_files([str(file)])["label"][:] == ["c", "f", "007", None]
+
+
+def test_files_of_a_corpus_have_the_same_columns(tmp_path) -> None:
+    (tmp_path / "a.csv").write_text("text,label\na,b\n")
+    (tmp_path / "b.csv").write_text("label,text\nc,d\n")
+    assert load_text(str(tmp_path / "*.csv"))["text"][:] == ["a", "d"]
+    (tmp_path / "b.csv").write_text("id,text\nc,d\n")
+    with pytest.raises(ValueError, match=r"b.csv' has other columns than .*a.csv'; give files with the same header"):
+        load_text(str(tmp_path / "*.csv"))
+
+
+def test_the_first_texts_of_a_corpus_are_not_blank_and_its_file_is_named(tmp_path) -> None:
+    (tmp_path / "a.txt").write_text("\n\n".join("abcd") + "\n\n")
+    assert first_texts(str(tmp_path / "a.txt"), "text", TextFormat(), 3)["text"][:] == ["a", "b", "c"]
+    (tmp_path / "a.txt").write_text("\n \n")
+    with pytest.raises(ValueError, match=r"a.txt' holds no text; give files with text"):
+        first_texts(str(tmp_path / "a.txt"), "text", TextFormat(), 3)
+    (tmp_path / "a.csv").write_text("text\n" + "a\n" * 2000 + '"b')  # beyond what is read at first
+    with pytest.raises(ValueError, match=r"line 2002 of .*a.csv' has a cell that begins with a quote"):
+        first_texts(str(tmp_path / "a.csv"), "text", TextFormat(), 3000)
 
 
 def test_pipes_and_broken_links_of_a_corpus_are_named_and_folders_are_entered(tmp_path) -> None:

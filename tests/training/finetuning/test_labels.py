@@ -1,0 +1,81 @@
+"""Cells of label columns: codes, marks, lists as text, spaces, and labels that differ by case or are not learned."""
+
+import json
+
+import pytest
+
+from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.sources import describe_own_data, load_own_data
+
+pytestmark = pytest.mark.usefixtures("empty_cache")
+TWO = {"label_column": ["noise", "dirt"]}
+
+
+def load(folder, cells, test=(), **options):
+    """The task of rows with these cells, which a file of the same rows validates."""
+    names = options.get("label_column", ["label"])
+    for name, rows in (("train", cells), ("test", test)):
+        if rows and isinstance(rows[0], dict):
+            lines = [json.dumps({"text": "t"} | row) for row in rows]
+        else:
+            lines = [",".join(["text", *names]), *(f"t,{row}" for row in rows)]
+        kind = "jsonl" if rows and isinstance(rows[0], dict) else "csv"
+        options[f"{name}_file"] = str(folder / f"{name}.{kind}") if rows else None
+        (folder / f"{name}.{kind}").write_text("\n".join(lines) + "\n")
+    options["validation_file"] = options["train_file"]
+    arguments = GlueArguments(model_name_or_path="hashformer-lsh-proj-tiny", **options)
+    task = load_own_data(arguments)
+    return task, describe_own_data(task, arguments)
+
+
+CODES = ["007", "010"]
+SINGLE = {"problem_type": "single_label_classification"}
+
+
+@pytest.mark.parametrize(("cells", "test", "labels", "tested", "options"), [
+    (CODES, ["007"], CODES, ["007"], {}),
+    (["007", "x"], ["007"], ["007", "x"], ["007"], {}),  # a file of codes alone, too
+    (CODES, [{"label": "010"}], CODES, ["010"], {}),
+    ([{"label": code} for code in CODES], ["010"], CODES, ["010"], {}),
+    (["1", "0"], ["1.0"], ["0", "1"], ["1"], {}),
+    (["0.5", "2"], ["3"], [], [3.0], {}),
+    (["1.10", "1.1"], ["1.10"], ["1.1", "1.10"], ["1.10"], SINGLE),
+    (["true", "FALSE"], ["True"], ["False", "True"], ["True"], {}),
+    ([" a", "b  "], ["a "], ["a", "b"], ["a"], {}),
+    (["a ; b", "b"], [], ["a", "b"], None, {"label_separator": ";"}),
+    ([""""['a', 'b ']\"""", """"[]\""""], ["['b']"], ["a", "b"], [["b"]], {}),
+    (['"[""a"", ""b""]"', "b"], [], ["a", "b"], None, {"label_separator": ","}),
+    (["[a]", "[b]"], [], ["[a]", "[b]"], None, {}),
+    (["0,1", "0,0", ",1"], ["1,1"], ["noise", "dirt"], [["noise", "dirt"]], TWO),
+    (["True,FALSE", "false,true"], [], ["noise", "dirt"], None, TWO),
+    ([{"noise": True, "dirt": 0}, {"noise": False, "dirt": 1.0}], [], ["noise", "dirt"], None, TWO),
+    (["a,b", ",b"], [], ["a", "b"], None, TWO),
+])  # fmt: skip
+def test_labels_are_read(cells, test, labels, tested, options, tmp_path) -> None:
+    task, described = load(tmp_path, cells, test, **options)
+    assert task.problem.labels == labels and "\n" not in described
+    assert (task.test[""].labels if task.test else None) == tested
+
+
+def test_marks_in_columns_are_the_labels_of_their_rows(tmp_path) -> None:
+    task, _ = load(tmp_path, ["0,1", "0,0", "1,1"], **TWO)
+    assert task.train.labels == [["dirt"], [], ["noise", "dirt"]]
+
+
+@pytest.mark.parametrize(("cells", "test", "options", "sentence"), [
+    (["['a' 'b']", "x"], [], {}, r"the label \"\['a' 'b'\]\" is no list that can be read; write \['a', 'b'\]"),
+    (['"[a, b]"', "x"], [], {}, r"the label '\[a, b\]' is no list that can be read"),
+    (["0,1", "1,0"], ["1,2"], TWO, r"row 0 of test has \['1', '2'\]; give 0 or 1 for each of noise, dirt"),
+    (["a", "  "], [], {}, "has no label in line 3; fill"),
+])  # fmt: skip
+def test_labels_that_would_be_misread_are_named(cells, test, options, sentence, tmp_path) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        load(tmp_path, cells, test, **options)
+
+
+def test_labels_in_another_case_and_labels_that_are_not_learned_are_named_in_a_line(tmp_path) -> None:
+    _, described = load(tmp_path, ["good", "bad", "BAD"], ["Good", "bad", "Bad"])
+    assert described.splitlines()[1:] == [
+        "Labels that differ by case alone: BAD/bad.",
+        "Good and Bad are no training labels: test rows with them count as mistakes.",
+    ]

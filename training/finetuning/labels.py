@@ -1,0 +1,246 @@
+"""Cells of label columns → labels: names, numbers or lists of names, and the kind of problem that they make."""
+
+import ast
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from datasets import ClassLabel, Dataset, Value
+
+from vocabless.training.finetuning.data import Examples, TaskData
+from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Problem, Regression, SingleLabel
+from vocabless.training.texts.tables import STRING_TYPES, column_type
+
+MOST_NAMED = 10  # rows or labels in a message
+_WHOLE = re.compile(r"[-+]?(0|[1-9]\d*)")  # but 007 is a name
+_NUMBER = re.compile(r"[-+]?(((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][-+]?\d+)?|inf)")
+_LIST = re.compile(r"[\[({].*[\])}]", re.S)
+_MARKS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False, "": False}
+
+
+def parse_labels(
+    examples: Mapping[str, Examples],
+    columns: Sequence[str],
+    feature: Any,
+    problem_type: str | None,
+    separator: str | None,
+    is_csv: bool,
+) -> Problem:
+    """Returns the problem of the label columns, and makes labels of their cells, None where one is missing.
+
+    Args:
+        examples: the examples of `train` and of other splits; their labels are cells, see `read_cells`.
+        columns: the label columns. Several with 0 and 1 alone are labels: those of a row have 1.
+        feature: of the first column, in the training data.
+        problem_type: a key of `PROBLEMS`; None takes the one that fits the column.
+        separator: of several labels in a string; None reads a string as one label, or as the list that it shows.
+        is_csv: whether all cells of the training data are strings.
+
+    Raises:
+        ValueError: a label does not fit the problem, or the column fits no problem.
+    """
+    inner = getattr(feature, "feature", feature)
+    names: list[str] = []
+    if isinstance(inner, ClassLabel):
+        names = inner.names if len(columns) == 1 and separator is None else []
+    else:
+        _apply(examples, _stripped)
+    is_list = len(columns) > 1 or separator is not None
+    if len(columns) > 1:
+        names = _name_marks(examples, columns)
+    elif _hold_strings(examples["train"]):
+        if any(_list_in(cell) is not None for cell in examples["train"].labels or []):
+            _apply(examples, lambda cell: cell if (found := _list_in(cell)) is None else _stripped(found))
+            is_list = True
+        elif is_csv and separator is None:
+            feature = _read_numbers(examples["train"], problem_type)
+    if not is_list and not _hold_strings(examples["train"]):
+        for part in examples.values():
+            if _hold_strings(part):
+                _read_numbers(part, problem_type)
+    problem_class = _problem_class(problem_type, columns[0], feature, is_list)
+    for split, part in examples.items():
+        part.labels = None if part.labels is None else _parsed(part.labels, problem_class, split, separator)
+    return problem_class(names or _sorted_labels(examples["train"]))
+
+
+def describe_labels(task: TaskData) -> list[str]:
+    """Returns a sentence for each doubt: labels that differ by case alone, and test labels that are not learned."""
+    forms: dict[str, list[str]] = {}
+    for name in task.problem.labels:
+        forms.setdefault(name.casefold(), []).append(name)
+    alike = ["/".join(names) for names in forms.values() if len(names) > 1]
+    notes = [f"Labels that differ by case alone: {enumerated(alike)}."] if alike else []
+    for examples in task.test.values():
+        if unknown := task.problem.unknown_labels(label for label in examples.labels or [] if label is not None):
+            known = "is no training label" if len(unknown) == 1 else "are no training labels"
+            notes.append(f"{enumerated(unknown)} {known}: test rows with them count as mistakes.")
+    return notes
+
+
+def _apply(examples: Mapping[str, Examples], change: Any) -> None:
+    for part in examples.values():
+        part.labels = None if part.labels is None else [change(label) for label in part.labels]
+
+
+def _stripped(label: Any) -> Any:
+    """Returns a label, or a list of labels, without white space at the ends of strings; None for an empty one."""
+    if isinstance(label, list):
+        return [_stripped(part) for part in label]
+    return label.strip() or None if isinstance(label, str) else label
+
+
+def _hold_strings(examples: Examples) -> bool:
+    return all(isinstance(label, str | None) for label in examples.labels or [])
+
+
+def _name_marks(examples: Mapping[str, Examples], columns: Sequence[str]) -> list[str]:
+    """Makes the names of the columns with 1 the labels of a row, and returns the names; [] if a cell is no mark."""
+
+    def mark(cell: Any) -> bool | None:
+        return _MARKS.get("" if cell is None else str(cell).lower())
+
+    marks = {mark(cell) for row in examples["train"].labels or [] for cell in row}
+    if None in marks or True not in marks:
+        return []
+    for split, part in examples.items():
+        for row, cells in enumerate(part.labels or []):
+            if None in map(mark, cells):
+                raise ValueError(f"row {row} of {split} has {cells}; give 0 or 1 for each of {', '.join(columns)}.")
+    _apply(examples, lambda cells: [name for name, cell in zip(columns, cells, strict=True) if mark(cell)])
+    return list(columns)
+
+
+def _list_in(cell: Any) -> list[Any] | None:
+    """Returns the list that a string shows, as pandas writes it; None if it shows none.
+
+    >>> _list_in("['bad', 'hotel']"), _list_in("bad"), _list_in("[neutral]")
+    (['bad', 'hotel'], None, None)
+    """
+    if not isinstance(cell, str) or not _LIST.fullmatch(cell):
+        return None
+    try:
+        value = ast.literal_eval(cell)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        value = None
+    # Without a comma, as numpy writes lists, Python joins strings.
+    is_damaged = value is None and cell.startswith("[") and "," in cell
+    if is_damaged or re.search(r"""(['"])\s+['"]""", cell):
+        raise ValueError(
+            f"the label {cell!r} is no list that can be read; write ['a', 'b'], or give --label_separator."
+        )
+    return sorted(value, key=str) if isinstance(value, set) else [*value] if isinstance(value, list | tuple) else None
+
+
+def _read_numbers(examples: Examples, problem_type: str | None) -> Value:
+    """Makes numbers or booleans of strings if all of them are, and returns the type of the column."""
+    cells = [label for label in examples.labels or [] if label is not None]
+    read: Any = None
+    dtype = "string"
+    if all(map(_WHOLE.fullmatch, cells)):
+        read, dtype = int, "int64"
+    elif all(map(_NUMBER.fullmatch, cells)):
+        # Codes such as 1.10 stay as they are where the user wants classes.
+        if problem_type in (None, Regression.name) or all(float(cell).is_integer() for cell in cells):
+            read, dtype = float, "float64"
+    elif all(cell.lower() in ("true", "false") for cell in cells):
+        read, dtype = (lambda cell: cell.lower() == "true"), "bool"
+    if read is not None:
+        examples.labels = [None if label is None else read(label) for label in examples.labels or []]
+    return Value(dtype)
+
+
+def _problem_class(problem_type: str | None, column: str, feature: Any, is_list: bool) -> type[Problem]:
+    """Returns the class of the given problem type, or of the one that fits the type of the label column.
+
+    Strings, integers and booleans are one label for each text; floats a number. Lists of strings or integers are
+    several labels.
+    """
+    if problem_type is not None:
+        if problem_type not in PROBLEMS:
+            raise ValueError(f"unknown problem type {problem_type!r}; choose one of {', '.join(PROBLEMS)}.")
+        return PROBLEMS[problem_type]
+    if is_list:
+        return MultiLabel
+    inner = getattr(feature, "feature", None)  # of a column of lists
+    dtype = column_type(feature if inner is None else inner)
+    is_name = dtype in (*STRING_TYPES, "bool") or dtype.startswith(("int", "uint"))
+    if is_name:
+        return SingleLabel if inner is None else MultiLabel
+    if inner is None and dtype.startswith(("float", "decimal")):
+        return Regression
+    raise ValueError(
+        f"the column {column!r} holds {'' if inner is None else 'lists of '}{dtype}; "
+        "labels are strings, integers or numbers, or lists of strings or integers."
+    )
+
+
+def _parsed(labels: list[Any], problem_class: type[Problem], split: str, separator: str | None) -> list[Any]:
+    """Returns the labels in the problem's form, None where one is missing; strings are split at the separator."""
+    parsed: list[Any] = []
+    for row, label in enumerate(labels):
+        if separator is not None and not isinstance(label, list):
+            label = [part.strip() for part in str("" if label is None else label).split(separator) if part.strip()]
+        try:
+            parsed.append(None if problem_class.is_missing(label) else problem_class.parse_label(label))
+        except ValueError as error:
+            raise ValueError(
+                f"row {row} of {split} does not fit {problem_class.name}: {error}; mend or drop the row, or check "
+                "--problem_type and --label_column."
+            ) from error
+    return parsed
+
+
+def _sorted_labels(examples: Examples) -> list[str]:
+    """Returns all label names: integers by value, other names by the alphabet."""
+    names = {name for label in examples.labels or [] for name in Problem.names_in(label)}
+    if all(name.removeprefix("-").isdecimal() for name in names):
+        return sorted(names, key=int)
+    return sorted(names)
+
+
+def has_labels(table: Dataset, columns: Sequence[str]) -> bool:
+    """Returns whether a table has all label columns, and the first one at least one label."""
+    if not set(columns) <= set(table.column_names):
+        return False
+    return any(label is not None for label in _class_names(table.features[columns[0]], table[columns[0]][:]))
+
+
+def read_cells(table: Dataset, where: str, columns: Sequence[str]) -> list[Any]:
+    """Returns the cell of each row, None if it is empty; of several columns a list of cells for each row.
+
+    Raises:
+        ValueError: a cell is no finite number; the message calls the table `where`.
+    """
+    values = [_class_names(table.features[column], table[column][:]) for column in columns]
+    labels = values[0] if len(values) == 1 else [list(row) for row in zip(*values, strict=True)]
+    for row, label in enumerate(labels):
+        parts = label if isinstance(label, list) else [label]
+        if any(isinstance(part, float) and not math.isfinite(part) for part in parts):
+            raise ValueError(
+                f"row {row} of {where} has the label {label} in {columns[0]!r}; give a finite number or drop the row."
+            )
+    return labels
+
+
+def _class_names(feature: Any, values: list[Any]) -> list[Any]:
+    """Returns the names of the values if the column declares names; −1, the Hub's unknown label, becomes None."""
+    inner = getattr(feature, "feature", feature)
+    if not isinstance(inner, ClassLabel):
+        return values
+    names = [*inner.names, None]  # index −1 is the last
+    if inner is feature:
+        return [None if value is None else names[value] for value in values]
+    return [None if row is None else [None if value is None else names[value] for value in row] for row in values]
+
+
+def enumerated(items: Sequence[Any]) -> str:
+    """Returns the first items, and how many follow.
+
+    >>> enumerated([3, 7]), enumerated(range(12))
+    ('3 and 7', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more')
+    """
+    named = [str(item) for item in items[:MOST_NAMED]]
+    last = f"{len(items) - MOST_NAMED} more" if len(items) > MOST_NAMED else named.pop()
+    return f"{', '.join(named)} and {last}" if named else last
