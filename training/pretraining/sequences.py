@@ -24,7 +24,7 @@ from vocabless.public_names import EMBEDDED
 from vocabless.saving.run_folder import rows_fingerprint
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.packing import Packing, Record
-from vocabless.training.texts.corpora import find_files, load_text
+from vocabless.training.texts.corpora import find_files, first_texts, load_text
 from vocabless.training.texts.pydocs import PACKAGES, read_pydocs
 
 if TYPE_CHECKING:  # that file imports this one
@@ -95,10 +95,9 @@ def _load(source: str, arguments: PretrainingArguments, streaming: bool = False)
     text_format = arguments.text_format
     if arguments.dry_run:
         if source == EMBEDDED:  # without the packages' source files
-            rows = [{"text": text} for _, text in read_pydocs(1, packages=())[:DRY_RUN_DOCUMENTS]]
+            few = Dataset.from_list([{"text": text} for _, text in read_pydocs(1, packages=())[:DRY_RUN_DOCUMENTS]])
         else:
-            rows = list(load_text(source, arguments.text_column, 1, True, text_format).take(DRY_RUN_DOCUMENTS))
-        few = Dataset.from_list(rows)
+            few = first_texts(source, arguments.text_column, text_format, DRY_RUN_DOCUMENTS)
         return few.to_iterable_dataset() if streaming else few
     return load_text(source, arguments.text_column, PROCESSES, streaming, text_format)
 
