@@ -130,7 +130,7 @@ READERS = {".txt": _plain, ".md": _markdown, ".html": html_text}
 
 def _rows(file: Path) -> Iterator[Document]:
     """Yields the rows of a table as documents. A title is the first line of the text, so that it is found, too."""
-    from vocabless.training.texts.corpora import STRING_TYPES, column_type, load_files  # imports `datasets`
+    from vocabless.training.texts.tables import STRING_TYPES, column_type, load_files  # imports `datasets`
 
     if not _decoded(file).strip():
         return

@@ -66,7 +66,7 @@ def test_a_folder_is_read_with_all_in_it_and_files_without_text_are_named(tmp_pa
         ("latin.txt", "été".encode("latin-1"), r"the file '.*latin\.txt' is not UTF-8 \(.*position 0.*\); convert it"),
         ("elf.csv", b"\x7fELF\0\0\xff\xfe", r"elf\.csv' is not UTF-8"),
         ("t.csv", b"a,b\n1,2\n", r"has the columns a, b and none of texts; name one text, content"),
-        ("long.csv", b"text\none,two\n", r"long\.csv' has rows with more fields than its header; put texts"),
+        ("long.csv", b"text\none,two\n", r"long\.csv' has 2 fields, and its header 1; put texts"),
         ("half.jsonl", b'{"text": "a"}\n{"text": "b', r"half\.jsonl' cannot be read: .*; check that it is complete"),
         ("list.jsonl", b"[1, 2]", r"list\.jsonl' has the columns"),
         ("number.jsonl", b'{"text": 5}', r"has the columns text and none of texts"),
