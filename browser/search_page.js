@@ -95,9 +95,11 @@ function drawResults(results) {
 }
 
 function drawResult(result, index) {
-  const { document: title, passage, link, similarity } = result;
-  const href = linkToPassage(link, passage);
-  const name = make("span", {}, href ? make("a", { href, target: "_blank", rel: "noopener noreferrer" }, title) : title);
+  const { document: title, heading: above, passage, link, file, similarity } = result;
+  const href = linkToPassage(link, passage.slice(above.length).trim());
+  const path = (above.split("\n")[0] === title ? above : `${title}\n${above}`).trim().replaceAll("\n", " › ");
+  const name = make("span", {}, href ? make("a", { href, target: "_blank", rel: "noopener noreferrer" }, path) : path);
+  if (file) name.append(" ", make("small", {}, file));
   const rounded = (Math.round(100 * similarity) / 100).toFixed(2); // 0.00, never -0.00
   const figure = make("span", { className: "similarity", title: "Similarity of meaning, at most 1" }, rounded);
   const text = make("p", { className: "passage", dir: "auto" });
@@ -112,10 +114,10 @@ function drawNear(results, near) {
   results.forEach((result, index) => markWords(texts[index], result, near[index]));
 }
 
-/** Writes a passage with the words of the query, and those near in meaning, marked; without its title, which is above. */
-function markWords(place, { document: title, passage, found }, near) {
+/** Writes a passage with the words of the query, and those near in meaning, marked; its heading stands above it. */
+function markWords(place, { heading, passage, found }, near) {
   const isFound = new Set(found.map(([start]) => start));
-  let position = passage.startsWith(`${title}\n`) ? title.length + 1 : 0;
+  let position = heading ? heading.length + 1 : 0;
   const marks = [...found, ...near.filter(([start]) => !isFound.has(start))]
     .filter(([start]) => start >= position)
     .sort((one, other) => one[0] - other[0]);

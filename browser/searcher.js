@@ -15,17 +15,21 @@ const IS_WORD = /[\p{L}\p{N}]/u; // punctuation says nothing about a passage
  * @typedef {object} Document
  * @property {string} title
  * @property {string} [link]
- * @property {string[]} sentences - joined, they are the text
- * @property {[number, number][]} passages - of each the first sentence and the one behind its last
+ * @property {string} [file] - its path, of a document without a link
+ * @property {string[]} headings - of each section, "" for none; with lines for those of sections without text
+ * @property {string[]} sentences - of all sections
+ * @property {[number, number, number][]} passages - of each the first sentence, the one behind its last, and the section
  */
 
 /**
  * @typedef {object} Result
  * @property {string} document - its title
- * @property {string} passage - its text
+ * @property {string} heading - above the passage
+ * @property {string} passage - its text, with the heading as its first lines
  * @property {number} score - of meaning and words together
  * @property {number} similarity - the cosine of the vectors of query and passage
  * @property {string} [link] - of the document
+ * @property {string} [file] - of the document
  * @property {[number, number][]} found - UTF-16 offsets of the rarer words of the query in the passage
  */
 
@@ -39,7 +43,7 @@ export class Searcher {
   constructor(manifest, documents, weights, vectors) {
     this.encoder = new Encoder(manifest, weights);
     this.documents = documents;
-    this.passages = documents.flatMap(({ passages }, document) => passages.map(([start, end]) => ({ document, start, end })));
+    this.passages = documents.flatMap(({ passages }, document) => passages.map(([start, end, section]) => ({ document, start, end, section })));
     this.vectors = manifest.bits === 8 ? new Int8Array(vectors) : new Float32Array(vectors);
     this.width = manifest.dimensions;
     this.lengths = this.passages.map((_, place) => {
@@ -51,10 +55,11 @@ export class Searcher {
     this.bm25 = new Bm25(this.passages.map((_, place) => this.#words(this.textOf(place)).map(({ word }) => word)));
   }
 
-  /** Returns the text of a passage. */
+  /** Returns the text of a passage, below its heading. */
   textOf(place) {
-    const { document, start, end } = this.passages[place];
-    return this.documents[document].sentences.slice(start, end).join("").trim();
+    const { document, start, end, section } = this.passages[place];
+    const { headings, sentences } = this.documents[document];
+    return `${headings[section]}\n${sentences.slice(start, end).join("").trim()}`.trim();
   }
 
   /**
@@ -71,10 +76,12 @@ export class Searcher {
     const rarest = Math.max(...words.map((word) => this.bm25.weightOf(word)));
     const wanted = new Set(words.filter((word) => this.bm25.weightOf(word) >= MARKED_SHARE * rarest));
     return this.#best(scores).map((place) => {
-      const { title, link } = this.documents[this.passages[place].document];
+      const { document, section } = this.passages[place];
+      const { title, link, file, headings } = this.documents[document];
       const passage = this.textOf(place);
       const found = this.#words(passage).filter(({ word }) => wanted.has(word)).map(({ start, end }) => [start, end]);
-      return { document: title, passage, score: scores[place], similarity: similarities[place], link, found };
+      const [score, similarity] = [scores[place], similarities[place]];
+      return { document: title, heading: headings[section], passage, score, similarity, link, file, found };
     });
   }
 

@@ -5,13 +5,15 @@
     python -m vocabless.conversion search me/my-encoder site/ me/my-search --push --base_url https://example.org/
 
 SOURCE is a sentence encoder. DOCUMENTS are files in UTF-8, or folders of them: txt, md, html (a document each), csv,
-jsonl (a document in each row; columns named text, title and link, or alike). They are cut into passages of a few
-sentences. TARGET gets index.html, which opens offline. A page holds at most 100 000 passages.
+jsonl (a document in each row; columns named text, title and link, or alike). They are read as a reader sees them and
+cut into passages of a few sentences below a heading; a file of a folder that cannot be read is left out and named.
+TARGET gets index.html, which opens offline. A page holds at most 100 000 passages.
 """
 
 import argparse
 import base64
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,7 @@ from vocabless.saving.sentence_modules import SentenceModules, read_sentence_mod
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 MOST_PASSAGES = 100_000
+MOST_NAMED = 10  # files that are left out and named
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,21 +73,26 @@ def write(arguments: argparse.Namespace, folder: Path) -> str:
     check_packages("search")
     source = arguments.source
     model, tokenizer, modules = load_encoder(source)
-    documents, empty = read_documents(arguments.documents, arguments.base_url)
-    passages = cut(documents)
+    documents, left_out = read_documents(arguments.documents, arguments.base_url)
+    passages, repeated = cut(documents)
     texts = [text for of_document in passages for text in of_document.texts()]
     index = build_index(model, tokenizer, modules, texts, arguments.dimensions, arguments.bits)
     manifest = index.manifest | heading(arguments, Path(arguments.documents[0]).resolve().name)
     manifest["passages"] = len(texts)
     data = {
-        "documents": json_for_html(list(map(_as_json, documents, passages))),
+        "documents": json_for_html(
+            [_as_json(*both) for both in zip(documents, passages, strict=True) if both[1].ranges]
+        ),
         "weights": base64.b64encode(index.weights).decode("ascii"),
         "vectors": base64.b64encode(index.vectors.tobytes()).decode("ascii"),
     }
     (folder / PAGE).write_text(join_page("search", manifest, data), encoding="utf-8")
     write_readme(folder, manifest["title"], model_id_of(arguments), read_card_facts(source).license, "search", "search")
-    left_out = f"; {len(empty)} files without text were left out" if empty else ""
-    return f"{len(documents)} documents, {len(texts)} passages{left_out}\n{index.report}\n{size_report(folder)}"
+    counts = f"{len(documents)} documents, {len(texts)} passages"
+    counts += f"; {repeated} repeated ones were left out" if repeated else ""
+    more = [f"… and {len(left_out) - MOST_NAMED} other files."] if len(left_out) > MOST_NAMED else []
+    notes = [f"left out: {sentence}" for sentence in left_out[:MOST_NAMED] + more]
+    return "\n".join([*notes, counts, index.report, size_report(folder)])
 
 
 def load_encoder(source: str) -> tuple[PreTrainedModel, VocablessTokenizer, SentenceModules]:
@@ -102,19 +110,34 @@ def load_encoder(source: str) -> tuple[PreTrainedModel, VocablessTokenizer, Sent
     return model.float(), tokenizer, read_sentence_modules(source) or SentenceModules()
 
 
-def cut(documents: Sequence[Document]) -> list[Passages]:
-    """Returns the passages of each document; raises ValueError for more than a page may hold."""
-    passages = [passages_of(document.text) for document in documents]
-    count = sum(len(of_document.ranges) for of_document in passages)
-    if count > MOST_PASSAGES:
+def cut(documents: Sequence[Document]) -> tuple[list[Passages], int]:
+    """Returns the passages of each document, each text once, and the number of those that were left out.
+
+    Raises:
+        ValueError: there are more than a page may hold.
+    """
+    found: list[Passages] = []
+    seen: set[str] = set()
+    count = 0
+    for document in documents:
+        passages = passages_of(document.sections)
+        ranges = []
+        for place, text in zip(passages.ranges, passages.texts(), strict=True):
+            words = " ".join(text.split())
+            ranges += [] if words in seen else [place]
+            seen.add(words)
+        count += len(passages.ranges)
+        found.append(replace(passages, ranges=ranges))
+    if len(seen) > MOST_PASSAGES:
         raise ValueError(
-            f"the documents have {count} passages and a page may have {MOST_PASSAGES}; give fewer, or keep the vectors "
-            "in a database: docs/search.md shows hnswlib, sqlite and faiss."
+            f"the documents have {len(seen)} passages and a page may have {MOST_PASSAGES}; give fewer, or keep the "
+            "vectors in a database: docs/search.md shows hnswlib, sqlite and faiss."
         )
-    return passages
+    return found, count - len(seen)
 
 
 def _as_json(document: Document, passages: Passages) -> dict[str, Any]:
     """Returns what `browser/searcher.js` calls `Document`."""
-    link = {"link": document.link} if document.link else {}
-    return {"title": document.title, **link, "sentences": passages.sentences, "passages": passages.ranges}
+    place = {"link": document.link} if document.link else {"file": document.file}
+    parts = {"headings": passages.headings, "sentences": passages.sentences, "passages": passages.ranges}
+    return {"title": document.title, **place, **parts}

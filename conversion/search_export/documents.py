@@ -1,16 +1,13 @@
-"""Documents → title, text and link: txt, md, html, csv and jsonl files, in UTF-8."""
+"""Documents → title, sections and link: txt, md, html, csv and jsonl files, in UTF-8."""
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import regex
+from vocabless.training.texts.documents import HTML, MARKDOWN, Section, clean, read_page
 
-from vocabless.conversion.search_export.html_text import html_text
-
-TEXTS = (".txt", ".md", ".html")  # one document for each file
+TEXTS = (".txt", *MARKDOWN, *HTML)  # one document for each file
 TABLES = (".csv", ".jsonl")  # one document for each row
 # The first of these names that a table has, in upper or lower case, is the column.
 COLUMNS = {
@@ -18,45 +15,47 @@ COLUMNS = {
     "title": ("title", "name", "heading", "headline", "question", "subject"),
     "link": ("link", "url", "href", "uri"),
 }
-BINARY_BYTES = 1 << 16  # a file with a byte 0 among its first bytes is no text
-_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.S)
-_OWN_LINE = re.compile(r"\s|[#>|`*+-]|\d+[.)]|$")  # what a line of Markdown begins with that goes on no paragraph
-_HEADING = re.compile(r"^#{1,6}[ \t]+", re.M)
-_MARKDOWN_LINK = re.compile(r"!?\[([^][\n]{0,300})\]\([^()\s]{0,1000}\)")
-_UNSAFE = regex.compile(
-    r"[\p{Cs}\p{Cc}\ufeff--\n\t]", regex.V1
-)  # lone surrogates, control characters, byte order marks
+BINARY_CHARACTERS = 1 << 16  # a file with a NUL among its first characters is no text
 
 
 @dataclass(frozen=True)
 class Document:
-    """A document: its title, its text, and the address of its source, if it has one."""
+    """A document: its title, its sections, the address of its source, if it has one, and the path of its file."""
 
     title: str
-    text: str
+    sections: list[Section]
     link: str | None = None
+    file: str = ""
 
 
 def read_documents(sources: Sequence[str], base_url: str | None = None) -> tuple[list[Document], list[str]]:
-    """Returns the documents of files and folders, and the names of files that hold no text.
+    """Returns the documents of files and folders, and a sentence on each file of a folder that is left out.
 
     Args:
         sources: files, and folders whose files of known formats are read, also in folders within them.
         base_url: address in front of the path of a file in its folder; None: its documents get no link.
 
     Raises:
-        ValueError: a source does not exist or has no file of a known format; a file is damaged, not UTF-8, or has no
-            column of texts; or there is no document.
+        ValueError: a source does not exist or has no file of a known format; a source that is a file is damaged, not
+            UTF-8, or has no column of texts; or there is no document.
     """
-    documents, empty = [], []
+    documents: list[Document] = []
+    left_out: list[str] = []
     for source in sources:
         for file, name in _files(source):
-            of_file = list(_read(file, name, base_url))
+            try:
+                of_file = [replace(document, file=name) for document in _read(file, name, base_url)]
+            except ValueError as error:
+                if file == Path(source):
+                    raise
+                left_out.append(str(error))
+                continue
             documents += of_file
-            empty += [] if of_file else [name]
+            left_out += [] if of_file else [f"the file {str(file)!r} holds no text."]
     if not documents:
-        raise ValueError(f"{' '.join(sources)!r} holds no text to search; give files with text in them.")
-    return documents, empty
+        reason = left_out[0].rstrip(".")
+        raise ValueError(f"{' '.join(sources)!r} holds no text to search ({reason}); give files with text in them.")
+    return documents, left_out
 
 
 def _files(source: str) -> list[tuple[Path, str]]:
@@ -81,55 +80,29 @@ def _read(file: Path, name: str, base_url: str | None) -> Iterator[Document]:
     if file.suffix.lower() in TABLES:
         yield from _rows(file)
         return
-    if b"\0" in file.read_bytes()[:BINARY_BYTES]:
-        return
     text = _decoded(file)
-    title, text = READERS[file.suffix.lower()](text.replace("\r\n", "\n").replace("\r", "\n"))
-    text = clean(text)
-    if text:
+    if "\0" in text[:BINARY_CHARACTERS]:
+        return
+    try:
+        title, sections = read_page(text, file.suffix.lower())
+    except ValueError as error:
+        raise ValueError(f"the file {str(file)!r} cannot be read: {error}") from error
+    if sections:
         link = None if base_url is None else base_url.rstrip("/") + "/" + name
-        yield Document(clean(" ".join(title.split())) or str(Path(name).with_suffix("")), text, link)
+        yield Document(title or str(Path(name).with_suffix("")), sections, link)
 
 
 def _decoded(file: Path) -> str:
     try:
         return file.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise ValueError(f"the file {str(file)!r} cannot be read ({error.strerror}); check who may read it.") from error
     except UnicodeError as error:
         raise ValueError(f"the file {str(file)!r} is not UTF-8 ({error}); convert it.") from error
 
 
-def _plain(text: str) -> tuple[str, str]:
-    return "", text
-
-
-def _markdown(text: str) -> tuple[str, str]:
-    """Returns the first heading and the text without front matter, marks of headings and addresses of links."""
-    text = _FRONT_MATTER.sub("", text)
-    heading = _HEADING.search(text)
-    title = text[heading.end() :].partition("\n")[0] if heading else ""
-    text = _HEADING.sub("", _unwrapped(_MARKDOWN_LINK.sub(r"\1", text)))
-    return _MARKDOWN_LINK.sub(r"\1", title), text
-
-
-def _unwrapped(text: str) -> str:
-    """Returns a text of Markdown with each paragraph in one line; code keeps its lines."""
-    lines: list[str] = []
-    is_code = False
-    for line in text.split("\n"):
-        goes_on = lines and lines[-1] and not lines[-1].startswith(("#", "|", "```"))
-        if goes_on and not is_code and not _OWN_LINE.match(line):
-            lines[-1] += f" {line}"
-        else:
-            lines.append(line)
-        is_code ^= line.startswith("```")
-    return "\n".join(lines)
-
-
-READERS = {".txt": _plain, ".md": _markdown, ".html": html_text}
-
-
 def _rows(file: Path) -> Iterator[Document]:
-    """Yields the rows of a table as documents. A title is the first line of the text, so that it is found, too."""
+    """Yields the rows of a table as documents. A title is a heading, too, so that it is found."""
     from vocabless.training.texts.tables import STRING_TYPES, column_type, load_files  # imports `datasets`
 
     if not _decoded(file).strip():
@@ -145,15 +118,6 @@ def _rows(file: Path) -> Iterator[Document]:
     for row in rows.select_columns(list(dict.fromkeys(filter(None, (text, title, link))))):
         body, heading = clean(row[text] or ""), clean(" ".join(str(row.get(title) or "").split()))
         if body:
-            body = body if not heading or body.startswith(heading) else f"{heading}\n{body}"
+            section = Section("" if body.startswith(heading) else heading, body)
             address = row.get(link)
-            yield Document(heading or file.stem, body, str(address) if address else None)
-
-
-def clean(text: str) -> str:
-    r"""Returns a text without what a page cannot hold or would strip: lone surrogates, control characters.
-
-    >>> clean(" a\x00b\x85 ")
-    'a b'
-    """
-    return str(_UNSAFE.sub(" ", text)).strip()
+            yield Document(heading or file.stem, [section], str(address) if address else None)

@@ -1,8 +1,10 @@
-"""Texts → passages: a few sentences each, which overlap with their neighbours at sentence borders."""
+"""Documents → passages: a few sentences each, which overlap with their neighbours at sentence borders."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vocabless.tokenization.splitters import ScriptSplitter
+from vocabless.training.texts.documents import MOST_HEADING, Section
 from vocabless.training.texts.sentences import sentences
 
 PASSAGE_UNITS = 80  # of a passage, at most; a word, an ideograph or a punctuation mark is a unit
@@ -13,18 +15,38 @@ _SPLITTER = ScriptSplitter()
 
 @dataclass(frozen=True)
 class Passages:
-    """The passages of a text."""
+    """The passages of a document."""
 
-    sentences: list[str]  # joined they are the text; a sentence too long for a passage is cut
-    ranges: list[tuple[int, int]]  # of each passage the first sentence and the one behind its last
+    headings: list[str]  # of each section, "" for none
+    sentences: list[str]  # of all sections; a sentence too long for a passage is cut
+    ranges: list[tuple[int, int, int]]  # of each passage the first sentence, the one behind its last, and the section
 
     def texts(self) -> list[str]:
-        """Returns the text of each passage."""
-        return ["".join(self.sentences[start:end]).strip() for start, end in self.ranges]
+        """Returns the text of each passage, with its heading above it."""
+        bodies = ["".join(self.sentences[start:end]).strip() for start, end, _ in self.ranges]
+        headings = [self.headings[section] for _, _, section in self.ranges]
+        return [f"{heading}\n{body}" if heading else body for heading, body in zip(headings, bodies, strict=True)]
 
 
-def passages_of(text: str, limit: int = PASSAGE_UNITS, overlap: int = OVERLAP_UNITS) -> Passages:
-    """Returns the passages of a text: each has at most `limit` units, and shares at most `overlap` with the next."""
+def passages_of(sections: Sequence[Section], limit: int = PASSAGE_UNITS, overlap: int = OVERLAP_UNITS) -> Passages:
+    """Returns the passages of a document, each within a section and below its heading.
+
+    The sentences of a passage have at most `limit` units, and it shares at most `overlap` with the next one. A heading
+    without text below it, and one that is too long, is text.
+    """
+    passages = Passages([], [], [])
+    for number, (heading, text) in enumerate(sections):
+        is_heading = bool(text) and len(heading) <= MOST_HEADING
+        parts, ranges = _of_text(text if is_heading else f"{heading}\n{text}".strip(), limit, overlap)
+        first = len(passages.sentences)
+        passages.headings.append(heading if is_heading else "")
+        passages.sentences.extend(parts)
+        passages.ranges.extend((first + start, first + end, number) for start, end in ranges)
+    return passages
+
+
+def _of_text(text: str, limit: int, overlap: int) -> tuple[list[str], list[tuple[int, int]]]:
+    """Returns the sentences of a text, and of each passage the first one and the one behind its last."""
     parts = [part for sentence in sentences(text) for part in _cut(sentence, limit)]
     costs = [_units(part) for part in parts]
     ranges, start = [], 0
@@ -42,7 +64,7 @@ def passages_of(text: str, limit: int = PASSAGE_UNITS, overlap: int = OVERLAP_UN
             start, shared = start - 1, shared + costs[start - 1]
         if shared + costs[end] > limit:  # the next sentence alone fills a passage
             start = end
-    return Passages(parts, ranges)
+    return parts, ranges
 
 
 def _units(text: str) -> int:

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.skipif(
 )
 EVIL = "<img src=x onerror=alert(1)></script><script>globalThis.hacked=1</script><!--<script>"
 QUERIES = ["how do I train a model?", "MD5", "Wie groß ist ein Token?", "ما معنى هذا؟", "zxqv", "?", EVIL, "a\ud800b"]
-Row = tuple[int, tuple[int, int], str, str]  # of a passage: document, sentences, title and text
+Row = tuple[int, tuple[int, int, int], str, str]  # of a passage: document, its place in it, title and text
 MUDDY = "The river bank is muddy after the rain."
 ARABIC = "هذا نص عربي قصير عن القطط. القطة تنام على السجادة."
 
@@ -51,9 +51,13 @@ def sources(tmp_path_factory) -> list[str]:
     (documents / "empty.txt").write_text("")
     (documents / "binary.txt").write_bytes(bytes(range(256)) * 9)
     (documents / "عربي.md").write_text(f"# عنوان\n\n{ARABIC}")
+    (documents / "guide.html").write_text(
+        "<h1>Guide</h1><h2>Bay</h2><pre>An un&shy;be&shy;liev&shy;able view\n  over it.</pre>"
+    )
     rows = [
         {"title": EVIL, "text": f"A bank holds our money. {EVIL}\u2028", "link": "javascript:alert(1)"},
         {"title": "Rivers", "text": MUDDY, "link": "https://example.org/rivers#top"},
+        {"title": "Fruit", "text": "Bananas are yellow and sweet."},
         {"title": "Script", "text": "Scripts in addresses do not run.", "link": " java\nscript:alert(1)"},
     ]
     (documents / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
@@ -109,7 +113,7 @@ def passages(sources: list[str]) -> list[Row]:
     documents, _ = read_documents(sources)
     return [
         (number, place, documents[number].title, text)
-        for number, cut in enumerate(search.cut(documents))
+        for number, cut in enumerate(search.cut(documents)[0])
         for place, text in zip(cut.ranges, cut.texts(), strict=True)
     ]
 
@@ -139,9 +143,9 @@ def ranked(query: str, rows: list[Row], similarities: np.ndarray) -> tuple[np.nd
     scores = 0.75 * standardised(similarities) + 0.25 * standardised(bm25(wanted, of_passages))
     best: list[int] = []
     for place in np.argsort(-scores, kind="stable"):
-        number, (start, end) = rows[place][:2]
+        number, (start, end, _) = rows[place][:2]
         others = [rows[other][:2] for other in best]
-        if not any(number == other and start < last and first < end for other, (first, last) in others):
+        if not any(number == other and start < last and first < end for other, (first, last, _) in others):
             best.append(int(place))
     return scores, best
 
@@ -201,6 +205,15 @@ def test_links_lead_to_the_passage_and_nothing_is_wider_than_the_window(find, ch
         chromium.look(width, 700)
         find("x" * 20)
         assert chromium.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_passage_stands_below_its_title_its_heading_and_without_a_link_its_file(find, chromium) -> None:
+    name, shown = (f"document.querySelector('{part}').textContent" for part in (".result h2 span", ".passage"))
+    passage = "An unbelievable view\n  over it."  # written with soft hyphens
+    assert find("unbelievable")[0]["passage"] == f"Guide\nBay\n{passage}"
+    assert chromium.evaluate(name) == "Guide › Bay" and chromium.evaluate(shown) == passage
+    find("yellow bananas")
+    assert chromium.evaluate(name) == "Fruit rows.jsonl"
 
 
 def test_the_words_of_a_query_and_words_near_in_meaning_are_marked(find, chromium) -> None:

@@ -1,0 +1,159 @@
+"""Plain text, Markdown and HTML → what a reader sees of it: a title, and sections under headings.
+
+Markdown becomes HTML by markdown-it, and lxml parses HTML, so both are read in one way. Style sheets are not applied:
+only an attribute can hide an element.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import regex
+from lxml import etree
+from markdown_it import MarkdownIt
+
+MARKDOWN, HTML = (".md", ".markdown"), (".html", ".htm")
+MOST_HEADING = 200  # characters of a heading; a longer one is text
+_HIDDEN = frozenset(
+    "annotation annotation-xml audio canvas datalist iframe nav noembed noframes noscript object rp rt script style "
+    "svg template textarea title video".split()
+)
+_BLOCKS = frozenset(
+    "address article aside blockquote body br caption center dd details dialog dir div dl dt fieldset figcaption "
+    "figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li main menu ol optgroup option p plaintext pre "
+    "search section summary table tbody tfoot thead tr ul xmp".split()
+)
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_PREFORMATTED = frozenset(("pre", "plaintext", "xmp"))
+_KEPT = str.maketrans("\n\t ", "\ufdd0\ufdd1\ufdd2")  # white space that stays as it is; no text has these characters
+_WRITTEN = str.maketrans("\ufdd0\ufdd1\ufdd2", "\n\t ")
+_CELL = "\ufdd3"  # begins a cell of a table
+_MARKDOWN = MarkdownIt("commonmark", {"html": True, "maxNesting": 100}).enable(["table", "strikethrough"])
+_CONTROLS = regex.compile(r"[\p{Cs}\p{Cc}--\n\t]", regex.V1)  # lone surrogates and control characters
+# Soft hyphens and characters of no width. Between letters of Thai and the like, a space of no width ends a word.
+_NOTHING = regex.compile(r"[\u00ad\u2060-\u2064\ufeff]|(?<!\p{Line_Break=Complex_Context})\u200b")
+
+
+class Section(NamedTuple):
+    """A part of a document. The heading of a part without text stands in a line before that of its first subpart."""
+
+    heading: str
+    text: str
+
+
+class Page(NamedTuple):
+    """A document as a reader sees it. The title is that of the page, or its first heading, or ""."""
+
+    title: str
+    sections: list[Section]
+
+    @property
+    def text(self) -> str:
+        """All lines, headings, too."""
+        return "\n".join(part for section in self.sections for part in section if part)
+
+
+def read_page(text: str, suffix: str) -> Page:
+    r"""Returns the title and the sections of a document; a suffix other than `MARKDOWN` and `HTML` is plain text.
+
+    Raises:
+        ValueError: the elements are nested too deep.
+
+    >>> read_page("# Pumps\nOpen the *valve*.<!-- May? -->", ".md")
+    Page(title='Pumps', sections=[Section(heading='Pumps', text='Open the valve.')])
+    """
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    if suffix not in MARKDOWN + HTML:
+        return Page("", [Section("", clean(text))] if clean(text) else [])
+    text = _without_front_matter(text)
+    return _read_html(_MARKDOWN.render(text) if suffix in MARKDOWN else text)
+
+
+def clean(text: str) -> str:
+    r"""Returns a text without what nobody sees: control characters, lone surrogates, soft hyphens.
+
+    >>> clean(" a\x00b\x85un\xadbe ")
+    'a b unbe'
+    """
+    return str(_NOTHING.sub("", _CONTROLS.sub(" ", text))).strip()
+
+
+def _without_front_matter(text: str) -> str:
+    """Returns a text without the data before it, between lines of `---` or `+++`; `---` can also be a rule."""
+    lines = text.lstrip().split("\n")
+    mark = lines[0].rstrip()
+    ends = {"---": ("---", "..."), "+++": ("+++",)}.get(mark, ())
+    end = next((number for number, line in enumerate(lines) if number and line.rstrip() in ends), 0)
+    first = next((line for line in lines[1:end] if line.strip() and not line.startswith("#")), ":")
+    is_rule = mark == "---" and ":" not in first and not first.startswith("{")
+    return "\n".join(lines[end + 1 :]) if end and not is_rule else text
+
+
+def _read_html(text: str) -> Page:
+    parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
+    root = etree.fromstring(text.encode("utf-8", "replace"), parser)
+    if root is None:  # no element and no text
+        return Page("", [])
+    if any(error.level == etree.ErrorLevels.FATAL for error in parser.error_log):
+        raise ValueError("its elements are nested too deep; close them.")
+    titles = [" ".join(clean(each.text or "").split()) for each in root.xpath("//title[not(ancestor::svg)]")]
+    parts: list[tuple[int, str, list[str]]] = [(0, "", [])]  # level, heading and lines
+    for level, line in _lines(root):
+        above, heading, lines = parts[-1]
+        if not level or len(line) > MOST_HEADING:
+            lines.append(line)
+        elif heading and not lines and level > above:
+            parts[-1] = (level, f"{heading}\n{line}", [])
+        else:
+            parts.append((level, line, []))
+    sections = [Section(heading, "\n".join(lines)) for _, heading, lines in parts if heading or lines]
+    titles += [section.heading.split("\n")[0] for section in sections]
+    return Page(next(filter(None, titles), ""), sections)
+
+
+def _lines(root: etree._Element) -> Iterator[tuple[int, str]]:
+    """Yields lines and preformatted texts, unless they are empty, with the level of a heading, 0 for others."""
+    pieces: list[str] = []
+    preformatted = level = 0
+    hidden = None
+
+    def line() -> list[tuple[int, str]]:
+        cells = "".join(pieces).split(_CELL)
+        text = clean("\t".join(" ".join(cell.split()) for cell in cells).translate(_WRITTEN))
+        pieces.clear()
+        return [(level, text)] if text else []
+
+    walker = etree.iterwalk(root, events=("start", "end"))
+    for event, element in walker:
+        tag, is_start = element.tag, event == "start"
+        if is_start and _is_hidden(element):
+            hidden = element
+            walker.skip_subtree()  # its end comes next
+            continue
+        if element is not hidden:
+            if level and tag in _BLOCKS - _HEADINGS.keys():
+                pieces.append(" ")  # a heading is one line
+            elif tag in _BLOCKS:
+                yield from line()
+            level = is_start * _HEADINGS[tag] if tag in _HEADINGS else level
+            preformatted += (tag in _PREFORMATTED) * (1 if is_start else -1)
+            pieces.append(_CELL if is_start and tag in ("td", "th") else "")
+        text = element.tail if not is_start else element.get("alt") if tag == "img" else element.text
+        pieces.append((text or "").translate(_KEPT) if preformatted else text or "")
+    yield from line()
+
+
+def _is_hidden(element: etree._Element) -> bool:
+    """Returns whether a reader does not see an element: by its name, or by an attribute."""
+    style = "".join((element.get("style") or "").lower().split())
+    declared = dict(part.split(":", 1) for part in style.split(";") if ":" in part)
+    is_mark = element.tag == "a" and (element.get("href") or "").startswith("#") and len(element) == 0
+    return (
+        element.tag in _HIDDEN
+        or element.get("hidden") is not None
+        or (element.get("aria-hidden") or "").strip().lower() == "true"
+        or element.get("role") == "navigation"
+        or (element.tag == "dialog" and element.get("open") is None)
+        or (is_mark and not any(map(str.isalnum, element.text or "")))  # ¶ behind a heading
+        or declared.get("display", "").startswith("none")
+        or declared.get("visibility", "").startswith(("hidden", "collapse"))
+    )
