@@ -30,8 +30,8 @@ class PretrainingArguments(ModelArguments):
     dropout: float = flag(0.0, "Dropout while training, 0–1; the checkpoint keeps the encoder's own.", limit=SHARE)
     corpus: list[str] | None = flag(
         None,
-        "Training text, any number: pydocs (embedded, the default); parquet, jsonl, csv, tsv or txt files, folders, "
-        "globs; or a Hub data set owner/name[:configuration][@revision].",
+        "Training text, any number: pydocs (embedded, the default); parquet, jsonl, csv, tsv, txt, md or html files, "
+        "folders, globs; or a Hub data set owner/name[:configuration][@revision].",
         group="text",
         action="extend",
     )

@@ -2,6 +2,7 @@
 
 import glob
 import os
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from datasets import Dataset, IterableDataset, Value, load_dataset
 from datasets.exceptions import DatasetGenerationError
 
 from vocabless.public_names import DATASET_ID, EMBEDDED
+from vocabless.training.texts.documents import HTML, MARKDOWN, read_page
 from vocabless.training.texts.pydocs import read_pydocs
 from vocabless.training.texts.tables import (
     FORMATS,
@@ -21,6 +23,8 @@ from vocabless.training.texts.tables import (
     load_files,
     suffix_of,
 )
+
+CORPUS_FORMATS = FORMATS | dict.fromkeys(MARKDOWN + HTML, "pages")
 
 
 def first_texts(source: str, text_column: str, text_format: TextFormat, number: int) -> Dataset:
@@ -41,9 +45,10 @@ def load_text(
     """Returns the documents of a corpus, in one column `text`.
 
     Args:
-        source: `pydocs` for the embedded corpus; a file (parquet, jsonl, json, csv, tsv, txt), a folder or a glob; or
-            the train split of a Hub data set, `owner/name[:configuration][@revision]`.
-        text_column: column of the text, in files with columns. In a txt file each line is a document.
+        source: `pydocs` for the embedded corpus; a file (parquet, jsonl, json, csv, tsv, txt, md, html), a folder or a
+            glob; or the train split of a Hub data set, `owner/name[:configuration][@revision]`.
+        text_column: column of the text, in files with columns. In a txt file each line is a document; an md or html
+            file is one, as its reader sees it.
         workers: processes that read `pydocs`.
         streaming: whether documents are read one by one, when they are needed.
         text_format: encoding and delimiter of local text files.
@@ -81,22 +86,22 @@ def find_files(source: str) -> list[str]:
         ValueError: the source does not exist, holds no file that can be read, or mixes file formats.
     """
     paths = [source] if os.path.exists(source) else sorted(glob.glob(source, recursive=True))
-    is_hub_id = DATASET_ID.fullmatch(source) is not None and suffix_of(source) not in FORMATS
+    is_hub_id = DATASET_ID.fullmatch(source) is not None and suffix_of(source) not in CORPUS_FORMATS
     if source == EMBEDDED or (is_hub_id and not paths):
         return []
     files: list[str] = []
     for path in paths:
         files += sorted(str(file) for file in Path(path).rglob("*")) if os.path.isdir(path) else [path]
-    readable = [file for file in files if suffix_of(file) in FORMATS and not os.path.isdir(file)]
+    readable = [file for file in files if suffix_of(file) in CORPUS_FORMATS and not os.path.isdir(file)]
     unreadable = next((file for file in readable if not os.path.isfile(file)), None)
     if unreadable is not None:  # a pipe would wait for ever for its other end
         raise ValueError(f"the corpus {source!r} holds {unreadable!r}, a broken link or a pipe; remove it.")
     if not readable:
-        problem = f"holds no {', '.join(FORMATS)} file" if paths else "does not exist"
+        problem = f"holds no {', '.join(CORPUS_FORMATS)} file" if paths else "does not exist"
         raise ValueError(
             f"the corpus {source!r} {problem}; give pydocs, a file, a folder, a glob in quotes, or a Hub id owner/name."
         )
-    formats = sorted({FORMATS[suffix_of(file)] for file in readable})
+    formats = sorted({CORPUS_FORMATS[suffix_of(file)] for file in readable})
     if len(formats) > 1:
         raise ValueError(f"the corpus {source!r} mixes the formats {', '.join(formats)}; give each its own --corpus.")
     return readable
@@ -125,4 +130,22 @@ def _load(source: str, streaming: bool, text_format: TextFormat) -> Dataset | It
     if not files:
         remedy = "check the id and the network, or give local files."
         return load_hub(source, "corpus", remedy, split="train", streaming=streaming)  # type: ignore[no-any-return]
-    return load_files(files, where, text_format, streaming)
+    if CORPUS_FORMATS[suffix_of(files[0])] != "pages":
+        return load_files(files, where, text_format, streaming)
+    if not any(os.path.getsize(file) for file in files):
+        raise ValueError(f"{where} is empty; give files with text in them.")
+    if streaming:
+        return IterableDataset.from_generator(_pages, gen_kwargs={"files": files, "text_format": text_format})
+    return Dataset.from_dict({"text": [row["text"] for row in _pages(files, text_format)]})
+
+
+def _pages(files: Sequence[str], text_format: TextFormat) -> Iterator[dict[str, str]]:
+    """Yields the texts of md and html files that have some."""
+    for file in files:
+        text_format.check(file)
+        try:
+            page = read_page(Path(file).read_text(text_format.encoding), suffix_of(file))
+        except ValueError as error:
+            raise ValueError(f"the file {file!r} cannot be read: {error}") from error
+        if page.text:
+            yield {"text": page.text}

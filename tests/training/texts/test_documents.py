@@ -1,7 +1,10 @@
 """Documents are read as a reader sees them: nothing hidden, commented out or before the text."""
 
+from pathlib import Path
+
 import pytest
 
+from vocabless.training.texts.corpora import TextFormat, find_files, load_text
 from vocabless.training.texts.documents import MOST_HEADING, clean, read_page
 
 LONG = "w " * MOST_HEADING
@@ -118,3 +121,25 @@ PIECES = ["<a ", "<", "<!--", "&", "<p>", "<script>", "</", "<![CDATA[", "<p a='
 @pytest.mark.timeout(60)
 def test_damaged_html_takes_linear_time(piece: str) -> None:
     read_page(piece * 50_000, ".html")
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_pages_are_a_corpus(streaming: bool, tmp_path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "a.md").write_text("\ufeff---\na: b\n---\n# Caf\u00e9\r\nOne *two*.<!-- c -->", encoding="utf-8")
+    (tmp_path / "in" / "b.html").write_text("<title>T</title><p hidden>x</p><pre>d\n  e")
+    (tmp_path / "c.md").write_text("<!-- x -->")
+    (tmp_path / "d.png").write_text("x")
+    assert [Path(file).name for file in find_files(str(tmp_path))] == ["a.md", "c.md", "b.html"]
+    assert [row["text"] for row in load_text(str(tmp_path), streaming=streaming)] == ["Caf\u00e9\nOne two.", "d\n  e"]
+    (tmp_path / "latin.htm").write_bytes("fr\u00fch".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"latin\.htm' is not utf-8 \(byte 2 is 0xfc\); give its own"):
+        list(load_text(str(tmp_path), streaming=streaming))
+    latin = load_text(str(tmp_path / "latin.htm"), streaming=streaming, text_format=TextFormat("latin-1"))
+    assert [row["text"] for row in latin] == ["fr\u00fch"]
+    (tmp_path / "deep.html").write_text("<b>" * 3000)
+    with pytest.raises(ValueError, match=r"deep\.html' cannot be read: its elements are nested too deep"):
+        list(load_text(str(tmp_path / "deep.html"), streaming=streaming))
+    (tmp_path / "e.txt").write_text("x")
+    with pytest.raises(ValueError, match="mixes the formats pages, text; give each its own --corpus"):
+        find_files(str(tmp_path))
