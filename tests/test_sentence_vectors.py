@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from datasets import Dataset
 from strings import random_strings
 
 from vocabless.conversion.hub import write_repository
@@ -27,6 +28,7 @@ from vocabless.saving.sentence_modules import (
 from vocabless.saving.uploads import _uploaded_files
 
 st = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+losses = pytest.importorskip("sentence_transformers.sentence_transformer.losses")
 pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
 pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
 
@@ -39,7 +41,8 @@ WITHOUT_PACKAGE = """
 from sentence_transformers import CrossEncoder, SentenceTransformer
 encoder = SentenceTransformer(folders[0], trust_remote_code=True, device="cpu")
 ranker = CrossEncoder(folders[1], trust_remote_code=True, device="cpu")
-result = [encoder.encode(texts).tolist(), ranker.predict([[texts[0], text] for text in texts]).tolist()]
+pairs = [[texts[0], text] for text in texts]
+result = [encoder.encode(texts, prompt=prompt).tolist(), ranker.predict(pairs, prompt=prompt).tolist()]
 """
 # Prints vectors, in a process where neither torch nor transformers can be imported.
 WITHOUT_TORCH = """
@@ -85,9 +88,41 @@ def test_what_sentence_transformers_saved_loads_without_the_package(random_check
     ranker = st.CrossEncoder(str(folder), trust_remote_code=True, device="cpu")
     encoder.save_pretrained(str(tmp_path / "encoder"))
     ranker.save_pretrained(str(tmp_path / "ranker"))
-    vectors, scores = run_bare(WITHOUT_PACKAGE, folders=[tmp_path / "encoder", tmp_path / "ranker"], texts=TEXTS)
-    assert np.allclose(vectors, encoder.encode(TEXTS), atol=1e-5)
-    assert np.allclose(scores, ranker.predict([(TEXTS[0], text) for text in TEXTS]), atol=1e-5)
+    folders = [tmp_path / "encoder", tmp_path / "ranker"]
+    for prompt in (None, "query: ", "all " * 600):
+        start = prompt or ""
+        vectors, scores = run_bare(WITHOUT_PACKAGE, folders=folders, texts=TEXTS, prompt=prompt)
+        assert np.allclose(vectors, encoder.encode([start + text for text in TEXTS]), atol=1e-5)
+        assert np.allclose(scores, ranker.predict([(start + TEXTS[0], text) for text in TEXTS]), atol=1e-5)
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_a_prompt_is_left_out_of_the_mean_where_the_pooling_says_so(side: str, random_checkpoint, stock_folder) -> None:
+    encoder, prompt, texts = encoder_of(random_checkpoint("eelbert-tiny")), "Find it: ", ["one", "a fox, or two"]
+    encoder.tokenizer.padding_side, encoder[1].include_prompt = side, False
+    inputs = encoder.tokenizer([prompt + text for text in texts], padding=True, return_tensors="pt")
+    with torch.no_grad():
+        states = encoder[0].model(**inputs).last_hidden_state
+    for row, (vector, encoding) in enumerate(zip(encoder.encode(texts, prompt=prompt), inputs.encodings, strict=True)):
+        tokens = zip(encoding.tokens, encoding.offsets, strict=True)
+        kept = [token == "[SEP]" or start >= len(prompt) for token, (start, _) in tokens]
+        assert np.allclose(vector, states[row, kept].mean(dim=0).numpy(), atol=1e-5)
+    stock = st.SentenceTransformer(stock_folder("bert"), device="cpu")
+    assert stock.preprocess(texts, prompt="the fox ")["prompt_length"] == 3  # [CLS] the fox
+
+
+def test_what_was_trained_with_prompts_is_loaded_with_them(small, tmp_path) -> None:
+    encoder, folder = encoder_of(small), str(tmp_path / "trained")
+    rows = Dataset.from_dict({"anchor": ["a pump", "the sea"], "positive": ["pumps", "water"]})
+    prompts = encoder.prompts = {"anchor": "query: ", "positive": "text: "}
+    options = {"max_steps": 1, "use_cpu": True, "report_to": "none", "save_strategy": "no", "prompts": prompts}
+    arguments = st.SentenceTransformerTrainingArguments(str(tmp_path / "run"), **options)
+    loss = losses.MultipleNegativesRankingLoss(encoder)
+    st.SentenceTransformerTrainer(encoder, arguments, rows, loss=loss).train()
+    encoder.save_pretrained(folder)
+    expected = encoder.encode(["query: " + text for text in TEXTS])
+    assert np.allclose(encoder_of(folder).encode(TEXTS, prompt_name="anchor"), expected, atol=1e-5)
+    assert not np.allclose(encoder_of(small).encode(TEXTS, prompt="query: "), expected, atol=1e-5)
 
 
 def test_the_dense_layer_is_that_of_the_modules_and_travels_with_a_repository(random_checkpoint, tmp_path) -> None:

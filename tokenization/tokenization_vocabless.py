@@ -35,8 +35,8 @@ from .block_coders import CODERS, MASK, NUM_SPECIAL, PAD, BlockCoder, Bytes, Int
 from .block_encodings import BlockEncodings
 from .components import check_special_tokens, check_types, read_ngrams, read_subword
 from .given_blocks import as_blocks, as_columns, depth
+from .library_lengths import LibraryTokenizer
 from .options import build
-from .pipeline_length import PipelineTokenizer
 from .splitters import BYTE_NAMES, MASK_UNIT, SPLITTERS, MaskSplitter, Splitter, Unit, to_text
 from .truncation import truncated_ranges
 
@@ -46,7 +46,7 @@ _LENGTH_ARGUMENTS = frozenset(("padding", "truncation", "max_length"))
 ROLES = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")  # their ids are 0–4
 
 
-class VocablessTokenizer(PipelineTokenizer):
+class VocablessTokenizer(LibraryTokenizer):
     """A tokenizer without a vocabulary.
 
     Args:

@@ -290,7 +290,7 @@ class _RunSplitter(Splitter):
     """Base class of the splitters whose units are the matches of a pattern; ASCII texts may have a faster one."""
 
     splits_at_spaces = True
-    _pattern: ClassVar[Any] = _NOT_SPACE
+    _pattern: Any = _NOT_SPACE
     _ascii_pattern: ClassVar[Any] = _NOT_SPACE
 
     def units(self, text: str) -> Sequence[Unit]:

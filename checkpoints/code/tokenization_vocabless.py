@@ -295,7 +295,7 @@ class _RunSplitter(Splitter):
     """Base class of the splitters whose units are the matches of a pattern; ASCII texts may have a faster one."""
 
     splits_at_spaces = True
-    _pattern: ClassVar[Any] = _NOT_SPACE
+    _pattern: Any = _NOT_SPACE
     _ascii_pattern: ClassVar[Any] = _NOT_SPACE
 
     def units(self, text: str) -> Sequence[Unit]:
@@ -1629,17 +1629,18 @@ def depth(value: Any) -> int:
     return 1 + (depth(value[0]) if len(value) else 2)
 
 
-# ---- pipeline_length.py ----------------------------------------------------------------------------------------------
-# The length that a text has in a pipeline which classifies texts.
+# ---- library_lengths.py ----------------------------------------------------------------------------------------------
+# The lengths that other libraries ask a tokenizer for: of a text in a pipeline, of a prompt for sentence vectors.
 
 UNCUT_TASKS = ("text-classification", "sentiment-analysis")  # their stock pipeline asks for no truncation
 
 
-class PipelineTokenizer(PreTrainedTokenizerBase):
-    """Base class: a tokenizer that knows whether `pipeline` has loaded it for a task of `UNCUT_TASKS`.
+class LibraryTokenizer(PreTrainedTokenizerBase):
+    """Base class: a tokenizer that gives other libraries the length of a text and of a prompt.
 
-    There it truncates to `model_max_length`, unless a call says otherwise. So the pipeline reads texts up to the length
-    that the head was trained with, as predictions, graphs, pages and programs do; the model could read longer ones.
+    If `pipeline` loads it for a task of `UNCUT_TASKS`, it truncates to
+    `model_max_length`, unless a call says otherwise. So the pipeline reads texts up to the length that the head was
+    trained with, as predictions, graphs, pages and programs do; the model could read longer ones.
 
     Attributes:
         call_defaults: arguments of a call that does not give them, by name.
@@ -1647,12 +1648,38 @@ class PipelineTokenizer(PreTrainedTokenizerBase):
 
     call_defaults: dict[str, Any] = {}
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Creates a tokenizer, also from a pickle, as the processes of an encoder's pool do."""
+        count_prompts_in_blocks()
+        return super().__new__(cls)
+
     @classmethod
     def from_pretrained(cls, *args: Any, **kwargs: Any) -> Any:
         """Loads a tokenizer. `pipeline` says in `_from_pipeline` which task it is for."""
         tokenizer = super().from_pretrained(*args, **kwargs)
         tokenizer.call_defaults = {"truncation": True} if kwargs.get("_from_pipeline") in UNCUT_TASKS else {}
         return tokenizer
+
+
+def count_prompts_in_blocks() -> None:
+    """Lets sentence-transformers, where it is loaded, count the tokens of a prompt in blocks.
+
+    The method of its module Transformer takes the last axis of `input_ids` for the tokens, and fails on (1, tokens, K).
+    Nothing that a tokenizer returns changes this, and a subclass would have to be named in a modules.json, which plain
+    encoders and cross-encoders do not have. So the method is replaced; for other tokenizers it calls the stock one.
+    """
+    transformer = getattr(sys.modules.get("sentence_transformers.base.modules.transformer"), "Transformer", None)
+    stock = getattr(transformer, "_get_prompt_length", None)
+
+    def _prompt_length(self: Any, prompt: str, **kwargs: Any) -> Any:
+        """Returns the number of tokens of a prompt and of [CLS] before it, as the stock method does."""
+        if not hasattr(self.tokenizer, "block_size"):
+            return stock(self, prompt, **kwargs)
+        ids = self.preprocess([prompt])["input_ids"][..., 0]  # of special tokens; other blocks begin with a byte
+        return int((ids != self.tokenizer.pad_token_id).sum() - (ids == self.tokenizer.sep_token_id).sum())
+
+    if stock and stock.__name__ != _prompt_length.__name__:  # another checkpoint may have replaced it
+        transformer._get_prompt_length = _prompt_length
 
 
 # ---- tokenization_vocabless.py ---------------------------------------------------------------------------------------
@@ -1663,7 +1690,7 @@ _LENGTH_ARGUMENTS = frozenset(("padding", "truncation", "max_length"))
 ROLES = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")  # their ids are 0–4
 
 
-class VocablessTokenizer(PipelineTokenizer):
+class VocablessTokenizer(LibraryTokenizer):
     """A tokenizer without a vocabulary.
 
     Args:
