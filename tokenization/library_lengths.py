@@ -1,18 +1,21 @@
 """The lengths that other libraries ask a tokenizer for: of a text in a pipeline, of a prompt for sentence vectors."""
 
 import sys
+from contextlib import suppress
 from typing import Any
 
+from transformers import PreTrainedConfig
 from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
+CLASSIFIER = "VocablessForSequenceClassification"
 UNCUT_TASKS = ("text-classification", "sentiment-analysis")  # their stock pipeline asks for no truncation
 
 
 class LibraryTokenizer(PreTrainedTokenizerBase):
     """Base class: a tokenizer that gives other libraries the length of a text and of a prompt.
 
-    If `pipeline` loads it for a task of `UNCUT_TASKS`, it truncates to
-    `model_max_length`, unless a call says otherwise. So the pipeline reads texts up to the length that the head was
+    If it comes from the folder of a classifier, or `pipeline` loads it for a task of `UNCUT_TASKS`, it truncates to
+    `model_max_length`, unless a call says otherwise. So a pipeline reads texts up to the length that the head was
     trained with, as predictions, graphs, pages and programs do; the model could read longer ones.
 
     Attributes:
@@ -27,10 +30,15 @@ class LibraryTokenizer(PreTrainedTokenizerBase):
         return super().__new__(cls)
 
     @classmethod
-    def from_pretrained(cls, *args: Any, **kwargs: Any) -> Any:
+    def from_pretrained(cls, pretrained_model_name_or_path: Any, *args: Any, **kwargs: Any) -> Any:
         """Loads a tokenizer. `pipeline` says in `_from_pipeline` which task it is for."""
-        tokenizer = super().from_pretrained(*args, **kwargs)
-        tokenizer.call_defaults = {"truncation": True} if kwargs.get("_from_pipeline") in UNCUT_TASKS else {}
+        tokenizer = super().from_pretrained(pretrained_model_name_or_path, *args, **kwargs)
+        cuts = kwargs.get("_from_pipeline") in UNCUT_TASKS
+        with suppress(OSError):  # there is no configuration beside the tokenizer
+            options = kwargs | {"trust_remote_code": None}  # it would warn that no code is needed
+            config, _ = PreTrainedConfig.get_config_dict(pretrained_model_name_or_path, **options)
+            cuts = cuts or CLASSIFIER in (config.get("architectures") or ())
+        tokenizer.call_defaults = {"truncation": True} if cuts else {}
         return tokenizer
 
 

@@ -16,11 +16,13 @@ import pytest
 import torch
 from refusals import refusal
 from strings import random_strings
+from transformers import AutoTokenizer, pipeline
 
 from vocabless.onnx_model import OnnxClassifier, OnnxEncoder
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.record import CardFacts
 from vocabless.saving.sentence_modules import write_sentence_modules
+from vocabless.training.finetuning.estimators import VocablessClassifier
 
 for package in ("onnx", "onnxruntime", "onnxscript"):
     pytest.importorskip(package, reason="the extra [onnx] is not installed")
@@ -193,6 +195,30 @@ def test_labels_and_probabilities_are_those_of_onnx_model(
         likely = [label for label, probability in answer.items() if probability >= 0.5]
         assert each["label"] == (likely if takes_pairs else max(answer, key=answer.get))
     assert [each["truncated"] for each in found] == [len(str(text)) > 2000 for text in texts]
+
+
+def test_every_reader_of_a_classifier_cuts_a_text_at_the_length_of_its_head(
+    small, packaged, in_onnxruntime, run_in, tmp_path
+) -> None:
+    folder, text = shutil.copytree(small(SINGLE), tmp_path / "short"), "a quiet wonder " * 8 + "not at all " * 8
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"model_max_length": 30}))
+    model, tokenizer = load_checkpoint(str(folder))
+    classifier = VocablessClassifier()
+    classifier.model_, classifier.tokenizer_, classifier.classes_ = model, tokenizer, np.arange(3)
+    expected = classifier.predict_proba([text])[0]
+    (found,) = run_in("node" if shutil.which("node") else "chromium", packaged(folder), CLASSIFY, [text])
+    assert near(found["probabilities"], expected)
+    assert near(list(in_onnxruntime(folder)(text)[0].values()), expected)
+    loaded = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+    for options in ({"model": str(folder)}, *({"model": model, "tokenizer": each} for each in (tokenizer, loaded))):
+        pipe = pipeline("text-classification", **options, trust_remote_code=True, device="cpu")
+        answers = pipe(text, top_k=None), pipe(text, top_k=None, truncation=False)
+        scores, whole = ({one["label"]: one["score"] for one in answer} for answer in answers)
+        assert near([scores[f"LABEL_{index}"] for index in range(3)], expected)
+        assert abs(whole["LABEL_0"] - expected[0]) > 1e-4
+        pair = {"text": text, "text_pair": text}
+        assert pipe(pair) == pipe(pair, truncation=True)
 
 
 @pytest.mark.slow

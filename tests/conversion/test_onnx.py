@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from transformers import pipeline
 
 from vocabless import VocablessForTokenClassification, VocablessModel, load_config, load_tokenizer
 from vocabless.conversion import onnx as verb
@@ -27,7 +26,6 @@ from vocabless.joined_code import PROGRAM
 from vocabless.modeling.ngram_front_ends import Ngram, RandomNormal, UnitHash
 from vocabless.onnx_model import OnnxClassifier
 from vocabless.saving.checkpoint import load_checkpoint
-from vocabless.training.finetuning.estimators import VocablessClassifier
 
 for package in ("onnxruntime", "onnxscript"):
     pytest.importorskip(package, reason="the extra [onnx] is not installed")
@@ -57,25 +55,6 @@ def test_the_command_writes_its_files_and_reports_differences_and_sizes(exported
     assert json.loads((target / "inference.json").read_text())["truncation_side"] == "right"
     tokenizer = load_tokenizer("eelbert-word-uno", truncation_side="left")
     assert inference_settings(model, tokenizer)["truncation_side"] == "left"
-
-
-def test_every_reader_of_a_classifier_cuts_a_text_at_the_length_of_its_head(exported, random_checkpoint) -> None:
-    model, tokenizer, target, _ = exported
-    folder = str(random_checkpoint("eelbert-word-uno", "VocablessForSequenceClassification"))
-    text = "a quiet wonder " * 20 + "not at all " * 60
-    assert tokenizer.model_max_length < len(tokenizer(text)["input_ids"]) < model.base_model.max_tokens
-    classifier = VocablessClassifier()
-    classifier.model_, classifier.tokenizer_, classifier.classes_ = model, tokenizer, np.arange(2)
-    expected = classifier.predict_proba([text])[0]
-    pipe = pipeline("text-classification", model=folder, trust_remote_code=True, device="cpu")
-    answers = pipe(text, top_k=None), pipe(text, top_k=None, truncation=False)
-    scores, whole = ({one["label"]: one["score"] for one in answer} for answer in answers)
-    (by_program,) = OnnxClassifier(target / "model.onnx")(text)
-    for label, score in zip(("LABEL_0", "LABEL_1"), expected, strict=True):
-        assert scores[label] == pytest.approx(score, abs=1e-5) == by_program[label]
-        assert abs(whole[label] - score) > 1e-4
-    pairs = pipe({"text": text, "text_pair": text}), pipe({"text": text, "text_pair": text}, truncation=True)
-    assert pairs[0] == pairs[1]
 
 
 def test_8_bit_weights_have_a_scale_for_each_column_and_change_the_logits_little(exported) -> None:

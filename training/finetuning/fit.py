@@ -203,6 +203,7 @@ class _Tuner:
             log(sentence)
         if isinstance(tokenizer, VocablessTokenizer):
             tokenizer.model_max_length = length  # for pipelines, ONNX and page
+            tokenizer.call_defaults = {"truncation": True}  # as from the folder of a classifier
         self.encode = lambda examples: encode(examples, data.problem, tokenizer, length)
         validation = {} if data.is_cross_validated else data.validation
         self.held_out = {suffix: self.encode(examples) for suffix, examples in validation.items()}

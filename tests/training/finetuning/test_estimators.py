@@ -37,6 +37,8 @@ def test_texts_are_classified_and_the_saved_folder_gives_the_same(encoder, tmp_p
     (found,) = pipeline("text-classification", str(tmp_path / "saved"))(["red hill"], top_k=None)
     by_label = {row["label"]: row["score"] for row in found}
     assert [by_label["cold"], by_label["warm"]] == pytest.approx(probabilities[0].tolist(), abs=1e-6)
+    tokenizer = classifier.tokenizer_  # for a pipeline of the two objects
+    assert len(tokenizer("all " * 600)["input_ids"]) == tokenizer.model_max_length
 
 
 def test_labels_keep_their_type_and_a_run_repeats_itself_with_any_seed_of_scikit_learn(encoder):
