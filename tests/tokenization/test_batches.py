@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 import torch
+from datasets import Dataset, List, Value
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import (
     DataCollatorForSeq2Seq,
@@ -138,6 +139,15 @@ def test_the_padding_collator_keeps_labels_and_their_types(ours, labels):
     batch = DataCollatorWithPadding(ours)([{**ours(text), "label": y} for text, y in zip(TEXTS, labels, strict=True)])
     assert batch["input_ids"].shape == (3, 5, 16) and batch["labels"].tolist() == labels
     assert batch["labels"].dtype == (torch.int64 if labels[0] == 0 else torch.float32)
+
+
+@pytest.mark.parametrize(("coder", "kind"), [("utf8", "uint8"), ("utf8", "uint16"), ("md5", "uint16")])
+def test_a_data_set_may_keep_blocks_in_fewer_bytes(coder, kind):
+    tokenizer = VocablessTokenizer(coder=coder)
+    rows = Dataset.from_dict(dict(tokenizer([*TEXTS, *WORDS, "\U0010ffff"])))
+    stored = rows.cast_column("input_ids", List(List(Value(kind))))
+    batches = [DataCollatorWithPadding(tokenizer)(list(each))["input_ids"] for each in (rows, stored)]
+    assert torch.equal(*batches) and batches[1].dtype == torch.int64
 
 
 @pytest.mark.parametrize("collator", [DataCollatorForTokenClassification, DataCollatorForSeq2Seq])
