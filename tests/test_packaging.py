@@ -20,6 +20,7 @@ from transformers import TrainingArguments
 import vocabless
 from papers.__main__ import COMMANDS
 from vocabless.conversion.__main__ import VERBS
+from vocabless.loading import ENCODER
 
 ROOT = Path(__file__).resolve().parent.parent
 LINKED = ("browser", "conversion", "model_cards", "modeling", "saving", "tokenization", "training")
@@ -62,8 +63,9 @@ def archive_files(target: str) -> list[tuple[str, Path]]:
 @pytest.mark.skipif(not IN_GIT, reason="no checkout")
 def test_links_are_relative_and_lead_to_the_folder_of_their_name() -> None:
     links = [path for path in (ROOT / "vocabless").iterdir() if path.is_symlink()]
-    assert sorted(link.name for link in links) == sorted(LINKED)
-    assert all(os.readlink(link) == f"../{link.name}" and link.is_dir() for link in links)
+    assert sorted(link.name for link in links) == sorted((*LINKED, ENCODER))
+    places = {ENCODER: f"../checkpoints/{ENCODER}"}
+    assert all(os.readlink(link) == places.get(link.name, f"../{link.name}") and link.is_dir() for link in links)
 
 
 def test_the_wheel_holds_every_file_of_the_package_once_and_the_archive_what_tests_need_too() -> None:
@@ -77,6 +79,9 @@ def test_the_wheel_holds_every_file_of_the_package_once_and_the_archive_what_tes
     for folder in ("model_cards", "training/recipes", "browser"):
         kept = {f"vocabless/{folder}/{file.name}" for file in (ROOT / folder).iterdir() if file.is_file()}
         assert kept and {name for name in wheel if name.startswith(f"vocabless/{folder}/")} == kept
+    encoder = {file for file in (ROOT / "vocabless" / ENCODER).rglob("*") if file.is_file() and file.suffix != ".py"}
+    kept = {file.relative_to(ROOT).as_posix() for file in encoder if file.parent.name != "onnx"}
+    assert {name for name in wheel if ENCODER in name} == kept > {f"vocabless/{ENCODER}/model.safetensors"}
     assert not [name for name in wheel if not name.startswith("vocabless/")]
     assert all(archive[name].samefile(file) for name, file in wheel.items())
     others = {"constraints.txt", ".ci/run", ".github/workflows/ci.yml"}

@@ -16,7 +16,7 @@ if sys.argv[:1] == ["-m"] and "vocabless.conversion" in sys.orig_argv:  # it imp
 import transformers
 
 from vocabless.joined_code import save_with_code
-from vocabless.loading import load_config, load_tokenizer
+from vocabless.loading import default_encoder, load_config, load_tokenizer
 from vocabless.modeling.configuration_vocabless import AUTO_MAP, VocablessConfig
 from vocabless.modeling.modeling_vocabless import (
     VocablessForMaskedLM,
@@ -44,6 +44,7 @@ __all__ = [
     "VocablessModel",
     "VocablessTokenizer",
     "VocablessVectorizer",
+    "default_encoder",
     "list_variants",
     "load_config",
     "load_tokenizer",

@@ -1,8 +1,9 @@
-"""Configurations and tokenizers of the variants, with fresh settings: what a row of the table becomes."""
+"""What a row of the table becomes: configurations and tokenizers with fresh settings. And the encoder that ships."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 from tokenizers import Tokenizer
@@ -13,6 +14,7 @@ from vocabless.tokenization.components import read_subword
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.variants import SIZES, SUBWORD_TOKENIZERS, VARIANTS, Options, Variant, find_variant
 
+ENCODER = "hashgram-tiny-sentence"  # in this folder: a link in a clone, a folder where the package is installed
 TARGET_VOCAB_SIZES = {"wordpiece": 30_522, "bpe": 50_265}  # of the two published tokenizers
 
 
@@ -92,6 +94,11 @@ def load_tokenizer(
     if target is not None:
         settings["target_file"] = _find_subword(os.fspath(target))
     return VocablessTokenizer(**{**settings, **kwargs})
+
+
+def default_encoder() -> str:
+    """Returns the folder of the trained sentence encoder that this package carries, for `from_pretrained`."""
+    return str(Path(__file__).parent / ENCODER)
 
 
 def load_subword(source: str | os.PathLike[str]) -> Tokenizer:

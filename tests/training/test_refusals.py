@@ -12,7 +12,6 @@ from script_runs import PRETRAINING, VARIANT, write_corpus
 import run_glue
 import run_pretraining
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
-from vocabless.training.pretraining import distill
 
 # What is refused before a model or data is loaded.
 EARLY_GLUE = [
@@ -67,7 +66,6 @@ def files(tmp_path, monkeypatch, make_teacher, empty_cache):
     """Makes the files that the flags below name; they are in the working folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(distill, "EMBEDDED_TEACHER", tmp_path / "none")
     tables = {
         "train": [("a b", "x"), ("c d", "y")] * 4,
         "other": [("a", "z")],
@@ -124,7 +122,6 @@ PRETRAINING_MISTAKES = [
     (["--streaming", "true"], "--validation_corpus"),
     (["--report_to", "dvclive"], "dvclive to be installed.*--report_to"),
     (["--variant", "eelbert-tiny", "--subword", "/no/such/tokenizer.json"], "subword"),
-    (["--objective", "distill"], "the objective distill has no teacher; give --teacher"),
     ([*DISTILL, "--metric_for_best_model", "spearman"], "spearman is not measured: .* spearman --sts_file"),
     ([*DISTILL, "--streaming", "true", "--validation_corpus", "text.txt"], "--streaming reads a text once"),
     (["--variant", "bert-tiny", "--subword", "train", "--teacher", "teacher", "--append_embeddings", "true"],

@@ -2,7 +2,7 @@
 
     from vocabless import VocablessClassifier
 
-    classifier = VocablessClassifier("checkpoints/hashgram-tiny-sentence").fit(texts, labels)
+    classifier = VocablessClassifier().fit(texts, labels)
     classifier.predict(["one more text"])
     classifier.save_pretrained("my-classifier")
 
@@ -28,6 +28,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 from transformers import DataCollatorWithPadding
 
+from vocabless.loading import default_encoder
 from vocabless.modeling.head_layers import mean_state
 from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, choose_learning_rate
@@ -39,7 +40,6 @@ from vocabless.training.finetuning.problems import SingleLabel
 from vocabless.training.finetuning.sources import choose_validation
 from vocabless.training.load import load_encoder
 
-DEFAULT_MODEL = "checkpoints/hashgram-tiny-sentence"  # of a clone
 MOST_SEEDS = 1 << 31
 _FITTING = threading.Lock()  # the Trainer has state that threads share
 
@@ -57,7 +57,7 @@ class VocablessClassifier(ClassifierMixin, _ReadsTexts):  # type: ignore[misc]
     """Classifies texts with a trained encoder.
 
     Args:
-        model_name_or_path: folder or Hub id of an encoder of ours.
+        model_name_or_path: folder or Hub id of an encoder of ours; None is `vocabless.default_encoder()`.
         epochs: of fine-tuning after the head, which is kept if it is better; 0 fits the head alone, in seconds.
         learning_rate: peak; None goes by the width of the encoder.
         batch_size: texts in a training step.
@@ -73,7 +73,7 @@ class VocablessClassifier(ClassifierMixin, _ReadsTexts):  # type: ignore[misc]
 
     def __init__(
         self,
-        model_name_or_path: str = DEFAULT_MODEL,
+        model_name_or_path: str | None = None,
         epochs: float = 0,
         learning_rate: float | None = None,
         batch_size: int = 16,
@@ -100,7 +100,8 @@ class VocablessClassifier(ClassifierMixin, _ReadsTexts):  # type: ignore[misc]
             raise ValueError(f"all texts have the label {classes.tolist()[0]!r}; give texts of at least two labels.")
         problem = SingleLabel([str(label) for label in classes])
         data = TaskData("texts", "texts", problem, Examples(texts, labels=[problem.labels[i] for i in indices]), {})
-        arguments = GlueArguments(model_name_or_path=self.model_name_or_path, max_seq_length=self.max_seq_length)
+        source = default_encoder() if self.model_name_or_path is None else self.model_name_or_path
+        arguments = GlueArguments(model_name_or_path=source, max_seq_length=self.max_seq_length)
         seed = self.random_state
         if not isinstance(seed, int | np.integer):
             seed = check_random_state(seed).randint(MOST_SEEDS)
@@ -116,7 +117,7 @@ class VocablessClassifier(ClassifierMixin, _ReadsTexts):  # type: ignore[misc]
             )
             loaded = load_model(arguments, data, Path(folder))
             if not (loaded.lacks_head and has_linear_head(loaded.model, problem)):
-                raise ValueError(f"{self.model_name_or_path!r} is no encoder of ours without a head; give another one.")
+                raise ValueError(f"{source!r} is no encoder of ours without a head; give another one.")
             choose_learning_rate(arguments, training)
             choose_validation(data, arguments, True)
             fitted = fit(data, loaded, arguments, training)
@@ -149,11 +150,11 @@ class VocablessVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Re
     """Turns texts into the mean of an encoder's states, for pipelines of scikit-learn.
 
     Args:
-        model_name_or_path: folder or Hub id of an encoder of ours.
+        model_name_or_path: folder or Hub id of an encoder of ours; None is `vocabless.default_encoder()`.
         max_seq_length: tokens; None is the model's limit.
     """
 
-    def __init__(self, model_name_or_path: str = DEFAULT_MODEL, max_seq_length: int | None = None) -> None:
+    def __init__(self, model_name_or_path: str | None = None, max_seq_length: int | None = None) -> None:
         self.model_name_or_path = model_name_or_path
         self.max_seq_length = max_seq_length
 
@@ -164,9 +165,10 @@ class VocablessVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Re
             ValueError: the model cannot be loaded, or has no place for `max_seq_length` tokens.
         """
         _check_texts(texts)
-        loaded, length = load_encoder(self.model_name_or_path), self.max_seq_length
+        source = default_encoder() if self.model_name_or_path is None else self.model_name_or_path
+        loaded, length = load_encoder(source), self.max_seq_length
         if length is not None:
-            loaded.check_length(length, self.model_name_or_path)
+            loaded.check_length(length, source)
         self.model_, self.tokenizer_ = loaded.model, loaded.tokenizer
         self.length_ = int(loaded.tokenizer.model_max_length) if length is None else length
         return self

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from torch.nn import functional as F
 from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless import VocablessModel
+from vocabless.loading import default_encoder
 from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.saving.record import ENGLISH
 from vocabless.saving.run_folder import rows_fingerprint
@@ -39,7 +39,6 @@ from vocabless.training.script import ANY_SIZE, SHARE, flag
 LANGUAGE_EXPONENT = 0.3
 SIMILARITY_WEIGHT = 5.0  # of the similarities within a batch in the loss
 ENCODER_PREFIX = "encoder."  # of the encoder's weights in a `SentenceStudent`
-EMBEDDED_TEACHER = Path(__file__).resolve().parents[2] / "checkpoints" / "hashgram-tiny-sentence"  # in a clone
 
 
 @dataclass
@@ -58,8 +57,8 @@ class Distill(Objective):
 
     teacher: str | None = flag(
         None,
-        "distill: sentence-transformers model or encoder, a folder or Hub id. None is hashgram-tiny-sentence, in this "
-        "repository.",
+        "distill: sentence-transformers model or encoder, a folder or Hub id. None is the "
+        "hashgram-tiny-sentence of this package.",
         group="objective distill",
     )
     teacher_trust_remote_code: bool = flag(False, "Run code that the teacher's folder or repository contains.")
@@ -98,9 +97,7 @@ class Distill(Objective):
         return self.teacher is not None
 
     def _load_teacher(self) -> SentenceTeacher:
-        if self.teacher is None and not EMBEDDED_TEACHER.is_dir():
-            raise ValueError("the objective distill has no teacher; give --teacher, a folder or a Hub id.")
-        source, max_length = self.teacher or str(EMBEDDED_TEACHER), self.arguments.max_seq_length
+        source, max_length = self.teacher or default_encoder(), self.arguments.max_seq_length
         return SentenceTeacher(source, max_length, self.training.bf16, self.teacher_trust_remote_code)
 
     def data_fingerprint(self) -> dict[str, str]:
