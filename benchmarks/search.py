@@ -22,13 +22,13 @@ from benchmarks.features import RANK_FIGURES, TASKS, Task, rank_figures
 from benchmarks.measure import parser, write_record
 from vocabless.conversion.search import load_encoder
 from vocabless.conversion.search_export.passage_index import build_index
+from vocabless.loading import default_encoder
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
 from vocabless.tokenization.splitters import SPLITTERS
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.pretraining.measures import unit_vectors
 
-ENCODER = "checkpoints/hashgram-tiny-sentence"
 K1, B = 0.6, 0.75  # of `browser/bm25.js`
 WORDS_SHARE = 0.25  # of `browser/searcher.js`
 Scores = NDArray[np.floating[Any]]
@@ -76,7 +76,7 @@ def measure(encoder: str, task: Task, peers: Sequence[str]) -> Figures:
 def main(argv: list[str] | None = None) -> None:
     """Prints a table for each task."""
     command_line = parser(__doc__, "output")
-    command_line.add_argument("--encoder", default=ENCODER, help="sentence encoder; default %(default)s")
+    command_line.add_argument("--encoder", default=default_encoder(), help="sentence encoder; default: ours")
     for name in TASKS:
         command_line.add_argument(f"--{name}", metavar="FILE", nargs="+", help="parquet files of its pairs")
     command_line.add_argument("--peers", nargs="+", default=[], help="encoders beside ours, see benchmarks.encoders")

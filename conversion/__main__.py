@@ -4,7 +4,7 @@
     python -m vocabless.conversion encoder google-bert/bert-base-uncased words/ --variant hashformer-lsh-proj-base
     python -m vocabless.conversion onnx runs/mine onnx/
     python -m vocabless.conversion space runs/mine page/
-    python -m vocabless.conversion search checkpoints/hashgram-tiny-sentence docs/ page/
+    python -m vocabless.conversion search docs/ page/
     python -m vocabless.conversion javascript checkpoints/hashgram-tiny-sentence encoder/
     python -m vocabless.conversion hub runs/mine me/mine --push
 
@@ -38,7 +38,7 @@ class Verb:
 
     help: str  # what the verb does, one line of `--help`
     last_line: str = "The checkpoint is in {target}."  # what the command prints last; `{target}` is TARGET
-    source: str = "folder or Hub id of a checkpoint of this family"  # help of SOURCE
+    source: str = "folder or Hub id of a checkpoint of this family"  # help of SOURCE; "": the verb declares `source`
     pushed: str = ""  # what `--push` makes on the Hub; "": the verb has no `--push`
 
     @property
@@ -58,7 +58,7 @@ VERBS = {
     ),
     "onnx": Verb("export a checkpoint of this family to ONNX", "The ONNX model is in {target}."),
     "space": Verb("make a web page of a classifier, in one file that runs offline", OF_PAGE, pushed="Space"),
-    "search": Verb("make a web page that searches documents by meaning, offline", OF_PAGE, pushed="Space"),
+    "search": Verb("make a web page that searches documents by meaning, offline", OF_PAGE, "", "Space"),
     "javascript": Verb(
         "make a JavaScript package of a sentence encoder or a classifier, for pages and Node",
         "The package is in {target}.",
@@ -97,7 +97,8 @@ def _parser(argv: list[str]) -> tuple[argparse.ArgumentParser, Any]:
         description = module.__doc__ if name == chosen else None
         subparser = subparsers.add_parser(name, help=verb.help, description=description, formatter_class=as_written)
         if name == chosen:
-            subparser.add_argument("source", metavar="SOURCE", help=verb.source)
+            if verb.source:
+                subparser.add_argument("source", metavar="SOURCE", help=verb.source)
             module.add_arguments(subparser)
             _add_target(subparser, verb.pushed)
     return parser, module

@@ -1,10 +1,10 @@
 """Makes a web page that searches documents by meaning and by words: one HTML file with documents, vectors and model.
 
-    python -m vocabless.conversion search checkpoints/hashgram-tiny-sentence docs/ page/
-    python -m vocabless.conversion search me/my-encoder faq.csv manual.md page/ --title "Help"
-    python -m vocabless.conversion search me/my-encoder site/ me/my-search --push --base_url https://example.org/
+    python -m vocabless.conversion search docs/ page/
+    python -m vocabless.conversion search faq.csv manual.md page/ --model me/my-encoder --title "Help"
+    python -m vocabless.conversion search site/ me/my-search --push --base_url https://example.org/
 
-SOURCE is a sentence encoder. DOCUMENTS are files in UTF-8, or folders of them: txt, md, html (a document each), csv,
+DOCUMENTS are files in UTF-8, or folders of them: txt, md, html (a document each), csv,
 jsonl (a document in each row; columns named text, title and link, or alike). They are read as a reader sees them and
 cut into passages of a few sentences below a heading; a file of a folder that cannot be read is left out and named.
 TARGET gets index.html, which opens offline. A page holds at most 100 000 passages.
@@ -33,8 +33,10 @@ from vocabless.conversion.space_export.page import (
     size_report,
     write_readme,
 )
+from vocabless.loading import ENCODER, default_encoder
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.saving.checkpoint import load_checkpoint
+from vocabless.saving.checkpoint_files import WEIGHTS
 from vocabless.saving.record import read_card_facts
 from vocabless.saving.sentence_modules import SentenceModules, read_sentence_modules
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
@@ -47,6 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of the verb."""
     parser.add_argument(
         "documents", metavar="DOCUMENTS", nargs="+", help="files, or folders that are read with all in them"
+    )
+    parser.add_argument(
+        "--model",
+        dest="source",
+        default=default_encoder(),
+        metavar="MODEL",
+        help=f"sentence encoder: folder or Hub id; default: the {ENCODER} of this package",
     )
     parser.add_argument("--title", help="title of the page; default: the name of the first of DOCUMENTS")
     parser.add_argument(
@@ -67,10 +76,13 @@ def write(arguments: argparse.Namespace, folder: Path) -> str:
     """Writes all files of the page into an existing, empty folder; returns a report on passages, recall and size.
 
     Raises:
-        ValueError: a required package is missing; SOURCE is no sentence encoder, or one that a page cannot run;
-            DOCUMENTS hold no text, or too much of it.
+        ValueError: a required package is missing; MODEL is no sentence encoder, or one that a page cannot run;
+            DOCUMENTS hold no text, or too much of it, or are a checkpoint.
     """
     check_packages("search")
+    for name in arguments.documents:
+        if any((Path(name) / weights).is_file() for weights in WEIGHTS):
+            raise ValueError(f"{name!r} is a checkpoint and no folder of documents; give it with --model.")
     source = arguments.source
     model, tokenizer, modules = load_encoder(source)
     documents, left_out = read_documents(arguments.documents, arguments.base_url)
@@ -105,7 +117,7 @@ def load_encoder(source: str) -> tuple[PreTrainedModel, VocablessTokenizer, Sent
     if type(model) is not VocablessModel:
         raise ValueError(
             f"{source!r} is a {type(model).__name__} and gives no vectors of texts; give a sentence encoder, such as "
-            "checkpoints/hashgram-tiny-sentence."
+            f"{ENCODER}."
         )
     return model.float(), tokenizer, read_sentence_modules(source) or SentenceModules()
 

@@ -41,7 +41,7 @@ def add_page_arguments(parser: ArgumentParser, pairs: bool = True) -> None:
     group.add_argument("--fp32", dest="bits", action="store_const", const=32, help=large)
     small = "rows of the table of n-grams in 4 bits: the file is about a third smaller, and a search finds less"
     group.add_argument("--int4", dest="bits", action="store_const", const=4, help=small)
-    usual = "default: SOURCE, if it is one"
+    usual = "default: the model that is read, if it is one"
     parser.add_argument("--model_id", help=f"Hub id of the model, for the link to its card; {usual}")
 
 

@@ -74,7 +74,7 @@ def made(sources, tmp_path_factory) -> Callable[..., tuple[Path, PassageIndex]]:
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(search, "build_index", lambda *args: found.append(build(*args)) or found[0])
             options = ["--title", EVIL, "--base_url", "https://example.org/d/", *flags]
-            main(["search", str(ENCODER), *sources, str(target), *options])
+            main(["search", *sources, str(target), *options])
         return target / "index.html", found[0]
 
     return make
@@ -182,7 +182,7 @@ def test_documents_do_nothing_to_the_page(made, find, chromium) -> None:
 @pytest.mark.slow
 def test_a_line_of_10_mb_is_searched(chromium, tmp_path) -> None:
     (tmp_path / "line.txt").write_text(f"{'x' * 10_000_000} a needle {'y' * 1000}")
-    main(["search", str(ENCODER), str(tmp_path / "line.txt"), str(tmp_path / "page")])
+    main(["search", str(tmp_path / "line.txt"), str(tmp_path / "page")])
     chromium.open((tmp_path / "page" / "index.html").as_uri() + "#q=warm")
     chromium.wait("document.documentElement.dataset.query === 'warm'", seconds=120)
     assert "needle" in ask(chromium, "needle")[0]["passage"]

@@ -41,7 +41,8 @@ def test_the_help_names_every_verb_and_that_of_a_verb_explains_it_and_its_argume
     whole, printed = capsys.readouterr().out.split(f"usage: python -m vocabless.conversion {verb} ")
     assert all(re.search(rf"^    {name}\b", whole, re.M) for name in VERBS)
     assert f"python -m vocabless.conversion {verb} " in printed.partition("TARGET")[2]  # an example to paste
-    assert all(re.search(rf"^  {name} +\w", printed, re.M) for name in ("SOURCE", "TARGET"))
+    read = "DOCUMENTS" if verb == "search" else "SOURCE"
+    assert all(re.search(rf"^  {name} +\w", printed, re.M) for name in (read, "TARGET"))
 
 
 def test_a_verb_imports_no_other(monkeypatch) -> None:
@@ -183,10 +184,10 @@ REFUSALS = [
 
 def refused(verb: str, source: Path, target: Path, *flags: str) -> str:
     """Returns what a verb says when it refuses; a page of one document is to be made by `search`."""
-    documents = [target.with_name("one.txt")] if verb == "search" else []
-    for file in documents:
-        file.write_text("One sentence. " * 400)
-    return refusal(main, verb, source, *documents, target, *flags)
+    if verb != "search":
+        return refusal(main, verb, source, target, *flags)
+    (file := target.with_name("one.txt")).write_text("One sentence. " * 400)
+    return refusal(main, verb, file, target, "--model", source, *flags)
 
 
 @pytest.mark.parametrize(("verb", "source", "damage", "flags", "sentence"), REFUSALS)

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refusal
 
 from vocabless.conversion.__main__ import main
 from vocabless.conversion.search import cut
@@ -188,7 +189,8 @@ def test_a_space_that_searches_is_made_on_the_hub(
     (tmp_path / "pets" / "c.jsonl").write_text('{"config": {"lang": ["en"]}, "docs": []}')
     model, encoder = save_model("ewe-bert-word-tiny")
     write_sentence_modules(encoder, weight=torch.randn(40, model.config.hidden_size), bias=torch.zeros(40))
-    main(["search", str(encoder), str(tmp_path / "pets"), "my-search", "--push", "--title", "Pets", *flags])
+    title = ["--title", "Pets", "--model", str(encoder)]
+    main(["search", str(tmp_path / "pets"), "my-search", "--push", *title, *flags])
     space = hub.repositories["spaces/you/my-search"]
     assert set(space.files) == {"index.html", "README.md"}
     readme = space.files["README.md"].decode()
@@ -199,3 +201,11 @@ def test_a_space_that_searches_is_made_on_the_hub(
     printed = capsys.readouterr().out
     assert "left out: " in printed and "c.jsonl' holds columns, not rows" in printed
     assert "2 documents, 1 passages; 1 repeated ones were left out" in printed and f"vectors of {vectors}" in printed
+
+
+@pytest.mark.parametrize("weights", ["model.safetensors", "pytorch_model.bin"])
+def test_a_checkpoint_among_the_documents_is_named(weights, tmp_path) -> None:
+    (tmp_path / weights).touch()
+    (tmp_path / "README.md").write_text("A card.")
+    said = refusal(main, "search", tmp_path, tmp_path / "page")
+    assert said.endswith(f"{str(tmp_path)!r} is a checkpoint and no folder of documents; give it with --model.")

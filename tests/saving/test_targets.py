@@ -88,12 +88,12 @@ def test_no_verb_overwrites_its_source(verb, tmp_path, monkeypatch):
         (tmp_path / "to", source), (source, source / "checkpoint-2"), (source, source.parent), (links_out, outside),
         (source, links_in),
     ]:  # fmt: skip
-        documents = [outside / WEIGHTS] if verb == "search" else []
+        sources = ["--model", read, outside / WEIGHTS] if verb == "search" else [read]
         for more in ([], ["--overwrite"]):
-            said = refusal(main, verb, read, *documents, target, *flags, *more)
+            said = refusal(main, verb, *sources, target, *flags, *more)
             assert said.endswith("which is read and must not be overwritten; give another target.")
     if verb == "search":
-        assert "holds files of 'outside'" in refusal(main, verb, source, "outside", outside, "--overwrite")
+        assert "holds files of 'outside'" in refusal(main, verb, "outside", outside, "--overwrite")
     assert contents(tmp_path) == before
 
 
