@@ -10,7 +10,7 @@ An encoder is `wordllama`, a package with the folder `model`, or what sentence-t
 - **Labels**: accuracy of a logistic regression on vectors, whose regularisation is chosen by cross-validation on the
   training rows; mean over draws of these rows, because one draw can move a set by two points. TF-IDF reads words and
   pairs of words.
-- **Misspelt**: the same on test texts with one word in ten misspelt; mean over the sets.
+- **Misspelt**: the same on test texts with a share of their words misspelt (`--share`); mean over the sets.
 - **Clusters**: V-measure of k-means on the vectors of the test rows, with as many clusters as labels; mean over sets.
 - **Scored pairs**: Spearman's correlation of cosines with people's scores, for each of `--sts_files`.
 - **Search**: 1 000 questions of QNLI's validation set, and of QQP's; the share whose answer or duplicate is first, and
@@ -43,7 +43,6 @@ from vocabless.training.texts.misspellings import misspell
 from vocabless.training.texts.tables import read_files
 
 PEER = "TF-IDF"
-MISSPELT = 0.1
 ASKED = 1000  # questions of a task of search
 NEAREST = 10
 RANK_FIGURES = ("first", "among ten", "reciprocal rank")
@@ -134,14 +133,17 @@ def regression(*features: Any, strengths: Sequence[float] = (1.0, 10.0, 100.0)) 
     return GridSearchCV(steps, {"logisticregression__C": strengths}, cv=3)
 
 
-def label_figures(train: Dataset, test: Dataset, draw_rows: int, embed: Encoder | None) -> tuple[float, float, float]:
-    """Returns the accuracies on a set's test texts and on misspelt ones, and the V-measure of clusters.
+def label_figures(
+    train: Dataset, test: Dataset, shares: Sequence[float], draw_rows: int, embed: Encoder | None
+) -> list[float]:
+    """Returns the accuracies on a set's test texts with each share of words misspelt, and the V-measure of clusters.
 
     The accuracies are means over draws: each takes the next `draw_rows` training rows. `embed` None is TF-IDF.
     """
-    rng = np.random.default_rng(0)
-    misspelt = [misspell(text, MISSPELT, rng) for text in test["text"]]
-    inputs: list[Any] = [list(train["text"]), list(test["text"]), misspelt]
+    inputs: list[Any] = [list(train["text"]), list(test["text"])]
+    for share in shares:
+        rng = np.random.default_rng(0)
+        inputs.append([misspell(text, share, rng) for text in test["text"]])
     features: list[Any] = []
     if embed is None:
         features = [TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)]
@@ -153,8 +155,8 @@ def label_figures(train: Dataset, test: Dataset, draw_rows: int, embed: Encoder 
     draws = [slice(start, start + draw_rows) for start in starts]
     fitted = [regression(*features).fit(inputs[0][draw], train["label"][draw]) for draw in draws]
     clusters = KMeans(len({*test["label"]}), n_init=3, random_state=0).fit_predict(vectors)
-    clean, noisy = (float(np.mean([each.score(texts, test["label"]) for each in fitted])) for texts in inputs[1:])
-    return clean, noisy, float(v_measure_score(test["label"], clusters))
+    accuracies = [float(np.mean([each.score(texts, test["label"]) for each in fitted])) for texts in inputs[1:]]
+    return [*accuracies, float(v_measure_score(test["label"], clusters))]
 
 
 def measure(arguments: argparse.Namespace, embed: Encoder | None) -> Figures:
@@ -162,9 +164,10 @@ def measure(arguments: argparse.Namespace, embed: Encoder | None) -> Figures:
     figures: Figures = {}
     columns = []
     for name, train, test in labelled_sets(arguments, arguments.draws * arguments.rows, arguments.test_rows):
-        columns.append(label_figures(train, test, arguments.rows, embed))
+        columns.append(label_figures(train, test, arguments.share, arguments.rows, embed))
         figures[name] = columns[-1][0]
-    for name, values in zip(("mean", "mean, misspelt", "mean, clusters"), np.transpose(columns), strict=True):
+    names = ("mean", *(f"mean, {100 * share:g} % misspelt" for share in arguments.share), "mean, clusters")
+    for name, values in zip(names, np.transpose(columns), strict=True):
         figures[name] = float(np.mean(values))
     if embed is None:
         return figures
@@ -189,6 +192,7 @@ def main(argv: list[str] | None = None) -> None:
     command_line.add_argument(
         "--sts_files", nargs="*", default=[], help="files with the columns sentence1, sentence2 and score"
     )
+    command_line.add_argument("--share", type=float, nargs="+", default=[0.1], help="of misspelt words, 0 to 1")
     command_line.add_argument("--rows", type=int, default=1000, help="training rows of a draw; default %(default)s")
     command_line.add_argument("--draws", type=int, default=4, help="draws of training rows; default %(default)s")
     command_line.add_argument("--test_rows", type=int, default=3000, help="at most so many; default %(default)s")
