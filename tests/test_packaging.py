@@ -7,7 +7,11 @@ import os
 import re
 import runpy
 import shlex
+import subprocess
 import sys
+import tarfile
+import venv
+import zipfile
 from contextlib import redirect_stdout
 from functools import cache
 from importlib.metadata import metadata
@@ -26,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LINKED = ("browser", "conversion", "model_cards", "modeling", "saving", "tokenization", "training")
 IN_GIT = (ROOT / ".git").exists()  # a source distribution has copies in place of links
 TOP_FOLDERS = (*LINKED, "benchmarks", "docs", "papers", "tests", "vocabless")
-OTHER_FLAGS = {"--check", "--config_file", "--nproc_per_node"}  # of ruff, accelerate and torchrun
+OTHER_FLAGS = {"--check", "--config_file", "--no-deps", "--nproc_per_node"}  # of ruff, accelerate, pip and torchrun
 PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in ROOT.glob("docs/*.md"))]
 of_each_page = pytest.mark.parametrize("page", PAGES)
 needs_weights = pytest.mark.skipif(
@@ -113,6 +117,46 @@ def test_ci_runs_the_commands_of_the_pages_and_then_the_slow_tests() -> None:
     assert re.search(r"^set -e", read(".ci/run"), re.M)  # it stops at a command that fails
 
 
+@pytest.mark.slow
+def test_the_first_lines_of_the_readme_run_where_a_wheel_from_the_archive_is_installed(tmp_path) -> None:
+    """In an environment that sees the libraries of this one, but not this clone, and without a network."""
+    pytest.importorskip("hatchling")
+    pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
+
+    def run(*command: str, folder: Path = tmp_path) -> str:
+        environment = os.environ | {"HF_HUB_OFFLINE": "1", "PYTHONPATH": ""}
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    build = (sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path))
+    run(*build, "-t", "sdist", folder=ROOT)
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        assert not [member.name for member in archive if not (member.isfile() or member.isdir())]
+        archive.extractall(tmp_path, filter="data")
+    run(*build, "-t", "wheel", folder=next(tmp_path.glob("vocabless-*/")))
+    wheel = next(tmp_path.glob("*.whl"))
+    assert sum(file.compress_size for file in zipfile.ZipFile(wheel).filelist if ENCODER in file.filename) < 5e6
+    venv.create(tmp_path / "env")
+    libraries = next((tmp_path / "env" / "lib").glob("python*/site-packages"))
+    (libraries / "others.pth").write_text("\n".join(path for path in sys.path if path.endswith("site-packages")))
+    run(sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "--target", str(libraries), str(wheel))
+
+    start = read("README.md").partition("## First steps")[2].partition("\n## ")[0]
+    programs = re.findall(r"^```python\n(.*?)^```$", start, re.M | re.S)
+    commands = re.findall(r"^python -m vocabless\.conversion (.*)$", start, re.M)
+    assert len(programs) == 3 and len(commands) == 2
+    python, work = str(tmp_path / "env" / "bin" / "python"), tmp_path / "work"
+    (work / "docs").mkdir(parents=True)
+    (work / "docs" / "banks.txt").write_text("A bank holds our money. The river bank is muddy.")
+    inside = f"import vocabless; assert vocabless.__file__.startswith({str(libraries)!r})\n"
+    assert run(python, "-c", inside + "".join(programs), folder=work).startswith("['money']\n")
+    for command in commands:
+        words = shlex.split(command, comments=True)
+        run(python, "-m", "vocabless.conversion", *words, folder=work)
+        assert (work / words[-1] / "index.html").is_file()
+
+
 @cache
 def flags_of(*command: str) -> set[str]:
     """Returns the flags of a script, of a module with a verb, or of a benchmark."""
@@ -189,19 +233,14 @@ def test_the_pages_list_and_count_the_variants(capsys) -> None:
 
 
 @needs_weights
-def test_the_readme_has_the_sizes_of_the_shipped_checkpoints() -> None:
-    text = " ".join(read("README.md").split())
-    parameters, graph = "results.json", "onnx/model_int4.onnx"
-    for sentence, name, file in (
-        ("The encoder has {} MB, as ONNX with `--int4`", "hashgram-tiny-sentence", parameters),
-        ("as ONNX with `--int4` {} MB; the page", "hashgram-tiny-sentence", graph),
-        ("which knows less, they have {} MB", "hashgram-nano-sst2", parameters),
-        ("classifiers from {} MB", "hashgram-nano-sst2", graph),
-        ("sentiment classifier of {} MB (ONNX)", "hashgram-uno-sst2", graph),
-    ):
-        path = ROOT / "checkpoints" / name / file
-        size = 4 * json.loads(path.read_text())["parameters"] if file == parameters else path.stat().st_size
-        assert sentence.format(f"{size / 1e6:.1f}") in text
+def test_the_readme_has_the_sizes_of_the_shipped_checkpoints_and_measured_figures() -> None:
+    measured, rows = read("docs/measurements.md"), table_rows(read("README.md").partition("\n## ")[0])
+    for name, megabytes, *figures in rows[1:]:
+        assert [each for each in figures if each not in (*re.findall(r"[\d.]+", measured), "–")] == []
+        weights = ROOT / "checkpoints" / name.strip("`") / "model.safetensors"
+        assert not name.startswith("`") or megabytes == f"{weights.stat().st_size / 1e6:.1f}"
+    smallest = ROOT / "checkpoints" / "hashgram-nano-sst2" / "onnx" / "model_int4.onnx"
+    assert f"classifiers from {smallest.stat().st_size / 1e6:.1f} MB" in read("README.md")
 
 
 def record_row(folder: Path) -> list[str]:
