@@ -59,6 +59,8 @@ def test_parameters_are_cloned_and_searched(encoder):
     series = pd.Series(TEXTS, index=range(9, 25))
     table = VocablessVectorizer(encoder).set_output(transform="pandas").fit_transform(series)
     assert table.shape == (16, 64) and table.columns[-1] == "vocablessvectorizer63"
+    usual = VocablessVectorizer().fit(TEXTS)  # its weights are stored in 16 bits
+    assert usual.transform(TEXTS).shape == (16, 256) and usual.model_.dtype == torch.float32
 
 
 @pytest.mark.parametrize(("texts", "labels", "sentence"), [
