@@ -17,7 +17,7 @@ from vocabless.saving.uploads import ONNX_FILES, check_upload, upload, upload_sp
 
 
 def check_target(target: str | os.PathLike[str], overwrite: bool = False, sources: Iterable[str] = ()) -> Path:
-    """Returns the path of a target folder, which does not exist yet, is empty or may be overwritten. Creates nothing.
+    """Returns the path of a target folder, which does not exist yet, is empty or may be overwritten. Changes nothing.
 
     What a conversion that was killed has left there does not count.
 
@@ -27,7 +27,7 @@ def check_target(target: str | os.PathLike[str], overwrite: bool = False, source
         sources: files and folders that are read, or Hub ids. The target may hold none of their files.
 
     Raises:
-        ValueError: the folder holds files or may not be written, or the path is a file or a broken link.
+        ValueError: the folder holds files or cannot be written, or the path is a file or a broken link.
     """
     folder = Path(target)
     nearest = nearest_folder(folder, "target")
@@ -43,11 +43,11 @@ def check_target(target: str | os.PathLike[str], overwrite: bool = False, source
             f"the target {str(target)!r} is not an empty folder; give another one, or --overwrite, which replaces "
             "files of the same names."
         )
-    if not os.access(nearest, os.W_OK | os.X_OK):
-        raise ValueError(
-            f"the folder {str(nearest)!r} may not be written: its permissions or a read-only disk forbid it; give "
-            "another target."
-        )
+    try:
+        tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=nearest).cleanup()
+    except OSError as error:
+        reason = str(error.strerror).lower()  # "read-only file system", "permission denied"
+        raise ValueError(f"nothing can be written into {str(nearest)!r}: {reason}; give another target.") from error
     return folder
 
 

@@ -23,7 +23,7 @@ from vocabless.loading import load_config, load_tokenizer
 from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.saving.checkpoint import check_tokenizer
-from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tensors, first_line
+from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tensors, check_no_file, first_line
 from vocabless.saving.stock_models import longest_sequence
 from vocabless.stock_shapes import STOCK_SHAPES, StockShape, load_shape_config, load_shape_tokenizer
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
@@ -125,6 +125,7 @@ def load(
 
 def load_checkpoint_config(source: str, **hub_options: Any) -> PreTrainedConfig:
     """Returns the configuration of a checkpoint. Raises ValueError if it cannot be loaded."""
+    check_no_file(source)
     with _errors_of(source):
         config: PreTrainedConfig = AutoConfig.from_pretrained(**_located(source), **hub_options)
     return config
@@ -230,8 +231,8 @@ def _errors_of(source: str) -> Iterator[None]:
     try:
         yield
     except LOADING_ERRORS as error:
-        # The advice to allow foreign code is in the last line; errors of torch go on for many lines.
-        cause = " ".join(str(error).split()) if isinstance(error, OSError | ValueError) else first_line(error)
+        *_, last = str(error).splitlines() or [""]
+        cause = last.strip() if "trust_remote_code" in last else first_line(error)  # the advice to allow foreign code
         folders = sorted(str(path) for path in Path(source).parent.glob("*") if path.is_dir())
         names = [name for name in (*VARIANTS, *STOCK_SHAPES, *folders) if name != source]
         near = get_close_matches(source, names, n=4)

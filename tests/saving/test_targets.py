@@ -1,5 +1,6 @@
 """Target folders of conversions: written whole or not at all, and never blocked by a command that was killed."""
 
+import errno
 import os
 import signal
 
@@ -135,24 +136,38 @@ def test_a_killed_command_leaves_nothing_that_looks_finished_or_blocks(tmp_path)
     assert {file.name: file.read_text() for file in target.iterdir()} == {WEIGHTS: "whole"}
 
 
-@pytest.mark.parametrize(("source", "content", "target", "sentence"), [
-    ("damaged", "[1]", "new", "config.json' holds a list, not an object; give a complete checkpoint"),
-    ("empty", None, "new", "holds no config.json; give the folder of a checkpoint"),
-    ("missing", None, "new", "is neither a folder nor a reachable Hub repository with config.json"),
-    ("whole", None, "/proc/vocabless/new", "the folder '/proc' may not be written: its permissions or a"),
+@pytest.mark.parametrize(("source", "content", "sentence"), [
+    ("damaged", "[1]", "config.json' holds a list, not an object; give a complete checkpoint"),
+    ("empty", None, "holds no config.json; give the folder of a checkpoint"),
+    ("missing", None, "is neither a folder nor a reachable Hub repository with config.json"),
 ])  # fmt: skip
-def test_a_bad_source_or_target_ends_with_one_sentence_before_the_work(
-    source, content, target, sentence, checkpoint, tmp_path, monkeypatch
-):
+def test_a_bad_source_ends_with_one_sentence(source, content, sentence, checkpoint, tmp_path, monkeypatch):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    allowed = os.access  # the test user may be root, who may do everything
-    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != "/proc" and allowed(path, mode))
     if source == "empty":
         (tmp_path / source).mkdir()
     if content:
         (checkpoint / "config.json").write_text(content)
-    folder = tmp_path / source if source in ("empty", "missing") else checkpoint
-    if target.startswith("/proc"):
-        monkeypatch.setattr("vocabless.conversion.hub.write_repository", lambda *_: pytest.fail("worked for nothing"))
-    assert sentence in refusal(main, "hub", folder, tmp_path / target)
-    assert not (tmp_path / target).exists()
+    assert sentence in refusal(main, "hub", checkpoint if content else tmp_path / source, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(("code", "reason"), [
+    (errno.EROFS, "read-only file system"),
+    (errno.EACCES, "permission denied"),
+    (errno.ENOSPC, "no space left on device"),
+])  # fmt: skip
+def test_a_target_that_cannot_be_written_is_refused_before_the_work(verb, code, reason, tmp_path, monkeypatch):
+    make, closed = os.mkdir, str(tmp_path)  # the test user may be root, who may do everything
+
+    def mkdir(path, *arguments, **options):
+        if str(path).startswith(closed):
+            raise OSError(code, os.strerror(code), path)
+        make(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "mkdir", mkdir)
+    monkeypatch.setattr(__main__._load(verb), "write", lambda *_: pytest.fail("worked for nothing"))
+    flags = {"encoder": ["--variant", "ewe-bert-tiny"]}.get(verb, [])
+    documents = ["texts"] if verb == "search" else []
+    said = refusal(main, verb, "me/mine", *documents, tmp_path / "new" / "page", *flags)
+    assert said.endswith(f"nothing can be written into {closed!r}: {reason}; give another target.")

@@ -79,15 +79,16 @@ def files(tmp_path, monkeypatch, make_teacher, empty_cache):
     (tmp_path / "kinds.csv").write_text("sentence,kind\na,x\n")
     (tmp_path / "old.txt").write_bytes("früh\n".encode("latin-1"))
     write_corpus(tmp_path / "text.txt")
-    for folder, name in (("rte", "none"), ("mine", "mine.txt")):
+    for folder, name, text in (("rte", "none", ""), ("mine", "mine.txt", ""), ("strange", "config.json", UNKNOWN)):
         (tmp_path / folder).mkdir()
-        (tmp_path / folder / name).touch()
+        (tmp_path / folder / name).write_text(text)
     make_teacher(tmp_path / "teacher")
     options = {"id2label": {0: "good", 1: "bad"}, "num_labels": 2}
     VocablessForSequenceClassification(load_config("eelbert-word-uno", **options)).save_pretrained(tmp_path / "moods")
     load_tokenizer("eelbert-word-uno").save_pretrained(tmp_path / "moods")
 
 
+UNKNOWN = '{"model_type": "zzz"}'
 TRAIN, BOTH = ["--train_file", "train.jsonl"], ["--train_file", "train.jsonl", "--validation_file", "train.jsonl"]
 GLUE = [
     ([], "no data is given; give one of --task_name"),
@@ -109,6 +110,8 @@ GLUE = [
     ([*BOTH, "--model_name_or_path", "bert-tiny"], "give --tokenizer_name PATH, or train"),
     ([*BOTH, "--model_name_or_path", "no-such-model"], "cannot be loaded .*; give a variant"),
     ([*BOTH, "--model_name_or_path", "hashgram-tinny"], "; did you mean hashgram-tiny or "),
+    ([*BOTH, "--model_name_or_path", "kinds.csv"], "^[^:]*: 'kinds.csv' is a file; give the folder of a checkpoint"),
+    ([*BOTH, "--model_name_or_path", "strange"], r"be loaded \([^)]*`zzz`[^)]{,200}\); give a variant"),
     ([*BOTH, "--metric_for_best_model", "foo"], "foo is not reported.*; give one of loss, accuracy, macro_f1"),
     ([*BOTH, "--output_dir", "/proc/run"], "'/proc/run' cannot be written"),
     ([*BOTH, "--teacher", "moods"], "'moods' has the labels good, bad, but the task x, y; give a teacher"),
