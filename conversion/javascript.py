@@ -23,10 +23,11 @@ from vocabless.conversion.onnx_export.sentence_encoder import with_vectors
 from vocabless.conversion.onnx_export.settings import describe_length
 from vocabless.conversion.space import make_manifest, run_examples, weights_report
 from vocabless.conversion.space_export.graph_json import BROWSER, to_json
-from vocabless.conversion.space_export.manifest import page_tokenizer
+from vocabless.conversion.space_export.manifest import PAIRS, page_tokenizer
 from vocabless.conversion.space_export.page import add_page_arguments, model_id_of, size_report, substitute
 from vocabless.conversion.space_export.script import as_module
 from vocabless.modeling.modeling_vocabless import VocablessModel
+from vocabless.saving.card_heads import NEUTRAL_EXAMPLE
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.record import OWN_LICENSE, CardFacts, read_card_facts
 from vocabless.saving.sentence_modules import SentenceModules, read_sentence_modules
@@ -66,7 +67,8 @@ def write(arguments: argparse.Namespace, folder: Path) -> str:
     facts = read_card_facts(source)
     model, manifest = with_manifest(model.float(), tokenizer, source, arguments.pairs or facts.is_pair, facts)
     proto = export(model, reads_token_types(model, tokenizer))
-    examples = manifest.pop("examples", SENTENCES)
+    neutral = PAIRS if manifest.get("takes_pairs") else [NEUTRAL_EXAMPLE]
+    examples = manifest.pop("examples", SENTENCES) or neutral
     manifest["graph"], weights = to_json(proto, arguments.bits)
     differences = weights_report(model, tokenizer, proto, arguments.bits)
     model_id = model_id_of(arguments)

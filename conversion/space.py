@@ -30,7 +30,7 @@ from vocabless.conversion.space_export.page import (
     write_readme,
 )
 from vocabless.modeling.modeling_vocabless import VocablessModel
-from vocabless.saving.card_heads import CORRUPTIONS, NEUTRAL_EXAMPLE
+from vocabless.saving.card_heads import CORRUPTIONS
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.record import CardFacts, read_card_facts
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
@@ -46,7 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         nargs="+",
         metavar="TEXT",
-        help="a text to try, two texts for a model of pairs; can be given several times; default: three texts of ours",
+        help="a text to try, two texts for a model of pairs; can be given several times; default: that of the run, "
+        "else none for your own data and three texts of ours for other models",
     )
     add_page_arguments(parser)
 
@@ -95,10 +96,10 @@ def make_manifest(
 
 
 def run_examples(facts: CardFacts, takes_pairs: bool) -> list[list[str]] | None:
-    """Returns the example that was given to the run; for own data without one a neutral text; None: the page's own."""
+    """Returns the example that was given to the run; for own data without one none; None: the page's own."""
     if len(facts.example) == 1 + takes_pairs:
         return [list(facts.example)]
-    return [[NEUTRAL_EXAMPLE]] if facts.is_own_data and not takes_pairs else None
+    return [] if facts.is_own_data else None
 
 
 def weights_report(model: PreTrainedModel, tokenizer: VocablessTokenizer, proto: Any, bits: int) -> str:

@@ -83,7 +83,7 @@ def page_tokenizer(tokenizer: VocablessTokenizer, max_tokens: int) -> dict[str, 
 def examples_of(task: str, takes_pairs: bool, examples: list[list[str]] | None) -> list[str | list[str]]:
     """Returns the examples of a page: texts, or lists of two texts where the model takes pairs.
 
-    `examples` are the texts of each example as the user gave them; None or empty: the page's own.
+    `examples` are the texts of each example as the user gave them; None: the page's own.
 
     Raises:
         ValueError: an example has another number of texts than the model reads.
@@ -94,6 +94,6 @@ def examples_of(task: str, takes_pairs: bool, examples: list[list[str]] | None) 
                 f"--example {' '.join(map(repr, example))} has {len(example)} texts, but this model reads "
                 f"{1 + takes_pairs}; give {'two texts' if takes_pairs else 'one text'} after each --example."
             )
-    if examples:
-        return [example if takes_pairs else example[0] for example in examples]
-    return list(PAIRS) if takes_pairs else list(EXAMPLES_OF_TASK.get(task, EXAMPLES))
+    if examples is None:
+        return list(PAIRS) if takes_pairs else list(EXAMPLES_OF_TASK.get(task, EXAMPLES))
+    return [example if takes_pairs else example[0] for example in examples]

@@ -289,6 +289,13 @@ def test_the_example_of_the_readme_runs(problem, flags, printed, small, packaged
     assert re.fullmatch(printed, node(folder, example))
 
 
+@pytest.mark.parametrize(("flags", "text"), [([], "Write a text of your own here."), (["--pairs"], "He left early.")])
+def test_the_readme_of_own_data_has_a_neutral_example(flags, text, small, convert, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(javascript, "read_card_facts", lambda _: CardFacts(kind="fine-tuned", is_own_data=True))
+    convert(["javascript", str(small(SINGLE)), str(tmp_path / "package"), *flags])
+    assert text in (tmp_path / "package" / "README.md").read_text(encoding="utf-8")
+
+
 def test_the_folder_is_a_package(small, convert, tmp_path, monkeypatch, capsys) -> None:
     source, target = str(small(None)), tmp_path / "package"
     (target / "old").mkdir(parents=True)

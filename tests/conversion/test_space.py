@@ -105,7 +105,7 @@ def test_a_large_page_of_a_run_has_its_title_and_its_weights_beside_it(
     assert re.fullmatch(r'globalThis\.vocablessWeights = "[\w+/=]+";\n', weights)
     assert re.search(r'id="weights">\s*</script>', (tmp_path / "page" / "index.html").read_text(encoding="utf-8"))
     manifest = manifest_of(tmp_path / "page")
-    assert manifest["title"] == "spam" and manifest["takes_pairs"] and len(manifest["examples"][0]) == 2
+    assert manifest["title"] == "spam" and manifest["takes_pairs"] and manifest["examples"] == []
 
 
 def test_what_a_page_cannot_run_is_refused(checkpoint, convert, tmp_path, monkeypatch) -> None:
@@ -152,8 +152,9 @@ def test_modules_are_joined_in_the_order_of_their_imports_and_their_names_stay_a
     ("facts", "takes_pairs", "examples"),
     [
         ({"example": ["Buy now."], "is_own_data": True}, False, [["Buy now."]]),
-        ({"example": ["Buy now."], "is_own_data": True}, True, None),
-        ({"is_own_data": True}, False, [["Write a text of your own here."]]),
+        ({"example": ["Buy now."]}, True, None),
+        ({"is_own_data": True}, False, []),
+        ({"is_own_data": True}, True, []),
         ({}, False, None),
     ],
 )
