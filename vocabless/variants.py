@@ -29,6 +29,22 @@ SIZES = {
     "base": Size(12, 768, 12, 3072),
 }
 
+BASE_WIDTH, BASE_LEARNING_RATE = SIZES["base"].hidden_size, 3e-5  # of fine-tuning: HashFormers, Table 5
+NARROWEST = SIZES["nano"].hidden_size  # no narrower encoder was measured
+
+
+def default_learning_rate(width: int) -> float:
+    """Returns the peak learning rate to fine-tune an encoder: 3e-5 · (768 / width)^1.5, rounded to two digits.
+
+    A width below `NARROWEST` counts as `NARROWEST`.
+
+    Example:
+        >>> [default_learning_rate(width) for width in (768, 512, 256, 128, 64)]
+        [3e-05, 5.5e-05, 0.00016, 0.00044, 0.0012]
+    """
+    return float(f"{BASE_LEARNING_RATE * (BASE_WIDTH / max(width, NARROWEST)) ** 1.5:.1e}")
+
+
 Options = dict[str, Any]
 Component = tuple[str, Options]  # the name of a coder or a front end, and its options
 

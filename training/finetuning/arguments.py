@@ -18,10 +18,8 @@ from vocabless.stock_shapes import StockShape, find_shape
 from vocabless.training.finetuning.data import TaskData
 from vocabless.training.load import is_checkpoint, is_ours, load_checkpoint_config
 from vocabless.training.script import ANY_SIZE, COUNT, Limit, ModelArguments, ScriptTrainingArguments, flag
-from vocabless.variants import SIZES, Variant
+from vocabless.variants import BASE_WIDTH, SIZES, Variant, default_learning_rate
 
-BASE_WIDTH, BASE_LEARNING_RATE = 768, 3e-5  # HashFormers, Table 5
-NARROWEST = 64  # width of nano; no narrower encoder was measured
 EPOCHS, PATIENCE = 5, 2  # at most, for data sets with enough rows
 MIN_STEPS = 600  # optimizer steps
 BATCH_SIZE, BATCH_SIZE_AFTER_HEAD = 32, 16
@@ -244,18 +242,6 @@ def choose_learning_rate(arguments: GlueArguments, training: GlueTrainingArgumen
         width = SIZES[arguments.shape.size].hidden_size
     training.learning_rate = default_learning_rate(width)
     return f"Learning rate: {training.learning_rate:g}, chosen for an encoder {width} wide."
-
-
-def default_learning_rate(width: int) -> float:
-    """Returns the peak learning rate for an encoder: 3e-5 · (768 / width)^1.5, rounded to two digits.
-
-    A width below `NARROWEST` counts as `NARROWEST`.
-
-    Example:
-        >>> [default_learning_rate(width) for width in (768, 512, 256, 128, 64)]
-        [3e-05, 5.5e-05, 0.00016, 0.00044, 0.0012]
-    """
-    return float(f"{BASE_LEARNING_RATE * (BASE_WIDTH / max(width, NARROWEST)) ** 1.5:.1e}")
 
 
 def default_epochs(rows: int, training: GlueTrainingArguments) -> float:

@@ -10,10 +10,9 @@ from vocabless.training.finetuning.arguments import (
     GlueTrainingArguments,
     choose_learning_rate,
     default_epochs,
-    default_learning_rate,
     default_patience,
 )
-from vocabless.variants import SIZES
+from vocabless.variants import SIZES, default_learning_rate
 
 
 def test_base_has_the_papers_rate_narrower_encoders_have_more_and_patience_grows_with_the_epochs():
