@@ -17,16 +17,16 @@ from markupsafe import Markup
 from transformers import PreTrainedModel
 from transformers.utils import SAFE_WEIGHTS_NAME
 
-from vocabless.joined_code import FOLDERS
+from vocabless.joined_code import FOLDERS, PROGRAM
 from vocabless.saving.card_heads import HEADS, NEUTRAL_EXAMPLE, PAIR_EXAMPLE
 from vocabless.saving.record import UNKNOWN_TRAINING, CardFacts
 from vocabless.saving.tables import markdown_table
-from vocabless.variants import VARIANTS
+from vocabless.variants import BASE_WIDTH, VARIANTS, default_learning_rate
 
 CARD = constants.REPOCARD_NAME
 REPOSITORY_PLACEHOLDER = "FOLDER_OR_REPOSITORY"  # stands in a card's example until an upload gives the repository's id
 TEMPLATES = Path(__file__).parent.parent / "model_cards"
-WEIGHTS_SIZE = re.compile(r"The weights take [\d.]+ MB\.")
+SIZES = re.compile(r"The weights take [\d.]+ MB(?:, `onnx/[\w.]+` [\d.]+ MB)*\.(?: Without torch: `[^`]*`\.)?")
 CODE_TABLE = re.compile(r"^\| code \| SHA-256 \|\n(?:\|.*\n?)*", re.M)
 HEADER_AND_TITLE = re.compile(r"\A(?:---\n.*?\n---\n)?\s*(?:# [^\n]*\n)?", re.S)
 PAGE_LINK = "\n**Try it in the browser: [{space}]({address})**, one page that holds the model and sends nothing.\n"
@@ -43,16 +43,10 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: Car
     """
     name = str(getattr(model.config, "variant", None) or "")
     variant = VARIANTS.get(name)  # None: the checkpoint has no variant, or one that this version does not know
-    title = facts.base_model or name or facts.start or folder.resolve().name  # a local start says little
-    if facts.from_scratch and facts.dataset:
-        title += " trained from random weights"
-    if facts.dataset:
-        title += f" on {facts.dataset}"
-    elif facts.start and facts.corpus:
-        title += ", trained further"
+    title = facts.title or _title(facts, name or facts.start or folder.resolve().name)  # a local start says little
     template = _templates().get_template(f"{variant.family if variant else 'checkpoint'}.md")
     card = template.render(
-        vars(facts) | {"measures": Markup(facts.measures or "")},
+        vars(facts) | {"measures": Markup(facts.measures or ""), "notes": Markup(facts.notes or "")},
         card_data=Markup(_metadata(model, facts, title).to_yaml()),
         title=title,
         variant=name,
@@ -62,9 +56,11 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: Car
         append_embeddings=model.config.append_embeddings,
         parameters=model.num_parameters(),
         embedding_parameters=sum(p.numel() for p in model.get_input_embeddings().parameters()),
-        megabytes=_megabytes(folder),
+        sizes=_sizes(folder),
         code=Markup(_code_table(folder)),
         usage=Markup(_usage(model, facts)),
+        labels=_labels(model),
+        fine_tuning_rate=default_learning_rate(getattr(model.config.encoder_config, "hidden_size", BASE_WIDTH)),
     )
     (folder / CARD).write_text(card, encoding="utf-8")
 
@@ -95,15 +91,37 @@ def link_page(card: Path, space_id: str) -> None:
 
 
 def renew_card(folder: Path) -> None:
-    """Writes into the card of a folder what its files say: the SHA-256 of the code, and the size of the weights."""
+    """Writes into the card of a folder what its files say: the SHA-256 of the code, and the sizes."""
     card = folder / CARD
     text = CODE_TABLE.sub(lambda _: _code_table(folder) + "\n", card.read_text(encoding="utf-8"))
-    text = WEIGHTS_SIZE.sub(f"The weights take {_megabytes(folder):.1f} MB.", text)
+    text = SIZES.sub(lambda _: _sizes(folder), text)
     card.write_text(text, encoding="utf-8")
 
 
-def _megabytes(folder: Path) -> float:
-    return (folder / SAFE_WEIGHTS_NAME).stat().st_size / 1e6
+def _title(facts: CardFacts, name: str) -> str:
+    title = facts.base_model or name
+    if facts.from_scratch and facts.dataset:
+        title += " trained from random weights"
+    if facts.dataset:
+        title += f" on {facts.dataset}"
+    elif facts.start and facts.corpus:
+        title += ", trained further"
+    return title
+
+
+def _sizes(folder: Path) -> str:
+    """Returns the sizes of the weights and of the graphs beside them, and how to run one of these."""
+    files = [folder / SAFE_WEIGHTS_NAME, *sorted(folder.glob("onnx/*.onnx"))]
+    names = ["The weights take", *(f"`onnx/{file.name}`" for file in files[1:])]
+    sizes = [f"{name} {file.stat().st_size / 1e6:.1f} MB" for name, file in zip(names, files, strict=True)]
+    has_program = (folder / "onnx" / PROGRAM).is_file()
+    return ", ".join(sizes) + "." + (f' Without torch: `python onnx/{PROGRAM} onnx "A text."`.' if has_program else "")
+
+
+def _labels(model: PreTrainedModel) -> list[str]:
+    """Returns the labels of a classifier of texts or words; empty for another head, and for a number."""
+    has_labels = HEADS[type(model).__name__].answers and model.config.problem_type != "regression"
+    return [str(label) for label in (model.config.id2label or {}).values()] if has_labels else []
 
 
 def hub_metadata(model: PreTrainedModel, **fields: Any) -> ModelCardData:
@@ -117,7 +135,7 @@ def hub_metadata(model: PreTrainedModel, **fields: Any) -> ModelCardData:
     if head is not None:
         variant = getattr(model.config, "variant", None)
         fields |= {"pipeline_tag": head.pipeline_tag, "tags": ["vocabless", *([variant] if variant else [])]}
-    return ModelCardData(library_name="transformers", **{name: value for name, value in fields.items() if value})
+    return ModelCardData(**{"library_name": "transformers"} | {name: value for name, value in fields.items() if value})
 
 
 @cache
@@ -145,6 +163,7 @@ def _metadata(model: PreTrainedModel, facts: CardFacts, title: str) -> ModelCard
     widget = own_widget if facts.example or facts.is_own_data else HEADS[type(model).__name__].widget
     data = hub_metadata(
         model,
+        library_name="sentence-transformers" if facts.is_sentence_model else None,
         license=facts.license,
         language=facts.language,
         datasets=list(facts.datasets),

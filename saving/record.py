@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from huggingface_hub import EvalResult, ModelCard, constants
+from huggingface_hub import EvalResult, ModelCard, ModelCardData, constants
 from transformers.utils.hub import cached_file
 
 from vocabless.overrides import describe_overrides
@@ -22,6 +22,7 @@ from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.tables import markdown_table, vector_tables
 
 OWN_LICENSE = "apache-2.0"  # license of weights that this project trains from random initialisation
+SHIPPED = Path(__file__).resolve().parent.parent / "checkpoints"  # in a clone
 ENGLISH = "en"  # of the embedded corpus, of GLUE, and of the translations
 
 GLUE_REPOSITORY = "nyu-mll/glue"
@@ -30,6 +31,9 @@ GLUE_TITLES = {  # configuration of the Hub's data set → name in tables
     **{"qnli": "QNLI", "rte": "RTE", "wnli": "WNLI"},
 }
 MISMATCHED = "_mm"  # suffix of the metrics on MNLI's mismatched part
+TEST = "test_"  # prefix of the metrics on a test file
+STSB = "GLUE STS-B"
+STSB_PAIRS = "1,500 with hash 7b18830f9433c016"  # `rows_fingerprint` of its validation part
 LABELLED, UNLABELLED, COPIES = "training rows", "unlabelled rows", "corrupted copies"  # what a teacher labels
 MIN_ROWS = 100  # of a held-out part, for a score in the metadata
 # Our name of a metric → the Hub's name, where they differ.
@@ -58,6 +62,8 @@ class CardFacts:
     """
 
     kind: Literal["pre-trained", "fine-tuned", "random", "unknown"]  # of training; it selects sentences of the card
+    title: str | None = None  # None: made of the other facts
+    notes: str | None = None  # Markdown that a person adds
     license: str | None = None  # of the weights, by the Hub's name
     language: str | Sequence[str] | None = None  # of the training texts, ISO 639 codes
     datasets: Sequence[str] = ()  # Hub ids
@@ -69,7 +75,8 @@ class CardFacts:
     teacher: str | None = None  # name or description of the model whose outputs were learned
     overrides: str = ""  # the variant and what the run changed of it; "" if it changed nothing
     start: str | None = None  # variant, Hub id or folder name of the starting model; pre-trained: None is fresh weights
-    base_model: str | None = None  # Hub id of the starting checkpoint
+    base_model: str | None = None  # the starting checkpoint: a Hub id, or the name of one that ships
+    eval_results: Sequence[EvalResult] = ()  # for the card's metadata
 
     # fine-tuned
     dataset: str | None = None  # name of the task
@@ -82,7 +89,7 @@ class CardFacts:
     keeps_best: bool = False  # whether the best checkpoint of the run was kept, not the last
     batch_size: int | None = None  # examples per step on each device
     teacher_rows: str | None = None  # what the teacher labelled, with the numbers of rows
-    eval_results: Sequence[EvalResult] = ()  # for the card's metadata
+    train_rows: int | None = None  # with labels of the data
 
     # pre-trained
     corpus: str | None = None  # names of the corpora
@@ -125,33 +132,32 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
     else:
         return UNKNOWN_TRAINING
     arguments = results["arguments"]
-    return CardFacts(
-        **facts,
-        learning_rate=arguments["learning_rate"],
-        length=arguments["max_seq_length"],
-        seed=results.get("seed", arguments.get("seed")),
-        versions=results["versions"],
-    )
+    facts |= {"learning_rate": arguments["learning_rate"], "length": arguments["max_seq_length"]}
+    facts |= {"seed": results.get("seed", arguments.get("seed")), "versions": results["versions"]}
+    return CardFacts(**facts | results.get("about", {}))  # what a person added replaces what the run recorded
 
 
-def provenance(start: str, from_scratch: bool) -> dict[str, str | None]:
-    """Returns `license` and `base_model` of the card, which a run records while its start can be read.
+def provenance(start: str, from_scratch: bool) -> dict[str, Any]:
+    """Returns `license`, `language` and `base_model` of the card, which a run records while its start can be read.
 
-    Only a Hub id is a base model, since a folder has a place.
+    License and language are those in the card of the start. A folder is no base model, since it has a place, but for
+    those that ship, which have names.
 
     Args:
         start: folder or Hub id of a checkpoint, or the name of random weights.
         from_scratch: whether the weights are random.
     """
     if from_scratch:
-        return {"license": OWN_LICENSE, "base_model": None}
+        return {"license": OWN_LICENSE, "language": None, "base_model": None}
     try:
-        license_id = ModelCard.load(Path(str(cached_file(start, constants.REPOCARD_NAME)))).data.get("license")
+        card = ModelCard.load(Path(str(cached_file(start, constants.REPOCARD_NAME)))).data
     except (OSError, ValueError):  # no readable card
-        license_id = None
+        card = ModelCardData()
+    folder = Path(start).resolve() if os.path.isdir(start) else None
     return {
-        "license": license_id if isinstance(license_id, str) else None,  # a card can name several
-        "base_model": None if os.path.isdir(start) else start,
+        "license": card.license if isinstance(card.license, str) else None,  # a card can name several
+        "language": card.language,
+        "base_model": start if folder is None else folder.name if folder.parent == SHIPPED else None,
     }
 
 
@@ -186,14 +192,15 @@ def _fine_tuned(results: Mapping[str, Any]) -> dict[str, Any]:
 
     def eval_result(name: str) -> EvalResult:
         """Returns a score as the card's metadata holds it, in the unit of `results.json`."""
-        metric = name.removesuffix(MISMATCHED)
-        part = "" if task != "mnli" else "_matched" if name == metric else "_mismatched"
+        metric = name.removeprefix(TEST).removesuffix(MISMATCHED)
+        part = "" if task != "mnli" else "_mismatched" if name.endswith(MISMATCHED) else "_matched"
+        split = None if is_own_data else f"validation{part}"  # own rows can be held out, and are no split then
         return EvalResult(
             task_type="text-classification",
             dataset_type=hub_id or dataset,
             dataset_name=dataset,
             dataset_config=configuration,
-            dataset_split=None if is_own_data else f"validation{part}",
+            dataset_split="test" if name.startswith(TEST) else split,
             metric_type=METRIC_IDS.get(metric, metric),
             metric_name=metric.replace("_", " "),
             metric_value=results["measures"][name],
@@ -205,9 +212,9 @@ def _fine_tuned(results: Mapping[str, Any]) -> dict[str, Any]:
         "overrides": describe_overrides(start, arguments.get("overrides")),
         "from_scratch": results["from_scratch"],
         **origin,
+        **({} if is_own_data else {"language": ENGLISH}),
         "dataset": dataset,
         "datasets": [hub_id] if hub_id else [],
-        "language": None if is_own_data else ENGLISH,
         "is_pair": results["is_pair"],
         "is_own_data": is_own_data,
         "example": results["example"],
@@ -217,11 +224,12 @@ def _fine_tuned(results: Mapping[str, Any]) -> dict[str, Any]:
         "batch_size": arguments["per_device_train_batch_size"],
         "teacher": f"{teacher['name']} ({teacher['description']})" if teacher else None,
         "teacher_rows": describe_rows(teacher) if teacher else None,
+        "train_rows": results.get("train_rows"),
         "measures": _score_table(results),
         "eval_results": [
             eval_result(name)
-            for name in results["constant_baselines"]
-            if results["is_cross_validated"] or results["rows"][name] >= MIN_ROWS
+            for name, rows in results["rows"].items()
+            if rows >= MIN_ROWS or (results["is_cross_validated"] and not name.startswith(TEST))
         ],
     }
 
@@ -229,7 +237,7 @@ def _fine_tuned(results: Mapping[str, Any]) -> dict[str, Any]:
 def _score_table(results: Mapping[str, Any]) -> str:
     """Returns a Markdown table of the scores with their intervals, beside the constant baselines.
 
-    A run with a first head or a teacher has one more column.
+    A run with a first head or a teacher has one more column, one with a labelled test file more rows.
     """
     scores, constants = results["measures"], results["constant_baselines"]
     legend = (
@@ -243,11 +251,11 @@ def _score_table(results: Mapping[str, Any]) -> str:
     if "teacher" in results:
         columns["teacher"] = results["teacher"]["measures"]
     rows = []
-    for name in constants:
+    for name, number in results["rows"].items():
         low, high = results["intervals"][name]
-        cells = [name.replace("_", " "), f"{100 * scores[name]:.1f}", f"{100 * low:.1f}–{100 * high:.1f}"]
-        others = [f"{100 * column[name]:.1f}" for column in columns.values()]
-        rows.append([*cells, f"{results['rows'][name]:,}", *others])
+        shown = name.removeprefix(TEST).replace("_", " ") + (", test file" if name.startswith(TEST) else "")
+        others = [f"{100 * column[name]:.1f}" if name in column else "–" for column in columns.values()]
+        rows.append([shown, f"{100 * scores[name]:.1f}", f"{100 * low:.1f}–{100 * high:.1f}", f"{number:,}", *others])
     header = ["measure", "this model", "95 % interval", "texts", *columns]
     return f"{legend}\n\n{markdown_table(header, rows)}"
 
@@ -279,7 +287,23 @@ def _pre_trained(results: Mapping[str, Any]) -> dict[str, Any]:
         "teacher": examples.get("teacher"),
         "teacher_license": examples.get("teacher_license"),
         "is_sentence_model": bool(examples),
+        "eval_results": [_stsb_result(results["after"])] if examples.get("sts") == STSB else [],
     }
+
+
+def _stsb_result(after: Mapping[str, float]) -> EvalResult:
+    """Returns Spearman's rho on STS-B by the names of sentence-transformers."""
+    return EvalResult(
+        task_type="semantic-similarity",
+        task_name="Semantic Similarity",
+        dataset_type=GLUE_REPOSITORY,
+        dataset_name=STSB,
+        dataset_config="stsb",
+        dataset_split="validation",
+        metric_type="spearman_cosine",
+        metric_name="Spearman Cosine",
+        metric_value=after["eval_spearman"],
+    )
 
 
 def _metric_table(results: Mapping[str, Any]) -> str:
@@ -291,7 +315,8 @@ def _metric_table(results: Mapping[str, Any]) -> str:
     file = results["arguments"].get("sts_file")
     if file is None:
         return table
+    pairs = results.get("examples", {}).get("sts") or f"`{file}`"
     return (
         f"{table}\n\nSpearman: rank correlation of the cosines of vectors with people's scores, of the pairs of "
-        f"texts in `{file}`. Teacher spearman: the same with the teacher's vectors."
+        f"texts in {pairs}. Teacher spearman: the same with the teacher's vectors."
     )

@@ -8,10 +8,17 @@ import pytest
 import torch
 from huggingface_hub import ModelCard
 
-from vocabless.joined_code import FOLDERS
+from vocabless.joined_code import FOLDERS, PROGRAM
 from vocabless.modeling.configuration_vocabless import AUTO_MAP
 from vocabless.saving.card_heads import HEADS
-from vocabless.saving.model_card import CARD, REPOSITORY_PLACEHOLDER, card_for_repository, link_page, write_card
+from vocabless.saving.model_card import (
+    CARD,
+    REPOSITORY_PLACEHOLDER,
+    card_for_repository,
+    link_page,
+    renew_card,
+    write_card,
+)
 from vocabless.saving.record import RANDOM_WEIGHTS, CardFacts
 from vocabless.variants import VARIANTS
 
@@ -64,6 +71,38 @@ def test_a_family_has_a_card_with_its_paper(name: str, save_model) -> None:
     assert "random weights" in text and f"{model.num_parameters():,} parameters" in text
     assert f"writes each unit as a block of {model.config.block_size} bytes." in text
     assert ModelCard.load(folder / CARD).data.license == "apache-2.0"
+
+
+def test_the_rate_to_fine_tune_with_stands_under_the_code(save_model) -> None:
+    model, folder = save_model("eelbert-word-tiny")
+    for width, sentence in (
+        (128, "learning_rate=0.00044, …)`: `Trainer`'s default, 5e-05, is too low for its width."),
+        (64, "learning_rate=0.0012, …)`: `Trainer`'s default, 5e-05, is too low for its width."),
+        (768, "learning_rate=3e-05, …)`."),
+    ):
+        model.config.encoder_config.hidden_size = width
+        write_card(folder, model, 32, RANDOM_WEIGHTS)
+        text = (folder / CARD).read_text(encoding="utf-8")
+        assert f"```\n\nFine-tune it with `TrainingArguments({sentence}\n\n" in text
+    write_card(folder, model, 32, CardFacts(kind="fine-tuned", epochs=1.0))
+    assert "TrainingArguments" not in (folder / CARD).read_text(encoding="utf-8")
+
+
+def test_the_sizes_are_those_of_the_weights_and_of_the_graphs_beside_them(save_model) -> None:
+    model, folder = save_model("eelbert-word-uno")
+    write_card(folder, model, 32)
+    card, weights = folder / CARD, (folder / "model.safetensors").stat().st_size / 1e6
+    assert f" The weights take {weights:.1f} MB.\n" in card.read_text(encoding="utf-8")
+    (folder / "onnx").mkdir()
+    for name in ("model.onnx", "model_int8.onnx", PROGRAM):
+        (folder / "onnx" / name).write_bytes(bytes(1_500_000 if name == "model.onnx" else 400_000))
+    card.write_text(card.read_text(encoding="utf-8").replace(" MB.\n", " MB. Mine.\n"), encoding="utf-8")
+    for _ in range(2):
+        renew_card(folder)
+        graphs = (
+            "`onnx/model.onnx` 1.5 MB, `onnx/model_int8.onnx` 0.4 MB. Without torch: `python onnx/onnx_model.py onnx"
+        )
+        assert f'take {weights:.1f} MB, {graphs} "A text."`. Mine.\n' in card.read_text(encoding="utf-8")
 
 
 def test_names_of_a_user_are_one_line_of_the_card(save_model) -> None:

@@ -9,7 +9,7 @@ import pytest
 from huggingface_hub import ModelCard, constants
 
 from vocabless.saving.model_card import CARD, card_for_repository, write_card
-from vocabless.saving.record import FORMER_OBJECTIVES, card_facts, read_card_facts
+from vocabless.saving.record import FORMER_OBJECTIVES, card_facts, provenance, read_card_facts
 from vocabless.saving.run_folder import RESULTS
 from vocabless.training.finetuning.glue import GLUE
 from vocabless.training.pretraining.command_line import OBJECTIVES
@@ -84,6 +84,19 @@ def test_mismatched_scores_of_mnli_are_those_of_their_own_split(card_of) -> None
     assert not card.data.get("widget")  # a widget sends one text
 
 
+def test_a_test_file_has_its_own_rows_beside_the_validation_and_its_scores_are_of_the_split_test(card_of) -> None:
+    results = results_of("beasts", {"f1": 0.5}, train_file="b.csv") | {"train_rows": 1234, "is_cross_validated": True}
+    results["measures"] |= {"test_f1": 0.75, "test_loss": 1.0}
+    for rows, splits in ((120, {None: 2 / 7, "test": 0.75}), (99, {None: 2 / 7})):  # too few rows for the metadata
+        results |= {"rows": {"f1": 80, "test_f1": rows}, "intervals": {"f1": (0.25, 0.5), "test_f1": (0.5, 0.875)}}
+        card = card_of(results)
+        assert {each.dataset_split: each.metric_value for each in card.data.eval_results} == splits
+        assert {each.metric_name for each in card.data.eval_results} == {"f1"}
+        assert "| f1 | 28.6 | 25.0–50.0 | 80 | 50.0 |\n" in card.text
+        assert f"| f1, test file | 75.0 | 50.0–87.5 | {rows} | – |\n" in card.text
+    assert "- Training rows: 1,234\n- Epochs: 3" in card.text and "Its labels: `LABEL_0`, `LABEL_1`.\n" in card.text
+
+
 def test_a_data_set_of_the_hub_is_named_with_its_configuration() -> None:
     results = results_of("films-small", {"accuracy": 0.5}, dataset_name="you/films:small@v2")
     facts = card_facts(results)
@@ -147,7 +160,7 @@ def test_a_licence_is_handed_down_and_a_base_on_the_hub_is_named(card_of, tmp_pa
     base.mkdir()
     results = results_of("sst2", {"accuracy": 0.5}, model_name_or_path=str(base)) | {"from_scratch": False}
     assert card_facts(results).license is None  # a base without a card
-    (base / CARD).write_text("---\nlicense: cc-by-sa-4.0\n---\n\n# Base\n")
+    (base / CARD).write_text("---\nlicense: cc-by-sa-4.0\nlanguage: [el, de]\n---\n\n# Base\n")
     card = card_of(results)
     assert card.data.license == "cc-by-sa-4.0" and card.data.base_model is None
     assert "the weights of `base`" in card.text and str(tmp_path) not in card.text
@@ -155,6 +168,42 @@ def test_a_licence_is_handed_down_and_a_base_on_the_hub_is_named(card_of, tmp_pa
     monkeypatch.setattr("vocabless.saving.record.cached_file", lambda *_: base / CARD)
     results["arguments"]["model_name_or_path"] = "you/base"
     assert card_of(results).data.base_model == "you/base"
+    assert card_of(results).data.language == "en"  # of GLUE
+    own = card_of(
+        results_of("b", {"f1": 0.5}, train_file="b.csv", model_name_or_path=str(base)) | {"from_scratch": False}
+    )
+    assert own.data.language == ["el", "de"] and own.data.base_model is None
+
+
+@pytest.mark.parametrize("path", ["checkpoints/ours", "checkpoints/../checkpoints/ours/", "elsewhere/ours"])
+def test_only_a_folder_that_ships_is_a_base_model(path, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("vocabless.saving.record.SHIPPED", tmp_path / "checkpoints")
+    for folder in ("checkpoints/ours", "elsewhere/ours"):
+        (tmp_path / folder).mkdir(parents=True)
+    known = "ours" if path.startswith("checkpoints") else None
+    assert provenance(str(tmp_path / path), from_scratch=False)["base_model"] == known
+
+
+def test_spearman_on_sts_b_is_a_result_of_the_card_and_that_on_other_pairs_is_not(save_model) -> None:
+    model, folder = save_model("hashformer-lsh-proj-tiny")
+    arguments = {"corpus": None, "max_steps": 5, "max_seq_length": 64, "learning_rate": 1e-3, "sts_file": "v.parquet"}
+    results = {"objective": "distill", "arguments": arguments, "tokens_seen": 9, "versions": VERSIONS}
+    results |= {"before": {}, "after": {"eval_spearman": 0.75}, "examples": {"teacher": "you/large", "sts": None}}
+    write_card(folder, model, 16, card_facts(results))
+    assert ModelCard.load(folder / CARD).data.eval_results is None
+    results["examples"]["sts"], results["about"] = "GLUE STS-B", {"title": "mine", "language": "el", "notes": "Fast."}
+    write_card(folder, model, 16, card_facts(results))
+    card = ModelCard.load(folder / CARD)
+    (result,) = card.data.eval_results
+    assert (result.dataset_type, result.dataset_config, result.dataset_split) == ("nyu-mll/glue", "stsb", "validation")
+    assert (result.task_type, result.metric_type, result.metric_value) == (
+        "semantic-similarity",
+        "spearman_cosine",
+        0.75,
+    )
+    assert "of the pairs of texts in GLUE STS-B." in card.text and "v.parquet" not in card.text
+    assert (card.data.library_name, card.data.pipeline_tag) == ("sentence-transformers", "sentence-similarity")
+    assert card.data.model_name == "mine" and card.data.language == "el" and "\n\nFast.\n\n## How" in card.text
 
 
 def test_a_pre_trained_model_names_corpus_and_measures(save_model, tmp_path) -> None:

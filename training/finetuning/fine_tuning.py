@@ -13,7 +13,7 @@ from transformers import AutoModelForSequenceClassification, DataCollatorWithPad
 
 from vocabless import VocablessForSequenceClassification
 from vocabless.saving.model_card import write_card
-from vocabless.saving.record import MISMATCHED, card_facts, provenance
+from vocabless.saving.record import MISMATCHED, TEST, card_facts, provenance
 from vocabless.saving.run_folder import RESULTS, rows_fingerprint, versions, write_json
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
@@ -187,7 +187,7 @@ class FineTuning(Run):
             logits, labels = logits_of(fitted.model, rows, collator), examples.labels
             if labels is not None:
                 scores = score_labels(problem, logits, labels)
-                metrics |= {f"test_{name}{suffix}": value for name, value in scores.items()}
+                metrics |= {f"{TEST}{name}{suffix}": value for name, value in scores.items()}
             if self.training.process_index == 0:
                 lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in problem.prediction_records(logits)]
                 (self.folder / f"predictions{suffix}.jsonl").write_text("".join(lines), encoding="utf-8")
@@ -201,7 +201,12 @@ class FineTuning(Run):
         state = None if fitted.trainer is None else fitted.trainer.state
         metrics = {**fitted.metrics, **tested}
         constants = data.constant_baselines()
-        rows = {name: len(data.validation[MISMATCHED if name.endswith(MISMATCHED) else ""]) for name in constants}
+        rows = {
+            f"{prefix}{name}": len(parts[MISMATCHED if name.endswith(MISMATCHED) else ""])
+            for prefix, parts in (("", data.validation), (TEST, data.test))
+            for name in constants
+            if f"{prefix}{name}" in metrics
+        }
         results: dict[str, Any] = {
             "arguments": fingerprint(arguments, training),
             "task": data.name,
@@ -213,8 +218,12 @@ class FineTuning(Run):
             "train": fitted.train_metrics or {"train_runtime": 0.0},
             "measures": metrics,
             "rows": rows,
+            "train_rows": len(data.train),
             "intervals": {
-                name: interval(name.removesuffix(MISMATCHED), metrics[name], count, data.scored_folds)
+                name: interval(
+                    name.removeprefix(TEST).removesuffix(MISMATCHED),
+                    *(metrics[name], count, 0 if name.startswith(TEST) else data.scored_folds),
+                )
                 for name, count in rows.items()
             },
             "threshold": data.problem.threshold,
@@ -251,9 +260,9 @@ class FineTuning(Run):
     def summary(self, results: Results) -> str:
         """Returns the line that is printed after a run, with the scores of the test rows if they have labels."""
         scores, constants = results["measures"], results["constant_baselines"]
-        shown = {name: f"{name.removeprefix('test_').replace('_', ' ')} {100 * scores[name]:.1f}" for name in scores}
+        shown = {name: f"{name.removeprefix(TEST).replace('_', ' ')} {100 * scores[name]:.1f}" for name in scores}
         parts = [f"{shown[name]} (constant {100 * constant:.1f})" for name, constant in constants.items()]
-        tested = [shown[f"test_{name}"] for name in constants if f"test_{name}" in shown]
+        tested = [shown[TEST + name] for name in constants if TEST + name in shown]
         tests = f"; test rows: {', '.join(tested)}" if tested else ""
         time = f"{results['epochs']:.1f} epochs, {results['train']['train_runtime']:.0f} s"
         return f"{self.data.title}, seed {results['seed']}: {', '.join(parts)}{tests}; {time}"

@@ -15,7 +15,7 @@ from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTraine
 from vocabless import VocablessModel
 from vocabless.loading import default_encoder
 from vocabless.saving.checkpoint import save_checkpoint
-from vocabless.saving.record import ENGLISH
+from vocabless.saving.record import ENGLISH, STSB, STSB_PAIRS
 from vocabless.saving.run_folder import rows_fingerprint
 from vocabless.saving.sentence_modules import read_dense, write_sentence_modules
 from vocabless.saving.tables import vector_tables
@@ -137,6 +137,7 @@ class Distill(Objective):
             "teacher_license": teacher.license,
             "vector_size": teacher.vector_size,
             "texts": len(texts),
+            "sts": STSB if rows_fingerprint(zip(first, second, similarities, strict=True)) == STSB_PAIRS else None,
         }
         if parallel is not None:
             facts["translations"] = parallel.counts()

@@ -144,6 +144,9 @@ def test_a_test_file_is_predicted_and_scored_without_another_flag(separator, met
     folder, results = fine_tune(tmp_path / "run", *flags, *files)
     measures, predicted = results["measures"], predictions_of(folder)
     assert len(predicted) == 18 and 0 <= measures[metric] < 1
+    assert results["rows"][metric] == 18 and results["rows"][metric.removeprefix("test_")] == 16
+    low, high = results["intervals"][metric]
+    assert low <= measures[metric] <= high and results["train_rows"] == 16
     if separator is None:
         right = [row["label"] == label for row, (_, label) in zip(predicted, rows, strict=False)]
         assert measures[metric] == sum(right) / 18

@@ -10,9 +10,11 @@ from safetensors.torch import load_file
 from script_runs import pretrain, write_corpus
 
 from vocabless import VocablessConfig, VocablessForSequenceClassification
+from vocabless.saving.run_folder import rows_fingerprint
 from vocabless.saving.sentence_modules import read_dense
 from vocabless.training.pretraining import distill
 from vocabless.training.pretraining.distill import Distill
+from vocabless.training.pretraining.measures import read_scored_pairs
 from vocabless.training.pretraining.teacher import SentenceTeacher
 from vocabless.training.pretraining.translations import ParallelTexts
 
@@ -35,13 +37,15 @@ def student_in(folder, **options):
 
 
 @pytest.mark.parametrize("variant", ["hashgram-nano", "hashformer-lsh-proj-tiny"])
-def test_a_student_of_any_variant_comes_nearer_to_its_teacher(variant, run, tmp_path, capsys) -> None:
+def test_a_student_of_any_variant_comes_nearer_to_its_teacher(variant, run, tmp_path, capsys, monkeypatch) -> None:
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("sentence1,sentence2,score\nthe fox,the dog,1\nthe fox,the fox sleeps,4\na cat,walls,0\n")
+    monkeypatch.setattr(distill, "STSB_PAIRS", rows_fingerprint(zip(*read_scored_pairs(str(pairs)), strict=True)))
     flags = ["--variant", variant, "--sts_file", str(pairs), "--misspell_probability", "0.1"]
     folder, results = run("run", *flags, "--nested_dimensions", "8", "24")
     before, after, card = results["before"], results["after"], (folder / "README.md").read_text()
     assert results["objective"] == "distill" and results["examples"]["teacher"] == "small-teacher"
+    assert results["examples"]["sts"] == "GLUE STS-B"
     assert after["eval_cosine"] > before["eval_cosine"] + 0.1
     assert after["eval_loss"] == pytest.approx(1 - after["eval_cosine"])
     assert {"eval_spearman", "eval_teacher_spearman"} <= {*after} and after["eval_recall_at_10"] > 0
