@@ -15,13 +15,14 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from test_variants import QUICK
+from transformers.utils import SAFE_WEIGHTS_NAME
 
 import vocabless
 from vocabless import VocablessTokenizer, list_variants, load_config
 from vocabless.joined_code import CONFIGURATION, MODELING, PIPELINES, PROGRAM, TOKENIZATION, joined, write_code
 from vocabless.modeling.configuration_vocabless import AUTO_MAP
 from vocabless.saving.checkpoint import WITHOUT_PACKAGE, load_checkpoint
-from vocabless.saving.model_card import CARD
+from vocabless.saving.model_card import CARD, write_card
 from vocabless.saving.record import read_card_facts
 from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.shipped_code import CODE, LINKED, SHIPPED, links_of
@@ -200,6 +201,19 @@ def test_all_checkpoints_together_are_small_and_their_one_copy_of_the_code_is_th
     assert sum(file.stat().st_size for file in files) <= MOST_MEGABYTES * 2**20
     for name in (*LINKED, PROGRAM):
         assert (ROOT / SHIPPED / CODE / name).read_text(encoding="utf-8") == joined(name), RENEW
+
+
+@pytest.mark.parametrize("folder", CHECKPOINTS, ids=name_of)
+def test_the_card_of_a_checkpoint_is_what_its_record_gives_and_its_times_are_measured(folder: Path, tmp_path) -> None:
+    for name in (SAFE_WEIGHTS_NAME, "onnx", *LINKED):
+        (tmp_path / name).symlink_to(folder / name)
+    model, tokenizer = load_checkpoint(str(folder))
+    facts = read_card_facts(str(folder))
+    write_card(tmp_path, model, tokenizer.block_size, facts)
+    assert (tmp_path / CARD).read_text(encoding="utf-8") == (folder / CARD).read_text(encoding="utf-8"), RENEW
+    measured = (ROOT / "docs" / "measurements.md").read_text(encoding="utf-8")
+    for time in re.findall(r"takes ([\d.]+) ms", facts.notes or ""):
+        assert re.search(rf"(?<![\d.]){re.escape(time)}(?![\d.]*\d)", measured)
 
 
 @pytest.mark.parametrize("folder", CHECKPOINTS, ids=name_of)
