@@ -137,7 +137,7 @@ def standardised(numbers: np.ndarray) -> np.ndarray:
 
 def ranked(query: str, rows: list[Row], similarities: np.ndarray) -> tuple[np.ndarray, list[int]]:
     """The score of each passage and the places of the best ones, best first, as a page orders them."""
-    splitter = SPLITTERS["word"](lowercase=True)
+    splitter = SPLITTERS["word"](lowercase=True, fold_forms=True)
     units = [splitter.normalize_all(splitter.units(text)) for text in [query, *(row[3] for row in rows)]]
     wanted, *of_passages = [[unit for unit in each if regex.search(r"[\p{L}\p{N}]", unit)] for each in units]
     scores = 0.75 * standardised(similarities) + 0.25 * standardised(bm25(wanted, of_passages))

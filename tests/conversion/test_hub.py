@@ -107,8 +107,7 @@ def test_pushed_by_the_readme_loaded_by_its_id_fine_tuned_pushed_again_and_loade
     shell, python = (re.findall(rf"```{language}\n(.*?)\n```", section, re.S)[0] for language in ("bash", "python"))
     assert len([line for line in f"{shell}\n{python}".splitlines() if line.strip()]) < 10
     (line,) = [line for line in shell.splitlines() if "vocabless.conversion" in line]
-    (tmp_path / "runs" / "mine" / "reviews").mkdir(parents=True)
-    (tmp_path / "runs" / "mine" / "reviews" / "seed-42").symlink_to(checkpoint)
+    (tmp_path / "my-classifier").symlink_to(checkpoint)
     monkeypatch.chdir(tmp_path)
     main(shlex.split(line.partition("-m vocabless.conversion ")[2]))
     printed = capsys.readouterr().out

@@ -130,7 +130,7 @@ def is_head_better_on_folds(data: TaskData, head: Vectors, tuned: Vectors) -> bo
     Fine-tuning must lower the loss by more than the standard error of the difference. The logits are calibrated first:
     a model that was trained for some epochs is too sure of itself, and its loss says so before its score does.
     """
-    rows, targets = data.scored_rows(), torch.tensor(data.targets(data.validation[""]))
+    rows, targets = data.scored_rows(), torch.from_numpy(np.asarray(data.targets(data.validation[""])))
     losses = [data.problem.calibrated_losses(torch.from_numpy(logits[rows]), targets) for logits in (head, tuned)]
     gains = (losses[0] - losses[1]).numpy()
     return bool(gains.mean() <= gains.std() / math.sqrt(len(gains)))
