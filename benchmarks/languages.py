@@ -4,14 +4,17 @@
 
 `--pairs` has the columns `text`, `english` and `lang`. A text is found if its English side is the nearest of all of its
 language. `--labelled` has the columns `text`, `label`, `lang` and `split`, train or test. A logistic regression on the
-vectors learns the training rows in English (`from en`) or those of the language (`own`), and reads its test rows.
+vectors learns the training rows in English (`from en`) or those of the language (`own`), and reads its test rows. `own`
+reads them also without the marks of Latin, Greek and Cyrillic letters (`typed without accents`).
 """
 
 from collections.abc import Sequence
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
-from numpy.typing import NDArray
+import regex
+from sklearn.preprocessing import FunctionTransformer
 
 from benchmarks.encoders import Encoder, unit_embedder
 from benchmarks.features import regression
@@ -22,24 +25,38 @@ from vocabless.training.texts.tables import load_files
 
 ENGLISH = "en"
 Table = dict[str, dict[str, float]]  # measure → language → percent
+_MARKED = regex.compile(r"[\p{Latin}\p{Greek}\p{Cyrillic}]\p{M}*")
+# Letters whose mark is part of them → how they are typed without their key.
+_BARE = dict(zip("đðħıłøŧæœþßĐÐĦŁØŦÆŒÞẞ", "d d h i l o t ae oe th ss D D H L O T AE OE TH SS".split(), strict=True))
+
+
+def without_accents(text: str) -> str:
+    """Returns the text with bare Latin, Greek and Cyrillic letters; letters of other scripts keep their marks."""
+    bare: str = _MARKED.sub(lambda letter: regex.sub(r"\p{M}", "", normalize("NFD", letter[0])), text)
+    return bare.translate(str.maketrans(_BARE))
 
 
 def labels_found(file: str, features: Encoder) -> Table:
     """Returns the accuracies on test rows of what learned the training rows in English, and those of the language."""
     rows: Any = load_files([file], f"--labelled {file!r}")
+    texts = np.array(rows["text"][:], object)
     labels, languages, splits = (np.array(rows[name][:]) for name in ("label", "lang", "split"))
-    vectors = features(rows["text"][:])
 
-    def part(language: str, split: str) -> tuple[NDArray[np.float32], NDArray[np.str_]]:
+    def part(language: str, split: str) -> tuple[list[str], list[Any]]:
         chosen = (languages == language) & (splits == split)
-        return vectors[chosen], labels[chosen]
+        return texts[chosen].tolist(), labels[chosen].tolist()
 
-    table: Table = {"from en": {}, "own": {}}
-    english = regression().fit(*part(ENGLISH, "train"))
+    def fitted(language: str) -> Any:
+        return regression(FunctionTransformer(features)).fit(*part(language, "train"))
+
+    table: Table = {"from en": {}, "own": {}, "typed without accents": {}}
+    english = fitted(ENGLISH)
     for language in sorted({*languages[splits == "test"]}):
-        own = regression().fit(*part(language, "train"))
-        table["from en"][language] = 100 * float(english.score(*part(language, "test")))
-        table["own"][language] = 100 * float(own.score(*part(language, "test")))
+        own, (tested, right) = fitted(language), part(language, "test")
+        table["from en"][language] = 100 * float(english.score(tested, right))
+        table["own"][language] = 100 * float(own.score(tested, right))
+        bare = [without_accents(text) for text in tested]
+        table["typed without accents"][language] = 100 * float(own.score(bare, right))
     return table
 
 

@@ -26,13 +26,14 @@ def test_a_ratio_compares_the_two_runs_of_a_round_and_the_first_round_does_not_c
     assert json.loads((tmp_path / "out.json").read_text())["rows"][0]["ratio"] == row.ratio
 
 
-def test_languages_are_measured_apart(tmp_path):
+def test_languages_are_measured_apart(tmp_path, monkeypatch):
     meanings = {"dog": 0, "cat": 1, "Hund": 0, "Katze": 1, "chien": 0, "chat": 0}  # the model is wrong about "chat"
 
     def embed(texts):
         return np.eye(2, dtype=np.float32)[[meanings[text] for text in texts]]
 
     pairs, labelled = tmp_path / "pairs.csv", tmp_path / "labelled.csv"
+    monkeypatch.setattr(languages, "without_accents", lambda text: "Hund" if text == "Katze" else text)
     pairs.write_text("text,english,lang\nHund,dog,de\nKatze,cat,de\nchien,dog,fr\nchat,cat,fr\n")
     rows = [(text, text == "chat" or meanings[text]) for text in meanings]
     of = {"dog": "en", "cat": "en", "Hund": "de", "Katze": "de", "chien": "fr", "chat": "fr"}
@@ -41,6 +42,20 @@ def test_languages_are_measured_apart(tmp_path):
     table = languages.measure(embed, str(pairs), str(labelled))
     assert table["found"] == {"de": 100, "fr": 50}
     assert table["from en"] == {"en": 100, "de": 100, "fr": 50} and table["own"]["de"] == 100
+    assert table["typed without accents"] == {"en": 100, "de": 50, "fr": 50}
+
+
+@pytest.mark.parametrize(
+    ("text", "bare"),
+    [
+        ("Łódź, Ærø, STRAẞE, Straße, İzmir, kapı", "Lodz, AEro, STRASSE, Strasse, Izmir, kapi"),
+        ("tiếng Việt, Đà Nẵng, e\u0301te\u0301, ǿ", "tieng Viet, Da Nang, ete, o"),
+        ("Ελλάδα, ΐ, ёлка, їжак, чай", "Ελλαδα, ι, елка, іжак, чаи"),
+        *((text, text) for text in ("हिन्दी क़लम", "한국어", "שָׁלוֹם", "がぎ, か\u3099", "plain, 3½ − ½", "ภาษาไทย")),
+    ],
+)
+def test_only_latin_greek_and_cyrillic_letters_lose_their_accents(text, bare):
+    assert languages.without_accents(text) == bare
 
 
 def test_a_duplicate_is_looked_for_among_questions_that_are_not_asked(tmp_path):
