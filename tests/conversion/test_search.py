@@ -78,7 +78,7 @@ def test_a_folder_is_read_with_all_in_it_and_files_that_cannot_be_read_are_named
         ("elf.csv", b"\x7fELF\0\0\xff\xfe", r"elf\.csv' is not UTF-8"),
         ("t.csv", b"a,b\n1,2\n", r"has the columns a, b and none of texts; name one text, content"),
         ("long.csv", b"text\none,two\n", r"long\.csv' has 2 fields, and its header 1; put texts"),
-        ("half.jsonl", b'{"text": "a"}\n{"text": "b', r"half\.jsonl' cannot be read: .*; check that it is complete"),
+        ("half.jsonl", b'{"text": "a"}\n{"text": "b', r"half\.jsonl' is no whole JSON .*; check that it is complete"),
         ("list.jsonl", b"[1, 2]", r"list\.jsonl' has the columns"),
         ("number.jsonl", b'{"text": 5}', r"has the columns text and none of texts"),
         ("x.pdf", b"", r"x\.pdf' has no known format; give files or folders of \.txt, \.md, .*\.jsonl"),

@@ -1,68 +1,68 @@
 """Cells of label columns → labels: names, numbers or lists of names, and the kind of problem that they make."""
 
 import ast
-import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import compress
 from typing import Any
 
 from datasets import ClassLabel, Dataset, Value
 
+from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.data import Examples, TaskData
 from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Problem, Regression, SingleLabel
-from vocabless.training.texts.tables import STRING_TYPES, column_type
+from vocabless.training.texts.tables import DELIMITERS, STRING_TYPES, column_type, suffix_of
 
 MOST_NAMED = 10  # rows or labels in a message
-_WHOLE = re.compile(r"[-+]?(0|[1-9]\d*)")  # but 007 is a name
-_NUMBER = re.compile(r"[-+]?(((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][-+]?\d+)?|inf)")
+# What a column of strings holds if all of them match: its type, a pattern, and how to read one. But 007 is a name.
+_READERS: list[tuple[str, str, Callable[[str], Any]]] = [
+    ("int64", r"[-+]?(0|[1-9]\d*)", int),
+    ("float64", r"[-+]?(((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][-+]?\d+)?|inf)", float),
+    ("bool", "(?i:true|false)", lambda cell: cell.lower() == "true"),
+]
 _LIST = re.compile(r"[\[({].*[\])}]", re.S)
 _MARKS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False, "": False}
 
 
 def parse_labels(
-    examples: Mapping[str, Examples],
-    columns: Sequence[str],
-    feature: Any,
-    problem_type: str | None,
-    separator: str | None,
-    is_csv: bool,
+    examples: Mapping[str, Examples], columns: Sequence[str], feature: Any, arguments: GlueArguments
 ) -> Problem:
     """Returns the problem of the label columns, and makes labels of their cells, None where one is missing.
 
     Args:
-        examples: the examples of `train` and of other splits; their labels are cells, see `read_cells`.
+        examples: of `train` and of other splits; their labels are cells, see `read_cells`.
         columns: the label columns. Several with 0 and 1 alone are labels: those of a row have 1.
         feature: of the first column, in the training data.
-        problem_type: a key of `PROBLEMS`; None takes the one that fits the column.
-        separator: of several labels in a string; None reads a string as one label, or as the list that it shows.
-        is_csv: whether all cells of the training data are strings.
+        arguments: without a problem type, it is the one that fits the column; without a separator, a string is one
+            label, or the list that it shows.
 
     Raises:
         ValueError: a label does not fit the problem, or the column fits no problem.
     """
+    train, names = examples["train"], []
+    problem_type, separator = arguments.problem_type, arguments.label_separator
     inner = getattr(feature, "feature", feature)
-    names: list[str] = []
-    if isinstance(inner, ClassLabel):
-        names = inner.names if len(columns) == 1 and separator is None else []
-    else:
-        _apply(examples, _stripped)
     is_list = len(columns) > 1 or separator is not None
+    if not isinstance(inner, ClassLabel):
+        _apply(examples, _stripped)
+    elif not is_list:
+        names = inner.names
     if len(columns) > 1:
         names = _name_marks(examples, columns)
-    elif _hold_strings(examples["train"]):
-        if any(_list_in(cell) is not None for cell in examples["train"].labels or []):
-            _apply(examples, lambda cell: cell if (found := _list_in(cell)) is None else _stripped(found))
-            is_list = True
-        elif is_csv and separator is None:
-            feature = _read_numbers(examples["train"], problem_type)
-    if not is_list and not _hold_strings(examples["train"]):
-        for part in examples.values():
-            if _hold_strings(part):
-                _read_numbers(part, problem_type)
+    elif _hold_strings(train) and any(_list_in(cell) is not None for cell in train.labels or []):
+        _apply(examples, lambda cell: cell if (found := _list_in(cell)) is None else _stripped(found))
+        is_list = True
+    elif not is_list and suffix_of(arguments.train_file or "") in DELIMITERS:
+        feature = _read_numbers(train, problem_type)
+    if not is_list and not _hold_strings(train):
+        for part in filter(_hold_strings, examples.values()):
+            _read_numbers(part, problem_type)
     problem_class = _problem_class(problem_type, columns[0], feature, is_list)
     for split, part in examples.items():
         part.labels = None if part.labels is None else _parsed(part.labels, problem_class, split, separator)
-    return problem_class(names or _sorted_labels(examples["train"]))
+    found = {name for label in train.labels or [] for name in Problem.names_in(label)}
+    is_number = all(name.removeprefix("-").isdecimal() for name in found)
+    return problem_class(names or sorted(found, key=int if is_number else None))
 
 
 def describe_labels(task: TaskData) -> list[str]:
@@ -98,17 +98,17 @@ def _hold_strings(examples: Examples) -> bool:
 def _name_marks(examples: Mapping[str, Examples], columns: Sequence[str]) -> list[str]:
     """Makes the names of the columns with 1 the labels of a row, and returns the names; [] if a cell is no mark."""
 
-    def mark(cell: Any) -> bool | None:
-        return _MARKS.get("" if cell is None else str(cell).lower())
+    def marks(cells: list[Any]) -> list[bool | None]:
+        return [_MARKS.get(str(cell or "").lower()) for cell in cells]
 
-    marks = {mark(cell) for row in examples["train"].labels or [] for cell in row}
-    if None in marks or True not in marks:
+    found = {mark for cells in examples["train"].labels or [] for mark in marks(cells)}
+    if None in found or True not in found:
         return []
     for split, part in examples.items():
         for row, cells in enumerate(part.labels or []):
-            if None in map(mark, cells):
+            if None in marks(cells):
                 raise ValueError(f"row {row} of {split} has {cells}; give 0 or 1 for each of {', '.join(columns)}.")
-    _apply(examples, lambda cells: [name for name, cell in zip(columns, cells, strict=True) if mark(cell)])
+    _apply(examples, lambda cells: [*compress(columns, marks(cells))])
     return list(columns)
 
 
@@ -136,19 +136,14 @@ def _list_in(cell: Any) -> list[Any] | None:
 def _read_numbers(examples: Examples, problem_type: str | None) -> Value:
     """Makes numbers or booleans of strings if all of them are, and returns the type of the column."""
     cells = [label for label in examples.labels or [] if label is not None]
-    read: Any = None
-    dtype = "string"
-    if all(map(_WHOLE.fullmatch, cells)):
-        read, dtype = int, "int64"
-    elif all(map(_NUMBER.fullmatch, cells)):
-        # Codes such as 1.10 stay as they are where the user wants classes.
-        if problem_type in (None, Regression.name) or all(float(cell).is_integer() for cell in cells):
-            read, dtype = float, "float64"
-    elif all(cell.lower() in ("true", "false") for cell in cells):
-        read, dtype = (lambda cell: cell.lower() == "true"), "bool"
-    if read is not None:
-        examples.labels = [None if label is None else read(label) for label in examples.labels or []]
-    return Value(dtype)
+    for dtype, pattern, read in _READERS:
+        if all(re.fullmatch(pattern, cell) for cell in cells):
+            # Codes such as 1.10 stay as they are where the user wants classes.
+            is_code = dtype == "float64" and problem_type not in (None, Regression.name)
+            if not is_code or all(float(cell).is_integer() for cell in cells):
+                examples.labels = [None if label is None else read(label) for label in examples.labels or []]
+                return Value(dtype)
+    return Value("string")
 
 
 def _problem_class(problem_type: str | None, column: str, feature: Any, is_list: bool) -> type[Problem]:
@@ -161,13 +156,13 @@ def _problem_class(problem_type: str | None, column: str, feature: Any, is_list:
         if problem_type not in PROBLEMS:
             raise ValueError(f"unknown problem type {problem_type!r}; choose one of {', '.join(PROBLEMS)}.")
         return PROBLEMS[problem_type]
-    if is_list:
-        return MultiLabel
     inner = getattr(feature, "feature", None)  # of a column of lists
     dtype = column_type(feature if inner is None else inner)
     is_name = dtype in (*STRING_TYPES, "bool") or dtype.startswith(("int", "uint"))
+    if is_list or (is_name and inner is not None):
+        return MultiLabel
     if is_name:
-        return SingleLabel if inner is None else MultiLabel
+        return SingleLabel
     if inner is None and dtype.startswith(("float", "decimal")):
         return Regression
     raise ValueError(
@@ -192,47 +187,20 @@ def _parsed(labels: list[Any], problem_class: type[Problem], split: str, separat
     return parsed
 
 
-def _sorted_labels(examples: Examples) -> list[str]:
-    """Returns all label names: integers by value, other names by the alphabet."""
-    names = {name for label in examples.labels or [] for name in Problem.names_in(label)}
-    if all(name.removeprefix("-").isdecimal() for name in names):
-        return sorted(names, key=int)
-    return sorted(names)
-
-
-def has_labels(table: Dataset, columns: Sequence[str]) -> bool:
-    """Returns whether a table has all label columns, and the first one at least one label."""
-    if not set(columns) <= set(table.column_names):
-        return False
-    return any(label is not None for label in _class_names(table.features[columns[0]], table[columns[0]][:]))
-
-
-def read_cells(table: Dataset, where: str, columns: Sequence[str]) -> list[Any]:
+def read_cells(table: Dataset, columns: Sequence[str]) -> list[Any]:
     """Returns the cell of each row, None if it is empty; of several columns a list of cells for each row.
 
-    Raises:
-        ValueError: a cell is no finite number; the message calls the table `where`.
+    If a column declares names, these are the cells; −1, the Hub's unknown label, becomes None.
     """
-    values = [_class_names(table.features[column], table[column][:]) for column in columns]
-    labels = values[0] if len(values) == 1 else [list(row) for row in zip(*values, strict=True)]
-    for row, label in enumerate(labels):
-        parts = label if isinstance(label, list) else [label]
-        if any(isinstance(part, float) and not math.isfinite(part) for part in parts):
-            raise ValueError(
-                f"row {row} of {where} has the label {label} in {columns[0]!r}; give a finite number or drop the row."
-            )
-    return labels
-
-
-def _class_names(feature: Any, values: list[Any]) -> list[Any]:
-    """Returns the names of the values if the column declares names; −1, the Hub's unknown label, becomes None."""
-    inner = getattr(feature, "feature", feature)
-    if not isinstance(inner, ClassLabel):
-        return values
-    names = [*inner.names, None]  # index −1 is the last
-    if inner is feature:
-        return [None if value is None else names[value] for value in values]
-    return [None if row is None else [None if value is None else names[value] for value in row] for row in values]
+    columns_of_cells = []
+    for column in columns:
+        feature, cells = table.features[column], table[column][:]
+        inner = getattr(feature, "feature", feature)
+        if isinstance(inner, ClassLabel):
+            names = dict(enumerate(inner.names))
+            cells = [[*map(names.get, cell)] if isinstance(cell, list) else names.get(cell) for cell in cells]
+        columns_of_cells.append(cells)
+    return columns_of_cells[0] if len(columns) == 1 else [list(row) for row in zip(*columns_of_cells, strict=True)]
 
 
 def enumerated(items: Sequence[Any]) -> str:

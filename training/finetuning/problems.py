@@ -69,6 +69,8 @@ class Problem(ABC):
         """
         if isinstance(label, list | dict):
             raise ValueError(f"the label {label!r} is a {type(label).__name__}")
+        if isinstance(label, float) and not math.isfinite(label):
+            raise ValueError(f"the label {label!r} is not a finite number")
         return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
     @staticmethod

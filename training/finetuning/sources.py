@@ -8,22 +8,15 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from datasets import Dataset
 
 from vocabless.training.finetuning.arguments import GlueArguments, is_trained_vocabless
 from vocabless.training.finetuning.data import Examples, TaskData, hold_out
-from vocabless.training.finetuning.labels import (
-    describe_labels,
-    enumerated,
-    has_labels,
-    parse_labels,
-    read_cells,
-)
+from vocabless.training.finetuning.labels import describe_labels, enumerated, parse_labels, read_cells
 from vocabless.training.finetuning.metrics import FOLDS
 from vocabless.training.texts.corpora import load_hub
-from vocabless.training.texts.tables import FORMATS, STRING_TYPES, check_rows, column_type, read_files, suffix_of
+from vocabless.training.texts.tables import check_texts, read_files
 
 TEXT_COLUMNS = ("text", "sentence")
 PAIR_COLUMNS = (("sentence1", "sentence2"), ("text1", "text2"), ("premise", "hypothesis"), ("question1", "question2"))
@@ -44,16 +37,23 @@ def load_own_data(arguments: GlueArguments) -> TaskData:
             validation rows have labels that the training rows lack.
     """
     name, tables = data_name(arguments), _read_tables(arguments)
-    text_columns = find_text_columns(tables["train"], "train", arguments.text_column or ())
-    labels = find_columns(tables["train"], "train", arguments.label_column or (), LABEL_COLUMNS, "--label_column")
-    examples = {
-        split: read_examples(table, split, text_columns, labels if split != "test" or has_labels(table, labels) else ())
-        for split, table in tables.items()
-    }
-    examples["train"].groups = _groups(tables["train"], arguments)
-    is_csv = arguments.train_file is not None and FORMATS[suffix_of(arguments.train_file)] == "csv"
-    options = (arguments.problem_type, arguments.label_separator, is_csv)
-    problem = parse_labels(examples, labels, tables["train"].features[labels[0]], *options)
+    train = tables["train"]
+    texts: Sequence[str] = arguments.text_column or ()
+    if not texts and not {*TEXT_COLUMNS} & {*train.column_names}:
+        texts = next((pair for pair in PAIR_COLUMNS if {*pair} <= {*train.column_names}), ())
+    text_columns = find_columns(train, "train", texts, TEXT_COLUMNS, "--text_column")
+    labels = find_columns(train, "train", arguments.label_column or (), LABEL_COLUMNS, "--label_column")
+    examples = {}
+    for split, table in tables.items():
+        has_labels = {*labels} <= {*table.column_names} and any(
+            cell is not None for cell in read_cells(table, labels[:1])
+        )
+        examples[split] = read_examples(table, split, text_columns, labels if has_labels or split != "test" else ())
+    if arguments.group_column is not None:
+        (column,) = find_columns(train, "train", [arguments.group_column], (), "--group_column")
+        cells = enumerate(train[column])  # an empty one is a group of its own, and a list is a group, too
+        examples["train"].groups = [row if cell in (None, "") else repr(cell) for row, cell in cells]
+    problem = parse_labels(examples, labels, train.features[labels[0]], arguments)
     for split, part in examples.items():
         _check_empty_rows(part, split, arguments)
     if len(problem.labels) < problem.min_labels:
@@ -73,25 +73,19 @@ def describe_own_data(task: TaskData, arguments: GlueArguments) -> str:
     labels = f" with {len(task.problem.labels)} labels ({names})" if task.problem.labels else ""
     origin = ", inferred from the labels; --problem_type changes it" if arguments.problem_type is None else ""
     columns = " and ".join(repr(column) for column in task.text_columns)
-    count = f"{len(task.validation['']):,}"
-    validation = f"{count} of them scored" if task.is_cross_validated else f"{count} validation rows"
-    data = (
-        f"Data {task.name}: {len(task.train):,} training rows and {validation}, text in {columns}; "
-        f"{task.problem.name}{labels}{origin}."
-    )
-    return "\n".join([data, *describe_labels(task)])
+    rows = f"{len(task.validation['']):,} {'of them scored' if task.is_cross_validated else 'validation rows'}"
+    data = f"Data {task.name}: {len(task.train):,} training rows and {rows}, text in {columns}; "
+    return "\n".join([f"{data}{task.problem.name}{labels}{origin}.", *describe_labels(task)])
 
 
 def data_name(arguments: GlueArguments) -> str:
-    r"""Returns the name of a user's own data, for tables and folders.
+    """Returns the name of a user's own data, for tables and folders.
 
     That of a file is its own or, if it says nothing, that of the nearest folder that does. The folder in which a user
     works, and those above it, say nothing of the data. The name has one line, since it stands in tables.
 
     >>> [data_name(GlueArguments(model_name_or_path="", train_file=file)) for file in ("train.csv", "spam/train.csv")]
     ['train', 'spam']
-    >>> data_name(GlueArguments(model_name_or_path="", train_file="/data/beasts\nof prey.csv"))
-    'beasts of prey'
     """
     if arguments.train_file is None:
         name, _, _ = str(arguments.dataset_name).partition("@")
@@ -104,54 +98,43 @@ def data_name(arguments: GlueArguments) -> str:
 
 
 def _read_tables(arguments: GlueArguments) -> dict[str, Dataset]:
-    """Returns the splits that are there, each with rows."""
+    """Returns the splits that have rows."""
     if arguments.train_file is not None:
         files = {split: getattr(arguments, f"{split}_file") for split in SPLITS}
         return {split: read_files([file], arguments.text_format) for split, file in files.items() if file is not None}
     hub_id = str(arguments.dataset_name)
-    tables = load_hub(hub_id, "data set", "check --dataset_name.")
+    splits = load_hub(hub_id, "data set", "check --dataset_name.")
+    tables = {split: splits[split] for split in SPLITS if split in splits and len(splits[split])}
     if "train" not in tables:
-        raise ValueError(f"{hub_id} has no split train; it has {', '.join(tables)}: give files instead.")
-    return {split: check_rows(tables[split], split) for split in SPLITS if split in tables}
+        raise ValueError(f"{hub_id} has no rows in a split train; it has {', '.join(splits)}: give files instead.")
+    return tables
 
 
 def _check_empty_rows(examples: Examples, split: str, arguments: GlueArguments) -> None:
     """Raises an error that names all rows without a text or, if the split has labels, without a label."""
-    texts = examples.empty_rows()
-    labels = [row for row, label in enumerate(examples.labels or []) if label is None]
-    if texts or labels:
+    empty = {"text": examples.empty_rows()}
+    empty["label"] = [row for row, label in enumerate(examples.labels or []) if label is None]
+    if any(empty.values()):
         file = None if arguments.train_file is None else getattr(arguments, f"{split}_file")
         lines = [] if file is None else arguments.text_format.row_lines(file)
-        unit = "line" if len(lines) == len(examples) else "row"  # lines from 1, rows from 0
-        numbers = lines if unit == "line" else range(len(examples))
-        parts = [
-            f"no {what} in {unit}{'s' if len(rows) > 1 else ''} {enumerated([numbers[row] for row in rows])}"
-            for what, rows in (("text", texts), ("label", labels))
-            if rows
-        ]
+        unit, numbers = ("line", lines) if len(lines) == len(examples) else ("row", range(len(examples)))
+        places = {what: enumerated([numbers[row] for row in rows]) for what, rows in empty.items() if rows}
+        parts = [f"no {what} in {unit}{'s' * (len(empty[what]) > 1)} {place}" for what, place in places.items()]
         raise ValueError(f"{split if file is None else repr(file)} has {' and '.join(parts)}; fill them or drop them.")
 
 
-def _groups(table: Dataset, arguments: GlueArguments) -> list[Any] | None:
-    """Returns the values of `--group_column`, where an empty cell is a group of its own; else None."""
-    if arguments.group_column is None:
-        return None
-    (column,) = find_columns(table, "train", [arguments.group_column], (), "--group_column")
-    cells = enumerate(table[column])
-    return [row if value in (None, "") else repr(value) for row, value in cells]  # a list is a group, too
-
-
 def choose_validation(
-    data: TaskData,
-    arguments: GlueArguments,
-    is_trained_encoder: bool,
-    validation: Examples | None = None,
+    data: TaskData, arguments: GlueArguments, is_trained_encoder: bool, validation: Examples | None = None
 ) -> None:
     """Sets the validation examples: those that are given, folds, or rows that are held out. Adds footnotes on them.
 
     Copies of a text, see `Examples.keys`, are held out together unless the rows have other groups.
     """
     name, keys = data.name, data.train.keys()
+    # Folds train more often, which takes seconds only for our trained encoders and few rows, but then the saved model
+    # learns from all rows. A teacher's logits belong to one split.
+    is_free = arguments.validation_split_percentage is None and arguments.teacher is None
+    is_small = is_free and min(len(keys), arguments.max_train_samples or len(keys)) < TRAINED_TWICE
     data.train.groups = data.train.groups or keys
     if copies := len(keys) - len(set(keys)):
         data.footnotes.append(
@@ -165,12 +148,12 @@ def choose_validation(
                 "these rows, add training rows, or give parquet files whose label column declares all names "
                 "(datasets.ClassLabel)."
             )
-    elif _can_score_folds(data, arguments, is_trained_encoder):
+    elif is_trained_encoder and is_small and len(set(data.train.groups)) >= FOLDS:
         data.score_folds(FOLDS)
     else:
         _hold_out_rows(data, arguments.validation_split_percentage)
-    held_out = {"validation": data.validation[""]} if validation is not None else {}
-    for part, examples in (held_out | {f"test{suffix}": rows for suffix, rows in data.test.items()}).items():
+    others = {} if validation is None else {"validation": validation}
+    for part, examples in [*others.items(), *((f"test{suffix}", rows) for suffix, rows in data.test.items())]:
         if number := sum(map(set(keys).__contains__, examples.keys())):
             rows = f"{name}: {number:,} of {len(examples):,} {part} rows have the texts of training rows"
             data.footnotes.append(f"{rows}, so the score tells less about new texts")
@@ -190,18 +173,6 @@ def _hold_out_rows(data: TaskData, percentage: float | None) -> None:
     data.footnotes.append(f"{data.name}: evaluated on {len(held_out):,} rows held out of the training data")
 
 
-def _can_score_folds(data: TaskData, arguments: GlueArguments, is_trained_encoder: bool) -> bool:
-    """Returns whether folds are scored, so that the saved model learns from all rows; else rows are held out for good.
-
-    Folds train more often, which takes seconds only for our trained encoders and few rows. A teacher's logits belong to
-    one split.
-    """
-    rows = min(len(data.train), arguments.max_train_samples or len(data.train))
-    is_free = arguments.validation_split_percentage is None and arguments.teacher is None
-    enough = len(set(data.train.groups or ())) >= FOLDS
-    return is_trained_encoder and rows < TRAINED_TWICE and is_free and enough
-
-
 def find_columns(table: Dataset, where: str, names: Sequence[str], candidates: Sequence[str], flag: str) -> list[str]:
     """Returns the columns with these names; without names, the first candidate that the table has.
 
@@ -219,28 +190,19 @@ def find_columns(table: Dataset, where: str, names: Sequence[str], candidates: S
     return columns
 
 
-def find_text_columns(table: Dataset, where: str, names: Sequence[str]) -> list[str]:
-    """Returns the text column of a table, or the two columns of a text pair, see `find_columns`."""
-    if not names and not set(TEXT_COLUMNS) & set(table.column_names):
-        names = next((pair for pair in PAIR_COLUMNS if set(pair) <= set(table.column_names)), ())
-    return find_columns(table, where, names, TEXT_COLUMNS, "--text_column")
-
-
 def read_examples(table: Dataset, where: str, text_columns: Sequence[str], label_columns: Sequence[str]) -> Examples:
     """Returns the examples of a table, which messages call `where`; two text columns make text pairs.
 
     Several label columns make a list of labels for each row; none leaves the labels out.
 
     Raises:
-        ValueError: a column is missing or does not hold texts, or a row has a label that is no finite number.
+        ValueError: a column is missing or does not hold texts.
     """
     find_columns(table, where, text_columns, (), "--text_column")
     find_columns(table, where, label_columns, table.column_names, "--label_column")
     for column in text_columns:
-        kind = column_type(table.features[column])
-        if kind not in STRING_TYPES:
-            raise ValueError(f"the column {column!r} of {where} holds {kind}, not text; name a column of strings.")
+        check_texts(table.features, column, where)
     examples = Examples(*(table[column][:] for column in text_columns))
     if label_columns:
-        examples.labels = read_cells(table, where, label_columns)
+        examples.labels = read_cells(table, label_columns)
     return examples

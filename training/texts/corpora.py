@@ -13,16 +13,7 @@ from datasets.exceptions import DatasetGenerationError
 from vocabless.public_names import DATASET_ID, EMBEDDED
 from vocabless.training.texts.documents import HTML, MARKDOWN, read_page
 from vocabless.training.texts.pydocs import read_pydocs
-from vocabless.training.texts.tables import (
-    FORMATS,
-    STRING_TYPES,
-    UTF8,
-    TextFormat,
-    column_type,
-    explained,
-    load_files,
-    suffix_of,
-)
+from vocabless.training.texts.tables import FORMATS, UTF8, TextFormat, check_texts, explained, load_files, suffix_of
 
 CORPUS_FORMATS = FORMATS | dict.fromkeys(MARKDOWN + HTML, "pages")
 
@@ -63,13 +54,9 @@ def load_text(
     dataset = _load(source, streaming, text_format)
     # A stream does not know the columns of json and txt files, but its documents do.
     features = dataset.features or Dataset.from_list(list(dataset.take(1))).features
-    if not features:  # the library only logs that a file is damaged
-        raise ValueError(f"the corpus {source!r} cannot be read; check that its files are whole.")
     if text_column not in features:
         raise ValueError(f"no column {text_column!r} in {source}; its columns are {', '.join(features)}.")
-    kind = column_type(features[text_column])
-    if kind not in (*STRING_TYPES, "null"):  # the first document of a stream may have no text
-        raise ValueError(f"the column {text_column!r} of {source} holds {kind}, not text; name a column of strings.")
+    check_texts(features, text_column, source)
     dataset = dataset.select_columns([text_column])
     dataset = dataset if text_column == "text" else dataset.rename_column(text_column, "text")
     if isinstance(dataset, Dataset) and not len(dataset):
@@ -98,9 +85,8 @@ def find_files(source: str) -> list[str]:
         raise ValueError(f"the corpus {source!r} holds {unreadable!r}, a broken link or a pipe; remove it.")
     if not readable:
         problem = f"holds no {', '.join(CORPUS_FORMATS)} file" if paths else "does not exist"
-        raise ValueError(
-            f"the corpus {source!r} {problem}; give pydocs, a file, a folder, a glob in quotes, or a Hub id owner/name."
-        )
+        remedy = "give pydocs, a file, a folder, a glob in quotes, or a Hub id owner/name."
+        raise ValueError(f"the corpus {source!r} {problem}; {remedy}")
     formats = sorted({CORPUS_FORMATS[suffix_of(file)] for file in readable})
     if len(formats) > 1:
         raise ValueError(f"the corpus {source!r} mixes the formats {', '.join(formats)}; give each its own --corpus.")
@@ -126,14 +112,12 @@ def load_hub(source: str, kind: str, remedy: str, **options: Any) -> Any:
 
 
 def _load(source: str, streaming: bool, text_format: TextFormat) -> Dataset | IterableDataset:
-    files, where = find_files(source), f"the corpus {source!r}"
+    files = find_files(source)
     if not files:
         remedy = "check the id and the network, or give local files."
         return load_hub(source, "corpus", remedy, split="train", streaming=streaming)  # type: ignore[no-any-return]
     if CORPUS_FORMATS[suffix_of(files[0])] != "pages":
-        return load_files(files, where, text_format, streaming)
-    if not any(os.path.getsize(file) for file in files):
-        raise ValueError(f"{where} is empty; give files with text in them.")
+        return load_files(files, f"the corpus {source!r}", text_format, streaming)
     if streaming:
         return IterableDataset.from_generator(_pages, gen_kwargs={"files": files, "text_format": text_format})
     return Dataset.from_dict({"text": [row["text"] for row in _pages(files, text_format)]})
@@ -142,10 +126,10 @@ def _load(source: str, streaming: bool, text_format: TextFormat) -> Dataset | It
 def _pages(files: Sequence[str], text_format: TextFormat) -> Iterator[dict[str, str]]:
     """Yields the texts of md and html files that have some."""
     for file in files:
-        text_format.check(file)
         try:
-            page = read_page(Path(file).read_text(text_format.encoding), suffix_of(file))
+            with text_format.open(file) as stream:
+                page = read_page(stream.read(), suffix_of(file))
         except ValueError as error:
-            raise ValueError(f"the file {file!r} cannot be read: {error}") from error
+            raise explained(error, [file], f"the file {file!r}", text_format) from error
         if page.text:
             yield {"text": page.text}

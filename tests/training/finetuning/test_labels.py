@@ -13,15 +13,13 @@ TWO = {"label_column": ["noise", "dirt"]}
 
 def load(folder, cells, test=(), **options):
     """The task of rows with these cells, which a file of the same rows validates."""
-    names = options.get("label_column", ["label"])
-    for name, rows in (("train", cells), ("test", test)):
-        if rows and isinstance(rows[0], dict):
-            lines = [json.dumps({"text": "t"} | row) for row in rows]
-        else:
-            lines = [",".join(["text", *names]), *(f"t,{row}" for row in rows)]
-        kind = "jsonl" if rows and isinstance(rows[0], dict) else "csv"
-        options[f"{name}_file"] = str(folder / f"{name}.{kind}") if rows else None
-        (folder / f"{name}.{kind}").write_text("\n".join(lines) + "\n")
+    for name, rows in (("train", cells), ("test", test)) if test else [("train", cells)]:
+        file, header = folder / f"{name}.csv", ",".join(["text", *options.get("label_column", ["label"])])
+        if isinstance(rows[0], dict):
+            file, header = folder / f"{name}.jsonl", ""
+        lines = [json.dumps({"text": "t"} | row) if isinstance(row, dict) else f"t,{row}" for row in rows]
+        file.write_text("\n".join([header, *lines]))
+        options[f"{name}_file"] = str(file)
     options["validation_file"] = options["train_file"]
     arguments = GlueArguments(model_name_or_path="hashformer-lsh-proj-tiny", **options)
     task = load_own_data(arguments)
