@@ -45,13 +45,12 @@ def read_documents(sources: Sequence[str], base_url: str | None = None) -> tuple
         for file, name in _files(source):
             try:
                 of_file = [replace(document, file=name) for document in _read(file, name, base_url)]
+                left_out += [] if of_file else [f"the file {str(file)!r} holds no text."]
+                documents += of_file
             except ValueError as error:
                 if file == Path(source):
                     raise
                 left_out.append(str(error))
-                continue
-            documents += of_file
-            left_out += [] if of_file else [f"the file {str(file)!r} holds no text."]
     if not documents:
         reason = left_out[0].rstrip(".")
         raise ValueError(f"{' '.join(sources)!r} holds no text to search ({reason}); give files with text in them.")
@@ -61,52 +60,35 @@ def read_documents(sources: Sequence[str], base_url: str | None = None) -> tuple
 def _files(source: str) -> list[tuple[Path, str]]:
     """Returns the files of a source with their names: paths within the folder. Hidden files are left out."""
     path, known = Path(source), (*TEXTS, *TABLES)
-    remedy = f"give files or folders of {', '.join(known)}."
-    if not path.exists():
-        raise ValueError(f"the documents {source!r} do not exist; {remedy}")
-    if not path.is_dir():
-        if path.suffix.lower() not in known:
-            raise ValueError(f"the document {source!r} has no known format; {remedy}")
-        return [(path, path.name)]
     names = [(file, file.relative_to(path).as_posix()) for file in sorted(path.rglob("*")) if file.is_file()]
-    files = [(file, name) for file, name in names if file.suffix.lower() in known and not f"/{name}".count("/.")]
-    if not files:
-        raise ValueError(f"the folder {source!r} holds no document; {remedy}")
+    files = [(file, name) for file, name in names if "/." not in f"/{name}"] if path.is_dir() else [(path, path.name)]
+    files = [(file, name) for file, name in files if file.suffix.lower() in known]
+    if not files or not path.exists():
+        problem = "holds no document" if path.exists() else "does not exist"
+        raise ValueError(f"{source!r} {problem}; give files or folders of {', '.join(known)}.")
     return files
 
 
 def _read(file: Path, name: str, base_url: str | None) -> Iterator[Document]:
     """Yields the documents of a file that have text."""
-    if file.suffix.lower() in TABLES:
-        yield from _rows(file)
-        return
-    text = _decoded(file)
-    if "\0" in text[:BINARY_CHARACTERS]:
-        return
+    page, suffix = None, file.suffix.lower()
     try:
-        title, sections = read_page(text, file.suffix.lower())
-    except ValueError as error:
-        raise ValueError(f"the file {str(file)!r} cannot be read: {error}") from error
-    if sections:
+        text = file.read_bytes().decode("utf-8-sig")
+        if suffix not in TABLES:
+            page = read_page(text, suffix)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"the file {str(file)!r} cannot be read: {error}; give a whole text in UTF-8.") from error
+    if page is None:
+        yield from _rows(file) if text.strip() else ()
+    elif page.sections and "\0" not in text[:BINARY_CHARACTERS]:
         link = None if base_url is None else base_url.rstrip("/") + "/" + name
-        yield Document(title or str(Path(name).with_suffix("")), sections, link)
-
-
-def _decoded(file: Path) -> str:
-    try:
-        return file.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise ValueError(f"the file {str(file)!r} cannot be read ({error.strerror}); check who may read it.") from error
-    except UnicodeError as error:
-        raise ValueError(f"the file {str(file)!r} is not UTF-8 ({error}); convert it.") from error
+        yield Document(page.title or str(Path(name).with_suffix("")), page.sections, link)
 
 
 def _rows(file: Path) -> Iterator[Document]:
     """Yields the rows of a table as documents. A title is a heading, too, so that it is found."""
     from vocabless.training.texts.tables import STRING_TYPES, column_type, load_files  # imports `datasets`
 
-    if not _decoded(file).strip():
-        return
     rows: Any = load_files([str(file)], f"the table {str(file)!r}")
     of_name = {str(column).lower(): column for column in rows.column_names}
     text, title, link = (next((of_name[name] for name in names if name in of_name), None) for names in COLUMNS.values())

@@ -73,23 +73,10 @@ def _units(text: str) -> int:
 
 
 def _cut(sentence: str, limit: int) -> list[str]:
-    """Returns a sentence in pieces that fit a passage, cut at white space where there is some."""
-    most = limit * UNIT_CHARACTERS  # characters; no shorter text of words is cut here
-    pieces, start = [], 0
-    while start < len(sentence):
-        end = min(start + most, len(sentence))
-        space = sentence.rfind(" ", start + most // 2, end) if end < len(sentence) else -1
-        end = space + 1 if space > 0 else end
-        pieces.append(sentence[start:end])
-        start = end
-    return [part for piece in pieces for part in _halves(piece, limit)]
-
-
-def _halves(piece: str, limit: int) -> list[str]:
-    """Returns a piece, or its halves, or their halves, so that each fits a passage."""
-    if len(piece) <= 1 or _units(piece) <= limit:
-        return [piece]
-    middle = len(piece) // 2
-    space = piece.rfind(" ", middle // 2, middle)
-    middle = space + 1 if space > 0 else middle
-    return _halves(piece[:middle], limit) + _halves(piece[middle:], limit)
+    """Returns a sentence, or its halves, or their halves, so that each fits a passage; white space is cut first."""
+    # A long sentence does not fit, and its units are not counted again for each half.
+    if len(sentence) <= 1 or (len(sentence) <= limit * UNIT_CHARACTERS and _units(sentence) <= limit):
+        return [sentence]
+    middle = len(sentence) // 2
+    middle = sentence.rfind(" ", middle // 2, middle) + 1 or middle
+    return _cut(sentence[:middle], limit) + _cut(sentence[middle:], limit)

@@ -23,7 +23,6 @@ _BLOCKS = frozenset(
     "search section summary table tbody tfoot thead tr ul xmp".split()
 )
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_PREFORMATTED = frozenset(("pre", "plaintext", "xmp"))
 _KEPT = str.maketrans("\n\t ", "\ufdd0\ufdd1\ufdd2")  # white space that stays as it is; no text has these characters
 _WRITTEN = str.maketrans("\ufdd0\ufdd1\ufdd2", "\n\t ")
 _CELL = "\ufdd3"  # begins a cell of a table
@@ -94,7 +93,7 @@ def _read_html(text: str) -> Page:
     if root is None:  # no element and no text
         return Page("", [])
     if any(error.level == etree.ErrorLevels.FATAL for error in parser.error_log):
-        raise ValueError("its elements are nested too deep; close them.")
+        raise ValueError("its elements are nested too deep")
     titles = [" ".join(clean(each.text or "").split()) for each in root.xpath("//title[not(ancestor::svg)]")]
     parts: list[tuple[int, str, list[str]]] = [(0, "", [])]  # level, heading and lines
     for level, line in _lines(root):
@@ -135,7 +134,7 @@ def _lines(root: etree._Element) -> Iterator[tuple[int, str]]:
             elif tag in _BLOCKS:
                 yield from line()
             level = is_start * _HEADINGS[tag] if tag in _HEADINGS else level
-            preformatted += (tag in _PREFORMATTED) * (1 if is_start else -1)
+            preformatted += (tag in ("pre", "plaintext", "xmp")) * (1 if is_start else -1)
             pieces.append(_CELL if is_start and tag in ("td", "th") else "")
         text = element.tail if not is_start else element.get("alt") if tag == "img" else element.text
         pieces.append((text or "").translate(_KEPT) if preformatted else text or "")
@@ -144,16 +143,16 @@ def _lines(root: etree._Element) -> Iterator[tuple[int, str]]:
 
 def _is_hidden(element: etree._Element) -> bool:
     """Returns whether a reader does not see an element: by its name, or by an attribute."""
-    style = "".join((element.get("style") or "").lower().split())
-    declared = dict(part.split(":", 1) for part in style.split(";") if ":" in part)
-    is_mark = element.tag == "a" and (element.get("href") or "").startswith("#") and len(element) == 0
+    given = {name: "".join(value.lower().split()) for name, value in element.items()}
+    style = dict(part.split(":", 1) for part in given.get("style", "").split(";") if ":" in part)
+    is_mark = element.tag == "a" and given.get("href", "").startswith("#") and len(element) == 0
     return (
         element.tag in _HIDDEN
-        or element.get("hidden") is not None
-        or (element.get("aria-hidden") or "").strip().lower() == "true"
-        or element.get("role") == "navigation"
-        or (element.tag == "dialog" and element.get("open") is None)
+        or "hidden" in given
+        or given.get("aria-hidden") == "true"
+        or given.get("role") == "navigation"
+        or (element.tag == "dialog" and "open" not in given)
         or (is_mark and not any(map(str.isalnum, element.text or "")))  # ¶ behind a heading
-        or declared.get("display", "").startswith("none")
-        or declared.get("visibility", "").startswith(("hidden", "collapse"))
+        or style.get("display", "").startswith("none")
+        or style.get("visibility", "").startswith(("hidden", "collapse"))
     )
