@@ -207,7 +207,7 @@ def _check_labels(texts: list[str], labels: Any) -> NDArray[Any]:
     if any(isinstance(label, list | tuple | set | dict) for label in rows):
         raise ValueError("a label is a list; give each text one label (run_glue.py learns several for each text).")
     column: NDArray[Any] = column_or_1d(np.asarray(labels))
-    if pd.isna(column).any():
+    if pd.isna(np.array(rows, object)).any():  # among strings, numpy makes the text "nan" of it
         raise ValueError("a label is missing (None, NaN or NA); give each text one label.")
     check_classification_targets(column)
     return column

@@ -73,6 +73,7 @@ def test_parameters_are_cloned_and_searched(encoder):
     (["red"], ["a", "b"], "1 texts have 2 labels; give each text one label"),
     (["red", "blue"], ["a", None], "a label is missing"),
     (["red", "blue"], [1.0, float("nan")], "a label is missing"),
+    (["red", "blue"], ["a", float("nan")], "a label is missing"),
     (["red", "blue"], pd.array(["a", pd.NA], dtype="string"), "a label is missing"),
     (["red", "blue"], [["a"], ["a", "b"]], "a label is a list"),
     (["red", "blue", "green"], [0.1, 0.2, 0.3], "Unknown label type"),
