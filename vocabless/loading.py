@@ -6,11 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer
 from transformers.utils.hub import cached_file
 
 from vocabless.modeling.configuration_vocabless import VocablessConfig
-from vocabless.tokenization.components import read_subword
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.variants import SIZES, SUBWORD_TOKENIZERS, VARIANTS, Options, Variant, find_variant
 
@@ -76,34 +74,25 @@ def load_tokenizer(
             f"{variant.name} reads whole {variant.splitter}s and has no use for subword={str(subword)!r}; leave it out."
         )
     forms = {"lowercase": variant.lowercase} | ({"fold_forms": True} if variant.fold_forms else {})
-    splitter_options: dict[str, Options] = {
-        "word": forms,
-        "scripts": forms,
-        "bytes": {"window": variant.block_size},
-    }
+    options: dict[str, Options] = {"word": forms, "scripts": forms, "bytes": {"window": variant.block_size}}
     settings: dict[str, Any] = {
         "splitter": "subword" if variant.reads_subwords else variant.splitter,
-        "splitter_options": splitter_options.get(variant.splitter, {}) | variant.splitter_options,
+        "splitter_options": options.get(variant.splitter, {}) | variant.splitter_options,
         "coder": variant.coder[0],
         "coder_options": variant.coder[1],
         "model_max_length": variant.max_length,
         "model_input_names": input_names(variant.encoder),
     }
     if variant.reads_subwords:
-        settings["subword_file"] = _find_subword(os.fspath(subword or SUBWORD_TOKENIZERS[variant.splitter]))
+        settings["subword_file"] = find_subword(subword or SUBWORD_TOKENIZERS[variant.splitter])
     if target is not None:
-        settings["target_file"] = _find_subword(os.fspath(target))
+        settings["target_file"] = find_subword(target)
     return VocablessTokenizer(**{**settings, **kwargs})
 
 
 def default_encoder() -> str:
     """Returns the folder of the trained sentence encoder that this package carries, for `from_pretrained`."""
     return str(Path(__file__).parent / ENCODER)
-
-
-def load_subword(source: str | os.PathLike[str]) -> Tokenizer:
-    """Returns the subword tokenizer of a file, a folder or a Hub id. Raises ValueError if it is missing or damaged."""
-    return read_subword(_find_subword(os.fspath(source)))
 
 
 def encoder_arguments(model_type: str, size: str, max_tokens: int) -> dict[str, Any]:
@@ -132,8 +121,9 @@ def _encoder_config(variant: Variant) -> dict[str, Any]:
     return config | variant.encoder_options
 
 
-def _find_subword(source: str) -> str:
-    """Returns the path of the `tokenizer.json` of a file, a folder or a Hub id."""
+def find_subword(source: str | os.PathLike[str]) -> str:
+    """Returns the path of the `tokenizer.json` of a file, a folder or a Hub id. Raises ValueError if there is none."""
+    source = os.fspath(source)
     if os.path.isfile(source):
         return source
     if os.path.isdir(source):

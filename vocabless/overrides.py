@@ -1,6 +1,5 @@
 """Overrides of a row of the tables, for ablations: another size, splitter, coder, front end or encoder option."""
 
-import difflib
 import inspect
 import json
 from collections.abc import Iterable, Mapping
@@ -13,7 +12,7 @@ from vocabless.modeling.front_ends import FRONT_ENDS
 from vocabless.stock_shapes import StockShape
 from vocabless.tokenization.block_coders import CODERS
 from vocabless.tokenization.splitters import SPLITTERS
-from vocabless.variants import SIZES, SUBWORD_TOKENIZERS, Component, Options, Variant
+from vocabless.variants import SIZES, SUBWORD_TOKENIZERS, Component, Options, Variant, check_known
 
 # The `subword` splitter is chosen by the kind of its tokenizer.
 SPLITTER_NAMES = (*(name for name in SPLITTERS if name != "subword"), *SUBWORD_TOKENIZERS)
@@ -41,7 +40,7 @@ def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
     for item in items:
         path, _, text = item.partition("=")
         name, _, option = path.partition(".")
-        _check_known("name of --set", [name], OVERRIDES)
+        check_known("name of --set", [name], OVERRIDES)
         if not name.endswith("_options"):
             if option or not text:
                 raise ValueError(f"--set {item} gives {name} no value; write --set {name}=VALUE.")
@@ -74,11 +73,11 @@ def with_overrides(shape: Variant | StockShape, overrides: Mapping[str, Any]) ->
     if not overrides:
         return shape
     size, encoder_options = overrides.get("size", shape.size), overrides.get("encoder_options", {})
-    _check_known("size", [size], SIZES)
+    check_known("size", [size], SIZES)
     _check_options("encoder_options", overrides, AutoConfig.for_model(shape.encoder).to_dict())
     changes: dict[str, Any] = {"size": size, "encoder_options": shape.encoder_options | encoder_options}
     if isinstance(shape, StockShape):
-        _check_known(f"override of {shape.name}", overrides, STOCK_OVERRIDES)
+        check_known(f"override of {shape.name}", overrides, STOCK_OVERRIDES)
     else:
         changes |= _tokens(shape, overrides)
         changes["front_end"] = _component("front_end", shape.front_end, overrides)
@@ -99,7 +98,7 @@ def describe_overrides(row: str, overrides: Mapping[str, Any] | None) -> str:
 def _tokens(variant: Variant, overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the splitter and the coder of a new row."""
     splitter = overrides.get("splitter", variant.splitter)
-    _check_known("splitter", [splitter], SPLITTER_NAMES)
+    check_known("splitter", [splitter], SPLITTER_NAMES)
     of_splitter = default_options(SPLITTERS["subword" if splitter in SUBWORD_TOKENIZERS else splitter])
     _check_options("splitter_options", overrides, of_splitter)
     coder = _component("coder", variant.coder, overrides)
@@ -110,7 +109,7 @@ def _tokens(variant: Variant, overrides: Mapping[str, Any]) -> dict[str, Any]:
 
 def _component(kind: str, own: Component, overrides: Mapping[str, Any]) -> Component:
     name = overrides.get(kind, own[0])
-    _check_known(kind, [name], CODERS if kind == "coder" else FRONT_ENDS)
+    check_known(kind, [name], CODERS if kind == "coder" else FRONT_ENDS)
     options: Options = own[1] if name == own[0] else {}
     return name, options | overrides.get(f"{kind}_options", {})
 
@@ -129,20 +128,11 @@ def default_options(component: type) -> Options:
 def _check_options(kind: str, overrides: Mapping[str, Any], defaults: Options) -> None:
     """Refuses unknown options, and values of another type than the default's."""
     options = overrides.get(kind, {})
-    _check_known(kind, options, defaults)
+    check_known(kind, options, defaults)
     for name, value in options.items():
         type_ = type(defaults[name])
         if defaults[name] is not None and type(value) is not type_ and not (type_ is float and type(value) is int):
             raise ValueError(f"{kind} has {name}={value!r}; its default is {defaults[name]!r}: give the same type.")
-
-
-def _check_known(kind: str, names: Iterable[str], legal: Iterable[str]) -> None:
-    known = list(legal)
-    for name in names:
-        if name not in known:
-            similar = difflib.get_close_matches(name, known, 3, 0.6)
-            remedy = f"did you mean {' or '.join(similar)}?" if similar else f"choose one of {', '.join(known)}."
-            raise ValueError(f"unknown {kind} {name!r}; {remedy if known else 'there are none.'}")
 
 
 def _json_or_text(text: str) -> Any:

@@ -14,8 +14,9 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from vocabless.loading import encoder_arguments, input_names, load_subword
-from vocabless.variants import SIZES, Variant, find_variant
+from vocabless.loading import encoder_arguments, find_subword, input_names
+from vocabless.tokenization.components import read_subword
+from vocabless.variants import SIZES, Variant, check_known, find_variant
 
 MAX_TOKENS = 512
 CANINE_TOKENS = 2048  # characters: the limit of CANINE's own tokenizer; its table has 16 384 positions
@@ -47,12 +48,9 @@ class StockShape:
         return self.subwords is not None
 
 
+COMPARED = ("uno", "tiny", "mini", "small", "base")  # sizes of the family's own rows
 _ROWS = (
-    StockShape("bert-uno", "bert", "uno", "wordpiece"),
-    StockShape("bert-tiny", "bert", "tiny", "wordpiece"),
-    StockShape("bert-mini", "bert", "mini", "wordpiece"),
-    StockShape("bert-small", "bert", "small", "wordpiece"),
-    StockShape("bert-base", "bert", "base", "wordpiece"),
+    *(StockShape(f"bert-{size}", "bert", size, "wordpiece") for size in COMPARED),
     # The originals that Elementwise compares with (Tables 2 and 3; section 5 for 16 heads).
     StockShape("bert-16heads-base", "bert", "base", "wordpiece", encoder_options={"num_attention_heads": 16}),
     # ALBERT's own default is no dropout; here it has the dropout of the row that it is compared with.
@@ -64,11 +62,7 @@ _ROWS = (
         encoder_options={"embedding_size": 128, "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1},
     ),
     StockShape("canine-base", "canine", "base", None, objective=None, max_length=CANINE_TOKENS),
-    StockShape("roberta-uno", "roberta", "uno", "bpe"),
-    StockShape("roberta-tiny", "roberta", "tiny", "bpe"),
-    StockShape("roberta-mini", "roberta", "mini", "bpe"),
-    StockShape("roberta-small", "roberta", "small", "bpe"),
-    StockShape("roberta-base", "roberta", "base", "bpe"),
+    *(StockShape(f"roberta-{size}", "roberta", size, "bpe") for size in COMPARED),
 )
 
 STOCK_SHAPES: dict[str, StockShape] = {shape.name: shape for shape in _ROWS}
@@ -113,7 +107,7 @@ def load_shape_tokenizer(
         raise ValueError(f"{shape.name} {need} subword tokenizer; {'leave it out' if subword else 'give one'}.")
     if subword is None:
         return CanineTokenizer(model_max_length=max_length)
-    tokenizer = load_subword(subword)
+    tokenizer = read_subword(find_subword(subword))
     vocabulary = tokenizer.get_vocab()
     names = {role: next(filter(vocabulary.__contains__, each), "") for role, each in SPECIAL_NAMES.items()}
     missing = [role for role, special_name in names.items() if not special_name]
@@ -125,11 +119,9 @@ def load_shape_tokenizer(
         pair=f"{cls} $A {sep} $B:1 {sep}:1",
         special_tokens=[(cls, vocabulary[cls]), (sep, vocabulary[sep])],
     )
+    reads = input_names(shape.encoder)
     return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        model_max_length=max_length,
-        model_input_names=input_names(shape.encoder),
-        **names,
+        tokenizer_object=tokenizer, model_max_length=max_length, model_input_names=reads, **names
     )
 
 
@@ -142,6 +134,5 @@ def find_stock_shape(name: str | StockShape) -> StockShape:
     """Returns the stock shape of that name; a row is returned as it is. Raises ValueError if there is none."""
     if isinstance(name, StockShape):
         return name
-    if name not in STOCK_SHAPES:
-        raise ValueError(f"unknown stock shape {name!r}; choose one of {', '.join(STOCK_SHAPES)}.")
+    check_known("stock shape", [name], STOCK_SHAPES)
     return STOCK_SHAPES[name]

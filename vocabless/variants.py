@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -121,9 +122,11 @@ HEADS_8: Options = {"num_attention_heads": 8}
 HEADS_16: Options = {"num_attention_heads": 16}
 
 # Two layers of MiniLM (Wang et al. 2020), so that an encoder can begin from those of its teacher.
-MINILM_2: Options = {
-    "num_hidden_layers": 2, "hidden_size": 384, "num_attention_heads": 12, "intermediate_size": 1536,
-}  # fmt: skip
+MINILM_2: Options = Size(2, 384, 12, 1536)._asdict()
+
+# HashFormers' front ends without a table of buckets, and the sizes of their rows → where the size is from.
+COMPRESSED = {"pool": POOL, "add": ADD, "proj": PROJ}
+ORIGINS = {"base": "Table 2"} | dict.fromkeys(("small", "mini", "tiny"), "at Turc et al.'s size")
 
 # Columns that all rows of a family share.
 _hashgram = partial(
@@ -140,34 +143,14 @@ _elementwise = partial(_ewe_word, objective=None)  # the paper trains on the tas
 _ROWS = (
     _hashformer("hashformer-md5-emb50k-base", "HashFormers 3.2, Table 2", "word", MD5, EMB_50K, "base"),
     _hashformer("hashformer-md5-emb1k-base", "HashFormers 3.2, Table 2", "word", MD5, EMB_1K, "base"),
-    _hashformer("hashformer-md5-pool-base", "HashFormers 3.4, Table 2", "word", MD5, POOL, "base"),
-    _hashformer("hashformer-md5-pool-small", "HashFormers 3.4, at Turc et al.'s size", "word", MD5, POOL, "small"),
-    _hashformer("hashformer-md5-pool-mini", "HashFormers 3.4, at Turc et al.'s size", "word", MD5, POOL, "mini"),
-    _hashformer("hashformer-md5-pool-tiny", "HashFormers 3.4, at Turc et al.'s size", "word", MD5, POOL, "tiny"),
-    _hashformer("hashformer-md5-add-base", "HashFormers 3.4, Table 2", "word", MD5, ADD, "base"),
-    _hashformer("hashformer-md5-add-small", "HashFormers 3.4, at Turc et al.'s size", "word", MD5, ADD, "small"),
-    _hashformer("hashformer-md5-add-mini", "HashFormers 3.4, at Turc et al.'s size", "word", MD5, ADD, "mini"),
-    _hashformer("hashformer-md5-add-tiny", "HashFormers 3.4, at Turc et al.'s size", "word", MD5, ADD, "tiny"),
-    _hashformer("hashformer-md5-proj-base", "HashFormers 3.4, Table 2", "word", MD5, PROJ, "base"),
-    _hashformer("hashformer-md5-proj-small", "HashFormers 3.4, at Turc et al.'s size", "word", MD5, PROJ, "small"),
-    _hashformer("hashformer-md5-proj-mini", "HashFormers 3.4, at Turc et al.'s size", "word", MD5, PROJ, "mini"),
-    _hashformer("hashformer-md5-proj-tiny", "HashFormers 3.4, at Turc et al.'s size", "word", MD5, PROJ, "tiny"),
+    *(_hashformer(f"hashformer-md5-{part}-{size}", f"HashFormers 3.4, {origin}", "word", MD5, front_end, size)
+      for part, front_end in COMPRESSED.items() for size, origin in ORIGINS.items()),
     _hashformer("hashformer-md5-emb50k-bpe-base", "HashFormers, Appendix C", "bpe", MD5, EMB_50K, "base"),
     _hashformer("hashformer-md5-proj-bpe-base", "HashFormers, Appendix C", "bpe", MD5, PROJ, "base"),
     _hashformer("hashformer-lsh-emb50k-base", "HashFormers 3.3, Table 2", "word", LSH_50K, EMB_50K, "base"),
     _hashformer("hashformer-lsh-emb1k-base", "HashFormers 3.3, Table 2", "word", LSH_1K, EMB_1K, "base"),
-    _hashformer("hashformer-lsh-pool-base", "HashFormers 3.4, Table 2", "word", LSH, POOL, "base"),
-    _hashformer("hashformer-lsh-pool-small", "HashFormers 3.4, at Turc et al.'s size", "word", LSH, POOL, "small"),
-    _hashformer("hashformer-lsh-pool-mini", "HashFormers 3.4, at Turc et al.'s size", "word", LSH, POOL, "mini"),
-    _hashformer("hashformer-lsh-pool-tiny", "HashFormers 3.4, at Turc et al.'s size", "word", LSH, POOL, "tiny"),
-    _hashformer("hashformer-lsh-add-base", "HashFormers 3.4, Table 2", "word", LSH, ADD, "base"),
-    _hashformer("hashformer-lsh-add-small", "HashFormers 3.4, at Turc et al.'s size", "word", LSH, ADD, "small"),
-    _hashformer("hashformer-lsh-add-mini", "HashFormers 3.4, at Turc et al.'s size", "word", LSH, ADD, "mini"),
-    _hashformer("hashformer-lsh-add-tiny", "HashFormers 3.4, at Turc et al.'s size", "word", LSH, ADD, "tiny"),
-    _hashformer("hashformer-lsh-proj-base", "HashFormers 3.4, Table 2", "word", LSH, PROJ, "base"),
-    _hashformer("hashformer-lsh-proj-small", "HashFormers 3.4, at Turc et al.'s size", "word", LSH, PROJ, "small"),
-    _hashformer("hashformer-lsh-proj-mini", "HashFormers 3.4, at Turc et al.'s size", "word", LSH, PROJ, "mini"),
-    _hashformer("hashformer-lsh-proj-tiny", "HashFormers 3.4, at Turc et al.'s size", "word", LSH, PROJ, "tiny"),
+    *(_hashformer(f"hashformer-lsh-{part}-{size}", f"HashFormers 3.4, {origin}", "word", LSH, front_end, size)
+      for part, front_end in COMPRESSED.items() for size, origin in ORIGINS.items()),
     _hashformer("hashformer-lsh-emb50k-bpe-base", "HashFormers, Appendix C", "bpe", LSH_50K, EMB_50K, "base"),
     _hashformer("hashformer-lsh-proj-bpe-base", "HashFormers, Appendix C", "bpe", LSH, PROJ, "base"),
     Variant("proformer", "ProFormer (2021), HashFormers Table 2", "word", LSH_420, LINEAR, "base",
@@ -228,8 +211,15 @@ def find_variant(name: str | Variant) -> Variant:
     """
     if isinstance(name, Variant):
         return name
-    if name not in VARIANTS:
-        similar = difflib.get_close_matches(name, VARIANTS, n=4, cutoff=0.5)
-        hint = f"did you mean {' or '.join(similar)}?" if similar else f"choose one of {', '.join(VARIANTS)}."
-        raise ValueError(f"unknown variant {name!r}; {hint}")
+    check_known("variant", [name], VARIANTS)
     return VARIANTS[name]
+
+
+def check_known(kind: str, names: Iterable[str], legal: Iterable[str]) -> None:
+    """Raises ValueError for the first name that is not legal; it lists similar names, or else all legal ones."""
+    known = list(legal)
+    for name in names:
+        if name not in known:
+            similar = difflib.get_close_matches(name, known)
+            remedy = f"did you mean {' or '.join(similar)}?" if similar else f"choose one of {', '.join(known)}."
+            raise ValueError(f"unknown {kind} {name!r}; {remedy if known else 'there are none.'}")
