@@ -41,11 +41,6 @@ class Verb:
     source: str = "folder or Hub id of a checkpoint of this family"  # help of SOURCE; "": the verb declares `source`
     pushed: str = ""  # what `--push` makes on the Hub; "": the verb has no `--push`
 
-    @property
-    def repo_type(self) -> str:
-        """The Hub's name of what `--push` makes."""
-        return "space" if self.pushed == "Space" else "model"
-
 
 VERBS = {
     "hashformer": Verb(
@@ -78,10 +73,9 @@ def main(argv: list[str] | None = None) -> None:
     with exit_with_message(PROGRAM):
         parser, module = _parser(argv)
         arguments = parser.parse_args(argv)
-        report = write_target(arguments, module.write, VERBS[arguments.verb].repo_type)
-    if report:
-        print(report)
-    print(VERBS[arguments.verb].last_line.format(target=arguments.target))
+        verb = VERBS[arguments.verb]
+        report = write_target(arguments, module.write, "space" if verb.pushed == "Space" else "model")
+    print(*filter(None, (report, verb.last_line.format(target=arguments.target))), sep="\n")
 
 
 def _parser(argv: list[str]) -> tuple[argparse.ArgumentParser, Any]:

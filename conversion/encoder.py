@@ -25,11 +25,6 @@ from vocabless.saving.stock_models import load_stock_config, load_stock_model
 from vocabless.saving.targets import write_converted
 from vocabless.variants import Variant, find_variant
 
-UNTRAINED = (
-    "The front end is untrained: train the model before you use it, "
-    "`run_pretraining.py --recipe distill --model_name_or_path {folder} --teacher {source}`."
-)
-
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declares the arguments of the verb."""
@@ -42,15 +37,17 @@ def write(arguments: Namespace, folder: Path) -> str:
     source, variant = arguments.source, find_variant(arguments.variant)
     set_seed(arguments.seed)
     model = build(load_stock_config(source), variant)
-    original, unused = load_stock_model(source, AutoModel)
-    tensors = original.state_dict()
+    stock, unused = load_stock_model(source, AutoModel)
+    tensors = stock.state_dict()
     kept = {name: tensors[name] for name in model.encoder.state_dict()}
     model.encoder.load_state_dict(kept)
     tokenizer = _load_tokenizer(model, source, variant)
     dropped = ", ".join([*sorted(set(tensors) - set(kept)), *unused]) or "none"
-    names = {"folder": without_path(str(Path(arguments.target))), "source": without_path(source)}
-    report = [f"{len(kept)} tensors kept, dropped: {dropped}.", UNTRAINED.format(**names)]
-    description = f"The encoder of `{without_path(source)}` with the tokenizer and the front end of `{variant.name}`."
+    name, original = without_path(str(Path(arguments.target))), without_path(source)
+    command = f"run_pretraining.py --recipe distill --model_name_or_path {name} --teacher {original}"
+    advice = f"The front end is untrained: train the model before you use it, `{command}`."
+    report = [f"{len(kept)} tensors kept, dropped: {dropped}.", advice]
+    description = f"The encoder of `{original}` with the tokenizer and the front end of `{variant.name}`."
     write_converted(folder, model, tokenizer, source, [description, *report])
     write_json(folder / RESULTS, {"arguments": without_paths(vars(arguments)), "versions": versions()})
     return "\n".join(report)
@@ -66,21 +63,16 @@ def build(config: PreTrainedConfig, variant: Variant) -> VocablessModel:
     if variant.front_end[0] == "elementwise":
         settings["block_size"] = config.num_attention_heads
     model: VocablessModel = VocablessModel(load_config(variant, **settings)).eval()
-    if not _sees_both_sides(model):
+    embeddings = torch.randn(1, 8, model.config.embedding_size, generator=torch.Generator().manual_seed(0))
+    other = torch.cat([embeddings[:, :-1], -embeddings[:, -1:]], dim=1)
+    with torch.no_grad():
+        first, second = (model.encoder(inputs_embeds=inputs).last_hidden_state[:, 0] for inputs in (embeddings, other))
+    if torch.equal(first, second):  # it does not depend on the last token
         raise ValueError(
             f"{config.model_type!r} is a decoder: its first token sees no other one, and heads read the first token; "
             "give an encoder, such as google-bert/bert-base-uncased."
         )
     return model
-
-
-def _sees_both_sides(model: VocablessModel) -> bool:
-    """Returns whether the first token's state depends on the last token."""
-    embeddings = torch.randn(1, 8, model.config.embedding_size, generator=torch.Generator().manual_seed(0))
-    other = torch.cat([embeddings[:, :-1], -embeddings[:, -1:]], dim=1)
-    with torch.no_grad():
-        first, second = (model.encoder(inputs_embeds=inputs).last_hidden_state[:, 0] for inputs in (embeddings, other))
-    return not torch.equal(first, second)
 
 
 def _load_tokenizer(model: VocablessModel, source: str, variant: Variant) -> VocablessTokenizer:

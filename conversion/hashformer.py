@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from vocabless import (
     VocablessForPreTraining,
@@ -55,8 +54,6 @@ DROPPED = {
 }
 # A tensor of a head of the authors → our model with this head, whose tensors have the same names.
 HEADS = {"dense.weight": VocablessForPreTraining, "classifier.out_proj.weight": VocablessForSequenceClassification}
-# The entries of the authors' config.json that describe the labels of a classifier.
-LABELS = ("id2label", "label2id", "problem_type")
 # The entries of the authors' config.json that give the shape of the encoder.
 SHAPE = (
     "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "hidden_act", "hidden_dropout_prob",
@@ -89,12 +86,15 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def write(arguments: Namespace, folder: Path) -> str:
     """Converts into an existing, empty folder; returns a report on the mapped and the dropped tensors."""
-    source, coder = arguments.source, arguments.coder or _coder_in_name(arguments.source)
-    model, tokenizer, num_mapped, dropped = convert(*read_config_and_tensors(source), coder, source)
+    source = arguments.source
+    coders = [arguments.coder] if arguments.coder else [coder for coder in CODERS if coder in source.lower()]
+    if len(coders) != 1:
+        raise ValueError(f"the name {source!r} does not show the hash; give --coder {' or --coder '.join(CODERS)}.")
+    model, tokenizer, num_mapped, dropped = convert(*read_config_and_tensors(source), coders[0], source)
     report = [f"{num_mapped} tensors mapped, {len(dropped)} dropped"]
     for reason in dict.fromkeys(dropped.values()):
         report.append(f"dropped ({reason}): {', '.join(name for name in dropped if dropped[name] == reason)}")
-    report = ["\n".join(report), NOTES[coder], PAIR_NOTE]
+    report = ["\n".join(report), NOTES[coders[0]], PAIR_NOTE]
     description = (
         f"`{without_path(source)}`, a HashFormer of the authors' code, as a checkpoint of the vocabless family."
     )
@@ -123,11 +123,15 @@ def convert(config: dict[str, Any], tensors: dict[str, Tensor], coder: str, sour
     needed = {*their_names.values(), *front_end_names}
     check_tensor_names(source, sorted(needed - set(tensors)), sorted(set(tensors) - needed - set(dropped)))
 
-    mapped = _map_front_end(kind, {name: tensors[name].float() for name in front_end_names}, source)
+    of_front_end = {name: tensors[name].float() for name in front_end_names}
+    try:
+        mapped = FRONT_ENDS[kind][1](*of_front_end.values())
+    except (RuntimeError, IndexError) as error:
+        found = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in of_front_end.items())
+        raise ValueError(f"the shapes in {source!r} do not fit together: {found}; download it again.") from error
     prefix = "" if isinstance(model, VocablessModel) else "vocabless."
     mapped = {f"{prefix}front_end.{name}": tensor for name, tensor in mapped.items()}
-    for name, their_name in tqdm(their_names.items(), desc="Mapping tensors", unit="tensor"):
-        mapped[name] = tensors[their_name].float()
+    mapped |= {name: tensors[their_name].float() for name, their_name in their_names.items()}
     for name, shape in shapes.items():
         if mapped[name].shape != shape:
             raise ValueError(
@@ -136,13 +140,6 @@ def convert(config: dict[str, Any], tensors: dict[str, Tensor], coder: str, sour
             )
     model.load_state_dict(mapped)
     return Converted(model, tokenizer, len(needed), dropped)
-
-
-def _coder_in_name(source: str) -> str:
-    coders = [coder for coder in CODERS if coder in source.lower()]
-    if len(coders) != 1:
-        raise ValueError(f"the name {source!r} does not show the hash; give --coder {' or --coder '.join(CODERS)}.")
-    return coders[0]
 
 
 def _kind_of(config: dict[str, Any], tensors: dict[str, Tensor], source: str) -> str:
@@ -197,7 +194,7 @@ def _labels(config: dict[str, Any], tensors: dict[str, Tensor]) -> dict[str, Any
     output = tensors.get("classifier.out_proj.weight")
     if output is None:
         return {}
-    names = {name: config[name] for name in LABELS if config.get(name)}
+    names = {name: config[name] for name in ("id2label", "label2id", "problem_type") if config.get(name)}
     if len(names.get("id2label", ())) != len(output):  # transformers 3 writes no names that it has not been given
         names = {name: value for name, value in names.items() if name == "problem_type"} | {"num_labels": len(output)}
     if len(output) == 1:
@@ -216,15 +213,6 @@ def _their_name(name: str) -> str:
     return PREFIXES.get(ours, "") + name.removeprefix(ours)
 
 
-def _map_front_end(kind: str, tensors: dict[str, Tensor], source: str) -> dict[str, Tensor]:
-    """Returns the tensors of our front end by their names in it."""
-    try:
-        return FRONT_ENDS[kind][1](*tensors.values())
-    except (RuntimeError, IndexError) as error:
-        shapes = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in tensors.items())
-        raise ValueError(f"the shapes in {source!r} do not fit together: {shapes}; download it again.") from error
-
-
 def _token_kinds(special: Tensor, zero_bits: Tensor | float = 0.0) -> Tensor:
     """Returns the rows of the special tokens in our order, then the authors' other rows unchanged, (6, D).
 
@@ -232,10 +220,6 @@ def _token_kinds(special: Tensor, zero_bits: Tensor | float = 0.0) -> Tensor:
     of the special tokens and of the buckets. `zero_bits`, (D,), is what the authors add to the special tokens.
     """
     return torch.cat([special[list(SPECIAL_ORDER)] + zero_bits, special[NUM_SPECIAL:]])
-
-
-def _convert_emb(words: Tensor) -> dict[str, Tensor]:
-    return {"embeddings.weight": _token_kinds(words)}
 
 
 def _convert_pool(components: Tensor, weights: Tensor, special: Tensor) -> dict[str, Tensor]:
@@ -248,15 +232,14 @@ def _convert_add(ones: Tensor, zeros: Tensor, special: Tensor) -> dict[str, Tens
     return {"token_kinds.weight": token_kinds, "bit_vectors": torch.stack([zeros.T, ones.T], dim=1)}
 
 
-def _convert_proj(weight: Tensor, special: Tensor) -> dict[str, Tensor]:
-    return {"token_kinds.weight": _token_kinds(special), "weight": weight}
-
-
 # One of the authors' embeddings → the names of its tensors under `roberta.embeddings.`, the first of which no other
 # embedding has, and what makes our tensors of them, by name.
 FRONT_ENDS: dict[str, tuple[tuple[str, ...], Callable[..., dict[str, Tensor]]]] = {
-    "emb": (("word_embeddings.weight",), _convert_emb),
+    "emb": (("word_embeddings.weight",), lambda words: {"embeddings.weight": _token_kinds(words)}),
     "pool": (("component_embeddings.weight", "adaptive_weights", SPECIAL), _convert_pool),
     "add": (("proj_mat_1.weight", "proj_mat_2.weight", SPECIAL), _convert_add),
-    "proj": (("proj_mat.weight", SPECIAL), _convert_proj),
+    "proj": (
+        ("proj_mat.weight", SPECIAL),
+        lambda weight, special: {"token_kinds.weight": _token_kinds(special), "weight": weight},
+    ),
 }

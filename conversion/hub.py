@@ -62,11 +62,8 @@ def write(arguments: argparse.Namespace, folder: Path) -> None:
 def write_repository(source: str, folder: Path, subword: str | None = None, half: bool = False) -> None:
     """Writes a complete repository, and checks that it loads in a process that cannot import this package.
 
-    Args:
-        source: a folder, a Hub id or the name of a variant.
-        folder: an existing, empty folder.
-        subword: of a variant, see `load_tokenizer`.
-        half: whether to store the weights in 16 bits.
+    `source` is a folder, a Hub id or the name of a variant, for which `subword` is given, see `load_tokenizer`. With
+    `half`, the weights are stored in 16 bits.
 
     Raises:
         ValueError: see `load_checkpoint` and `load_tokenizer`; or the repository does not load, or gives other numbers.
@@ -79,7 +76,12 @@ def write_repository(source: str, folder: Path, subword: str | None = None, half
     else:
         model, tokenizer = load_checkpoint(source)
         for name in COPIED_FILES:
-            _copy(source, name, folder)
+            try:
+                found = str(cached_file(source, name))
+            except OSError:  # the checkpoint does not have it
+                continue
+            (folder / name).parent.mkdir(exist_ok=True)
+            shutil.copyfile(found, folder / name)
     weights = model.state_dict()
     if half:
         weights = _halved(weights)
@@ -97,13 +99,3 @@ def write_repository(source: str, folder: Path, subword: str | None = None, half
 
 def _halved(weights: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: value.half() if value.is_floating_point() else value for name, value in weights.items()}
-
-
-def _copy(source: str, name: str, folder: Path) -> None:
-    """Copies a file of a checkpoint; does nothing if the checkpoint does not have it."""
-    try:
-        file = str(cached_file(source, name))
-    except OSError:
-        return
-    (folder / name).parent.mkdir(exist_ok=True)
-    shutil.copyfile(file, folder / name)

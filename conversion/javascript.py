@@ -14,8 +14,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from transformers import PreTrainedModel
-
 from vocabless import __version__
 from vocabless.conversion.onnx import check_packages, reads_token_types
 from vocabless.conversion.onnx_export.graph import export
@@ -29,9 +27,8 @@ from vocabless.conversion.space_export.script import as_module
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.saving.card_heads import NEUTRAL_EXAMPLE
 from vocabless.saving.checkpoint import load_checkpoint
-from vocabless.saving.record import OWN_LICENSE, CardFacts, read_card_facts
+from vocabless.saving.record import OWN_LICENSE, read_card_facts
 from vocabless.saving.sentence_modules import SentenceModules, read_sentence_modules
-from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 MODULE, TYPES, MODEL = "vocabless.js", "vocabless.d.ts", "model.bin"
 NAME = re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]{0,200}")  # what npm permits
@@ -65,20 +62,24 @@ def write(arguments: argparse.Namespace, folder: Path) -> str:
     source, name = arguments.source, package_name(arguments.source, arguments.name)
     model, tokenizer = load_checkpoint(source)
     facts = read_card_facts(source)
-    model, manifest = with_manifest(model.float(), tokenizer, source, arguments.pairs or facts.is_pair, facts)
+    if is_encoder := type(model) is VocablessModel:
+        modules = read_sentence_modules(source) or SentenceModules()
+        width = model.config.hidden_size if modules.weight is None else len(modules.weight)
+        model, examples = with_vectors(model.float(), modules, gives_states=False), list[Any](SENTENCES)
+        manifest: dict[str, Any] = {"tokenizer": page_tokenizer(tokenizer, model.max_tokens), "dimensions": width}
+    else:
+        takes_pairs = arguments.pairs or facts.is_pair
+        manifest = make_manifest(model.float(), tokenizer, takes_pairs, run_examples(facts, takes_pairs))
+        examples = manifest.pop("examples") or (PAIRS if manifest["takes_pairs"] else [NEUTRAL_EXAMPLE])
     proto = export(model, reads_token_types(model, tokenizer))
-    neutral = PAIRS if manifest.get("takes_pairs") else [NEUTRAL_EXAMPLE]
-    examples = manifest.pop("examples", SENTENCES) or neutral
     manifest["graph"], weights = to_json(proto, arguments.bits)
     differences = weights_report(model, tokenizer, proto, arguments.bits)
-    model_id = model_id_of(arguments)
     (folder / MODULE).write_text(HEADER + as_module(BROWSER, MODULE), encoding="utf-8")
     (folder / TYPES).write_bytes((BROWSER / TYPES).read_bytes())
     (folder / MODEL).write_bytes(json.dumps(manifest, separators=(",", ":")).encode() + b"\n" + weights)
     write_package_json(folder, name, facts.license)
-    write_readme(folder, name, model_id, facts.license, examples, is_encoder="dimensions" in manifest)
-    sizes = size_report(folder, (MODULE, MODEL))
-    return f"{differences}{sizes}\n{describe_length(manifest['tokenizer'])}"
+    write_readme(folder, name, model_id_of(arguments), facts.license, examples, is_encoder)
+    return f"{differences}{size_report(folder, (MODULE, MODEL))}\n{describe_length(manifest['tokenizer'])}"
 
 
 def package_name(source: str, name: str | None) -> str:
@@ -98,22 +99,6 @@ def package_name(source: str, name: str | None) -> str:
             "or @me/my-encoder."
         )
     return name
-
-
-def with_manifest(
-    model: PreTrainedModel, tokenizer: VocablessTokenizer, source: str, takes_pairs: bool, facts: CardFacts
-) -> tuple[PreTrainedModel, dict[str, Any]]:
-    """Returns the model whose graph the module runs, and the manifest without its graph.
-
-    Raises:
-        ValueError: see `space.make_manifest` and `read_sentence_modules`.
-    """
-    if type(model) is not VocablessModel:
-        return model, make_manifest(model, tokenizer, takes_pairs, run_examples(facts, takes_pairs))
-    modules = read_sentence_modules(source) or SentenceModules()
-    encoder = with_vectors(model, modules, gives_states=False)
-    width = model.config.hidden_size if modules.weight is None else len(modules.weight)
-    return encoder, {"tokenizer": page_tokenizer(tokenizer, encoder.max_tokens), "dimensions": width}
 
 
 def write_package_json(folder: Path, name: str, license_name: str | None) -> None:

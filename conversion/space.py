@@ -18,7 +18,7 @@ from transformers import PreTrainedModel
 from vocabless.conversion.onnx import check_packages, reads_token_types
 from vocabless.conversion.onnx_export.graph import export
 from vocabless.conversion.onnx_export.parity import difference_table, differences, probes
-from vocabless.conversion.onnx_export.settings import describe_length, labels_of
+from vocabless.conversion.onnx_export.settings import describe_length
 from vocabless.conversion.space_export.graph_json import page_session, to_json
 from vocabless.conversion.space_export.manifest import examples_of, page_tokenizer, task_of
 from vocabless.conversion.space_export.page import (
@@ -30,7 +30,7 @@ from vocabless.conversion.space_export.page import (
     write_readme,
 )
 from vocabless.modeling.modeling_vocabless import VocablessModel
-from vocabless.saving.card_heads import CORRUPTIONS
+from vocabless.saving.card_heads import CORRUPTIONS, labels_of
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.record import CardFacts, read_card_facts
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer

@@ -2,40 +2,26 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, cast
+
+from transformers import PreTrainedModel
 
 
 @dataclass(frozen=True)
 class Head:
-    """One row of the table.
+    """One row of the table."""
 
-    Attributes:
-        auto_class: the class of transformers that loads the head.
-        pipeline_tag: the Hub's name of the task. Pre-training has no such name; its hidden states are features.
-        widget: the input that the Hub's page offers to try, field → text.
-        batched_example: arguments of the tokenizer in the card's example, as code. "" builds them from `widget`.
-        answers: the kind of problem of the configuration → code that prints the answer to the example; "" is any other.
-    """
-
-    auto_class: str
-    pipeline_tag: str
-    widget: Mapping[str, str] = field(default_factory=dict)
-    batched_example: str = ""
+    auto_class: str  # the class of transformers that loads the head
+    pipeline_tag: str  # the Hub's name of the task; pre-training has none, but its hidden states are features
+    widget: Mapping[str, str] = field(default_factory=dict)  # the input that the Hub's page offers to try, field → text
+    example: tuple[Any, ...] = ()  # arguments of the tokenizer in the card's example; () are the texts of `widget`
+    # The kind of problem of the configuration → code that prints the answer to the example; "" is any other.
     answers: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def example(self) -> str:
-        """Arguments of the tokenizer in the card's example, as code.
-
-        >>> HEADS["VocablessForQuestionAnswering"].example
-        '"Where did Ada live?", "Her name was Ada, and she lived in London."'
-        """
-        return self.batched_example or ", ".join(f'"{text}"' for text in self.widget.values())
 
 
 CORRUPTIONS = ("intact", "shuffled", "replaced")  # labels of the pre-training head, in the order of its logits
 NEUTRAL_EXAMPLE = "Write a text of your own here."  # for data of which nothing is shown
-# Arguments of the tokenizer for a task over pairs of texts.
-PAIR_EXAMPLE = '"He left early.", "He went home before the others."'
+PAIR_EXAMPLE = ("He left early.", "He went home before the others.")  # for a task over pairs of texts
 ANSWERS_OF_TEXT = {
     "": "print(model.config.id2label[outputs.logits.argmax(-1).item()])",
     "regression": "print(outputs.logits.item())",
@@ -75,6 +61,12 @@ HEADS = {
     "VocablessForMultipleChoice": Head(
         "AutoModelForMultipleChoice",
         "multiple-choice",
-        batched_example='["It rains.", "It rains."], ["Take a coat.", "Take a cow."]',
+        example=(["It rains.", "It rains."], ["Take a coat.", "Take a cow."]),
     ),
 }
+
+
+def labels_of(model: PreTrainedModel) -> list[str] | None:
+    """Returns the labels of a classifier of texts or words, in the order of its logits; None for another head."""
+    head, config = HEADS.get(type(model).__name__), cast(Any, model.config)
+    return [config.id2label[i] for i in range(config.num_labels)] if head and head.answers else None

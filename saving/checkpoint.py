@@ -36,19 +36,11 @@ EXAMPLE_TEXT = "A folder that loads anywhere needs no package beside it."
 # The first lines of a program that cannot import `vocabless`.
 WITHOUT_PACKAGE = """
 import json, sys
-
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] == "vocabless":
-            raise ModuleNotFoundError("vocabless is absent on purpose")
-
-sys.meta_path.insert(0, Absent())
+sys.modules["vocabless"] = None
 """
 
 # Prints the model's first output on a text as JSON. The numbers are doubles, which JSON keeps exactly.
-_PRINT_OUTPUT = (
-    WITHOUT_PACKAGE
-    + """
+_PRINT_OUTPUT = f"""{WITHOUT_PACKAGE}
 import torch, transformers
 folder, auto_class, text = sys.argv[1:]
 tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
@@ -56,7 +48,6 @@ model = getattr(transformers, auto_class).from_pretrained(folder, trust_remote_c
 with torch.no_grad():
     print(json.dumps(model(**tokenizer(text, return_tensors="pt"))[0].double().tolist()))
 """
-)
 
 
 def save_checkpoint(
@@ -144,21 +135,15 @@ def load_checkpoint(source: str) -> tuple[PreTrainedModel, VocablessTokenizer]:
         ) from error
     dtype = getattr(torch, str(config.get("dtype")), None)
     model = model.to(dtype) if isinstance(dtype, torch.dtype) else model
-    tokenizer = _load_tokenizer(source)
-    check_tokenizer(source, model.config, tokenizer)
-    return model, tokenizer
-
-
-def _load_tokenizer(source: str) -> VocablessTokenizer:
     try:
         cached_file(source, TOKENIZER_CONFIG_FILE)  # without this file transformers builds a tokenizer of the defaults
         tokenizer: VocablessTokenizer = VocablessTokenizer.from_pretrained(source)
     except LOADING_ERRORS as error:
-        problem = f"the tokenizer of {source!r} cannot be loaded ({first_line(error)})"
-        if isinstance(error, OSError):
-            problem = f"{source!r} holds no {TOKENIZER_CONFIG_FILE}"
-        raise ValueError(f"{problem}; save the model's tokenizer there.") from error
-    return tokenizer
+        raise ValueError(
+            f"the tokenizer of {source!r} cannot be loaded ({first_line(error)}); save the model's tokenizer there."
+        ) from error
+    check_tokenizer(source, model.config, tokenizer)
+    return model, tokenizer
 
 
 def check_tokenizer(source: str, config: Any, tokenizer: VocablessTokenizer) -> None:
@@ -185,10 +170,7 @@ def loads_without_package(
 ) -> bool:
     """Returns whether a checkpoint gives the same numbers in a process that is offline and cannot import this package.
 
-    Args:
-        model: tells the class; its weights are read from `folder`.
-        tokenizer: the model's tokenizer.
-        folder: the checkpoint.
+    `model` tells the class; its weights are read from the folder of the checkpoint.
 
     Raises:
         ValueError: the checkpoint does not load there; the message holds the last line of the error.
@@ -199,18 +181,11 @@ def loads_without_package(
         expected = model(**tokenizer(EXAMPLE_TEXT, return_tensors="pt"))[0].double().tolist()
     auto_class = HEADS[type(model).__name__].auto_class
     command = [sys.executable, "-I", "-c", _PRINT_OUTPUT, os.path.abspath(folder), auto_class, EXAMPLE_TEXT]
+    as_text: Any = {"capture_output": True, "encoding": "utf-8", "errors": "replace"}
     with tempfile.TemporaryDirectory() as modules:
         environment = {"HF_HUB_OFFLINE": "1", "HF_MODULES_CACHE": modules, "TRANSFORMERS_VERBOSITY": "error"}
-        environment["OMP_NUM_THREADS"] = str(torch.get_num_threads())
-        process: Any = subprocess.run(
-            command,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            env={**os.environ, **environment},
-            check=False,
-            timeout=LOAD_TIMEOUT_SECONDS,
-        )
+        environment = {**os.environ, **environment, "OMP_NUM_THREADS": str(torch.get_num_threads())}
+        process = subprocess.run(command, **as_text, env=environment, check=False, timeout=LOAD_TIMEOUT_SECONDS)
     if process.returncode:
         lines = process.stderr.strip().splitlines() or [f"exit status {process.returncode}"]
         raise ValueError(f"{folder} does not load without the package: {lines[-1]}")

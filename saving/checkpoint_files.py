@@ -1,6 +1,5 @@
 """Reads and checks the configuration and the tensors of a checkpoint, from a folder or from the Hub."""
 
-import json
 import os
 import pickle
 import re
@@ -16,10 +15,11 @@ from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.utils.hub import cached_file
 
+from vocabless.saving.run_folder import read_json
+
 CONFIG = "config.json"
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
-MAX_NAMES = 8  # tensor names in an error message
-MAX_LETTERS = 300  # of a value, or of the error of another library, in a message
+MAX_LETTERS = 300  # of a value, of names, or of the error of another library, in a message
 
 # Parts of the names of tensors that a checkpoint may lack: heads, poolers and position numbers.
 OPTIONAL = ("pooler", "classifier", "cls.", "lm_head", "qa_outputs", "predictions", "position_ids")
@@ -56,16 +56,10 @@ def read_config_and_tensors(source: str) -> tuple[dict[str, Any], dict[str, Tens
         ValueError: a file is missing or damaged, or a pickle file holds other objects than tensors.
     """
     config_file, weights_file = _find(source, (CONFIG,)), _find(source, WEIGHTS)
-    try:
-        config = json.loads(Path(config_file).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{config_file!r} is not valid JSON ({error}); give a complete checkpoint.") from error
-    if not isinstance(config, dict):
-        raise ValueError(f"{config_file!r} holds a {type(config).__name__}, not an object; give a complete checkpoint.")
+    config, tensors = read_json(Path(config_file), "give a complete checkpoint"), _read_tensors(weights_file)
     # transformers 5.0.0 saved LayerNorms with the names of its first versions.
-    names = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
-    renamed = re.compile("|".join(names))
-    tensors = _read_tensors(weights_file)
+    names = {"gamma": "weight", "beta": "bias"}
+    renamed = re.compile(r"(?<=LayerNorm\.)(?:gamma|beta)")
     return config, {renamed.sub(lambda old: names[old[0]], name): tensor for name, tensor in tensors.items()}
 
 
@@ -76,7 +70,7 @@ def check_tensor_names(source: str, missing: Iterable[str], unexpected: Iterable
         ValueError: tensors are missing or unexpected; the message names them.
     """
     kinds = (("lacks the tensors", missing), ("has the unexpected tensors", unexpected))
-    problems = [f"{problem} {_listed(list(names))}" for problem, names in kinds if names]
+    problems = [f"{problem} {shortened(', '.join(names))}" for problem, names in kinds if names]
     if problems:
         raise ValueError(f"the checkpoint {source!r} {' and '.join(problems)}; give a complete one of the right kind.")
 
@@ -84,10 +78,7 @@ def check_tensor_names(source: str, missing: Iterable[str], unexpected: Iterable
 def check_encoder_tensors(source: str, model: PreTrainedModel, loading_info: dict[str, Any]) -> None:
     """Checks that no tensor of a loaded model's encoder is random. Heads and poolers may be.
 
-    Args:
-        source: folder or Hub id, for the message.
-        model: the model.
-        loading_info: what `from_pretrained` returns with `output_loading_info=True`.
+    `loading_info` is what `from_pretrained` returns with `output_loading_info=True`.
 
     Raises:
         ValueError: the checkpoint lacks tensors of the encoder, or has them in other shapes.
@@ -102,9 +93,8 @@ def _find(source: str, names: tuple[str, ...]) -> str:
     """Returns the path of the first file of `names` that the folder or the Hub repository holds."""
     check_no_file(source)
     if os.path.isdir(source):
-        for name in names:
-            if os.path.isfile(os.path.join(source, name)):
-                return os.path.join(source, name)
+        if file := next(filter(os.path.isfile, (os.path.join(source, name) for name in names)), None):
+            return file
         raise ValueError(f"the folder {source!r} holds no {' and no '.join(names)}; give the folder of a checkpoint.")
     reasons = []
     for name in names:
@@ -135,8 +125,3 @@ def _read_tensors(file: str) -> dict[str, Tensor]:
     if not isinstance(tensors, dict) or not all(isinstance(tensor, Tensor) for tensor in tensors.values()):
         raise ValueError(f"{file!r} is not a dictionary of tensors; give a file that holds a state dict.")
     return tensors
-
-
-def _listed(names: list[str]) -> str:
-    rest = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-    return ", ".join(names[:MAX_NAMES]) + rest

@@ -6,6 +6,7 @@ The card is made from the variant's row, the model and the results of its run. T
 
 import json
 import re
+from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -18,7 +19,7 @@ from transformers import PreTrainedModel
 from transformers.utils import SAFE_WEIGHTS_NAME
 
 from vocabless.joined_code import FOLDERS, PROGRAM
-from vocabless.saving.card_heads import HEADS, NEUTRAL_EXAMPLE, PAIR_EXAMPLE
+from vocabless.saving.card_heads import HEADS, NEUTRAL_EXAMPLE, PAIR_EXAMPLE, labels_of
 from vocabless.saving.record import UNKNOWN_TRAINING, CardFacts
 from vocabless.saving.tables import markdown_table
 from vocabless.variants import BASE_WIDTH, VARIANTS, default_learning_rate
@@ -33,13 +34,9 @@ PAGE_LINK = "\n**Try it in the browser: [{space}]({address})**, one page that ho
 
 
 def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: CardFacts = UNKNOWN_TRAINING) -> None:
-    """Writes README.md into the folder of a checkpoint with its weights.
+    """Writes README.md, with what is known about the training, into the folder of a checkpoint of this family.
 
-    Args:
-        folder: an existing folder.
-        model: a model of this family.
-        block_size: K, bytes in a block.
-        facts: what is known about the training.
+    `block_size` is K, the bytes in a block.
     """
     name = str(getattr(model.config, "variant", None) or "")
     variant = VARIANTS.get(name)  # None: the checkpoint has no variant, or one that this version does not know
@@ -59,7 +56,7 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: Car
         sizes=_sizes(folder),
         code=Markup(_code_table(folder)),
         usage=Markup(_usage(model, facts)),
-        labels=_labels(model),
+        labels=None if model.config.problem_type == "regression" else labels_of(model),
         fine_tuning_rate=default_learning_rate(getattr(model.config.encoder_config, "hidden_size", BASE_WIDTH)),
     )
     (folder / CARD).write_text(card, encoding="utf-8")
@@ -69,11 +66,6 @@ def card_for_repository(card: Path, repo_id: str, revision: str | None = None) -
     """Returns the text of a card whose examples load a repository, at the commit `revision` or the newest one."""
     pin = f', revision="{revision}"' if revision else ""
     return card.read_text(encoding="utf-8").replace(f'"{REPOSITORY_PLACEHOLDER}"', f'"{repo_id}"{pin}')
-
-
-def has_examples(card: Path) -> bool:
-    """Returns whether a card exists and has examples that `card_for_repository` completes."""
-    return card.is_file() and REPOSITORY_PLACEHOLDER in card.read_text(encoding="utf-8")
 
 
 def link_page(card: Path, space_id: str) -> None:
@@ -94,8 +86,7 @@ def renew_card(folder: Path) -> None:
     """Writes into the card of a folder what its files say: the SHA-256 of the code, and the sizes."""
     card = folder / CARD
     text = CODE_TABLE.sub(lambda _: _code_table(folder) + "\n", card.read_text(encoding="utf-8"))
-    text = SIZES.sub(lambda _: _sizes(folder), text)
-    card.write_text(text, encoding="utf-8")
+    card.write_text(SIZES.sub(lambda _: _sizes(folder), text), encoding="utf-8")
 
 
 def _title(facts: CardFacts, name: str) -> str:
@@ -118,24 +109,16 @@ def _sizes(folder: Path) -> str:
     return ", ".join(sizes) + "." + (f' Without torch: `python onnx/{PROGRAM} onnx "A text."`.' if has_program else "")
 
 
-def _labels(model: PreTrainedModel) -> list[str]:
-    """Returns the labels of a classifier of texts or words; empty for another head, and for a number."""
-    has_labels = HEADS[type(model).__name__].answers and model.config.problem_type != "regression"
-    return [str(label) for label in (model.config.id2label or {}).values()] if has_labels else []
-
-
-def hub_metadata(model: PreTrainedModel, **fields: Any) -> ModelCardData:
+def hub_metadata(model: PreTrainedModel, more_tags: Sequence[str] = (), **fields: Any) -> ModelCardData:
     """Returns the metadata of a card, its YAML header.
 
-    Args:
-        model: any model. A model of this family adds the task of its head, and its variant as a tag.
-        fields: fields of `ModelCardData`; empty ones are left out.
+    A model of this family adds the task of its head, and its variant as a tag. Empty fields are left out.
     """
-    head = HEADS.get(type(model).__name__)
-    if head is not None:
-        variant = getattr(model.config, "variant", None)
-        fields |= {"pipeline_tag": head.pipeline_tag, "tags": ["vocabless", *([variant] if variant else [])]}
-    return ModelCardData(**{"library_name": "transformers"} | {name: value for name, value in fields.items() if value})
+    usual: dict[str, Any] = {"library_name": "transformers"}
+    if head := HEADS.get(type(model).__name__):
+        tags = ("vocabless", getattr(model.config, "variant", None), *more_tags)
+        usual |= {"pipeline_tag": head.pipeline_tag, "tags": [tag for tag in tags if tag]}
+    return ModelCardData(**usual | {name: value for name, value in fields.items() if value})
 
 
 @cache
@@ -153,7 +136,7 @@ def _in_one_line(value: Any) -> Any:
 
 
 def _code_table(folder: Path) -> str:
-    files = [folder / name for name in sorted(FOLDERS) if (folder / name).is_file()]
+    files = filter(Path.is_file, (folder / name for name in sorted(FOLDERS)))
     rows = [(f"`{file.name}`", f"`{sha256(file.read_bytes()).hexdigest()}`") for file in files]
     return markdown_table(["code", "SHA-256"], rows, num_texts=2)
 
@@ -161,9 +144,11 @@ def _code_table(folder: Path) -> str:
 def _metadata(model: PreTrainedModel, facts: CardFacts, title: str) -> ModelCardData:
     own_widget = {"text": facts.example[0]} if facts.example else {}
     widget = own_widget if facts.example or facts.is_own_data else HEADS[type(model).__name__].widget
-    data = hub_metadata(
+    of_vectors = {"library_name": "sentence-transformers", "pipeline_tag": "sentence-similarity"}
+    return hub_metadata(
         model,
-        library_name="sentence-transformers" if facts.is_sentence_model else None,
+        ["sentence-transformers"] if facts.is_sentence_model else [],
+        **(of_vectors if facts.is_sentence_model else {}),
         license=facts.license,
         language=facts.language,
         datasets=list(facts.datasets),
@@ -173,29 +158,22 @@ def _metadata(model: PreTrainedModel, facts: CardFacts, title: str) -> ModelCard
         model_name=title if facts.eval_results else None,
         eval_results=list(facts.eval_results),
     )
-    if facts.is_sentence_model:
-        data.pipeline_tag = "sentence-similarity"
-        data.tags = [*(data.tags or []), "sentence-transformers"]
-    return data
 
 
 def _usage(model: PreTrainedModel, facts: CardFacts) -> str:
     """Returns Python code that loads the model, calls it on an example and prints the answer of a classifier."""
     head = HEADS[type(model).__name__]
-    own_example = ", ".join(json.dumps(text, ensure_ascii=False) for text in facts.example)
-    neutral = json.dumps(NEUTRAL_EXAMPLE) if facts.is_own_data else head.example
-    example = own_example or (PAIR_EXAMPLE if facts.is_pair else neutral)
+    usual = [NEUTRAL_EXAMPLE] if facts.is_own_data else head.example or head.widget.values()
+    texts = facts.example or (PAIR_EXAMPLE if facts.is_pair else usual)
+    example = ", ".join(json.dumps(text, ensure_ascii=False) for text in texts)
     answer = head.answers.get(model.config.problem_type or "") or head.answers.get("", "")
     call = f'inputs = tokenizer({example}, padding=True, return_tensors="pt")'
     if head.pipeline_tag == "multiple-choice":  # the model takes (questions, choices, tokens, K)
         call += "\ninputs = {name: value[None] for name, value in inputs.items()}"
-    lines = [
-        f"from transformers import {head.auto_class}, AutoTokenizer",
-        "",
-        f'tokenizer = AutoTokenizer.from_pretrained("{REPOSITORY_PLACEHOLDER}", trust_remote_code=True)',
-        f'model = {head.auto_class}.from_pretrained("{REPOSITORY_PLACEHOLDER}", trust_remote_code=True)',
-        call,
-        "outputs = model(**inputs)",
-        answer.format(threshold=0.5 if facts.threshold is None else facts.threshold),
-    ]
-    return "\n".join(lines).rstrip()
+    return f"""from transformers import {head.auto_class}, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained("{REPOSITORY_PLACEHOLDER}", trust_remote_code=True)
+model = {head.auto_class}.from_pretrained("{REPOSITORY_PLACEHOLDER}", trust_remote_code=True)
+{call}
+outputs = model(**inputs)
+{answer.format(threshold=0.5 if facts.threshold is None else facts.threshold)}""".rstrip()

@@ -140,12 +140,8 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
 def provenance(start: str, from_scratch: bool) -> dict[str, Any]:
     """Returns `license`, `language` and `base_model` of the card, which a run records while its start can be read.
 
-    License and language are those in the card of the start. A folder is no base model, since it has a place, but for
-    those that ship, which have names.
-
-    Args:
-        start: folder or Hub id of a checkpoint, or the name of random weights.
-        from_scratch: whether the weights are random.
+    License and language are those in the card of the start, a folder or a Hub id. A folder is no base model, since it
+    has a place, but for those that ship, which have names. With `from_scratch`, `start` is the name of random weights.
     """
     if from_scratch:
         return {"license": OWN_LICENSE, "language": None, "base_model": None}

@@ -77,9 +77,7 @@ def locked_run_folder(folder: str | os.PathLike[str], arguments: dict[str, Any])
 def nearest_folder(path: Path, what: str) -> Path:
     """Returns a folder that exists or is to be made, or else its nearest parent that exists.
 
-    Args:
-        path: the folder.
-        what: its name in the message.
+    `what` names the folder in the message.
 
     Raises:
         ValueError: the one that is returned would be a file or a broken link.
@@ -111,7 +109,18 @@ def read_results(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
         ValueError: the file is damaged.
     """
     file = Path(folder) / RESULTS
-    return _read_json(file, "remove it and give the same command again") if file.is_file() else None
+    return read_json(file, "remove it and give the same command again") if file.is_file() else None
+
+
+def read_json(file: Path, remedy: str) -> dict[str, Any]:
+    """Returns the object of a JSON file. Raises ValueError with a remedy if the file holds none."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{str(file)!r} is damaged ({error}); {remedy}.") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"{str(file)!r} is damaged: it holds no object; {remedy}.")
+    return content
 
 
 def versions() -> dict[str, str]:
@@ -147,7 +156,7 @@ def _is_new(path: Path) -> bool:
 
 def _saved_arguments(path: Path) -> dict[str, Any]:
     remedy = "give another folder"
-    content = _read_json(path / ARGUMENTS, remedy)
+    content = read_json(path / ARGUMENTS, remedy)
     if not (content.keys() == {"arguments", "versions"} and isinstance(content["arguments"], dict)):
         raise ValueError(f"{str(path / ARGUMENTS)!r} is not what a run writes; {remedy}.")
     arguments: dict[str, Any] = content["arguments"]
@@ -167,13 +176,3 @@ def _check_same(path: Path, arguments: dict[str, Any]) -> None:
             f"the output folder {str(path)!r} holds another run, which differs in {', '.join(differences)}; "
             "give another --output_dir, or the same arguments and data to continue it."
         )
-
-
-def _read_json(file: Path, remedy: str) -> dict[str, Any]:
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{str(file)!r} is damaged ({error}); {remedy}.") from error
-    if not isinstance(content, dict):
-        raise ValueError(f"{str(file)!r} is damaged: it holds no object; {remedy}.")
-    return content

@@ -55,17 +55,11 @@ def write_sentence_modules(folder: Path, *, weight: Tensor, bias: Tensor, teache
 
 @dataclass(frozen=True)
 class SentenceModules:
-    """What follows the encoder: the mean of the states of all tokens, a dense layer, and division by the length.
+    """What follows the encoder: the mean of the states of all tokens, a dense layer, and division by the length."""
 
-    Attributes:
-        weight: of the dense layer, (vector size, hidden size); None: there is no dense layer.
-        bias: of the dense layer, (vector size,); None: it has none.
-        normalizes: whether vectors are divided by their length.
-    """
-
-    weight: Tensor | None = None
-    bias: Tensor | None = None
-    normalizes: bool = True
+    weight: Tensor | None = None  # of the dense layer, (vector size, hidden size); None: there is no dense layer
+    bias: Tensor | None = None  # of the dense layer, (vector size,); None: it has none
+    normalizes: bool = True  # whether vectors are divided by their length
 
 
 def read_sentence_modules(source: str) -> SentenceModules | None:

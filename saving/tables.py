@@ -45,25 +45,15 @@ def markdown_table(
 
 def vector_tables(measures: Mapping[str, float]) -> list[str]:
     """Returns the tables of an evaluation of sentence vectors that are not empty: of short vectors, of languages."""
-    return [table for table in (short_table(measures), language_table(measures)) if table]
-
-
-def language_table(measures: Mapping[str, float]) -> str:
-    """Returns a Markdown table of the `LANGUAGE_MEASURES` of an evaluation; "" if it has none."""
+    kinds = {name.removeprefix(f"eval_{measure}_") for measure in SHORT_MEASURES for name in measures}
+    cut = sorted((kind for kind in kinds if kind.isdecimal()), key=int, reverse=True)
+    short = [kind for kind in ("all", *cut, "int8", "binary") if kind in kinds]
     start = "eval_translation_"
     languages = sorted(name.removeprefix(start) for name in measures if name.startswith(start))
-    header = ["held-out texts", "translation found, %", "cosine with the teacher, %", "recall at 10, %"]
-    return _table(header, languages, LANGUAGE_MEASURES, measures)
-
-
-def short_table(measures: Mapping[str, float]) -> str:
-    """Returns a Markdown table of the `SHORT_MEASURES` of an evaluation; "" if it has none."""
-    starts = [f"eval_{measure}_" for measure in SHORT_MEASURES]
-    kinds = {name.removeprefix(start) for name in measures for start in starts if name.startswith(start)}
-    cut = sorted((kind for kind in kinds if kind.isdecimal()), key=int, reverse=True)
-    names = [kind for kind in ("all", *cut, "int8", "binary") if kind in kinds]
-    header = ["numbers that are kept", "the teacher's ten nearest found, %", "Spearman, %"]
-    return _table(header, names, SHORT_MEASURES, measures)
+    of_short = ["numbers that are kept", "the teacher's ten nearest found, %", "Spearman, %"]
+    of_languages = ["held-out texts", "translation found, %", "cosine with the teacher, %", "recall at 10, %"]
+    tables = ((of_short, short, SHORT_MEASURES), (of_languages, languages, LANGUAGE_MEASURES))
+    return [_table(header, names, measured, measures) for header, names, measured in tables if names]
 
 
 def _table(header: list[str], names: list[str], measured: tuple[str, ...], measures: Mapping[str, float]) -> str:
@@ -72,4 +62,4 @@ def _table(header: list[str], names: list[str], measured: tuple[str, ...], measu
     for name in names:
         values = [measures.get(f"eval_{measure}_{name}") for measure in measured]
         rows.append([name, *("–" if value is None else f"{100 * value:.1f}" for value in values)])
-    return markdown_table(header, rows) if rows else ""
+    return markdown_table(header, rows)

@@ -13,7 +13,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from vocabless.saving.checkpoint import UNFINISHED, atomic_folder, save_checkpoint
 from vocabless.saving.model_card import CARD, hub_metadata
 from vocabless.saving.run_folder import nearest_folder
-from vocabless.saving.uploads import ONNX_FILES, check_upload, upload, upload_space
+from vocabless.saving.uploads import ONNX_FILES, check_upload, upload
 
 
 def check_target(target: str | os.PathLike[str], overwrite: bool = False, sources: Iterable[str] = ()) -> Path:
@@ -90,9 +90,8 @@ def write_target(arguments: Any, write: Callable[[Any, Path], str | None], repo_
         folder.mkdir()
         lines = [write(arguments, folder)]
         if is_pushed:
-            send = upload_space if repo_type == "space" else upload
             message = getattr(arguments, "commit_message", "Add the page")
-            lines.append(send(folder, repo_id, message, private=arguments.private or None))
+            lines.append(upload(folder, repo_id, message, private=arguments.private or None, repo_type=repo_type))
         else:
             with atomic_folder(check_target(target, arguments.overwrite, sources)) as new:
                 shutil.copytree(folder, new, dirs_exist_ok=True)
@@ -106,14 +105,10 @@ def write_converted(
     source: str,
     paragraphs: list[str],
 ) -> None:
-    """Writes a converted checkpoint: weights, code, tokenizer and README.md.
+    """Writes a converted checkpoint into an existing folder: weights, code, tokenizer and README.md.
 
-    Args:
-        folder: an existing folder. The title of the README.md is its name.
-        model: a model of this family, or a stock model.
-        tokenizer: the model's tokenizer.
-        source: what was converted, a folder or a Hub id. The card names a Hub id as base model.
-        paragraphs: text of the README.md.
+    The title of the README.md is the name of the folder, and its text are the paragraphs. It names `source`, what was
+    converted, as base model if that is a Hub id.
     """
     metadata = hub_metadata(model, base_model=None if os.path.exists(source) else source)
     text = "\n\n".join([f"# {folder.name}", *paragraphs])

@@ -15,7 +15,7 @@ from transformers.utils import CONFIG_NAME, GENERATION_CONFIG_NAME, SAFE_WEIGHTS
 
 from vocabless.joined_code import PROGRAM
 from vocabless.saving.checkpoint_files import first_line
-from vocabless.saving.model_card import CARD, card_for_repository, has_examples
+from vocabless.saving.model_card import CARD, REPOSITORY_PLACEHOLDER, card_for_repository
 from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.sentence_modules import SENTENCE_FILES
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
@@ -79,68 +79,55 @@ def upload(
     token: str | None = None,
     private: bool | None = None,
     branch: str = "main",
+    repo_type: str = "model",
 ) -> str:
-    """Commits a checkpoint folder to a repository and creates the repository if needed; returns its address and commit.
+    """Commits a folder to a repository and creates the repository if needed; returns its address and commit.
 
-    A second commit lets the examples in the model card load the first one: without a revision, transformers prints
+    A second commit lets the examples in a model card load the first one: without a revision, transformers prints
     four lines for each file of code that it downloads.
 
     Args:
-        folder: its weights, code, tokenizer, card, results, sentence-transformers modules and ONNX graphs are
-            uploaded, see `UPLOADED_FILES`, and nothing else.
+        folder: all files of a page are uploaded; of a checkpoint its weights, code, tokenizer, card, results,
+            sentence-transformers modules and ONNX graphs, see `UPLOADED_FILES`, and nothing else.
         repo_id: see `check_upload`.
         message: of the commit.
         token: see `check_upload`.
         private: whether a new repository is private; None is the account's default.
         branch: of the commit, created if needed.
+        repo_type: see `check_upload`.
 
     Raises:
         ValueError: the upload failed.
     """
-    operations = [
-        CommitOperationAdd(
-            name, card_for_repository(folder / name, repo_id).encode() if name == CARD else folder / name
-        )
-        for name in _uploaded_files(folder)
-    ]
-    api = HfApi(token=token)
-    with _readable_errors(api, repo_id):
-        url = api.create_repo(repo_id, private=private, exist_ok=True)
+    api, card = HfApi(token=token), folder / CARD
+    names = _uploaded_files(folder, ("*",) if repo_type == "space" else UPLOADED_FILES)
+
+    def commit(names: Sequence[str], message: str, revision: str | None = None) -> str:
+        """Commits files, and the card with examples that load a revision; returns the commit."""
+        files: dict[str, Any] = {name: folder / name for name in names}
+        if CARD in files:
+            files[CARD] = card_for_repository(card, repo_id, revision).encode()
+        operations = [CommitOperationAdd(*each) for each in files.items()]
+        options: Any = {"commit_message": message, "revision": branch, "repo_type": repo_type}
+        return str(api.create_commit(repo_id, operations, **options).oid)
+
+    with _readable_errors(api, repo_id, "hub" if repo_type == "model" else repo_type):
+        sdk = "static" if repo_type == "space" else None
+        url = api.create_repo(repo_id, repo_type=repo_type, space_sdk=sdk, private=private, exist_ok=True)
         if branch != "main":
             api.create_branch(repo_id, branch=branch, exist_ok=True)
-        revision = api.create_commit(repo_id, operations, commit_message=message, revision=branch).oid
-    if has_examples(folder / CARD):
-        card = CommitOperationAdd(CARD, card_for_repository(folder / CARD, repo_id, revision).encode())
+        revision = commit(names, message)
+    if CARD in names and REPOSITORY_PLACEHOLDER in card.read_text(encoding="utf-8"):
         with _readable_errors(api, repo_id, flags="--push --exist_ok"):
-            api.create_commit(repo_id, [card], commit_message=PIN_MESSAGE, revision=branch)
+            commit([CARD], PIN_MESSAGE, revision)
     return f"{url} at the revision {revision}"
-
-
-def upload_space(folder: Path, repo_id: str, message: str, private: bool | None = None) -> str:
-    """Commits all files of a folder to a static Space and creates the Space if needed; returns its address.
-
-    The arguments are those of `upload`.
-
-    Raises:
-        ValueError: the upload failed.
-    """
-    api = HfApi()
-    with _readable_errors(api, repo_id, "space"):
-        url = api.create_repo(repo_id, repo_type="space", space_sdk="static", private=private, exist_ok=True)
-        api.upload_folder(repo_id=repo_id, folder_path=folder, commit_message=message, repo_type="space")
-    return str(url)
 
 
 def check_run_upload(training: Any, name: str, runs: Sequence[str] = ("",)) -> list[str]:
     """Checks the repositories that the runs of a script will be uploaded to; returns their ids, see `check_upload`.
 
-    The id of one run is `--hub_model_id`. The ids of several runs are `--hub_model_id` or `name`, a hyphen and the
-    run's name.
-
-    Args:
-        training: the script's `TrainingArguments`.
-        name: name of the output folder.
-        runs: names of the runs in the output folder; "" stands for the folder itself.
+    The id of one run is `--hub_model_id`. The ids of several runs are `--hub_model_id`, or the `name` of the output
+    folder, a hyphen and the run's name; "" stands for the output folder itself.
 
     Raises:
         ValueError: see `check_upload`; or `--hub_strategy` is not `end`.
@@ -161,9 +148,9 @@ def upload_run(folder: Path, repo_id: str, training: Any) -> str:
     return upload(folder, repo_id, "Add a finished run", training.hub_token, training.hub_private_repo, branch)
 
 
-def _uploaded_files(folder: Path) -> list[str]:
+def _uploaded_files(folder: Path, patterns: Sequence[str] = UPLOADED_FILES) -> list[str]:
     """Returns the names of the files to upload, relative to the folder."""
-    files = (file for pattern in UPLOADED_FILES for file in folder.glob(pattern))
+    files = (file for pattern in patterns for file in folder.glob(pattern))
     return sorted({file.relative_to(folder).as_posix() for file in files if file.is_file()})
 
 

@@ -47,11 +47,7 @@ result = [encoder.encode(texts, prompt=prompt).tolist(), ranker.predict(pairs, p
 # Prints vectors, in a process where neither torch nor transformers can be imported.
 WITHOUT_TORCH = """
 import json, sys
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("torch", "transformers", "tokenizers", "vocabless", "sentence_transformers"):
-            raise ModuleNotFoundError(name + " is absent on purpose")
-sys.meta_path.insert(0, Absent())
+sys.modules |= dict.fromkeys(("torch", "transformers", "tokenizers", "vocabless", "sentence_transformers"))
 sys.path.insert(0, sys.argv[1])
 from onnx_model import OnnxEncoder
 print(json.dumps(OnnxEncoder(sys.argv[1]).encode(json.loads(sys.argv[2])).tolist()))

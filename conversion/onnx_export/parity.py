@@ -93,27 +93,26 @@ def _as_choices(model: PreTrainedModel, inputs: Inputs) -> Inputs:
 
 def differences(model: PreTrainedModel, session: Any, inputs_of_kind: dict[str, list[Inputs]]) -> list[Difference]:
     """Returns the difference between a session and the model for each kind of inputs."""
-    return [_difference(kind, model, session, batches) for kind, batches in inputs_of_kind.items()]
-
-
-def _difference(kind: str, model: PreTrainedModel, session: Any, batches: list[Inputs]) -> Difference:
-    gaps, largest = [], 0.0
-    for inputs in batches:
-        with torch.no_grad():
-            expected = outputs_of(model, inputs).values()
-        for expected_output, output in zip(expected, run_session(session, inputs[INPUT]), strict=True):
-            gaps.append((output - expected_output).abs().flatten())
-            largest = max(largest, float(expected_output.abs().max()))
-    gap = torch.cat(gaps)
-    return Difference(kind, largest, float(gap.max()), float(gap.mean()))
+    found = []
+    for kind, batches in inputs_of_kind.items():
+        gaps, largest = [], 0.0
+        for inputs in batches:
+            with torch.no_grad():
+                expected = outputs_of(model, inputs).values()
+            for expected_output, output in zip(expected, run_session(session, inputs[INPUT]), strict=True):
+                gaps.append((output - expected_output).abs().flatten())
+                largest = max(largest, float(expected_output.abs().max()))
+        gap = torch.cat(gaps)
+        found.append(Difference(kind, largest, float(gap.max()), float(gap.mean())))
+    return found
 
 
 def difference_table(differences_of_file: dict[str, list[Difference]]) -> str:
     """Returns a Markdown table: the differences of each file on each kind of inputs."""
     header = ["file", "inputs", "largest output", "largest difference", "mean difference"]
-    rows = []
-    for file, of_file in differences_of_file.items():
-        for difference in of_file:
-            numbers = (f"{difference.largest_output:.3g}", f"{difference.maximum:.1e}", f"{difference.mean:.1e}")
-            rows.append([file, difference.inputs, *numbers])
+    rows = [
+        [file, each.inputs, f"{each.largest_output:.3g}", f"{each.maximum:.1e}", f"{each.mean:.1e}"]
+        for file, of_file in differences_of_file.items()
+        for each in of_file
+    ]
     return markdown_table(header, rows, num_texts=2)

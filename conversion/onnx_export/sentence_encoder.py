@@ -44,13 +44,10 @@ class SentenceEncoder(VocablessModel):
 def with_vectors(
     model: PreTrainedModel, modules: SentenceModules, gives_states: bool = True, gives_words: bool = False
 ) -> SentenceEncoder:
-    """Returns an encoder with what follows it.
+    """Returns a `VocablessModel`, whose tensors are shared, with what follows it.
 
-    Args:
-        model: a `VocablessModel`, whose tensors are shared.
-        modules: what follows it.
-        gives_states: whether the states of the tokens are outputs.
-        gives_words: whether, instead, the vectors of the tokens are, whose mean the vector of a text is.
+    The states of the tokens are outputs with `gives_states`. With `gives_words` instead the vectors of the tokens are,
+    whose mean is the vector of a text.
     """
     encoder = SentenceEncoder(cast(Any, model).config)
     encoder.load_state_dict(model.state_dict(), assign=True)

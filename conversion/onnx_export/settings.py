@@ -7,11 +7,10 @@ from transformers import PreTrainedModel
 from vocabless.conversion.onnx_export.graph import INPUT, output_names
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.overrides import default_options
+from vocabless.saving.card_heads import labels_of
 from vocabless.tokenization.block_coders import CODERS
 from vocabless.tokenization.splitters import SPLITTERS
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-
-LABELLED = ("VocablessForSequenceClassification", "VocablessForTokenClassification")
 
 
 def inference_settings(model: PreTrainedModel, tokenizer: VocablessTokenizer) -> dict[str, Any]:
@@ -29,16 +28,8 @@ def inference_settings(model: PreTrainedModel, tokenizer: VocablessTokenizer) ->
 
 def describe_length(settings: dict[str, Any]) -> str:
     """Returns a sentence on the length that is read, from the settings of a tokenizer."""
-    side = "the end" if settings["truncation_side"] == "right" else "the beginning"
-    return (
-        f"Texts are read up to {settings['max_tokens']} tokens, as by the pipeline; {side} of a longer text is cut off."
-    )
-
-
-def labels_of(model: PreTrainedModel) -> list[str] | None:
-    """Returns the labels of a classifier of texts or words, in the order of its logits; None for another head."""
-    config = cast(Any, model.config)
-    return [config.id2label[i] for i in range(config.num_labels)] if type(model).__name__ in LABELLED else None
+    side, limit = "the end" if settings["truncation_side"] == "right" else "the beginning", settings["max_tokens"]
+    return f"Texts are read up to {limit} tokens, as by the pipeline; {side} of a longer text is cut off."
 
 
 def tokenizer_settings(tokenizer: VocablessTokenizer, max_tokens: int) -> dict[str, Any]:

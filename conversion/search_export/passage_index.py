@@ -31,21 +31,13 @@ Encode = Callable[[Sequence[str]], Vectors]
 
 @dataclass(frozen=True)
 class PassageIndex:
-    """What a page searches with.
+    """What a page searches with."""
 
-    Attributes:
-        manifest: tokenizer, graph and number of dimensions.
-        weights: of the graph.
-        vectors: (passages, dimensions), int8, each with a factor of its own, or float32 of length 1.
-        report: a sentence on what fewer bits and dimensions lose.
-        encode: texts → vectors, as the page computes those of queries.
-    """
-
-    manifest: dict[str, Any]
-    weights: bytes
-    vectors: NDArray[np.int8] | Vectors
-    report: str
-    encode: Encode
+    manifest: dict[str, Any]  # tokenizer, graph and number of dimensions
+    weights: bytes  # of the graph
+    vectors: NDArray[np.int8] | Vectors  # (passages, dimensions), each with a factor of its own, or of length 1
+    report: str  # a sentence on what fewer bits and dimensions lose
+    encode: Encode  # texts → vectors, as the page computes those of queries
 
 
 def build_index(
@@ -56,16 +48,10 @@ def build_index(
     dimensions: int | None = None,
     bits: int = 8,
 ) -> PassageIndex:
-    """Returns the encoder of a page and the vectors of its passages.
+    """Returns the encoder of a page, a `VocablessModel` and what follows it, and the vectors of at least one passage.
 
-    Args:
-        model: a `VocablessModel`.
-        tokenizer: the model's.
-        modules: what follows the encoder.
-        texts: of the passages, at least one.
-        dimensions: numbers of a vector; None: as many as lose nothing, and with fewer than 32 bits at most
-            `USUAL_DIMENSIONS`.
-        bits: of the weights, see `to_json`; vectors have 32 with 32-bit weights, else 8.
+    A vector has `dimensions` numbers; None: as many as lose nothing, and with fewer than 32 bits at most
+    `USUAL_DIMENSIONS`. `bits` are those of the weights, see `to_json`; vectors have 32 with 32-bit weights, else 8.
 
     Raises:
         ValueError: the page cannot run the model, its weights are too large, or a vector has fewer dimensions.

@@ -2,6 +2,7 @@
 # mypy: no-warn-return-any
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import torch
@@ -36,10 +37,8 @@ def principal_axes(vectors: Tensor, dimensions: int) -> Tensor:
 
 def rotated(modules: SentenceModules, axes: Tensor) -> SentenceModules:
     """Returns modules whose vectors are the coordinates on the columns of `axes`, (D, dimensions)."""
-    weight, bias = modules.weight, modules.bias
-    if weight is None or bias is None:
-        raise TypeError("only a dense layer with a bias is rotated.")
-    turned = [(axes.T @ tensor.double()).float().contiguous() for tensor in (weight, bias)]
+    both = cast(tuple[Tensor, Tensor], (modules.weight, modules.bias))  # there is a dense layer with a bias
+    turned = [(axes.T @ tensor.double()).float().contiguous() for tensor in both]
     return replace(modules, weight=turned[0], bias=turned[1])
 
 

@@ -118,17 +118,9 @@ def quantize(array: NDArray[np.float32], axis: int) -> tuple[NDArray[np.int8], N
 
 
 def page_session(proto: Proto, bits: int) -> Any:
-    """Returns an onnxruntime session of a graph with the weights of a page; `bits` as in `to_json`."""
-    with tempfile.TemporaryDirectory() as temporary:
-        file = Path(temporary) / "model.onnx"
-        file.write_bytes(page_onnx(proto, bits))
-        return session_of(file, torch.get_num_threads(), float_activations=True)
+    """Returns an onnxruntime session of a graph with the weights of a page; `bits` as in `to_json`.
 
-
-def page_onnx(proto: Proto, bits: int) -> bytes:
-    """Returns the model as an ONNX file with a page's weights: int8 numbers that are multiplied by their factors.
-
-    Rows in 4 bits are stored as the 32-bit numbers that they stand for. `bits`: see `to_json`.
+    8-bit numbers are multiplied by their factors. Rows in 4 bits are the 32-bit numbers that they stand for.
     """
     from onnx import ModelProto, helper, numpy_helper
 
@@ -140,15 +132,16 @@ def page_onnx(proto: Proto, bits: int) -> bytes:
         copy.graph.initializer.remove(tensor)
         array = numpy_helper.to_array(tensor)
         if bits == 4 and name.endswith(TABLE):
-            restored = restore_rows(*quantize_rows(array))
-            copy.graph.initializer.append(numpy_helper.from_array(restored, name))
-            continue
-        inputs = [f"{name}/int8", f"{name}/factors"]
-        numbers, factors = quantize(array, axis)
-        copy.graph.initializer.append(numpy_helper.from_array(numbers, inputs[0]))
-        copy.graph.initializer.append(numpy_helper.from_array(factors, inputs[1]))
-        copy.graph.node.insert(0, helper.make_node("DequantizeLinear", inputs, [name], axis=axis))
-    return copy.SerializeToString()
+            arrays: dict[str, NDArray[Any]] = {name: restore_rows(*quantize_rows(array))}
+        else:
+            numbers, factors = quantize(array, axis)
+            arrays = {f"{name}/int8": numbers, f"{name}/factors": factors}
+            copy.graph.node.insert(0, helper.make_node("DequantizeLinear", [*arrays], [name], axis=axis))
+        copy.graph.initializer.extend(numpy_helper.from_array(part, of) for of, part in arrays.items())
+    with tempfile.TemporaryDirectory() as temporary:
+        file = Path(temporary) / "model.onnx"
+        file.write_bytes(copy.SerializeToString())
+        return session_of(file, torch.get_num_threads(), float_activations=True)
 
 
 def _fused_nodes(proto: Proto) -> list[Node]:
@@ -203,10 +196,8 @@ def _constants(proto: Proto, axes: dict[str, int], bits: int) -> tuple[list[dict
         else:
             constant["offset"] = add(array)
         constants.append(constant)
-    for constant in constants:
-        for packed in (constant.get("int8"), constant.get("int4")):
-            if packed:
-                packed["offset"] += len(floats)
+    for packed in (constant[kind] for constant in constants for kind in ("int8", "int4") if kind in constant):
+        packed["offset"] += len(floats)
     return constants, bytes(floats + integers)
 
 

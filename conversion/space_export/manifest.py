@@ -13,11 +13,6 @@ from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 SPLITTERS = ("word", "whitespace", "characters", "scripts", "bytes")  # that browser/words.js has
 NGRAMS = VocablessTokenizer.vocab_files_names["ngrams_file"]
 TASK_OF_HEAD = {"VocablessForTokenClassification": "tags", "VocablessForPreTraining": "odd_word"}
-TASK_OF_PROBLEM = {
-    "single_label_classification": "single_label",
-    "multi_label_classification": "multi_label",
-    "regression": "regression",
-}
 # Texts that a person can try first; one has a misspelt word and one an invented word.
 EXAMPLES = [
     "A film as bright as a summer morning.",
@@ -52,7 +47,7 @@ def task_of(model: PreTrainedModel) -> str:
     head, config = type(model).__name__, cast(Any, model.config)
     if head == "VocablessForSequenceClassification":
         usual = "regression" if config.num_labels == 1 else "single_label_classification"
-        return TASK_OF_PROBLEM[config.problem_type or usual]
+        return str(config.problem_type or usual).removesuffix("_classification")
     if head not in TASK_OF_HEAD:
         raise ValueError(
             f"the page cannot show {head}; give a checkpoint that classifies texts or words, or one with the "

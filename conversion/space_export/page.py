@@ -60,10 +60,7 @@ def heading(arguments: Namespace, usual_title: str) -> dict[str, str | None]:
 def write_page(folder: Path, manifest: dict[str, Any], weights: bytes) -> None:
     """Writes the page of a classifier: index.html, and weights.js if it would be too large with its weights.
 
-    Args:
-        folder: an existing folder.
-        manifest: what `browser/classifier.js` calls `Manifest`.
-        weights: their binary. Raises ValueError if it is too large for a page.
+    The manifest is what `browser/classifier.js` calls `Manifest`. Raises ValueError if the weights are too large.
     """
     check_size(weights, "int8 weights instead of --fp32")
     encoded = base64.b64encode(weights).decode("ascii")
@@ -157,10 +154,6 @@ def json_for_html(value: Any) -> str:
 
 def size_report(folder: Path, names: Sequence[str] = (PAGE, WEIGHTS_SCRIPT)) -> str:
     """Returns the sizes of the files that a browser loads, as they are and compressed."""
-    lines = []
-    for name in names:
-        if (folder / name).is_file():
-            content = (folder / name).read_bytes()
-            gzipped = len(gzip.compress(content, 9))
-            lines.append(f"{name}: {len(content) / 1e3:.0f} kB, {gzipped / 1e3:.0f} kB gzipped")
-    return "\n".join(lines)
+    contents = {name: (folder / name).read_bytes() for name in names if (folder / name).is_file()}
+    sizes = {name: (len(content) / 1e3, len(gzip.compress(content, 9)) / 1e3) for name, content in contents.items()}
+    return "\n".join(f"{name}: {size:.0f} kB, {gzipped:.0f} kB gzipped" for name, (size, gzipped) in sizes.items())

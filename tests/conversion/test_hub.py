@@ -200,14 +200,11 @@ def test_a_card_loads_the_commit_of_the_model_and_only_exist_ok_commits_again(co
     assert mine.messages[-1] == "Mine"  # a card of the user has no example, so it is not committed twice
 
 
-@pytest.mark.parametrize(
-    ("target", "token", "sentence"),
-    [
-        ("a/b/c", "hf_x", "'a/b/c' is not a valid repository id"),
-        ("others/model", "hf_x", "your token may not write to 'others/model'"),
-        ("mine", "", "no valid token for uploads to 'mine'; run `hf auth login`, or set HF_TOKEN"),
-    ],
-)
+@pytest.mark.parametrize(("target", "token", "sentence"), [
+    ("a/b/c", "hf_x", "'a/b/c' is not a valid repository id"),
+    ("others/model", "hf_x", "your token may not write to 'others/model'"),
+    ("mine", "", "no valid token for uploads to 'mine'; run `hf auth login`, or set HF_TOKEN"),
+])  # fmt: skip
 def test_an_impossible_upload_ends_with_one_sentence(target, token, sentence, checkpoint, hub, monkeypatch) -> None:
     monkeypatch.setenv("HF_TOKEN", token)
     if not token:

@@ -148,15 +148,9 @@ def test_modules_are_joined_in_the_order_of_their_imports_and_their_names_stay_a
             join_modules(tmp_path, "a.js")
 
 
-@pytest.mark.parametrize(
-    ("facts", "takes_pairs", "examples"),
-    [
-        ({"example": ["Buy now."], "is_own_data": True}, False, [["Buy now."]]),
-        ({"example": ["Buy now."]}, True, None),
-        ({"is_own_data": True}, False, []),
-        ({"is_own_data": True}, True, []),
-        ({}, False, None),
-    ],
-)
+@pytest.mark.parametrize(("facts", "takes_pairs", "examples"), [
+    ({"example": ["Buy now."], "is_own_data": True}, False, [["Buy now."]]), ({"example": ["Buy now."]}, True, None),
+    ({"is_own_data": True}, False, []), ({"is_own_data": True}, True, []), ({}, False, None),
+])  # fmt: skip
 def test_a_page_shows_the_example_of_the_run_and_no_film_reviews_for_own_data(facts, takes_pairs, examples) -> None:
     assert space.run_examples(CardFacts(kind="fine-tuned", **facts), takes_pairs) == examples

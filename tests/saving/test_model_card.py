@@ -1,14 +1,13 @@
 """Model cards: the example runs, the Hub can read the metadata, and each family has its paper."""
 
 import re
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
 import torch
 from huggingface_hub import ModelCard
 
-from vocabless.joined_code import FOLDERS, PROGRAM
+from vocabless.joined_code import PROGRAM
 from vocabless.modeling.configuration_vocabless import AUTO_MAP
 from vocabless.saving.card_heads import HEADS
 from vocabless.saving.model_card import (
@@ -40,10 +39,6 @@ def test_the_example_of_a_card_runs_and_its_metadata_is_the_hubs(head: str, save
     assert card.data.get("license") is None and card.data.get("model-index") is None  # unknown training
     assert "The checkpoint has no record of its training." in card.text
     assert "uses no network, and no files but those of the model" in card.text
-    digests = dict(re.findall(r"^\| `(\w+\.py)` \| `(\w{64})` \|$", card.text, re.M))
-    assert digests == {
-        name: sha256((folder / name).read_bytes()).hexdigest() for name in FOLDERS if (folder / name).is_file()
-    }
     (code,) = re.findall(r"```python\n(.*?)```", card_for_repository(folder / CARD, str(folder)), re.S)
     assert REPOSITORY_PLACEHOLDER not in code
     names: dict = {}
@@ -77,7 +72,6 @@ def test_the_rate_to_fine_tune_with_stands_under_the_code(save_model) -> None:
     model, folder = save_model("eelbert-word-tiny")
     for width, sentence in (
         (128, "learning_rate=0.00044, …)`: `Trainer`'s default, 5e-05, is too low for its width."),
-        (64, "learning_rate=0.0012, …)`: `Trainer`'s default, 5e-05, is too low for its width."),
         (768, "learning_rate=3e-05, …)`."),
     ):
         model.config.encoder_config.hidden_size = width
@@ -99,10 +93,9 @@ def test_the_sizes_are_those_of_the_weights_and_of_the_graphs_beside_them(save_m
     card.write_text(card.read_text(encoding="utf-8").replace(" MB.\n", " MB. Mine.\n"), encoding="utf-8")
     for _ in range(2):
         renew_card(folder)
-        graphs = (
-            "`onnx/model.onnx` 1.5 MB, `onnx/model_int8.onnx` 0.4 MB. Without torch: `python onnx/onnx_model.py onnx"
-        )
-        assert f'take {weights:.1f} MB, {graphs} "A text."`. Mine.\n' in card.read_text(encoding="utf-8")
+        graphs = "`onnx/model.onnx` 1.5 MB, `onnx/model_int8.onnx` 0.4 MB"
+        program = 'Without torch: `python onnx/onnx_model.py onnx "A text."`'
+        assert f"take {weights:.1f} MB, {graphs}. {program}. Mine.\n" in card.read_text(encoding="utf-8")
 
 
 def test_names_of_a_user_are_one_line_of_the_card(save_model) -> None:

@@ -3,18 +3,15 @@
 import json
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from huggingface_hub import ModelCard, constants
+from huggingface_hub import ModelCard
 
 from vocabless.saving.model_card import CARD, card_for_repository, write_card
-from vocabless.saving.record import FORMER_OBJECTIVES, card_facts, provenance, read_card_facts
-from vocabless.saving.run_folder import RESULTS
+from vocabless.saving.record import FORMER_OBJECTIVES, card_facts, provenance
 from vocabless.training.finetuning.glue import GLUE
 from vocabless.training.pretraining.command_line import OBJECTIVES
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 VERSIONS = {"transformers": "5.23.0", "torch": "2.13.0"}
 
 
@@ -169,9 +166,8 @@ def test_a_licence_is_handed_down_and_a_base_on_the_hub_is_named(card_of, tmp_pa
     results["arguments"]["model_name_or_path"] = "you/base"
     assert card_of(results).data.base_model == "you/base"
     assert card_of(results).data.language == "en"  # of GLUE
-    own = card_of(
-        results_of("b", {"f1": 0.5}, train_file="b.csv", model_name_or_path=str(base)) | {"from_scratch": False}
-    )
+    results = results_of("b", {"f1": 0.5}, train_file="b.csv", model_name_or_path=str(base)) | {"from_scratch": False}
+    own = card_of(results)
     assert own.data.language == ["el", "de"] and own.data.base_model is None
 
 
@@ -196,11 +192,8 @@ def test_spearman_on_sts_b_is_a_result_of_the_card_and_that_on_other_pairs_is_no
     card = ModelCard.load(folder / CARD)
     (result,) = card.data.eval_results
     assert (result.dataset_type, result.dataset_config, result.dataset_split) == ("nyu-mll/glue", "stsb", "validation")
-    assert (result.task_type, result.metric_type, result.metric_value) == (
-        "semantic-similarity",
-        "spearman_cosine",
-        0.75,
-    )
+    assert (result.task_type, result.metric_type) == ("semantic-similarity", "spearman_cosine")
+    assert result.metric_value == 0.75
     assert "of the pairs of texts in GLUE STS-B." in card.text and "v.parquet" not in card.text
     assert (card.data.library_name, card.data.pipeline_tag) == ("sentence-transformers", "sentence-similarity")
     assert card.data.model_name == "mine" and card.data.language == "el" and "\n\nFast.\n\n## How" in card.text
@@ -231,16 +224,3 @@ def test_a_card_says_what_the_run_recorded_of_its_objective_and_former_runs_say_
     facts = card_facts(results | {"objective_text": "the next word", "metric_names": ["loss", "bits"]})
     assert facts.objective == "the next word" and facts.language == "en"
     assert facts.measures.endswith("| loss | nan | 2.0000 |\n| bits | nan | 0.5000 |")
-
-
-@pytest.mark.parametrize("name", ["hashgram-nano-sst2", "hashgram-tiny-sentence"])
-def test_a_record_with_other_types_is_refused_with_one_sentence(name, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    record = json.loads((ROOT / "checkpoints" / name / RESULTS).read_text(encoding="utf-8"))
-    (tmp_path / RESULTS).write_text(json.dumps(record), encoding="utf-8")
-    assert read_card_facts(str(tmp_path)).kind in ("pre-trained", "fine-tuned")
-    without = {key: value for key, value in record.items() if key != "arguments"}
-    for wrong in [without, *({**without, "arguments": wrong} for wrong in (None, "x", [3]))]:
-        (tmp_path / RESULTS).write_text(json.dumps(wrong), encoding="utf-8")
-        with pytest.raises(ValueError, match=r"results\.json' is not what a run writes \(.*\); repair it, or .*\.$"):
-            read_card_facts(str(tmp_path))

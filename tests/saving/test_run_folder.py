@@ -63,14 +63,16 @@ def test_a_command_that_failed_at_its_start_does_not_keep_the_folder(tmp_path):
     claim(tmp_path, {"corpus": "right"})
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"arguments": []}'])
-def test_damaged_records_are_named_with_a_remedy(tmp_path, content):
-    add_checkpoint(tmp_path)
+@pytest.mark.parametrize("has_work", [True, False])
+@pytest.mark.parametrize("content", ["", "[1]", "half", '{"arguments": []}', '{"arguments": {}}', '{"my": "notes"}'])
+def test_a_damaged_record_or_one_of_somebody_else_is_named_with_a_remedy_and_kept(tmp_path, content, has_work):
+    if has_work:
+        add_checkpoint(tmp_path)
     (tmp_path / ARGUMENTS).write_text(content)
     with pytest.raises(ValueError, match=r"run\.json.*; give another folder"):
         claim(tmp_path, {})
-    assert read_results(tmp_path) is None
-    if not content.startswith('{"'):
+    assert (tmp_path / ARGUMENTS).read_text() == content and read_results(tmp_path) is None
+    if not content.startswith("{"):
         (tmp_path / RESULTS).write_text(content)
         with pytest.raises(ValueError, match=r"results\.json.* is damaged.*; remove it"):
             read_results(tmp_path)
@@ -85,14 +87,6 @@ def test_a_folder_of_other_files_or_that_cannot_be_written_is_named_and_left_alo
             claim(folder, {})
         assert "exists" not in str(error.value)
     assert {file.name: file.read_text() for file in tmp_path.iterdir()} == {"file": "mine"}
-
-
-@pytest.mark.parametrize("content", ['{"my": "notes"}', '{"arguments": {}}', "[1]", "half"])
-def test_a_run_json_of_somebody_else_is_no_start_of_a_run(tmp_path, content):
-    (tmp_path / ARGUMENTS).write_text(content)
-    with pytest.raises(ValueError, match=r"run\.json.*; give another folder"):
-        claim(tmp_path, {})
-    assert (tmp_path / ARGUMENTS).read_text() == content
 
 
 @pytest.mark.parametrize("name", [ARGUMENTS, RESULTS, "README.md", "model.safetensors"])

@@ -5,7 +5,6 @@ import os
 import signal
 
 import pytest
-from huggingface_hub import constants
 from refusals import refusal
 
 from vocabless.conversion import __main__
@@ -14,11 +13,6 @@ from vocabless.saving.checkpoint import atomic_folder
 from vocabless.saving.targets import check_target
 
 WEIGHTS = "model.safetensors"
-
-
-@pytest.fixture
-def checkpoint(save_model):
-    return save_model("eelbert-word-uno")[1]
 
 
 def test_an_error_leaves_an_empty_folder(tmp_path):
@@ -35,15 +29,13 @@ def test_files_of_a_user_are_never_removed_and_a_broken_link_is_no_target(tmp_pa
         check_target(tmp_path)
     assert {file.name for file in tmp_path.iterdir()} == {"notes.txt", ".writing-1"}
     (tmp_path / "link").symlink_to(tmp_path / "absent")
-    for target in ("link", "link/new"):
-        with pytest.raises(ValueError, match=r"cannot be made: '.*link' is a link to nothing; give another one\."):
+    for target, what in (("link/new", "link to nothing"), ("notes.txt/new", "file")):
+        with pytest.raises(ValueError, match=rf"cannot be made: '.*' is a {what}; give another one\."):
             check_target(tmp_path / target, overwrite=True)
-    with pytest.raises(ValueError, match=r"cannot be made: '.*notes\.txt' is a file; give another one\."):
-        check_target(tmp_path / "notes.txt" / "new")
 
 
-def test_overwrite_replaces_files_of_the_same_names_and_keeps_others(checkpoint, tmp_path):
-    target = tmp_path / "new"
+def test_overwrite_replaces_files_of_the_same_names_and_keeps_others(save_model, tmp_path):
+    target, (_, checkpoint) = tmp_path / "new", save_model("eelbert-word-uno")
     main(["hub", str(checkpoint), str(target)])
     written = {file.name: file.read_bytes() for file in target.iterdir()}
     (target / WEIGHTS).write_text("old")
@@ -136,33 +128,13 @@ def test_a_killed_command_leaves_nothing_that_looks_finished_or_blocks(tmp_path)
     assert {file.name: file.read_text() for file in target.iterdir()} == {WEIGHTS: "whole"}
 
 
-@pytest.mark.parametrize(("source", "content", "sentence"), [
-    ("damaged", "[1]", "config.json' holds a list, not an object; give a complete checkpoint"),
-    ("empty", None, "holds no config.json; give the folder of a checkpoint"),
-    ("missing", None, "is neither a folder nor a reachable Hub repository with config.json"),
-])  # fmt: skip
-def test_a_bad_source_ends_with_one_sentence(source, content, sentence, checkpoint, tmp_path, monkeypatch):
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    if source == "empty":
-        (tmp_path / source).mkdir()
-    if content:
-        (checkpoint / "config.json").write_text(content)
-    assert sentence in refusal(main, "hub", checkpoint if content else tmp_path / source, tmp_path / "new")
-    assert not (tmp_path / "new").exists()
-
-
 @pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize(("code", "reason"), [
-    (errno.EROFS, "read-only file system"),
-    (errno.EACCES, "permission denied"),
-    (errno.ENOSPC, "no space left on device"),
-])  # fmt: skip
-def test_a_target_that_cannot_be_written_is_refused_before_the_work(verb, code, reason, tmp_path, monkeypatch):
+def test_a_target_that_cannot_be_written_is_refused_before_the_work(verb, tmp_path, monkeypatch):
     make, closed = os.mkdir, str(tmp_path)  # the test user may be root, who may do everything
 
     def mkdir(path, *arguments, **options):
         if str(path).startswith(closed):
-            raise OSError(code, os.strerror(code), path)
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
         make(path, *arguments, **options)
 
     monkeypatch.setattr(os, "mkdir", mkdir)
@@ -170,4 +142,4 @@ def test_a_target_that_cannot_be_written_is_refused_before_the_work(verb, code, 
     flags = {"encoder": ["--variant", "ewe-bert-tiny"]}.get(verb, [])
     documents = ["texts"] if verb == "search" else []
     said = refusal(main, verb, "me/mine", *documents, tmp_path / "new" / "page", *flags)
-    assert said.endswith(f"nothing can be written into {closed!r}: {reason}; give another target.")
+    assert said.endswith(f"nothing can be written into {closed!r}: read-only file system; give another target.")
