@@ -43,7 +43,6 @@ TOP_LEVEL = {"vocabless", "benchmarks", "papers", "run_glue", "run_pretraining"}
 # The scripts and their command lines, public names, texts, and how tables are printed.
 SEEN_BY_PAPERS = {"papers", "", "training", "training/pretraining", "vocabless", "training/texts", "benchmarks"}
 SOURCES = sorted(file for package in LEVEL for file in (ROOT / package).glob("*.py"))
-of_each_travelling_file = pytest.mark.parametrize("file", TRAVELLING, ids=lambda file: file.stem)
 
 
 def name_of(file: Path) -> str:
@@ -67,10 +66,10 @@ def tree_of(file: Path) -> ast.Module:
     return ast.parse(file.read_text(encoding="utf-8"))
 
 
-def imports(file: Path) -> list[tuple[int, str]]:
+def imports(tree: ast.Module) -> list[tuple[int, str]]:
     """(level, module) of each import statement; `from . import x` has an empty module."""
     found = []
-    for node in ast.walk(tree_of(file)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found += [(0, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -78,32 +77,19 @@ def imports(file: Path) -> list[tuple[int, str]]:
     return found
 
 
-@of_each_travelling_file
+@pytest.mark.parametrize("file", TRAVELLING, ids=lambda file: file.stem)
 def test_a_travelling_file_imports_few_libraries_and_its_neighbours_at_its_top_by_their_own_names(file: Path) -> None:
-    neighbours = {path.stem for path in file.parent.glob("*.py")}
-    for level, module in imports(file):
+    tree, neighbours = tree_of(file), {path.stem for path in file.parent.glob("*.py")}
+    for level, module in imports(tree):
         if level:
             assert level == 1 and module in neighbours, f"{file.name}: from {'.' * level}{module}"
         else:
             name = module.split(".")[0]
             legal = (sys.stdlib_module_names - NETWORK) | THIRD_PARTY[file.parent.name]
             assert name in legal or module == "huggingface_hub.errors", f"{file.name}: {module}"
-    tree = tree_of(file)
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level:
             assert node in tree.body and not any(alias.asname for alias in node.names), ast.unparse(node)
-
-
-@of_each_travelling_file
-def test_no_text_of_a_travelling_file_looks_like_an_import_that_is_none(file: Path) -> None:
-    """The library finds the files that travel with a checkpoint by these two patterns, in docstrings too."""
-    text = file.read_text(encoding="utf-8")
-    seen = re.findall(r"^\s*import\s+\.(\S+)\s*$", text, re.M) + re.findall(r"^\s*from\s+\.(\S+)\s+import", text, re.M)
-    assert sorted(seen) == sorted(module for level, module in imports(file) if level)
-    every = re.findall(r"^\s*import\s+(\S+?)(?:\s+as\s+\S+)?\s*$", text, re.M)
-    every += re.findall(r"^\s*from\s+(\S+)\s+import", text, re.M)
-    true = {module.split(".")[0] for level, module in imports(file) if not level}
-    assert {name.split(".")[0] for name in every if name[0] != "."} <= true
 
 
 def bindings(file: Path) -> dict[str, str]:
@@ -148,13 +134,13 @@ def global_names(code: CodeType, stored: bool) -> set[str]:
 def test_a_joined_file_holds_every_name_that_it_reads(name: str) -> None:
     text = joined(name)
     code = compile(text, name, "exec")
-    assert global_names(code, stored=False) - global_names(code, stored=True) <= {
-        *dir(builtins),
-        *("__name__", "__annotations__"),
-    }
-    relative = [node.module for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom) and node.level]
-    assert relative == (["configuration_vocabless"] if name == MODELING else [])
-    assert re.findall(r"^\s*from\s+\.(\S+)\s+import", text, re.M) == relative  # what transformers looks for
+    known = global_names(code, stored=True) | {*dir(builtins), "__name__", "__annotations__"}
+    assert global_names(code, stored=False) <= known
+    imported = [f"{'.' * level}{module}" for level, module in imports(ast.parse(text))]
+    assert [each for each in imported if each[0] == "."] == ([".configuration_vocabless"] if name == MODELING else [])
+    # What transformers takes for an import, in docstrings too.
+    pattern = r"^\s*(?:import\s+(\S+?)(?:\s+as\s+\S+)?\s*$|from\s+(\S+)\s+import)"
+    assert {first or second for first, second in re.findall(pattern, text, re.M)} == {*imported}
     assert "Do not edit" in text.splitlines()[0] and "noqa" not in text and "type: ignore" not in text
 
 
@@ -163,9 +149,10 @@ def test_imports_point_one_way_and_a_file_is_short_enough_to_be_read(file: Path)
     """A file imports its own package and the packages below; so no two packages import each other.
 
     The papers use public names, scripts and the text of a corpus: the product can be read and changed without them.
+    A conversion needs nothing of training but its readers of text.
     """
     own, links = package_of_file(file), {path.name for path in (ROOT / "vocabless").iterdir() if path.is_symlink()}
-    for name, module in ((module.split(".")[0], module) for level, module in imports(file) if not level):
+    for name, module in ((module.split(".")[0], module) for level, module in imports(tree_of(file)) if not level):
         assert name not in links, f"{name_of(file)} imports {module} by another name than that of the package"
         if name in TOP_LEVEL:
             package = package_of_module(module)
@@ -173,28 +160,16 @@ def test_imports_point_one_way_and_a_file_is_short_enough_to_be_read(file: Path)
                 f"{name_of(file)} imports {module}: {own} is not above it"
             )
             assert own != "papers" or package in SEEN_BY_PAPERS, f"{name_of(file)} imports {module}"
+            is_training = package.startswith("training") and package != "training/texts"
+            assert not (own.startswith("conversion") and is_training), f"{name_of(file)} imports {module}"
     assert len(file.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
-
-
-@pytest.mark.parametrize("file", sorted((ROOT / "conversion").rglob("*.py")), ids=name_of)
-def test_a_conversion_needs_nothing_of_training_but_its_readers_of_text(file: Path) -> None:
-    named = {
-        package_of_module(module) for level, module in imports(file) if not level and module.startswith("vocabless.")
-    }
-    assert not {package for package in named if package.startswith("training")} - {"training/texts"}
 
 
 def test_a_page_is_made_without_the_libraries_of_training() -> None:
     """`datasets` reads the tables of `search`, so it is imported only for them."""
     verbs = ", ".join(f"vocabless.conversion.{verb}" for verb in ("hub", "space", "search", "javascript"))
-    unwanted = (
-        "datasets",
-        "evaluate",
-        "transformers.trainer",
-        "vocabless.training.finetuning",
-        "vocabless.training.run",
-    )
-    code = f"import sys, {verbs}; print({{*{unwanted}}} & {{*sys.modules}})"
+    unwanted = "datasets evaluate transformers.trainer vocabless.training.finetuning vocabless.training.run"
+    code = f"import sys, {verbs}; print({{*{unwanted.split()}}} & {{*sys.modules}})"
     printed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert printed.strip() == "set()"
 

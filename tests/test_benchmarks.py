@@ -58,23 +58,18 @@ def test_only_latin_greek_and_cyrillic_letters_lose_their_accents(text, bare):
     assert languages.without_accents(text) == bare
 
 
-def test_a_duplicate_is_looked_for_among_questions_that_are_not_asked(tmp_path):
+@pytest.mark.parametrize(("read", "columns", "questions", "found", "texts"), [
+    (features.qqp, {"question1": [*"abdag"], "question2": [*"bcefh"], "label": [1, 1, 0, 1, 1]}, "ag", "bh", "bcdefh"),
+    (features.qnli, {"question": [*"abc"], "sentence": [*"xyz"], "label": [1, 0, 0]}, "bc", "yz", "xyz"),
+])  # fmt: skip
+def test_a_question_looks_for_a_duplicate_that_is_not_asked_or_for_its_answer(
+    read, columns, questions, found, texts, tmp_path
+):
     file = tmp_path / "pairs.parquet"
-    rows = [("a", "b", 1), ("b", "c", 1), ("d", "e", 0), ("a", "f", 1), ("g", "h", 1)]
-    columns = {name: [row[place] for row in rows] for place, name in enumerate(("question1", "question2", "label"))}
     parquet.write_table(pa.table(columns), file)
-    task = features.qqp([str(file)])
-    assert task.questions == ["a", "g"] and [task.texts[place] for place in task.places] == ["b", "h"]
-    assert sorted(task.texts) == ["b", "c", "d", "e", "f", "h"]
-
-
-def test_a_question_looks_for_the_sentence_that_answers_it(tmp_path):
-    file = tmp_path / "pairs.parquet"
-    columns = {"question": ["a?", "b?", "c?"], "sentence": ["no a", "b", "c"], "label": [1, 0, 0]}
-    parquet.write_table(pa.table(columns), file)
-    task = features.qnli([str(file)])
-    assert task.questions == ["b?", "c?"] and [task.texts[place] for place in task.places] == ["b", "c"]
-    assert sorted(task.texts) == ["b", "c", "no a"]
+    task = read([str(file)])
+    assert task.questions == [*questions] and [task.texts[place] for place in task.places] == [*found]
+    assert sorted(task.texts) == [*texts]
 
 
 def test_both_scores_count_in_standard_deviations():

@@ -8,13 +8,10 @@ import pytest
 from vocabless.exit_with_message import exit_with_message
 
 
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (ValueError("two\n lines"), "command.py: two lines"),
-        (FileNotFoundError(2, "No such file", "mine.csv"), "command.py: [Errno 2] No such file: 'mine.csv'"),
-    ],
-)
+@pytest.mark.parametrize(("error", "message"), [
+    (ValueError("two\n lines"), "command.py: two lines"),
+    (FileNotFoundError(2, "No such file", "mine.csv"), "command.py: [Errno 2] No such file: 'mine.csv'"),
+])  # fmt: skip
 def test_a_mistake_is_one_line(error, message) -> None:
     with pytest.raises(SystemExit) as stopped, exit_with_message("command.py"):
         raise error
