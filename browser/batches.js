@@ -57,13 +57,13 @@ export class Classifier {
 
   #unitsOf(input) {
     if (Array.isArray(input)) return { units: input, truncated: false };
-    return this.tokenizer.unitsOf(input.text, this.manifest.takes_pairs ? (input.pair ?? "") : undefined);
+    return this.tokenizer.unitsOf(input.text, this.manifest.is_pair ? (input.pair ?? "") : undefined);
   }
 
   /** Returns the predictions for rows of units, in batches. */
   async #predict(rows, start) {
     const results = new Array(rows.length);
-    for (const { places, data, dims, positions } of this.tokenizer.batchesOf(rows, this.manifest.takes_pairs)) {
+    for (const { places, data, dims, positions } of this.tokenizer.batchesOf(rows, this.manifest.is_pair)) {
       const logits = await this.runBlocks(data, dims);
       places.forEach((place, row) => {
         results[place] = { units: rows[place], ...this.#read(logits, row, positions[row]) };

@@ -8,7 +8,7 @@ import { Graph } from "./graph.js";
  * @property {string} title
  * @property {"single_label" | "multi_label" | "regression" | "tags" | "odd_word"} task
  * @property {string[]} labels - in the order of the logits
- * @property {boolean} takes_pairs
+ * @property {boolean} is_pair
  * @property {import("./tokenizer.js").TokenizerSettings} tokenizer
  * @property {(string | string[])[]} examples
  * @property {string | null} model_card - address

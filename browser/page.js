@@ -47,8 +47,8 @@ function drawFrame(manifest) {
   document.documentElement.dataset.task = manifest.task;
   element("hint").textContent = `${task.hint} The whole classifier is in this page.`;
   element("words-title").textContent = task.words;
-  element("pair-field").hidden = !manifest.takes_pairs;
-  if (manifest.takes_pairs) element("text-name").textContent = "First text";
+  element("pair-field").hidden = !manifest.is_pair;
+  if (manifest.is_pair) element("text-name").textContent = "First text";
   element("answer").hidden = manifest.task === "tags";
   linkToCard(manifest);
   if (MARKS_WORDS.has(manifest.task)) drawMarkLegend(element("legend"), manifest);
@@ -92,7 +92,7 @@ function listen(state, send) {
   const { manifest } = state;
   const current = () => ({
     text: element("text").value,
-    ...(manifest.takes_pairs ? { pair: element("pair").value } : {}),
+    ...(manifest.is_pair ? { pair: element("pair").value } : {}),
   });
   const read = (input) => {
     element("map").classList.add("old");

@@ -86,7 +86,7 @@ export class Classifier {
   readonly labels: readonly string[];
 
   /** Whether the model reads pairs of texts. */
-  readonly takesPairs: boolean;
+  readonly isPair: boolean;
 
   /**
    * Returns the answer for each text.

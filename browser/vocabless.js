@@ -26,15 +26,15 @@ export class Classifier {
   }
 
   constructor(classifier) {
-    const { task, labels, takes_pairs: takesPairs } = classifier.manifest;
-    Object.assign(this, { task, labels, takesPairs });
+    const { task, labels, is_pair: isPair } = classifier.manifest;
+    Object.assign(this, { task, labels, isPair });
     this.#classifier = classifier;
   }
 
   async classify(texts) {
     return this.#classifier.classify(texts.map((each) => {
-      if (Array.isArray(each) !== this.takesPairs) {
-        throw new TypeError(`${JSON.stringify(each)} is not ${this.takesPairs ? "a list of two texts" : "a text"}.`);
+      if (Array.isArray(each) !== this.isPair) {
+        throw new TypeError(`${JSON.stringify(each)} is not ${this.isPair ? "a list of two texts" : "a text"}.`);
       }
       const [text, pair] = [].concat(each);
       return { text, pair };

@@ -68,9 +68,9 @@ def write(arguments: argparse.Namespace, folder: Path) -> str:
         model, examples = with_vectors(model.float(), modules, gives_states=False), list[Any](SENTENCES)
         manifest: dict[str, Any] = {"tokenizer": page_tokenizer(tokenizer, model.max_tokens), "dimensions": width}
     else:
-        takes_pairs = arguments.pairs or facts.is_pair
-        manifest = make_manifest(model.float(), tokenizer, takes_pairs, run_examples(facts, takes_pairs))
-        examples = manifest.pop("examples") or (PAIRS if manifest["takes_pairs"] else [NEUTRAL_EXAMPLE])
+        is_pair = arguments.pairs or facts.is_pair
+        manifest = make_manifest(model.float(), tokenizer, is_pair, run_examples(facts, is_pair))
+        examples = manifest.pop("examples") or (PAIRS if manifest["is_pair"] else [NEUTRAL_EXAMPLE])
     proto = export(model, reads_token_types(model, tokenizer))
     manifest["graph"], weights = to_json(proto, arguments.bits)
     differences = weights_report(model, tokenizer, proto, arguments.bits)

@@ -64,8 +64,8 @@ def write(arguments: argparse.Namespace, folder: Path) -> str:
     model, tokenizer = load_checkpoint(source)
     model = model.float()
     facts = read_card_facts(source)
-    takes_pairs = arguments.pairs or facts.is_pair
-    manifest = make_manifest(model, tokenizer, takes_pairs, arguments.example or run_examples(facts, takes_pairs))
+    is_pair = arguments.pairs or facts.is_pair
+    manifest = make_manifest(model, tokenizer, is_pair, arguments.example or run_examples(facts, is_pair))
     manifest |= heading(arguments, facts.dataset or Path(source).resolve().name)
     proto = export(model, reads_token_types(model, tokenizer))
     manifest["graph"], weights = to_json(proto, arguments.bits)
@@ -76,7 +76,7 @@ def write(arguments: argparse.Namespace, folder: Path) -> str:
 
 
 def make_manifest(
-    model: PreTrainedModel, tokenizer: VocablessTokenizer, takes_pairs: bool, examples: list[list[str]] | None = None
+    model: PreTrainedModel, tokenizer: VocablessTokenizer, is_pair: bool, examples: list[list[str]] | None = None
 ) -> dict[str, Any]:
     """Returns the manifest without title, model card and graph.
 
@@ -85,19 +85,19 @@ def make_manifest(
             another number of texts than the model reads.
     """
     task = task_of(model)
-    takes_pairs = takes_pairs and task not in ("tags", "odd_word")
+    is_pair = is_pair and task not in ("tags", "odd_word")
     return {
         "task": task,
         "labels": labels_of(model) or list(CORRUPTIONS),
-        "takes_pairs": takes_pairs,
+        "is_pair": is_pair,
         "tokenizer": page_tokenizer(tokenizer, cast(VocablessModel, model.base_model).max_tokens),
-        "examples": examples_of(task, takes_pairs, examples),
+        "examples": examples_of(task, is_pair, examples),
     }
 
 
-def run_examples(facts: CardFacts, takes_pairs: bool) -> list[list[str]] | None:
+def run_examples(facts: CardFacts, is_pair: bool) -> list[list[str]] | None:
     """Returns the example that was given to the run; for own data without one none; None: the page's own."""
-    if len(facts.example) == 1 + takes_pairs:
+    if len(facts.example) == 1 + is_pair:
         return [list(facts.example)]
     return [] if facts.is_own_data else None
 

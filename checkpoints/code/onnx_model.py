@@ -1189,13 +1189,13 @@ def main(argv: list[str] | None = None) -> None:
     It is the label and all probabilities, or of a sentence encoder the vector, a JSON list in a line.
     """
     arguments = sys.argv[1:] if argv is None else argv
-    has_pairs = "--pairs" in arguments[:1]
-    path, *words = arguments[has_pairs:] or [""]
-    if not words or (has_pairs and len(words) % 2):
+    is_pair = "--pairs" in arguments[:1]
+    path, *words = arguments[is_pair:] or [""]
+    if not words or (is_pair and len(words) % 2):
         sys.exit(
             "Give the folder or the file of an exported model, and one text or more; with --pairs, two for each pair."
         )
-    texts: list[Text] = list(zip(words[::2], words[1::2], strict=True)) if has_pairs else list(words)
+    texts: list[Text] = list(zip(words[::2], words[1::2], strict=True)) if is_pair else list(words)
     try:
         _, settings = read_settings(path)
         model = OnnxEncoder(path) if VECTORS in settings.get("outputs", ()) else OnnxClassifier(path)

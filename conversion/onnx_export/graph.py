@@ -60,18 +60,18 @@ AttentionMaskInterface.register(ATTENTION, additive_mask)
 class BlocksOnly(nn.Module):
     """A model whose only input is the blocks, (B, S, K) or (B, choices, S, K) int64, and whose output is a tuple.
 
-    With `has_pairs`, tokens behind the first [SEP] get token type 1.
+    With `is_pair`, tokens behind the first [SEP] get token type 1.
     """
 
-    def __init__(self, model: PreTrainedModel, has_pairs: bool) -> None:
+    def __init__(self, model: PreTrainedModel, is_pair: bool) -> None:
         super().__init__()
         self.model = model
-        self.has_pairs = has_pairs
+        self.is_pair = is_pair
 
     def forward(self, input_ids: Tensor) -> tuple[Tensor, ...]:
         """Returns the outputs of the head."""
         inputs = {"attention_mask": attention_mask_of(input_ids)}
-        if self.has_pairs:
+        if self.is_pair:
             inputs["token_type_ids"] = token_type_ids_of(input_ids)
         front_end = cast(VocablessModel, self.model.base_model).front_end
         if isinstance(front_end, UnitFrontEnd):
@@ -107,14 +107,14 @@ def embed_distinct(front_end: UnitFrontEnd, blocks: Tensor) -> Tensor:
     return front_end.embed_units(units).index_select(0, inverse).unflatten(0, blocks.shape[:-1])
 
 
-def export(model: PreTrainedModel, has_pairs: bool) -> Proto:
+def export(model: PreTrainedModel, is_pair: bool) -> Proto:
     """Returns a model with any head as ONNX, without debugging information. All dimensions but K are dynamic.
 
     Raises:
         ValueError: the graph of the encoder depends on the batch size or the sequence length.
     """
     example, names = example_blocks(model), output_names(model)
-    wrapped = BlocksOnly(model, has_pairs).eval()
+    wrapped = BlocksOnly(model, is_pair).eval()
     base = cast(VocablessModel, model.base_model)
     axes = {0: "batch", example.ndim - 2: "sequence"} | ({1: "choices"} if example.ndim == 4 else {})
     limits = {"sequence": base.max_tokens}

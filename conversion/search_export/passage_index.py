@@ -72,7 +72,7 @@ def build_index(
     if dimensions < most:
         smaller = rotated(smaller, principal_axes(torch.from_numpy(exact), dimensions))
     encoder = with_vectors(model, smaller, gives_words=True)
-    proto = export(encoder, has_pairs=False)
+    proto = export(encoder, is_pair=False)
     graph, weights = to_json(proto, bits)
     check_size(weights, "leave out --fp32")
     session = page_session(proto, bits)

@@ -75,7 +75,7 @@ def page_tokenizer(tokenizer: VocablessTokenizer, max_tokens: int) -> dict[str, 
     return settings
 
 
-def examples_of(task: str, takes_pairs: bool, examples: list[list[str]] | None) -> list[str | list[str]]:
+def examples_of(task: str, is_pair: bool, examples: list[list[str]] | None) -> list[str | list[str]]:
     """Returns the examples of a page: texts, or lists of two texts where the model takes pairs.
 
     `examples` are the texts of each example as the user gave them; None: the page's own.
@@ -84,11 +84,11 @@ def examples_of(task: str, takes_pairs: bool, examples: list[list[str]] | None) 
         ValueError: an example has another number of texts than the model reads.
     """
     for example in examples or ():
-        if len(example) != 1 + takes_pairs:
+        if len(example) != 1 + is_pair:
             raise ValueError(
                 f"--example {' '.join(map(repr, example))} has {len(example)} texts, but this model reads "
-                f"{1 + takes_pairs}; give {'two texts' if takes_pairs else 'one text'} after each --example."
+                f"{1 + is_pair}; give {'two texts' if is_pair else 'one text'} after each --example."
             )
     if examples is None:
-        return list(PAIRS) if takes_pairs else list(EXAMPLES_OF_TASK.get(task, EXAMPLES))
-    return [example if takes_pairs else example[0] for example in examples]
+        return list(PAIRS) if is_pair else list(EXAMPLES_OF_TASK.get(task, EXAMPLES))
+    return [example if is_pair else example[0] for example in examples]

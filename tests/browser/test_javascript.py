@@ -175,17 +175,17 @@ def test_vectors_are_those_of_onnx_model(engine: str, small, packaged, in_onnxru
 
 
 @in_each_engine
-@pytest.mark.parametrize(("problem", "takes_pairs"), [(SINGLE, False), (MULTI, True), ("regression", False)])
+@pytest.mark.parametrize(("problem", "is_pair"), [(SINGLE, False), (MULTI, True), ("regression", False)])
 @pytest.mark.quick(
     *(f"{kind}-{engine}" for kind in (f"{SINGLE}-False", f"{MULTI}-True") for engine in ("chromium", "node"))
 )
 def test_labels_and_probabilities_are_those_of_onnx_model(
-    problem: str, takes_pairs: bool, engine: str, small, packaged, in_onnxruntime, run_in
+    problem: str, is_pair: bool, engine: str, small, packaged, in_onnxruntime, run_in
 ) -> None:
-    folder = packaged(small(problem), *(["--pairs"] if takes_pairs else []))
-    texts: list[Any] = PAIRS if takes_pairs else TEXTS
+    folder = packaged(small(problem), *(["--pairs"] if is_pair else []))
+    texts: list[Any] = PAIRS if is_pair else TEXTS
     found, program = run_in(engine, folder, CLASSIFY, texts), in_onnxruntime(small(problem))
-    given = list(map(tuple, texts)) if takes_pairs else texts
+    given = list(map(tuple, texts)) if is_pair else texts
     assert near([each["logits"] for each in found], np.concatenate([program.logits([each]) for each in given]))
     for each, answer in zip(found, program(given), strict=True):
         if problem == "regression":
@@ -193,7 +193,7 @@ def test_labels_and_probabilities_are_those_of_onnx_model(
             continue
         assert near(each["probabilities"], np.array(list(answer.values())))
         likely = [label for label, probability in answer.items() if probability >= 0.5]
-        assert each["label"] == (likely if takes_pairs else max(answer, key=answer.get))
+        assert each["label"] == (likely if is_pair else max(answer, key=answer.get))
     assert [each["truncated"] for each in found] == [len(str(text)) > 2000 for text in texts]
 
 

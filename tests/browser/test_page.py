@@ -46,7 +46,7 @@ class Made:
             for task in tasks:
                 of_task = {"task": task, "examples": [TEXT, f"{EVIL} </script>"]}
                 if task == "pairs":
-                    of_task = {"takes_pairs": True, "examples": [[TEXT, PAIR]]}
+                    of_task = {"is_pair": True, "examples": [[TEXT, PAIR]]}
                 (folder / task).mkdir()
                 space_page.write_page(folder / task, {**manifest, "title": f"{EVIL} {task}", **of_task}, weights)
                 self.models[task] = model

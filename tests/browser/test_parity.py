@@ -100,7 +100,7 @@ def load(exported, call) -> Callable[..., tuple[Any, dict[str, Any], bytes]]:
 
 def encode(tokenizer: VocablessTokenizer, manifest: dict[str, Any], text: str, pair: str) -> Any:
     limit = manifest["tokenizer"]["max_tokens"]
-    parts = (text, pair) if manifest["takes_pairs"] else (text,)
+    parts = (text, pair) if manifest["is_pair"] else (text,)
     return tokenizer(*parts, truncation=True, max_length=limit, return_tensors="pt")
 
 

@@ -109,7 +109,7 @@ def test_an_encoder_with_windows_or_own_layers_is_exported(kind, pad) -> None:
     shape |= {f"{name}_token_id": None for name in ("bos", "eos", "cls", "sep")} | {"pad_token_id": pad}
     torch.manual_seed(0)
     model = VocablessForTokenClassification(load_config("hashformer-lsh-pool-tiny", encoder_config=shape)).eval()
-    proto = export(model, has_pairs=False)
+    proto = export(model, is_pair=False)
     session = pytest.importorskip("onnxruntime").InferenceSession(proto.SerializeToString())
     inputs = load_tokenizer("hashformer-lsh-pool-tiny")(["a bc " * 20, "de"], padding=True, return_tensors="pt")
     with torch.no_grad():

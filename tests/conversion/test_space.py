@@ -71,7 +71,7 @@ def test_a_folder_gets_one_page_that_names_no_other_address_and_a_readme(checkpo
     assert not re.search(r"(?:src|href)=[\"']?(?:https?:)?//", text)
     manifest = manifest_of(target)
     assert (manifest["title"], manifest["labels"], manifest["task"]) == (title, [EVIL, "good"], "single_label")
-    assert (manifest["examples"], manifest["takes_pairs"]) == (["A <b> text"], False)
+    assert (manifest["examples"], manifest["is_pair"]) == (["A <b> text"], False)
     assert manifest["model_card"] == f"{constants.ENDPOINT}/me/mine"
     readme = front_matter((target / "README.md").read_text(encoding="utf-8"))
     assert (readme["sdk"], readme["app_file"], readme["title"]) == ("static", "index.html", title)
@@ -105,7 +105,7 @@ def test_a_large_page_of_a_run_has_its_title_and_its_weights_beside_it(
     assert re.fullmatch(r'globalThis\.vocablessWeights = "[\w+/=]+";\n', weights)
     assert re.search(r'id="weights">\s*</script>', (tmp_path / "page" / "index.html").read_text(encoding="utf-8"))
     manifest = manifest_of(tmp_path / "page")
-    assert manifest["title"] == "spam" and manifest["takes_pairs"] and manifest["examples"] == []
+    assert manifest["title"] == "spam" and manifest["is_pair"] and manifest["examples"] == []
 
 
 def test_what_a_page_cannot_run_is_refused(checkpoint, convert, tmp_path, monkeypatch) -> None:
@@ -148,9 +148,9 @@ def test_modules_are_joined_in_the_order_of_their_imports_and_their_names_stay_a
             join_modules(tmp_path, "a.js")
 
 
-@pytest.mark.parametrize(("facts", "takes_pairs", "examples"), [
+@pytest.mark.parametrize(("facts", "is_pair", "examples"), [
     ({"example": ["Buy now."], "is_own_data": True}, False, [["Buy now."]]), ({"example": ["Buy now."]}, True, None),
     ({"is_own_data": True}, False, []), ({"is_own_data": True}, True, []), ({}, False, None),
 ])  # fmt: skip
-def test_a_page_shows_the_example_of_the_run_and_no_film_reviews_for_own_data(facts, takes_pairs, examples) -> None:
-    assert space.run_examples(CardFacts(kind="fine-tuned", **facts), takes_pairs) == examples
+def test_a_page_shows_the_example_of_the_run_and_no_film_reviews_for_own_data(facts, is_pair, examples) -> None:
+    assert space.run_examples(CardFacts(kind="fine-tuned", **facts), is_pair) == examples
