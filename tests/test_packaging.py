@@ -88,7 +88,7 @@ def test_the_wheel_holds_every_file_of_the_package_once_and_the_archive_what_tes
     assert {name for name in wheel if ENCODER in name} == kept > {f"vocabless/{ENCODER}/model.safetensors"}
     assert not [name for name in wheel if not name.startswith("vocabless/")]
     assert all(archive[name].samefile(file) for name, file in wheel.items())
-    others = {"constraints.txt", ".ci/run", ".github/workflows/ci.yml"}
+    others = {"constraints.txt", "constraints-oldest.txt", ".ci/run", ".github/workflows/ci.yml"}
     assert {*PAGES, *others} <= {*archive, "README.md"}  # hatchling itself adds the README
     tests = {file.relative_to(ROOT).as_posix() for file in (ROOT / "tests").rglob("*.py")}
     assert tests | {file.name for file in ROOT.glob("*.py")} <= set(archive)
@@ -155,6 +155,14 @@ def test_the_first_lines_of_the_readme_run_where_a_wheel_from_the_archive_is_ins
         words = shlex.split(command, comments=True)
         run(python, "-m", "vocabless.conversion", *words, folder=work)
         assert (work / words[-1] / "index.html").is_file()
+
+
+def test_the_oldest_constraints_are_the_lower_bounds_but_for_torch() -> None:
+    declared = read("pyproject.toml").partition("\ndependencies")[2].partition("\ndev = ")[0]
+    bounds = dict(re.findall(r'"([\w-]+)>=([\d.]+)"', declared))
+    pins = dict(line.split("==") for line in read("constraints-oldest.txt").splitlines() if not line.startswith("#"))
+    assert pins == bounds | {"torch": pins["torch"]}
+    assert f"torch=={pins['torch']}\n" in read("constraints.txt")
 
 
 @cache
