@@ -3,7 +3,7 @@
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless.modeling.stock_encoders import max_tokens
 from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tensors, check_no_file, first_line
@@ -47,25 +47,6 @@ def load_stock_model(source: str, auto_class: Any, **options: Any) -> tuple[PreT
         raise ValueError(_cannot_load(source, error)) from error
     check_encoder_tensors(source, model, loading_info)
     return model.eval(), sorted(loading_info["unexpected_keys"])
-
-
-def load_stock_tokenizer(source: str) -> PreTrainedTokenizerBase:
-    """Returns the tokenizer of a stock model. It gives the character offsets of its tokens.
-
-    Raises:
-        ValueError: the tokenizer is missing or has no vocabulary, or it cannot give offsets.
-    """
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(source)
-    except LOADING_ERRORS as error:
-        raise ValueError(
-            f"the tokenizer of {source!r} cannot be loaded ({first_line(error)}); save it beside the model."
-        ) from error
-    if len(tokenizer) <= len(tokenizer.all_special_tokens):  # transformers makes one up where the files are missing
-        raise ValueError(f"{source!r} has no tokenizer; save the model's own tokenizer beside it.")
-    if not tokenizer.is_fast:
-        raise ValueError(f"the tokenizer of {source!r} gives no offsets; give a model with a tokenizer.json.")
-    return tokenizer  # type: ignore[no-any-return]
 
 
 def longest_sequence(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
