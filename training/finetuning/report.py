@@ -80,13 +80,12 @@ class Report:
         start += " from random weights" if first["from_scratch"] else ""
         footnotes = [note for task in tasks for note in task.footnotes]
         for task in tasks:
-            first = next(iter(results.get(task.name, {}).values()), {})
-            if folds := first.get("scored_folds"):
+            run = next(iter(results[task.name].values()))
+            if folds := run["scored_folds"]:
                 ways = "evaluated by a model that did not see" if folds == 1 else f"cross-validated, {folds} folds of"
-                rows = f"{max(first['rows'].values()):,} rows; the model saved learned from all"
+                rows = f"{max(run['rows'].values()):,} rows; the model saved learned from all"
                 footnotes.append(f"{task.title}: {ways} {rows}")
-        for task in tasks:
-            if teacher := next(iter(results[task.name].values())).get("teacher"):
+            if teacher := run.get("teacher"):
                 learned = f"learned from {teacher['name']} ({teacher['description']})"
                 footnotes.append(f"{task.title}: {learned}, which labelled {describe_rows(teacher)}")
         heading = f"{start}, {first['parameters']:,} parameters; seeds: {', '.join(results[tasks[0].name])}"

@@ -2,6 +2,7 @@
 
 import json
 import statistics
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -87,6 +88,23 @@ def test_the_table_shows_figures_constant_baselines_notes_and_what_averages_lack
     assert content["summary"]["sst2"]["accuracy"] == {"center": 0.8125, "deviation": None}
     assert content["constant_baselines"] == {"sst2": {"accuracy": 0.509}}
     assert content["runs"]["sst2"]["42"]["rows"] == {"accuracy": 872} and "log" not in content["runs"]["sst2"]["42"]
+
+
+def test_the_heading_is_of_the_first_task_and_folds_are_told_of_each():
+    names = {"a": (5, 111), "b": (1, 222)}
+    results = {
+        name: {"42": run(accuracy=0.5) | {"rows": {"accuracy": 30}, "scored_folds": folds} | {
+            "parameters": parameters, "from_scratch": False,
+        }}
+        for name, (folds, parameters) in names.items()
+    }  # fmt: skip
+    tasks = [SimpleNamespace(name=name, title=name.upper(), footnotes=[f"{name}: one"]) for name in names]
+    report = Report.of(tasks, results, SimpleNamespace(model_name_or_path="mine", overrides=None))
+    assert report.heading == "mine, 111 parameters; seeds: 42"
+    rest = "30 rows; the model saved learned from all"
+    assert report.footnotes[2:] == [
+        f"A: cross-validated, 5 folds of {rest}", f"B: evaluated by a model that did not see {rest}"
+    ]  # fmt: skip
 
 
 def test_a_teachers_scores_stand_beside_the_students():
