@@ -5,7 +5,8 @@
 `--pairs` has the columns `text`, `english` and `lang`. A text is found if its English side is the nearest of all of its
 language. `--labelled` has the columns `text`, `label`, `lang` and `split`, train or test. A logistic regression on the
 vectors learns the training rows in English (`from en`) or those of the language (`own`), and reads its test rows. `own`
-reads them also without the marks of Latin, Greek and Cyrillic letters (`typed without accents`).
+reads them also without the marks of Latin, Greek and Cyrillic letters (`typed without accents`). The first columns are
+those of a regression on n-grams of characters, weighted by TF-IDF.
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from unicodedata import normalize
 
 import numpy as np
 import regex
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import FunctionTransformer
 
 from benchmarks.encoders import Encoder, unit_embedder
@@ -24,6 +26,7 @@ from vocabless.saving.tables import markdown_table
 from vocabless.training.texts.tables import load_files
 
 ENGLISH = "en"
+PEER = "TF-IDF"
 Table = dict[str, dict[str, float]]  # measure → language → percent
 _MARKED = regex.compile(r"[\p{Latin}\p{Greek}\p{Cyrillic}]\p{M}*")
 # Letters whose mark is part of them → how they are typed without their key.
@@ -36,8 +39,11 @@ def without_accents(text: str) -> str:
     return bare.translate(str.maketrans(_BARE))
 
 
-def labels_found(file: str, features: Encoder) -> Table:
-    """Returns the accuracies on test rows of what learned the training rows in English, and those of the language."""
+def labels_found(file: str, embed: Encoder | None) -> Table:
+    """Returns the accuracies on test rows of what learned the training rows in English, and those of the language.
+
+    `embed` None is TF-IDF.
+    """
     rows: Any = load_files([file], f"--labelled {file!r}")
     texts = np.array(rows["text"][:], object)
     labels, languages, splits = (np.array(rows[name][:]) for name in ("label", "lang", "split"))
@@ -47,7 +53,9 @@ def labels_found(file: str, features: Encoder) -> Table:
         return texts[chosen].tolist(), labels[chosen].tolist()
 
     def fitted(language: str) -> Any:
-        return regression(FunctionTransformer(features)).fit(*part(language, "train"))
+        ngrams = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True)
+        features = ngrams if embed is None else FunctionTransformer(embed)
+        return regression(features).fit(*part(language, "train"))
 
     table: Table = {"from en": {}, "own": {}, "typed without accents": {}}
     english = fitted(ENGLISH)
@@ -60,12 +68,12 @@ def labels_found(file: str, features: Encoder) -> Table:
     return table
 
 
-def translations_found(file: str, features: Encoder) -> dict[str, float]:
+def translations_found(file: str, embed: Encoder) -> dict[str, float]:
     """Returns, for each language, the percent of texts whose own English side is the nearest."""
     rows: Any = load_files([file], f"--pairs {file!r}")
     languages, texts, sides = (np.array(rows[name][:], object) for name in ("lang", "text", "english"))
     distinct, side_of = np.unique(sides.astype(str), return_inverse=True)
-    vectors, side_vectors = features(texts.tolist()), features(distinct.tolist())
+    vectors, side_vectors = embed(texts.tolist()), embed(distinct.tolist())
     found = {}
     for language in sorted({*languages}):
         of_language = np.flatnonzero(languages == language)
@@ -75,10 +83,10 @@ def translations_found(file: str, features: Encoder) -> dict[str, float]:
     return found
 
 
-def measure(features: Encoder, pairs: str | None, labelled: str | None) -> Table:
-    """Returns the measures of one model."""
-    table: Table = {"found": translations_found(pairs, features)} if pairs else {}
-    return table | (labels_found(labelled, features) if labelled else {})
+def measure(embed: Encoder | None, pairs: str | None, labelled: str | None) -> Table:
+    """Returns the measures of one model. None is TF-IDF, which is measured on labels alone."""
+    table: Table = {"found": translations_found(pairs, embed)} if pairs and embed else {}
+    return table | (labels_found(labelled, embed) if labelled else {})
 
 
 def cells(tables: Sequence[Table], languages: Sequence[str]) -> list[str]:
@@ -96,7 +104,7 @@ def main(argv: list[str] | None = None) -> None:
     arguments = command_line.parse_args(argv)
     if not arguments.pairs and not arguments.labelled:
         command_line.error("nothing to measure; give --pairs, --labelled, or both.")
-    tables = {}
+    tables = {PEER: measure(None, None, arguments.labelled)}
     for source in arguments.models:
         tables[without_path(source)] = measure(unit_embedder(source), arguments.pairs, arguments.labelled)
     languages = sorted({language for table in tables.values() for of in table.values() for language in of})

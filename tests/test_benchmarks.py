@@ -43,6 +43,9 @@ def test_languages_are_measured_apart(tmp_path, monkeypatch):
     assert table["found"] == {"de": 100, "fr": 50}
     assert table["from en"] == {"en": 100, "de": 100, "fr": 50} and table["own"]["de"] == 100
     assert table["typed without accents"] == {"en": 100, "de": 50, "fr": 50}
+    table = languages.measure(None, str(pairs), str(labelled))  # TF-IDF
+    assert "found" not in table and table["own"] == {"en": 100, "de": 100, "fr": 100}
+    assert table["typed without accents"]["de"] == 50
 
 
 @pytest.mark.parametrize(
