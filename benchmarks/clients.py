@@ -5,6 +5,7 @@
 
 A tool works if it finds the first of eight texts, or its topic or label, also after saving; if copies are in one group.
 """
+# mypy: no-warn-return-any
 
 import subprocess
 import sys

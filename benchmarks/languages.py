@@ -30,13 +30,14 @@ PEER = "TF-IDF"
 Table = dict[str, dict[str, float]]  # measure → language → percent
 _MARKED = regex.compile(r"[\p{Latin}\p{Greek}\p{Cyrillic}]\p{M}*")
 # Letters whose mark is part of them → how they are typed without their key.
-_BARE = dict(zip("đðħıłøŧæœþßĐÐĦŁØŦÆŒÞẞ", "d d h i l o t ae oe th ss D D H L O T AE OE TH SS".split(), strict=True))
+_TYPED = "d d h i l o t ae oe th ss D D H L O T AE OE TH SS".split()
+_BARE = str.maketrans(dict(zip("đðħıłøŧæœþßĐÐĦŁØŦÆŒÞẞ", _TYPED, strict=True)))
 
 
 def without_accents(text: str) -> str:
     """Returns the text with bare Latin, Greek and Cyrillic letters; letters of other scripts keep their marks."""
     bare: str = _MARKED.sub(lambda letter: regex.sub(r"\p{M}", "", normalize("NFD", letter[0])), text)
-    return bare.translate(str.maketrans(_BARE))
+    return bare.translate(_BARE)
 
 
 def labels_found(file: str, embed: Encoder | None) -> Table:

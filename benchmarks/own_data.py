@@ -25,7 +25,6 @@ from benchmarks.features import add_sets, labelled_sets, regression
 from benchmarks.measure import parser, write_record
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
-from vocabless.training.finetuning.arguments import default_epochs_after_head
 from vocabless.training.finetuning.estimators import VocablessClassifier
 
 SIZES = ("10/label", "20/label", "100", "1000")
@@ -67,17 +66,13 @@ def main(argv: list[str] | None = None) -> None:
     command_line.add_argument("--seeds", type=int, default=3, help="draws of each size; default %(default)s")
     arguments = command_line.parse_args(argv)
 
-    def fine_tuned(texts: list[str], labels: list[Any]) -> VocablessClassifier:
-        epochs = default_epochs_after_head(len(texts))
-        return VocablessClassifier(arguments.model, epochs=epochs).fit(texts, labels)
-
     words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
     characters = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True)
     fits: dict[str, Fit] = {
         "words": regression(words, strengths=STRENGTHS).fit,
         "characters": regression(characters, strengths=STRENGTHS).fit,
         "head alone": VocablessClassifier(arguments.model).fit,
-        "fine-tuned": fine_tuned,
+        "fine-tuned": VocablessClassifier(arguments.model, epochs=None).fit,
     }
     for source in arguments.peers:
         fits[without_path(source)] = regression(FunctionTransformer(embedder(source)), strengths=STRENGTHS).fit

@@ -58,7 +58,8 @@ class VocablessClassifier(ClassifierMixin, _ReadsTexts):  # type: ignore[misc]
 
     Args:
         model_name_or_path: folder or Hub id of an encoder of ours; None is `vocabless.default_encoder()`.
-        epochs: of fine-tuning after the head, which is kept if it is better; 0 fits the head alone, in seconds.
+        epochs: of fine-tuning after the head, which is kept if it is better; 0 fits the head alone, in seconds. None is
+            the number of `run_glue.py`, which goes by the texts.
         learning_rate: peak; None goes by the width of the encoder.
         batch_size: texts in a training step.
         max_seq_length: tokens; None measures the texts.
@@ -74,7 +75,7 @@ class VocablessClassifier(ClassifierMixin, _ReadsTexts):  # type: ignore[misc]
     def __init__(
         self,
         model_name_or_path: str | None = None,
-        epochs: float = 0,
+        epochs: float | None = 0,
         learning_rate: float | None = None,
         batch_size: int = 16,
         max_seq_length: int | None = None,
@@ -88,7 +89,7 @@ class VocablessClassifier(ClassifierMixin, _ReadsTexts):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, texts: Sequence[str], labels: Sequence[Any]) -> "VocablessClassifier":
-        """Fits the head, then all weights if `epochs` asks for it, as `run_glue.py` does.
+        """Fits the head, then all weights unless `epochs` is 0, as `run_glue.py` does.
 
         Raises:
             ValueError: the numbers of texts and labels differ, the labels are no classes or there is one alone, or the

@@ -26,7 +26,7 @@ def test_what_scikit_learn_asks_of_an_estimator_of_texts(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("epochs", [0, 1])
+@pytest.mark.parametrize("epochs", [0, 1, None])
 def test_texts_are_classified_and_the_saved_folder_gives_the_same(encoder, tmp_path, epochs):
     classifier = VocablessClassifier(encoder, epochs=epochs).fit(TEXTS, LABELS)
     assert classifier.classes_.tolist() == ["cold", "warm"]
