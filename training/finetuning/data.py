@@ -10,11 +10,13 @@ import regex
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
+from vocabless.tokenization.forms import normal_form
 from vocabless.training.finetuning.metrics import FOLDS
 from vocabless.training.finetuning.problems import Problem
 
 TOKENIZER_BATCH_SIZE = 1000  # texts
 SAMPLING_SEED = 42  # fixed: all seeds of a run use the same held-out and the same sampled rows
+_ACCENTS = regex.compile(r"[\u0300-\u036f]")  # of Latin, Greek and Cyrillic letters
 _MARKS = regex.compile(r"[^\p{L}\p{M}\p{N}]+")  # what is no letter, accent or digit
 Rows = NDArray[np.int64]
 # Of each row the token ids, and `label`, its target if it has one. A collator pads them batch by batch.
@@ -43,16 +45,17 @@ class Examples:
         return [row for row, both in enumerate(texts) if not all(text and text.strip() for text in both)]
 
     def keys(self) -> list[tuple[str, ...]]:
-        """Returns the texts of each row without case, marks and white space: copies of a row have the same key.
+        """Returns the texts of each row without case, accents, marks and white space: copies have the same key.
 
-        >>> Examples(["Is it you?", "is it  you", "?!"]).keys()
-        [('is it you',), ('is it you',), ('?!',)]
+        >>> Examples(["Is it you?", "is it  you", "Ís ìt yoú", "?!"]).keys()
+        [('is it you',), ('is it you',), ('is it you',), ('?!',)]
         """
+
+        def key(text: str) -> str:
+            return _MARKS.sub(" ", _ACCENTS.sub("", normal_form(text.casefold(), "NFKD"))).strip() or text
+
         columns = [self.texts, *([] if self.pairs is None else [self.pairs])]
-        return [
-            tuple(_MARKS.sub(" ", text.casefold()).strip() or text for text in row)
-            for row in zip(*columns, strict=True)
-        ]
+        return [tuple(map(key, row)) for row in zip(*columns, strict=True)]
 
     def select(self, indices: Sequence[int]) -> "Examples":
         """Returns the examples with these indices."""

@@ -138,7 +138,7 @@ def choose_validation(
     data.train.groups = data.train.groups or keys
     if copies := len(keys) - len(set(keys)):
         data.footnotes.append(
-            f"{name}: {copies:,} of {len(keys):,} training rows are copies of others but for case and marks"
+            f"{name}: {copies:,} of {len(keys):,} training rows are copies of others but for case, accents and marks"
         )
     if validation is not None:
         data.validation = {"": validation}

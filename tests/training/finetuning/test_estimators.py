@@ -117,7 +117,7 @@ def test_copies_of_a_text_do_not_raise_the_cross_validated_score(encoder):
     chance = random.Random(0)
     texts = [f"{chance.choice(THINGS)} {chance.choice(THINGS)} {row}" for row in range(50)]
     labels = [chance.choice("ab") for _ in texts]
-    copies = [*texts, *(text.upper() for text in texts), *(f"{text}!" for text in texts)]
+    copies = [*texts, *(text.upper() for text in texts), *(f"{text}!".replace("e", "é") for text in texts)]
     assert VocablessClassifier(encoder).fit(copies, labels * 3).cross_validated_["accuracy"] < 0.75
 
 
