@@ -31,12 +31,13 @@ from vocabless.training.pretraining.student import (
     token_counter,
 )
 from vocabless.training.pretraining.teacher import SentenceTeacher, corpus_texts, draw_texts, with_translations
-from vocabless.training.pretraining.translations import ParallelTexts, read_parallel, sample_languages
+from vocabless.training.pretraining.translations import ParallelTexts, read_parallel, repeated, sample_languages
 from vocabless.training.run import Results, Trained
 from vocabless.training.script import ANY_SIZE, SHARE, flag
 
 # The texts of a language in an epoch are in proportion to its texts in --parallel to this power.
 LANGUAGE_EXPONENT = 0.3
+CORPUS_SHARE = 0.25  # of an epoch with --parallel, at least: texts of --corpus
 SIMILARITY_WEIGHT = 5.0  # of the similarities within a batch in the loss
 ENCODER_PREFIX = "encoder."  # of the encoder's weights in a `SentenceStudent`
 
@@ -160,7 +161,10 @@ class Distill(Objective):
         teacher: SentenceTeacher,
         length_of: Callable[[list[str]], list[int]],
     ) -> VectorDataset:
-        """Returns the texts of the corpus, then those of the languages, see `sample_languages`."""
+        """Returns the texts of the corpus, then those of the languages, see `sample_languages`.
+
+        Beside languages, a small corpus is read more often, so that its own language is not forgotten.
+        """
         columns, seed = with_translations(texts, parallel, teacher), self.training.seed
         rows = None
         if parallel is not None:
@@ -168,7 +172,9 @@ class Distill(Objective):
             languages = np.concatenate([parallel.languages, np.full(len(english), ENGLISH)])
             places = np.concatenate([np.arange(len(parallel)), len(parallel) + english])
             drawn = places[sample_languages(languages, LANGUAGE_EXPONENT, seed)]
-            rows = np.concatenate([np.arange(len(texts)), len(texts) + drawn])
+            number = max(len(texts), round(len(drawn) * CORPUS_SHARE / (1 - CORPUS_SHARE)))
+            of_corpus = repeated(np.arange(len(texts)), number, np.random.default_rng(seed))
+            rows = np.concatenate([of_corpus, len(texts) + drawn])
         mean = mean_vector(columns[1]) if self.centre_teacher else None
         return VectorDataset(*columns, length_of, rows, mean, self.misspell_probability, seed)
 

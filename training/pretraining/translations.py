@@ -122,7 +122,12 @@ def sample_languages(languages: NDArray[np.str_], exponent: float, seed: int) ->
     names, counts = np.unique(languages, return_counts=True)
     rows = []
     for name, count in zip(names, counts, strict=True):
-        of_language = np.flatnonzero(languages == name)
-        repeats, rest = divmod(round(count**exponent * counts.max() ** (1 - exponent)), count)
-        rows += [np.tile(of_language, repeats), np.sort(rng.choice(of_language, rest, replace=False))]
+        number = round(count**exponent * counts.max() ** (1 - exponent))
+        rows.append(repeated(np.flatnonzero(languages == name), number, rng))
     return np.concatenate(rows)
+
+
+def repeated(rows: Indices, number: int, rng: np.random.Generator) -> Indices:
+    """Returns `number` rows, each nearly equally often; the generator chooses those with one more."""
+    repeats, rest = divmod(number, len(rows))
+    return np.concatenate([np.tile(rows, repeats), np.sort(rng.choice(rows, rest, replace=False))])

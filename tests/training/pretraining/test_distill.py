@@ -106,7 +106,7 @@ def test_translations_teach_their_vectors(run, tmp_path, capsys, monkeypatch) ->
     assert cosines.mean() > 0.2
 
 
-def test_an_epoch_has_the_corpus_once_and_each_language_as_often(
+def test_a_quarter_of_an_epoch_is_the_corpus_and_languages_share_the_rest(
     make_teacher, tmp_path, empty_cache, monkeypatch
 ) -> None:
     letters = Dataset.from_dict({"text": list("äöüßéè")})
@@ -117,7 +117,9 @@ def test_an_epoch_has_the_corpus_once_and_each_language_as_often(
     teacher = SentenceTeacher(make_teacher(tmp_path / "teacher"), 16)
     examples = objective._examples(["the fox", "a dog"], parallel, teacher, lambda batch: list(map(len, batch)))
     texts = [item["text"] for item in examples.__getitems__(range(len(examples)))]
-    assert texts[:2] == ["the fox", "a dog"] and sorted(texts[2:]) == sorted("abcdefäöüßéè")
+    assert texts[:4] == ["the fox", "a dog"] * 2 and sorted(texts[4:]) == sorted("abcdefäöüßéè")
+    long = objective._examples(list("uvwxyz"), parallel, teacher, lambda batch: list(map(len, batch)))
+    assert len(long) == 6 + 12  # a corpus that is larger than its share is read once
 
 
 def test_words_without_translations_are_learned_once_and_not_measured(run, tmp_path) -> None:
