@@ -133,6 +133,11 @@ def regression(*features: Any, strengths: Sequence[float] = (1.0, 10.0, 100.0)) 
     return GridSearchCV(steps, {"logisticregression__C": strengths}, cv=3)
 
 
+def character_ngrams() -> TfidfVectorizer:
+    """Returns what makes a text the n-grams of its characters, weighted by TF-IDF."""
+    return TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True)
+
+
 def label_figures(
     train: Dataset, test: Dataset, shares: Sequence[float], draw_rows: int, embed: Encoder | None
 ) -> list[float]:

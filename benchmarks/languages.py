@@ -15,18 +15,16 @@ from unicodedata import normalize
 
 import numpy as np
 import regex
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import FunctionTransformer
 
 from benchmarks.encoders import Encoder, unit_embedder
-from benchmarks.features import regression
+from benchmarks.features import PEER, character_ngrams, regression
 from benchmarks.measure import parser, write_record
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
 from vocabless.training.texts.tables import load_files
 
 ENGLISH = "en"
-PEER = "TF-IDF"
 Table = dict[str, dict[str, float]]  # measure → language → percent
 _MARKED = regex.compile(r"[\p{Latin}\p{Greek}\p{Cyrillic}]\p{M}*")
 # Letters whose mark is part of them → how they are typed without their key.
@@ -54,8 +52,7 @@ def labels_found(file: str, embed: Encoder | None) -> Table:
         return texts[chosen].tolist(), labels[chosen].tolist()
 
     def fitted(language: str) -> Any:
-        ngrams = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True)
-        features = ngrams if embed is None else FunctionTransformer(embed)
+        features = character_ngrams() if embed is None else FunctionTransformer(embed)
         return regression(features).fit(*part(language, "train"))
 
     table: Table = {"from en": {}, "own": {}, "typed without accents": {}}

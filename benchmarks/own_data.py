@@ -21,7 +21,7 @@ from sklearn.preprocessing import FunctionTransformer
 from tqdm import tqdm
 
 from benchmarks.encoders import embedder
-from benchmarks.features import add_sets, labelled_sets, regression
+from benchmarks.features import add_sets, character_ngrams, labelled_sets, regression
 from benchmarks.measure import parser, write_record
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
@@ -67,10 +67,9 @@ def main(argv: list[str] | None = None) -> None:
     arguments = command_line.parse_args(argv)
 
     words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
-    characters = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True)
     fits: dict[str, Fit] = {
         "words": regression(words, strengths=STRENGTHS).fit,
-        "characters": regression(characters, strengths=STRENGTHS).fit,
+        "characters": regression(character_ngrams(), strengths=STRENGTHS).fit,
         "head alone": VocablessClassifier(arguments.model).fit,
         "fine-tuned": VocablessClassifier(arguments.model, epochs=None).fit,
     }

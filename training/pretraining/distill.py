@@ -37,7 +37,7 @@ from vocabless.training.script import ANY_SIZE, SHARE, flag
 
 # The texts of a language in an epoch are in proportion to its texts in --parallel to this power.
 LANGUAGE_EXPONENT = 0.3
-CORPUS_SHARE = 0.25  # of an epoch with --parallel, at least: texts of --corpus
+CORPUS_SHARE = 0.25  # the least that the texts of --corpus are of an epoch with --parallel
 SIMILARITY_WEIGHT = 5.0  # of the similarities within a batch in the loss
 ENCODER_PREFIX = "encoder."  # of the encoder's weights in a `SentenceStudent`
 
