@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from torch import nn
 from torch.nn import functional as F
-from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
 
 from vocabless import VocablessModel
 from vocabless.loading import default_encoder
@@ -24,6 +24,7 @@ from vocabless.training.pretraining.measures import SentenceMeasures, read_score
 from vocabless.training.pretraining.objective import ExampleSets, Objective
 from vocabless.training.pretraining.sequences import MAX_EVALUATED, Documents
 from vocabless.training.pretraining.student import (
+    LastStage,
     SentenceStudent,
     VectorCollator,
     VectorDataset,
@@ -70,14 +71,11 @@ class Distill(Objective):
     )
     sts_file: str | None = flag(None, "File with columns sentence1, sentence2 and score, to measure Spearman's rho.")
     misspell_probability: float = flag(0.0, "Share of words that the student reads misspelt, 0–1.", limit=SHARE)
-    neighbour_weight: float = flag(
+    last_stage: float = flag(
         0.0,
-        "Weight of the divergence between the teacher's and the student's nearest texts within a batch in the loss; 2 "
-        "helps search in a last stage.",
-        limit=ANY_SIZE,
-    )
-    append_embeddings: bool = flag(
-        False, "Put each token's embedding behind its state, so that a text's vector has both; helps in a last stage."
+        "Share of the steps, the last ones, in which a text's vector also has the mean of its tokens' embeddings, and "
+        "its nearest texts in a batch count more. 1 is for a trained student.",
+        limit=SHARE,
     )
     nested_dimensions: list[int] = flag(
         [64, 128, 256], "Lengths to which a vector can be cut, by sentence-transformers' truncate_dim; 0 for none."
@@ -179,33 +177,39 @@ class Distill(Objective):
         return VectorDataset(*columns, length_of, rows, mean, self.misspell_probability, seed)
 
     def config_options(self, config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
-        """Returns that heads read the mean of the states, what the model learned to use; and `--append_embeddings`."""
+        """Returns that heads read the mean of the states, and that the states have embeddings, see `--last_stage`."""
         if is_ours(config):
-            return {"classifier_pooling": "mean"} | ({"append_embeddings": True} if self.append_embeddings else {})
-        if self.append_embeddings:
-            raise ValueError("--append_embeddings needs a model of this family; leave it out.")
+            return {"classifier_pooling": "mean"} | ({"append_embeddings": True} if self.last_stage else {})
+        if self.last_stage:
+            raise ValueError("--last_stage needs a model of this family; leave it out.")
         return {}
 
     def module_to_train(self, model: PreTrainedModel, examples: ExampleSets) -> nn.Module:
         """Returns the model with a dense layer into the teacher's space.
 
-        A checkpoint that the run begins from gives its own layer, if it has one of this size. Where the embeddings are
-        appended now, their weights in it are 0 at first.
+        A checkpoint that the run begins from gives its own layer, if it has one of this size. Where the last stage
+        appends the embeddings, their weights in it are 0 at first.
         """
+        start, config = self.arguments.model_name_or_path, cast(Any, model.config)
+        dense = {} if start is None else read_dense(start)
+        size = config.encoder_config.hidden_size if self.last_stage else config.hidden_size
+        if dense:
+            size = min(config.hidden_size, dense["weight"].shape[1])
+            dense["weight"] = F.pad(dense["weight"], (0, config.hidden_size - size))
         student = SentenceStudent(
-            *(model, examples.facts["vector_size"], SIMILARITY_WEIGHT, self.neighbour_weight),
+            *(model, examples.facts["vector_size"], SIMILARITY_WEIGHT),
             nested_dimensions=self.nested_dimensions,
+            first_size=size,
             teacher_mean=getattr(examples.train, "mean", None),
         )
-        start = self.arguments.model_name_or_path
-        dense = {} if start is None else read_dense(start)
-        if dense and self.append_embeddings:
-            missing = student.dense.in_features - dense["weight"].shape[1]
-            dense["weight"] = F.pad(dense["weight"], (0, max(0, missing)))
         layer = student.dense.state_dict()
         if {name: weight.shape for name, weight in layer.items()} == {name: dense[name].shape for name in dense}:
             student.dense.load_state_dict(dense)
         return student
+
+    def callbacks(self, module: nn.Module) -> list[TrainerCallback]:
+        """See `Objective.callbacks`."""
+        return [LastStage(cast(SentenceStudent, module), self.last_stage)]
 
     def save(self, trained: Trained) -> None:
         """See `Run.save`. The dense layer is written as a module of sentence-transformers."""

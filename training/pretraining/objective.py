@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from transformers import (
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
+    TrainerCallback,
     set_seed,
 )
 
@@ -102,14 +103,16 @@ class Objective(Run):
             set_seed(training.seed)
             model, tokenizer = load_model(self.arguments, self, data.train, self.folder)
             examples = self.build_examples(data, tokenizer)
+        module = self.module_to_train(model, examples)
         trainer = ResumableTrainer(
-            model=self.module_to_train(model, examples),
+            model=module,
             args=training,
             train_dataset=examples.train,
             eval_dataset=examples.evaluated,
             data_collator=examples.collator,
             compute_metrics=examples.compute_metrics,
             preprocess_logits_for_metrics=self.reduce_outputs,
+            callbacks=self.callbacks(module),
         )
         train_metrics = trainer.resume()
         state = trainer.state
@@ -126,7 +129,6 @@ class Objective(Run):
         }
         if self.arguments.model_name_or_path is not None:
             results["start"] = provenance(self.arguments.model_name_or_path, from_scratch=False)
-        module = cast(nn.Module, trainer.model)
         return Trained(module, model, tokenizer, trainer.full_state_dict(), state.log_history, results)
 
     @abstractmethod
@@ -136,6 +138,10 @@ class Objective(Run):
     def module_to_train(self, model: PreTrainedModel, examples: ExampleSets) -> nn.Module:
         """Returns the module that the Trainer trains: the model, or a module that holds it."""
         return model
+
+    def callbacks(self, module: nn.Module) -> list[TrainerCallback]:
+        """Returns what the Trainer calls while it trains the module."""
+        return []
 
     def reduce_outputs(self, outputs: Any, labels: Tensor) -> Any:
         """Returns what `compute_metrics` needs of a model's outputs on a batch, so that no more is kept."""

@@ -12,13 +12,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback, TrainerState
 
 from vocabless import VocablessTokenizer
 from vocabless.modeling.head_layers import mean_state
 from vocabless.training.pretraining.measures import unit_vectors
 from vocabless.training.texts.misspellings import misspell
 
+NEIGHBOUR_WEIGHT = 2.0  # of the nearest texts in the loss
 TEMPERATURE = 0.05  # of the softmax over similarities: texts that are 0.05 nearer count e times as much
 MASKED = -1e4  # stands for no similarity
 TEXTS_AT_ONCE = 10_000
@@ -28,18 +29,18 @@ class SentenceStudent(nn.Module):
     """Learns to give a text the direction that a teacher gives it.
 
     The loss of a batch is the mean of 1 − cos(v, t) over its texts, v the student's vector and t the teacher's, plus
-    `similarity_weight` times the mean squared difference between the cosines of all pairs v_i, v_j and t_i, t_j, and
-    `neighbour_weight` times the `neighbour_divergence` of these cosines. With nested dimensions, the mean of the same
-    differences between the cosines of the first d numbers of v_i, v_j and those of t_i, t_j is added with the weight of
-    similarities, so that vectors that are cut at d can still be compared (Kusupati et al., *Matryoshka Representation
-    Learning*, 2022).
+    `similarity_weight` times the mean squared difference between the cosines of all pairs v_i, v_j and t_i, t_j. With
+    nested dimensions, the mean of the same differences between the cosines of the first d numbers of v_i, v_j and those
+    of t_i, t_j is added with the weight of similarities, so that vectors that are cut at d can still be compared
+    (Kusupati et al., *Matryoshka Representation Learning*, 2022). In the last stage of a run, `in_last_stage`,
+    `NEIGHBOUR_WEIGHT` times the `neighbour_divergence` of the cosines is added, too.
 
     Args:
         encoder: any model that returns states (B, S, D) first.
         vector_size: numbers in a vector of the teacher.
         similarity_weight: weight of the similarities in the loss.
-        neighbour_weight: weight of the nearest texts in the loss.
         nested_dimensions: numbers at which a vector may be cut; those not between 0 and `vector_size` do not count.
+        first_size: numbers of a mean state that the dense layer reads before the last stage; None is all of them.
         teacher_mean: (vector_size,) what was taken from the teacher's vectors, to be saved with the weights; or None.
     """
 
@@ -50,15 +51,17 @@ class SentenceStudent(nn.Module):
         encoder: PreTrainedModel,
         vector_size: int,
         similarity_weight: float,
-        neighbour_weight: float = 0.0,
         nested_dimensions: Sequence[int] = (),
+        first_size: int | None = None,
         teacher_mean: NDArray[np.float32] | None = None,
     ) -> None:
         super().__init__()
         self.encoder = encoder
         self.dense = nn.Linear(encoder.config.hidden_size, vector_size)
         self.similarity_weight = similarity_weight
-        self.neighbour_weight = neighbour_weight
+        self.first_size = self.dense.in_features if first_size is None else first_size
+        nn.init.zeros_(self.dense.weight[:, self.first_size :])
+        self.in_last_stage = False
         self.nested_dimensions = [size for size in nested_dimensions if 0 < size < vector_size]
         self.register_buffer("teacher_mean", None if teacher_mean is None else torch.from_numpy(teacher_mean))
 
@@ -72,14 +75,16 @@ class SentenceStudent(nn.Module):
         states = self.encoder(**inputs)[0]
         with torch.autocast(states.device.type, enabled=False):  # a vector of bfloat16 would be too coarse
             mean = mean_state(states.float(), inputs["attention_mask"])
+            if not self.in_last_stage:
+                mean = F.pad(mean[:, : self.first_size], (0, mean.shape[1] - self.first_size))
             vectors = F.normalize(self.dense(mean), dim=-1)
         if labels is None:
             return {"vectors": vectors}
         targets = F.normalize(labels.float(), dim=-1)
         loss = 1 - (vectors * targets).sum(dim=-1).mean()
         similarities, expected = vectors @ vectors.T, targets @ targets.T
-        if self.neighbour_weight:
-            loss = loss + self.neighbour_weight * neighbour_divergence(similarities, expected)
+        if self.in_last_stage:
+            loss = loss + NEIGHBOUR_WEIGHT * neighbour_divergence(similarities, expected)
         if self.similarity_weight:
             loss = loss + self.similarity_weight * F.mse_loss(similarities, expected)
             for size in self.nested_dimensions:
@@ -87,6 +92,20 @@ class SentenceStudent(nn.Module):
                 weight = self.similarity_weight / len(self.nested_dimensions)
                 loss = loss + weight * F.mse_loss(part @ part.T, expected)
         return {"loss": loss, "vectors": vectors}
+
+
+class LastStage(TrainerCallback):
+    """Tells a student when the last stage begins, which is a share of the steps of the run, 0–1."""
+
+    def __init__(self, student: SentenceStudent, share: float) -> None:
+        self.student = student
+        self.share = share
+
+    def on_step_begin(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
+        """See `TrainerCallback`."""
+        self.student.in_last_stage = state.global_step >= (1 - self.share) * state.max_steps
+
+    on_train_begin = on_step_begin  # a run that was killed after its last step has no other
 
 
 def neighbour_divergence(similarities: Tensor, expected: Tensor) -> Tensor:

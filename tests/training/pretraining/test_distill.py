@@ -67,7 +67,7 @@ def test_a_student_of_any_variant_comes_nearer_to_its_teacher(variant, run, tmp_
 
 def test_embeddings_are_appended_to_a_trained_student(run) -> None:
     first, earlier = run("first", *NANO)
-    folder, results = run("second", "--model_name_or_path", str(first), "--append_embeddings", "true")
+    folder, results = run("second", "--model_name_or_path", str(first), "--last_stage", "1")
     for name in ("eval_cosine", "eval_loss"):  # their weights in the dense layer are 0 at first
         assert results["before"][name] == pytest.approx(earlier["after"][name], rel=1e-4)
     size = VocablessConfig.from_pretrained(first).hidden_size
@@ -78,6 +78,17 @@ def test_embeddings_are_appended_to_a_trained_student(run) -> None:
     assert results["objective"] == "distill" and results["after"]["eval_loss"] != results["before"]["eval_loss"]
     assert results["arguments"]["model_name_or_path"] == "first" and results["start"]["base_model"] is None
     assert "beginning from the weights of `first`" in (folder / "README.md").read_text()
+
+
+def test_a_run_reads_the_embeddings_in_its_last_stage_alone(run) -> None:
+    flags = [*NANO, "--last_stage", ".25", "--save_steps", "6"]
+    folder, results = run("run", *flags)
+    weights = [load_file(folder / f"checkpoint-{step}" / "model.safetensors")["dense.weight"] for step in (6, 8)]
+    size = weights[0].shape[1] // 2
+    assert weights[0][:, :size].any() and not weights[0][:, size:].any()
+    assert weights[1][:, size:].all() and results["after"]["eval_cosine"] > results["before"]["eval_cosine"]
+    (folder / "results.json").unlink()  # as if it had been killed after its last step
+    assert run("run", *flags)[1]["after"]["eval_loss"] == results["after"]["eval_loss"]
 
 
 def test_translations_teach_their_vectors(run, tmp_path, capsys, monkeypatch) -> None:

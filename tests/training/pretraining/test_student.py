@@ -51,17 +51,17 @@ def batch_of(texts, vectors):
 
 
 @pytest.mark.parametrize(
-    ("similarity", "neighbour", "nested"), [(0.0, 0.0, ()), (5.0, 0.0, ()), (0.0, 2.0, ()), (5.0, 2.0, (2, 4))]
+    ("similarity", "is_last", "nested"), [(0, False, ()), (5, False, ()), (0, True, ()), (5, True, (2, 4))]
 )
-def test_the_loss_is_what_plain_python_computes(similarity, neighbour, nested, student) -> None:
+def test_the_loss_is_what_plain_python_computes(similarity, is_last, nested, student) -> None:
     targets = np.random.default_rng(0).normal(size=(3, 6)).astype(np.float16)
-    student.similarity_weight, student.neighbour_weight, student.nested_dimensions = similarity, neighbour, nested
+    student.similarity_weight, student.in_last_stage, student.nested_dimensions = similarity, is_last, nested
     with torch.no_grad():
         output = student(**batch_of(["one word", "some more words, and one", ""], targets))
     vectors, taught = output["vectors"].tolist(), targets.astype(float)
     assert all(math.hypot(*vector) == pytest.approx(1) for vector in vectors)
     expected = sum(1 - cosine(v, t) for v, t in zip(vectors, taught, strict=True)) / 3
-    expected += similarity * mean_square(vectors, taught) + neighbour * 0.05 * divergence(vectors, taught)
+    expected += similarity * mean_square(vectors, taught) + 2 * is_last * 0.05 * divergence(vectors, taught)
     for size in nested:
         expected += similarity / len(nested) * mean_square([vector[:size] for vector in vectors], taught)
     assert output["loss"].item() == pytest.approx(expected, rel=1e-3)
