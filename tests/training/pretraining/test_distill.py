@@ -5,10 +5,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from datasets import Dataset
 from safetensors.torch import load_file
 from script_runs import pretrain, write_corpus
 
+from benchmarks import budget
 from vocabless import VocablessConfig, VocablessForSequenceClassification
 from vocabless.saving.run_folder import rows_fingerprint
 from vocabless.saving.sentence_modules import read_dense
@@ -89,6 +91,29 @@ def test_a_run_reads_the_embeddings_in_its_last_stage_alone(run) -> None:
     assert weights[1][:, size:].all() and results["after"]["eval_cosine"] > results["before"]["eval_cosine"]
     (folder / "results.json").unlink()  # as if it had been killed after its last step
     assert run("run", *flags)[1]["after"]["eval_loss"] == results["after"]["eval_loss"]
+
+
+@pytest.mark.slow
+def test_a_benchmark_measures_stock_students_and_ours_alike(run, tmp_path, capsys) -> None:
+    pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
+    pairs, features = tmp_path / "pairs.csv", tmp_path / "features.json"
+    pairs.write_text("sentence1,sentence2,score\nthe fox,the dog,1\nthe quick fox,the fox sleeps,4\na cat,walls,0\n")
+    flags = ["--sts_file", str(pairs), "--nested_dimensions", "0"]
+    folders = [run("stock", "--variant", "bert-tiny", "--subword", "train", *flags)[0], run("ours", *NANO, *flags)[0]]
+    figures = dict.fromkeys(budget.FEATURES.values(), 0.5)
+    features.write_text(json.dumps({"rows": {folder.name: figures for folder in folders}}))
+    arguments = [str(features), str(pairs), *map(str, folders), "--output", str(tmp_path / "budget.json")]
+    budget.main(arguments)
+    table = json.loads((tmp_path / "budget.json").read_text())["rows"]
+    assert all(0 < row["MB, words"] < row["MB"] and 0 < row["MB, 8 bits"] < row["MB"] for row in table.values())
+    assert table["ours"]["tokens"] == pytest.approx(2 + 7 / 3)  # [CLS], words, [SEP]
+    assert "| ours | " in capsys.readouterr().out
+
+    encoder = student_in(folders[0])
+    ids = torch.tensor(encoder.tokenizer(["the quick fox"])["input_ids"])
+    with torch.no_grad():
+        vector = budget.StockEncoder(encoder).eval()(ids)[0]
+    np.testing.assert_allclose(vector, encoder.encode("the quick fox"), atol=1e-5)
 
 
 def test_translations_teach_their_vectors(run, tmp_path, capsys, monkeypatch) -> None:

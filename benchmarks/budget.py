@@ -1,0 +1,122 @@
+"""What a vocabulary is worth: a row for each encoder of texts, all of which were trained alike.
+
+    python -m benchmarks.features runs/*-4000-0 --share 0.1 0.3 1 … --output features.json
+    python -m benchmarks.budget features.json stsb/validation.parquet runs/*-4000-0
+
+A run is a folder of `run_pretraining.py --recipe distill`, of a front end of ours or of a stock BERT.
+
+- **MB**: the embeddings of words, then all weights, in 32 bits; then the graph for onnxruntime with 8-bit weights.
+- **Four sets**, **search**: from the first file. **Cosine**: with the teacher's vectors of held-out texts.
+- **Tokens**: of the first sentence of a pair, a mean. **ms**: from such a sentence to its vector in onnxruntime, with
+  8-bit weights and one thread, a median.
+"""
+
+import json
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from sentence_transformers import SentenceTransformer
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from benchmarks.measure import parser, write_record
+from vocabless.conversion.onnx_export.graph import INPUT, export, quantize, session_of
+from vocabless.conversion.onnx_export.sentence_encoder import sentence_encoder_of
+from vocabless.modeling.head_layers import mean_state
+from vocabless.saving.checkpoint import load_checkpoint
+from vocabless.saving.tables import markdown_table
+from vocabless.training.pretraining.measures import read_scored_pairs
+
+TIMED = 300  # sentences
+# A column → the name of the figure in `benchmarks.features`.
+FEATURES = {
+    "four sets": "mean",
+    "1 in 10 misspelt": "mean, 10 % misspelt",
+    "3 in 10": "mean, 30 % misspelt",
+    "all": "mean, 100 % misspelt",
+    "search": "search, qnli, among ten",
+}
+
+
+class StockEncoder(nn.Module):
+    """A stock encoder with its dense layer: ids (B, S) → vectors of length 1 (B, D)."""
+
+    def __init__(self, encoder: Any) -> None:
+        super().__init__()
+        self.model, self.dense = encoder[0].auto_model, encoder[2].linear
+        self.model.set_attn_implementation("eager")
+
+    def forward(self, input_ids: Tensor) -> Tensor:
+        """Returns the vectors."""
+        mask = (input_ids != self.model.config.pad_token_id).long()
+        return F.normalize(self.dense(mean_state(self.model(input_ids, mask).last_hidden_state, mask)))
+
+
+def stock_graph(encoder: Any) -> Any:
+    """Returns a stock sentence encoder as ONNX."""
+    example = torch.ones(3, 7, dtype=torch.long)
+    shapes = {INPUT: {0: torch.export.Dim("batch"), 1: torch.export.Dim("sequence", max=512)}}
+    traced = torch.export.export(StockEncoder(encoder).eval(), (example,), dynamic_shapes=shapes, strict=False)
+    program: Any = torch.onnx.export(traced, dynamo=True, input_names=[INPUT], verbose=False)
+    return program.model_proto
+
+
+def figures(run: str, sentences: list[str], features: dict[str, float]) -> dict[str, float]:
+    """Returns a row of the table: bytes, scores from 0 to 1, tokens and milliseconds."""
+    encoder: Any = SentenceTransformer(run, trust_remote_code=True, device="cpu")
+    after = json.loads((Path(run) / "results.json").read_text())["after"]
+    if "vocabless" in encoder[0].auto_model.config.model_type:
+        model, tokenizer = load_checkpoint(run)
+        words: Any = model.front_end
+        proto = export(sentence_encoder_of(model, run), is_pair=False)
+    else:
+        tokenizer, words = encoder.tokenizer, encoder[0].auto_model.get_input_embeddings()
+        proto = stock_graph(encoder)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "int8.onnx"
+        quantize(proto, file)
+        num_bytes, session = file.stat().st_size, session_of(file, num_threads=1)
+    seconds, tokens = [], []
+    for sentence in sentences[:TIMED]:
+        start = time.perf_counter()
+        ids = tokenizer([sentence], return_tensors="np")[INPUT].astype("int64")
+        session.run(None, {INPUT: ids})
+        seconds.append(time.perf_counter() - start)
+        tokens.append(ids.shape[1])
+    row = {"MB, words": parameters(words) * 4e-6, "MB": parameters(encoder) * 4e-6, "MB, 8 bits": num_bytes / 1e6}
+    row |= {column: features[name] for column, name in FEATURES.items()}
+    row |= {"STS-B": after["eval_spearman"], "cosine": after["eval_cosine"]}
+    return row | {"tokens": statistics.mean(tokens), "ms": 1000 * statistics.median(seconds)}
+
+
+def parameters(module: nn.Module) -> int:
+    """Returns the number of weights."""
+    return sum(each.numel() for each in module.parameters())
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Prints a table with a row for each run."""
+    command_line = parser(__doc__, "output")
+    command_line.add_argument("features", help="what `benchmarks.features` wrote of the runs")
+    command_line.add_argument("sts_file", help="file with the columns sentence1, sentence2 and score")
+    command_line.add_argument("runs", nargs="+", metavar="RUN")
+    arguments = command_line.parse_args(argv)
+    sentences = read_scored_pairs(arguments.sts_file)[0]
+    of_runs = json.loads(Path(arguments.features).read_text())["rows"]
+    table = {Path(run).name: figures(run, sentences, of_runs[Path(run).name]) for run in arguments.runs}
+    percent = {*FEATURES, "STS-B"}
+    digits = {"cosine": 3, "tokens": 1}
+    lines = [
+        [run, *(f"{100 * x:.1f}" if name in percent else f"{x:.{digits.get(name, 2)}f}" for name, x in row.items())]
+        for run, row in table.items()
+    ]
+    print(markdown_table(["", *next(iter(table.values()))], lines))
+    write_record(arguments.output, "budget", table)
+
+
+if __name__ == "__main__":
+    main()
