@@ -1,7 +1,7 @@
 """What a vocabulary is worth: a row for each encoder of texts, all of which were trained alike.
 
-    python -m benchmarks.features runs/*-4000-0 --share 0.1 0.3 1 … --output features.json
-    python -m benchmarks.budget features.json stsb/validation.parquet runs/*-4000-0
+    python -m benchmarks.features budget/* --data_dir sets --glue_dir glue --share 0.1 0.3 1 --output features.json
+    python -m benchmarks.budget features.json glue/stsb/validation.parquet budget/*
 
 A run is a folder of `run_pretraining.py --recipe distill`, of a front end of ours or of a stock BERT.
 
@@ -29,6 +29,7 @@ from vocabless.conversion.onnx_export.sentence_encoder import sentence_encoder_o
 from vocabless.modeling.head_layers import mean_state
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.tables import markdown_table
+from vocabless.training.load import is_ours
 from vocabless.training.pretraining.measures import read_scored_pairs
 
 TIMED = 300  # sentences
@@ -69,7 +70,7 @@ def figures(run: str, sentences: list[str], features: dict[str, float]) -> dict[
     """Returns a row of the table: bytes, scores from 0 to 1, tokens and milliseconds."""
     encoder: Any = SentenceTransformer(run, trust_remote_code=True, device="cpu")
     after = json.loads((Path(run) / "results.json").read_text())["after"]
-    if "vocabless" in encoder[0].auto_model.config.model_type:
+    if is_ours(encoder[0].auto_model.config):
         model, tokenizer = load_checkpoint(run)
         words: Any = model.front_end
         proto = export(sentence_encoder_of(model, run), is_pair=False)

@@ -197,7 +197,9 @@ class Distill(Objective):
             size = min(config.hidden_size, dense["weight"].shape[1])
             dense["weight"] = F.pad(dense["weight"], (0, config.hidden_size - size))
         student = SentenceStudent(
-            *(model, examples.facts["vector_size"], SIMILARITY_WEIGHT),
+            model,
+            examples.facts["vector_size"],
+            SIMILARITY_WEIGHT,
             nested_dimensions=self.nested_dimensions,
             first_size=size,
             teacher_mean=getattr(examples.train, "mean", None),
@@ -209,7 +211,7 @@ class Distill(Objective):
 
     def callbacks(self, module: nn.Module) -> list[TrainerCallback]:
         """See `Objective.callbacks`."""
-        return [LastStage(cast(SentenceStudent, module), self.last_stage)]
+        return [LastStage(cast(SentenceStudent, module), self.last_stage)] if self.last_stage else []
 
     def save(self, trained: Trained) -> None:
         """See `Run.save`. The dense layer is written as a module of sentence-transformers."""

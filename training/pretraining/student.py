@@ -19,7 +19,7 @@ from vocabless.modeling.head_layers import mean_state
 from vocabless.training.pretraining.measures import unit_vectors
 from vocabless.training.texts.misspellings import misspell
 
-NEIGHBOUR_WEIGHT = 2.0  # of the nearest texts in the loss
+NEIGHBOUR_WEIGHT = 2.0  # of the nearest texts in the loss of the last stage
 TEMPERATURE = 0.05  # of the softmax over similarities: texts that are 0.05 nearer count e times as much
 MASKED = -1e4  # stands for no similarity
 TEXTS_AT_ONCE = 10_000
