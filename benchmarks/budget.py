@@ -8,13 +8,14 @@ A run is a folder of `run_pretraining.py --recipe distill`, of a front end of ou
 - **MB**: the embeddings of words, then all weights, in 32 bits; then the graph for onnxruntime with 8-bit weights.
 - **Four sets**, **search**: from the first file. **Cosine**: with the teacher's vectors of held-out texts.
 - **Tokens**: of the first sentence of a pair, a mean. **ms**: from such a sentence to its vector in onnxruntime, with
-  8-bit weights and one thread, a median.
+  8-bit weights and one thread, a median. All runs take turns sentence by sentence, because a machine's speed changes.
 """
 
 import json
 import statistics
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +67,8 @@ def stock_graph(encoder: Any) -> Any:
     return program.model_proto
 
 
-def figures(run: str, sentences: list[str], features: dict[str, float]) -> dict[str, float]:
-    """Returns a row of the table: bytes, scores from 0 to 1, tokens and milliseconds."""
+def figures(run: str, features: dict[str, float]) -> tuple[dict[str, float], Callable[[str], int]]:
+    """Returns bytes and scores from 0 to 1, and what makes a sentence's vector and returns its number of tokens."""
     encoder: Any = SentenceTransformer(run, trust_remote_code=True, device="cpu")
     after = json.loads((Path(run) / "results.json").read_text())["after"]
     if is_ours(encoder[0].auto_model.config):
@@ -81,17 +82,26 @@ def figures(run: str, sentences: list[str], features: dict[str, float]) -> dict[
         file = Path(folder) / "int8.onnx"
         quantize(proto, file)
         num_bytes, session = file.stat().st_size, session_of(file, num_threads=1)
-    seconds, tokens = [], []
-    for sentence in sentences[:TIMED]:
-        start = time.perf_counter()
+
+    def encode(sentence: str) -> int:
         ids = tokenizer([sentence], return_tensors="np")[INPUT].astype("int64")
         session.run(None, {INPUT: ids})
-        seconds.append(time.perf_counter() - start)
-        tokens.append(ids.shape[1])
+        return int(ids.shape[1])
+
     row = {"MB, words": parameters(words) * 4e-6, "MB": parameters(encoder) * 4e-6, "MB, 8 bits": num_bytes / 1e6}
     row |= {column: features[name] for column, name in FEATURES.items()}
-    row |= {"STS-B": after["eval_spearman"], "cosine": after["eval_cosine"]}
-    return row | {"tokens": statistics.mean(tokens), "ms": 1000 * statistics.median(seconds)}
+    return row | {"STS-B": after["eval_spearman"], "cosine": after["eval_cosine"]}, encode
+
+
+def tokens_and_time(encoders: Sequence[Callable[[str], int]], sentences: Sequence[str]) -> list[dict[str, float]]:
+    """Returns the tokens of a sentence and its milliseconds, for each encoder."""
+    seen = []
+    for sentence in sentences:
+        for encode in encoders:
+            start = time.perf_counter()
+            seen.append((encode(sentence), 1000 * (time.perf_counter() - start)))
+    of_encoders = [list(zip(*seen[place :: len(encoders)], strict=True)) for place in range(len(encoders))]
+    return [{"tokens": statistics.mean(tokens), "ms": statistics.median(times)} for tokens, times in of_encoders]
 
 
 def parameters(module: nn.Module) -> int:
@@ -108,7 +118,9 @@ def main(argv: list[str] | None = None) -> None:
     arguments = command_line.parse_args(argv)
     sentences = read_scored_pairs(arguments.sts_file)[0]
     of_runs = json.loads(Path(arguments.features).read_text())["rows"]
-    table = {Path(run).name: figures(run, sentences, of_runs[Path(run).name]) for run in arguments.runs}
+    rows, encoders = zip(*(figures(run, of_runs[Path(run).name]) for run in arguments.runs), strict=True)
+    times = tokens_and_time(encoders, sentences[:TIMED])
+    table = {Path(run).name: row | timed for run, row, timed in zip(arguments.runs, rows, times, strict=True)}
     percent = {*FEATURES, "STS-B"}
     digits = {"cosine": 3, "tokens": 1}
     lines = [
