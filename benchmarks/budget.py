@@ -68,7 +68,10 @@ def stock_graph(encoder: Any) -> Any:
 
 
 def figures(run: str, features: dict[str, float]) -> tuple[dict[str, float], Callable[[str], int]]:
-    """Returns bytes and scores from 0 to 1, and what makes a sentence's vector and returns its number of tokens."""
+    """Returns the figures of a row but the last two, scores from 0 to 1, and a function that encodes a sentence.
+
+    The function computes the vector and returns the number of tokens.
+    """
     encoder: Any = SentenceTransformer(run, trust_remote_code=True, device="cpu")
     after = json.loads((Path(run) / "results.json").read_text())["after"]
     if is_ours(encoder[0].auto_model.config):
@@ -95,13 +98,15 @@ def figures(run: str, features: dict[str, float]) -> tuple[dict[str, float], Cal
 
 def tokens_and_time(encoders: Sequence[Callable[[str], int]], sentences: Sequence[str]) -> list[dict[str, float]]:
     """Returns the tokens of a sentence and its milliseconds, for each encoder."""
-    seen = []
+    tokens: list[list[int]] = [[] for _ in encoders]
+    times: list[list[float]] = [[] for _ in encoders]
     for sentence in sentences:
-        for encode in encoders:
+        for place, encode in enumerate(encoders):
             start = time.perf_counter()
-            seen.append((encode(sentence), 1000 * (time.perf_counter() - start)))
-    of_encoders = [list(zip(*seen[place :: len(encoders)], strict=True)) for place in range(len(encoders))]
-    return [{"tokens": statistics.mean(tokens), "ms": statistics.median(times)} for tokens, times in of_encoders]
+            tokens[place].append(encode(sentence))
+            times[place].append(1000 * (time.perf_counter() - start))
+    of_encoders = zip(tokens, times, strict=True)
+    return [{"tokens": statistics.mean(numbers), "ms": statistics.median(each)} for numbers, each in of_encoders]
 
 
 def parameters(module: nn.Module) -> int:
