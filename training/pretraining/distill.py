@@ -28,7 +28,7 @@ from vocabless.training.pretraining.student import (
     SentenceStudent,
     VectorCollator,
     VectorDataset,
-    mean_vector,
+    mean_vectors,
     token_counter,
 )
 from vocabless.training.pretraining.teacher import SentenceTeacher, corpus_texts, draw_texts, with_translations
@@ -87,7 +87,8 @@ class Distill(Objective):
     )
     centre_teacher: bool = flag(
         False,
-        "Take the mean off the teacher's vectors, where the cosines of all texts are high; the checkpoint keeps it.",
+        "Take the mean of each language off the teacher's vectors, where the cosines of all texts are high; the "
+        "checkpoint keeps that of --corpus.",
     )
 
     @property
@@ -140,7 +141,7 @@ class Distill(Objective):
         }
         if parallel is not None:
             facts["translations"] = parallel.counts()
-        evaluation = VectorDataset(*evaluated, length_of, mean=train.mean)
+        evaluation = VectorDataset(*evaluated, length_of, means=train.means)
         return ExampleSets(train, evaluation, VectorCollator(tokenizer, arguments.max_seq_length), measures, facts)
 
     def _read_parallel(self) -> tuple[ParallelTexts | None, ParallelTexts | None]:
@@ -166,15 +167,22 @@ class Distill(Objective):
         columns, seed = with_translations(texts, parallel, teacher), self.training.seed
         rows = None
         if parallel is not None:
-            english = np.unique(parallel.english_of[parallel.translated()])  # a text of its own is no English one
+            of_translations = np.array(parallel.languages_of_translations(ENGLISH))
+            translations = np.unique(parallel.english_of[parallel.translated()])
+            english = translations[of_translations[translations] == ENGLISH]
             languages = np.concatenate([parallel.languages, np.full(len(english), ENGLISH)])
             places = np.concatenate([np.arange(len(parallel)), len(parallel) + english])
             drawn = places[sample_languages(languages, LANGUAGE_EXPONENT, seed)]
             number = max(len(texts), round(len(drawn) * CORPUS_SHARE / (1 - CORPUS_SHARE)))
             of_corpus = repeated(np.arange(len(texts)), number, np.random.default_rng(seed))
             rows = np.concatenate([of_corpus, len(texts) + drawn])
-        mean = mean_vector(columns[1]) if self.centre_teacher else None
-        return VectorDataset(*columns, length_of, rows, mean, self.misspell_probability, seed)
+        means = groups = None
+        if self.centre_teacher:
+            names = [ENGLISH] * len(texts) + ([] if parallel is None else [*of_translations])
+            of_name = {name: number for number, name in enumerate(dict.fromkeys(names))}  # English is the first
+            groups = np.fromiter(map(of_name.__getitem__, names), np.int64, len(names))
+            means = mean_vectors(columns[1], groups)
+        return VectorDataset(*columns, length_of, rows, means, groups, self.misspell_probability, seed)
 
     def config_options(self, config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
         """Returns that heads read the mean of the states, and that the states have embeddings, see `--last_stage`."""
@@ -196,13 +204,14 @@ class Distill(Objective):
         if dense:
             size = min(config.hidden_size, dense["weight"].shape[1])
             dense["weight"] = F.pad(dense["weight"], (0, config.hidden_size - size))
+        means = cast(VectorDataset, examples.train).means
         student = SentenceStudent(
             model,
             examples.facts["vector_size"],
             SIMILARITY_WEIGHT,
             nested_dimensions=self.nested_dimensions,
             first_size=size,
-            teacher_mean=getattr(examples.train, "mean", None),
+            teacher_mean=None if means is None else means[0],
         )
         layer = student.dense.state_dict()
         if {name: weight.shape for name, weight in layer.items()} == {name: dense[name].shape for name in dense}:

@@ -145,12 +145,18 @@ class VectorCollator:
         return {**inputs, "labels": torch.from_numpy(np.stack([example["vector"] for example in examples]))}
 
 
-def mean_vector(vectors: datasets.Dataset) -> NDArray[np.float32]:
-    """Returns the mean of the column `vector`, (vector size,), each vector divided by its length first."""
-    total = np.zeros(vectors.features["vector"].length)
-    for batch in vectors.with_format("numpy").iter(batch_size=TEXTS_AT_ONCE):
-        total += unit_vectors(batch["vector"]).sum(axis=0)
-    return (total / max(1, len(vectors))).astype(np.float32)
+def mean_vectors(vectors: datasets.Dataset, groups: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Returns the mean of the column `vector` in each group, (groups, vector size), each vector divided by its length.
+
+    Args:
+        vectors: with a column `vector`, n rows.
+        groups: (n,) the number of the group of each vector, from 0 on, without a gap.
+    """
+    totals = np.zeros((groups.max() + 1, vectors.features["vector"].length))
+    for start, batch in enumerate(vectors.with_format("numpy").iter(batch_size=TEXTS_AT_ONCE)):
+        rows = groups[start * TEXTS_AT_ONCE :][: len(batch["vector"])]
+        np.add.at(totals, rows, unit_vectors(batch["vector"]))
+    return (totals / np.bincount(groups)[:, None]).astype(np.float32)
 
 
 class VectorDataset(torch.utils.data.Dataset[dict[str, Any]]):
@@ -162,7 +168,8 @@ class VectorDataset(torch.utils.data.Dataset[dict[str, Any]]):
         targets: (n,) the row in `vectors` of each text.
         length_of: returns the length of each text of a list, in any unit.
         rows: (examples,) the row in `texts` of each example; None takes each text once.
-        mean: (vector size,) taken from each vector of length 1, see `mean_vector`; None changes no vector.
+        means: (groups, vector size) taken from the vectors of length 1, see `mean_vectors`; None changes no vector.
+        groups: (n,) the row in `means` of each vector; None takes the first for all.
         misspell_probability: share of the words that the student reads misspelt, 0–1. Each epoch has other ones.
         seed: source of all randomness, with the epoch and the number of the example.
     """
@@ -174,7 +181,8 @@ class VectorDataset(torch.utils.data.Dataset[dict[str, Any]]):
         targets: NDArray[np.int64],
         length_of: Callable[[list[str]], list[int]],
         rows: NDArray[np.int64] | None = None,
-        mean: NDArray[np.float32] | None = None,
+        means: NDArray[np.float32] | None = None,
+        groups: NDArray[np.int64] | None = None,
         misspell_probability: float = 0.0,
         seed: int = 0,
     ) -> None:
@@ -182,7 +190,8 @@ class VectorDataset(torch.utils.data.Dataset[dict[str, Any]]):
         self._vectors = vectors.with_format("numpy")
         self._targets = targets
         self._rows = np.arange(len(texts)) if rows is None else rows
-        self.mean = mean
+        self.means = means
+        self._groups = np.zeros(len(vectors), np.int64) if groups is None else groups
         self._misspell_probability = misspell_probability
         self._seed = seed
         self._epoch = 0
@@ -202,9 +211,10 @@ class VectorDataset(torch.utils.data.Dataset[dict[str, Any]]):
 
     def __getitems__(self, indices: Sequence[int]) -> list[dict[str, Any]]:
         rows = self._rows[list(indices)]
-        texts, vectors = self._texts[rows]["text"], self._vectors[self._targets[rows]]["vector"]
-        if self.mean is not None:
-            vectors = unit_vectors(vectors) - self.mean
+        targets = self._targets[rows]
+        texts, vectors = self._texts[rows]["text"], self._vectors[targets]["vector"]
+        if self.means is not None:
+            vectors = unit_vectors(vectors) - self.means[self._groups[targets]]
         if self._misspell_probability:
             rngs = (np.random.default_rng((self._seed, self._epoch, index)) for index in indices)
             texts = [

@@ -45,6 +45,13 @@ class ParallelTexts(NamedTuple):
         """Returns the rows of the texts that are not their own translation."""
         return np.flatnonzero([text != translation for text, translation in self.pairs()])
 
+    def languages_of_translations(self, language: str) -> list[str]:
+        """Returns the language of each of `translations`: that of a text without one, otherwise the given one."""
+        names = [language] * len(self.translations)
+        for row in np.setdiff1d(np.arange(len(self)), self.translated()):
+            names[self.english_of[row]] = str(self.languages[row])
+        return names
+
     def fingerprint(self) -> str:
         """Returns what identifies the texts with their translations and languages."""
         return rows_fingerprint((*pair, name) for pair, name in zip(self.pairs(), self.languages.tolist(), strict=True))

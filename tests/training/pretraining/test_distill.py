@@ -154,8 +154,20 @@ def test_a_quarter_of_an_epoch_is_the_corpus_and_languages_share_the_rest(
     examples = objective._examples(["the fox", "a dog"], parallel, teacher, lambda batch: list(map(len, batch)))
     texts = [item["text"] for item in examples.__getitems__(range(len(examples)))]
     assert texts[:4] == ["the fox", "a dog"] * 2 and sorted(texts[4:]) == sorted("abcdefäöüßéè")
+    copies = Dataset.from_dict({"text": ["häuser", "hauser"]})  # the copy learns what its original does
+    parallel = ParallelTexts(copies, np.array(["de", "de"]), ["häuser"], np.zeros(2, int))
+    with_copy = objective._examples(["the fox"], parallel, teacher, lambda batch: list(map(len, batch)))
+    items = with_copy.__getitems__(range(len(with_copy)))
+    assert sorted(item["text"] for item in items) == ["hauser", "häuser", "the fox"]
+    parallel = ParallelTexts(letters, np.array(["de"] * 6), list("abcdef"), np.arange(6))
     long = objective._examples(list("uvwxyz"), parallel, teacher, lambda batch: list(map(len, batch)))
     assert len(long) == 6 + 12  # a corpus that is larger than its share is read once
+
+
+def test_the_language_of_a_text_without_translation_is_its_own() -> None:
+    texts = Dataset.from_dict({"text": ["Haus", "Maison", "Baum"]})
+    parallel = ParallelTexts(texts, np.array(["de", "fr", "de"]), ["house", "Maison", "Baum"], np.arange(3))
+    assert parallel.languages_of_translations("en") == ["en", "fr", "de"]
 
 
 def test_words_without_translations_are_learned_once_and_not_measured(run, tmp_path) -> None:

@@ -12,7 +12,7 @@ from transformers import EvalPrediction
 from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.saving.tables import vector_tables
 from vocabless.training.pretraining.measures import SentenceMeasures, read_scored_pairs, recall
-from vocabless.training.pretraining.student import SentenceStudent, VectorCollator, VectorDataset, mean_vector
+from vocabless.training.pretraining.student import SentenceStudent, VectorCollator, VectorDataset, mean_vectors
 from vocabless.training.pretraining.translations import ParallelTexts, read_parallel, sample_languages
 from vocabless.training.trainer import EXACT_LOSS
 
@@ -92,8 +92,8 @@ def test_each_text_has_the_vector_of_its_target() -> None:
     texts = Dataset.from_dict({"text": ["dog", "Hund", "cat"]})
     features = Features({"vector": List(Value("float16"), length=2)})
     vectors = Dataset.from_dict({"vector": [[3.0, 4.0], [1.0, 0.0]]}, features=features)
-    mean = mean_vector(vectors)
-    np.testing.assert_allclose(mean, [0.8, 0.4], rtol=1e-3)
+    mean = mean_vectors(vectors, np.zeros(2, int))
+    np.testing.assert_allclose(mean, [[0.8, 0.4]], rtol=1e-3)
     targets, rows = np.array([0, 0, 1]), np.array([2, 1, 1])
     examples = VectorDataset(texts, vectors, targets, lambda batch: [len(text) ** 2 for text in batch], rows)
     assert [item["text"] for item in examples.__getitems__([0, 1, 2])] == ["cat", "Hund", "Hund"]
@@ -101,6 +101,20 @@ def test_each_text_has_the_vector_of_its_target() -> None:
     assert len(examples) == 3 and examples.lengths.tolist() == [9, 16, 16]
     centred = VectorDataset(texts, vectors, targets, lambda batch: [1] * len(batch), rows, mean)[1]["vector"]
     np.testing.assert_allclose(centred, [0.6 - 0.8, 0.8 - 0.4], atol=1e-3)
+
+
+def test_the_mean_of_each_language_is_taken_off_its_vectors() -> None:
+    values = np.random.default_rng(0).normal(size=(7, 3)).astype(np.float16)
+    features = Features({"vector": List(Value("float16"), length=3)})
+    vectors = Dataset.from_dict({"vector": values}, features=features)
+    texts, groups = Dataset.from_dict({"text": list("abcdefg")}), np.array([0, 1, 0, 2, 2, 1, 0])
+    means = mean_vectors(vectors, groups)
+    lengths, same = (lambda batch: [1] * len(batch)), np.arange(7)
+    data = VectorDataset(texts, vectors, same, lengths, means=means, groups=groups)
+    units = [row / np.linalg.norm(row) for row in values.astype(np.float32)]
+    for index, item in enumerate(data.__getitems__(range(7))):
+        others = [unit for unit, group in zip(units, groups, strict=True) if group == groups[index]]
+        np.testing.assert_allclose(item["vector"], units[index] - sum(others) / len(others), atol=1e-3)
 
 
 def test_recall_counts_the_neighbours_that_both_find() -> None:
