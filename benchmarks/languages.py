@@ -2,11 +2,12 @@
 
     python -m benchmarks.languages checkpoints/hashgram-multi-sentence PEER --pairs A.parquet --labelled B.parquet
 
-`--pairs` has the columns `text`, `english` and `lang`. A text is found if its English side is the nearest of all of its
-language. `--labelled` has the columns `text`, `label`, `lang` and `split`, train or test. A logistic regression on the
-vectors learns the training rows in English (`from en`) or those of the language (`own`), and reads its test rows. `own`
-reads them also without the marks of Latin, Greek and Cyrillic letters (`typed without accents`). The first columns are
-those of a regression on n-grams of characters, weighted by TF-IDF.
+`--pairs` has the columns `text`, `english`, `lang` and, if texts of several kinds are to be measured apart, `kind`. A
+text is found if its English side is the nearest of 1 000: those of its language and kind, and as many of the same kind
+beside other languages. `--labelled` has the columns `text`, `label`, `lang` and `split`, train or test. A logistic
+regression on the vectors learns the training rows in English (`from en`) or those of the language (`own`), and reads
+its test rows. `own` reads them also without the marks of Latin, Greek and Cyrillic letters (`typed without accents`).
+The first columns are those of a regression on n-grams of characters, weighted by TF-IDF.
 """
 
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from unicodedata import normalize
 
 import numpy as np
 import regex
+from numpy.typing import NDArray
 from sklearn.preprocessing import FunctionTransformer
 
 from benchmarks.encoders import Encoder, unit_embedder
@@ -25,6 +27,7 @@ from vocabless.saving.tables import markdown_table
 from vocabless.training.texts.tables import load_files
 
 ENGLISH = "en"
+CANDIDATES = 1000  # English sides among which one is found
 Table = dict[str, dict[str, float]]  # measure → language → percent
 _MARKED = regex.compile(r"[\p{Latin}\p{Greek}\p{Cyrillic}]\p{M}*")
 # Letters whose mark is part of them → how they are typed without their key.
@@ -66,24 +69,41 @@ def labels_found(file: str, embed: Encoder | None) -> Table:
     return table
 
 
-def translations_found(file: str, embed: Encoder) -> dict[str, float]:
-    """Returns, for each language, the percent of texts whose own English side is the nearest."""
+def translations_found(file: str, embed: Encoder) -> Table:
+    """Returns, for each kind of text and each language, the percent of texts whose own English side is the nearest."""
     rows: Any = load_files([file], f"--pairs {file!r}")
-    languages, texts, sides = (np.array(rows[name][:], object) for name in ("lang", "text", "english"))
+    names = ["lang", "text", "english", "kind"]
+    missing = {"kind": [""] * len(rows)}
+    languages, texts, sides, kinds = (
+        np.array(rows[name][:] if name in rows.column_names else missing[name], object) for name in names
+    )
     distinct, side_of = np.unique(sides.astype(str), return_inverse=True)
     vectors, side_vectors = embed(texts.tolist()), embed(distinct.tolist())
-    found = {}
-    for language in sorted({*languages}):
-        of_language = np.flatnonzero(languages == language)
-        candidates = np.unique(side_of[of_language])
-        nearest = candidates[(vectors[of_language] @ side_vectors[candidates].T).argmax(axis=1)]
-        found[language] = 100 * float((nearest == side_of[of_language]).mean())
-    return found
+    table: Table = {}
+    for kind in dict.fromkeys(kinds):
+        found = table.setdefault(f"found, {kind}" if kind else "found", {})
+        sides_of_kind = np.unique(side_of[kinds == kind])
+        for language in sorted({*languages[kinds == kind]}):
+            chosen = np.flatnonzero((languages == language) & (kinds == kind))
+            candidates = candidates_of(np.unique(side_of[chosen]), sides_of_kind)
+            nearest = candidates[(vectors[chosen] @ side_vectors[candidates].T).argmax(axis=1)]
+            found[language] = 100 * float((nearest == side_of[chosen]).mean())
+    return table
+
+
+def candidates_of(own: NDArray[np.int64], all_sides: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Returns the sides of a language, and random others until there are `CANDIDATES`.
+
+    >>> len(candidates_of(np.arange(3), np.arange(5000)))
+    1000
+    """
+    others = np.random.default_rng(0).permutation(np.setdiff1d(all_sides, own))
+    return np.concatenate([own, others[: max(0, CANDIDATES - len(own))]])
 
 
 def measure(embed: Encoder | None, pairs: str | None, labelled: str | None) -> Table:
     """Returns the measures of one model. None is TF-IDF, which is measured on labels alone."""
-    table: Table = {"found": translations_found(pairs, embed)} if pairs and embed else {}
+    table = translations_found(pairs, embed) if pairs and embed else {}
     return table | (labels_found(labelled, embed) if labelled else {})
 
 

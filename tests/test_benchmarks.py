@@ -43,9 +43,20 @@ def test_languages_are_measured_apart(tmp_path, monkeypatch):
     assert table["found"] == {"de": 100, "fr": 50}
     assert table["from en"] == {"en": 100, "de": 100, "fr": 50} and table["own"]["de"] == 100
     assert table["typed without accents"] == {"en": 100, "de": 50, "fr": 50}
+    with_kinds = tmp_path / "kinds.csv"
+    with_kinds.write_text("text,english,lang,kind\nHund,dog,de,help\nKatze,cat,de,help\nchat,cat,fr,spoken\n")
+    table = languages.measure(embed, str(with_kinds), None)
+    assert table == {"found, help": {"de": 100}, "found, spoken": {"fr": 100}}  # no other side is spoken
     table = languages.measure(None, str(pairs), str(labelled))  # TF-IDF
     assert "found" not in table and table["own"] == {"en": 100, "de": 100, "fr": 100}
     assert table["typed without accents"]["de"] == 50
+
+
+def test_a_language_with_few_pairs_searches_among_sides_of_others():
+    own = np.array([3, 5])
+    candidates = languages.candidates_of(own, np.arange(4000))
+    assert candidates[:2].tolist() == [3, 5] and len({*candidates.tolist()}) == len(candidates) == 1000
+    assert languages.candidates_of(np.arange(1200), np.arange(4000)).tolist() == list(range(1200))
 
 
 @pytest.mark.parametrize(
