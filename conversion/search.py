@@ -33,13 +33,14 @@ from vocabless.conversion.space_export.page import (
     size_report,
     write_readme,
 )
-from vocabless.loading import ENCODER, default_encoder
+from vocabless.loading import ENCODERS, default_encoder
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.checkpoint_files import WEIGHTS
 from vocabless.saving.record import read_card_facts
 from vocabless.saving.sentence_modules import SentenceModules, read_sentence_modules
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+from vocabless.training.texts.english import are_english
 
 MOST_PASSAGES = 100_000
 MOST_NAMED = 10  # files that are left out and named
@@ -53,9 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model",
         dest="source",
-        default=default_encoder(),
         metavar="MODEL",
-        help=f"sentence encoder: folder or Hub id; default: the {ENCODER} of this package",
+        help=f"sentence encoder: folder or Hub id; default: one of this package, {ENCODERS['english']}, or "
+        f"{ENCODERS['multilingual']} if the documents are not English",
     )
     parser.add_argument("--title", help="title of the page; default: the name of the first of DOCUMENTS")
     parser.add_argument(
@@ -83,11 +84,15 @@ def write(arguments: argparse.Namespace, folder: Path) -> str:
     for name in arguments.documents:
         if any((Path(name) / weights).is_file() for weights in WEIGHTS):
             raise ValueError(f"{name!r} is a checkpoint and no folder of documents; give it with --model.")
-    source = arguments.source
-    model, tokenizer, modules = load_encoder(source)
+    is_chosen, arguments = arguments.source is not None, argparse.Namespace(**vars(arguments))
+    loaded = load_encoder(arguments.source) if is_chosen else None  # a mistake in its name is told before reading
     documents, left_out = read_documents(arguments.documents, arguments.base_url)
     passages, repeated = cut(documents)
     texts = [text for of_document in passages for text in of_document.texts()]
+    if loaded is None:
+        arguments.source = default_encoder("multilingual" if are_english(texts) is False else "english")
+        loaded = load_encoder(arguments.source)
+    model, tokenizer, modules = loaded
     index = build_index(model, tokenizer, modules, texts, arguments.dimensions, arguments.bits)
     manifest = index.manifest | heading(arguments, Path(arguments.documents[0]).resolve().name)
     manifest["passages"] = len(texts)
@@ -99,12 +104,15 @@ def write(arguments: argparse.Namespace, folder: Path) -> str:
         "vectors": base64.b64encode(index.vectors.tobytes()).decode("ascii"),
     }
     (folder / PAGE).write_text(join_page("search", manifest, data), encoding="utf-8")
-    write_readme(folder, manifest["title"], model_id_of(arguments), read_card_facts(source).license, "search", "search")
+    write_readme(
+        folder, manifest["title"], model_id_of(arguments), read_card_facts(arguments.source).license, "search", "search"
+    )
+    chosen = [] if is_chosen else [f"encoder: {Path(arguments.source).name}, by the language of the documents"]
     counts = f"{len(documents)} documents, {len(texts)} passages"
     counts += f"; {repeated} repeated ones were left out" if repeated else ""
     more = [f"… and {len(left_out) - MOST_NAMED} other files."] if len(left_out) > MOST_NAMED else []
     notes = [f"left out: {sentence}" for sentence in left_out[:MOST_NAMED] + more]
-    return "\n".join([*notes, counts, index.report, size_report(folder)])
+    return "\n".join([*notes, *chosen, counts, index.report, size_report(folder)])
 
 
 def load_encoder(source: str) -> tuple[PreTrainedModel, VocablessTokenizer, SentenceModules]:
@@ -117,7 +125,7 @@ def load_encoder(source: str) -> tuple[PreTrainedModel, VocablessTokenizer, Sent
     if type(model) is not VocablessModel:
         raise ValueError(
             f"{source!r} is a {type(model).__name__} and gives no vectors of texts; give a sentence encoder, such as "
-            f"{ENCODER}."
+            f"{ENCODERS['english']}."
         )
     return model.float(), tokenizer, read_sentence_modules(source) or SentenceModules()
 

@@ -12,7 +12,8 @@ from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.variants import SIZES, SUBWORD_TOKENIZERS, VARIANTS, Options, Variant, find_variant
 
-ENCODER = "hashgram-tiny-sentence"  # in this folder: a link in a clone, a folder where the package is installed
+# In this folder: links in a clone, folders where the package is installed.
+ENCODERS = {"english": "hashgram-tiny-sentence", "multilingual": "hashgram-multi-sentence"}
 TARGET_VOCAB_SIZES = {"wordpiece": 30_522, "bpe": 50_265}  # of the two published tokenizers
 
 
@@ -90,9 +91,19 @@ def load_tokenizer(
     return VocablessTokenizer(**{**settings, **kwargs})
 
 
-def default_encoder() -> str:
-    """Returns the folder of the trained sentence encoder that this package carries, for `from_pretrained`."""
-    return str(Path(__file__).parent / ENCODER)
+def default_encoder(language: str = "english") -> str:
+    """Returns the folder of a trained sentence encoder that this package carries, for `from_pretrained`.
+
+    Args:
+        language: `english`, the only language that this encoder has learned; or `multilingual`, for an encoder of 30
+            languages (docs/languages.md lists them).
+
+    Raises:
+        ValueError: another language.
+    """
+    if language not in ENCODERS:
+        raise ValueError(f"this package has no encoder {language!r}; give one of {', '.join(map(repr, ENCODERS))}.")
+    return str(Path(__file__).parent / ENCODERS[language])
 
 
 def encoder_arguments(model_type: str, size: str, max_tokens: int) -> dict[str, Any]:

@@ -11,12 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refusal
 
+from vocabless.conversion import search
 from vocabless.conversion.__main__ import main
 from vocabless.conversion.search import cut
 from vocabless.conversion.search_export import passage_index
 from vocabless.conversion.search_export.documents import Document, read_documents
 from vocabless.conversion.search_export.passages import OVERLAP_UNITS, PASSAGE_UNITS, _units, passages_of
 from vocabless.conversion.search_export.vectors import in_own_space, principal_axes, recall, rotated
+from vocabless.loading import ENCODERS
 from vocabless.saving.sentence_modules import SentenceModules, write_sentence_modules
 from vocabless.training.texts.documents import MOST_HEADING, Section
 
@@ -190,3 +192,22 @@ def test_a_checkpoint_among_the_documents_is_named(weights, tmp_path) -> None:
     (tmp_path / "README.md").write_text("A card.")
     said = refusal(main, "search", tmp_path, tmp_path / "page")
     assert said.endswith(f"{str(tmp_path)!r} is a checkpoint and no folder of documents; give it with --model.")
+
+
+@pytest.mark.parametrize(("texts", "language"), [
+    (["The keys are in the box by the door.", "It is not far from here to the station."], "english"),
+    (["Die Schlüssel liegen in der Kiste neben der Tür.", "Der Bahnhof ist nicht weit von hier."], "multilingual"),
+    (["鍵はドアのそばの箱にあります。"], "multilingual"),
+    (["Keys", "Box"], "english"),
+])  # fmt: skip
+def test_the_language_of_the_documents_chooses_the_encoder(texts, language, tmp_path, monkeypatch) -> None:
+    (tmp_path / "notes.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    tried = []
+
+    def load(source: str) -> None:
+        tried.append(Path(source).name)
+        raise ValueError("stop")
+
+    monkeypatch.setattr(search, "load_encoder", load)
+    assert "stop" in refusal(main, "search", tmp_path / "notes.jsonl", tmp_path / "page")
+    assert tried == [ENCODERS[language]]
