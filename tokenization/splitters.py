@@ -19,9 +19,10 @@ from typing import Any, ClassVar, cast
 
 import regex
 
-from .forms import INVISIBLE, compose, fold_text, fold_unit, normal_form
+from .forms import compose, normal_form
 from .options import check_integer
 from .scripts import CONTINUES, HAS_NO_WORDS, MAY_LACK_SPACES, SPACE, WORD, ZEROS, script_runs
+from .second_forms import FORMS, check_forms
 
 Unit = str | bytes
 Span = tuple[int, int]
@@ -122,23 +123,27 @@ class WordSplitter(_RunSplitter):
 
     Args:
         lowercase: whether `normalize` lower-cases.
-        fold_forms: whether forms of one word are the same, see `forms`: `units` then gives folded text, and `normalize`
-            is NFKC without what `fold_unit` leaves out. It is NFC in the papers and without this option.
+        fold_forms: the edition of the tables by which forms of one word are the same, 2 or 1 (True), see `forms`;
+            0 (False) is none. With one, `units` gives folded text, and `normalize` is NFKC without what `fold_unit`
+            leaves out. It is NFC in the papers and without this option.
+
+    Raises:
+        ValueError: an unknown edition.
 
     >>> WordSplitter().units("It's 3.14, naïve_x!")
     ['It', "'", 's', '3', '.', '14', ',', 'naïve_x', '!']
-    >>> splitter = WordSplitter(fold_forms=True)
+    >>> splitter = WordSplitter(fold_forms=2)
     >>> splitter.normalize_all(splitter.units("ﬁles, docu\u00adments, read_me"))
     ['files', ',', 'documents', ',', 'read', 'me']
     """
 
     _pattern, _ascii_pattern = _runs(), _ASCII_RUNS
 
-    def __init__(self, *, lowercase: bool = False, fold_forms: bool = False) -> None:
+    def __init__(self, *, lowercase: bool = False, fold_forms: int = 0) -> None:
         super().__init__(lowercase=lowercase)
-        self.fold_forms = fold_forms
-        if fold_forms:
-            self._pattern = _FOLDED_RUNS
+        self.fold_forms, self._forms = fold_forms, check_forms(fold_forms)
+        if self._forms:
+            self._pattern = _FOLDED_RUNS[int(fold_forms)]
 
     def units(self, text: str) -> Sequence[Unit]:
         return super().units(self._folded(text))
@@ -147,16 +152,16 @@ class WordSplitter(_RunSplitter):
         return super().spans(self._folded(text))
 
     def normalize(self, unit: Unit) -> Unit:
-        if not self.fold_forms or unit.isascii() or isinstance(unit, bytes):
+        if not self._forms or unit.isascii() or isinstance(unit, bytes):
             return super().normalize(unit)
-        text = fold_unit(normal_form(unit, "NFKD"))
+        text = self._forms.fold_unit(normal_form(unit, "NFKD"))
         return compose(text.lower() if self.lowercase else text)
 
     def _folded(self, text: str) -> str:
-        return fold_text(text) if self.fold_forms else text
+        return self._forms.fold_text(text) if self._forms else text
 
 
-_FOLDED_RUNS = _runs(INVISIBLE)
+_FOLDED_RUNS = {edition: _runs(forms.invisible) for edition, forms in FORMS.items()}
 
 
 class WhitespaceSplitter(_RunSplitter):
@@ -205,10 +210,10 @@ class ScriptSplitter(WordSplitter):
     ['Python', 'で', '書', 'く', '。', 'ไม่สามารถ', 'เปลี่ยน', 'แปลง']
     """
 
-    def __init__(self, *, window: int = 8, lowercase: bool = False, fold_forms: bool = False) -> None:
+    def __init__(self, *, window: int = 8, lowercase: bool = False, fold_forms: int = 0) -> None:
         super().__init__(lowercase=lowercase, fold_forms=fold_forms)
         self.window = check_integer("window", window)
-        self._script_runs = script_runs(self.window, INVISIBLE if fold_forms else "")
+        self._script_runs = script_runs(self.window, self._forms.invisible if self._forms else "")
 
     def units(self, text: str) -> Sequence[Unit]:
         if text.isascii() or not MAY_LACK_SPACES.search(text):
@@ -232,8 +237,10 @@ class ScriptSplitter(WordSplitter):
         if unit.isascii() or isinstance(unit, bytes):
             return super().normalize(unit)
         text = normal_form(unit, "NFKD").translate(_DIGITS)
-        text = fold_unit(text) if self.fold_forms else text
-        return normal_form(text.lower(), "NFKD") if self.lowercase else text
+        text = self._forms.fold_unit(text) if self._forms else text
+        if not self.lowercase:  # the first edition leaves the order of marks as it is
+            return normal_form(text, "NFKD") if self.fold_forms > 1 else text
+        return normal_form(text.lower(), "NFKD")
 
 
 class ByteSplitter(Splitter):

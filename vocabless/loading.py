@@ -74,7 +74,7 @@ def load_tokenizer(
         raise ValueError(
             f"{variant.name} reads whole {variant.splitter}s and has no use for subword={str(subword)!r}; leave it out."
         )
-    forms = {"lowercase": variant.lowercase} | ({"fold_forms": True} if variant.fold_forms else {})
+    forms = {"lowercase": variant.lowercase} | ({"fold_forms": variant.fold_forms} if variant.fold_forms else {})
     options: dict[str, Options] = {"word": forms, "scripts": forms, "bytes": {"window": variant.block_size}}
     settings: dict[str, Any] = {
         "splitter": "subword" if variant.reads_subwords else variant.splitter,

@@ -64,7 +64,7 @@ class Variant:
     encoder: str  # model type of the encoder
     objective: str | None = "shuffle-random"  # of pre-training; or `mlm`, `distill`, None if it had no pre-training
     lowercase: bool = True  # whether the splitter `word` or `scripts` lower-cases
-    fold_forms: bool = False  # whether forms of one word are the same for it, see tokenization/forms.py
+    fold_forms: int = 0  # the edition of the forms of one word that are the same for it, see tokenization/forms.py
     splitter_options: Options = field(default_factory=dict)  # other options of the splitter
     max_length: int = 512  # tokens of a sequence
     max_positions: int | None = None  # positions of the encoder; None is `max_length`
@@ -130,7 +130,7 @@ ORIGINS = {"base": "Table 2"} | dict.fromkeys(("small", "mini", "tiny"), "at Tur
 
 # Columns that all rows of a family share.
 _hashgram = partial(
-    Variant, family="hashgram", encoder="bert", objective="distill", fold_forms=True, classifier_pooling="mean"
+    Variant, family="hashgram", encoder="bert", objective="distill", fold_forms=2, classifier_pooling="mean"
 )
 _hashformer = partial(Variant, family="hashformer", encoder="roberta")
 _eelbert = partial(Variant, family="eelbert", encoder="bert", max_length=128, max_positions=512)

@@ -122,39 +122,103 @@ def _letters(script: str) -> str:
 # ---- forms.py --------------------------------------------------------------------------------------------------------
 # Normal forms of Unicode, and forms of one word that readers take for the same: the option `fold_forms` of splitters.
 #
-# `fold_text` keeps the length of a text, so offsets are exact. It makes one character of all that are invisible, which
-# the splitters let a word go on with, one apostrophe and one double quote of the typographic ones, a hyphen of its
-# variants, and a space of `_`. `fold_unit` takes that character out of a unit, and what writers leave out as they like:
-# the tatweel and the vowel points of Arabic and Hebrew, and the dots of Cyrillic ё. Arabic and Persian kaf and yeh become
-# the same letters. The joiners U+200C and U+200D stay, since they change letters, and so do all other accents.
+# `Forms.fold_text` keeps the length of a text, so offsets are exact. It makes one character of all that are invisible,
+# which the splitters let a word go on with, one apostrophe and one double quote of the typographic ones, a hyphen of its
+# variants, and a space of `_`. `Forms.fold_unit` takes that character out of a unit, and what writers leave out as they
+# like: the tatweel and the vowel points of Arabic and Hebrew, and the dots of Cyrillic ё. Arabic and Persian kaf and yeh
+# become the same letters. All other accents stay.
 #
-# Sources: Unicode 17, its Default_Ignorable_Code_Point, and the names in UnicodeData. The tables never change, so hashes
-# do not. `browser/forms.js` has the same tables.
+# The first edition is in this file, the second, which also knows the joiners U+200C and U+200D, in `second_forms`.
+# Sources: Unicode 17, its Default_Ignorable_Code_Point, and the names in UnicodeData. The tables of an edition never
+# change, so hashes do not. `browser/forms.js` has the same tables.
 
 MAX_MARKS = 30  # in a run, in any natural text: the limit of Unicode's Stream-Safe Text Format (UAX 15)
 _LONG_RUN_OF_MARKS = regex.compile(rf"[\p{{M}}{HALF_WIDTH_MARKS}]{{{MAX_MARKS},}}+")
 INVISIBLE = "\u00ad"  # the soft hyphen, which stands for all of them
-_INVISIBLE = "\u00ad\u034f\u061c\u180e\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufff9-\ufffb"
-_LOOK_ALIKES = {
-    INVISIBLE: f"[{_INVISIBLE}]",
-    "'": "[\u02bb-\u02bd\u055a\u05f3\u2018\u2019\u201b\ua78b\ua78c]",
-    '"': "[\u05f4\u201c\u201d\u201f]",
-    "-": "[\u2010\u2011]",
-    " ": "_",
-}
-_CHANGED = re.compile("|".join(_LOOK_ALIKES.values()))
-_SAME_LENGTH = {
-    code: form
-    for form, characters in _LOOK_ALIKES.items()
-    for code in range(1 << 16)
-    if re.fullmatch(characters, chr(code))
-}
-# Of decomposed texts. The hamza and madda above and below, U+0653 to U+0655, make other letters, and stay.
-_LEFT_OUT = re.compile(
-    f"[{INVISIBLE}\u0640\u0610-\u061a\u064b-\u0652\u0656-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"
-    "\u08d3-\u08e1\u08e3-\u08ff\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7]|(?<=[\u0415\u0435])\u0308"
+
+Rules = tuple[tuple[str, str], ...]  # pattern → what it becomes, in this order
+Groups = tuple[tuple[str, Rules], ...]  # what a text holds where the rules may change it → rules, in this order
+
+
+class Forms:
+    """One edition of the tables.
+
+    Args:
+        look_alikes: set of characters → the one character that stands for them.
+        in_text: other changes that keep the length of a text.
+        in_unit: changes of a decomposed unit (NFKD).
+        joiners: characters that are as invisible as `INVISIBLE`, but that rules of units read.
+        letters: set of symbols that stand for one letter.
+
+    Attributes:
+        invisible: the characters that continue a unit, and begin none.
+    """
+
+    def __init__(
+        self, look_alikes: Rules, in_text: Groups, in_unit: Groups, *, joiners: str = "", letters: str = ""
+    ) -> None:
+        self.invisible = INVISIBLE + joiners
+        sets = [*look_alikes, *([(f"[{letters}]", "")] if letters else [])]
+        self._changed = re.compile("|".join(characters for characters, _ in sets))
+        self.same_length = {
+            code: form or unicodedata.normalize("NFKC", chr(code))
+            for characters, form in sets
+            for code in range(1 << 16)
+            if re.fullmatch(characters, chr(code))
+        }
+        self._in_text, self._in_unit = _compile(in_text), _compile(in_unit)
+
+    def fold_text(self, text: str) -> str:
+        """Returns a text of the same length, with one form of characters that look alike.
+
+        >>> FIRST_FORMS.fold_text("the read_file’s")
+        "the read file's"
+        """
+        if text.isascii():
+            text = text.replace("_", " ")
+        elif self._changed.search(text):
+            text = text.translate(self.same_length)
+        return _apply(self._in_text, text)
+
+    def fold_unit(self, unit: str) -> str:
+        """Returns a decomposed unit (NFKD) without what readers do not need; a unit of such characters alone stays.
+
+        >>> FIRST_FORMS.fold_unit("docu\u00adment"), FIRST_FORMS.fold_unit("ме\u0308д")
+        ('document', 'мед')
+        """
+        return _apply(self._in_unit, unit) or unit
+
+
+_Compiled = list[tuple[re.Pattern[str], list[tuple[Any, str]]]]
+
+
+def _compile(groups: Groups) -> _Compiled:
+    return [(re.compile(held), [(regex.compile(pattern), form) for pattern, form in rules]) for held, rules in groups]
+
+
+def _apply(groups: _Compiled, text: str) -> str:
+    for held, rules in groups:
+        if held.search(text):
+            for pattern, form in rules:
+                text = pattern.sub(form, text)
+    return text
+
+
+LOOK_ALIKES: Rules = (
+    ("[\u00ad\u034f\u061c\u180e\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufff9-\ufffb]", INVISIBLE),
+    ("[\u02bb-\u02bd\u055a\u05f3\u2018\u2019\u201b\ua78b\ua78c]", "'"),
+    ("[\u05f4\u201c\u201d\u201f]", '"'),
+    ("[\u2010\u2011]", "-"),
+    ("_", " "),
 )
-_SAME_LETTERS = {0x06A9: "\u0643", 0x06CC: "\u064a"}  # keheh and Farsi yeh
+# Of decomposed texts. The hamza and madda above and below, U+0653 to U+0655, make other letters, and stay.
+POINTS = (
+    "\u0640\u0610-\u061a\u064b-\u0652\u0656-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"
+    "\u08d3-\u08e1\u08e3-\u08ff\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
+)
+YO = r"(?<=[\u0415\u0435])\u0308"
+SAME_LETTERS: Rules = (("\u06a9", "\u0643"), ("\u06cc", "\u064a"))  # keheh is kaf, and Farsi yeh is yeh
+FIRST_FORMS = Forms(LOOK_ALIKES, (), (("", ((f"[{INVISIBLE}{POINTS}]|{YO}", ""), *SAME_LETTERS)),))
 
 
 def compose(text: str) -> str:
@@ -181,24 +245,113 @@ def _in_canonical_order(marks: str, decomposition: Literal["NFD", "NFKD"]) -> st
     return "".join(mark for _, run in runs for mark in sorted(run, key=unicodedata.combining))
 
 
-def fold_text(text: str) -> str:
-    """Returns a text of the same length, with one form of characters that look alike.
+# ---- second_forms.py -------------------------------------------------------------------------------------------------
+# The second edition of the forms of one word: `fold_forms` with the value 2. It has all rules of the first one.
+#
+# Beside joiners and other ignorable characters, these are the characters that stand for one letter and NFKD leaves apart,
+# and spellings with two codes in our 30 languages. Of two forms, the one that is frequent in texts stays. Symbols of
+# several characters, such as ㎏ and ½, stay units of their own.
+#
+# - The joiners U+200C and U+200D change nothing. Behind a dead consonant that has a letter of its own, as Bengali ৎ and
+#   the chillus of Malayalam, U+200D makes this letter. Variation selectors and fillers change nothing either.
+# - A symbol that stands for one letter, as Ⓐ, ㊤ or a Kangxi radical, is the letter.
+# - The dot of Catalan l·l is left out, also in ŀ; so are the stress of a Cyrillic vowel, the dot of Turkish İ in lower
+#   case, the nukta of Hindi क़ ख़ ग़ ज़ फ़, and further points of Arabic.
+# - Romanian ș and ț are ş and ţ. Hindi nasals before a consonant of their class, and the candrabindu, are the anusvara.
+#   Vietnamese tones stand as in "hóa", not as in "hoá". Thai เเ is แ, and nikhahit stands behind the tone. Vowels that
+#   Devanagari and Bengali write in two signs, Yiddish digraphs, alef wasla and Persian ۀ are the usual letters.
+#
+# Sources: Unicode 17, its Do-Not-Emit characters, and the spelling rules of the languages.
 
-    >>> fold_text("the read_file’s")
-    "the read file's"
+_JOINERS = "\u200c\u200d"
+# Symbols and numbers of one letter. Their form is that of NFKC, of the same length.
+_LETTERS = (
+    "\u24b6-\u24e9\u2e9f\u2ef3\u2f00-\u2fd5\u3192-\u319f\u3244-\u3247\u3260-\u327b\u327e\u3280-\u32b0\u32d0-\u32fe"
+)
+_MORE_LOOK_ALIKES: Rules = (
+    ("[\u00b4\u02b9\u0374\u0384\u1fbd\u1fbf\u1ffd\u2032]", "'"),
+    ("[\u02ba\u2033]", '"'),
+    ("[\u05be\u2012\u2212]", "-"),
+    ("\u301c", "~"),
+    ("[\u3164\uff3f\uffa0]", " "),
+    ("\u309b", "\u3099"),
+    ("\u309c", "\u309a"),
+)
+_IN_TEXT: Groups = (
+    ("[`\u1fef]", ((r"(?<=[\p{L}\p{M}])[`\u1fef](?=\p{L})", "'"),)),
+    (
+        "[\u00b7\u0387\u2022\u2027\u2219\u22c5]",
+        ((r"(?<=[Ll])[\u00b7\u0387\u2022\u2027\u2219\u22c5](?=[Ll])", INVISIBLE),),
+    ),
+    ("\u0e40\u0e40", (("\u0e40\u0e40", f"\u0e41{INVISIBLE}"),)),
+    ("\u0ec0\u0ec0", (("\u0ec0\u0ec0", f"\u0ec1{INVISIBLE}"),)),
+)
+# Dead consonants with U+200D → the letter of their own.
+_WITH_JOINER: Rules = (
+    ("\u09a4\u09cd\u200d", "\u09ce"),
+    ("\u0d23\u0d4d\u200d", "\u0d7a"),
+    ("\u0d28\u0d4d\u200d", "\u0d7b"),
+    ("\u0d30\u0d4d\u200d", "\u0d7c"),
+    ("\u0d32\u0d4d\u200d", "\u0d7d"),
+    ("\u0d33\u0d4d\u200d", "\u0d7e"),
+    ("\u0d15\u0d4d\u200d", "\u0d7f"),
+)
+_IGNORABLE = (
+    f"{_JOINERS}\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef\u0898-\u089f\u08ca-\u08d2"
+)
+_TONES, _THAI_TONES, _THAI_A = "[\u0300\u0301\u0303\u0309\u0323]", "[\u0e48-\u0e4b\u0ec8-\u0ecb]", "[\u0e32\u0eb2]"
+_LATIN_AND_CYRILLIC: Rules = (
+    (YO, ""),
+    (r"(?<=[Ll])\u00b7|(?<=[Ii])\u0307", ""),
+    (r"(?<=[АЕИОУЫЭЮЯІЄаеиоуыэюяіє]|[Іі]\u0308)\u0301", ""),
+    ("(?<=[SsTt])\u0326", "\u0327"),
+    (f"([Oo])([AEae])({_TONES})$", r"\1\3\2"),
+    (f"(?<![Qq])([Uu])([Yy])({_TONES})$", r"\1\3\2"),
+)
+_ARABIC: Rules = (*SAME_LETTERS, ("\u0671", "\u0627"), ("\u06d5(?=\u0654)", "\u0647"))
+_YIDDISH: Rules = (("\u05f0", "\u05d5\u05d5"), ("\u05f1", "\u05d5\u05d9"), ("\u05f2", "\u05d9\u05d9"))
+_NASALS = (
+    "\u0919\u094d(?=[\u0915-\u0918])|\u091e\u094d(?=[\u091a-\u091d])|\u0923\u094d(?=[\u091f-\u0922])|"
+    "\u0928\u094d(?=[\u0924-\u0927])|\u092e\u094d(?=[\u092a-\u092d])"
+)
+_INDIC: Rules = (
+    (r"(?<=[\u0915-\u0917\u091c\u092b])\u093c", ""),
+    (f"\u0901|{_NASALS}", "\u0902"),
+    ("\u0905\u093e", "\u0906"),
+    ("\u0905\u0949", "\u0911"),
+    ("\u0905\u094b", "\u0913"),
+    ("\u0905\u094c", "\u0914"),
+    ("\u090f\u0947", "\u0910"),
+    ("\u0985\u09be", "\u0986"),
+)
+_THAI_AND_LAO: Rules = (
+    (f"([\u0e4d\u0ecd])({_THAI_TONES})({_THAI_A})", r"\2\1\3"),
+    (f"([\u0e4d\u0ecd])({_THAI_A})({_THAI_TONES})", r"\3\1\2"),
+    (f"({_THAI_TONES})([\u0e31\u0e34-\u0e37\u0eb1\u0eb4-\u0eb7])", r"\2\1"),
+)
+_IN_UNIT: Groups = (
+    (" ", ((" (?=[\u064b-\u0652])", ""),)),
+    ("\u200d", _WITH_JOINER),
+    ("", ((f"[{INVISIBLE}{POINTS}{_IGNORABLE}]", ""),)),
+    ("[\u00b7\u0300-\u0326]", _LATIN_AND_CYRILLIC),
+    ("[\u0671-\u06d5]", _ARABIC),
+    ("[\u05f0-\u05f2]", _YIDDISH),
+    ("[\u0901-\u09be]", _INDIC),
+    (_THAI_TONES, _THAI_AND_LAO),
+)
+SECOND_FORMS = Forms(LOOK_ALIKES + _MORE_LOOK_ALIKES, _IN_TEXT, _IN_UNIT, joiners=_JOINERS, letters=_LETTERS)
+FORMS = {1: FIRST_FORMS, 2: SECOND_FORMS}
+
+
+def check_forms(edition: int) -> Forms | None:
+    """Returns the tables of `fold_forms`: False is none of them, True the first edition.
+
+    Raises:
+        ValueError: there is no such edition.
     """
-    if text.isascii():
-        return text.replace("_", " ")
-    return text.translate(_SAME_LENGTH) if _CHANGED.search(text) else text
-
-
-def fold_unit(unit: str) -> str:
-    """Returns a decomposed unit (NFKD) without what readers do not need; a unit of such characters alone stays.
-
-    >>> fold_unit("docu\u00adment"), fold_unit("мед") == fold_unit("ме\u0308д")
-    ('document', True)
-    """
-    return _LEFT_OUT.sub("", unit).translate(_SAME_LETTERS) or unit
+    if not isinstance(edition, int) or edition not in (0, *FORMS):
+        raise ValueError(f"the splitter got fold_forms={edition!r}; give false, or an edition: 1 (as true) or 2.")
+    return FORMS.get(edition)
 
 
 # ---- splitters.py ----------------------------------------------------------------------------------------------------
@@ -314,23 +467,27 @@ class WordSplitter(_RunSplitter):
 
     Args:
         lowercase: whether `normalize` lower-cases.
-        fold_forms: whether forms of one word are the same, see `forms`: `units` then gives folded text, and `normalize`
-            is NFKC without what `fold_unit` leaves out. It is NFC in the papers and without this option.
+        fold_forms: the edition of the tables by which forms of one word are the same, 2 or 1 (True), see `forms`;
+            0 (False) is none. With one, `units` gives folded text, and `normalize` is NFKC without what `fold_unit`
+            leaves out. It is NFC in the papers and without this option.
+
+    Raises:
+        ValueError: an unknown edition.
 
     >>> WordSplitter().units("It's 3.14, naïve_x!")
     ['It', "'", 's', '3', '.', '14', ',', 'naïve_x', '!']
-    >>> splitter = WordSplitter(fold_forms=True)
+    >>> splitter = WordSplitter(fold_forms=2)
     >>> splitter.normalize_all(splitter.units("ﬁles, docu\u00adments, read_me"))
     ['files', ',', 'documents', ',', 'read', 'me']
     """
 
     _pattern, _ascii_pattern = _runs(), _ASCII_RUNS
 
-    def __init__(self, *, lowercase: bool = False, fold_forms: bool = False) -> None:
+    def __init__(self, *, lowercase: bool = False, fold_forms: int = 0) -> None:
         super().__init__(lowercase=lowercase)
-        self.fold_forms = fold_forms
-        if fold_forms:
-            self._pattern = _FOLDED_RUNS
+        self.fold_forms, self._forms = fold_forms, check_forms(fold_forms)
+        if self._forms:
+            self._pattern = _FOLDED_RUNS[int(fold_forms)]
 
     def units(self, text: str) -> Sequence[Unit]:
         return super().units(self._folded(text))
@@ -339,16 +496,16 @@ class WordSplitter(_RunSplitter):
         return super().spans(self._folded(text))
 
     def normalize(self, unit: Unit) -> Unit:
-        if not self.fold_forms or unit.isascii() or isinstance(unit, bytes):
+        if not self._forms or unit.isascii() or isinstance(unit, bytes):
             return super().normalize(unit)
-        text = fold_unit(normal_form(unit, "NFKD"))
+        text = self._forms.fold_unit(normal_form(unit, "NFKD"))
         return compose(text.lower() if self.lowercase else text)
 
     def _folded(self, text: str) -> str:
-        return fold_text(text) if self.fold_forms else text
+        return self._forms.fold_text(text) if self._forms else text
 
 
-_FOLDED_RUNS = _runs(INVISIBLE)
+_FOLDED_RUNS = {edition: _runs(forms.invisible) for edition, forms in FORMS.items()}
 
 
 class WhitespaceSplitter(_RunSplitter):
@@ -397,10 +554,10 @@ class ScriptSplitter(WordSplitter):
     ['Python', 'で', '書', 'く', '。', 'ไม่สามารถ', 'เปลี่ยน', 'แปลง']
     """
 
-    def __init__(self, *, window: int = 8, lowercase: bool = False, fold_forms: bool = False) -> None:
+    def __init__(self, *, window: int = 8, lowercase: bool = False, fold_forms: int = 0) -> None:
         super().__init__(lowercase=lowercase, fold_forms=fold_forms)
         self.window = check_integer("window", window)
-        self._script_runs = script_runs(self.window, INVISIBLE if fold_forms else "")
+        self._script_runs = script_runs(self.window, self._forms.invisible if self._forms else "")
 
     def units(self, text: str) -> Sequence[Unit]:
         if text.isascii() or not MAY_LACK_SPACES.search(text):
@@ -424,8 +581,10 @@ class ScriptSplitter(WordSplitter):
         if unit.isascii() or isinstance(unit, bytes):
             return super().normalize(unit)
         text = normal_form(unit, "NFKD").translate(_DIGITS)
-        text = fold_unit(text) if self.fold_forms else text
-        return normal_form(text.lower(), "NFKD") if self.lowercase else text
+        text = self._forms.fold_unit(text) if self._forms else text
+        if not self.lowercase:  # the first edition leaves the order of marks as it is
+            return normal_form(text, "NFKD") if self.fold_forms > 1 else text
+        return normal_form(text.lower(), "NFKD")
 
 
 class ByteSplitter(Splitter):

@@ -11,15 +11,17 @@ from strings import random_strings
 
 from vocabless import VocablessTokenizer
 from vocabless.conversion.space_export.manifest import page_tokenizer
-from vocabless.tokenization.forms import _SAME_LENGTH
 from vocabless.tokenization.scripts import ZEROS
+from vocabless.tokenization.second_forms import SECOND_FORMS
 from vocabless.tokenization.splitters import MaskSplitter, ScriptSplitter
 
 TEXTS = random_strings(2000)
 FORM_CHARACTERS = [
-    chr(code) for code in (*_SAME_LENGTH, *range(0x590, 0x700)) if unicodedata.category(chr(code)) != "Cn"
+    chr(code)
+    for code in (*SECOND_FORMS.same_length, *range(0x590, 0x700), *range(0x900, 0xA00), *range(0xE00, 0xF00))
+    if unicodedata.category(chr(code)) != "Cn"
 ]
-FORM_CHARACTERS += "ab ё!中ก1ﬁ２" * 20
+FORM_CHARACTERS += "ab ё!中ก1ﬁ２ŀlİSsțоóaеuỳน้ำเनफ़त्न्दাত্\u200c\u200d\ufe0f`·" * 20
 FORMS = ["".join(random.Random(seed).choices(FORM_CHARACTERS, k=16)) for seed in range(1000)]
 TOKENIZERS = {
     "utf8": {"coder": "utf8", "coder_options": {"block_size": 32}, "splitter_options": {"lowercase": True}},
@@ -38,6 +40,17 @@ TOKENIZERS = {
         "coder": "utf8",
         "splitter": "scripts",
         "splitter_options": {"lowercase": True, "fold_forms": True},
+    },
+    "word, forms of edition 2": {"coder": "utf8", "splitter_options": {"lowercase": True, "fold_forms": 2}},
+    "scripts, forms of edition 2": {
+        "coder": "utf8",
+        "splitter": "scripts",
+        "splitter_options": {"lowercase": True, "fold_forms": 2},
+    },
+    "scripts, forms of edition 2, upper case": {
+        "coder": "utf8",
+        "splitter": "scripts",
+        "splitter_options": {"fold_forms": 2},
     },
     "bytes": {"coder": "utf8", "splitter": "bytes", "splitter_options": {"window": 5}},
     "bytes, lsh": {"coder": "lsh", "splitter": "bytes", "splitter_options": {"window": 5}},
