@@ -7,7 +7,9 @@ text is found if its English side is the nearest of 1 000: those of its language
 beside other languages. `--labelled` has the columns `text`, `label`, `lang` and `split`, train or test. A logistic
 regression on the vectors learns the training rows in English (`from en`) or those of the language (`own`), and reads
 its test rows. `own` reads them also without the marks of Latin, Greek and Cyrillic letters (`typed without accents`).
-The first columns are those of a regression on n-grams of characters, weighted by TF-IDF.
+The first columns are those of a regression on n-grams of characters, weighted by TF-IDF. `--texts` has the columns
+`text` and `lang`; `neighbours` is the share of the ten nearest texts of a text, by the vectors of `--teacher`, that
+those of the model find among the texts of its language.
 """
 
 from collections.abc import Sequence
@@ -24,6 +26,7 @@ from benchmarks.features import PEER, character_ngrams, regression
 from benchmarks.measure import parser, write_record
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
+from vocabless.training.pretraining.measures import NEIGHBOURS, recall
 from vocabless.training.texts.tables import load_files
 
 ENGLISH = "en"
@@ -91,6 +94,19 @@ def translations_found(file: str, embed: Encoder) -> Table:
     return table
 
 
+def neighbours_found(file: str, embed: Encoder, teacher: Encoder) -> dict[str, float]:
+    """Returns, for each language, the percent of the texts that are nearest for the teacher and for the model, too."""
+    rows: Any = load_files([file], f"--texts {file!r}")
+    texts, languages = np.array(rows["text"][:], object), np.array(rows["lang"][:])
+    found = {}
+    for language in sorted({*languages}):
+        of_language = texts[languages == language].tolist()
+        if len(of_language) > NEIGHBOURS + 1:
+            vectors = embed(of_language)
+            found[language] = 100 * recall(vectors, teacher(of_language), index=vectors)
+    return found
+
+
 def candidates_of(own: NDArray[np.int64], all_sides: NDArray[np.int64]) -> NDArray[np.int64]:
     """Returns the sides of a language, and random others until there are `CANDIDATES`.
 
@@ -101,9 +117,17 @@ def candidates_of(own: NDArray[np.int64], all_sides: NDArray[np.int64]) -> NDArr
     return np.concatenate([own, others[: max(0, CANDIDATES - len(own))]])
 
 
-def measure(embed: Encoder | None, pairs: str | None, labelled: str | None) -> Table:
+def measure(
+    embed: Encoder | None,
+    pairs: str | None,
+    labelled: str | None,
+    texts: str | None = None,
+    teacher: Encoder | None = None,
+) -> Table:
     """Returns the measures of one model. None is TF-IDF, which is measured on labels alone."""
     table = translations_found(pairs, embed) if pairs and embed else {}
+    if texts and embed and teacher:
+        table["neighbours"] = neighbours_found(texts, embed, teacher)
     return table | (labels_found(labelled, embed) if labelled else {})
 
 
@@ -119,12 +143,16 @@ def main(argv: list[str] | None = None) -> None:
     command_line.add_argument("models", nargs="+", help="folders or Hub ids that sentence-transformers loads")
     command_line.add_argument("--pairs", help="file of held-out translations")
     command_line.add_argument("--labelled", help="file of texts with labels")
+    command_line.add_argument("--texts", help="file of texts, whose neighbours --teacher knows")
+    command_line.add_argument("--teacher", help="sentence encoder that reads the languages of --texts")
     arguments = command_line.parse_args(argv)
-    if not arguments.pairs and not arguments.labelled:
-        command_line.error("nothing to measure; give --pairs, --labelled, or both.")
+    files = arguments.pairs, arguments.labelled, arguments.texts
+    if not any(files) or bool(arguments.texts) != bool(arguments.teacher):
+        command_line.error("nothing to measure; give --pairs, --labelled, or --texts with --teacher.")
+    teacher = unit_embedder(arguments.teacher) if arguments.teacher else None
     tables = {PEER: measure(None, None, arguments.labelled)}
     for source in arguments.models:
-        tables[without_path(source)] = measure(unit_embedder(source), arguments.pairs, arguments.labelled)
+        tables[without_path(source)] = measure(unit_embedder(source), *files, teacher)
     languages = sorted({language for table in tables.values() for of in table.values() for language in of})
     header = [f"{name}: {column}" for name, table in tables.items() for column in table]
     others = [language for language in languages if language != ENGLISH]

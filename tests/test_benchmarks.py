@@ -52,6 +52,22 @@ def test_languages_are_measured_apart(tmp_path, monkeypatch):
     assert table["typed without accents"]["de"] == 50
 
 
+def test_a_model_is_asked_for_the_neighbours_that_its_teacher_sees_in_a_language(tmp_path):
+    rows = [f"{language}{number},{language}" for language in ("de", "fr") for number in range(24)]
+    file = tmp_path / "texts.csv"
+    file.write_text("\n".join(["text,lang", *rows, "few,it"]))
+
+    def turned(texts, step):  # the ten nearest numbers on a circle are the five on each side
+        angles = np.array([int(text[2:]) * step for text in texts]) * 2 * np.pi / 24
+        return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+
+    def model(texts):  # right in German alone: a step of 7 leads to other neighbours
+        return turned(texts, 1 if texts[0].startswith("de") else 7)
+
+    found = languages.neighbours_found(str(file), model, lambda texts: turned(texts, 1))
+    assert found.keys() == {"de", "fr"} and found["de"] == 100 and found["fr"] < 60
+
+
 def test_a_language_with_few_pairs_searches_among_sides_of_others():
     own = np.array([3, 5])
     candidates = languages.candidates_of(own, np.arange(4000))
