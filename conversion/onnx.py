@@ -3,7 +3,7 @@
     python -m vocabless.conversion onnx runs/mine onnx/
     python -m vocabless.conversion onnx runs/mine onnx/ --int8 --int4
 
-TARGET gets model.onnx and inference.json, with --int8 also model_int8.onnx, and with --int4 model_int4.onnx.
+TARGET gets model.onnx and inference.json, with --int8 also model_int8.onnx, and with --int4 model_q4.onnx.
 inference.json holds the settings that turn texts into blocks and outputs into labels. The files are compared with the
 model before they are written to TARGET.
 A classifier of texts also gets onnx_model.py, a program that runs it without torch. So does a sentence encoder, whose
@@ -31,7 +31,7 @@ from vocabless.saving.tables import markdown_table
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 TOLERANCE = 1e-4  # largest difference in fp32, relative to the largest output, or absolute if no output is above 1
-MODEL, MODEL_INT8, MODEL_INT4, SETTINGS = "model.onnx", "model_int8.onnx", "model_int4.onnx", "inference.json"
+MODEL, MODEL_INT8, MODEL_Q4, SETTINGS = "model.onnx", "model_int8.onnx", "model_q4.onnx", "inference.json"
 REQUIRED = ("onnx", "onnxruntime", "onnxscript")
 
 
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of the verb."""
     parser.add_argument("--int8", action="store_true", help="also write model_int8.onnx, with 8-bit weights")
     parser.add_argument(
-        "--int4", action="store_true", help="also write model_int4.onnx: the same, with 4-bit rows of the n-gram table"
+        "--int4", action="store_true", help="also write model_q4.onnx: the same, with 4-bit rows of the n-gram table"
     )
 
 
@@ -66,13 +66,13 @@ def check_packages(verb: str) -> None:
     missing = [name for name in REQUIRED if importlib.util.find_spec(name) is None]
     if missing:
         packages = " and ".join(missing)
-        raise ValueError(f'the verb {verb!r} needs {packages}; run pip install -e ".[onnx]" in a clone.')
+        raise ValueError(f'the verb {verb!r} needs {packages}; run pip install "vocabless[onnx]".')
 
 
 def write_graphs(
     model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: Path, int8: bool, int4: bool = False
 ) -> list[Path]:
-    """Writes model.onnx and, if `int8` and `int4` say so, model_int8.onnx and model_int4.onnx; returns their paths."""
+    """Writes model.onnx and, if `int8` and `int4` say so, model_int8.onnx and model_q4.onnx; returns their paths."""
     import onnx
 
     has_types = reads_token_types(model, tokenizer)
@@ -83,7 +83,7 @@ def write_graphs(
         files.append(folder / MODEL_INT8)
         quantize(proto, files[-1])
     if int4:
-        files.append(folder / MODEL_INT4)
+        files.append(folder / MODEL_Q4)
         with packed_rows(model):
             quantize(export(model, has_types), files[-1])
     return files

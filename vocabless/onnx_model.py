@@ -26,7 +26,8 @@ from .tokenization.truncation import truncated_ranges
 Text = str | tuple[str, str]  # a text, or a pair of texts
 ARCHITECTURE = "VocablessForSequenceClassification"
 VECTORS = "sentence_embedding"  # output of a sentence encoder's graph
-MODEL_FILES = ("model.onnx", "model_int8.onnx", "model_int4.onnx")  # of a folder, the first that it holds is read
+# Of a folder, the first that it holds is read; the last one is a former name of the one before.
+MODEL_FILES = ("model.onnx", "model_int8.onnx", "model_q4.onnx", "model_int4.onnx")
 BATCH = 64  # texts that are read at once
 LARGEST_INT8 = 127
 
@@ -36,19 +37,22 @@ class OnnxModel:
 
     Args:
         path: one of the .onnx files, or their folder, of which the first of `MODEL_FILES` is read.
+        threads: of onnxruntime; 0 is one for each core. Where several processes share a machine, give 1.
 
     Raises:
         ValueError: the model is of another kind, or its tokenizer is one that this file does not know.
         OSError: a file is missing.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, threads: int = 0) -> None:
         import onnxruntime
 
         file, self.settings = read_settings(path)
         self.check(file, self.settings)
         self.blocks = Blocks(self.settings, file.parent)
-        self._session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        self._session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
 
     @staticmethod
     def check(file: Path, settings: dict[str, Any]) -> None:
@@ -71,10 +75,10 @@ class OnnxModel:
 
 
 class OnnxClassifier(OnnxModel):
-    """A classifier of texts or of pairs of texts. See `OnnxModel` for the argument and the errors."""
+    """A classifier of texts or of pairs of texts. See `OnnxModel` for the arguments and the errors."""
 
-    def __init__(self, path: str | Path) -> None:
-        super().__init__(path)
+    def __init__(self, path: str | Path, threads: int = 0) -> None:
+        super().__init__(path, threads)
         self.labels: list[str] = self.settings["labels"]
         self.is_multi_label = self.settings["problem_type"] == "multi_label_classification"
 
@@ -103,14 +107,14 @@ class OnnxClassifier(OnnxModel):
 
 
 class OnnxEncoder(OnnxModel):
-    """A sentence encoder: texts → the vectors that sentence-transformers gives. See `OnnxModel` for the argument.
+    """A sentence encoder: texts → the vectors that sentence-transformers gives. See `OnnxModel` for the arguments.
 
     Attributes:
         dimensions: D, the numbers of a vector.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        super().__init__(path)
+    def __init__(self, path: str | Path, threads: int = 0) -> None:
+        super().__init__(path, threads)
         self.dimensions = self.width(VECTORS)
 
     @staticmethod

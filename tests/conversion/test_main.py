@@ -203,7 +203,7 @@ def test_a_checkpoint_with_the_first_names_of_layer_norms_is_read(source_of, tmp
 
 @pytest.mark.parametrize(("verb", "source", "module", "name", "value", "sentence"), [
     ("hub", TEXTS, hub, "loads_without_package", lambda *_: False, "gives other numbers without this package"),
-    ("onnx", WORDS, onnx, "REQUIRED", ("onnx", "of_no_package"), r"'onnx' needs of_no_package; run pip install -e"),
+    ("onnx", WORDS, onnx, "REQUIRED", ("onnx", "of_no_package"), r"needs of_no_package; run pip install .vocabless"),
     ("search", WORDS, search, "MOST_PASSAGES", 3, r"have \d+ passages and a page may have 3; give fewer, or keep"),
 ])  # fmt: skip
 def test_what_cannot_run_or_is_too_large_is_refused(

@@ -168,7 +168,7 @@ def test_a_graph_with_4_bit_rows_is_the_model_with_the_table_that_they_stand_for
     inputs = tokenizer(["The film is a quiet wonder.", "naïve"], padding=True, return_tensors="pt")
     monkeypatch.setattr(verb, "export", lambda *arguments: graphs.append(export(*arguments)) or deepcopy(graphs[-1]))
     files = verb.write_graphs(model, tokenizer, tmp_path, int8=True, int4=True)
-    assert [file.name for file in files] == ["model.onnx", "model_int8.onnx", "model_int4.onnx"]
+    assert [file.name for file in files] == ["model.onnx", "model_int8.onnx", "model_q4.onnx"]
     sizes = [file.stat().st_size for file in files]
     assert sizes[2] < sizes[1] - table.weight.numel() / 4 and sizes[1] < sizes[0]
     assert model.front_end.table is table
