@@ -13,9 +13,9 @@ tasks and seeds.
 If they are not given, the learning rate goes by the width of the encoder, and a small data set gets more than 5 epochs.
 """
 
-from script_start import start_script
-
 if __name__ == "__main__":
+    from script_start import start_script
+
     start_script()
 
 from contextlib import nullcontext
@@ -39,15 +39,21 @@ from vocabless.training.script import ScriptParser, fingerprint, set_logging
 OWN_DATA = dict.fromkeys(("train_file", "dataset_name"), "task_name")
 
 
-def main(argv: list[str] | None = None) -> None:
-    """Runs the script with command-line arguments; a user's mistake ends it with a message of one sentence."""
-    with exit_with_message("run_glue.py"):
-        run(*parse_command_line(argv))
+def main(argv: list[str] | None = None, program: str = "run_glue.py") -> None:
+    """Runs the script with command-line arguments; a user's mistake ends it with a message of one sentence.
+
+    `program` is the name of the command in messages and in the help.
+    """
+    with exit_with_message(program):
+        run(*parse_command_line(argv, program))
 
 
-def parse_command_line(argv: list[str] | None = None) -> tuple[GlueArguments, GlueTrainingArguments]:
+def parse_command_line(
+    argv: list[str] | None = None, program: str | None = None
+) -> tuple[GlueArguments, GlueTrainingArguments]:
     """Returns the arguments of a command, with its output folder. Raises ValueError, see `ScriptParser.parse`."""
-    arguments, training = ScriptParser((GlueArguments, GlueTrainingArguments), __doc__).parse(argv, OWN_DATA)
+    parser = ScriptParser((GlueArguments, GlueTrainingArguments), __doc__, program)
+    arguments, training = parser.parse(argv, OWN_DATA)
     if training.output_dir is None:
         is_glue = arguments.train_file is None and arguments.dataset_name is None
         model, _ = split_revision(arguments.model_name_or_path)
@@ -93,7 +99,10 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
         if is_main:
             report = Report.of(tasks, results, arguments)
             print(f"\n{report.as_markdown()}")
-            print("Models with their cards:", *(run_folder(*each, training) for each in runs), sep="\n  ")
+            folders = [run_folder(*each, training) for each in runs]
+            print("Models with their cards:", *folders, sep="\n  ")
+            if files := sorted(file for folder in folders for file in folder.glob("predictions*.jsonl")):
+                print("Predictions, a line for each test row:", *files, sep="\n  ")
             report.write(folder, {"arguments": without_paths(identifying), "versions": all_versions()})
 
 

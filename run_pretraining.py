@@ -12,9 +12,9 @@ The same command again continues a run that was interrupted, and prints the resu
 folder holds weights, code, tokenizer, README.md, run.json (arguments, versions) and results.json.
 """
 
-from script_start import start_script
-
 if __name__ == "__main__":
+    from script_start import start_script
+
     start_script(
         "Trains hashgram-nano, an encoder of sentences, on the documentation of the installed Python packages. "
         "It takes about four minutes on two cores."
@@ -28,10 +28,13 @@ from vocabless.training.run import dry_run, run
 from vocabless.training.script import set_logging
 
 
-def main(argv: list[str] | None = None) -> None:
-    """Runs the script on command-line arguments. A user's mistake ends it with one sentence."""
-    with exit_with_message("run_pretraining.py"):
-        pretrain(parse_command_line(argv, __doc__))
+def main(argv: list[str] | None = None, program: str = "run_pretraining.py") -> None:
+    """Runs the script on command-line arguments. A user's mistake ends it with one sentence.
+
+    `program` is the name of the command in messages and in the help.
+    """
+    with exit_with_message(program):
+        pretrain(parse_command_line(argv, __doc__, program))
 
 
 def pretrain(objective: Objective) -> None:

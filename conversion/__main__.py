@@ -67,28 +67,33 @@ VERBS = {
 }
 
 
-def main(argv: list[str] | None = None) -> None:
-    """Runs the command on its arguments; a user's mistake ends it with one sentence."""
+def main(argv: list[str] | None = None, program: str = PROGRAM) -> None:
+    """Runs the command on its arguments; a user's mistake ends it with one sentence.
+
+    `program` is the name of the command in messages and in the help.
+    """
     argv = sys.argv[1:] if argv is None else argv
-    with exit_with_message(PROGRAM):
-        parser, module = _parser(argv)
+    with exit_with_message(program):
+        parser, module = _parser(argv, program)
         arguments = parser.parse_args(argv)
         verb = VERBS[arguments.verb]
         report = write_target(arguments, module.write, "space" if verb.pushed == "Space" else "model")
     print(*filter(None, (report, verb.last_line.format(target=arguments.target))), sep="\n")
 
 
-def _parser(argv: list[str]) -> tuple[argparse.ArgumentParser, Any]:
+def _parser(argv: list[str], program: str) -> tuple[argparse.ArgumentParser, Any]:
     """Returns the parser and the module of the verb in `argv`; the parser declares the arguments of this verb only."""
     chosen = next((argument for argument in argv if not argument.startswith("-")), None)
     if chosen is not None and chosen not in VERBS:
         raise ValueError(f"unknown verb {chosen!r}; choose one of {', '.join(VERBS)}.")
     module: Any = _load(chosen) if chosen else None
     as_written = argparse.RawDescriptionHelpFormatter  # keeps the line breaks of a docstring
-    parser = argparse.ArgumentParser(prog=PROGRAM, description=__doc__, formatter_class=as_written)
+    parser = argparse.ArgumentParser(
+        prog=program, description=_of_program(__doc__, program), formatter_class=as_written
+    )
     subparsers = parser.add_subparsers(dest="verb", metavar="VERB", required=True, title="verbs")
     for name, verb in VERBS.items():
-        description = module.__doc__ if name == chosen else None
+        description = _of_program(module.__doc__, program) if name == chosen else None
         subparser = subparsers.add_parser(name, help=verb.help, description=description, formatter_class=as_written)
         if name == chosen:
             if verb.source:
@@ -96,6 +101,11 @@ def _parser(argv: list[str]) -> tuple[argparse.ArgumentParser, Any]:
             module.add_arguments(subparser)
             _add_target(subparser, verb.pushed)
     return parser, module
+
+
+def _of_program(text: str, program: str) -> str:
+    """Returns a docstring whose commands have the name by which the user called this one."""
+    return text.replace(PROGRAM, program)
 
 
 def _add_target(parser: argparse.ArgumentParser, pushed: str) -> None:

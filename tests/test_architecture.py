@@ -42,7 +42,7 @@ LEVEL = {package: level for level, packages in enumerate(PACKAGES) for package i
 TOP_LEVEL = {"vocabless", "benchmarks", "papers", "run_glue", "run_pretraining"}
 # The scripts and their command lines, public names, texts, and how tables are printed.
 SEEN_BY_PAPERS = {"papers", "", "training", "training/pretraining", "vocabless", "training/texts", "benchmarks"}
-SOURCES = sorted(file for package in LEVEL for file in (ROOT / package).glob("*.py"))
+SOURCES = sorted(file for package in LEVEL for file in (ROOT / package).glob("*.py") if not file.is_symlink())
 
 
 def name_of(file: Path) -> str:

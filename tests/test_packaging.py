@@ -3,6 +3,7 @@
 import importlib.util
 import io
 import json
+import math
 import os
 import re
 import runpy
@@ -18,19 +19,23 @@ from importlib.metadata import metadata
 from pathlib import Path
 
 import pytest
+from safetensors import safe_open
 from test_architecture import PACKAGES
 from transformers import TrainingArguments
 
 import vocabless
 from papers.__main__ import COMMANDS
+from vocabless.__main__ import SCRIPTS as TRAINING_VERBS
 from vocabless.conversion.__main__ import VERBS
 from vocabless.loading import ENCODERS
 
 ROOT = Path(__file__).resolve().parent.parent
+SCRIPTS = ("run_glue.py", "run_pretraining.py")  # linked, too
 LINKED = ("browser", "conversion", "model_cards", "modeling", "saving", "tokenization", "training")
 IN_GIT = (ROOT / ".git").exists()  # a source distribution has copies in place of links
 TOP_FOLDERS = (*LINKED, "benchmarks", "docs", "papers", "tests", "vocabless")
-OTHER_FLAGS = {"--check", "--config_file", "--no-deps", "--nproc_per_node"}  # of ruff, accelerate, pip and torchrun
+# Of ruff, accelerate, pip and torchrun.
+OTHER_FLAGS = {"--check", "--config_file", "--index-url", "--no-deps", "--nproc_per_node"}
 PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in ROOT.glob("docs/*.md"))]
 of_each_page = pytest.mark.parametrize("page", PAGES)
 needs_weights = pytest.mark.skipif(
@@ -67,9 +72,9 @@ def archive_files(target: str) -> list[tuple[str, Path]]:
 @pytest.mark.skipif(not IN_GIT, reason="no checkout")
 def test_links_are_relative_and_lead_to_the_folder_of_their_name() -> None:
     links = [path for path in (ROOT / "vocabless").iterdir() if path.is_symlink()]
-    assert sorted(link.name for link in links) == sorted((*LINKED, *ENCODERS.values()))
+    assert sorted(link.name for link in links) == sorted((*LINKED, *SCRIPTS, *ENCODERS.values()))
     places = {name: f"../checkpoints/{name}" for name in ENCODERS.values()}
-    assert all(os.readlink(link) == places.get(link.name, f"../{link.name}") and link.is_dir() for link in links)
+    assert all(os.readlink(link) == places.get(link.name, f"../{link.name}") and link.exists() for link in links)
 
 
 def test_the_wheel_holds_every_file_of_the_package_once_and_the_archive_what_tests_need_too() -> None:
@@ -97,8 +102,8 @@ def test_the_wheel_holds_every_file_of_the_package_once_and_the_archive_what_tes
     assert not [name for name in archive if "__pycache__" in name or name.startswith("runs/")]
 
 
-def test_the_quick_start_is_two_commands_of_one_line_each() -> None:
-    commands = re.findall(r"```bash\n(.*?)\n```", read("README.md").partition("## Quick start")[2], re.S)[:2]
+def test_a_clone_trains_and_tests_by_one_line_each() -> None:
+    commands = re.findall(r"```bash\n(.*?)\n```", read("README.md").partition("## In a clone")[2], re.S)[:2]
     assert len(commands) == 2
     for command in commands:
         assert command.startswith("python3 -m venv ") and "\n" not in command
@@ -147,19 +152,23 @@ def test_the_first_lines_of_the_readme_run_where_a_wheel_from_the_archive_is_ins
     (libraries / "others.pth").write_text("\n".join(path for path in sys.path if path.endswith("site-packages")))
     run(sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "--target", str(libraries), str(wheel))
 
-    start = read("README.md").partition("## First steps")[2].partition("\n## ")[0]
+    start = read("README.md").partition("## Quick start")[2].partition("\n## ")[0]
     programs = re.findall(r"^```python\n(.*?)^```$", start, re.M | re.S)
-    commands = re.findall(r"^python -m vocabless\.conversion (.*)$", start, re.M)
-    assert len(programs) == 3 and len(commands) == 2
+    commands = re.findall(r"^vocabless (.*)$", start, re.M)
+    assert len(programs) == 3 and len(commands) == 3
     python, work = str(tmp_path / "env" / "bin" / "python"), tmp_path / "work"
     (work / "docs").mkdir(parents=True)
     (work / "docs" / "banks.txt").write_text("A bank holds our money. The river bank is muddy.")
+    rows = "".join(f"The {word} is {word},{word}\n" for word in ("screen", "bill") for _ in range(12))
+    for name in ("tickets.csv", "more.csv"):
+        (work / name).write_text(f"text,label\n{rows}")
     inside = f"import vocabless; assert vocabless.__file__.startswith({str(libraries)!r})\n"
     assert run(python, "-c", inside + "".join(programs), folder=work).startswith("['money']\n")
     for command in commands:
         words = shlex.split(command, comments=True)
-        run(python, "-m", "vocabless.conversion", *words, folder=work)
-        assert (work / words[-1] / "index.html").is_file()
+        run(str(tmp_path / "env" / "bin" / "vocabless"), *words, folder=work)
+        assert words[0] == "finetune" or (work / words[-1] / "index.html").is_file()
+    assert list(work.glob("runs/tickets/*/seed-*/predictions.jsonl"))
 
 
 def test_the_oldest_constraints_are_the_lower_bounds_but_for_torch() -> None:
@@ -175,15 +184,16 @@ def flags_of(*command: str) -> set[str]:
     """Returns the flags of a script, of a module with a verb, or of a benchmark."""
     name, *verb = command
     module = importlib.import_module(f"{name}.__main__" if verb else name.removesuffix(".py"))
+    is_script = name.endswith(".py") or {*verb} & {*TRAINING_VERBS}
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit), redirect_stdout(io.StringIO()) as printed:
         patch.setattr(sys, "argv", [name, *verb, "--help"])
         module.main()
-    trainers = {f"--{field}" for field in TrainingArguments.__dataclass_fields__} if name.endswith(".py") else set()
+    trainers = {f"--{field}" for field in TrainingArguments.__dataclass_fields__} if is_script else set()
     return trainers.union(re.findall(r"--[A-Za-z][\w-]*", printed.getvalue()))
 
 
 def commands_with_flags() -> list[tuple[str, ...]]:
-    verbs = {"vocabless.conversion": VERBS, "papers": COMMANDS}
+    verbs = {"vocabless": [*TRAINING_VERBS, *VERBS], "vocabless.conversion": VERBS, "papers": COMMANDS}
     benchmarks = [file for file in (ROOT / "benchmarks").glob("*.py") if "def main" in file.read_text(encoding="utf-8")]
     return [
         *(("run_pretraining.py",), ("run_glue.py",)),
@@ -194,25 +204,25 @@ def commands_with_flags() -> list[tuple[str, ...]]:
 
 @of_each_page
 def test_the_commands_of_a_page_have_programs_modules_and_flags_that_exist(page: str) -> None:
-    """The package is on no index, so `pip install 'vocabless[onnx]'` would find nothing."""
+    """The package is on no index yet: README says what takes the place of `pip install vocabless` until it is."""
     extras = set(metadata("vocabless").get_all("Provides-Extra") or [])
     for words in shell_commands(page):
         scripts = [word for word in words if re.fullmatch(r"run_\w+\.py|docs/accelerate/\S+", word)]
         assert [script for script in scripts if not (ROOT / script).is_file()] == []
         modules = [words[i + 1] for i, word in enumerate(words[:-1]) if word == "-m"]
         assert [module for module in modules if importlib.util.find_spec(module) is None] == []
-        if "install" in words and words[0].rpartition("/")[2] == "pip":
-            (clone,) = [word for word in words if word.startswith(".[")]
-            assert words[words.index(clone) - 1] == "-e" and set(clone[2:-1].split(",")) <= extras
-        for command in commands_with_flags():
-            places = [i for i in range(len(words)) if words[i : i + len(command)] == [*command]]
+        if "install" in words and words[0].rpartition("/")[2] == "pip" and "torch" not in words:
+            (ours,) = [word for word in words if word.startswith((".[", "vocabless["))]
+            assert set(ours.partition("[")[2][:-1].split(",")) <= extras
+        for each in commands_with_flags():
+            places = [i for i in range(len(words)) if words[i : i + len(each)] == [*each]]
             flags = {word.partition("=")[0] for i in places for word in words[i:] if word.startswith("--")}
-            assert not flags or flags <= flags_of(*command)
+            assert not flags or flags <= flags_of(*each)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page != "CHANGELOG.md"])
 def test_a_flag_that_a_page_names_is_one_of_some_command(page: str) -> None:
-    known = OTHER_FLAGS.union(*(flags_of(*command) for command in commands_with_flags()))
+    known = OTHER_FLAGS.union(*(flags_of(*each) for each in commands_with_flags()))
     code = re.findall(r"`[^`]+`", read(page))
     assert {flag for each in code for flag in re.findall(r"(?<!\S)--\w[\w-]*", each[1:-1])} <= known
 
@@ -248,12 +258,21 @@ def test_the_pages_list_and_count_the_variants(capsys) -> None:
 @needs_weights
 def test_the_readme_has_the_sizes_of_the_shipped_checkpoints_and_measured_figures() -> None:
     measured, rows = read("docs/measurements.md"), table_rows(read("README.md").partition("\n## ")[0])
-    for name, megabytes, *figures in rows[1:]:
-        assert [each for each in figures if each not in (*re.findall(r"[\d.]+", measured), "–")] == []
-        weights = ROOT / "checkpoints" / name.strip("`") / "model.safetensors"
-        assert not name.startswith("`") or megabytes == f"{weights.stat().st_size / 1e6:.1f}"
-    smallest = ROOT / "checkpoints" / "hashgram-nano-sst2" / "onnx" / "model_int4.onnx"
-    assert f"classifiers from {smallest.stat().st_size / 1e6:.1f} MB" in read("README.md")
+    smallest = {row[0]: row[2] for row in table_rows(measured.partition("### 4-bit rows")[2].partition("\n###")[0])}
+    known = {*re.findall(r"[\d.]+", measured), "–"}
+    for name, *figures in rows[1:]:
+        folder = ROOT / "checkpoints" / name.strip("`")
+        if not name.startswith("`"):
+            assert [each for each in figures if each not in known] == []
+            continue
+        with safe_open(folder / "model.safetensors", "pt") as weights:
+            parameters = sum(math.prod(weights.get_slice(each).get_shape()) for each in weights.keys())
+        assert figures[0] == f"{4 * parameters / 1e6:.1f}"
+        assert figures[1] == f"{float(smallest[name]):.1f}" and {*figures[2:]} <= known
+    size = (ROOT / "checkpoints" / ENCODERS["english"] / "model.safetensors").stat().st_size
+    assert f"16 bits and {size / 1e6:.1f} MB" in read("README.md")
+    graph = ROOT / "checkpoints" / "hashgram-nano-sst2" / "onnx" / "model_q4.onnx"
+    assert f"classifiers from {graph.stat().st_size / 1e6:.1f} MB" in read("README.md")
 
 
 def record_row(folder: Path) -> list[str]:
@@ -286,3 +305,14 @@ def test_names_that_the_papers_page_gives_a_file_are_in_it(folder: str) -> None:
     assert pairs
     for path, name in pairs:
         assert re.search(rf"^((class|def) )?{name}\b", read(path), re.M), (path, name)
+
+
+@pytest.mark.skipif(not IN_GIT, reason="no checkout")
+def test_git_ignores_what_the_commands_of_the_readme_write() -> None:
+    text = read("README.md")
+    targets = re.findall(r"^vocabless (?:space|search) \S+ (\S+)", text, re.M)
+    targets += [f"{folder}/" for folder in re.findall(r'save_pretrained\("([\w-]+)"\)', text)]
+    assert len(targets) == 3
+    for target in [*targets, "runs/"]:
+        ignored = subprocess.run(["git", "check-ignore", "-q", target], cwd=ROOT, check=False)
+        assert ignored.returncode == 0, target

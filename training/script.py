@@ -7,6 +7,7 @@ import json
 import logging
 import math
 import os
+import re
 import sys
 from argparse import SUPPRESS, Action, ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Iterable, Mapping, Sequence
@@ -125,7 +126,7 @@ class ModelArguments:
         action="extend",
     )
     encoding: str = flag(
-        "utf-8", "Encoding of csv, tsv, jsonl, json and txt files, such as latin-1.", group="text files"
+        "utf-8", "Encoding of csv, tsv, jsonl, json and txt files; of Excel on Windows cp1252.", group="text files"
     )
     delimiter: str | None = flag(
         None, "Delimiter of csv and tsv files, such as ';' or tab. None is a comma, in tsv a tab."
@@ -269,14 +270,21 @@ def read_recipe(name_or_path: str | os.PathLike[str]) -> dict[str, Any]:
 class ScriptParser(HfArgumentParser):
     """Makes dataclasses, `types`, from the command line; `description` is the first part of the help.
 
+    `program` is the command's name in the help, also in place of the script in the description's commands.
+
     The help lists our own flags in their groups. Those of the Trainer without a group are accepted all the same.
     """
 
-    def __init__(self, types: Iterable[Any], description: str | None = None) -> None:
+    def __init__(self, types: Iterable[Any], description: str | None = None, program: str | None = None) -> None:
+        is_script = program is None or program.endswith(".py")
+        if description is not None and not is_script:
+            description = re.sub(r"launch run_\w+\.py", f"launch -m {program}", description)
+            description = re.sub(r"python run_\w+\.py", f"{program}", description)
         self.recipe: dict[str, Any] = {}  # flag → its value in the recipe of the last `parse`
         self._groups: dict[str, Any] = {}  # title → group; the last one is that of the flag before
         super().__init__(
             list(types),
+            prog=program,
             usage="%(prog)s --FLAG VALUE --FLAG VALUE …",
             description=description,
             epilog=EPILOG,

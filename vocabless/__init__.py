@@ -4,13 +4,12 @@ Importing this package registers its classes with the Auto classes of transforme
 `trust_remote_code=True`.
 """
 
-import sys
 from importlib import import_module
 from typing import Any
 
-from vocabless.interrupts import exit_on_interrupt
+from vocabless.interrupts import exit_on_interrupt, runs_own_command
 
-if sys.argv[:1] == ["-m"] and "vocabless.conversion" in sys.orig_argv:  # it imports this package first: seconds
+if runs_own_command():  # it imports this package first: seconds
     exit_on_interrupt()
 
 import transformers

@@ -5,13 +5,22 @@ This file imports no other file of the package: commands call it before they imp
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 INTERRUPTED = 130  # exit status
 LINE = "interrupted; give the same command again to continue."
 _PROCESS = os.getpid()  # a fork has another number
+
+
+def runs_own_command() -> bool:
+    """Returns whether this process runs `vocabless`, or `python -m` with this package or its conversion."""
+    if sys.argv[:1] == ["-m"]:  # until Python has imported the module that it will run
+        return not {"vocabless", "vocabless.conversion"}.isdisjoint(sys.orig_argv)
+    return Path("".join(sys.argv[:1])).stem == "vocabless"
 
 
 def exit_on_interrupt() -> None:

@@ -8,11 +8,12 @@ base size, and the epochs for all of its tasks but the small RTE and MRPC. docs/
 import copy
 import json
 import math
-from dataclasses import MISSING, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
+from vocabless.loading import default_encoder
 from vocabless.overrides import with_overrides
 from vocabless.stock_shapes import StockShape, find_shape
 from vocabless.training.finetuning.data import TaskData
@@ -32,9 +33,9 @@ class GlueArguments(ModelArguments):
     """The model, the data, and the figures that are reported."""
 
     model_name_or_path: str = flag(
-        MISSING,
+        None,
         "A variant or a stock shape such as bert-tiny, with random weights; or a checkpoint: a folder or a Hub id, "
-        "owner/name[@revision].",
+        "owner/name[@revision]. None is the encoder of this package, which reads English.",
         group="model",
     )
     tokenizer_name: str | None = flag(
@@ -115,6 +116,8 @@ class GlueArguments(ModelArguments):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.model_name_or_path is None:
+            self.model_name_or_path = default_encoder()
         if len(self.text_column or ()) > 2:
             raise ValueError(f"--text_column has {len(self.text_column or ())} names; give one, or two for text pairs.")
         for name in ("unlabelled", "augment"):

@@ -20,16 +20,19 @@ OBJECTIVES: dict[str, type[Objective]] = {objective.name: objective for objectiv
 DEFAULT_OBJECTIVE = ShuffleRandom.name  # for a variant that was published without pre-training
 
 
-def parse_command_line(argv: Sequence[str] | None, description: str | None = None) -> Objective:
+def parse_command_line(
+    argv: Sequence[str] | None, description: str | None = None, program: str | None = None
+) -> Objective:
     """Returns the objective of a run, built from its own flags, with the arguments of the run.
 
-    `argv` None is the program's own; `description` is the first part of `--help`.
+    `argv` None is the program's own; see `ScriptParser` for `description` and `program`.
 
     Raises:
         ValueError: an unknown flag, recipe, variant, objective or measure; n-grams for a coder without them; both a
             variant and a checkpoint to begin from.
     """
-    parser = ScriptParser([PretrainingArguments, *OBJECTIVES.values(), PretrainingTrainingArguments], description)
+    types = [PretrainingArguments, *OBJECTIVES.values(), PretrainingTrainingArguments]
+    parser = ScriptParser(types, description, program)
     arguments, *objectives, training = parser.parse(argv, {"model_name_or_path": "variant"})
     source = arguments.model_name_or_path
     if source is None:

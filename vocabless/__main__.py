@@ -1,0 +1,47 @@
+"""The command of the package, `vocabless` or `python -m vocabless`; each verb explains itself with --help.
+
+    vocabless finetune --train_file tickets.csv
+    vocabless pretrain --corpus "texts/*.parquet"
+    vocabless search docs/ found/
+    vocabless space runs/tickets/tickets/seed-42 page/
+    vocabless hub runs/tickets/tickets/seed-42 me/tickets --push
+
+`finetune` and `pretrain` are run_glue.py and run_pretraining.py of a clone; the other verbs are those of
+`python -m vocabless.conversion`.
+"""
+# ruff: noqa: T201 (a command prints its output)
+
+import sys
+from importlib import import_module
+
+from vocabless.exit_with_message import exit_launched_process
+
+PROGRAM = "vocabless"
+CONVERSION = "vocabless.conversion.__main__"
+SCRIPTS = {  # verb → its module, and a line of `--help`
+    "finetune": ("vocabless.run_glue", "train a classifier on your own rows or on GLUE, and score it"),
+    "pretrain": ("vocabless.run_pretraining", "train an encoder on texts, or on the vectors of a teacher"),
+}
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Runs the verb that the first argument names; a user's mistake ends it with one sentence."""
+    verb, *rest = (sys.argv[1:] if argv is None else argv) or ["--help"]
+    if verb in SCRIPTS:
+        import_module(SCRIPTS[verb][0]).main(rest, f"{PROGRAM} {verb}")
+        exit_launched_process()
+        return
+    conversion = import_module(CONVERSION)
+    verbs = {name: line for name, (_, line) in SCRIPTS.items()} | {
+        name: each.help for name, each in conversion.VERBS.items()
+    }
+    if verb in ("-h", "--help"):
+        print(f"{__doc__}\nverbs:\n" + "\n".join(f"  {name:12}{line}" for name, line in verbs.items()))
+    elif verb not in verbs:
+        sys.exit(f"{PROGRAM}: unknown verb {verb!r}; choose one of {', '.join(verbs)}.")
+    else:
+        conversion.main([verb, *rest], PROGRAM)
+
+
+if __name__ == "__main__":
+    main()
