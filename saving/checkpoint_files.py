@@ -4,6 +4,7 @@ import os
 import pickle
 import re
 from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.utils.hub import cached_file
 
+from vocabless.public_names import has_path_shape
 from vocabless.saving.run_folder import read_json
 
 CONFIG = "config.json"
@@ -41,10 +43,14 @@ def shortened(text: str) -> str:
     return text if len(text) <= MAX_LETTERS else text[:MAX_LETTERS].rpartition(" ")[0].rstrip(",") + " …"
 
 
-def check_no_file(source: str) -> None:
-    """Raises ValueError if a source, a folder or a Hub id, is a file."""
+def check_source(source: str) -> None:
+    """Raises ValueError if a source, a folder or a Hub id, is a file, or a path where nothing is: no Hub has it."""
     if os.path.isfile(source):
         raise ValueError(f"{source!r} is a file; give the folder of a checkpoint, or a Hub id.")
+    if has_path_shape(source) and not os.path.isdir(source):
+        near = get_close_matches(source, [str(path) for path in Path(source).parent.glob("*") if path.is_dir()])
+        remedy = f"did you mean {' or '.join(near)}? Else give" if near else "give"
+        raise ValueError(f"the folder {source!r} does not exist; {remedy} the folder of a checkpoint, or a Hub id.")
 
 
 def read_config_and_tensors(source: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -91,7 +97,7 @@ def check_encoder_tensors(source: str, model: PreTrainedModel, loading_info: dic
 
 def _find(source: str, names: tuple[str, ...]) -> str:
     """Returns the path of the first file of `names` that the folder or the Hub repository holds."""
-    check_no_file(source)
+    check_source(source)
     if os.path.isdir(source):
         if file := next(filter(os.path.isfile, (os.path.join(source, name) for name in names)), None):
             return file

@@ -6,7 +6,7 @@ import torch
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless.modeling.stock_encoders import max_tokens
-from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tensors, check_no_file, first_line
+from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tensors, check_source, first_line
 
 SMALLEST_VOCABULARY = 10  # tokens; transformers makes a tokenizer of special tokens alone where the files are missing
 
@@ -17,7 +17,7 @@ def load_stock_config(source: str) -> PreTrainedConfig:
     Raises:
         ValueError: the configuration is missing, damaged or unknown to transformers, or it is one of this family.
     """
-    check_no_file(source)
+    check_source(source)
     try:
         config = AutoConfig.from_pretrained(source)
     except LOADING_ERRORS as error:

@@ -23,7 +23,7 @@ from vocabless.loading import load_config, load_tokenizer
 from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.saving.checkpoint import check_tokenizer
-from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tensors, check_no_file, first_line
+from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tensors, check_source, first_line
 from vocabless.saving.stock_models import longest_sequence
 from vocabless.stock_shapes import STOCK_SHAPES, StockShape, load_shape_config, load_shape_tokenizer
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
@@ -125,7 +125,7 @@ def load(
 
 def load_checkpoint_config(source: str, **hub_options: Any) -> PreTrainedConfig:
     """Returns the configuration of a checkpoint. Raises ValueError if it cannot be loaded."""
-    check_no_file(source)
+    check_source(source)
     with _errors_of(source):
         config: PreTrainedConfig = AutoConfig.from_pretrained(**_located(source), **hub_options)
     return config
@@ -133,6 +133,7 @@ def load_checkpoint_config(source: str, **hub_options: Any) -> PreTrainedConfig:
 
 def load_encoder(source: str) -> Loaded:
     """Returns an encoder without a head, for inference. Raises ValueError if it cannot be loaded."""
+    check_source(source)
     with _errors_of(source):
         model = AutoModel.from_pretrained(**_located(source)).eval()
         return Loaded(model, AutoTokenizer.from_pretrained(**_located(source)))
@@ -158,6 +159,7 @@ def _load_checkpoint(
     hub_options: dict[str, Any],
 ) -> Loaded:
     config: Any = load_checkpoint_config(source, **hub_options)
+    check_source(tokenizer_name or source)
     with _errors_of(source):
         tokenizer = AutoTokenizer.from_pretrained(**_located(tokenizer_name or source), **hub_options)
     if not isinstance(tokenizer, VocablessTokenizer):

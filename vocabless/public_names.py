@@ -10,6 +10,7 @@ from typing import Any
 DATASET_ID = re.compile(r"(?P<path>[\w.-]+/[\w.-]+)(?::(?P<name>[\w.-]+))?(?:@(?P<revision>[\w./-]+))?")
 EMBEDDED = "pydocs"  # the corpus that every installation has
 _MODEL_ID = re.compile(r"[\w.-]+(/[\w.-]+)?(@[\w./-]+)?")  # with a revision
+_OWN_FOLDERS = (".", "..", "checkpoints", "runs")  # of these pages; nobody on the Hub has such a name
 
 
 def without_path(source: str) -> str:
@@ -20,6 +21,16 @@ def without_path(source: str) -> str:
     """
     is_hub_id = _MODEL_ID.fullmatch(source) and not os.path.exists(source)
     return source if is_hub_id else Path(os.path.abspath(source)).name
+
+
+def has_path_shape(source: str) -> bool:
+    """Returns whether a name, of something that may not exist, can only be that of a folder or file, and no Hub id.
+
+    >>> [has_path_shape(name) for name in ("runs/mine", "./mine", "/home/me/mine", "you/mine", "bert-base-uncased")]
+    [True, True, True, False, False]
+    """
+    first, slash, _ = source.partition("/")
+    return not _MODEL_ID.fullmatch(source) or (bool(slash) and (first in _OWN_FOLDERS or os.path.isdir(first)))
 
 
 def without_paths(value: Any) -> Any:

@@ -111,6 +111,13 @@ GLUE = [
     ([*BOTH, "--model_name_or_path", "no-such-model"], "cannot be loaded .*; give a variant"),
     ([*BOTH, "--model_name_or_path", "hashgram-tinny"], "; did you mean hashgram-tiny or "),
     ([*BOTH, "--model_name_or_path", "kinds.csv"], "^[^:]*: 'kinds.csv' is a file; give the folder of a checkpoint"),
+    (
+        [*BOTH, "--model_name_or_path", "checkpoints/hashgram-multi-sentence"],
+        "'checkpoints/hashgram-multi-sentence' does not exist; give the folder of a checkpoint, or a Hub id",
+    ),
+    ([*BOTH, "--model_name_or_path", "./mood"], "'./mood' does not exist; did you mean moods"),
+    ([*BOTH, "--model_name_or_path", "mine/moods"], "'mine/moods' does not exist; give the folder"),
+    ([*BOTH, "--teacher", "/no/such"], "'/no/such' does not exist; give the folder of a checkpoint"),
     ([*BOTH, "--model_name_or_path", "strange"], r"be loaded \([^)]*`zzz`[^)]{,200}\); give a variant"),
     ([*BOTH, "--metric_for_best_model", "foo"], "foo is not reported.*; give one of loss, accuracy, macro_f1"),
     ([*BOTH, "--output_dir", "/proc/run"], "'/proc/run' cannot be written"),
@@ -133,7 +140,7 @@ PRETRAINING_MISTAKES = [
     # A corpus is looked for before the folder of the run is judged.
     (["--corpus", "none.txt", "--output_dir", "mine"], r"the corpus .*none\.txt' does not exist"),
     (["--validation_corpus", "none.txt", "--output_dir", "mine"], r"the corpus .*none\.txt' does not exist"),
-    (["--corpus", "old.txt", "--output_dir", "mine"], r"old.txt' is not utf-8 .*--encoding latin-1"),
+    (["--corpus", "old.txt", "--output_dir", "mine"], r"old.txt' is not utf-8 .*--encoding cp1252"),
     (["--output_dir", "mine"], "holds other files"),
 ]  # fmt: skip
 

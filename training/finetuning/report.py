@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.metrics import classification_report
 
 from vocabless.overrides import describe_overrides
-from vocabless.saving.record import MISMATCHED, describe_rows
+from vocabless.saving.record import MISMATCHED, TEST, describe_rows
 from vocabless.saving.run_folder import RESULTS, write_json
 from vocabless.saving.tables import markdown_table
 from vocabless.training.finetuning.arguments import GlueArguments
@@ -168,8 +168,21 @@ class Report:
                 row = [self.titles.get(task, task), name.replace("_", " "), str(summary)]
                 row += ["–".join(map(_percent, bounds)), f"{counts[task][name]:,}"] if bounds else ["", ""]
                 rows.append([*row, *(_percent(values.get(task, {}).get(name)) for values in columns.values())])
+            rows += [[*row, *[""] * len(columns)] for row in self._test_rows(task)]
         header = ["task", "measure", "mean", "interval", "rows", *columns]
         return markdown_table(header, rows, num_texts=2, aligned=True)
+
+    def _test_rows(self, task: str) -> list[list[str]]:
+        """Returns title, measure, mean, interval and number of rows of each score on the test rows of a task."""
+        runs, rows = list(self.results.get(task, {}).values()), []
+        for name in runs[0].get("rows", ()) if runs else ():
+            if name.startswith(TEST):
+                value, count = SeedSummary.of([run["measures"][name] for run in runs]), runs[0]["rows"][name]
+                measure = name.removeprefix(TEST).removesuffix(MISMATCHED)
+                bounds = "–".join(map(_percent, interval(measure, value.center, count, 0)))
+                shown = f"{name.removeprefix(TEST).replace('_', ' ')}, test rows"
+                rows.append([self.titles.get(task, task), shown, str(value), bounds, f"{count:,}"])
+        return rows
 
     def _missing_for_averages(self) -> dict[str, list[str]]:
         """Returns average → what it lacks; empty if no task is a GLUE task."""

@@ -16,11 +16,14 @@ from vocabless.training.finetuning.data import Examples, TaskData, hold_out
 from vocabless.training.finetuning.labels import describe_labels, enumerated, parse_labels, read_cells
 from vocabless.training.finetuning.metrics import FOLDS
 from vocabless.training.texts.corpora import load_hub
-from vocabless.training.texts.tables import check_texts, read_files
+from vocabless.training.texts.tables import check_texts, column_type, read_files, suffix_of
 
 TEXT_COLUMNS = ("text", "sentence")
 PAIR_COLUMNS = (("sentence1", "sentence2"), ("text1", "text2"), ("premise", "hypothesis"), ("question1", "question2"))
 LABEL_COLUMNS = ("label", "labels", "tags")
+WORD_COLUMNS = ("tokens", "words")  # of data with a tag for each word
+TAG_FILES = (".conll", ".conllu", ".iob", ".iob2", ".bio")
+TAGGER = "this command labels whole texts: see 'Train a tagger' in docs/pipelines.md for a tag of each word."
 SHARD = re.compile(r"-\d+-of-\d+")  # in the name of a file
 TRAINED_TWICE = 10_000  # of fewer training rows, the saved model learns from all
 HELD_OUT = 10.0  # percent of more rows
@@ -41,8 +44,13 @@ def load_own_data(arguments: GlueArguments) -> TaskData:
     texts: Sequence[str] = arguments.text_column or ()
     if not texts and not {*TEXT_COLUMNS} & {*train.column_names}:
         texts = next((pair for pair in PAIR_COLUMNS if {*pair} <= {*train.column_names}), ())
-    text_columns = find_columns(train, "train", texts, TEXT_COLUMNS, "--text_column")
-    labels = find_columns(train, "train", arguments.label_column or (), LABEL_COLUMNS, "--label_column")
+    _check_no_tags(train, texts)
+    text_columns, labels = find_columns(
+        train,
+        "train",
+        (texts, TEXT_COLUMNS, "--text_column"),
+        (arguments.label_column or (), LABEL_COLUMNS, "--label_column"),
+    )
     examples = {}
     for split, table in tables.items():
         has_labels = {*labels} <= {*table.column_names} and any(
@@ -50,7 +58,7 @@ def load_own_data(arguments: GlueArguments) -> TaskData:
         )
         examples[split] = read_examples(table, split, text_columns, labels if has_labels or split != "test" else ())
     if arguments.group_column is not None:
-        (column,) = find_columns(train, "train", [arguments.group_column], (), "--group_column")
+        ((column,),) = find_columns(train, "train", ([arguments.group_column], (), "--group_column"))
         cells = enumerate(train[column])  # an empty one is a group of its own, and a list is a group, too
         examples["train"].groups = [row if cell in (None, "") else repr(cell) for row, cell in cells]
     problem = parse_labels(examples, labels, train.features[labels[0]], arguments)
@@ -101,6 +109,8 @@ def _read_tables(arguments: GlueArguments) -> dict[str, Dataset]:
     """Returns the splits that have rows."""
     if arguments.train_file is not None:
         files = {split: getattr(arguments, f"{split}_file") for split in SPLITS}
+        if tagged := next((file for file in files.values() if file and suffix_of(file) in TAG_FILES), None):
+            raise ValueError(f"the file {tagged!r} has a word and its tag in each line; {TAGGER}")
         return {split: read_files([file], arguments.text_format) for split, file in files.items() if file is not None}
     hub_id = str(arguments.dataset_name)
     splits = load_hub(hub_id, "data set", "check --dataset_name.")
@@ -173,21 +183,39 @@ def _hold_out_rows(data: TaskData, percentage: float | None) -> None:
     data.footnotes.append(f"{data.name}: evaluated on {len(held_out):,} rows held out of the training data")
 
 
-def find_columns(table: Dataset, where: str, names: Sequence[str], candidates: Sequence[str], flag: str) -> list[str]:
-    """Returns the columns with these names; without names, the first candidate that the table has.
+def find_columns(table: Dataset, where: str, *wanted: tuple[Sequence[str], Sequence[str], str]) -> list[list[str]]:
+    """Returns for each of `wanted` the columns with these names; without names, the first candidate in the table.
+
+    `wanted` are names, candidates, and the flag that names such columns.
 
     Raises:
-        ValueError: the table, for the message `where`, has no such column; `flag` names one.
+        ValueError: the table, for the message `where`, lacks columns; the sentence has all of them.
     """
     existing = table.column_names
-    missing = [name for name in names if name not in existing]
-    columns = list(names) or [name for name in candidates if name in existing][:1]
-    if missing or not columns:
-        expected = ", ".join(missing) or " or ".join(candidates)
+    found, missing, flags = [], [], []
+    for names, candidates, flag in wanted:
+        columns = list(names) or [name for name in candidates if name in existing][:1]
+        lacking = [name for name in names if name not in existing]
+        if lacking or not columns:
+            missing.append(f"no column {', '.join(lacking) or ' or '.join(candidates)}")
+            flags.append(flag)
+        found.append(columns)
+    if missing:
         raise ValueError(
-            f"{where} has no column {expected}; its columns are {', '.join(existing)}: give one by {flag}."
+            f"{where} has {' and '.join(missing)}; its columns are {', '.join(existing)}: give one by "
+            f"{' and one by '.join(flags)}."
         )
-    return columns
+    return found
+
+
+def _check_no_tags(table: Dataset, names: Sequence[str]) -> None:
+    """Raises ValueError if the rows are lists of words with a tag each, as of CoNLL 2003."""
+    columns = [name for name in names if name in table.column_names]
+    if not names and not {*TEXT_COLUMNS} & {*table.column_names}:
+        columns = [name for name in WORD_COLUMNS if name in table.column_names]
+    for name in columns:
+        if column_type(table.features[name]) == "lists":
+            raise ValueError(f"the column {name!r} holds lists of words; {TAGGER}")
 
 
 def read_examples(table: Dataset, where: str, text_columns: Sequence[str], label_columns: Sequence[str]) -> Examples:
@@ -198,8 +226,9 @@ def read_examples(table: Dataset, where: str, text_columns: Sequence[str], label
     Raises:
         ValueError: a column is missing or does not hold texts.
     """
-    find_columns(table, where, text_columns, (), "--text_column")
-    find_columns(table, where, label_columns, table.column_names, "--label_column")
+    find_columns(
+        table, where, (text_columns, (), "--text_column"), (label_columns, table.column_names, "--label_column")
+    )
     for column in text_columns:
         check_texts(table.features, column, where)
     examples = Examples(*(table[column][:] for column in text_columns))

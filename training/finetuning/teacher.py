@@ -16,7 +16,7 @@ from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTok
 
 from vocabless.modeling.stock_encoders import arguments_of
 from vocabless.public_names import without_path
-from vocabless.saving.checkpoint_files import LOADING_ERRORS
+from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_source
 from vocabless.saving.record import COPIES, LABELLED, UNLABELLED
 from vocabless.saving.stock_models import SMALLEST_VOCABULARY, longest_sequence
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
@@ -81,6 +81,7 @@ def label_order(name: str, problem: Problem, trust_remote_code: bool) -> list[in
 
     Labels are matched by name, if need be in any case. Generic names (LABEL_0, 0) match by their position.
     """
+    check_source(name)
     try:
         config = AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code)
     except LOADING_ERRORS as error:

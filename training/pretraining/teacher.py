@@ -18,7 +18,7 @@ from huggingface_hub.errors import HfHubHTTPError
 from numpy.typing import NDArray
 
 from vocabless.public_names import without_path
-from vocabless.saving.checkpoint_files import first_line
+from vocabless.saving.checkpoint_files import check_source, first_line
 from vocabless.saving.stock_models import SMALLEST_VOCABULARY
 from vocabless.training.output_cache import add_outputs, fingerprint
 from vocabless.training.pretraining.translations import ParallelTexts
@@ -52,7 +52,8 @@ class SentenceTeacher:
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
-            raise ValueError('a teacher needs sentence-transformers; run pip install -e ".[distill]".') from error
+            raise ValueError('a teacher needs sentence-transformers; run pip install "vocabless[distill]".') from error
+        check_source(source)
         dtype = torch.bfloat16 if use_bf16 else torch.float32
         try:
             self._model = SentenceTransformer(

@@ -2,11 +2,12 @@
 
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO
 
 LONGEST_CELL = 1 << 27  # characters; Python's limit is 128 KiB
 FIRST_ROWS = 1000  # whose cells are known
+MOST_NAMED = 10  # lines in a message
 
 
 class MisreadError(ValueError):
@@ -28,13 +29,18 @@ def read_records(stream: IO[str], delimiter: str, file: str) -> Iterator[tuple[i
     header: list[str] = []
     known: set[tuple[int, str]] = set()  # columns and cells of the first rows
     doubtful: list[tuple[int, set[tuple[int, str]]]] = []  # lines of rows, and what their texts hold
+    problems: dict[str, list[int]] = {}  # what is wrong with rows, and their lines
     line = 1
     try:
         for number, record in enumerate(reader):
             is_row = len(record) > 1 or len(header) == 1  # with one column, also a line of spaces
             if record and (is_row or not record[0].isspace()):
                 if problem := _problem(record, header, delimiter):
-                    raise MisreadError(f"line {line} of {file!r} {problem}")
+                    problems.setdefault(problem, []).append(line)
+                    if not header:
+                        break
+                    line = reader.line_num + 1
+                    continue
                 if not header:
                     header, record = record, [name or f"Unnamed: {column}" for column, name in enumerate(record)]
                 if reader.line_num > line:
@@ -44,13 +50,27 @@ def read_records(stream: IO[str], delimiter: str, file: str) -> Iterator[tuple[i
                 yield line, record
             line = reader.line_num + 1
         line = next((line for line, cells in doubtful if cells & known), 0)
-        if line:
+        if line and not problems:
             raise csv.Error("a quote swallowed other rows")
     except csv.Error as error:
         raise MisreadError(
             f"line {line} of {file!r} has a cell that begins with a quote and does not end with it; put such a text in "
             'quotes and write each quote in it twice, "a ""b"" c", or give a jsonl file.'
         ) from error
+    _refuse(problems, file)
+
+
+def _refuse(problems: Mapping[str, Sequence[int]], file: str) -> None:
+    """Raises MisreadError if there are problems; it has a sentence for each of them."""
+    if problems:
+        raise MisreadError(" ".join(_told(lines, file, problem) for problem, lines in problems.items()))
+
+
+def _told(lines: Sequence[int], file: str, problem: str) -> str:
+    """Returns a sentence on the rows of a file that have a problem; of many, their first lines."""
+    named = ", ".join(map(str, lines[:MOST_NAMED])) + (", …" if len(lines) > MOST_NAMED else "")
+    place = f"line {named}" if len(lines) == 1 else f"each of the {len(lines)} lines {named}"
+    return f"{place} of {file!r} {problem}"
 
 
 def _problem(record: list[str], header: list[str], delimiter: str) -> str:

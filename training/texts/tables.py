@@ -4,9 +4,11 @@ Each csv cell is a text, also where it looks like a number: `007` stays `007`. A
 "None" and "null" are texts, as in a jsonl file.
 """
 
+import codecs
 import glob
 import json
 import os
+import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "cs
 TABLES = [suffix for suffix in FORMATS if suffix != ".txt"]
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 STRING_TYPES = ("string", "large_string")
+WINDOWS_ONLY = re.compile(rb"[\x80\x82-\x84\x86-\x8c\x8e\x91-\x9c\x9e\x9f]")  # 0x85 is a line end, too
 _NESTED = {"Json": "values of several types", "List": "lists", "LargeList": "lists", "dict": "objects"}
 
 
@@ -87,6 +90,9 @@ def load_files(
     kind, filled = FORMATS[suffix_of(files[0])], [file for file in files if os.path.getsize(file)]
     rows: Any = Dataset.from_dict({})
     try:
+        if kind != "parquet":
+            for file in filled:
+                _check_latin1(file, text_format)
         if filled and kind == "csv":
             rows = _load_csv(filled, text_format, streaming)
         elif filled:
@@ -129,11 +135,24 @@ def explained(error: Exception, files: Sequence[str], where: str, text_format: T
     except UnicodeError as wrong:
         return MisreadError(
             f"the file {file!r} is not {text_format.encoding} ({wrong.args[-1]}); give its own encoding, such as "
-            "--encoding latin-1, or convert it to UTF-8."
+            "--encoding cp1252 for a file of Excel on Windows, or convert it to UTF-8."
         )
     if "corresponds to no data" in str(cause):
         return ValueError(f"{where} is empty; give a file with rows.")
     return ValueError(f"{where} cannot be read: {' '.join(str(cause).split())}; check that it is complete.")
+
+
+def _check_latin1(file: str, text_format: TextFormat) -> None:
+    """Raises MisreadError for a byte that is a letter or a mark in Windows-1252, but a control character in Latin-1."""
+    if codecs.lookup(text_format.encoding).name != "iso8859-1":
+        return
+    with open(file, "rb") as stream:
+        for part in iter(lambda: stream.read(1 << 20), b""):
+            if found := WINDOWS_ONLY.search(part):
+                raise MisreadError(
+                    f"the file {file!r} has the byte 0x{found[0].hex()}, which {text_format.encoding} has no character "
+                    f"for, and Windows-1252 has {found[0].decode('cp1252')!r}; give --encoding cp1252."
+                )
 
 
 def _load_csv(files: list[str], text_format: TextFormat, streaming: bool) -> Dataset | IterableDataset:

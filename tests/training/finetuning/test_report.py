@@ -1,6 +1,7 @@
 """What a run reports: GLUE's averages, the table with its summaries, and the scores of each label of a test file."""
 
 import json
+import re
 import statistics
 from types import SimpleNamespace
 
@@ -90,6 +91,17 @@ def test_the_table_shows_figures_constant_baselines_notes_and_what_averages_lack
     assert content["runs"]["sst2"]["42"]["rows"] == {"accuracy": 872} and "log" not in content["runs"]["sst2"]["42"]
 
 
+def test_scores_of_test_rows_stand_below_the_others_as_a_mean_over_the_seeds():
+    rows = {"rows": {"accuracy": 40, "test_accuracy": 872}}
+    runs = {str(seed): run(accuracy=0.5) | rows for seed in (1, 2)}
+    for seed, value in (("1", 0.80), ("2", 0.825)):
+        runs[seed]["measures"] = {"accuracy": 0.5, "test_accuracy": value}
+    lines = Report({"mine": runs}, {"mine": "Mine"}).as_markdown().splitlines()
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| Mine")]
+    assert [each[1] for each in cells] == ["accuracy", "accuracy, test rows"]
+    assert cells[1] == ["Mine", "accuracy, test rows", "81.2 ± 1.8", "78.5–83.7", "872", ""]
+
+
 def test_the_heading_is_of_the_first_task_and_folds_are_told_of_each():
     names = {"a": (5, 111), "b": (1, 222)}
     results = {
@@ -170,5 +182,8 @@ def test_a_test_file_is_predicted_and_scored_without_another_flag(separator, met
         assert measures[metric] == sum(right) / 18
         assert all(sum(row["probabilities"].values()) == pytest.approx(1, abs=1e-4) for row in predicted)
     name = metric.removeprefix("test_").replace("_", " ")
-    assert f"; test rows: {name} {100 * measures[metric]:.1f}" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert f"; test rows: {name} {100 * measures[metric]:.1f}" in printed
+    assert re.search(rf"\| {name}, test rows +\| +{100 * measures[metric]:.1f} ", printed)
+    assert f"Predictions, a line for each test row:\n  {folder / 'predictions.jsonl'}\n" in printed
     assert "do not have: bear." in (folder / "test.md").read_text()

@@ -102,6 +102,24 @@ def test_a_data_set_of_the_hub_has_a_configuration_and_a_revision(monkeypatch) -
     assert asked == [{"path": "you/films", "name": "small", "revision": "v2"}]
 
 
+def test_columns_that_are_missing_are_told_together(tmp_path, empty_cache) -> None:
+    rows = "body,kind\na,x\n"
+    with pytest.raises(
+        ValueError, match=r"no column text or sentence and no column label or .*by --text_.* by --label"
+    ):
+        read(tmp_path / "mine.csv", rows)
+    with pytest.raises(ValueError, match=r"^train has no column label or labels or tags; its columns are body, kind: "):
+        read(tmp_path / "mine.csv", rows, text_column=["body"])
+
+
+@pytest.mark.parametrize("names", [None, ["tokens"]])
+def test_a_tag_for_each_word_is_left_to_the_page_of_taggers(names, tmp_path, empty_cache) -> None:
+    with pytest.raises(ValueError, match=r"'tokens' holds lists of words; .*'Train a tagger' in docs/pipelines\.md"):
+        load(tmp_path, {"tokens": [["a"], ["b"]], "ner_tags": [[0], [1]]}, text_column=names)
+    with pytest.raises(ValueError, match=r"mine\.conll' has a word and its tag in each line; .*docs/pipelines\.md"):
+        read(tmp_path / "mine.conll", "EU B-ORG\n")
+
+
 TEXTS = ["a b", "c d", "e f", "g h"]
 XY, SINGLE = ["x", "y"] * 2, "single_label_classification"
 

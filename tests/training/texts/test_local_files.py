@@ -58,6 +58,9 @@ def test_a_file_that_changed_is_read_again_and_another_one_comes_from_the_cache(
 @pytest.mark.parametrize(("name", "content", "sentence"), [
     ("rows.csv", "text,label\na,b,x\nc,d\n", "line 2 of .*rows.csv' has 3 fields, and its header 2; put texts"),
     ("rows.csv", 'text,label\n"a\nb",c\nd,e,f\n', "line 4 of .*rows.csv' has 3 fields"),
+    ("rows.csv", "text,label\na,b,c\nd,e\nf,g,h\ntext,label\ni,j,k,l\n",
+     r"^each of the 2 lines 2, 4 of '.*' has 3 fields, .* line 5 of .* is the header .* line 6 of .* has 4 fields"),
+    ("rows.csv", "text,label\n" + "a,b,c\n" * 12, r"^each of the 12 lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, … of '"),
     ("rows.csv", "\tlabel\na,b\n", r"is one column, '\\tlabel'; give --delimiter '\\t', or"),
     ("rows.csv", "text\n" + "a\n" * 2000 + '"b', r"line 2002 of .*rows.csv' has a cell that begins with a quote"),
     ("rows.csv", "\n\n", "rows.csv' is empty; give "),
@@ -168,10 +171,25 @@ def test_a_byte_of_another_encoding_is_named_with_its_file_and_the_flag(suffix, 
     file = tmp_path / f"2.{suffix}"
     file.write_bytes(b'{"text": "plain"}\n' * 100 + '{"text": "früh"}\n'.encode("latin-1"))
     for source in (file, tmp_path):
-        with pytest.raises(ValueError, match=rf"{file.name}' is not utf-8 \(.*\); .* --encoding latin-1, or convert"):
+        with pytest.raises(ValueError, match=rf"{file.name}' is not utf-8 \(.*\); .* --encoding cp1252 .*, or convert"):
             list(load_text(str(source), "text" if suffix != "csv" else '{"text": "plain"}', streaming=streaming))
     if suffix in ("txt", "html"):
         assert "früh" in load_text(str(file), text_format=TextFormat("latin-1"))["text"][-1]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "txt", "jsonl"])
+def test_latin_1_does_not_read_a_file_of_windows(suffix, tmp_path) -> None:
+    file = tmp_path / f"mine.{suffix}"
+    text = {"csv": "text,label\n“5 €” – früh,a\n", "txt": "“5 €” – früh\n", "jsonl": '{"text": "“5 €” – früh"}\n'}[
+        suffix
+    ]
+    file.write_bytes(text.encode("cp1252"))
+    for name in ("latin-1", "ISO-8859-1", "l1"):
+        with pytest.raises(
+            ValueError, match=rf"byte 0x93, which {name} has no .*, and Windows-1252 has '“'; give --enc"
+        ):
+            load_text(str(file), text_format=TextFormat(name))
+    assert load_text(str(file), text_format=TextFormat("cp1252"))["text"][:] == ["“5 €” – früh"]
 
 
 def test_rows_are_numbered_by_their_lines(tmp_path) -> None:
