@@ -19,6 +19,7 @@ from importlib.metadata import metadata
 from pathlib import Path
 
 import pytest
+import yaml
 from safetensors import safe_open
 from test_architecture import PACKAGES
 from transformers import TrainingArguments
@@ -36,7 +37,13 @@ IN_GIT = (ROOT / ".git").exists()  # a source distribution has copies in place o
 TOP_FOLDERS = (*LINKED, "benchmarks", "docs", "papers", "tests", "vocabless")
 # Of ruff, accelerate, pip and torchrun.
 OTHER_FLAGS = {"--check", "--config_file", "--index-url", "--no-deps", "--nproc_per_node"}
-PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in ROOT.glob("docs/*.md"))]
+PAGES = [
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    *(f"docs/{page.name}" for page in ROOT.glob("docs/*.md")),
+]
 of_each_page = pytest.mark.parametrize("page", PAGES)
 needs_weights = pytest.mark.skipif(
     not (ROOT / "checkpoints").is_dir(), reason="this archive has no trained weights; clone the repository"
@@ -95,7 +102,8 @@ def test_the_wheel_holds_every_file_of_the_package_once_and_the_archive_what_tes
         assert {name for name in wheel if encoder in name} == kept > {f"vocabless/{encoder}/model.safetensors"}
     assert not [name for name in wheel if not name.startswith("vocabless/")]
     assert all(archive[name].samefile(file) for name, file in wheel.items())
-    others = {"constraints.txt", "constraints-oldest.txt", ".ci/run", ".github/workflows/ci.yml"}
+    others = {"constraints.txt", "constraints-oldest.txt", ".ci/run", ".ci/release", "CITATION.cff", "hatch_build.py"}
+    others |= {f".github/workflows/{name}.yml" for name in ("ci", "release")}
     assert {*PAGES, *others} <= {*archive, "README.md"}  # hatchling itself adds the README
     tests = {file.relative_to(ROOT).as_posix() for file in (ROOT / "tests").rglob("*.py")}
     assert tests | {file.name for file in ROOT.glob("*.py")} <= set(archive)
@@ -316,3 +324,36 @@ def test_git_ignores_what_the_commands_of_the_readme_write() -> None:
     for target in [*targets, "runs/"]:
         ignored = subprocess.run(["git", "check-ignore", "-q", target], cwd=ROOT, check=False)
         assert ignored.returncode == 0, target
+
+
+def test_the_page_of_an_index_has_addresses_of_files_that_exist() -> None:
+    with_addresses = pytest.importorskip("hatch_build").with_addresses
+    page, base = with_addresses(read("README.md"), "https://host/owner/name", "v1"), "https://host/owner/name/"
+    targets = re.findall(r"\]\(([^)#]+)", page) + re.findall(r'(?:src|srcset)="([^"]+)"', page)
+    assert [target for target in targets if not target.startswith("https://")] == []
+    ours = [target.removeprefix(base).split("/", 2) for target in targets if target.startswith(base)]
+    assert {kind for kind, *_ in ours} == {"blob", "raw"} and {tag for _, tag, _ in ours} == {"v1"}
+    assert [file for *_, file in ours if not (ROOT / file).exists()] == []
+
+
+def test_a_release_is_checked_and_built_before_it_is_published_without_a_password() -> None:
+    workflow = yaml.safe_load(read(".github/workflows/release.yml"))
+    jobs, ci = workflow["jobs"], yaml.safe_load(read(".github/workflows/ci.yml"))
+    assert jobs["publish"]["needs"] == "build" and jobs["build"]["needs"] == "checks"
+    assert jobs["checks"]["uses"] == "./.github/workflows/ci.yml" and "workflow_call" in ci[True]  # YAML's `on`
+    assert jobs["publish"]["permissions"] == {"id-token": "write"} and "secrets" not in read(
+        ".github/workflows/release.yml"
+    )
+    (build,) = [step["run"] for step in jobs["build"]["steps"] if "run" in step]
+    assert build.startswith(".ci/release ") and os.access(ROOT / ".ci" / "release", os.X_OK)
+    script = read(".ci/release")
+    assert re.search(r"^set -e", script, re.M) and "twine check --strict" in script
+    assert "VOCABLESS_REPOSITORY=" in script
+
+
+def test_the_citation_names_this_version() -> None:
+    citation = yaml.safe_load(read("CITATION.cff"))
+    assert (
+        citation["version"] == vocabless.__version__
+        and citation["license"] == metadata("vocabless")["License-Expression"]
+    )
