@@ -1,4 +1,6 @@
-"""Makes README.md the page of the package on an index: there, links need the address of the repository.
+"""Makes README.md the page of the package on an index, and refuses to build a wheel without the linked folders.
+
+On an index, links need the address of the repository.
 
 `VOCABLESS_REPOSITORY` in the environment is this address, such as https://github.com/OWNER/NAME; the release workflow
 sets it. Without it, as in a clone, links stay relative to the README.
@@ -9,6 +11,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 REPOSITORY = "VOCABLESS_REPOSITORY"
@@ -24,6 +27,18 @@ class IndexPage(MetadataHookInterface):
             text = with_addresses(text, address, f"v{metadata['version']}")
             metadata["urls"] = {"Repository": address, "Changelog": f"{address}/blob/main/CHANGELOG.md"}
         metadata["readme"] = {"content-type": "text/markdown", "text": text}
+
+
+class WholePackage(BuildHookInterface):  # type: ignore[type-arg]
+    """Refuses to build from a clone without links: the wheel would lack most folders of the package."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Raises ValueError if vocabless/modeling is no folder. An editable installation needs no links."""
+        if version != "editable" and not Path(self.root, "vocabless", "modeling").is_dir():
+            raise ValueError(
+                "vocabless/modeling is no folder, because this clone has no symbolic links; run "
+                "git config core.symlinks true and check the files out again, or install with -e."
+            )
 
 
 def with_addresses(text: str, repository: str, tag: str) -> str:

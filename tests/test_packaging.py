@@ -28,6 +28,7 @@ import vocabless
 from papers.__main__ import COMMANDS
 from vocabless.__main__ import SCRIPTS as TRAINING_VERBS
 from vocabless.conversion.__main__ import VERBS
+from vocabless.joined_code import FOLDERS, PROGRAM, joined
 from vocabless.loading import ENCODERS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -82,6 +83,41 @@ def test_links_are_relative_and_lead_to_the_folder_of_their_name() -> None:
     assert sorted(link.name for link in links) == sorted((*LINKED, *SCRIPTS, *ENCODERS.values()))
     places = {name: f"../checkpoints/{name}" for name in ENCODERS.values()}
     assert all(os.readlink(link) == places.get(link.name, f"../{link.name}") and link.exists() for link in links)
+
+
+WITHOUT_LINKS = """
+import pathlib, vocabless, run_glue
+from vocabless import VocablessClassifier, default_encoder
+from vocabless.joined_code import FOLDERS, PROGRAM, joined
+texts = ["I was charged twice.", "The app crashes when I log in.", "Where is my refund?"]
+texts += ["The screen stays black.", "Cancel my subscription.", "It will not start after the update."]
+classifier = VocablessClassifier().fit(texts, ["money", "fault"] * 3)
+classifier.save_pretrained("saved")
+for name in (*FOLDERS, PROGRAM):
+    pathlib.Path(f"joined-{name}").write_text(joined(name), encoding="utf-8")
+print(vocabless.__file__, *classifier.predict(texts[:1]))
+"""
+
+
+@pytest.mark.skipif(not IN_GIT, reason="no checkout")
+def test_a_clone_without_links_works_and_builds_no_wheel(tmp_path) -> None:
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", "-c", "core.symlinks=false", str(ROOT), str(clone)], check=True)
+    assert not [path for path in clone.rglob("*") if path.is_symlink()] and (clone / "vocabless" / "modeling").is_file()
+    environment = os.environ | {"PYTHONPATH": str(clone), "HF_HUB_OFFLINE": "1"}
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, cwd=clone, capture_output=True, text=True, env=environment, check=False)
+
+    done = run(sys.executable, "-c", WITHOUT_LINKS)
+    assert done.stdout.split() == [str(clone / "vocabless" / "__init__.py"), "money"], done.stderr
+    assert (clone / "saved" / "model.safetensors").is_file()
+    for name in (*FOLDERS, PROGRAM):
+        assert (clone / f"joined-{name}").read_text(encoding="utf-8") == joined(name)
+    pytest.importorskip("hatchling")
+    refused = run(sys.executable, "-m", "hatchling", "build", "-t", "wheel")
+    assert refused.returncode != 0 and "this clone has no symbolic links" in refused.stderr + refused.stdout
+    assert not list(clone.glob("dist/*.whl"))
 
 
 def test_the_wheel_holds_every_file_of_the_package_once_and_the_archive_what_tests_need_too() -> None:

@@ -5,7 +5,12 @@ Importing this package registers its classes with the Auto classes of transforme
 """
 
 from importlib import import_module
+from pathlib import Path
 from typing import Any
+
+if not Path(__file__).with_name("modeling").is_dir():
+    # A clone on Windows, or an unpacked ZIP, has small files in place of the links: the folders are beside this one.
+    __path__.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from vocabless.interrupts import exit_on_interrupt, runs_own_command
 

@@ -9,6 +9,7 @@ The program beside an ONNX graph is joined in the same way.
 import ast
 import os
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -46,7 +47,7 @@ def joined(name: str, with_pipelines: bool = False) -> str:
     another file of a checkpoint stay imports. With `with_pipelines`, the models import the pipelines, because
     transformers copies only what they import.
     """
-    entry = Path(__file__).parent / FOLDERS.get(name, "") / name
+    entry = _find(f"{FOLDERS[name]}/{name}" if name in FOLDERS else name)
     modules: dict[Path, ast.Module] = {}
     _add(entry, modules)
     imports = [node for tree in modules.values() for node in tree.body if isinstance(node, _Import)]
@@ -103,6 +104,12 @@ def save_with_code() -> None:
         saved._auto_class = None  # with a name there, transformers copies the files that are not joined
 
 
+def _find(name: str, *beside: Path) -> Path:
+    """Returns a file in a given folder or of the package, which has two folders in a clone without links."""
+    folders = *beside, *map(Path, sys.modules["vocabless"].__path__)
+    return next(folder / name for folder in folders if (folder / name).is_file())
+
+
 def _add(file: Path, modules: dict[Path, ast.Module]) -> None:
     """Adds a file to the files to join, behind those that it imports."""
     if file in modules:
@@ -110,7 +117,7 @@ def _add(file: Path, modules: dict[Path, ast.Module]) -> None:
     tree = ast.parse(file.read_text(encoding="utf-8"))
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.level and f"{node.module}.py" not in FOLDERS:
-            _add(file.parent / f"{str(node.module).replace('.', '/')}.py", modules)
+            _add(_find(f"{str(node.module).replace('.', '/')}.py", file.parent), modules)
     modules[file] = tree
 
 

@@ -103,7 +103,9 @@ def default_encoder(language: str = "english") -> str:
     """
     if language not in ENCODERS:
         raise ValueError(f"this package has no encoder {language!r}; give one of {', '.join(map(repr, ENCODERS))}.")
-    return str(Path(__file__).parent / ENCODERS[language])
+    folder = Path(__file__).parent / ENCODERS[language]
+    in_clone = folder.parent.parent / "checkpoints" / folder.name  # of a clone without links
+    return str(folder if folder.is_dir() else in_clone)
 
 
 def encoder_arguments(model_type: str, size: str, max_tokens: int) -> dict[str, Any]:
