@@ -19,26 +19,12 @@ NUM_ELEMENTS = NUM_SPECIAL + 256
 MAX_ROWS = 1 << 24  # of a table of a front end
 
 
-class FrontEnd(nn.Module):
-    """Base class of the front ends: `forward` maps blocks (B, S, K) int64, values 0–260, to embeddings (B, S, D).
+class HasConstants(nn.Module):
+    """Base class of the modules with buffers that no checkpoint holds."""
 
-    The options of a front end are the keyword-only arguments of its `__init__`.
-
-    Args:
-        block_size: K.
-        embedding_size: D.
-    """
-
-    max_tokens: int | None = None  # maximum sequence length; None is no limit
-    embeds_by_place = False  # whether the embedding of a token depends on its place or on its neighbours
-
-    def __init__(self, block_size: int, embedding_size: int) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.block_size, self.embedding_size = block_size, embedding_size
         self._constants: dict[str, tuple[Callable[..., Tensor], tuple[Any, ...]]] = {}
-        # No parameter, and no memory: its rows are the values of an element. Libraries such as PEFT compare the rows of
-        # a word table with `len(tokenizer)`. A front end may have a parameter of this name instead.
-        self.weight: Any = torch.zeros((), device="cpu").expand(NUM_ELEMENTS, embedding_size)
 
     def add_constant(self, name: str, make: Callable[..., Tensor], *arguments: Any) -> None:
         """Adds the buffer `make(*arguments)`, which no checkpoint holds."""
@@ -58,6 +44,28 @@ class FrontEnd(nn.Module):
     def init_parameter(self, parameter: Tensor, std: float) -> None:
         """Initialises a parameter with random numbers of this standard deviation."""
         init.normal_(parameter, std=std)
+
+
+class FrontEnd(HasConstants):
+    """Base class of the front ends: `forward` maps blocks (B, S, K) int64, values 0–260, to embeddings (B, S, D).
+
+    The options of a front end are the keyword-only arguments of its `__init__`.
+
+    Args:
+        block_size: K.
+        embedding_size: D.
+    """
+
+    max_tokens: int | None = None  # maximum sequence length; None is no limit
+    embeds_by_place = False  # whether the embedding of a token depends on its place or on its neighbours
+    reads_letters = True  # whether the elements of a block are letters, not the bytes of a digest
+
+    def __init__(self, block_size: int, embedding_size: int) -> None:
+        super().__init__()
+        self.block_size, self.embedding_size = block_size, embedding_size
+        # No parameter, and no memory: its rows are the values of an element. Libraries such as PEFT compare the rows of
+        # a word table with `len(tokenizer)`. A front end may have a parameter of this name instead.
+        self.weight: Any = torch.zeros((), device="cpu").expand(NUM_ELEMENTS, embedding_size)
 
     def check_encoder(self, config: PreTrainedConfig) -> None:
         """Raises ValueError if the encoder of this configuration does not fit the front end. By default all fit."""

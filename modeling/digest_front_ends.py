@@ -27,6 +27,8 @@ class Bucket(FrontEnd):
         num_buckets: N.
     """
 
+    reads_letters = False
+
     def __init__(self, block_size: int, embedding_size: int, *, num_buckets: int = 50_260) -> None:
         super().__init__(block_size, embedding_size)
         self.num_buckets = check_positive("num_buckets", num_buckets)
@@ -48,6 +50,7 @@ class BitFrontEnd(FrontEnd):
         num_bits: T, from 8K − 7 to 8K.
     """
 
+    reads_letters = False
     bits_of_bytes: Tensor  # a lookup takes a tenth of the time of shifts
 
     def __init__(self, block_size: int, embedding_size: int, *, num_bits: int) -> None:

@@ -6,8 +6,6 @@ spaCy's HashEmbed for several hashes of a word in one table. The combination is 
 # mypy: no-warn-return-any
 # ruff: noqa: D102 (the base class documents the methods)
 
-import math
-
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -15,13 +13,11 @@ from torch.nn import functional as F
 
 from .blocks import NUM_SPECIAL, check_positive
 from .ngram_front_ends import MODULUS, hash_seeds
+from .ngram_hashes import byte_ngrams, character_ngrams, hash_factors, with_borders
 from .unit_front_end import UnitFrontEnd
 
-BEGIN, END = 1, 2  # elements that mark the borders of a unit; no unit contains them
 MAX_WORD_HASHES = 1024
-MAX_CHARACTER = 0x10FFFF + NUM_SPECIAL  # the last code point
 MAX_CHARACTER_NGRAM = 8  # 8 · MAX_CHARACTER · MODULUS is below 2⁵³
-FIRST_CONTINUATION, LAST_CONTINUATION = 0x80 + NUM_SPECIAL, 0xBF + NUM_SPECIAL  # bytes inside a UTF-8 character
 
 
 class HashEmbedding(UnitFrontEnd):
@@ -95,7 +91,7 @@ class HashEmbedding(UnitFrontEnd):
             else None
         )
         self.add_constant("ngram_factors", hash_seeds, seed, max_ngram)
-        self.add_constant("word_factors", word_factors, seed, max_ngram, num_word_hashes, block_size + 2)
+        self.add_constant("word_factors", hash_factors, seed, max_ngram, num_word_hashes, block_size + 2)
 
     def embed_units(self, blocks: Tensor) -> Tensor:
         rows, is_row = self.rows_of(blocks)
@@ -125,67 +121,11 @@ class HashEmbedding(UnitFrontEnd):
 
         Rows of n-grams that reach beyond the end of the unit do not count.
         """
-        elements = self._with_borders(blocks)
-        rows, is_row = self._character_ngrams(elements) if self.characters else self._byte_ngrams(elements)
+        elements = with_borders(blocks)
+        ngrams = character_ngrams if self.characters else byte_ngrams
+        hashes, is_row = ngrams(elements, self.ngram_factors, self.min_ngram)
+        rows = [each % MODULUS % self.num_rows for each in hashes]
         words = (elements.unsqueeze(-2) * self.word_factors[:, : elements.shape[-1]]).sum(dim=-1)
         rows.append(words % MODULUS % self.num_rows)
         is_row.append(torch.ones_like(words, dtype=torch.bool))
         return torch.cat(rows, dim=-1), torch.cat(is_row, dim=-1)
-
-    def _byte_ngrams(self, elements: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-        """Returns for each n the rows of the n-grams of elements (…, k), and which of them lie inside the unit."""
-        hashes, rows, is_row = torch.zeros_like(elements), [], []
-        for n in range(1, self.max_ngram + 1):
-            last = elements[..., n - 1 :]  # the last element of the n-gram that starts at each position
-            hashes = hashes[..., : last.shape[-1]] + self.ngram_factors[n - 1] * last
-            if n >= self.min_ngram:
-                rows.append(hashes % MODULUS % self.num_rows)
-                is_row.append(last > 0)
-        return rows, is_row
-
-    def _character_ngrams(self, elements: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-        """Returns the same as `_byte_ngrams` for n-grams of characters, which start where a character starts."""
-        elements = F.pad(elements, (0, 1))  # from the last character on, n-grams end here
-        codes, sizes, is_start = characters_of(elements)
-        places = torch.arange(elements.shape[-1], device=elements.device).expand_as(elements)
-        hashes, rows, is_row = torch.zeros_like(elements), [], []
-        for n in range(1, self.max_ngram + 1):
-            last = codes.gather(-1, places)  # the last character of the n-gram that starts at each position
-            hashes = hashes + self.ngram_factors[n - 1] * last
-            places = (places + sizes.gather(-1, places)).clamp(max=elements.shape[-1] - 1)
-            if n >= self.min_ngram:
-                rows.append(hashes % MODULUS % self.num_rows)
-                is_row.append((last > 0) & is_start)
-        return rows, is_row
-
-    def _with_borders(self, blocks: Tensor) -> Tensor:
-        """Returns blocks (…, k) with the marks around each unit, (…, k + 2)."""
-        elements = F.pad(blocks, (1, 1))
-        places = torch.arange(elements.shape[-1], device=blocks.device)
-        end = (blocks > 0).sum(dim=-1, keepdim=True) + 1
-        return torch.where(places == 0, BEGIN, torch.where(places == end, END, elements))
-
-
-def word_factors(seed: int, start: int, *shape: int) -> Tensor:
-    """Returns the numbers of the stream of `seed` from place `start` on."""
-    return hash_seeds(seed, start + math.prod(shape))[start:].view(shape)
-
-
-def characters_of(elements: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Returns the UTF-8 character at each place of elements (…, k): code point + 5, bytes, whether it starts there.
-
-    A character is a byte and up to three continuation bytes behind it, so that every unit has some, UTF-8 or not.
-
-    >>> codes, sizes, is_start = characters_of(torch.tensor([[byte + 5 for byte in "aé".encode()]]))
-    >>> codes[is_start].tolist(), sizes[is_start].tolist()
-    ([102, 238], [1, 2])
-    """
-    continues = (elements >= FIRST_CONTINUATION) & (elements <= LAST_CONTINUATION)
-    codes, sizes, is_inside = elements, torch.ones_like(elements), torch.ones_like(continues)
-    for num_behind, lead in enumerate((0xC0, 0x20, 0x10), start=1):  # what each longer form adds to its first byte
-        is_inside = is_inside & F.pad(continues[..., num_behind:], (0, num_behind))
-        following = F.pad(elements[..., num_behind:], (0, num_behind))
-        # Both elements are 5 above their bytes, and the following byte has 0x80 beside its six bits.
-        longer = 64 * codes + following - 64 * NUM_SPECIAL - 0x80 - lead * 64**num_behind
-        codes, sizes = torch.where(is_inside, longer.clamp(1, MAX_CHARACTER), codes), sizes + is_inside
-    return codes, sizes, ~continues

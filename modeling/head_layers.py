@@ -10,6 +10,7 @@ from transformers import initialization as init
 
 from .blocks import FrontEnd, check_blocks, token_type_ids_of
 from .configuration_vocabless import VocablessConfig
+from .wide_layer import WideLayer
 
 
 class Inputs(NamedTuple):
@@ -37,6 +38,8 @@ class PooledHead(nn.Module):
     as BERT's pooler and classifier together, and as RoBERTa's classification head. The numbers of a mean are small, so
     its layers are `LecunLinear`: with BERT's first weights, N(0, 0.02²), a narrow model needs hundreds of steps to
     enlarge them.
+
+    With `config.classifier_wide_rows`, the outputs of a `WideLayer` are added, which reads the blocks.
     """
 
     def __init__(self, config: VocablessConfig, num_outputs: int) -> None:
@@ -47,14 +50,23 @@ class PooledHead(nn.Module):
         self.dense = linear(num_parts * config.hidden_size, config.hidden_size)
         self.dropout = nn.Dropout(config.head_dropout)
         self.out_proj = linear(config.hidden_size, num_outputs)
+        rows = config.classifier_wide_rows
+        self.wide = WideLayer(config, rows, num_outputs) if rows else None
 
     def sequences(self, front_end: FrontEnd, inputs: Inputs) -> Inputs:
         """Returns the inputs as the encoder shall read them: with `siamese`, the sequences of `split_pairs`.
 
+        With a wide part, `inputs_embeds` may stand beside `input_ids`, which are for the wide part alone then.
+
         Raises:
-            ValueError: `inputs_embeds` come from a front end that embeds a token by its place, which it has lost in the
-                second sequence; see also `split_pairs` and `check_blocks`.
+            ValueError: a head with a wide part gets no `input_ids`; or `inputs_embeds` come from a front end that
+                embeds a token by its place, which it has lost in the second sequence; see also `split_pairs` and
+                `check_blocks`.
         """
+        if self.wide is not None:
+            if inputs.input_ids is None:
+                raise ValueError("the wide part of the head reads blocks; give input_ids beside inputs_embeds.")
+            return inputs if inputs.inputs_embeds is None else inputs._replace(input_ids=None)
         if self.pooling != "siamese":
             return inputs
         if inputs.input_ids is not None:
@@ -66,10 +78,13 @@ class PooledHead(nn.Module):
             )
         return split_pairs(inputs)
 
-    def forward(self, hidden_states: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """Maps hidden states (B, S, D) to outputs (B, num_outputs), see `pool`."""
+    def forward(
+        self, hidden_states: Tensor, attention_mask: Tensor | None = None, blocks: Tensor | None = None
+    ) -> Tensor:
+        """Maps hidden states (B, S, D), and blocks (B, S, K) for a wide part, to outputs (B, num_outputs)."""
         pooled = self.pool(hidden_states, attention_mask)
-        return self.out_proj(self.dropout(torch.tanh(self.dense(pooled))))
+        outputs = self.out_proj(self.dropout(torch.tanh(self.dense(pooled))))
+        return outputs if self.wide is None or blocks is None else outputs + self.wide(blocks)
 
     def pool(self, hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Returns the vector that the layers read.

@@ -24,7 +24,7 @@ from transformers.modeling_outputs import (
 from transformers.utils import logging
 from transformers.utils.generic import can_return_tuple
 
-from .blocks import FrontEnd, check_blocks
+from .blocks import FrontEnd, HasConstants, check_blocks
 from .configuration_vocabless import LIMITS, VocablessConfig, check_limits
 from .front_ends import build_front_end
 from .head_layers import Inputs, LecunLinear, PooledHead, PredictionTransform, token_loss
@@ -58,7 +58,7 @@ class VocablessPreTrainedModel(PreTrainedModel):
 
     def _init_weights(self, module: nn.Module) -> None:
         super()._init_weights(module)
-        if isinstance(module, FrontEnd):
+        if isinstance(module, HasConstants):
             module.init_weights(self.config.initializer_range)
         elif isinstance(module, LecunLinear):
             module.init_weights()
@@ -235,7 +235,7 @@ class _TextHeadModel(_HeadModel):
         return self.classifier.sequences(self.vocabless.front_end, inputs)
 
     def predict(self, states: Tensor, read: Inputs, inputs: Inputs) -> Tensor:
-        return self.classifier(states, read.attention_mask)
+        return self.classifier(states, read.attention_mask, inputs.input_ids)
 
 
 class VocablessForSequenceClassification(_TextHeadModel):
@@ -278,8 +278,9 @@ class VocablessForMultipleChoice(_TextHeadModel):
         return super().sequences(Inputs(*(None if value is None else value.flatten(0, 1) for value in inputs)))
 
     def predict(self, states: Tensor, read: Inputs, inputs: Inputs) -> Tensor:
-        blocks = inputs.inputs_embeds if inputs.input_ids is None else inputs.input_ids
-        return super().predict(states, read, inputs).view(-1, cast(Tensor, blocks).shape[1])
+        blocks = cast(Tensor, inputs.inputs_embeds if inputs.input_ids is None else inputs.input_ids)
+        flat = inputs._replace(input_ids=None if inputs.input_ids is None else inputs.input_ids.flatten(0, 1))
+        return super().predict(states, read, flat).view(-1, blocks.shape[1])
 
     def loss(self, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | None) -> Tensor:
         return F.cross_entropy(logits.float(), labels)

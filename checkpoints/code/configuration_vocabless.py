@@ -44,6 +44,7 @@ LIMITS = {
     "block_size": (1, 4096),
     "target_vocab_size": (1, 1 << 24),
     "num_labels": (1, 1 << 20),
+    "classifier_wide_rows": (0, 1 << 24),
     "num_hidden_layers": (0, 1024),
     "num_attention_heads": (1, 1024),
     "hidden_size": (1, 1 << 16),
@@ -84,6 +85,8 @@ class VocablessConfig(PreTrainedConfig):
         classifier_pooling: what the heads for whole texts read: `cls`, the state of the first token; `mean`, the mean
             of all tokens' states; or `siamese`, for pairs: the encoder reads the two texts apart, and the head
             compares their means, see `PooledHead.pool`.
+        classifier_wide_rows: rows of the weights of the wide part of the heads for whole texts, see `WideLayer`; 0
+            leaves it out.
         append_embeddings: whether each token's state is followed by its embedding, so that heads and means of the
             states read both; `hidden_size` is then the width of the two.
         kwargs: arguments of `PreTrainedConfig`, for instance `num_labels`. What only the encoder's configuration has,
@@ -91,8 +94,8 @@ class VocablessConfig(PreTrainedConfig):
 
     Raises:
         ValueError: a size is not in `LIMITS`, `front_end_options` is not a dict, `classifier_dropout` is no
-            probability, `classifier_pooling` is unknown, or `encoder_config` has no `model_type`, is one of this family
-            or has a value of a wrong type.
+            probability, `classifier_pooling` is unknown or has no wide part, or `encoder_config` has no `model_type`,
+            is one of this family or has a value of a wrong type.
     """
 
     model_type = "vocabless"
@@ -110,10 +113,12 @@ class VocablessConfig(PreTrainedConfig):
         target_vocab_size: int = 30_522,
         sparse_prediction: bool = False,
         classifier_pooling: str = "cls",
+        classifier_wide_rows: int = 0,
         append_embeddings: bool = False,
         **kwargs: Any,
     ) -> None:
-        check_limits({**kwargs, "block_size": block_size, "target_vocab_size": target_vocab_size})
+        sizes = {"block_size": block_size, "target_vocab_size": target_vocab_size}
+        check_limits({**kwargs, **sizes, "classifier_wide_rows": classifier_wide_rows})
         if not isinstance(front_end_options or {}, dict):
             raise ValueError(f"front_end_options is {front_end_options!r}; give a dict of keyword arguments.")
         is_number = isinstance(classifier_dropout, (int, float))
@@ -121,6 +126,11 @@ class VocablessConfig(PreTrainedConfig):
             raise ValueError(f"classifier_dropout is {classifier_dropout!r}; give a number from 0 to 1, or None.")
         if classifier_pooling not in POOLINGS:
             raise ValueError(f"classifier_pooling is {classifier_pooling!r}; give one of {', '.join(POOLINGS)}.")
+        if classifier_wide_rows and classifier_pooling == "siamese":
+            raise ValueError(
+                f"classifier_wide_rows is {classifier_wide_rows}, but a siamese head reads pairs and has no wide part; "
+                "give 0, or another classifier_pooling."
+            )
         self.front_end = front_end
         self.front_end_options = dict(front_end_options or {})
         self.block_size = block_size
@@ -129,6 +139,7 @@ class VocablessConfig(PreTrainedConfig):
             setattr(self.encoder_config, name, kwargs.pop(name))
         self.position_embeddings = position_embeddings
         self.classifier_pooling = classifier_pooling
+        self.classifier_wide_rows = classifier_wide_rows
         self.append_embeddings = append_embeddings
         self.classifier_dropout = classifier_dropout
         self.target_vocab_size = target_vocab_size

@@ -46,26 +46,12 @@ NUM_ELEMENTS = NUM_SPECIAL + 256
 MAX_ROWS = 1 << 24  # of a table of a front end
 
 
-class FrontEnd(nn.Module):
-    """Base class of the front ends: `forward` maps blocks (B, S, K) int64, values 0–260, to embeddings (B, S, D).
+class HasConstants(nn.Module):
+    """Base class of the modules with buffers that no checkpoint holds."""
 
-    The options of a front end are the keyword-only arguments of its `__init__`.
-
-    Args:
-        block_size: K.
-        embedding_size: D.
-    """
-
-    max_tokens: int | None = None  # maximum sequence length; None is no limit
-    embeds_by_place = False  # whether the embedding of a token depends on its place or on its neighbours
-
-    def __init__(self, block_size: int, embedding_size: int) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.block_size, self.embedding_size = block_size, embedding_size
         self._constants: dict[str, tuple[Callable[..., Tensor], tuple[Any, ...]]] = {}
-        # No parameter, and no memory: its rows are the values of an element. Libraries such as PEFT compare the rows of
-        # a word table with `len(tokenizer)`. A front end may have a parameter of this name instead.
-        self.weight: Any = torch.zeros((), device="cpu").expand(NUM_ELEMENTS, embedding_size)
 
     def add_constant(self, name: str, make: Callable[..., Tensor], *arguments: Any) -> None:
         """Adds the buffer `make(*arguments)`, which no checkpoint holds."""
@@ -85,6 +71,28 @@ class FrontEnd(nn.Module):
     def init_parameter(self, parameter: Tensor, std: float) -> None:
         """Initialises a parameter with random numbers of this standard deviation."""
         init.normal_(parameter, std=std)
+
+
+class FrontEnd(HasConstants):
+    """Base class of the front ends: `forward` maps blocks (B, S, K) int64, values 0–260, to embeddings (B, S, D).
+
+    The options of a front end are the keyword-only arguments of its `__init__`.
+
+    Args:
+        block_size: K.
+        embedding_size: D.
+    """
+
+    max_tokens: int | None = None  # maximum sequence length; None is no limit
+    embeds_by_place = False  # whether the embedding of a token depends on its place or on its neighbours
+    reads_letters = True  # whether the elements of a block are letters, not the bytes of a digest
+
+    def __init__(self, block_size: int, embedding_size: int) -> None:
+        super().__init__()
+        self.block_size, self.embedding_size = block_size, embedding_size
+        # No parameter, and no memory: its rows are the values of an element. Libraries such as PEFT compare the rows of
+        # a word table with `len(tokenizer)`. A front end may have a parameter of this name instead.
+        self.weight: Any = torch.zeros((), device="cpu").expand(NUM_ELEMENTS, embedding_size)
 
     def check_encoder(self, config: PreTrainedConfig) -> None:
         """Raises ValueError if the encoder of this configuration does not fit the front end. By default all fit."""
@@ -172,6 +180,8 @@ class Bucket(FrontEnd):
         num_buckets: N.
     """
 
+    reads_letters = False
+
     def __init__(self, block_size: int, embedding_size: int, *, num_buckets: int = 50_260) -> None:
         super().__init__(block_size, embedding_size)
         self.num_buckets = check_positive("num_buckets", num_buckets)
@@ -193,6 +203,7 @@ class BitFrontEnd(FrontEnd):
         num_bits: T, from 8K − 7 to 8K.
     """
 
+    reads_letters = False
     bits_of_bytes: Tensor  # a lookup takes a tenth of the time of shifts
 
     def __init__(self, block_size: int, embedding_size: int, *, num_bits: int) -> None:
@@ -727,17 +738,90 @@ def hash_seeds(seed: int, *shape: int) -> Tensor:
     return torch.tensor(values, dtype=torch.int64).view(shape)
 
 
+# ---- ngram_hashes.py -------------------------------------------------------------------------------------------------
+# Hashes of the n-grams of a unit, for tables of hashed n-grams.
+#
+# The hash of elements e_1 … e_n is Σ c_i·e_i, with fixed random c_i below P = 10⁹ + 7; modulo P it is multilinear
+# hashing. All sums stay below 2⁵³, so torch, ONNX and JavaScript compute the same.
+
+BEGIN, END = 1, 2  # elements that mark the borders of a unit; no unit contains them
+MAX_CHARACTER = 0x10FFFF + NUM_SPECIAL  # the last code point
+FIRST_CONTINUATION, LAST_CONTINUATION = 0x80 + NUM_SPECIAL, 0xBF + NUM_SPECIAL  # bytes inside a UTF-8 character
+Ngrams = tuple[list[Tensor], list[Tensor]]  # for each n the hashes, and which of the n-grams there are, (…, R) each
+
+
+def hash_factors(seed: int, start: int, *shape: int) -> Tensor:
+    """Returns c_i of this shape: the numbers of the stream of `seed` from place `start` on."""
+    return hash_seeds(seed, start + math.prod(shape))[start:].view(shape)
+
+
+def with_borders(blocks: Tensor) -> Tensor:
+    """Returns blocks (…, k) with the marks around each unit, (…, k + 2)."""
+    elements = F.pad(blocks, (1, 1))
+    places = torch.arange(elements.shape[-1], device=blocks.device)
+    end = (blocks > 0).sum(dim=-1, keepdim=True) + 1
+    return torch.where(places == 0, BEGIN, torch.where(places == end, END, elements))
+
+
+def byte_ngrams(elements: Tensor, factors: Tensor, shortest: int) -> Ngrams:
+    """Returns the n-grams of elements (…, k) for n from `shortest` to the number of factors.
+
+    There is none where it would reach beyond the end of the unit.
+    """
+    sums, hashes, is_ngram = torch.zeros_like(elements), [], []
+    for n in range(1, len(factors) + 1):
+        last = elements[..., n - 1 :]  # the last element of the n-gram that starts at each position
+        sums = sums[..., : last.shape[-1]] + factors[n - 1] * last
+        if n >= shortest:
+            hashes.append(sums)
+            is_ngram.append(last > 0)
+    return hashes, is_ngram
+
+
+def character_ngrams(elements: Tensor, factors: Tensor, shortest: int) -> Ngrams:
+    """Returns the same as `byte_ngrams` for n-grams of characters, which start where a character starts."""
+    elements = F.pad(elements, (0, 1))  # from the last character on, n-grams end here
+    codes, sizes, is_start = characters_of(elements)
+    places = torch.arange(elements.shape[-1], device=elements.device).expand_as(elements)
+    sums, hashes, is_ngram = torch.zeros_like(elements), [], []
+    for n in range(1, len(factors) + 1):
+        last = codes.gather(-1, places)  # the last character of the n-gram that starts at each position
+        sums = sums + factors[n - 1] * last
+        places = (places + sizes.gather(-1, places)).clamp(max=elements.shape[-1] - 1)
+        if n >= shortest:
+            hashes.append(sums)
+            is_ngram.append((last > 0) & is_start)
+    return hashes, is_ngram
+
+
+def characters_of(elements: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns the UTF-8 character at each place of elements (…, k): code point + 5, bytes, whether it starts there.
+
+    A character is a byte and up to three continuation bytes behind it, so that every unit has some, UTF-8 or not.
+
+    >>> codes, sizes, is_start = characters_of(torch.tensor([[byte + 5 for byte in "aé".encode()]]))
+    >>> codes[is_start].tolist(), sizes[is_start].tolist()
+    ([102, 238], [1, 2])
+    """
+    continues = (elements >= FIRST_CONTINUATION) & (elements <= LAST_CONTINUATION)
+    codes, sizes, is_inside = elements, torch.ones_like(elements), torch.ones_like(continues)
+    for num_behind, lead in enumerate((0xC0, 0x20, 0x10), start=1):  # what each longer form adds to its first byte
+        is_inside = is_inside & F.pad(continues[..., num_behind:], (0, num_behind))
+        following = F.pad(elements[..., num_behind:], (0, num_behind))
+        # Both elements are 5 above their bytes, and the following byte has 0x80 beside its six bits.
+        longer = 64 * codes + following - 64 * NUM_SPECIAL - 0x80 - lead * 64**num_behind
+        codes, sizes = torch.where(is_inside, longer.clamp(1, MAX_CHARACTER), codes), sizes + is_inside
+    return codes, sizes, ~continues
+
+
 # ---- hash_embedding_front_end.py -------------------------------------------------------------------------------------
 # The front end with a learned table of hashed n-grams and words.
 #
 # Sources: fastText (Bojanowski et al., 2017) for n-grams with word borders; hash embeddings (Svenstrup et al., 2017) and
 # spaCy's HashEmbed for several hashes of a word in one table. The combination is ours.
 
-BEGIN, END = 1, 2  # elements that mark the borders of a unit; no unit contains them
 MAX_WORD_HASHES = 1024
-MAX_CHARACTER = 0x10FFFF + NUM_SPECIAL  # the last code point
 MAX_CHARACTER_NGRAM = 8  # 8 · MAX_CHARACTER · MODULUS is below 2⁵³
-FIRST_CONTINUATION, LAST_CONTINUATION = 0x80 + NUM_SPECIAL, 0xBF + NUM_SPECIAL  # bytes inside a UTF-8 character
 
 
 class HashEmbedding(UnitFrontEnd):
@@ -811,7 +895,7 @@ class HashEmbedding(UnitFrontEnd):
             else None
         )
         self.add_constant("ngram_factors", hash_seeds, seed, max_ngram)
-        self.add_constant("word_factors", word_factors, seed, max_ngram, num_word_hashes, block_size + 2)
+        self.add_constant("word_factors", hash_factors, seed, max_ngram, num_word_hashes, block_size + 2)
 
     def embed_units(self, blocks: Tensor) -> Tensor:
         rows, is_row = self.rows_of(blocks)
@@ -841,70 +925,14 @@ class HashEmbedding(UnitFrontEnd):
 
         Rows of n-grams that reach beyond the end of the unit do not count.
         """
-        elements = self._with_borders(blocks)
-        rows, is_row = self._character_ngrams(elements) if self.characters else self._byte_ngrams(elements)
+        elements = with_borders(blocks)
+        ngrams = character_ngrams if self.characters else byte_ngrams
+        hashes, is_row = ngrams(elements, self.ngram_factors, self.min_ngram)
+        rows = [each % MODULUS % self.num_rows for each in hashes]
         words = (elements.unsqueeze(-2) * self.word_factors[:, : elements.shape[-1]]).sum(dim=-1)
         rows.append(words % MODULUS % self.num_rows)
         is_row.append(torch.ones_like(words, dtype=torch.bool))
         return torch.cat(rows, dim=-1), torch.cat(is_row, dim=-1)
-
-    def _byte_ngrams(self, elements: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-        """Returns for each n the rows of the n-grams of elements (…, k), and which of them lie inside the unit."""
-        hashes, rows, is_row = torch.zeros_like(elements), [], []
-        for n in range(1, self.max_ngram + 1):
-            last = elements[..., n - 1 :]  # the last element of the n-gram that starts at each position
-            hashes = hashes[..., : last.shape[-1]] + self.ngram_factors[n - 1] * last
-            if n >= self.min_ngram:
-                rows.append(hashes % MODULUS % self.num_rows)
-                is_row.append(last > 0)
-        return rows, is_row
-
-    def _character_ngrams(self, elements: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-        """Returns the same as `_byte_ngrams` for n-grams of characters, which start where a character starts."""
-        elements = F.pad(elements, (0, 1))  # from the last character on, n-grams end here
-        codes, sizes, is_start = characters_of(elements)
-        places = torch.arange(elements.shape[-1], device=elements.device).expand_as(elements)
-        hashes, rows, is_row = torch.zeros_like(elements), [], []
-        for n in range(1, self.max_ngram + 1):
-            last = codes.gather(-1, places)  # the last character of the n-gram that starts at each position
-            hashes = hashes + self.ngram_factors[n - 1] * last
-            places = (places + sizes.gather(-1, places)).clamp(max=elements.shape[-1] - 1)
-            if n >= self.min_ngram:
-                rows.append(hashes % MODULUS % self.num_rows)
-                is_row.append((last > 0) & is_start)
-        return rows, is_row
-
-    def _with_borders(self, blocks: Tensor) -> Tensor:
-        """Returns blocks (…, k) with the marks around each unit, (…, k + 2)."""
-        elements = F.pad(blocks, (1, 1))
-        places = torch.arange(elements.shape[-1], device=blocks.device)
-        end = (blocks > 0).sum(dim=-1, keepdim=True) + 1
-        return torch.where(places == 0, BEGIN, torch.where(places == end, END, elements))
-
-
-def word_factors(seed: int, start: int, *shape: int) -> Tensor:
-    """Returns the numbers of the stream of `seed` from place `start` on."""
-    return hash_seeds(seed, start + math.prod(shape))[start:].view(shape)
-
-
-def characters_of(elements: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Returns the UTF-8 character at each place of elements (…, k): code point + 5, bytes, whether it starts there.
-
-    A character is a byte and up to three continuation bytes behind it, so that every unit has some, UTF-8 or not.
-
-    >>> codes, sizes, is_start = characters_of(torch.tensor([[byte + 5 for byte in "aé".encode()]]))
-    >>> codes[is_start].tolist(), sizes[is_start].tolist()
-    ([102, 238], [1, 2])
-    """
-    continues = (elements >= FIRST_CONTINUATION) & (elements <= LAST_CONTINUATION)
-    codes, sizes, is_inside = elements, torch.ones_like(elements), torch.ones_like(continues)
-    for num_behind, lead in enumerate((0xC0, 0x20, 0x10), start=1):  # what each longer form adds to its first byte
-        is_inside = is_inside & F.pad(continues[..., num_behind:], (0, num_behind))
-        following = F.pad(elements[..., num_behind:], (0, num_behind))
-        # Both elements are 5 above their bytes, and the following byte has 0x80 beside its six bits.
-        longer = 64 * codes + following - 64 * NUM_SPECIAL - 0x80 - lead * 64**num_behind
-        codes, sizes = torch.where(is_inside, longer.clamp(1, MAX_CHARACTER), codes), sizes + is_inside
-    return codes, sizes, ~continues
 
 
 # ---- front_ends.py ---------------------------------------------------------------------------------------------------
@@ -944,6 +972,99 @@ FRONT_ENDS: dict[str, type[FrontEnd]] = {
 }
 
 
+# ---- wide_layer.py ---------------------------------------------------------------------------------------------------
+# The wide part of a head: a linear layer over hashed words, pairs of words and n-grams of characters.
+#
+# Sources: Wide & Deep (Cheng et al., 2016) for a linear model of sparse features beside a deep one; the hashing trick
+# (Weinberger et al., 2009); fastText (Joulin et al., 2017) for hashed pairs of words.
+
+SHORTEST_NGRAM, LONGEST_NGRAM = 3, 5  # characters; a border mark counts as one
+SEED = 1  # of the factors; those of front ends come from other seeds
+
+
+class WideLayer(HasConstants):
+    """A linear layer over the hashed features of a text: blocks (B, S, K) → (B, outputs).
+
+    1. Words: each unit is hashed to a row of the weights, and so is each pair of neighbouring units.
+    2. Spelling, if the blocks hold letters: each n-gram of three to five characters of a unit with its border marks is
+       hashed to a row, too. Characters are bytes, unless those of the front end's n-grams are characters of UTF-8.
+    3. A text is a vector of length 1. Words are one half of it, spelling the other; of a half, each row that is hit has
+       the same number, however often it is hit.
+    4. The output is this vector times the weights, (rows, outputs).
+
+    Special tokens and padding are no units, and no pair goes across them. Without units the output is 0. New weights
+    are 0, so that they have no effect.
+
+    The hash of a pair is that of the elements of both units, multilinear as in `ngram_hashes`.
+    """
+
+    unit_factors: Tensor  # c_i of a unit, the first of a pair, and those of the second, (2, K) int64
+    ngram_factors: Tensor  # (LONGEST_NGRAM,) int64
+
+    def __init__(self, config: VocablessConfig, num_rows: int, num_outputs: int) -> None:
+        super().__init__()
+        self.num_rows = num_rows
+        self.weight = nn.Parameter(torch.zeros(num_rows, num_outputs))
+        self.reads_letters = FRONT_ENDS[config.front_end].reads_letters
+        self.ngrams = character_ngrams if config.front_end_options.get("characters") else byte_ngrams
+        self.add_constant("ngram_factors", hash_factors, SEED, 0, LONGEST_NGRAM)
+        self.add_constant("unit_factors", hash_factors, SEED, LONGEST_NGRAM, 2, config.block_size)
+
+    def init_parameter(self, parameter: Tensor, std: float) -> None:
+        """Makes the weights 0."""
+        init.zeros_(parameter)
+
+    def forward(self, blocks: Tensor) -> Tensor:
+        """Maps blocks (B, S, k), k ≤ K and all zeros behind the longest unit, to (B, outputs)."""
+        rows, shares = self.features(blocks)
+        shares = shares.to(self.weight.dtype)
+        if torch.compiler.is_compiling():
+            return (shares.unsqueeze(1) @ F.embedding(rows, self.weight)).squeeze(1)
+        return F.embedding_bag(rows, self.weight, per_sample_weights=shares, mode="sum")
+
+    def features(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the vectors of texts: rows (B, R) int64 and their numbers (B, R) float32, 0 for repetitions.
+
+        `blocks` are (B, S, k) as for `forward`.
+        """
+        blocks = blocks.long()
+        if not torch.compiler.is_compiling():  # a graph cannot have a length that depends on values
+            blocks = blocks[..., : max(1, int((blocks.flatten(0, 1).amax(dim=0) > 0).sum()))]
+        is_unit = blocks[..., 0] >= NUM_SPECIAL
+        first, second = ((blocks * factors[: blocks.shape[-1]]).sum(dim=-1) for factors in self.unit_factors)
+        hashes = [first, first + next_of(second)]
+        is_feature = [is_unit, is_unit & (next_of(blocks[..., 0]) >= NUM_SPECIAL)]
+        sizes = [2 * blocks.shape[1]]
+        if self.reads_letters:
+            ngrams, is_ngram = self.ngrams(with_borders(blocks), self.ngram_factors, SHORTEST_NGRAM)
+            hashes += [each.flatten(1) for each in ngrams]
+            is_feature += [(each & is_unit.unsqueeze(-1)).flatten(1) for each in is_ngram]
+            sizes.append(sum(each.shape[1] for each in hashes[2:]))
+        rows = torch.cat(hashes, dim=1) % MODULUS % self.num_rows
+        is_first = first_places(rows, torch.cat(is_feature, dim=1), self.num_rows)
+        halves = is_first.float().split(sizes, dim=1)
+        shares = [half / (len(sizes) * half.sum(dim=1, keepdim=True)).clamp(min=1).sqrt() for half in halves]
+        return rows, torch.cat(shares, dim=1)
+
+
+def next_of(values: Tensor) -> Tensor:
+    """Returns what stands behind each of the values (B, S), 0 behind the last one."""
+    return F.pad(values, (0, 1))[:, 1:]
+
+
+def first_places(rows: Tensor, counts: Tensor, num_rows: int) -> Tensor:
+    """Returns which places of rows (B, R) hold a row for the only time that counts, (B, R) bool.
+
+    Of the places of a row, the last one counts; `counts` (B, R) bool says which places take part.
+
+    >>> first_places(torch.tensor([[4, 2, 4, 2]]), torch.tensor([[True, True, True, False]]), 8).tolist()
+    [[False, True, True, False]]
+    """
+    places = torch.arange(1, rows.shape[1] + 1, device=rows.device) * counts
+    last = places.new_zeros(rows.shape[0], num_rows).scatter_reduce(1, rows, places, "amax")
+    return (last.gather(1, rows) == places) & counts
+
+
 # ---- head_layers.py --------------------------------------------------------------------------------------------------
 # Parts of the heads: layers over the encoder, pairs that it reads apart, and the loss over tokens.
 
@@ -972,6 +1093,8 @@ class PooledHead(nn.Module):
     as BERT's pooler and classifier together, and as RoBERTa's classification head. The numbers of a mean are small, so
     its layers are `LecunLinear`: with BERT's first weights, N(0, 0.02²), a narrow model needs hundreds of steps to
     enlarge them.
+
+    With `config.classifier_wide_rows`, the outputs of a `WideLayer` are added, which reads the blocks.
     """
 
     def __init__(self, config: VocablessConfig, num_outputs: int) -> None:
@@ -982,14 +1105,23 @@ class PooledHead(nn.Module):
         self.dense = linear(num_parts * config.hidden_size, config.hidden_size)
         self.dropout = nn.Dropout(config.head_dropout)
         self.out_proj = linear(config.hidden_size, num_outputs)
+        rows = config.classifier_wide_rows
+        self.wide = WideLayer(config, rows, num_outputs) if rows else None
 
     def sequences(self, front_end: FrontEnd, inputs: Inputs) -> Inputs:
         """Returns the inputs as the encoder shall read them: with `siamese`, the sequences of `split_pairs`.
 
+        With a wide part, `inputs_embeds` may stand beside `input_ids`, which are for the wide part alone then.
+
         Raises:
-            ValueError: `inputs_embeds` come from a front end that embeds a token by its place, which it has lost in the
-                second sequence; see also `split_pairs` and `check_blocks`.
+            ValueError: a head with a wide part gets no `input_ids`; or `inputs_embeds` come from a front end that
+                embeds a token by its place, which it has lost in the second sequence; see also `split_pairs` and
+                `check_blocks`.
         """
+        if self.wide is not None:
+            if inputs.input_ids is None:
+                raise ValueError("the wide part of the head reads blocks; give input_ids beside inputs_embeds.")
+            return inputs if inputs.inputs_embeds is None else inputs._replace(input_ids=None)
         if self.pooling != "siamese":
             return inputs
         if inputs.input_ids is not None:
@@ -1001,10 +1133,13 @@ class PooledHead(nn.Module):
             )
         return split_pairs(inputs)
 
-    def forward(self, hidden_states: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """Maps hidden states (B, S, D) to outputs (B, num_outputs), see `pool`."""
+    def forward(
+        self, hidden_states: Tensor, attention_mask: Tensor | None = None, blocks: Tensor | None = None
+    ) -> Tensor:
+        """Maps hidden states (B, S, D), and blocks (B, S, K) for a wide part, to outputs (B, num_outputs)."""
         pooled = self.pool(hidden_states, attention_mask)
-        return self.out_proj(self.dropout(torch.tanh(self.dense(pooled))))
+        outputs = self.out_proj(self.dropout(torch.tanh(self.dense(pooled))))
+        return outputs if self.wide is None or blocks is None else outputs + self.wide(blocks)
 
     def pool(self, hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Returns the vector that the layers read.
@@ -1229,7 +1364,7 @@ class VocablessPreTrainedModel(PreTrainedModel):
 
     def _init_weights(self, module: nn.Module) -> None:
         super()._init_weights(module)
-        if isinstance(module, FrontEnd):
+        if isinstance(module, HasConstants):
             module.init_weights(self.config.initializer_range)
         elif isinstance(module, LecunLinear):
             module.init_weights()
@@ -1406,7 +1541,7 @@ class _TextHeadModel(_HeadModel):
         return self.classifier.sequences(self.vocabless.front_end, inputs)
 
     def predict(self, states: Tensor, read: Inputs, inputs: Inputs) -> Tensor:
-        return self.classifier(states, read.attention_mask)
+        return self.classifier(states, read.attention_mask, inputs.input_ids)
 
 
 class VocablessForSequenceClassification(_TextHeadModel):
@@ -1449,8 +1584,9 @@ class VocablessForMultipleChoice(_TextHeadModel):
         return super().sequences(Inputs(*(None if value is None else value.flatten(0, 1) for value in inputs)))
 
     def predict(self, states: Tensor, read: Inputs, inputs: Inputs) -> Tensor:
-        blocks = inputs.inputs_embeds if inputs.input_ids is None else inputs.input_ids
-        return super().predict(states, read, inputs).view(-1, cast(Tensor, blocks).shape[1])
+        blocks = cast(Tensor, inputs.inputs_embeds if inputs.input_ids is None else inputs.input_ids)
+        flat = inputs._replace(input_ids=None if inputs.input_ids is None else inputs.input_ids.flatten(0, 1))
+        return super().predict(states, read, flat).view(-1, blocks.shape[1])
 
     def loss(self, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | None) -> Tensor:
         return F.cross_entropy(logits.float(), labels)

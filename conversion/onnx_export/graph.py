@@ -74,9 +74,10 @@ class BlocksOnly(nn.Module):
         if self.is_pair:
             inputs["token_type_ids"] = token_type_ids_of(input_ids)
         front_end = cast(VocablessModel, self.model.base_model).front_end
+        has_wide_part = getattr(getattr(self.model, "classifier", None), "wide", None) is not None
         if isinstance(front_end, UnitFrontEnd):
             inputs["inputs_embeds"] = embed_distinct(front_end, input_ids)
-        else:
+        if "inputs_embeds" not in inputs or has_wide_part:
             inputs[INPUT] = input_ids
         return tuple(outputs_of(self.model, inputs).values())
 

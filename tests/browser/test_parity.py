@@ -28,19 +28,21 @@ from vocabless.conversion.space_export.graph_json import page_session, to_json  
 CLASSIFIER, TAGGER = "VocablessForSequenceClassification", "VocablessForTokenClassification"
 EVERY_SCRIPT = {"splitter": "scripts", "coder_options": {"block_size": 64}, "front_end_options": {"characters": True}}
 LEARNED = {"num_rows": 97, "min_ngram": 1, "max_ngram": 3, "mlp_size": 16, "characters": True}
+WIDE = {"classifier_wide_rows": 512}
 ALL_PARTS = "hashgram-nano of every script"
 # Together every front end, every head, every problem and every way to pool: variant, and more → head, options.
 PAGES: dict[str, tuple[str, dict[str, Any]]] = {
     ALL_PARTS: (CLASSIFIER, {"num_labels": 2, "classifier_pooling": "siamese"}),
-    "hashgram-uno": (CLASSIFIER, {"num_labels": 2}),
+    "hashgram-uno": (CLASSIFIER, {"num_labels": 2, **WIDE}),
     "eelbert-word-tiny with a learned table": (
-        CLASSIFIER, {"front_end": "hash_embedding", "front_end_options": LEARNED, "classifier_pooling": "mean"},
+        CLASSIFIER,
+        {"front_end": "hash_embedding", "front_end_options": LEARNED, "classifier_pooling": "mean", **WIDE},
     ),
     "hashformer-lsh-proj-tiny": (CLASSIFIER, {"num_labels": 3}),
-    "hashformer-md5-pool-tiny": (CLASSIFIER, {"num_labels": 3}),
+    "hashformer-md5-pool-tiny": (CLASSIFIER, {"num_labels": 3, **WIDE}),
     "eelbert-word-uno": (TAGGER, {"num_labels": 5}),
     "hashformer-md5-add-tiny": (CLASSIFIER, {"num_labels": 4, "problem_type": "multi_label_classification"}),
-    "ewe-bert-tiny": (CLASSIFIER, {"num_labels": 1}),
+    "ewe-bert-tiny": (CLASSIFIER, {"num_labels": 1, **WIDE}),
     "hashformer-lsh-emb1k-base": ("VocablessForPreTraining", {}),
     "proformer": (CLASSIFIER, {"num_labels": 2}),
     "ewe-bert-gradient-base": (TAGGER, {"num_labels": 2}),
@@ -48,7 +50,7 @@ PAGES: dict[str, tuple[str, dict[str, Any]]] = {
 # Heads and units that no page shows.
 GRAPHS = PAGES | {
     "eelbert-random-mini": ("VocablessForMaskedLM", {}),
-    "hashformer-md5-emb1k-base": ("VocablessForMultipleChoice", {}),
+    "hashformer-md5-emb1k-base": ("VocablessForMultipleChoice", WIDE),
     "ewe-bert-tiny for answers": ("VocablessForQuestionAnswering", {}),
     "hashformer-lsh-pool-mini": ("VocablessModel", {}),
 }  # fmt: skip
@@ -79,6 +81,8 @@ def exported(random_checkpoint, tmp_path_factory) -> Callable[[str], Exported]:
         row = with_overrides(find_variant(name.partition(" ")[0]), EVERY_SCRIPT if name == ALL_PARTS else {})
         head, options = GRAPHS[name]
         model, tokenizer = load_checkpoint(str(random_checkpoint(row, head, **options)))
+        if model.config.classifier_wide_rows:
+            torch.nn.init.normal_(model.classifier.wide.weight)
         return model, tokenizer, write_graphs(model, tokenizer, tmp_path_factory.mktemp("graph"), int8=False)[0]
 
     return make
@@ -110,7 +114,7 @@ def near(found: np.ndarray, expected: np.ndarray) -> bool:
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-@pytest.mark.quick(ALL_PARTS, "ewe-bert-tiny for answers")
+@pytest.mark.quick(ALL_PARTS, "ewe-bert-tiny for answers", "hashgram-uno")
 def test_a_graph_gives_the_outputs_of_torch_at_any_batch_and_length(name: str, exported) -> None:
     model, tokenizer, file = exported(name)
     session = session_of(file, 1)
@@ -124,7 +128,7 @@ def test_a_graph_gives_the_outputs_of_torch_at_any_batch_and_length(name: str, e
 
 
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.quick(ALL_PARTS)
+@pytest.mark.quick(ALL_PARTS, "hashgram-uno")
 def test_the_logits_of_the_page_are_those_of_torch(name: str, exported, load, call) -> None:
     (model, tokenizer, _), (_, manifest, _) = exported(name), load(name)
     results = call("async (inputs) => classifier.classify(inputs)", INPUTS)
@@ -141,7 +145,13 @@ def test_the_logits_of_the_page_are_those_of_torch(name: str, exported, load, ca
 
 @pytest.mark.parametrize(
     ("name", "bits"),
-    [(ALL_PARTS, 8), (ALL_PARTS, 4), ("hashformer-lsh-proj-tiny", 8), ("hashformer-md5-pool-tiny", 8)],
+    [
+        (ALL_PARTS, 8),
+        (ALL_PARTS, 4),
+        ("hashgram-uno", 8),
+        ("hashformer-lsh-proj-tiny", 8),
+        ("hashformer-md5-pool-tiny", 8),
+    ],
 )
 @pytest.mark.quick(f"{ALL_PARTS}-8", f"{ALL_PARTS}-4")
 def test_a_page_with_small_weights_gives_what_onnxruntime_gives_with_them(name, bits, exported, load, call) -> None:

@@ -1,0 +1,84 @@
+"""Hashes of the n-grams of a unit, for tables of hashed n-grams.
+
+The hash of elements e_1 … e_n is Σ c_i·e_i, with fixed random c_i below P = 10⁹ + 7; modulo P it is multilinear
+hashing. All sums stay below 2⁵³, so torch, ONNX and JavaScript compute the same.
+"""
+# mypy: no-warn-return-any
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from .blocks import NUM_SPECIAL
+from .ngram_front_ends import hash_seeds
+
+BEGIN, END = 1, 2  # elements that mark the borders of a unit; no unit contains them
+MAX_CHARACTER = 0x10FFFF + NUM_SPECIAL  # the last code point
+FIRST_CONTINUATION, LAST_CONTINUATION = 0x80 + NUM_SPECIAL, 0xBF + NUM_SPECIAL  # bytes inside a UTF-8 character
+Ngrams = tuple[list[Tensor], list[Tensor]]  # for each n the hashes, and which of the n-grams there are, (…, R) each
+
+
+def hash_factors(seed: int, start: int, *shape: int) -> Tensor:
+    """Returns c_i of this shape: the numbers of the stream of `seed` from place `start` on."""
+    return hash_seeds(seed, start + math.prod(shape))[start:].view(shape)
+
+
+def with_borders(blocks: Tensor) -> Tensor:
+    """Returns blocks (…, k) with the marks around each unit, (…, k + 2)."""
+    elements = F.pad(blocks, (1, 1))
+    places = torch.arange(elements.shape[-1], device=blocks.device)
+    end = (blocks > 0).sum(dim=-1, keepdim=True) + 1
+    return torch.where(places == 0, BEGIN, torch.where(places == end, END, elements))
+
+
+def byte_ngrams(elements: Tensor, factors: Tensor, shortest: int) -> Ngrams:
+    """Returns the n-grams of elements (…, k) for n from `shortest` to the number of factors.
+
+    There is none where it would reach beyond the end of the unit.
+    """
+    sums, hashes, is_ngram = torch.zeros_like(elements), [], []
+    for n in range(1, len(factors) + 1):
+        last = elements[..., n - 1 :]  # the last element of the n-gram that starts at each position
+        sums = sums[..., : last.shape[-1]] + factors[n - 1] * last
+        if n >= shortest:
+            hashes.append(sums)
+            is_ngram.append(last > 0)
+    return hashes, is_ngram
+
+
+def character_ngrams(elements: Tensor, factors: Tensor, shortest: int) -> Ngrams:
+    """Returns the same as `byte_ngrams` for n-grams of characters, which start where a character starts."""
+    elements = F.pad(elements, (0, 1))  # from the last character on, n-grams end here
+    codes, sizes, is_start = characters_of(elements)
+    places = torch.arange(elements.shape[-1], device=elements.device).expand_as(elements)
+    sums, hashes, is_ngram = torch.zeros_like(elements), [], []
+    for n in range(1, len(factors) + 1):
+        last = codes.gather(-1, places)  # the last character of the n-gram that starts at each position
+        sums = sums + factors[n - 1] * last
+        places = (places + sizes.gather(-1, places)).clamp(max=elements.shape[-1] - 1)
+        if n >= shortest:
+            hashes.append(sums)
+            is_ngram.append((last > 0) & is_start)
+    return hashes, is_ngram
+
+
+def characters_of(elements: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns the UTF-8 character at each place of elements (…, k): code point + 5, bytes, whether it starts there.
+
+    A character is a byte and up to three continuation bytes behind it, so that every unit has some, UTF-8 or not.
+
+    >>> codes, sizes, is_start = characters_of(torch.tensor([[byte + 5 for byte in "aé".encode()]]))
+    >>> codes[is_start].tolist(), sizes[is_start].tolist()
+    ([102, 238], [1, 2])
+    """
+    continues = (elements >= FIRST_CONTINUATION) & (elements <= LAST_CONTINUATION)
+    codes, sizes, is_inside = elements, torch.ones_like(elements), torch.ones_like(continues)
+    for num_behind, lead in enumerate((0xC0, 0x20, 0x10), start=1):  # what each longer form adds to its first byte
+        is_inside = is_inside & F.pad(continues[..., num_behind:], (0, num_behind))
+        following = F.pad(elements[..., num_behind:], (0, num_behind))
+        # Both elements are 5 above their bytes, and the following byte has 0x80 beside its six bits.
+        longer = 64 * codes + following - 64 * NUM_SPECIAL - 0x80 - lead * 64**num_behind
+        codes, sizes = torch.where(is_inside, longer.clamp(1, MAX_CHARACTER), codes), sizes + is_inside
+    return codes, sizes, ~continues
