@@ -34,8 +34,9 @@ from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, choose_learning_rate
 from vocabless.training.finetuning.data import Examples, TaskData, encode
 from vocabless.training.finetuning.fine_tuning import load_model
-from vocabless.training.finetuning.first_head import compute, has_linear_head, logits_of
+from vocabless.training.finetuning.first_head import has_linear_head
 from vocabless.training.finetuning.fit import fit
+from vocabless.training.finetuning.frozen_features import compute, logits_of
 from vocabless.training.finetuning.problems import SingleLabel
 from vocabless.training.finetuning.sources import choose_validation
 from vocabless.training.load import load_encoder

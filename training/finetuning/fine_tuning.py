@@ -18,8 +18,8 @@ from vocabless.saving.run_folder import RESULTS, rows_fingerprint, versions, wri
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.data import Examples, TaskData, encode
-from vocabless.training.finetuning.first_head import logits_of
 from vocabless.training.finetuning.fit import FOLDS_FOLDER, Fitted, fit
+from vocabless.training.finetuning.frozen_features import logits_of
 from vocabless.training.finetuning.glue import find_glue_tasks, load_glue_task
 from vocabless.training.finetuning.metrics import interval
 from vocabless.training.finetuning.report import label_table, score_labels
@@ -111,7 +111,11 @@ def load_model(arguments: GlueArguments, task: TaskData, folder: Path) -> Loaded
         if not is_ours(config) or config.classifier_pooling == "cls":
             return task.problem.config
         # A head that reads means reads the two texts of a pair apart; single texts have no second one.
-        return task.problem.config | {"classifier_pooling": "mean" if task.train.pairs is None else "siamese"}
+        return task.problem.config | (
+            {"classifier_pooling": "mean"}
+            if task.train.pairs is None
+            else {"classifier_pooling": "siamese", "classifier_wide_rows": 0}
+        )
 
     def documents() -> Dataset:
         return Dataset.from_dict({"text": [*task.train.texts, *(task.train.pairs or [])]})

@@ -1,53 +1,71 @@
 """The first head: a linear model of what the head reads from the frozen encoder, written into the head's weights.
 
 Linear probing, then fine-tuning (Kumar et al., ICLR 2022): with random weights of the head, the first steps of
-fine-tuning change states of the encoder that the labels could use as they are. The linear model takes seconds.
+fine-tuning change states of the encoder that the labels could use as they are. The linear model takes seconds. A head
+of one text also has a wide part, see `WideLayer`: both are one convex problem.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, hstack
 from torch import Tensor
 from transformers import PreTrainedModel
 
 from vocabless.modeling.head_layers import PooledHead
+from vocabless.modeling.wide_layer import WideLayer
 from vocabless.training.finetuning.data import EncodedRows, Rows, TaskData, folds_of, sample_rows
-from vocabless.training.finetuning.problems import Problem
+from vocabless.training.finetuning.frozen_features import Features, Vectors, read_features
+from vocabless.training.finetuning.problems import Array, Problem
 
 STRENGTHS = (0.003, 0.03, 0.3)  # inverse regularisation, for standardised numbers
+WIDE_WEIGHTS = (1.0, 2.0)  # lengths of the wide features, as multiples of that of the standardised vector
+MIN_GAIN = 2.0  # of a wide part, in standard errors of the held-out loss
 SMALL = 0.3  # share of a standardised number that the head's tanh reads, where it is nearly linear
-BATCH_SIZE = 64  # texts
-MAX_ROWS = 20_000  # of the training rows; more hardly change a linear model
-Vectors = NDArray[np.float64]
+MAX_NUMBERS = 1 << 26  # of the vectors of all rows, 0.5 GiB; of more rows, a part is drawn
+MAX_CHOICE_ROWS = 2000  # of the training rows, on which strength and weight are chosen
+MAX_KERNEL_ROWS = 2500  # up to so many rows, a model of wide features is fitted to the kernel of the rows
+MAX_WIDE_ROWS, MIN_WIDE_ROWS = 1 << 15, 1 << 10  # of a wide part; with so many labels that fewer fit, there is none
+MAX_WIDE_BYTES = 1_400_000  # of its rows in 8 bits
+FACTOR_BYTES = 4  # of each of these rows
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What cross-validation chooses of a head."""
+
+    strength: float
+    wide_weight: float = 0.0
 
 
 @dataclass(frozen=True)
 class FirstHead:
-    """A linear model of standardised vectors."""
+    """A linear model of standardised vectors, and of wide features."""
 
     weight: Vectors  # (outputs, D)
     bias: Vectors  # (outputs,)
     mean: Vectors  # (D,), of the vectors
     deviation: Vectors  # (D,), their standard deviation; 1 where it is 0
+    wide: Vectors | None = None  # (rows, outputs)
 
     @classmethod
-    def fit(cls, problem: Problem, vectors: Vectors, targets: Sequence[Any], strength: float) -> "FirstHead":
-        """Returns the model of vectors (n, D) and their targets."""
-        mean, deviation = vectors.mean(0), vectors.std(0)
-        deviation = np.where(deviation > 0, deviation, 1.0)
-        return cls(*problem.fit_linear((vectors - mean) / deviation, targets, strength), mean, deviation)
+    def fit(cls, problem: Problem, features: Features, targets: Sequence[Any], settings: Settings) -> "FirstHead":
+        """Returns the model of the features of n rows and their targets."""
+        return LinearProblem(problem, features, targets, settings.wide_weight).solve(settings.strength)
 
-    def logits(self, vectors: Vectors) -> Vectors:
-        """Returns the logits (n, outputs) of vectors (n, D)."""
-        return ((vectors - self.mean) / self.deviation) @ self.weight.T + self.bias
+    def logits(self, features: Features) -> Vectors:
+        """Returns the logits (n, outputs) of the features of n rows."""
+        logits: Vectors = ((features.vectors - self.mean) / self.deviation) @ self.weight.T + self.bias
+        if self.wide is not None and features.wide is not None:
+            logits += features.wide @ self.wide
+        return logits
 
     @torch.no_grad()
-    def write_into(self, head: PooledHead) -> None:
-        """Sets the weights of a head, so that its logits are those of this model up to the curvature of tanh.
+    def write_into(self, model: Any) -> None:
+        """Sets the weights of a model's head, so that its logits are those of this model up to the curvature of tanh.
 
         Where the head reads as many numbers as it has units, its first layer standardises them and makes them small.
         Where it reads more (`siamese`), its first units become the logits, made small.
@@ -55,6 +73,7 @@ class FirstHead:
         Raises:
             ValueError: the head has fewer units than outputs.
         """
+        head: PooledHead = model.classifier
         units, size = head.dense.weight.shape
         outputs = len(self.bias)
         if units == size:
@@ -69,6 +88,51 @@ class FirstHead:
         head.out_proj.weight.zero_()
         head.out_proj.weight[:, :used] = torch.from_numpy(last).to(head.out_proj.weight)
         head.out_proj.bias.copy_(torch.from_numpy(self.bias))
+        rows = 0 if self.wide is None else len(self.wide)
+        model.config.classifier_wide_rows, head.wide = rows, None
+        if self.wide is not None:
+            head.wide = WideLayer(model.config, rows, outputs).to(head.dense.weight.device)
+            head.wide.weight.copy_(torch.from_numpy(self.wide))
+
+
+class LinearProblem:
+    """The convex problem of a head with one weight of its wide part; `solve` fits it with any strength.
+
+    The wide features get the length of a standardised vector, √D, times the weight. For few rows the problem is solved
+    in the rows of U·√Λ, of the kernel K = UΛUᵀ of all features: it has the same solution, and fewer unknowns.
+    """
+
+    def __init__(self, problem: Problem, features: Features, targets: Sequence[Any], wide_weight: float) -> None:
+        self._problem, self._targets, vectors = problem, targets, features.vectors
+        deviation = vectors.std(0)
+        self._mean, self._deviation = vectors.mean(0), np.where(deviation > 0, deviation, 1.0)
+        self._deep = (vectors - self._mean) / self._deviation
+        self._scale, self._wide = wide_weight * vectors.shape[1] ** 0.5, None
+        self._inputs: Any = self._deep
+        self._from_inputs: Vectors | None = None  # (n, r), maps weights of the kernel's inputs to those of the rows
+        if features.wide is None or not wide_weight:
+            return
+        self._wide = features.wide * self._scale
+        if len(vectors) > MAX_KERNEL_ROWS:
+            self._inputs = hstack([csr_matrix(self._deep.astype(np.float32)), self._wide.astype(np.float32)]).tocsr()
+            return
+        values, axes = np.linalg.eigh(self._deep @ self._deep.T + (self._wide @ self._wide.T).toarray())
+        kept = values > values[-1] * 1e-10
+        roots = np.sqrt(values[kept])
+        self._inputs, self._from_inputs = axes[:, kept] * roots, axes[:, kept] / roots
+
+    def solve(self, strength: float) -> FirstHead:
+        """Returns the model of all features with this strength."""
+        weight, bias = self._problem.fit_linear(self._inputs, self._targets, strength)
+        wide: Array | None = None
+        if self._wide is not None:
+            size = len(self._mean)
+            if self._from_inputs is None:
+                weight, wide = weight[:, :size], weight[:, size:].T * self._scale
+            else:
+                of_rows = self._from_inputs @ weight.T
+                weight, wide = of_rows.T @ self._deep, self._wide.T @ of_rows * self._scale
+        return FirstHead(weight, bias, self._mean, self._deviation, wide)
 
 
 def has_linear_head(model: PreTrainedModel, problem: Problem) -> bool:
@@ -79,85 +143,97 @@ def has_linear_head(model: PreTrainedModel, problem: Problem) -> bool:
     )
 
 
-class FrozenVectors:
-    """What the head of a model that `has_linear_head` reads of the training rows, at most `MAX_ROWS`.
+def wide_rows(num_labels: int) -> int:
+    """Returns the rows of a wide part for so many labels, the largest power of two that is small enough; 0 is none.
+
+    >>> wide_rows(4), wide_rows(77), wide_rows(10_000)
+    (32768, 16384, 0)
+    """
+    rows = 1 << (MAX_WIDE_BYTES // (num_labels + FACTOR_BYTES)).bit_length() - 1
+    return min(rows, MAX_WIDE_ROWS) if rows >= MIN_WIDE_ROWS else 0
+
+
+class FrozenEncoder:
+    """What the head of a model that `has_linear_head` reads of the training rows, and the heads that fit them.
 
     Attributes:
-        vectors: (n, D).
-        targets: of these rows.
-        strength: the regularisation that suits them, see `cross_validate_head`.
-        held_out_logits: (n, outputs), of each row by a head that was fitted outside its fold.
+        settings: those that suit the rows, see `choose`.
+        held_out_logits: (n, outputs), of each row by a head that was fitted outside its fold; of many rows only those
+            on which the settings were chosen, if validation rows are apart.
     """
 
-    def __init__(self, model: PreTrainedModel, rows: EncodedRows, collator: Any, data: TaskData) -> None:
-        rows = [rows[row] for row in sample_rows(len(rows), MAX_ROWS)]
-        self.problem, self.vectors = data.problem, head_inputs(model, rows, collator)
-        self.targets = [row["label"] for row in rows]
-        folds = data.folds() if data.is_cross_validated else folds_of(data.problem.strata(self.targets))
-        self.strength, self.held_out_logits = cross_validate_head(self.problem, self.vectors, self.targets, folds)
+    def __init__(self, model: Any, rows: EncodedRows, collator: Any, data: TaskData) -> None:
+        rows = [rows[row] for row in sample_rows(len(rows), MAX_NUMBERS // model.classifier.dense.in_features)]
+        self.problem, self.targets = data.problem, [row["label"] for row in rows]
+        has_wide = data.train.pairs is None
+        num_rows = wide_rows(self.problem.config["num_labels"]) if has_wide else 0
+        self.features = read_features(model, rows, collator, num_rows)
+        folds = data.folds() if data.is_cross_validated else folds_of(self.problem.strata(self.targets))
+        chosen = sample_rows(len(rows), MAX_CHOICE_ROWS)
+        options = self.problem, self.features, self.targets
+        self.settings, self.held_out_logits = choose(*options, [np.intersect1d(fold, chosen) for fold in folds])
+        if data.is_cross_validated and len(chosen) < len(rows):
+            strength, wide_weight = self.settings.strength, self.settings.wide_weight
+            self.held_out_logits = held_out_logits(*options, folds, wide_weight, [strength])[self.settings]
 
-    def head(self, rows: Any = slice(None)) -> FirstHead:
-        """Returns the head that is fitted to some of the training rows."""
-        targets = [self.targets[row] for row in np.arange(len(self.targets))[rows]]
-        return FirstHead.fit(self.problem, self.vectors[rows], targets, self.strength)
-
-
-def head_inputs(model: Any, rows: EncodedRows, collator: Any) -> Vectors:
-    """Returns what the head of a model that `has_linear_head` reads of n rows, (n, D); see `compute`."""
-    inputs: list[Tensor] = []
-    hook = model.classifier.dense.register_forward_pre_hook(lambda _, read: inputs.append(read[0]))
-    try:
-        return compute(model, rows, collator, lambda *_: inputs.pop())
-    finally:
-        hook.remove()
-
-
-def logits_of(model: Any, rows: EncodedRows, collator: Any) -> Vectors:
-    """Returns the logits of n rows, (n, outputs); see `compute`."""
-    return compute(model, rows, collator, lambda outputs, _: outputs.logits)
+    def head(self, rows: Rows | None = None) -> FirstHead:
+        """Returns the head that is fitted to some of the training rows; None is all."""
+        rows = np.arange(len(self.targets)) if rows is None else rows
+        return FirstHead.fit(
+            self.problem, self.features.select(rows), [self.targets[row] for row in rows], self.settings
+        )
 
 
-@torch.no_grad()
-def compute(model: Any, rows: EncodedRows, collator: Any, choose: Callable[[Any, Any], Tensor]) -> Vectors:
-    """Returns (n, D) of n rows, in evaluation mode; those of similar length are read together.
+def choose(
+    problem: Problem, features: Features, targets: Sequence[Any], folds: Sequence[Rows]
+) -> tuple[Settings, Vectors]:
+    """Returns the settings with the smallest loss on the rows of the folds, and their held-out logits.
 
-    The collator pads a batch, of which the model gets what the tokenizer made. `choose` takes the model's outputs and
-    inputs, and returns (B, D).
+    The strength is chosen for the vectors alone, and a wide part keeps it. There is one only if it lowers the loss by
+    more than `MIN_GAIN`. Its logits are calibrated first: those of more features are smaller, which lowers the loss of
+    few rows without fewer mistakes.
     """
-    was_training = model.training
-    model.eval()
-    order, values = np.argsort([len(row["input_ids"]) for row in rows], kind="stable"), []
-    for start in range(0, len(order), BATCH_SIZE):
-        batch = collator([rows[index] for index in order[start : start + BATCH_SIZE]])
-        inputs = {name: batch[name].to(model.device) for name in batch if name != "labels"}
-        values.append(choose(model(**inputs), inputs).double().cpu().numpy())
-    model.train(was_training)
-    result = np.empty((len(order), values[0].shape[1]))
-    result[order] = np.concatenate(values)
-    return result
+    rows = np.concatenate(folds)
+    references = torch.from_numpy(np.asarray([targets[row] for row in rows]))
+
+    def mean_loss(settings: Settings) -> float:
+        return float(problem.losses(torch.from_numpy(found[settings][rows]), references).mean())
+
+    def losses(settings: Settings) -> Tensor:
+        return problem.calibrated_losses(torch.from_numpy(found[settings][rows]), references)
+
+    options = problem, features, targets, folds
+    found = held_out_logits(*options, 0.0, STRENGTHS)
+    best = min(found, key=mean_loss)
+    if features.wide is not None:
+        wide = [Settings(best.strength, weight) for weight in WIDE_WEIGHTS]
+        for settings in wide:
+            found |= held_out_logits(*options, settings.wide_weight, [settings.strength])
+        tried = min(wide, key=lambda settings: float(losses(settings).mean()))
+        gains = (losses(best) - losses(tried)).numpy()
+        if gains.mean() > MIN_GAIN * gains.std() / len(gains) ** 0.5:
+            best = tried
+    return best, found[best]
 
 
-def cross_validate_head(
-    problem: Problem, vectors: Vectors, targets: Sequence[Any], folds: Sequence[Rows]
-) -> tuple[float, Vectors]:
-    """Returns the strength with the smallest loss for vectors (n, D) and n targets, and its held-out logits.
+def held_out_logits(
+    problem: Problem,
+    features: Features,
+    targets: Sequence[Any],
+    folds: Sequence[Rows],
+    wide_weight: float,
+    strengths: Sequence[float],
+) -> dict[Settings, Vectors]:
+    """Returns for each strength the logits (n, outputs) of the rows in folds, by heads fitted outside their fold.
 
-    The logits, (n, outputs), are those of each row by a model that was fitted outside its fold. Each row is in one of
-    the folds.
+    The rows of no fold have undefined logits, and no head is fitted to them.
     """
-    place = np.argsort(np.concatenate(folds))
-
-    def held_out_logits(strength: float) -> Vectors:
-        logits = []
-        for held_out in folds:
-            rest = np.setdiff1d(np.arange(len(targets)), held_out)
-            head = FirstHead.fit(problem, vectors[rest], [targets[row] for row in rest], strength)
-            logits.append(head.logits(vectors[held_out]))
-        return np.concatenate(logits)[place]
-
-    def loss(strength: float) -> float:
-        return float(problem.losses(torch.from_numpy(logits[strength]), references).mean())
-
-    logits, references = {s: held_out_logits(s) for s in STRENGTHS}, torch.from_numpy(np.asarray(targets))
-    best = min(STRENGTHS, key=loss)
-    return best, logits[best]
+    rows, outputs = np.concatenate(folds), problem.config["num_labels"]
+    logits = {Settings(strength, wide_weight): np.empty((len(targets), outputs)) for strength in strengths}
+    for held_out in filter(len, folds):  # of a few groups of copies, some folds have none
+        rest = np.setdiff1d(rows, held_out)
+        linear = LinearProblem(problem, features.select(rest), [targets[row] for row in rest], wide_weight)
+        scored = features.select(held_out)
+        for settings, of_rows in logits.items():
+            of_rows[held_out] = linear.solve(settings.strength).logits(scored)
+    return logits

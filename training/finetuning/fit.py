@@ -2,7 +2,8 @@
 
 Both `run_glue.py` and `VocablessClassifier` call `fit`, so they have one definition of scores and of the saved model:
 
-1. The rows are tokenised once, and a trained encoder of ours reads them: a linear head is fitted to its vectors. If its
+1. The rows are tokenised once, and a trained encoder of ours reads them: a linear head is fitted to its vectors, and
+   to the words if that lowers the held-out loss (`WideLayer`). Fine-tuning does not change this wide part. If the
    score can hardly become better and no number of epochs is given, this is all.
 2. If no validation rows are apart, a copy of the model is trained without one fold, or for few rows for each fold.
 3. `is_head_better`, or `is_head_better_on_folds`, compares the head alone with fine-tuning, on the same rows.
@@ -26,7 +27,8 @@ from transformers import DataCollatorWithPadding, EarlyStoppingCallback, PreTrai
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, default_patience
 from vocabless.training.finetuning.data import EncodedRows, Examples, TaskData, encode
-from vocabless.training.finetuning.first_head import FrozenVectors, Vectors, has_linear_head, logits_of
+from vocabless.training.finetuning.first_head import FrozenEncoder, has_linear_head
+from vocabless.training.finetuning.frozen_features import Vectors, logits_of
 from vocabless.training.finetuning.metrics import FOLDS, interval
 from vocabless.training.finetuning.teacher import DistillingTrainer, distill_task
 from vocabless.training.load import Loaded, is_checkpoint
@@ -164,12 +166,13 @@ def _encode_training_rows(data: TaskData, loaded: Loaded, arguments: GlueArgumen
     return rows, length, f"Texts are read up to {length} tokens, which cuts {share:.1f} % of them."
 
 
-def _describe_head(data: TaskData, metrics: Metrics) -> str:
-    """Returns a sentence with the score of the head alone."""
+def _describe_head(data: TaskData, metrics: Metrics, wide_rows: int) -> str:
+    """Returns a sentence with the score of the head alone, which may have a wide part."""
+    words = " and of the words" if wide_rows else ""
     metric = data.problem.best_metric
     ways = "cross-validated" if data.scored_folds == FOLDS else f"on {len(data.validation['']):,} held-out rows"
     return (
-        f"{data.title}, head alone (a linear model of the frozen encoder's vectors): {metric.replace('_', ' ')} "
+        f"{data.title}, head alone (a linear model of the frozen encoder's vectors{words}): {metric.replace('_', ' ')} "
         f"{100 * metrics[metric]:.1f}, {ways}."
     )
 
@@ -211,7 +214,7 @@ class _Tuner:
         tokens = sum(len(row["input_ids"]) for row in self.rows)
         self.training = training.arguments_of_run(data, eval_steps, tokens if has_first_head else None)
         self.trained_folds = FOLDS if len(self.rows) <= FEW_ROWS else 1  # where no validation rows are apart
-        self.frozen: FrozenVectors | None = None  # what the first head was fitted to
+        self.frozen: FrozenEncoder | None = None  # what the first head was fitted to
         self.head: Metrics = {}  # of the first head, on the validation rows
         patience = arguments.early_stopping_patience
         patience = default_patience(float(self.training.num_train_epochs or 0)) if patience is None else patience
@@ -221,12 +224,12 @@ class _Tuner:
     def fit_head(self) -> None:
         """Fits the first head to the vectors of the frozen encoder, writes it into the model and logs its score."""
         started = time.monotonic()
-        self.frozen = FrozenVectors(self.model, self.rows, self.collator, self.data)
+        self.frozen = FrozenEncoder(self.model, self.rows, self.collator, self.data)
         self.seconds = time.monotonic() - started
-        self.frozen.head().write_into(cast(Any, self.model).classifier)
+        self.frozen.head().write_into(self.model)
         is_cross_validated = self.data.is_cross_validated
         self.head = self.score_folds(self.frozen.held_out_logits) if is_cross_validated else self.score(self.model)
-        self.log(_describe_head(self.data, self.head))
+        self.log(_describe_head(self.data, self.head, cast(Any, self.model).config.classifier_wide_rows))
 
     def is_head_enough(self, epochs: float | None) -> bool:
         """Returns whether no epochs are asked for, and training could gain at most half of the score's interval."""
@@ -295,7 +298,7 @@ class _Tuner:
             rest = np.setdiff1d(np.arange(len(self.rows)), held_out)
             model: Any = copy.deepcopy(self.model)
             if self.frozen is not None:
-                self.frozen.head(rest).write_into(model.classifier)
+                self.frozen.head(rest).write_into(model)
             self.trainer(model, [self.rows[row] for row in rest], training).resume()
             logits[held_out] = logits_of(model, [self.rows[row] for row in held_out], self.collator)
             if training.process_index == 0:
@@ -306,7 +309,13 @@ class _Tuner:
     def trainer(
         self, model: PreTrainedModel, rows: Any, training: GlueTrainingArguments | None = None
     ) -> ResumableTrainer:
-        """Returns the Trainer of a model; other arguments than those of the run are those of a fold."""
+        """Returns the Trainer of a model, whose wide part stays as it is.
+
+        Other arguments than those of the run are those of a fold.
+        """
+        wide = getattr(getattr(model, "classifier", None), "wide", None)
+        if wide is not None:
+            wide.requires_grad_(False)
         options: dict[str, Any] = {
             "model": model,
             "args": training or self.training,

@@ -3,22 +3,26 @@
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_matrix, random
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from vocabless import load_config
-from vocabless.modeling.head_layers import PooledHead
+from vocabless import VocablessForSequenceClassification, load_config
+from vocabless.training.finetuning import first_head
 from vocabless.training.finetuning.data import folds_of
-from vocabless.training.finetuning.first_head import FirstHead, cross_validate_head
+from vocabless.training.finetuning.first_head import FirstHead, Settings, choose, wide_rows
+from vocabless.training.finetuning.frozen_features import Features
 from vocabless.training.finetuning.problems import ABSENT, MultiLabel, Regression, SingleLabel
 
 chance = np.random.default_rng(0)
 VECTORS = chance.normal(3.0, 2.0, (90, 8)) * np.arange(1, 9)
+WIDE = random(90, 40, 0.2, format="csr", random_state=0)
 CLASSES = (VECTORS @ chance.normal(size=(8, 3))).argmax(1)
 
 
+SETTINGS = Settings(0.3)
 LOGISTIC = LogisticRegression(C=0.3, tol=1e-8, max_iter=1000)
 
 
@@ -29,7 +33,9 @@ LOGISTIC = LogisticRegression(C=0.3, tol=1e-8, max_iter=1000)
     (Regression(), VECTORS[:, 0] + 1.0, Ridge(alpha=1 / 0.3), 1e-6),
 ])  # fmt: skip
 def test_a_head_predicts_like_scikit_learns_model_of_its_problem(problem, targets, model, tolerance):
-    logits = torch.from_numpy(FirstHead.fit(problem, VECTORS, list(targets), 0.3).logits(VECTORS))
+    logits = torch.from_numpy(
+        FirstHead.fit(problem, Features(VECTORS), list(targets), SETTINGS).logits(Features(VECTORS))
+    )
     ours = {SingleLabel: logits.softmax(-1), MultiLabel: logits.sigmoid(), Regression: logits[:, 0]}[type(problem)]
     model = make_pipeline(StandardScaler(), model).fit(VECTORS, targets)
     expected = model.predict(VECTORS) if isinstance(problem, Regression) else model.predict_proba(VECTORS)
@@ -37,44 +43,98 @@ def test_a_head_predicts_like_scikit_learns_model_of_its_problem(problem, target
 
 
 def test_a_label_without_rows_is_never_predicted():
-    head = FirstHead.fit(SingleLabel(["a", "b", "c"]), VECTORS, np.minimum(CLASSES, 1).tolist(), 0.3)
-    assert (head.logits(VECTORS)[:, 2] == ABSENT).all() and (head.logits(VECTORS).argmax(1) < 2).all()
-    alone = FirstHead.fit(SingleLabel(["a", "b"]), VECTORS, [1] * 90, 0.3)
-    assert (alone.logits(VECTORS).argmax(1) == 1).all()
+    features = Features(VECTORS, WIDE)
+    for settings in (SETTINGS, Settings(0.3, 1.0)):
+        head = FirstHead.fit(SingleLabel(["a", "b", "c"]), features, np.minimum(CLASSES, 1).tolist(), settings)
+        logits = head.logits(features)
+        assert np.allclose(logits[:, 2], ABSENT) and (logits.argmax(1) < 2).all()
+        alone = FirstHead.fit(SingleLabel(["a", "b"]), features, [1] * 90, settings)
+        assert (alone.logits(features).argmax(1) == 1).all()
+
+
+@pytest.mark.parametrize("most_kernel_rows", [1000, 10], ids=["kernel", "sparse"])
+@pytest.mark.parametrize(("problem", "targets", "model"), [
+    (SingleLabel(["a", "b", "c"]), CLASSES, LOGISTIC),
+    (MultiLabel(["a", "b"]), np.stack([CLASSES == 0, CLASSES != 2], 1) * 1.0, OneVsRestClassifier(LOGISTIC)),
+    (Regression(), VECTORS[:, 0] + 1.0, Ridge(alpha=1 / 0.3)),
+])  # fmt: skip
+def test_vector_and_wide_features_are_one_problem(problem, targets, model, most_kernel_rows, monkeypatch):
+    monkeypatch.setattr(first_head, "MAX_KERNEL_ROWS", most_kernel_rows)
+    monkeypatch.setattr("vocabless.training.finetuning.problems.TOLERANCE", 1e-6)
+    head = FirstHead.fit(problem, Features(VECTORS, WIDE), list(targets), Settings(0.3, 2.0))
+    logits = torch.from_numpy(head.logits(Features(VECTORS, WIDE)))
+    ours = {SingleLabel: logits.softmax(-1), MultiLabel: logits.sigmoid(), Regression: logits[:, 0]}[type(problem)]
+    joined = np.hstack([StandardScaler().fit_transform(VECTORS), 2 * 8**0.5 * WIDE.toarray()])
+    model = model.fit(joined, targets)
+    expected = model.predict(joined) if isinstance(problem, Regression) else model.predict_proba(joined)
+    np.testing.assert_allclose(ours, expected, atol=5e-3)
 
 
 @pytest.mark.parametrize(("pooling", "size"), [("mean", 1), ("siamese", 4)])
 def test_the_head_of_a_model_has_nearly_the_same_logits(pooling, size):
-    config = load_config("hashgram-nano", classifier_pooling=pooling)
-    module = PooledHead(config, 3).eval()
+    config = load_config("hashgram-nano", classifier_pooling=pooling, num_labels=3)
+    model = VocablessForSequenceClassification(config).eval()
+    module = model.classifier
     vectors = chance.normal(size=(200, size * config.hidden_size))
     targets = vectors[:, :3].argmax(1)
-    head = FirstHead.fit(SingleLabel(["a", "b", "c"]), vectors, targets.tolist(), 0.003)
-    head.write_into(module)
+    head = FirstHead.fit(SingleLabel(["a", "b", "c"]), Features(vectors), targets.tolist(), Settings(0.003))
+    head.write_into(model)
     with torch.no_grad():
         ours = module.out_proj(torch.tanh(module.dense(torch.from_numpy(vectors).float()))).numpy()
-    expected = head.logits(vectors)
+    expected = head.logits(Features(vectors))
     assert (ours.argmax(1) == expected.argmax(1)).mean() > 0.95
     assert np.corrcoef(ours.ravel(), expected.ravel())[0, 1] > 0.99
     assert ours.std() / expected.std() == pytest.approx(1, abs=0.1)
     if pooling == "siamese":
-        wide = FirstHead(np.zeros((65, vectors.shape[1])), np.zeros(65), np.zeros(1), np.ones(1))
+        large = FirstHead(np.zeros((65, vectors.shape[1])), np.zeros(65), np.zeros(1), np.ones(1))
         with pytest.raises(ValueError, match="a head with 64 units has no place for 65 outputs; fine-tune without it"):
-            wide.write_into(PooledHead(config, 65))
+            large.write_into(
+                VocablessForSequenceClassification(
+                    load_config("hashgram-nano", classifier_pooling=pooling, num_labels=65)
+                )
+            )
 
 
-def test_the_strength_is_that_of_the_best_held_out_loss_and_each_row_is_scored_without_itself():
-    problem, targets = SingleLabel(["a", "b", "c"]), CLASSES.tolist()
+def test_the_wide_part_of_a_head_is_written_and_taken_away():
+    model = VocablessForSequenceClassification(load_config("hashgram-nano", classifier_pooling="mean", num_labels=3))
+    wide = chance.normal(size=(32, 3))
+    options = np.zeros((3, 64)), np.zeros(3), np.zeros(64), np.ones(64)
+    FirstHead(*options, wide).write_into(model)
+    np.testing.assert_allclose(model.classifier.wide.weight.detach(), wide, rtol=1e-6)
+    assert model.config.classifier_wide_rows == 32
+    FirstHead(*options).write_into(model)
+    assert model.classifier.wide is None and model.config.classifier_wide_rows == 0
+
+
+@pytest.mark.parametrize("wide", [None, WIDE, csr_matrix(np.eye(3)[CLASSES])], ids=["none", "noise", "telling"])
+def test_the_settings_have_the_best_held_out_loss_and_each_row_is_scored_without_itself(wide):
+    problem, targets, features = SingleLabel(["a", "b", "c"]), CLASSES.tolist(), Features(VECTORS, wide)
     folds = folds_of(targets)
-    strength, logits = cross_validate_head(problem, VECTORS, targets, folds)
-    losses = {}
-    for candidate in (0.003, 0.03, 0.3):
-        slow = np.empty((90, 3))
+    settings, logits = choose(problem, features, targets, folds)
+    slow, losses = {}, {}
+    wides = [] if wide is None else [Settings(settings.strength, weight) for weight in (1.0, 2.0)]
+    for candidate in (*map(Settings, (0.003, 0.03, 0.3)), *wides):
+        slow[candidate] = np.empty((90, 3))
         for fold in folds:
-            rest = [row for row in range(90) if row not in fold]
-            head = FirstHead.fit(problem, VECTORS[rest], [targets[row] for row in rest], candidate)
-            slow[fold] = head.logits(VECTORS[fold])
-        losses[candidate] = problem.score(slow, targets)["loss"]
-        if candidate == strength:
-            np.testing.assert_allclose(logits, slow)
-    assert strength == min(losses, key=losses.get)
+            rest = np.array([row for row in range(90) if row not in fold])
+            head = FirstHead.fit(problem, features.select(rest), [targets[row] for row in rest], candidate)
+            slow[candidate][fold] = head.logits(features.select(fold))
+        losses[candidate] = problem.score(slow[candidate], targets)["loss"]
+    np.testing.assert_allclose(logits, slow[settings])
+    alone = min(list(losses)[:3], key=losses.get)
+    assert settings.strength == alone.strength
+    gains = {}
+    for candidate in wides:
+        both = [torch.from_numpy(slow[each]) for each in (alone, candidate)]
+        alone_loss, wide_loss = (problem.calibrated_losses(each, torch.tensor(targets)).numpy() for each in both)
+        gains[candidate] = alone_loss - wide_loss
+    best = max(wides, key=lambda each: gains[each].mean(), default=alone)
+    is_wide = bool(wides) and gains[best].mean() > 2 * gains[best].std() / 90**0.5
+    assert settings == (best if is_wide else alone)
+    assert is_wide == (wide is not None and wide is not WIDE)
+
+
+def test_the_rows_of_a_wide_part_fit_their_bytes():
+    for labels in (1, 2, 4, 77, 150, 1000, 1300):
+        assert 700_000 < wide_rows(labels) * (labels + 4) <= 1_400_000 or wide_rows(labels) == 1 << 15
+    assert wide_rows(4) * 8 <= 300_000 and wide_rows(77) * 81 <= 1_500_000 and wide_rows(100_000) == 0

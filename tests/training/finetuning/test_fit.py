@@ -31,11 +31,13 @@ def data(tmp_path):
 @pytest.mark.quick("flags1-5", "flags2-1")
 def test_scores_of_folds_are_those_of_a_slow_loop_over_the_folds(flags, folds, tune, data, tmp_path, encoder):
     """From some number of rows on, one fold is scored. Each fold is a command of its own: its rows are the validation
-    and the test file. With one strength of the regularisation, the first head of a fold depends on the others alone."""
+    and the test file. With one strength of the regularisation and no wide part, the first head of a fold depends on
+    the others alone."""
     settings = ["--max_seq_length", "32", "--learning_rate", "1e-3", "--load_best_model_at_end", "false", *flags]
     settings += ["--eval_strategy", "no"]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("vocabless.training.finetuning.first_head.STRENGTHS", (0.03,))
+        patched.setattr("vocabless.training.finetuning.first_head.wide_rows", lambda _: 0)
         patched.setattr(fitting, "is_head_better", lambda *_: False)
         patched.setattr(fitting, "is_head_better_on_folds", lambda *_: False)
         patched.setattr(fitting, "FEW_ROWS", 60 if folds == FOLDS else 59)
@@ -92,13 +94,19 @@ def test_rows_that_are_sorted_by_length_for_training_are_scored_as_themselves(tu
     assert results["head"]["measures"]["accuracy"] == results["measures"]["accuracy"] == 1
 
 
+@pytest.fixture
+def always_wide(monkeypatch):
+    monkeypatch.setattr("vocabless.training.finetuning.first_head.MIN_GAIN", -1e9)
+
+
+@pytest.mark.usefixtures("always_wide")
 @pytest.mark.parametrize("is_cross_validated", [True, False])
 def test_the_head_alone_is_fitted_printed_and_saved(is_cross_validated, tune, data, tmp_path, encoder, capsys):
     flags = [] if is_cross_validated else ["--validation_file", data]
     folder, results = tune(tmp_path / "run", "--train_file", data, "--num_train_epochs", "0", *flags)
     share = 100 * results["head"]["measures"]["accuracy"]
     way = "cross-validated" if is_cross_validated else "on 60 held-out rows"
-    sentence = "mine, head alone (a linear model of the frozen encoder's vectors): accuracy"
+    sentence = "mine, head alone (a linear model of the frozen encoder's vectors and of the words): accuracy"
     printed = capsys.readouterr().out
     assert f"{sentence} {share:.1f}, {way}.\n" in printed and "Now fine-tuning" not in printed
     assert results["epochs"] == 0 and results["head"]["is_kept"]
@@ -107,7 +115,22 @@ def test_the_head_alone_is_fitted_printed_and_saved(is_cross_validated, tune, da
     before, after = load_file(f"{encoder}/model.safetensors"), load_file(folder / "model.safetensors")
     for name, weight in before.items():
         assert (weight == after[f"vocabless.{name}"]).all()
-    assert AutoModelForSequenceClassification.from_pretrained(folder).config.num_labels == 3
+    model = AutoModelForSequenceClassification.from_pretrained(folder)
+    assert model.config.num_labels == 3 and model.config.classifier_wide_rows == len(after["classifier.wide.weight"])
+
+
+@pytest.mark.usefixtures("always_wide")
+def test_fine_tuning_keeps_the_wide_part_that_was_fitted(tune, data, tmp_path, monkeypatch):
+    alone, _ = tune(tmp_path / "alone", "--train_file", data, "--num_train_epochs", "0")
+    monkeypatch.setattr(fitting, "is_head_better_on_folds", lambda *_: False)
+    tuned, _ = tune(tmp_path / "tuned", "--train_file", data, "--num_train_epochs", "1")
+    head, weights = (load_file(folder / "model.safetensors") for folder in (alone, tuned))
+    assert (head["classifier.wide.weight"] == weights["classifier.wide.weight"]).all()
+    assert (head["classifier.dense.weight"] != weights["classifier.dense.weight"]).any()
+    again, _ = tune(
+        tmp_path / "again", "--train_file", data, "--num_train_epochs", "1", "--model_name_or_path", str(tuned)
+    )
+    assert (load_file(again / "model.safetensors")["classifier.wide.weight"] == head["classifier.wide.weight"]).all()
 
 
 def test_the_head_is_restored_when_no_epoch_is_better(tune, data, tmp_path, monkeypatch):

@@ -1,0 +1,88 @@
+"""What a model computes for rows of token ids: logits, and what its head reads of a frozen encoder."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from torch import Tensor
+
+from vocabless.modeling.wide_layer import WideLayer
+from vocabless.training.finetuning.data import EncodedRows, Rows
+
+BATCH_SIZE = 64  # texts
+Vectors = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Features:
+    """What a head reads of n texts."""
+
+    vectors: Vectors  # (n, D)
+    wide: csr_matrix | None = None  # (n, rows) float32, of length 1 or 0; see `WideLayer`
+
+    def select(self, rows: Rows) -> "Features":
+        """Returns the features of some of the texts."""
+        return Features(self.vectors[rows], None if self.wide is None else self.wide[rows])
+
+
+def read_features(model: Any, rows: EncodedRows, collator: Any, wide_rows: int = 0) -> Features:
+    """Returns what the head of a model that `has_linear_head` reads of n rows; with `wide_rows` also wide features."""
+    inputs: list[Tensor] = []
+    hook = model.classifier.dense.register_forward_pre_hook(lambda _, read: inputs.append(read[0]))
+    try:
+        vectors = compute(model, rows, collator, lambda *_: inputs.pop())
+    finally:
+        hook.remove()
+    return Features(vectors, wide_features(model.config, rows, collator, wide_rows) if wide_rows else None)
+
+
+@torch.no_grad()
+def wide_features(config: Any, rows: EncodedRows, collator: Any, num_rows: int) -> csr_matrix:
+    """Returns the features (n, num_rows) of a `WideLayer` for n rows of token ids."""
+    layer = WideLayer(config, num_rows, 1)
+    columns: list[Any] = [None] * len(rows)
+    numbers: list[Any] = [None] * len(rows)
+    for indices, batch in batches(rows, collator):
+        found, shares = layer.features(batch["input_ids"])
+        for index, of_text, share in zip(indices, found, shares, strict=True):
+            kept = share > 0
+            columns[index], numbers[index] = of_text[kept].int().numpy(), share[kept].numpy()
+    starts = np.cumsum([0, *map(len, columns)])
+    return csr_matrix((np.concatenate(numbers), np.concatenate(columns), starts), shape=(len(rows), num_rows))
+
+
+def logits_of(model: Any, rows: EncodedRows, collator: Any) -> Vectors:
+    """Returns the logits of n rows, (n, outputs); see `compute`."""
+    return compute(model, rows, collator, lambda outputs, _: outputs.logits)
+
+
+@torch.no_grad()
+def compute(model: Any, rows: EncodedRows, collator: Any, choose: Callable[[Any, Any], Tensor]) -> Vectors:
+    """Returns (n, D) of n rows, in evaluation mode; those of similar length are read together.
+
+    The collator pads a batch, of which the model gets what the tokenizer made. `choose` takes the model's outputs and
+    inputs, and returns (B, D).
+    """
+    was_training = model.training
+    model.eval()
+    order, values = [], []
+    for indices, batch in batches(rows, collator):
+        inputs = {name: batch[name].to(model.device) for name in batch if name != "labels"}
+        order.append(indices)
+        values.append(choose(model(**inputs), inputs).double().cpu().numpy())
+    model.train(was_training)
+    result = np.empty((len(rows), values[0].shape[1]))
+    result[np.concatenate(order)] = np.concatenate(values)
+    return result
+
+
+def batches(rows: EncodedRows, collator: Any) -> Iterator[tuple[Rows, Any]]:
+    """Yields the indices of up to `BATCH_SIZE` rows of similar length, and what the collator makes of them."""
+    order = np.argsort([len(row["input_ids"]) for row in rows], kind="stable")
+    for start in range(0, len(order), BATCH_SIZE):
+        indices = order[start : start + BATCH_SIZE]
+        yield indices, collator([rows[index] for index in indices])
