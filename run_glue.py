@@ -19,6 +19,7 @@ if __name__ == "__main__":
     start_script()
 
 from contextlib import nullcontext
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from vocabless.public_names import without_paths
 from vocabless.saving.run_folder import locked_run_folder
 from vocabless.saving.uploads import check_run_upload
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, choose_learning_rate
+from vocabless.training.finetuning.encoder_choice import choose_encoder
 from vocabless.training.finetuning.fine_tuning import FineTuning, all_versions, check_model, load_tasks, run_folder
 from vocabless.training.finetuning.report import Report
 from vocabless.training.finetuning.sources import data_name, describe_own_data
@@ -67,17 +69,22 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     Raises:
         ValueError: a mistake of the user, or training that cannot go on.
     """
+    log = partial(print, flush=True)
     is_main, folder = training.process_index == 0, Path(str(training.output_dir))
 
     # 1. What can be refused without data; then the data: of GLUE, of files, or of the Hub.
     set_logging(training)
     check_model(arguments)
-    chosen_rate = choose_learning_rate(arguments, training)
+    chosen_rate = "" if arguments.chooses_encoder else choose_learning_rate(arguments, training)
     training.do_predict |= arguments.test_file is not None
     tasks = load_tasks(arguments, training)
+    choice = choose_encoder(tasks[0]) if arguments.chooses_encoder else None
+    if choice is not None:
+        arguments.model_name_or_path = choice.source
+        chosen_rate = choose_learning_rate(arguments, training)
     if is_main:
         data = describe_own_data(tasks[0], arguments) if arguments.task_name is None else ""
-        print(*filter(None, (chosen_rate, data)), sep="\n", flush=True)
+        print(*filter(None, (data, choice and choice.describe(), chosen_rate)), sep="\n", flush=True)
 
     # 2. A run for each task and seed, in a folder of its own.
     runs = [(task, seed) for task in tasks for seed in range(training.seed, training.seed + arguments.seeds)]
@@ -89,7 +96,7 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     identifying = fingerprint(arguments, training)
     with locked_run_folder(folder, identifying) if is_main else nullcontext():
         for (task, seed), repository in zip(runs, repositories, strict=True):
-            tuning = FineTuning(task, seed, arguments, training, partial(print, flush=True))
+            tuning = FineTuning(task, seed, arguments, training, log, None if choice is None else asdict(choice))
             outcome = train_and_save(tuning, repository)
             results[task.name][str(seed)] = outcome.results
             if is_main:

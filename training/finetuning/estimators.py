@@ -33,6 +33,7 @@ from vocabless.modeling.head_layers import mean_state
 from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, choose_learning_rate
 from vocabless.training.finetuning.data import Examples, TaskData, encode
+from vocabless.training.finetuning.encoder_choice import choose_encoder
 from vocabless.training.finetuning.fine_tuning import load_model
 from vocabless.training.finetuning.first_head import has_linear_head
 from vocabless.training.finetuning.fit import fit
@@ -58,7 +59,8 @@ class VocablessClassifier(ClassifierMixin, _ReadsTexts):  # type: ignore[misc]
     """Classifies texts with a trained encoder.
 
     Args:
-        model_name_or_path: folder or Hub id of an encoder of ours; None is `vocabless.default_encoder()`.
+        model_name_or_path: folder or Hub id of an encoder of ours; None is one of this package: the English one for
+            English texts, otherwise that whose head has the smaller held-out loss.
         epochs: of fine-tuning after the head, which is kept if it is better; 0 fits the head alone, in seconds. None is
             the number of `run_glue.py`, which goes by the texts.
         learning_rate: peak; None goes by the width of the encoder.
@@ -69,6 +71,7 @@ class VocablessClassifier(ClassifierMixin, _ReadsTexts):  # type: ignore[misc]
     Attributes:
         classes_: the labels, sorted.
         model_, tokenizer_: of transformers.
+        encoder_choice_: `language`, and the held-out `losses` that decided; None if the model was named.
         cross_validated_: metrics of models like this one on rows that they have not learned: of fewer than 10 000 texts
             all, in five folds; if more than 200 were fine-tuned on, one fold. Copies of a text are in one fold.
     """
@@ -102,12 +105,13 @@ class VocablessClassifier(ClassifierMixin, _ReadsTexts):  # type: ignore[misc]
             raise ValueError(f"all texts have the label {classes.tolist()[0]!r}; give texts of at least two labels.")
         problem = SingleLabel([str(label) for label in classes])
         data = TaskData("texts", "texts", problem, Examples(texts, labels=[problem.labels[i] for i in indices]), {})
-        source = default_encoder() if self.model_name_or_path is None else self.model_name_or_path
-        arguments = GlueArguments(model_name_or_path=source, max_seq_length=self.max_seq_length)
         seed = self.random_state
         if not isinstance(seed, int | np.integer):
             seed = check_random_state(seed).randint(MOST_SEEDS)
         with _FITTING, _own_generators(), tempfile.TemporaryDirectory() as folder:
+            choice = choose_encoder(data) if self.model_name_or_path is None else None
+            source = str(self.model_name_or_path) if choice is None else choice.source
+            arguments = GlueArguments(model_name_or_path=source, max_seq_length=self.max_seq_length)
             training = GlueTrainingArguments(
                 output_dir=folder,
                 num_train_epochs=self.epochs,
@@ -123,7 +127,7 @@ class VocablessClassifier(ClassifierMixin, _ReadsTexts):  # type: ignore[misc]
             choose_learning_rate(arguments, training)
             choose_validation(data, arguments, True)
             fitted = fit(data, loaded, arguments, training)
-        self.classes_, self.cross_validated_ = classes, fitted.metrics
+        self.classes_, self.cross_validated_, self.encoder_choice_ = classes, fitted.metrics, choice
         self.model_, self.tokenizer_ = fitted.model.eval(), loaded.tokenizer
         return self
 

@@ -130,7 +130,8 @@ def load_model(arguments: GlueArguments, task: TaskData, folder: Path) -> Loaded
 class FineTuning(Run):
     """Fine-tuning on a task with one seed, with or without a teacher, see `fit`.
 
-    `arguments` and `training` are those of the command; `log` takes lines for the user.
+    `arguments` and `training` are those of the command; `log` takes lines for the user. `encoder_choice` is what
+    `EncoderChoice` says of the model, if the user named none.
     """
 
     training: GlueTrainingArguments
@@ -144,7 +145,9 @@ class FineTuning(Run):
         arguments: GlueArguments,
         training: GlueTrainingArguments,
         log: Callable[[str], object] = print,
+        encoder_choice: dict[str, Any] | None = None,
     ) -> None:
+        self.encoder_choice = encoder_choice
         self.data, self.arguments, self.training = data, arguments, copy.copy(training)
         self.training.output_dir, self.training.seed = str(run_folder(data, seed, training)), seed
         self.log = log if training.process_index == 0 else lambda line: None
@@ -238,6 +241,8 @@ class FineTuning(Run):
             "scored_folds": data.scored_folds,
             "versions": all_versions(),
         }
+        if self.encoder_choice is not None:
+            results["encoder_choice"] = self.encoder_choice
         if fitted.teacher is not None:
             results["teacher"] = fitted.teacher
         if fitted.head_metrics is not None:

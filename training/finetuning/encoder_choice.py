@@ -1,0 +1,67 @@
+"""Which encoder of this package reads the texts of a task, where the user names no model.
+
+English texts get the English encoder. For others, a head on each of the two encoders is fitted to some of the rows,
+which takes seconds; the encoder whose head has the smaller held-out loss is taken.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from transformers import DataCollatorWithPadding
+
+from vocabless.loading import ENCODERS, default_encoder
+from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.data import TaskData, encode, sample_rows
+from vocabless.training.finetuning.fine_tuning import load_model
+from vocabless.training.finetuning.first_head import FrozenEncoder
+from vocabless.training.texts.english import are_english
+
+MIN_ROWS, MAX_ROWS = 20, 1000  # that the two heads are fitted to; fewer tell too little
+MAX_LENGTH = 64  # tokens of a text
+
+
+@dataclass(frozen=True)
+class EncoderChoice:
+    """The encoder that was chosen, and why."""
+
+    language: str  # key of `ENCODERS`
+    losses: dict[str, float] | None = None  # held-out loss of a head on each encoder, if that decided
+
+    @property
+    def source(self) -> str:
+        """The folder of the encoder."""
+        return default_encoder(self.language)
+
+    def describe(self) -> str:
+        """Returns a sentence for the user."""
+        if self.losses is None:
+            return f"Encoder: {ENCODERS[self.language]}, by the language of the texts."
+        losses = ", ".join(f"{name} {loss:.2f}" for name, loss in self.losses.items())
+        return f"Encoder: {ENCODERS[self.language]}, by the held-out loss of a head on each encoder ({losses})."
+
+
+def choose_encoder(data: TaskData) -> EncoderChoice:
+    """Returns the encoder for the training rows of a task.
+
+    Texts that are too short to tell their language, and fewer than `MIN_ROWS`, get the English encoder.
+    """
+    english = are_english([*data.train.texts, *(data.train.pairs or [])])
+    if english:
+        return EncoderChoice("english")
+    if len(data.train) < MIN_ROWS:
+        return EncoderChoice("english" if english is None else "multilingual")
+    few = replace(data, train=data.train.select(sample_rows(len(data.train), MAX_ROWS)), scored_folds=0)
+    losses = {language: _held_out_loss(default_encoder(language), few) for language in ENCODERS}
+    names = {ENCODERS[language]: loss for language, loss in losses.items()}
+    return EncoderChoice(min(losses, key=lambda language: losses[language]), names)
+
+
+def _held_out_loss(source: str, data: TaskData) -> float:
+    """Returns the mean loss of the training rows, each by a head on the frozen encoder that has not learned it."""
+    loaded = load_model(GlueArguments(model_name_or_path=source), data, Path())
+    rows = encode(data.train, data.problem, loaded.tokenizer, MAX_LENGTH)
+    frozen = FrozenEncoder(loaded.model, rows, DataCollatorWithPadding(loaded.tokenizer), data)
+    targets = torch.from_numpy(np.asarray(frozen.targets))
+    return float(data.problem.losses(torch.from_numpy(frozen.held_out_logits), targets).mean())
