@@ -6,20 +6,23 @@ Each csv cell is a text, also where it looks like a number: `007` stays `007`. A
 
 import codecs
 import glob
+import hashlib
 import json
 import os
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+import datasets
 from datasets import Dataset, Features, IterableDataset, Value
 from datasets.exceptions import DatasetGenerationError
 
 from vocabless.training.texts.csv_records import FIRST_ROWS, MisreadError, read_records
+from vocabless.training.texts.csv_tables import load_csv
 
 FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv", ".tsv": "csv", ".txt": "text"}
 TABLES = [suffix for suffix in FORMATS if suffix != ".txt"]
@@ -96,13 +99,13 @@ def load_files(
         if filled and kind == "csv":
             rows = _load_csv(filled, text_format, streaming)
         elif filled:
-            # No patterns, and no links: `datasets` would compare the time of a link with that in its cache.
-            paths = [glob.escape(os.path.realpath(file)) for file in filled]
+            paths = [glob.escape(os.path.realpath(file)) for file in filled]  # no patterns
             # By another name than "utf-8", `datasets` decodes JSON, too, and finds wrong bytes.
             encoding = "utf8" if text_format.encoding == "utf-8" else text_format.encoding
             options = {} if kind == "parquet" else {"encoding": encoding}
             read = getattr(Dataset, f"from_{kind}")  # `load_dataset` would ask a server, to count a download
-            rows = read(paths, split="train", streaming=streaming, **options)
+            read = partial(read, paths, split="train", **options)
+            rows = read(streaming=True) if streaming else read(config_id=_cache_id(filled, text_format))
         first = list(rows.take(FIRST_ROWS if streaming else 2))
         if not first:
             raise MisreadError(f"{where} is empty; give a file with rows.")
@@ -161,21 +164,23 @@ def _load_csv(files: list[str], text_format: TextFormat, streaming: bool) -> Dat
     other = next((file for file, header in zip(files, headers, strict=True) if {*header} != {*headers[0]}), None)
     if other is not None:
         raise MisreadError(f"{other!r} has other columns than {files[0]!r}; give files with the same header.")
-    # Paths and times, so that the cache of `datasets` is that of these files.
-    states = [(file, os.path.realpath(file), os.stat(file).st_mtime_ns) for file in files]
-    options = {"states": states, "text_format": text_format}
     features = Features(dict.fromkeys(headers[0], Value("string")))
     if not features:
         return Dataset.from_dict({})
-    return (IterableDataset if streaming else Dataset).from_generator(_csv_rows, features, gen_kwargs=options)
+    readers = [partial(text_format.records, file) for file in files]
+    return load_csv(readers, features, None if streaming else _cache_id(files, text_format))
 
 
-def _csv_rows(states: list[tuple[str, str, int]], text_format: TextFormat) -> Iterator[dict[str, str | None]]:
-    for file, *_ in states:
-        records = text_format.records(file)
-        _, header = next(records, (1, []))
-        for _, record in records:
-            yield {name: cell or None for name, cell in zip_longest(header, record)}
+def _cache_id(files: Sequence[str], text_format: TextFormat) -> str:
+    """Returns the name under which `datasets` keeps the rows of files: a hash of what they hold, not of their times."""
+    state = hashlib.blake2b(repr((datasets.__version__, text_format)).encode(), digest_size=16)
+    for file in files:
+        of_file = hashlib.blake2b(suffix_of(file).encode())
+        with open(file, "rb") as stream:
+            while piece := stream.read(1 << 20):
+                of_file.update(piece)
+        state.update(of_file.digest())
+    return f"content-{state.hexdigest()}"
 
 
 def _check_json(file: str, text_format: TextFormat, lists_only: bool = False) -> None:

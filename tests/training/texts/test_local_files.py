@@ -1,4 +1,4 @@
-"""Local files: literal names, other encodings and delimiters, a cache that follows their time, and what is refused."""
+"""Local files: literal names, other encodings and delimiters, a cache by content, and what is refused."""
 
 import json
 import os
@@ -43,16 +43,35 @@ def test_a_name_is_no_pattern_and_no_server_hears_of_it(suffix, tmp_path, monkey
     assert not asked and datasets.config.HF_UPDATE_DOWNLOAD_COUNTS
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
-def test_a_file_that_changed_is_read_again_and_another_one_comes_from_the_cache(suffix, tmp_path) -> None:
-    file, link = tmp_path / f"data{suffix}", tmp_path / f"link{suffix}"
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_file_that_changed_is_read_again_also_with_its_old_time_and_size(suffix, tmp_path) -> None:
+    file, link, copy = (tmp_path / f"{name}{suffix}" for name in ("data", "link", "copy"))
     link.symlink_to(file)
     write(file, "old words")
     os.utime(file, (1, 1))
-    first = load_text(str(link))
-    assert load_text(str(link)).cache_files == first.cache_files != []
+    first, size = load_text(str(link)), file.stat().st_size
+    copy.write_bytes(file.read_bytes())
+    assert load_text(str(link)).cache_files == load_text(str(copy)).cache_files == first.cache_files != []
     write(file, "new words")
+    os.utime(file, (1, 1))
+    assert file.stat().st_size == size
     assert first["text"][:] == ["old words"] and load_text(str(link))["text"][:] == ["new words"]
+    assert load_text(str(copy))["text"][:] == ["old words"]
+
+
+def test_a_file_in_another_format_comes_not_from_the_cache_of_the_first(tmp_path) -> None:
+    (tmp_path / "a.csv").write_bytes("text;label\nfrüh,a;b\n".encode("latin-1"))
+    for encoding, text in (("latin-1", "früh,a"), ("cp437", "frⁿh,a")):
+        assert read_files([str(tmp_path / "a.csv")], TextFormat(encoding, ";"))["text"][:] == [text]
+
+
+def test_all_rows_of_long_csv_files_are_read(tmp_path) -> None:
+    rows = [(f"text {number}", *(["x", ""][number % 2 :])) for number in range(2500)]
+    for name, part in (("a.csv", rows[:1000]), ("b.csv", rows[1000:])):
+        (tmp_path / name).write_text("text,label,more\n" + "".join(f"{','.join(row)}\n" for row in part))
+    table = read_files([str(tmp_path / "a.csv"), str(tmp_path / "b.csv")])
+    assert table["text"][:] == [text for text, *_ in rows] and set(table["more"]) == {None}
+    assert table["label"][:] == [(row[1:] or ("",))[0] or None for row in rows]
 
 
 @pytest.mark.parametrize(("name", "content", "sentence"), [
