@@ -7,7 +7,6 @@ Each csv cell is a text, also where it looks like a number: `007` stays `007`. A
 import codecs
 import glob
 import hashlib
-import json
 import os
 import re
 from collections import deque
@@ -23,6 +22,7 @@ from datasets.exceptions import DatasetGenerationError
 
 from vocabless.training.texts.csv_records import FIRST_ROWS, MisreadError, read_records
 from vocabless.training.texts.csv_tables import load_csv
+from vocabless.training.texts.json_records import check_json, check_mixed, mixed_values
 
 FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv", ".tsv": "csv", ".txt": "text"}
 TABLES = [suffix for suffix in FORMATS if suffix != ".txt"]
@@ -105,15 +105,23 @@ def load_files(
             options = {} if kind == "parquet" else {"encoding": encoding}
             read = getattr(Dataset, f"from_{kind}")  # `load_dataset` would ask a server, to count a download
             read = partial(read, paths, split="train", **options)
-            rows = read(streaming=True) if streaming else read(config_id=_cache_id(filled, text_format))
+            rows = read(streaming=True) if streaming else None
+            if rows is None or rows.features is None:  # a list in a json file is read whole in any case
+                rows = read(config_id=_cache_id(filled, text_format))
+                rows = rows.to_iterable_dataset() if streaming else rows
         first = list(rows.take(FIRST_ROWS if streaming else 2))
         if not first:
             raise MisreadError(f"{where} is empty; give a file with rows.")
         if kind == "json" and len(first) == 1 and all(isinstance(value, list | dict) for value in first[0].values()):
             form = "pandas' to_json(orient='records', lines=True) does"
             raise MisreadError(f"{filled[0]!r} holds columns, not rows; write an object for each row, as {form}.")
+        mixed = mixed_values(rows.features) if kind == "json" else []
         for file in filled if kind == "json" else []:
-            _check_json(file, text_format, lists_only=True)
+            with text_format.open(file) as stream:
+                check_json(stream, file, lists_only=True)
+                if mixed:
+                    stream.seek(0)
+                    check_mixed(stream, file, mixed)
     except (DatasetGenerationError, OSError, ValueError) as error:
         raise explained(error, files, where, text_format) from error
     return rows  # type: ignore[no-any-return]
@@ -130,10 +138,10 @@ def explained(error: Exception, files: Sequence[str], where: str, text_format: T
         return cause
     try:
         for file in files:
-            if FORMATS.get(suffix_of(file)) == "json":
-                _check_json(file, text_format)
-            elif suffix_of(file) != ".parquet":
+            if suffix_of(file) != ".parquet":
                 with text_format.open(file) as stream:
+                    if FORMATS.get(suffix_of(file)) == "json":
+                        check_json(stream, file)
                     deque(stream, 0)
     except UnicodeError as wrong:
         return MisreadError(
@@ -181,29 +189,6 @@ def _cache_id(files: Sequence[str], text_format: TextFormat) -> str:
                 of_file.update(piece)
         state.update(of_file.digest())
     return f"content-{state.hexdigest()}"
-
-
-def _check_json(file: str, text_format: TextFormat, lists_only: bool = False) -> None:
-    """Raises MisreadError for the first line that is no object in JSON, or for a list that is no JSON."""
-    with text_format.open(file) as stream:
-        is_list = stream.read(1 << 10).lstrip().startswith("[")
-        stream.seek(0)
-        if lists_only and not is_list:
-            return
-        for number, text in [(1, stream.read())] if is_list else enumerate(map(str.strip, stream), 1):
-            line = f"line {number} of {file!r}"
-            try:
-                value = json.loads(text or "{}")
-                json.dumps(value, ensure_ascii=False).encode()
-            except UnicodeEncodeError as error:  # `datasets` would drop it from a list without a word
-                half = f"half of a surrogate pair, {error.object[: error.end][-20:]!r}"
-                raise MisreadError(f"the JSON from {line} has {half}; replace it.") from error
-            except json.JSONDecodeError as error:
-                remedy = "drop the commas at the ends of lines" if text.endswith("},") else "check that it is complete"
-                line = f"line {number + error.lineno - 1} of {file!r}"
-                raise MisreadError(f"{line} is no whole JSON ({error.msg}); {remedy}.") from error
-            if not is_list and not isinstance(value, dict):
-                raise MisreadError(f'{line} is no object such as {{"text": "…"}}; make it one.')
 
 
 def read_files(files: Sequence[str], text_format: TextFormat = UTF8) -> Dataset:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from itertools import product
 from pathlib import Path
 
 import datasets
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from vocabless.training.texts.corpora import find_files, first_texts, load_text
-from vocabless.training.texts.tables import TextFormat, read_files
+from vocabless.training.texts.tables import TextFormat, load_files, read_files
 
 SUFFIXES = [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".txt"]
 ROWS = [("Das Café schließt früh.", "ja"), ("Nein, nie.", "nein")]
@@ -72,6 +73,23 @@ def test_all_rows_of_long_csv_files_are_read(tmp_path) -> None:
     table = read_files([str(tmp_path / "a.csv"), str(tmp_path / "b.csv")])
     assert table["text"][:] == [text for text, *_ in rows] and set(table["more"]) == {None}
     assert table["label"][:] == [(row[1:] or ("",))[0] or None for row in rows]
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_a_text_beside_values_of_other_types_is_read_as_it_is_or_named_with_its_row(name, streaming, tmp_path) -> None:
+    texts = ["007", "true", "null", "{}", '"a"', "a", ""]
+    for other, text in product([7, True, {"a": [7, {"b": "x"}]}], texts):
+        for place, values in [(2, [other, text]), (1, [text, [other]]), (2, [{"a": other}, {"a": text}])]:
+            lines = [json.dumps({"label": value, "text": "words"}) for value in values]
+            file = tmp_path / name
+            file.write_text("\n".join(lines) if name == "a.jsonl" else f"[{', '.join(lines)}]")
+            try:
+                found = [row["label"] for row in load_files([str(file)], "", streaming=streaming)]
+            except ValueError as error:
+                assert f"row {place} of {str(file)!r} has the text {text!r} in 'label'" in str(error)
+            else:
+                assert found == values
 
 
 @pytest.mark.parametrize(("name", "content", "sentence"), [
