@@ -1,7 +1,9 @@
 """Pipelines for tasks whose stock pipeline expects one id per token.
 
 A checkpoint has this file if its head needs it. The configuration names the classes, so `pipeline(task, model=…,
-trust_remote_code=True)` finds them. They take and return the same as the stock pipelines.
+trust_remote_code=True)` finds them. They take and return the same as the stock pipelines. `pipeline(task, model=model,
+tokenizer=tokenizer)` does not read the configuration of a loaded model. It asks the library's table of tasks, which
+gives our models our pipelines, and all others the stock ones, once this file is imported.
 """
 # mypy: no-warn-return-any, disable-error-code=override
 
@@ -10,6 +12,7 @@ from typing import Any
 
 import torch
 from transformers import FillMaskPipeline, TokenClassificationPipeline
+from transformers.pipelines import PIPELINE_REGISTRY
 
 Span = tuple[int, int]
 
@@ -149,3 +152,20 @@ class VocablessFillMaskPipeline(FillMaskPipeline):
         if prefix and token_str.startswith(prefix):
             return {"token_str": token_str, "sequence": left.rstrip() + token_str.removeprefix(prefix) + right}
         return {"token_str": token_str, "sequence": left + token_str.strip() + right}
+
+
+def _by_model(stock: Any, ours: Any) -> Any:
+    """Returns a class that makes a pipeline of `ours` for a model of ours, and of `stock` for any other."""
+
+    class ByModel(stock):
+        def __new__(cls, *args: Any, model: Any, **kwargs: Any) -> Any:
+            is_ours = getattr(getattr(model, "config", None), "model_type", None) == "vocabless"
+            return (ours if is_ours else stock)(*args, model=model, **kwargs)
+
+    return ByModel
+
+
+PIPELINE_REGISTRY.supported_tasks["token-classification"]["impl"] = _by_model(
+    TokenClassificationPipeline, VocablessTokenClassificationPipeline
+)
+PIPELINE_REGISTRY.supported_tasks["fill-mask"]["impl"] = _by_model(FillMaskPipeline, VocablessFillMaskPipeline)

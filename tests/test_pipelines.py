@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import pipeline
+from transformers import (
+    AutoTokenizer,
+    BertConfig,
+    BertForMaskedLM,
+    BertForTokenClassification,
+    FillMaskPipeline,
+    TokenClassificationPipeline,
+    pipeline,
+)
+
+import vocabless
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "pipelines.md"
@@ -155,6 +165,40 @@ def test_a_text_that_cannot_be_filled_is_refused(pipe_of) -> None:
     pipe.model.config.target_vocab_size = 7
     with pytest.raises(ValueError, match=r"a vocabulary of 7 tokens, which the tokenizer does not have"):
         pipe("a [MASK]")
+
+
+OBJECTS = """
+import transformers
+auto = getattr(transformers, head.replace("Vocabless", "AutoModel")) if "For" in head else transformers.AutoModel
+model = auto.from_pretrained(folder, trust_remote_code=True)
+tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+result = transformers.pipeline(task, model=model, tokenizer=tokenizer, device="cpu")(text, **options)
+"""
+
+
+@pytest.mark.parametrize("task", HEADS)
+def test_a_model_that_is_loaded_gives_what_its_folder_gives_with_and_without_the_package(
+    task, folder_of, pipe_of, run_bare
+) -> None:
+    folder = folder_of("eelbert-tiny", task)
+    text = "the [MASK] fox" if task == "fill-mask" else TEXT
+    options = {"candidate_labels": ["sport", "music"]} if task == "zero-shot-classification" else {}
+    expected = _rounded(pipeline(task, model=folder, trust_remote_code=True, device="cpu")(text, **options))
+    model = getattr(vocabless, HEADS[task]).from_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    assert _rounded(pipeline(task, model=model, tokenizer=tokenizer, device="cpu")(text, **options)) == expected
+    names = {"task": task, "folder": folder, "text": text, "options": options, "head": HEADS[task]}
+    assert _rounded(run_bare(OBJECTS, **names)) == expected
+
+
+def test_other_models_have_the_stock_pipelines(folder_of) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(folder_of("eelbert-tiny", "ner"))
+    size = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8}
+    for task, model, kind in (
+        ("ner", BertForTokenClassification, TokenClassificationPipeline),
+        ("fill-mask", BertForMaskedLM, FillMaskPipeline),
+    ):
+        assert type(pipeline(task, model=model(BertConfig(**size)), tokenizer=tokenizer, device="cpu")) is kind
 
 
 RUN = "result = transformers.pipeline(task, model=folder, trust_remote_code=True, device='cpu')(text, **options)"

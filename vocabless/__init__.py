@@ -1,7 +1,7 @@
 """Text encoders without a vocabulary: HashFormers, EELBERT, Elementwise and ProFormer as rows of one table.
 
-Importing this package registers its classes with the Auto classes of transformers; checkpoints also load without it, by
-`trust_remote_code=True`.
+Importing this package registers its classes with the Auto classes and pipelines of transformers; checkpoints
+also load without it, by `trust_remote_code=True`.
 """
 
 from importlib import import_module
@@ -19,6 +19,7 @@ if runs_own_command():  # it imports this package first: seconds
 
 import transformers
 
+import vocabless.modeling.pipelines_vocabless  # noqa: F401 (gives loaded models their pipelines)
 from vocabless.joined_code import save_with_code
 from vocabless.loading import default_encoder, load_config, load_tokenizer
 from vocabless.modeling.configuration_vocabless import AUTO_MAP, VocablessConfig
