@@ -66,7 +66,8 @@ def test_a_wrong_override_is_refused_with_the_near_names(items, message, tmp_pat
 
 
 def test_a_fine_tuned_ablation_says_what_it_is_and_keeps_its_ngrams(tmp_path):
-    rows = [{"text": f"{word} fox sleeps in the snow", "label": word} for word in ("red", "blue") * 8]
+    words = ("red", "blue") * 8
+    rows = [{"text": f"{word} fox {row} sleeps in the snow", "label": word} for row, word in enumerate(words)]
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
     run_glue.main([
         "--model_name_or_path", "hashformer-lsh-pool-base", "--set", "size=uno", "splitter=whitespace",

@@ -1,6 +1,7 @@
 """The data of a fine-tuning run: texts with labels, the rows that are held out, and rows as token ids."""
 
 import random
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -152,12 +153,29 @@ def folds_of(strata: Sequence[Any], groups: Sequence[Hashable] | None = None) ->
     return [np.array(sorted(fold), np.int64) for fold in folds]
 
 
-def hold_out(strata: Sequence[Any], share: float, groups: Sequence[Hashable] | None = None) -> Rows:
-    """Returns the rows of a share of the groups, at least one, of each label as many as its share; see `folds_of`."""
+def hold_out(
+    strata: Sequence[Any],
+    share: float,
+    groups: Sequence[Hashable] | None = None,
+    labels: Sequence[Sequence[str]] | None = None,
+) -> Rows:
+    """Returns the rows of a share of the groups, at least one, of each label as many as its share; see `folds_of`.
+
+    `labels` are the names of the labels of each row. A group with the last other rows of a label is not held out; there
+    may be none left, so that nothing is held out.
+    """
     order = _stratified_order(strata, groups)
     share = max(share, 1 / len(order))
-    chosen = [rows for place, rows in enumerate(order) if int((place + 1) * share + 1e-9) > int(place * share + 1e-9)]
-    return np.array(sorted(row for rows in chosen for row in rows), np.int64)
+    chosen = [int((place + 1) * share + 1e-9) > int(place * share + 1e-9) for place in range(len(order))]
+    left = Counter(name for names in labels or [] for name in names)
+    held_out: list[int] = []
+    for is_chosen in (True, False):  # one of the others, if none of the chosen ones can be held out
+        for rows in (rows for rows, was_chosen in zip(order, chosen, strict=True) if was_chosen == is_chosen):
+            names = Counter(name for row in rows if labels for name in labels[row])
+            if (is_chosen or not held_out) and all(left[name] > count for name, count in names.items()):
+                left -= names
+                held_out += rows
+    return np.array(sorted(held_out), np.int64)
 
 
 def _stratified_order(strata: Sequence[Any], groups: Sequence[Hashable] | None) -> list[list[int]]:

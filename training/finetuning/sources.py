@@ -177,7 +177,13 @@ def _hold_out_rows(data: TaskData, percentage: float | None) -> None:
             f"{percentage:g} % of {number} training rows or groups cannot be held out; give --validation_file, or "
             "--validation_split_percentage above 0 and at most 50 and at least two rows."
         )
-    held_out = hold_out(data.problem.strata(data.targets(train)), percentage / 100, train.groups).tolist()
+    labels = [data.problem.names_in(label) for label in train.labels or []]
+    held_out = hold_out(data.problem.strata(data.targets(train)), percentage / 100, train.groups, labels).tolist()
+    if not held_out:
+        raise ValueError(
+            f"none of the {number} different training texts or groups can be held out, since a label has no other "
+            "rows; give --validation_file, or more rows of each label."
+        )
     data.train = train.select(sorted(set(range(len(train))) - set(held_out)))
     data.validation = {"": train.select(held_out)}
     data.footnotes.append(f"{data.name}: evaluated on {len(held_out):,} rows held out of the training data")

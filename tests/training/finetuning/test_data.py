@@ -30,6 +30,29 @@ def test_a_held_out_part_has_its_share_of_each_label(strata, share):
         assert abs(counts[label] - share * count) <= max(1, 1 / len(strata) * count)
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.lists(st.sampled_from("abcdef"), max_size=3)), min_size=2, max_size=40),
+    st.floats(0.02, 0.5),
+)
+def test_no_label_loses_its_last_training_row_and_something_is_held_out_where_that_is_possible(rows, share):
+    groups, labels = [group for group, _ in rows], [names for _, names in rows]
+    held_out = set(hold_out([tuple(sorted(names)) for names in labels], share, groups, labels).tolist())
+    learned = {name for row, names in enumerate(labels) if row not in held_out for name in names}
+    assert learned == {name for names in labels for name in names}
+    assert {groups[row] for row in held_out}.isdisjoint(groups[row] for row in range(len(rows)) if row not in held_out)
+    if not held_out:
+        for each in set(groups):
+            others = {name for group, names in rows if group != each for name in names}
+            assert not learned <= others
+
+
+@given(labels, st.floats(0.02, 0.5))
+def test_rows_are_held_out_as_before_where_no_label_would_lose_its_last_row(strata, share):
+    expected = hold_out(strata, share)
+    if set(strata) == {strata[row] for row in range(len(strata)) if row not in expected}:
+        assert np.array_equal(hold_out(strata, share, None, [[str(label)] for label in strata]), expected)
+
+
 def test_rows_of_a_group_are_never_divided():
     groups = [row // 3 for row in range(30)]
     for fold in folds_of([0] * 30, groups):

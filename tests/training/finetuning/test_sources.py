@@ -152,8 +152,8 @@ def test_groups_stay_with_their_rows_may_be_lists_and_an_empty_cell_is_one_of_it
 
     for part in parts(list("abcdef"), [0, 0, 1, 1, 2, 2], 50):
         assert part and (("c" in part) == ("d" in part)) and (("e" in part) == ("f" in part))
-    assert sorted(parts(TEXTS * 2, [["a", "b"], ["c"]] * 4, 50)[1]) in (
-        sorted(TEXTS[::2] * 2), sorted(TEXTS[1::2] * 2)
+    assert sorted(parts(TEXTS * 2, [["a", "b"], ["a", "b"], ["c"], ["c"]] * 2, 50)[1]) in (
+        sorted(TEXTS[:2] * 2), sorted(TEXTS[2:] * 2)
     )  # fmt: skip
     assert len(parts([f"word {number}" for number in range(8)], ["", None] * 4, 25)[1]) == 2
 
@@ -178,3 +178,18 @@ def test_copies_that_differ_in_case_marks_or_space_are_held_out_together_and_cou
     assert len(task.validation[""]) == 8 and len(held_out) == 2 and not train & held_out
     assert "mine: 24 of 32 training rows are copies of others" in task.footnotes[0]
     assert task.footnotes[-1].startswith("mine: 1 of 2 test rows have the texts of training rows")
+
+
+@pytest.mark.parametrize("number", [2, 4, 40])
+@pytest.mark.parametrize("texts", [2, 3, 40])
+def test_each_label_is_learned_whatever_is_held_out(number, texts, tmp_path, empty_cache) -> None:
+    rows = [(f"text {row % texts}", f"label {row % number}") for row in range(400)]
+    columns = {"text": [text for text, _ in rows], "label": [label for _, label in rows]}
+    try:
+        task = load(tmp_path, columns, validation_split_percentage=20)
+    except ValueError as error:
+        assert f"none of the {texts} different training texts or groups can be held out, since a label" in str(error)
+        kept = [{label for text, label in rows if text != f"text {each}"} for each in range(texts)]
+        assert all(len(labels) < number for labels in kept)
+    else:
+        assert len(task.validation[""]) and set(task.train.labels) == {label for _, label in rows}
