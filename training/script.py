@@ -156,8 +156,9 @@ class ModelArguments:
 class ScriptTrainingArguments(TrainingArguments):
     """The Trainer's arguments, for a script that chooses its own output folder and uploads finished runs only.
 
-    A process uses one GPU at most: a launcher such as `accelerate launch` starts one process for each. bf16 works on a
-    CPU without further flags, and memory is pinned only where there is a GPU.
+    A process uses one GPU at most: a launcher such as `accelerate launch` starts one process for each. A precision of
+    the launcher counts as --bf16 or --fp16. bf16 works on a CPU without further flags, and memory is pinned only where
+    there is a GPU.
     """
 
     output_dir: str | None = None
@@ -176,6 +177,11 @@ class ScriptTrainingArguments(TrainingArguments):
             raise ValueError("--save_only_model makes checkpoints from which no run can continue; leave it out.")
         output_dir = self.output_dir
         accelerator = getattr(torch, "accelerator", torch.cuda)  # torch 2.5 has no `torch.accelerator`
+        launched = os.environ.get("ACCELERATE_MIXED_PRECISION", "no")
+        if launched not in ("no", "bf16", "fp16"):
+            raise ValueError(f"the launcher has --mixed_precision {launched}; give it no, bf16 or fp16.")
+        if not (self.bf16 or self.fp16):  # the Trainer would train in the launcher's precision and record none
+            self.bf16, self.fp16 = launched == "bf16", launched == "fp16"
         if self.bf16 and not accelerator.is_available():
             self.use_cpu = True  # else the Trainer refuses bf16 on a machine without a GPU
         super().__post_init__()

@@ -126,6 +126,20 @@ def test_one_process_uses_one_gpu_and_its_step_has_the_batch_that_is_asked_for(m
     assert (training.n_gpu, training.train_batch_size) == (1, 8) and training.gradient_accumulation_steps == 4
 
 
+@pytest.mark.parametrize("launched", ["no", "bf16", "fp16", "fp8"])
+@pytest.mark.parametrize("flags", [[], ["--bf16", "true"]])
+def test_the_precision_of_a_launcher_is_that_of_the_record(launched, flags, monkeypatch):
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", launched)
+    command = ["--variant", "hashformer-lsh-proj-base", "--use_cpu", "true", *flags]
+    if launched == "fp8":
+        with pytest.raises(ValueError, match="the launcher has --mixed_precision fp8; give it no, bf16 or fp16"):
+            parse_command_line(command)
+        return
+    objective = parse_command_line(command)
+    recorded = {name for name in ("bf16", "fp16") if objective.fingerprint()[name]} or {"no"}
+    assert recorded == {"bf16" if flags else launched} == {objective.training.mixed_precision}  # what the Trainer uses
+
+
 @pytest.mark.parametrize(
     ("total", "devices", "largest", "times", "expected"),
     [(128, 8, 16, 1, (16, 1)), (128, 1, 16, 8, (16, 8)), (32, 1, 64, 1, (32, 1)), (100, 8, 16, 1, None),
