@@ -80,12 +80,13 @@ def best_of(records: Sequence[Record], table: PaperTable) -> Record | None:
     return {**records[0], "runs": runs} if records else None
 
 
-def differences(words: Sequence[str], record: Record) -> list[str]:
+def differences(words: Sequence[str], record: Record, root: Path) -> list[str]:
     """Returns how the recorded arguments of a run differ from those of its planned command, and the tasks it lacks.
 
     Args:
         words: a command of the plan, a script with its flags.
-        record: the results of the run.
+        record: the results of the run, with files and folders of the machine without their place.
+        root: the folder of the plan: only what the plan writes there is compared by its name alone.
     """
     script, *flags = words
     recorded, notes = dict(record["arguments"]), []
@@ -99,22 +100,25 @@ def differences(words: Sequence[str], record: Record) -> list[str]:
         recorded["seeds"] = ", ".join(sorted({str(len(seeds)) for seeds in runs.values() if seeds}))
         missing = [task for task, seeds in runs.items() if not seeds]
         notes = [f"no results of {', '.join(missing)}"] if missing else []
+    known = {
+        name: (_plain(recorded[name], root), _plain(value, root)) for name, value in planned.items() if name in recorded
+    }
     return notes + [
-        f"{name} is {_plain(recorded[name])}, not {_plain(value)}"
-        for name, value in planned.items()
-        if name in recorded and name not in OF_THE_MACHINE and _plain(recorded[name]) != _plain(value)
+        f"{name} is {ours}, not {theirs}"
+        for name, (ours, theirs) in known.items()
+        if name not in OF_THE_MACHINE and ours != theirs
     ]
 
 
-def _plain(value: Any) -> str:
-    """Returns a value as it is compared and printed: files without their place."""
+def _plain(value: Any, root: Path) -> str:
+    """Returns a value as it is compared and printed: what lies in a folder without its place."""
     if isinstance(value, (list, tuple)):
-        return ", ".join(map(_plain, value))
+        return ", ".join(_plain(each, root) for each in value)
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_plain(each)}" for name, each in value.items()) or "none"
+        return ", ".join(f"{name} {_plain(each, root)}" for name, each in value.items()) or "none"
     if isinstance(value, float):
         return f"{value:g}"
-    return str(value).rpartition("/")[2]
+    return Path(value).name if isinstance(value, str) and root in Path(value).parents else str(value)
 
 
 def _notes(plan: Plan, rows: Sequence[PaperRow]) -> list[str]:
@@ -127,7 +131,7 @@ def _notes(plan: Plan, rows: Sequence[PaperRow]) -> list[str]:
         notes = [f"{missing} of {len(commands)} commands are not finished"] if missing else []
         for words, record in records:
             if record is not None:
-                notes += [f"{words[0]}: {each}" for each in differences(words, record)]
+                notes += [f"{words[0]}: {each}" for each in differences(words, record, plan.root)]
         for note in notes:
             labels.setdefault(note, {})[row.label] = None
     return [f"- {'all rows' if len(named) == len(rows) else ', '.join(named)}: {n}." for n, named in labels.items()]

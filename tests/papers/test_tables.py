@@ -150,6 +150,15 @@ def recorded(words, **changed):
     (hashformers.TABLE_1, "BERT-MLM", 1, {"max_steps": 5, "num_train_epochs": 1.0, "max_train_samples": 100},
      ["num_train_epochs is 1, not 5", "max_steps is 5, not -1", "max_train_samples is 100, not None"]),
     (hashformers.TABLE_1, "MD Proj", 1, {"overrides": {"size": "tiny"}}, ["overrides is size tiny, not none"]),
+    (hashformers.TABLE_1, "MD Proj", 0, {"corpus": ["wikimedia/wikipedia:20231101.en"]},
+     ["corpus is wikimedia/wikipedia:20231101.en, not wikimedia/wikipedia:20231101.en, "
+      "bookcorpus/bookcorpus@refs/convert/parquet"]),
+    (eelbert.TABLE_1, "EELBERT-base", 0,
+     {"corpus": ["bookcorpus/bookcorpus@refs/convert/parquet"], "subword": "me/bert-base-uncased"},
+     ["corpus is bookcorpus/bookcorpus@refs/convert/parquet, not Skylion007/openwebtext@refs/convert/parquet",
+      "subword is me/bert-base-uncased, not google-bert/bert-base-uncased"]),
+    (eelbert.TABLE_4, "hash", 1, {"model_name_or_path": "me/bert-base-mlm-hash-start"},
+     ["model_name_or_path is me/bert-base-mlm-hash-start, not bert-base-mlm-hash-start"]),
     (eelbert.TABLE_4, "hash", 1, {"adam_epsilon": 1e-6, "max_seq_length": 64},
      ["adam_epsilon is 1e-06, not 1e-08", "max_seq_length is 64, not 128"]),
     (elementwise.TABLE_3, "CANINE, original", 0, {"max_seq_length": 128, "augment": 2},
@@ -160,16 +169,16 @@ def test_every_recorded_argument_that_differs_from_the_command_is_listed(
 ):
     plan, (row,) = Plan(table, tmp_path), [each for each in table.rows if each.label == row]
     words = [*plan.pretraining(row), *plan.fine_tuning(row)][command]
-    assert sorted(differences(words, recorded(words, **changed))) == sorted(listed)
+    assert sorted(differences(words, recorded(words, **changed), tmp_path)) == sorted(listed)
 
 
 def test_fewer_tasks_and_fewer_seeds_are_listed(tmp_path):
     (words,) = Plan(hashformers.TABLE_1, tmp_path).fine_tuning(hashformers.TABLE_1.rows[0])
     run = recorded(words)
     runs = {task: seeds for task, seeds in run["runs"].items() if task not in ("cola", "stsb")}
-    assert differences(words, run | {"runs": runs | {"wnli": {}}}) == ["no results of cola, stsb"]
+    assert differences(words, run | {"runs": runs | {"wnli": {}}}, tmp_path) == ["no results of cola, stsb"]
     runs["rte"] = dict([*runs["rte"].items()][:2])
-    assert differences(words, run | {"runs": runs}) == ["no results of cola, stsb", "seeds is 2, 3, not 3"]
+    assert differences(words, run | {"runs": runs}, tmp_path) == ["no results of cola, stsb", "seeds is 2, 3, not 3"]
 
 
 def cells_of(shown):
