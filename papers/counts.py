@@ -35,7 +35,7 @@ def size_figures(row: PaperRow, baseline: PaperRow, num_labels: int = 2) -> dict
         "embedding_parameters": embeddings,
         "elementwise_embeddings": embeddings + positions,
         "elementwise_embeddings_ratio": ratio(embeddings + positions, sum(of_baseline)),
-        "exported_bytes": BYTES * parameters,
+        "exported_bytes": BYTES * _num_parameters(row, num_labels, exported=True),
         "pcr_all": compression(parameters, all_of_baseline),
         "pcr_embeddings": compression(embeddings, of_baseline[0]),
         "poep": ratio(embeddings, parameters),
@@ -61,14 +61,25 @@ def parameter_figures(row: PaperRow, num_labels: int = 2) -> tuple[int, int, int
     masked LM without the matrix over a vocabulary that a variant drops afterwards, as in some rows of EELBERT. CANINE's
     positions, 0 for other encoders, have the global focus in them; they are in the 25M and 1M of Elementwise.
     """
-    head: Any = AutoModelForMaskedLM if row.has_mlm_head else AutoModelForSequenceClassification
-    with torch.device("meta"):
-        model = head.from_config(config_of(row, num_labels))
-    dropped = model.get_parameter("decoder.weight").numel() if isinstance(model, VocablessForMaskedLM) else 0
+    model = _model_of(row, num_labels, row.has_mlm_head)
     sizes = {name: parameter.numel() for name, parameter in model.named_parameters()}
     positions = sum(size for name, size in sizes.items() if "char_position_embeddings" in name)
     focus = sum(size for name, size in sizes.items() if name.endswith(POSITIONS)) if positions else 0
-    return int(model.num_parameters()) - dropped, embedding_parameters(model.base_model), positions + focus
+    return _num_parameters(row, num_labels), embedding_parameters(model.base_model), positions + focus
+
+
+def _num_parameters(row: PaperRow, num_labels: int, exported: bool = False) -> int:
+    """Returns the parameters of a row's model, or of what is exported of it."""
+    has_mlm_head = row.exports_mlm_head if exported and row.exports_mlm_head is not None else row.has_mlm_head
+    model = _model_of(row, num_labels, has_mlm_head)
+    dropped = model.get_parameter("decoder.weight").numel() if isinstance(model, VocablessForMaskedLM) else 0
+    return int(model.num_parameters()) - dropped
+
+
+def _model_of(row: PaperRow, num_labels: int, has_mlm_head: bool) -> Any:
+    head: Any = AutoModelForMaskedLM if has_mlm_head else AutoModelForSequenceClassification
+    with torch.device("meta"):
+        return head.from_config(config_of(row, num_labels))
 
 
 def config_of(row: PaperRow, num_labels: int = 2) -> Any:

@@ -22,7 +22,7 @@ SIZES = (
 def table(number: int, about: str, columns: tuple[Column, ...], *rows: PaperRow) -> PaperTable:
     """Returns a table of the paper."""
     title, recipe = f"Elementwise, Table {number}", "elementwise-patents"
-    return PaperTable(title, about, columns, rows, recipe, is_patents=True, num_labels=1_328)
+    return PaperTable(title, about, columns, rows, recipe, is_patents=True, num_labels=1_328, decimals=2)
 
 
 TABLE_2 = table(

@@ -51,6 +51,7 @@ class PaperRow:
     vocabulary: str = ""  # Hub id of the subword tokenizer; "" is that of its kind, see `SUBWORD_TOKENIZERS`
     length: int | None = None  # tokens of a text in fine-tuning; None is the recipe's
     has_mlm_head: bool = False  # whether the paper counts its parameters with the head of masked LM
+    exports_mlm_head: bool | None = None  # whether the exported size has it; None is `has_mlm_head`
     original: int = 0  # place in the table of the row with whose sizes its own are compared
 
     @property
@@ -80,6 +81,7 @@ class PaperTable:
     task_recipe: str  # fine-tuning recipe of the paper
     recipe: str = ""  # pre-training recipe of the paper; "" if it pre-trains nothing
     unit: float = 1.0  # what a printed score is multiplied by, to be in percent
+    decimals: int = 1  # of a score in percent
     is_patents: bool = False  # whether the tasks are patents, not GLUE
     num_labels: int = 2  # of the classifiers whose parameters are counted
     learning_rates: tuple[str, ...] = ()  # of which each task takes the best; none is the recipe's own
@@ -163,7 +165,7 @@ class FilledRow(NamedTuple):
 
 def render(table: PaperTable, rows: Sequence[FilledRow], baseline: Scores, constants: Scores) -> str:
     """Returns the printed figures beside ours, one line each, and the scores of a constant prediction."""
-    digits = [column.unit[1] for column in table.columns]
+    digits = [table.decimals if column.kind in SHARES else column.unit[1] for column in table.columns]
 
     def cells(figures: Iterable[float | None]) -> list[str]:
         return [format_figure(*each) for each in zip(figures, digits, strict=True)]

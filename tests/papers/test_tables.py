@@ -12,13 +12,14 @@ from papers import eelbert, elementwise, hashformers
 from papers.counts import compression, parameter_figures, size_figures
 from papers.finished import best_of, differences
 from papers.plan import Plan
-from papers.table import average, deviation, our_figure, retention, score, scores_of
+from papers.table import FilledRow, average, deviation, our_figure, render, retention, score, scores_of
 from vocabless.public_names import without_paths
 from vocabless.training.finetuning.glue import AVERAGES
 from vocabless.training.pretraining.command_line import parse_command_line
 from vocabless.training.script import fingerprint
 
 ROUNDING = 0.15  # of averages of figures that are rounded to one decimal
+ALL_SIZES = size_figures(*hashformers.TABLE_2.rows[:1] * 2)
 SCORES = {row.label: row.published(hashformers.TABLE_1.columns) for row in hashformers.TABLE_1.rows}
 
 
@@ -59,6 +60,10 @@ def test_the_printed_sizes_and_averages_of_eelbert_are_ours(table):
         printed = row.published(table.columns)
         if printed["Parameters (K)"] is not None:  # 5.4 has two rows without figures
             assert parameter_figures(row)[0] == round(1000 * printed["Parameters (K)"]), row
+            exported = size_figures(row, row)["exported_bytes"] / 1e6
+            last_digit = 10 ** -len(row.printed.split()[1].partition(".")[2])  # 1.24 of UNO follows from no head
+            follows = abs(exported - printed["Exported (MB)"]) < 0.51 * last_digit
+            assert follows == (row.model != "eelbert-uno"), (row, exported)
         scores = {}
         for column in table.columns:
             if len(column.key) == 1 and column.kind == "score":
@@ -80,6 +85,19 @@ def test_our_sizes_are_the_printed_ones_of_elementwise():
             tolerance = coarse.get(column.title, 5e-5) if "CANINE" in row.label else 5e-5
             ours = our_figure(column, {}, {}, sizes, "mean")
             assert ours == pytest.approx(printed[column.title], rel=0.06, abs=tolerance), (row.label, column)
+
+
+@pytest.mark.parametrize("table", papers.TABLES.values(), ids=lambda table: table.title)
+def test_printed_scores_are_shown_with_all_their_decimals(table):
+    shown = cells_of(render(table, [FilledRow(row, {}, dict.fromkeys(ALL_SIZES)) for row in table.rows], {}, {}))
+    for row in table.rows:
+        for column, printed in row.published(table.columns).items():
+            kind = next(each.kind for each in table.columns if each.title == column)
+            if printed is not None and kind in ("score", "retention"):
+                assert float(shown[row.label][column][0]) == pytest.approx(printed * table.unit, abs=1e-9), (
+                    row,
+                    column,
+                )
 
 
 def test_without_arguments_the_tables_are_listed(capsys):
