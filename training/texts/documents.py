@@ -14,12 +14,12 @@ from markdown_it import MarkdownIt
 MARKDOWN, HTML = (".md", ".markdown"), (".html", ".htm")
 MOST_HEADING = 200  # characters of a heading; a longer one is text
 _HIDDEN = frozenset(
-    "annotation annotation-xml audio canvas datalist iframe nav noembed noframes noscript object rp rt script style "
-    "svg template textarea title video".split()
+    "annotation annotation-xml audio canvas datalist footer iframe nav noembed noframes noscript object rp rt script "
+    "style svg template textarea title video".split()
 )
 _BLOCKS = frozenset(
     "address article aside blockquote body br caption center dd details dialog dir div dl dt fieldset figcaption "
-    "figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li main menu ol optgroup option p plaintext pre "
+    "figure form h1 h2 h3 h4 h5 h6 header hgroup hr legend li main menu ol optgroup option p plaintext pre "
     "search section summary table tbody tfoot thead tr ul xmp".split()
 )
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -150,7 +150,7 @@ def _is_hidden(element: etree._Element) -> bool:
         element.tag in _HIDDEN
         or "hidden" in given
         or given.get("aria-hidden") == "true"
-        or given.get("role") == "navigation"
+        or given.get("role") in ("navigation", "contentinfo")
         or (element.tag == "dialog" and "open" not in given)
         or (is_mark and not any(map(str.isalnum, element.text or "")))  # ¶ behind a heading
         or style.get("display", "").startswith("none")

@@ -18,9 +18,9 @@ def sections(text: str, suffix: str) -> list[tuple[str, str]]:
     "<p hidden>x</p>", "<div hidden><p>x<div>x</div></p>x</div>",
     "<p style='top:0; DISPLAY : None !important'>x</p>",
     "<i style='visibility:hidden'>x</i>", "<i aria-hidden=TRUE>x</i>", "<dialog>x</dialog>",
-    "<div role=navigation>x</div>",
+    "<div role=navigation>x</div>", "<div role=contentinfo>x</div>",
     "<!-- x -->", "<!--[if IE]>x<![endif]-->", "<?php x ?>", "<a href='#x'>¶</a>",
-    *(f"<{name}>x</{name}>" for name in "script style template iframe nav textarea object rp".split()),
+    *(f"<{name}>x</{name}>" for name in "script style template iframe nav footer textarea object rp".split()),
     "<svg><title>x</title></svg>", "<meta name=x content=x>", "<img src=x title=x>", "<input value=x>",
 ])  # fmt: skip
 def test_what_a_reader_does_not_see_is_left_out_of_html_and_of_markdown(text: str) -> None:
