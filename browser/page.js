@@ -52,7 +52,7 @@ function drawFrame(manifest) {
   element("answer").hidden = manifest.task === "tags";
   linkToCard(manifest);
   if (MARKS_WORDS.has(manifest.task)) drawMarkLegend(element("legend"), manifest);
-  else drawPullLegend(element("legend"), manifest.task, manifest.labels[0]);
+  else drawPullLegend(element("legend"), manifest.task, null);
   const longest = Math.max(...manifest.labels.map((label) => label.length));
   if (longest > LONG_LABEL) document.documentElement.dataset.longLabels = "";
   drawExamples(manifest.examples ?? []);
@@ -168,7 +168,8 @@ function showAnswer(state) {
 function showMap(state) {
   if (MARKS_WORDS.has(state.manifest.task)) return;
   const target = state.chosen ?? likeliest(state.answer);
-  drawPullLegend(element("legend"), state.manifest.task, state.manifest.labels[target]);
+  const isNamed = state.chosen !== null || state.answer.units.length > 0;
+  drawPullLegend(element("legend"), state.manifest.task, isNamed ? state.manifest.labels[target] : null);
   drawWordMap(element("map"), element("detail"), state, target);
   showMapIsNew(state.isDone);
 }

@@ -7,7 +7,7 @@ import { drawWords, legendItem, shortened } from "./word_drawing.js";
 const FULL_SHADE = 1; // logits; a text whose words all pull less is shaded lightly
 const FAINT = 0.08; // share of the strongest pull below which a word stays blank
 
-/** Draws the legend of the map that explains `label`. */
+/** Draws the legend of the map that explains `label`, null while there is no text. */
 export function drawPullLegend(place, task, label) {
   const [towards, away] = waysOf(task, label);
   const items = [
@@ -43,7 +43,7 @@ export function drawWordMap(place, detail, { manifest, input, answer, without, i
 
 /** The two ways in which a word can pull, in words. */
 function waysOf(task, label) {
-  return task === "regression" ? ["up", "down"] : [`towards ${label}`, `away from ${label}`];
+  return task === "regression" ? ["up", "down"] : [`towards ${label ?? "the label"}`, `away from ${label ?? "the label"}`];
 }
 
 function sentenceOf(manifest, answer, target, word, pull) {

@@ -239,6 +239,17 @@ def test_nothing_moves_when_the_answer_comes(made: Made, browser: Chromium) -> N
     assert each(browser, "#answer, #words-title, #map, #legend", "getBoundingClientRect().y") == before
 
 
+def test_the_legend_names_a_label_only_while_there_is_a_text(made: Made, browser: Chromium) -> None:
+    show(browser, made.address("single_label", ""))
+    legend = "document.querySelector('#legend').textContent"
+    assert browser.evaluate(legend).startswith("wordpulls towards the labelwordpulls away from the label")
+    browser.write("#text", TEXT)
+    browser.wait(f"{DATA}.label !== undefined && !{legend}.includes('the labelword')")
+    assert any(f"pulls towards {label}" in browser.evaluate(legend) for label in LABELS)
+    browser.write("#text", " ")
+    browser.wait(f"{legend}.includes('towards the label')")
+
+
 def test_a_browser_without_workers_answers_too(made: Made, browser: Chromium) -> None:
     script = browser.call("Page.addScriptToEvaluateOnNewDocument", source="delete globalThis.Worker")
     try:
