@@ -4,8 +4,10 @@
     python -m vocabless.conversion search faq.csv manual.md page/ --model me/my-encoder --title "Help"
     python -m vocabless.conversion search site/ me/my-search --push --base_url https://example.org/
 
-DOCUMENTS are files in UTF-8, or folders of them: txt, md, html (a document each), csv,
-jsonl (a document in each row; columns named text, title and link, or alike). They are read as a reader sees them and
+    python -m vocabless.conversion search tickets.csv page/ --delimiter ";" --encoding latin-1 --text_column body
+
+DOCUMENTS are files, or folders of them: txt, md, html (a document each), csv, tsv, jsonl,
+parquet (a document in each row; columns named text, title and link, or alike). They are read as a reader sees them and
 cut into passages of a few sentences below a heading; a file of a folder that cannot be read is left out and named.
 TARGET gets index.html, which opens offline. A page holds at most 100 000 passages.
 """
@@ -20,7 +22,7 @@ from typing import Any
 from transformers import PreTrainedModel
 
 from vocabless.conversion.onnx import check_packages
-from vocabless.conversion.search_export.documents import Document, read_documents
+from vocabless.conversion.search_export.documents import Document, Reading, read_documents
 from vocabless.conversion.search_export.passage_index import build_index
 from vocabless.conversion.search_export.passages import Passages, passages_of
 from vocabless.conversion.space_export.page import (
@@ -41,6 +43,7 @@ from vocabless.saving.record import read_card_facts
 from vocabless.saving.sentence_modules import SentenceModules, read_sentence_modules
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.texts.english import are_english
+from vocabless.training.texts.tables import TextFormat
 
 MOST_PASSAGES = 100_000
 MOST_NAMED = 10  # files that are left out and named
@@ -64,6 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ADDRESS",
         help="address in front of the path of a txt, md or html file, for the links; default: no links to files",
     )
+    parser.add_argument("--delimiter", help="of csv files, a character or tab; default: comma, in tsv tab")
+    parser.add_argument("--encoding", default="utf-8", help="of files that are not UTF-8, for instance latin-1")
+    parser.add_argument("--text_column", metavar="NAME", help="column of the texts in tables; default: text, or alike")
     parser.add_argument(
         "--dimensions",
         type=int,
@@ -86,7 +92,8 @@ def write(arguments: argparse.Namespace, folder: Path) -> str:
             raise ValueError(f"{name!r} is a checkpoint and no folder of documents; give it with --model.")
     is_chosen, arguments = arguments.source is not None, argparse.Namespace(**vars(arguments))
     loaded = load_encoder(arguments.source) if is_chosen else None  # a mistake in its name is told before reading
-    documents, left_out = read_documents(arguments.documents, arguments.base_url)
+    reading = Reading(TextFormat(arguments.encoding, arguments.delimiter), arguments.text_column)
+    documents, left_out = read_documents(arguments.documents, arguments.base_url, reading)
     passages, repeated = cut(documents)
     texts = [text for of_document in passages for text in of_document.texts()]
     if loaded is None:

@@ -1,4 +1,4 @@
-"""Documents → title, sections and link: txt, md, html, csv and jsonl files, in UTF-8."""
+"""Documents → title, sections and link: files of txt, md and html, and the rows of tables."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from vocabless.training.texts.documents import HTML, MARKDOWN, Section, clean, read_page
+from vocabless.training.texts.tables import STRING_TYPES, UTF8, TextFormat, column_type, load_files
 
 TEXTS = (".txt", *MARKDOWN, *HTML)  # one document for each file
-TABLES = (".csv", ".jsonl")  # one document for each row
+TABLES = (".csv", ".tsv", ".jsonl", ".parquet")  # one document for each row
+LISTS = (".json",)  # the same; in a folder such files are settings
 # The first of these names that a table has, in upper or lower case, is the column.
 COLUMNS = {
     "text": ("text", "content", "body", "passage", "document", "answer", "description", "abstract", "sentence"),
@@ -28,23 +30,34 @@ class Document:
     file: str = ""
 
 
-def read_documents(sources: Sequence[str], base_url: str | None = None) -> tuple[list[Document], list[str]]:
+@dataclass(frozen=True)
+class Reading:
+    """How files are read: the format of those that are text, and the column of texts; None is one of `COLUMNS`."""
+
+    text_format: TextFormat = UTF8
+    text_column: str | None = None
+
+
+def read_documents(
+    sources: Sequence[str], base_url: str | None = None, reading: Reading = Reading()
+) -> tuple[list[Document], list[str]]:
     """Returns the documents of files and folders, and a sentence on each file of a folder that is left out.
 
     Args:
         sources: files, and folders whose files of known formats are read, also in folders within them.
         base_url: address in front of the path of a file in its folder; None: its documents get no link.
+        reading: of all files.
 
     Raises:
-        ValueError: a source does not exist or has no file of a known format; a source that is a file is damaged, not
-            UTF-8, or has no column of texts; or there is no document.
+        ValueError: a source does not exist or has no file of a known format; a source that is a file is damaged, in
+            another encoding, or has no column of texts; or there is no document.
     """
     documents: list[Document] = []
     left_out: list[str] = []
     for source in sources:
         for file, name in _files(source):
             try:
-                of_file = [replace(document, file=name) for document in _read(file, name, base_url)]
+                of_file = [replace(document, file=name) for document in _read(file, name, base_url, reading)]
                 left_out += [] if of_file else [f"the file {str(file)!r} holds no text."]
                 documents += of_file
             except ValueError as error:
@@ -59,7 +72,8 @@ def read_documents(sources: Sequence[str], base_url: str | None = None) -> tuple
 
 def _files(source: str) -> list[tuple[Path, str]]:
     """Returns the files of a source with their names: paths within the folder. Hidden files are left out."""
-    path, known = Path(source), (*TEXTS, *TABLES)
+    path = Path(source)
+    known = (*TEXTS, *TABLES) if path.is_dir() else (*TEXTS, *TABLES, *LISTS)
     names = [(file, file.relative_to(path).as_posix()) for file in sorted(path.rglob("*")) if file.is_file()]
     files = [(file, name) for file, name in names if "/." not in f"/{name}"] if path.is_dir() else [(path, path.name)]
     files = [(file, name) for file, name in files if file.suffix.lower() in known]
@@ -69,34 +83,44 @@ def _files(source: str) -> list[tuple[Path, str]]:
     return files
 
 
-def _read(file: Path, name: str, base_url: str | None) -> Iterator[Document]:
+def _read(file: Path, name: str, base_url: str | None, reading: Reading) -> Iterator[Document]:
     """Yields the documents of a file that have text."""
-    page, suffix = None, file.suffix.lower()
+    if file.suffix.lower() in (*TABLES, *LISTS):
+        yield from _rows(file, reading) if _is_filled(file) else ()
+        return
     try:
-        text = file.read_bytes().decode("utf-8-sig")
-        if suffix not in TABLES:
-            page = read_page(text, suffix)
+        with reading.text_format.open(str(file)) as stream:
+            text = stream.read()
+        page = read_page(text, file.suffix.lower())
     except (OSError, ValueError) as error:
-        raise ValueError(f"the file {str(file)!r} cannot be read: {error}; give a whole text in UTF-8.") from error
-    if page is None:
-        yield from _rows(file) if text.strip() else ()
-    elif page.sections and "\0" not in text[:BINARY_CHARACTERS]:
+        raise ValueError(
+            f"the file {str(file)!r} cannot be read: {error}; give a whole text in {reading.text_format.encoding}, or "
+            "its own --encoding."
+        ) from error
+    if page.sections and "\0" not in text[:BINARY_CHARACTERS]:
         link = None if base_url is None else base_url.rstrip("/") + "/" + name
         yield Document(page.title or str(Path(name).with_suffix("")), page.sections, link)
 
 
-def _rows(file: Path) -> Iterator[Document]:
-    """Yields the rows of a table as documents. A title is a heading, too, so that it is found."""
-    from vocabless.training.texts.tables import STRING_TYPES, column_type, load_files  # imports `datasets`
+def _is_filled(file: Path) -> bool:
+    """Returns whether a table has more than white space."""
+    with file.open("rb") as stream:
+        return any(line.strip(b"\xef\xbb\xbf \t\r\n") for line in stream)
 
-    rows: Any = load_files([str(file)], f"the table {str(file)!r}")
+
+def _rows(file: Path, reading: Reading) -> Iterator[Document]:
+    """Yields the rows of a table as documents. A title is a heading, too, so that it is found."""
+    rows: Any = load_files([str(file)], f"the table {str(file)!r}", reading.text_format)
     of_name = {str(column).lower(): column for column in rows.column_names}
     text, title, link = (next((of_name[name] for name in names if name in of_name), None) for names in COLUMNS.values())
-    if text is None or column_type(rows.features[text]) not in (*STRING_TYPES, "null"):
+    text = text if reading.text_column is None else reading.text_column
+    if text not in rows.column_names or column_type(rows.features[text]) not in (*STRING_TYPES, "null"):
+        wanted = "none of texts" if reading.text_column is None else f"no texts in {text!r}"
         raise ValueError(
-            f"the table {str(file)!r} has the columns {', '.join(rows.column_names)} and none of texts; name one "
-            f"{', '.join(COLUMNS['text'])}."
+            f"the table {str(file)!r} has the columns {', '.join(rows.column_names)} and {wanted}; give the column of "
+            f"its texts with --text_column, or name one {', '.join(COLUMNS['text'])}."
         )
+    title = None if title == text else title
     for row in rows.select_columns(list(dict.fromkeys(filter(None, (text, title, link))))):
         body, heading = clean(row[text] or ""), clean(" ".join(str(row.get(title) or "").split()))
         if body:

@@ -5,26 +5,29 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 from refusals import refusal
 
 from vocabless.conversion import search
 from vocabless.conversion.__main__ import main
 from vocabless.conversion.search import cut
 from vocabless.conversion.search_export import passage_index
-from vocabless.conversion.search_export.documents import Document, read_documents
+from vocabless.conversion.search_export.documents import Document, Reading, read_documents
 from vocabless.conversion.search_export.passages import OVERLAP_UNITS, PASSAGE_UNITS, _units, passages_of
 from vocabless.conversion.search_export.vectors import in_own_space, principal_axes, recall, rotated
 from vocabless.loading import ENCODERS
 from vocabless.saving.sentence_modules import SentenceModules, write_sentence_modules
 from vocabless.training.texts.documents import MOST_HEADING, Section
+from vocabless.training.texts.tables import TextFormat
 
 
-def read(source: Path, base_url: str | None = None) -> list[Document]:
-    return read_documents([str(source)], base_url)[0]
+def read(source: Path, base_url: str | None = None, reading: Reading | None = None) -> list[Document]:
+    return read_documents([str(source)], base_url, reading or Reading())[0]
 
 
 @pytest.mark.parametrize(("name", "content", "documents"), [
@@ -49,6 +52,47 @@ def test_a_text_file_is_a_document_and_a_row_of_a_table_is_one(name, content, do
         assert linked.link == f"https://a.b/c/{name}"
 
 
+@pytest.mark.parametrize(("name", "content", "text_format", "column"), [
+    ("a.csv", "Id;Body;Title\n1;Grüße;Ä\n", TextFormat("latin-1", ";"), None),
+    ("a.csv", "Id;Note;Title\n1;Grüße;Ä\n", TextFormat("latin-1", ";"), "Note"),
+    ("a.tsv", "text\tBody\tTitle\nx\tGrüße\tÄ\n", TextFormat("latin-1"), "Body"),
+    ("a.json", '[{"Title": "Ä", "Note": "Grüße"}]', TextFormat(), "Note"),
+    ("Ä.txt", "Grüße", TextFormat("latin-1"), "Note"),
+    ("Ä.md", "Grüße", TextFormat("utf-16"), None),
+])  # fmt: skip
+def test_files_have_the_delimiter_the_encoding_and_the_column_of_texts_that_are_given(
+    name, content, text_format, column, tmp_path
+) -> None:
+    (tmp_path / name).write_text(content, encoding=text_format.encoding)
+    (document,) = read(tmp_path / name, reading=Reading(text_format, column))
+    assert document.title == "Ä" and document.sections[0].text == "Grüße"
+
+
+def test_a_title_that_is_the_column_of_texts_is_no_heading(tmp_path) -> None:
+    (tmp_path / "a.csv").write_text("question,answer\nWhy?,So.\n")
+    (document,) = read(tmp_path / "a.csv", reading=Reading(text_column="question"))
+    assert document.sections == [Section("", "Why?")]
+    with pytest.raises(ValueError, match=r"and no texts in 'reply'; give the column of its texts with --text_column"):
+        read(tmp_path / "a.csv", reading=Reading(text_column="reply"))
+
+
+def test_parquet_is_a_table_and_json_in_a_folder_is_none(tmp_path) -> None:
+    parquet.write_table(pa.table({"text": ["One."]}), tmp_path / "a.parquet")
+    (tmp_path / "package.json").write_text('[{"name": "x", "description": "y"}]')
+    assert [document.sections for document in read(tmp_path)] == [[Section("", "One.")]]
+
+
+def test_the_flags_of_tables_reach_the_files(tmp_path) -> None:
+    (tmp_path / "a.csv").write_text("text,b\n1,2\n")
+    said = refusal(main, "search", tmp_path / "a.csv", tmp_path / "page", "--text_column", "c")
+    assert "no texts in 'c'" in said
+    said = refusal(main, "search", tmp_path / "a.csv", tmp_path / "page", "--delimiter", ";;")
+    assert "--delimiter ';;' is not one character" in said
+    assert "--encoding 'x' is unknown" in refusal(
+        main, "search", tmp_path / "a.csv", tmp_path / "page", "--encoding", "x"
+    )
+
+
 def test_a_folder_is_read_with_all_in_it_and_files_that_cannot_be_read_are_named(tmp_path) -> None:
     (tmp_path / "in" / ".hidden").mkdir(parents=True)
     for name in ("b.txt", "in/a.md", "in/.hidden/c.txt", "in/d.png", "in/.e.txt"):
@@ -66,9 +110,10 @@ def test_a_folder_is_read_with_all_in_it_and_files_that_cannot_be_read_are_named
 
 
 @pytest.mark.parametrize(("name", "content", "sentence"), [
-    ("latin.txt", "été".encode("latin-1"), r"latin\.txt' cannot be read: .*position 0.*; give a whole text"),
-    ("elf.csv", b"\x7fELF\0\0\xff\xfe", r"elf\.csv' cannot be read: .*; give a whole text in UTF-8"),
-    ("t.csv", b"a,b\n1,2\n", r"has the columns a, b and none of texts; name one text, content"),
+    ("latin.txt", "été".encode("latin-1"), r"latin\.txt' cannot be read: .*position 0.*; give a whole text in utf-8"),
+    ("elf.csv", b"\x7fELF\0\0\xff\xfe", r"elf\.csv' is not utf-8 .*; give its own encoding, such as --encoding"),
+    ("t.csv", b"a,b\n1,2\n", r"the columns a, b and none of texts; give .* with --text_column, or name one text"),
+    ("semicolons.csv", b"id;text\n1;One.\n", r"delimiter"),
     ("long.csv", b"text\none,two\n", r"long\.csv' has 2 fields, and its header 1; put texts"),
     ("half.jsonl", b'{"text": "a"}\n{"text": "b', r"half\.jsonl' is no whole JSON .*; check that it is complete"),
     ("list.jsonl", b"[1, 2]", r"list\.jsonl' has the columns"),
