@@ -111,9 +111,9 @@ def rows(folder: Path, part: str, number: int) -> Dataset:
     return data.select(range(min(number, len(data))))
 
 
-def add_sets(command_line: argparse.ArgumentParser) -> None:
+def add_sets(command_line: argparse.ArgumentParser, required: bool = True) -> None:
     """Declares the arguments of `labelled_sets`."""
-    command_line.add_argument("--data_dir", type=Path, required=True, help="folder with one folder for each set")
+    command_line.add_argument("--data_dir", type=Path, required=required, help="folder with one folder for each set")
     command_line.add_argument("--sets", nargs="+", help="names of sets; default: all folders with a column `text`")
 
 

@@ -1,6 +1,7 @@
 """The arithmetic of the benchmarks; tests/test_packaging.py starts each of them."""
 
 import json
+import random
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,7 +10,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from benchmarks import features, languages, measure, misspelt, search
+from benchmarks import features, languages, measure, misspelt, search, typed
+from vocabless.loading import default_encoder
 
 CHECKPOINT = Path(__file__).resolve().parent.parent / "checkpoints" / "hashgram-nano-sst2"
 
@@ -141,3 +143,82 @@ def test_a_classifier_reads_a_file_and_misspelt_copies_of_it(tmp_path, capsys):
     assert [*scores] == ["clean", "50 % misspelt", "100 % misspelt"]
     assert scores["clean"] == 1 > scores["100 % misspelt"]
     assert "| 100.0 |" in capsys.readouterr().out
+
+
+def letters(texts):
+    """Vectors of length 1 that count letters, so that swaps change nothing."""
+    counts = np.array(
+        [[text.lower().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts], float
+    )
+    return counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-9)
+
+
+def test_the_nearest_word_is_sought_among_the_right_words_of_its_language(tmp_path):
+    file = tmp_path / "misspelt.csv"
+    file.write_text(
+        "misspelt,right,lang\nreciept,receipt,en\npssword,password,\nhuas,haus,de\nxyz,hund,de\nnwe,new,nl\n"
+    )
+    pairs = typed.read_misspellings(str(file))
+    assert pairs["en"] == [("reciept", "receipt"), ("pssword", "password")] and [*pairs] == ["en", "de", "nl"]
+    system = typed.System("letters", lambda queries, texts: letters(queries) @ letters(texts).T, None)
+    found = typed.of_words(system, pairs)
+    assert found["nearest word, en"] == 1 and found["nearest word, de"] == 0.5 and found["nearest word, nl"] == 1
+    assert found["nearest word, others"] == 0.75
+    assert found["cosine, de"] == pytest.approx(0.5) and found["cosine, others"] == pytest.approx(0.75)
+
+
+def test_words_get_their_own_misspellings_and_others_an_error_of_the_keyboard():
+    known, rng = typed.misspellings_of([("reciept", "Receipt"), ("recipt", "receipt")]), random.Random(0)
+    text = "Receipt of a receipt, a zebra"
+    assert typed.misspell_naturally(text, 0.0, known, rng) == text
+    for _ in range(20):
+        first, of, a, second, b, last = typed.misspell_naturally(text, 1.0, known, rng).split()
+        assert first in ("Reciept", "Recipt") and second in ("reciept,", "recipt,")
+        assert (of, a, b) == ("of", "a", "a") and last != "zebra"
+    misspelt = sum(typed.misspell_naturally("receipt", 0.3, known, rng) != "receipt" for _ in range(1000))
+    assert 230 < misspelt < 370
+
+
+def test_all_measures_of_typed_words_stand_in_one_table(tmp_path, monkeypatch, capsys):
+    if not Path(default_encoder()).is_dir():
+        pytest.skip("this archive has no trained weights")
+    monkeypatch.setattr(typed, "unit_embedder", lambda source: letters)
+    questions, texts = (
+        ["who bakes bread", "where is the river", "when does it rain"],
+        ["baker bread", "river bank", "rain"],
+    )
+    parquet.write_table(
+        pa.table({"question": questions, "sentence": texts, "label": [0, 0, 0]}), tmp_path / "qnli.parquet"
+    )
+    labelled = {"text": ["bread baker", "river bank"] * 6, "label": [0, 1] * 6}
+    (tmp_path / "sets" / "one").mkdir(parents=True)
+    for part in ("train", "test"):
+        parquet.write_table(pa.table(labelled), tmp_path / "sets" / "one" / f"{part}.parquet")
+    splits = {"lang": ["de"] * 12, "split": ["train"] * 8 + ["test"] * 4}
+    parquet.write_table(pa.table(labelled | splits), tmp_path / "languages.parquet")
+    (tmp_path / "misspelt.csv").write_text(
+        "misspelt,right,lang\nbraed,bread,en\nrievr,river,en\nbrto,brot,de\nflsus,fluss,de\n"
+    )
+    output, files = (
+        tmp_path / "typed.json",
+        {"qnli": "qnli.parquet", "labelled": "languages.parquet", "data_dir": "sets"},
+    )
+    flags = [word for name, file in files.items() for word in (f"--{name}", str(tmp_path / file))]
+    typed.main(
+        ["A", "--misspellings", str(tmp_path / "misspelt.csv"), *flags, "--share", "0", "1", "--output", str(output)]
+    )
+    rows = json.loads(output.read_text())["rows"]
+    assert [*rows] == ["words: BM25, TF-IDF", "characters: TF-IDF", "A"]
+    measures = [
+        "search, 0 %",
+        "search, 100 %",
+        "labels, 0 %",
+        "labels, 100 %",
+        "labels, others, 0 %",
+        "labels, others, 100 %",
+    ]
+    assert [name for name in rows["A"] if name in measures] == measures
+    assert rows["A"]["nearest word, en"] == rows["A"]["nearest word, others"] == rows["A"]["labels, 0 %"] == 1
+    assert "nearest word, en" not in rows["words: BM25, TF-IDF"]
+    first, second = capsys.readouterr().out.strip().split("\n\n")
+    assert "| nearest word, de | cosine, de |" in second.split("\n")[0] and "–" in first
