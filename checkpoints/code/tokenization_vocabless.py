@@ -140,6 +140,9 @@ Rules = tuple[tuple[str, str], ...]  # pattern → what it becomes, in this orde
 Groups = tuple[tuple[str, Rules], ...]  # what a text holds where the rules may change it → rules, in this order
 
 
+_FIRST_PLANE = "".join(map(chr, range(1 << 16)))  # all of Unicode that the tables change
+
+
 class Forms:
     """One edition of the tables.
 
@@ -161,10 +164,9 @@ class Forms:
         sets = [*look_alikes, *([(f"[{letters}]", "")] if letters else [])]
         self._changed = re.compile("|".join(characters for characters, _ in sets))
         self.same_length = {
-            code: form or unicodedata.normalize("NFKC", chr(code))
+            ord(found): form or unicodedata.normalize("NFKC", found)
             for characters, form in sets
-            for code in range(1 << 16)
-            if re.fullmatch(characters, chr(code))
+            for found in re.findall(characters, _FIRST_PLANE)
         }
         self._in_text, self._in_unit = _compile(in_text), _compile(in_unit)
 
