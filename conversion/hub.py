@@ -24,14 +24,14 @@ from transformers.utils.hub import cached_file
 from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.saving.checkpoint import load_checkpoint, loads_without_package, save_checkpoint
 from vocabless.saving.compact_weights import compact
-from vocabless.saving.model_card import CARD, link_page, renew_card, write_card
+from vocabless.saving.model_card import CARD, EVAL_RESULTS, link_page, renew_card, write_card
 from vocabless.saving.record import RANDOM_WEIGHTS, read_card_facts
 from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.sentence_modules import DENSE, SENTENCE_FILES
 from vocabless.saving.uploads import ONNX_FILES
 from vocabless.variants import VARIANTS
 
-COPIED_FILES = (CARD, RESULTS, *SENTENCE_FILES, *ONNX_FILES)
+COPIED_FILES = (CARD, EVAL_RESULTS, RESULTS, *SENTENCE_FILES, *ONNX_FILES)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

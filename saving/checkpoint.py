@@ -90,8 +90,11 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(left_over)
     with tempfile.TemporaryDirectory(dir=folder, prefix=UNFINISHED) as name:
         temporary = Path(name)
+        mode = _usual_mode(temporary)
         yield temporary
         files = [file for file in temporary.rglob("*") if file.is_file()]
+        for file in files:  # safetensors makes files that their owner alone can read
+            file.chmod(mode)
         files.sort(key=lambda file: (file.parent == temporary, file.suffix in (".safetensors", ".onnx")))
         targets = [folder / file.relative_to(temporary) for file in files]
         for target in targets:
@@ -105,6 +108,15 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
         for file, target in zip(files, targets, strict=True):
             target.parent.mkdir(exist_ok=True)
             os.replace(file, target)
+
+
+def _usual_mode(folder: Path) -> int:
+    """Returns the mode that a new file in a folder gets from this process."""
+    file = folder / "new"
+    file.touch()
+    mode = file.stat().st_mode
+    file.unlink()
+    return mode
 
 
 def load_checkpoint(source: str) -> tuple[PreTrainedModel, VocablessTokenizer]:

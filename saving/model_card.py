@@ -12,19 +12,22 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import ModelCardData, constants
+import yaml
+from huggingface_hub import EvalResult, EvalResultEntry, ModelCardData, constants, eval_result_entries_to_yaml
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 from transformers import PreTrainedModel
 from transformers.utils import SAFE_WEIGHTS_NAME
 
 from vocabless.joined_code import FOLDERS, PROGRAM
+from vocabless.public_names import DATASET_ID
 from vocabless.saving.card_heads import HEADS, NEUTRAL_EXAMPLE, PAIR_EXAMPLE, labels_of
 from vocabless.saving.record import UNKNOWN_TRAINING, CardFacts
 from vocabless.saving.tables import markdown_table
 from vocabless.variants import BASE_WIDTH, VARIANTS, default_learning_rate
 
 CARD = constants.REPOCARD_NAME
+EVAL_RESULTS = ".eval_results/results.yaml"  # what the Hub reads in place of the card's `model-index`
 REPOSITORY_PLACEHOLDER = "FOLDER_OR_REPOSITORY"  # stands in a card's example until an upload gives the repository's id
 TEMPLATES = Path(__file__).parent.parent / "model_cards"
 SIZES = re.compile(r"The weights take [\d.]+ MB(?:, `onnx/[\w.]+` [\d.]+ MB)*\.(?: Without torch: `[^`]*`\.)?")
@@ -60,6 +63,7 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: Car
         fine_tuning_rate=default_learning_rate(getattr(model.config.encoder_config, "hidden_size", BASE_WIDTH)),
     )
     (folder / CARD).write_text(card, encoding="utf-8")
+    _write_eval_results(folder / EVAL_RESULTS, facts.eval_results)
 
 
 def card_for_repository(card: Path, repo_id: str, revision: str | None = None) -> str:
@@ -125,6 +129,24 @@ def hub_metadata(model: PreTrainedModel, more_tags: Sequence[str] = (), **fields
 def _templates() -> Environment:
     loader = FileSystemLoader(TEMPLATES)
     return Environment(loader=loader, trim_blocks=True, keep_trailing_newline=True, finalize=_in_one_line)
+
+
+def _write_eval_results(file: Path, results: Sequence[EvalResult]) -> None:
+    """Writes the scores on data sets of the Hub into a file; a score on other data has no place there."""
+    entries = [
+        EvalResultEntry(
+            dataset_id=result.dataset_type,
+            task_id=result.dataset_config or "default",
+            value=result.metric_value,
+            notes=", ".join(filter(None, (result.metric_name, result.dataset_split))),
+        )
+        for result in results
+        if DATASET_ID.fullmatch(result.dataset_type)
+    ]
+    if entries:
+        file.parent.mkdir(exist_ok=True)
+        text = yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False, allow_unicode=True)
+        file.write_text(text, encoding="utf-8")
 
 
 def _in_one_line(value: Any) -> Any:

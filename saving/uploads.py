@@ -15,7 +15,7 @@ from transformers.utils import CONFIG_NAME, GENERATION_CONFIG_NAME, SAFE_WEIGHTS
 
 from vocabless.joined_code import PROGRAM
 from vocabless.saving.checkpoint_files import first_line
-from vocabless.saving.model_card import CARD, REPOSITORY_PLACEHOLDER, card_for_repository
+from vocabless.saving.model_card import CARD, EVAL_RESULTS, REPOSITORY_PLACEHOLDER, card_for_repository
 from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.sentence_modules import SENTENCE_FILES
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
@@ -36,7 +36,7 @@ PIN_MESSAGE = "Load this revision in the examples of the card"
 # All that is uploaded of a folder, as patterns: what a run or a conversion writes for others. Tables, predictions and
 # arguments of a run stay here, because they hold the user's data and paths.
 UPLOADED_FILES = (
-    *(CARD, RESULTS, CONFIG_NAME, GENERATION_CONFIG_NAME, "*.py"),
+    *(CARD, EVAL_RESULTS, RESULTS, CONFIG_NAME, GENERATION_CONFIG_NAME, "*.py"),
     *(SAFE_WEIGHTS_NAME, SAFE_WEIGHTS_INDEX_NAME, "model-*-of-*.safetensors"),
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json"),
     *VocablessTokenizer.vocab_files_names.values(),

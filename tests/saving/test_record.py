@@ -5,9 +5,10 @@ import re
 from collections.abc import Callable
 
 import pytest
-from huggingface_hub import ModelCard
+import yaml
+from huggingface_hub import ModelCard, parse_eval_result_entries
 
-from vocabless.saving.model_card import CARD, card_for_repository, write_card
+from vocabless.saving.model_card import CARD, EVAL_RESULTS, card_for_repository, write_card
 from vocabless.saving.record import FORMER_OBJECTIVES, card_facts, provenance
 from vocabless.training.finetuning.glue import GLUE
 from vocabless.training.pretraining.command_line import OBJECTIVES
@@ -99,6 +100,20 @@ def test_a_data_set_of_the_hub_is_named_with_its_configuration() -> None:
     facts = card_facts(results)
     (result,) = facts.eval_results
     assert (*facts.datasets, result.dataset_type, result.dataset_config) == ("you/films", "you/films", "small")
+
+
+def test_scores_on_data_of_the_hub_are_also_in_the_file_that_the_hub_reads(save_model) -> None:
+    model, folder = save_model("hashformer-lsh-proj-tiny", "VocablessForSequenceClassification")
+    write_card(folder, model, 16, card_facts(results_of("mine", {"f1": 0.5}, train_file="mine.csv")))
+    assert not (folder / EVAL_RESULTS).exists()  # the Hub has no such data set
+    for results, dataset, task, notes in (
+        (results_of("sst2", {"accuracy": 0.25}), "nyu-mll/glue", "sst2", "accuracy, validation"),
+        (results_of("films", {"accuracy": 0.25}, dataset_name="you/films@v2"), "you/films", "default", "accuracy"),
+    ):
+        write_card(folder, model, 16, card_facts(results))
+        (entry,) = parse_eval_result_entries(yaml.safe_load((folder / EVAL_RESULTS).read_text()))
+        assert (entry.dataset_id, entry.task_id, entry.notes) == (dataset, task, notes)
+        assert entry.value == results["measures"]["accuracy"]
 
 
 PROBLEMS = {  # kind of problem → its labels, and what the example of the card prints

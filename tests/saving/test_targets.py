@@ -22,6 +22,20 @@ def test_an_error_leaves_an_empty_folder(tmp_path):
     assert list((tmp_path / "new").iterdir()) == []
 
 
+def test_all_files_have_the_mode_of_a_new_file_whatever_wrote_them(tmp_path):
+    before = os.umask(0o027)
+    try:
+        with atomic_folder(tmp_path / "new") as folder:
+            (folder / "a.json").touch()
+            (folder / "a.safetensors").touch(mode=0o600)  # as safetensors makes its files
+            (folder / "in").mkdir()
+            (folder / "in" / "b.safetensors").touch(mode=0o600)
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "new").rglob("*") if path.is_file()}
+    assert modes == dict.fromkeys(("a.json", "a.safetensors", "b.safetensors"), 0o640)
+
+
 def test_files_of_a_user_are_never_removed_and_a_broken_link_is_no_target(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / ".writing-1").mkdir()

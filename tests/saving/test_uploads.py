@@ -7,6 +7,7 @@ import pytest
 from vocabless.saving.uploads import ONNX_FILES, _uploaded_files
 
 CHECKPOINT = (
+    ".eval_results/results.yaml",
     *("README.md", "results.json", "config.json", "model.safetensors", "modeling_vocabless.py", "tokenizer.json"),
     *("model-00001-of-00002.safetensors", "model.safetensors.index.json", "tokenizer_config.json", "ngrams.json"),
     *("1_Pooling/config.json", "2_Dense/model.safetensors", "modules.json", *ONNX_FILES),
