@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -150,3 +151,14 @@ def test_a_label_that_the_terminal_cannot_write_is_escaped(tmp_path):
         cwd=tmp_path, env=os.environ | {"PYTHONIOENCODING": "ascii"},
     )  # fmt: skip
     assert (done.stdout, done.returncode) == ("\\xe9t\\xe9 {'\\xe9t\\xe9': 1.0}\n", 0), done.stderr
+
+
+def test_the_first_text_that_is_cut_gets_a_warning(tmp_path):
+    blocks = Blocks(described(*UTF8), tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        blocks(["word " * (MAX_TOKENS - 2)])
+    with pytest.warns(UserWarning, match=rf"more than {MAX_TOKENS} tokens; only so many are read") as caught:
+        for _ in range(2):
+            blocks(["word " * (MAX_TOKENS - 1), ("word " * MAX_TOKENS, "word")])
+    assert len(caught) == 1

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from transformers.tokenization_utils_base import BatchEncoding
 
 from .block_coders import CLS, NUM_SPECIAL, SEP, Elements, Integers
-from .truncation import Range
+from .truncation import Row
 
-Row = tuple[int, Sequence[Range]]  # (index of its sample, the range of units of each of its sequences)
 BatchArray = NDArray[Any] | Sequence[Any]  # one array for all rows, or a list of arrays or lists, one for each row
 
 # The padding value of each name; other names are not padded.

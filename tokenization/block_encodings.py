@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from .batches import Row, RowPadding
+from .batches import RowPadding
 from .block_coders import CLS, PAD, SEP
 from .splitters import Span, Splitter, Unit
-from .truncation import Range
+from .truncation import Range, Row
 
 
 class Source:

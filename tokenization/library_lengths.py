@@ -6,7 +6,9 @@ from typing import Any
 
 from transformers import PreTrainedConfig
 from transformers.tokenization_utils_base import PreTrainedTokenizerBase
+from transformers.utils import logging
 
+_LOGGER = logging.get_logger(__name__)
 CLASSIFIER = "VocablessForSequenceClassification"
 UNCUT_TASKS = ("text-classification", "sentiment-analysis")  # their stock pipeline asks for no truncation
 
@@ -23,6 +25,15 @@ class LibraryTokenizer(PreTrainedTokenizerBase):
     """
 
     call_defaults: dict[str, Any] = {}  # noqa: RUF012
+
+    def with_defaults(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Returns the arguments of a call, with those that it does not give; it warns then of texts that are cut."""
+        missing = self.call_defaults.keys() - options.keys()
+        return self.call_defaults | {"warns_of_cuts": True} | options if missing else options
+
+    def warn_of_cut(self, max_length: int | None) -> None:
+        """Warns, once in a process, that a text was cut which nobody asked to cut."""
+        _LOGGER.warning_once(f"A text has more than {max_length} tokens; only so many are read.")
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Creates a tokenizer, also from a pickle, as the processes of an encoder's pool do."""

@@ -19,7 +19,6 @@ from transformers.tokenization_utils_base import BatchEncoding, PreTrainedTokeni
 from transformers.utils.generic import PaddingStrategy
 
 from .batches import (
-    Row,
     RowPadding,
     as_batch,
     is_requested,
@@ -38,7 +37,7 @@ from .given_blocks import as_blocks, as_columns, depth
 from .library_lengths import LibraryTokenizer
 from .options import build
 from .splitters import BYTE_NAMES, MASK_UNIT, SPLITTERS, MaskSplitter, Splitter, Unit, to_text
-from .truncation import truncated_ranges
+from .truncation import rows_of_samples
 
 # `__call__` leaves calls with these arguments to the library's `__call__`.
 _RARE_ARGUMENTS = frozenset(("text_target", "text_pair_target", "max_target_length", "tokenizer_kwargs"))
@@ -162,7 +161,7 @@ class VocablessTokenizer(LibraryTokenizer):
 
         Calls `_encode_plus` directly: the library's `__call__` would take a fifth of the time of a sentence.
         """
-        options = self.call_defaults | options
+        options = self.with_defaults(options)
         if text is None or others or not _RARE_ARGUMENTS.isdisjoint(options):
             return cast(BatchEncoding, super().__call__(text, text_pair, *others, **options))
         if not _LENGTH_ARGUMENTS.isdisjoint(options):
@@ -189,6 +188,7 @@ class VocablessTokenizer(LibraryTokenizer):
         return_tensors: Any = None,
         return_overflowing_tokens: bool = False,
         verbose: bool = True,
+        warns_of_cuts: bool = False,
         **flags: Any,
     ) -> BatchEncoding:
         """Encodes a text, a pair or a batch of either; `flags` are the arguments `return_…` of the library."""
@@ -207,13 +207,9 @@ class VocablessTokenizer(LibraryTokenizer):
         if truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE and max_length is not None:
             max_units = max_length - add_special_tokens * self.num_special_tokens_to_add(pairs is not None)
         limits = max_units, truncation_strategy, self.truncation_side, stride, return_overflowing_tokens
-        rows: list[Row] = []
-        for index, sample in enumerate(samples):
-            counts = [len(sequence) // size for sequence in sample]
-            if sum(counts) <= max_units:
-                rows.append((index, [(0, count) for count in counts]))
-            else:
-                rows += [(index, ranges) for ranges in truncated_ranges(counts, *limits)]
+        rows, is_cut = rows_of_samples(([len(part) // size for part in sample] for sample in samples), *limits)
+        if is_cut and warns_of_cuts:
+            self.warn_of_cut(max_length)
         parts, counts = write_rows(samples, rows, size, cache.special if add_special_tokens else None)
         lengths = counts if pairs is None else list(map(sum, zip(counts[::2], counts[1::2], strict=True)))
         longest = max(lengths, default=0)

@@ -1,8 +1,29 @@
 """Truncation and overflow: which units of one or two sequences a row holds."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 Range = tuple[int, int]  # units (start, stop)
+Row = tuple[int, Sequence[Range]]  # (index of its sample, the range of units of each of its sequences)
+
+
+def rows_of_samples(samples: Iterable[Sequence[int]], max_units: int, *options: Any) -> tuple[list[Row], bool]:
+    """Returns the rows of all samples, given by the number of units of their sequences, and whether one was cut.
+
+    See `truncated_ranges` for the other arguments.
+
+    >>> rows_of_samples([[2], [5]], 3, "longest_first", "right")
+    ([(0, [(0, 2)]), (1, [(0, 3)])], True)
+    """
+    rows: list[Row] = []
+    is_cut = False
+    for index, lengths in enumerate(samples):
+        if sum(lengths) <= max_units:
+            rows.append((index, [(0, length) for length in lengths]))
+        else:
+            rows += [(index, ranges) for ranges in truncated_ranges(lengths, max_units, *options)]
+            is_cut = True
+    return rows, is_cut
 
 
 def truncated_ranges(

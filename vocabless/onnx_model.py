@@ -10,6 +10,7 @@ coder and all splitters but `subword`.
 
 import json
 import sys
+import warnings
 from collections.abc import Sequence
 from io import TextIOWrapper
 from pathlib import Path
@@ -171,7 +172,7 @@ def read_settings(path: str | Path) -> tuple[Path, dict[str, Any]]:
 
 
 class Blocks:
-    """Writes texts as the `input_ids` of a model.
+    """Writes texts as the `input_ids` of a model. Warns once if it cuts a text.
 
     Args:
         settings: content of inference.json.
@@ -192,6 +193,7 @@ class Blocks:
         if settings.get("mask_token"):
             self._splitter = MaskSplitter(self._splitter, settings["mask_token"])
         self._max_tokens = int(settings["max_tokens"])
+        self._has_warned = False
         self._side = settings.get("truncation_side", "right")
 
     def __call__(self, texts: str | Sequence[Text]) -> NDArray[np.int64]:
@@ -214,6 +216,9 @@ class Blocks:
         if not 1 <= len(parts) <= 2:
             raise ValueError(f"a pair has {len(parts)} texts; give a string, or two strings.")
         limit = self._max_tokens - 1 - len(parts)
+        if sum(map(len, parts)) > limit and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(f"a text has more than {self._max_tokens} tokens; only so many are read.", stacklevel=2)
         (ranges,) = truncated_ranges([*map(len, parts)], limit, "longest_first", self._side)
         return [units[start:stop] for units, (start, stop) in zip(parts, ranges, strict=True)]
 

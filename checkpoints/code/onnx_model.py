@@ -16,7 +16,8 @@ import re
 import regex
 import sys
 import unicodedata
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from inspect import signature
 from io import TextIOWrapper
 from itertools import groupby
@@ -1087,6 +1088,26 @@ CODERS: dict[str, type[BlockCoder]] = {
 # Truncation and overflow: which units of one or two sequences a row holds.
 
 Range = tuple[int, int]  # units (start, stop)
+Row = tuple[int, Sequence[Range]]  # (index of its sample, the range of units of each of its sequences)
+
+
+def rows_of_samples(samples: Iterable[Sequence[int]], max_units: int, *options: Any) -> tuple[list[Row], bool]:
+    """Returns the rows of all samples, given by the number of units of their sequences, and whether one was cut.
+
+    See `truncated_ranges` for the other arguments.
+
+    >>> rows_of_samples([[2], [5]], 3, "longest_first", "right")
+    ([(0, [(0, 2)]), (1, [(0, 3)])], True)
+    """
+    rows: list[Row] = []
+    is_cut = False
+    for index, lengths in enumerate(samples):
+        if sum(lengths) <= max_units:
+            rows.append((index, [(0, length) for length in lengths]))
+        else:
+            rows += [(index, ranges) for ranges in truncated_ranges(lengths, max_units, *options)]
+            is_cut = True
+    return rows, is_cut
 
 
 def truncated_ranges(
@@ -1301,7 +1322,7 @@ def read_settings(path: str | Path) -> tuple[Path, dict[str, Any]]:
 
 
 class Blocks:
-    """Writes texts as the `input_ids` of a model.
+    """Writes texts as the `input_ids` of a model. Warns once if it cuts a text.
 
     Args:
         settings: content of inference.json.
@@ -1322,6 +1343,7 @@ class Blocks:
         if settings.get("mask_token"):
             self._splitter = MaskSplitter(self._splitter, settings["mask_token"])
         self._max_tokens = int(settings["max_tokens"])
+        self._has_warned = False
         self._side = settings.get("truncation_side", "right")
 
     def __call__(self, texts: str | Sequence[Text]) -> NDArray[np.int64]:
@@ -1344,6 +1366,9 @@ class Blocks:
         if not 1 <= len(parts) <= 2:
             raise ValueError(f"a pair has {len(parts)} texts; give a string, or two strings.")
         limit = self._max_tokens - 1 - len(parts)
+        if sum(map(len, parts)) > limit and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(f"a text has more than {self._max_tokens} tokens; only so many are read.", stacklevel=2)
         (ranges,) = truncated_ranges([*map(len, parts)], limit, "longest_first", self._side)
         return [units[start:stop] for units, (start, stop) in zip(parts, ranges, strict=True)]
 

@@ -28,6 +28,7 @@ from pathlib import Path
 from tokenizers import AddedToken, Tokenizer
 from transformers import PreTrainedConfig
 from transformers.tokenization_utils_base import BatchEncoding, PreTrainedTokenizerBase, TruncationStrategy
+from transformers.utils import logging
 from transformers.utils.generic import PaddingStrategy
 from typing import Any, ClassVar, Literal, cast
 
@@ -1094,6 +1095,26 @@ CODERS: dict[str, type[BlockCoder]] = {
 # Truncation and overflow: which units of one or two sequences a row holds.
 
 Range = tuple[int, int]  # units (start, stop)
+Row = tuple[int, Sequence[Range]]  # (index of its sample, the range of units of each of its sequences)
+
+
+def rows_of_samples(samples: Iterable[Sequence[int]], max_units: int, *options: Any) -> tuple[list[Row], bool]:
+    """Returns the rows of all samples, given by the number of units of their sequences, and whether one was cut.
+
+    See `truncated_ranges` for the other arguments.
+
+    >>> rows_of_samples([[2], [5]], 3, "longest_first", "right")
+    ([(0, [(0, 2)]), (1, [(0, 3)])], True)
+    """
+    rows: list[Row] = []
+    is_cut = False
+    for index, lengths in enumerate(samples):
+        if sum(lengths) <= max_units:
+            rows.append((index, [(0, length) for length in lengths]))
+        else:
+            rows += [(index, ranges) for ranges in truncated_ranges(lengths, max_units, *options)]
+            is_cut = True
+    return rows, is_cut
 
 
 def truncated_ranges(
@@ -1161,7 +1182,6 @@ def _kept_range(length: int, count: int, side: str) -> Range:
 # ---- batches.py ------------------------------------------------------------------------------------------------------
 # What a call reads and returns: texts and pairs, rows of blocks, and padded arrays as lists or tensors.
 
-Row = tuple[int, Sequence[Range]]  # (index of its sample, the range of units of each of its sequences)
 BatchArray = NDArray[Any] | Sequence[Any]  # one array for all rows, or a list of arrays or lists, one for each row
 
 # The padding value of each name; other names are not padded.
@@ -1795,6 +1815,7 @@ def depth(value: Any) -> int:
 # ---- library_lengths.py ----------------------------------------------------------------------------------------------
 # The lengths that other libraries ask a tokenizer for: of a text in a pipeline, of a prompt for sentence vectors.
 
+_LOGGER = logging.get_logger(__name__)
 CLASSIFIER = "VocablessForSequenceClassification"
 UNCUT_TASKS = ("text-classification", "sentiment-analysis")  # their stock pipeline asks for no truncation
 
@@ -1811,6 +1832,15 @@ class LibraryTokenizer(PreTrainedTokenizerBase):
     """
 
     call_defaults: dict[str, Any] = {}
+
+    def with_defaults(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Returns the arguments of a call, with those that it does not give; it warns then of texts that are cut."""
+        missing = self.call_defaults.keys() - options.keys()
+        return self.call_defaults | {"warns_of_cuts": True} | options if missing else options
+
+    def warn_of_cut(self, max_length: int | None) -> None:
+        """Warns, once in a process, that a text was cut which nobody asked to cut."""
+        _LOGGER.warning_once(f"A text has more than {max_length} tokens; only so many are read.")
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Creates a tokenizer, also from a pickle, as the processes of an encoder's pool do."""
@@ -1975,7 +2005,7 @@ class VocablessTokenizer(LibraryTokenizer):
 
         Calls `_encode_plus` directly: the library's `__call__` would take a fifth of the time of a sentence.
         """
-        options = self.call_defaults | options
+        options = self.with_defaults(options)
         if text is None or others or not _RARE_ARGUMENTS.isdisjoint(options):
             return cast(BatchEncoding, super().__call__(text, text_pair, *others, **options))
         if not _LENGTH_ARGUMENTS.isdisjoint(options):
@@ -2002,6 +2032,7 @@ class VocablessTokenizer(LibraryTokenizer):
         return_tensors: Any = None,
         return_overflowing_tokens: bool = False,
         verbose: bool = True,
+        warns_of_cuts: bool = False,
         **flags: Any,
     ) -> BatchEncoding:
         """Encodes a text, a pair or a batch of either; `flags` are the arguments `return_…` of the library."""
@@ -2020,13 +2051,9 @@ class VocablessTokenizer(LibraryTokenizer):
         if truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE and max_length is not None:
             max_units = max_length - add_special_tokens * self.num_special_tokens_to_add(pairs is not None)
         limits = max_units, truncation_strategy, self.truncation_side, stride, return_overflowing_tokens
-        rows: list[Row] = []
-        for index, sample in enumerate(samples):
-            counts = [len(sequence) // size for sequence in sample]
-            if sum(counts) <= max_units:
-                rows.append((index, [(0, count) for count in counts]))
-            else:
-                rows += [(index, ranges) for ranges in truncated_ranges(counts, *limits)]
+        rows, is_cut = rows_of_samples(([len(part) // size for part in sample] for sample in samples), *limits)
+        if is_cut and warns_of_cuts:
+            self.warn_of_cut(max_length)
         parts, counts = write_rows(samples, rows, size, cache.special if add_special_tokens else None)
         lengths = counts if pairs is None else list(map(sum, zip(counts[::2], counts[1::2], strict=True)))
         longest = max(lengths, default=0)

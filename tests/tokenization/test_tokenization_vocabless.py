@@ -280,3 +280,16 @@ def test_code_that_a_file_names_is_not_kept(tmp_path):
         VocablessTokenizer.from_pretrained(tmp_path).save_pretrained(tmp_path / "again")
         saved = json.loads((tmp_path / "again" / "tokenizer_config.json").read_text())
         assert saved["auto_map"]["AutoTokenizer"][0] == "tokenization_vocabless.VocablessTokenizer"
+
+
+def test_a_text_that_nobody_asked_to_cut_is_told(monkeypatch) -> None:
+    told = []
+    monkeypatch.setattr(VocablessTokenizer, "warn_of_cut", lambda self, length: told.append(length))
+    tokenizer = VocablessTokenizer("word", "md5", model_max_length=8)
+    tokenizer.call_defaults = {"truncation": True}  # as of a classifier, for pipelines
+    tokenizer(["one two", "a " * 6])
+    tokenizer("a " * 7, truncation=True)  # this is wished
+    assert told == []
+    assert len(tokenizer("a " * 7)["input_ids"]) == 8 and told == [8]
+    tokenizer([("a " * 4, "b " * 4)], padding=True)
+    assert told == [8, 8]
