@@ -47,11 +47,15 @@ class _Csv(ArrowBasedBuilder):
         for number, reader in enumerate(self.config.readers):
             records: Records = reader()
             _, header = next(records, (1, []))
-            batches = iter(lambda records=records: [record for _, record in islice(records, BATCH)], [])
-            for index, batch in enumerate(batches):
+            for index, batch in enumerate(_batches(record for _, record in records)):
                 columns = dict(zip_longest(header, zip_longest(*batch), fillvalue=(None,) * len(batch)))
                 cells = {name: [cell or None for cell in columns[name]] for name in features}
                 yield Key(number, index), pa.table(cells, schema=features.arrow_schema)
+
+
+def _batches(records: Iterator[list[str]]) -> Iterator[list[list[str]]]:
+    while batch := list(islice(records, BATCH)):
+        yield batch
 
 
 def _rows(readers: list[Any]) -> Iterator[dict[str, str | None]]:

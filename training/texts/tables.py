@@ -99,16 +99,7 @@ def load_files(
         if filled and kind == "csv":
             rows = _load_csv(filled, text_format, streaming)
         elif filled:
-            paths = [glob.escape(os.path.realpath(file)) for file in filled]  # no patterns
-            # By another name than "utf-8", `datasets` decodes JSON, too, and finds wrong bytes.
-            encoding = "utf8" if text_format.encoding == "utf-8" else text_format.encoding
-            options = {} if kind == "parquet" else {"encoding": encoding}
-            read = getattr(Dataset, f"from_{kind}")  # `load_dataset` would ask a server, to count a download
-            read = partial(read, paths, split="train", **options)
-            rows = read(streaming=True) if streaming else None
-            if rows is None or rows.features is None:  # a list in a json file is read whole in any case
-                rows = read(config_id=_cache_id(filled, text_format))
-                rows = rows.to_iterable_dataset() if streaming else rows
+            rows = _load_by_library(kind, filled, text_format, streaming)
         first = list(rows.take(FIRST_ROWS if streaming else 2))
         if not first:
             raise MisreadError(f"{where} is empty; give a file with rows.")
@@ -125,6 +116,21 @@ def load_files(
     except (DatasetGenerationError, OSError, ValueError) as error:
         raise explained(error, files, where, text_format) from error
     return rows  # type: ignore[no-any-return]
+
+
+def _load_by_library(kind: str, files: Sequence[str], text_format: TextFormat, streaming: bool) -> Any:
+    """Returns the rows of files as `datasets` reads this kind."""
+    paths = [glob.escape(os.path.realpath(file)) for file in files]  # no patterns
+    # By another name than "utf-8", `datasets` decodes JSON, too, and finds wrong bytes.
+    encoding = "utf8" if text_format.encoding == "utf-8" else text_format.encoding
+    options = {} if kind == "parquet" else {"encoding": encoding}
+    read = getattr(Dataset, f"from_{kind}")  # `load_dataset` would ask a server, to count a download
+    read = partial(read, paths, split="train", **options)
+    rows = read(streaming=True) if streaming else None
+    if rows is None or rows.features is None:  # a list in a json file is read whole in any case
+        rows = read(config_id=_cache_id(files, text_format))
+        rows = rows.to_iterable_dataset() if streaming else rows
+    return rows
 
 
 def explained(error: Exception, files: Sequence[str], where: str, text_format: TextFormat) -> ValueError:
