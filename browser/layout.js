@@ -1,7 +1,7 @@
 /** Operators that move numbers and compute none: shapes, slices, look-ups in tables. */
 
 import {
-  broadcastDims, broadcastStrides, forEachRow, integers, positiveAxis, product, readStrided, stridesOf, zeros,
+  broadcastDims, broadcastStrides, integers, positiveAxis, product, readStrided, stridesOf, zeros,
 } from "./tensors.js";
 
 function shape([tensor], { start = 0, end }) {
@@ -115,33 +115,17 @@ function gather([table, indices], { axis = 0 }) {
 }
 
 function gatherElements([tensor, indices], { axis = 0 }) {
-  const result = zeros(tensor.type, indices.dims);
-  forEachElement(tensor, indices, axis, (place, target) => (result.data[place] = tensor.data[target]));
-  return [result];
-}
-
-/** Writes updates into a copy of a tensor; where several meet, the largest number stays. */
-function scatterElements([tensor, indices, updates], { axis = 0, reduction }) {
-  if (reduction !== "max") throw new Error(`ScatterElements with the reduction ${reduction} is not supported.`);
-  const result = { ...tensor, data: tensor.data.slice() };
-  forEachElement(tensor, indices, axis, (place, target) => {
-    result.data[target] = Math.max(result.data[target], updates.data[place]);
-  });
-  return [result];
-}
-
-/** Calls `visit` for each place of `indices`, with the place in `tensor` that its index along an axis names. */
-function forEachElement(tensor, indices, axis, visit) {
   const along = positiveAxis(axis, tensor.dims.length);
-  const strides = stridesOf(tensor.dims);
-  const [step, size] = [strides[along], tensor.dims[along]];
-  forEachRow(indices.dims, [strides.map((of, place) => (place === along ? 0 : of))], ([start], row) => {
-    const length = indices.dims[indices.dims.length - 1];
-    const stride = along === indices.dims.length - 1 ? 0 : 1;
-    for (let i = 0, place = row * length; i < length; i++, place++) {
-      visit(place, start + i * stride + step * positiveAxis(indices.data[place], size));
-    }
+  const [from, to] = [stridesOf(tensor.dims), stridesOf(indices.dims)];
+  const result = zeros(tensor.type, indices.dims);
+  indices.data.forEach((index, place) => {
+    const source = to.reduce((sum, step, axisOf) => {
+      const position = Math.floor(place / step) % indices.dims[axisOf];
+      return sum + from[axisOf] * (axisOf === along ? positiveAxis(index, tensor.dims[along]) : position);
+    }, 0);
+    result.data[place] = tensor.data[source];
   });
+  return [result];
 }
 
 function gatherND([tensor, indices]) {
@@ -196,7 +180,6 @@ export const LAYOUT = {
   Pad: pad,
   Range: range,
   Reshape: reshape,
-  ScatterElements: scatterElements,
   Shape: shape,
   Slice: slice,
   Split: split,

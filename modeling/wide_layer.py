@@ -23,17 +23,19 @@ SEED = 1  # of the factors; those of front ends come from other seeds
 class WideLayer(HasConstants):
     """A linear layer over the hashed features of a text: blocks (B, S, K) → (B, outputs).
 
-    1. Words: each unit is hashed to a row of the weights, and so is each pair of neighbouring units.
-    2. Spelling, if the blocks hold letters: each n-gram of three to five characters of a unit with its border marks is
-       hashed to a row, too. Characters are bytes, unless those of the front end's n-grams are characters of UTF-8.
-    3. A text is a vector of length 1. Words are one half of it, spelling the other; of a half, each row that is hit has
-       the same number, however often it is hit.
-    4. The output is this vector times the weights, (rows, outputs).
+    1. Words: each distinct unit of the text is hashed to a row of the weights, and so is each distinct pair of
+       neighbouring units.
+    2. Spelling, if the blocks hold letters: each n-gram of three to five characters of a distinct unit with its border
+       marks is hashed to a row, too. Characters are bytes, unless those of the front end's n-grams are characters of
+       UTF-8.
+    3. The rows of the words are added and divided by the root of their number, and so are those of the spelling. With
+       both, their sum is divided by the root of two. So a text is a vector of about length 1, however long it is.
 
     Special tokens and padding are no units, and no pair goes across them. Without units the output is 0. New weights
     are 0, so that they have no effect.
 
-    The hash of a pair is that of the elements of both units, multilinear as in `ngram_hashes`.
+    The hash of a pair is that of the elements of both units, multilinear as in `ngram_hashes`. Units and pairs are
+    distinct if their hashes are, before these are reduced to rows.
     """
 
     unit_factors: Tensor  # c_i of a unit, the first of a pair, and those of the second, (2, K) int64
@@ -61,28 +63,26 @@ class WideLayer(HasConstants):
         return F.embedding_bag(rows, self.weight, per_sample_weights=shares, mode="sum")
 
     def features(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the vectors of texts: rows (B, R) int64 and their numbers (B, R) float32, 0 for repetitions.
+        """Returns the vectors of texts: rows (B, R) int64, and their numbers (B, R) float32, 0 where there is none.
 
-        `blocks` are (B, S, k) as for `forward`.
+        The numbers of a row add up. `blocks` are (B, S, k) as for `forward`.
         """
         blocks = blocks.long()
         if not torch.compiler.is_compiling():  # a graph cannot have a length that depends on values
             blocks = blocks[..., : max(1, int((blocks.flatten(0, 1).amax(dim=0) > 0).sum()))]
         is_unit = blocks[..., 0] >= NUM_SPECIAL
-        first, second = ((blocks * factors[: blocks.shape[-1]]).sum(dim=-1) for factors in self.unit_factors)
-        hashes = [first, first + next_of(second)]
-        is_feature = [is_unit, is_unit & (next_of(blocks[..., 0]) >= NUM_SPECIAL)]
-        sizes = [2 * blocks.shape[1]]
+        sums = (blocks.unsqueeze(-2) * self.unit_factors[:, : blocks.shape[-1]]).sum(dim=-1)
+        first, second = sums.unbind(dim=-1)
+        words = torch.cat([first, first + next_of(second)], dim=1)
+        is_word = torch.cat([is_unit, is_unit & (next_of(is_unit.long()) > 0)], dim=1)
+        is_new = is_word & first_places(words)
+        hashes, shares = [words], [shares_of(is_new)]
         if self.reads_letters:
             ngrams, is_ngram = self.ngrams(with_borders(blocks), self.ngram_factors, SHORTEST_NGRAM)
-            hashes += [each.flatten(1) for each in ngrams]
-            is_feature += [(each & is_unit.unsqueeze(-1)).flatten(1) for each in is_ngram]
-            sizes.append(sum(each.shape[1] for each in hashes[2:]))
-        rows = torch.cat(hashes, dim=1) % MODULUS % self.num_rows
-        is_first = first_places(rows, torch.cat(is_feature, dim=1), self.num_rows)
-        halves = is_first.float().split(sizes, dim=1)
-        shares = [half / (len(sizes) * half.sum(dim=1, keepdim=True)).clamp(min=1).sqrt() for half in halves]
-        return rows, torch.cat(shares, dim=1)
+            of_new = torch.cat(is_ngram, dim=-1) & is_new[:, : blocks.shape[1], None]
+            hashes.append(torch.cat(ngrams, dim=-1).flatten(1))
+            shares = [half * 0.5**0.5 for half in (*shares, shares_of(of_new.flatten(1)))]
+        return torch.cat(hashes, dim=1) % MODULUS % self.num_rows, torch.cat(shares, dim=1)
 
 
 def next_of(values: Tensor) -> Tensor:
@@ -90,14 +90,18 @@ def next_of(values: Tensor) -> Tensor:
     return F.pad(values, (0, 1))[:, 1:]
 
 
-def first_places(rows: Tensor, counts: Tensor, num_rows: int) -> Tensor:
-    """Returns which places of rows (B, R) hold a row for the only time that counts, (B, R) bool.
+def first_places(hashes: Tensor) -> Tensor:
+    """Returns whether a hash stands at no earlier place of its row, (B, R) bool.
 
-    Of the places of a row, the last one counts; `counts` (B, R) bool says which places take part.
-
-    >>> first_places(torch.tensor([[4, 2, 4, 2]]), torch.tensor([[True, True, True, False]]), 8).tolist()
-    [[False, True, True, False]]
+    >>> first_places(torch.tensor([[4, 2, 4, 2]])).tolist()
+    [[True, True, False, False]]
     """
-    places = torch.arange(1, rows.shape[1] + 1, device=rows.device) * counts
-    last = places.new_zeros(rows.shape[0], num_rows).scatter_reduce(1, rows, places, "amax")
-    return (last.gather(1, rows) == places) & counts
+    places = torch.arange(hashes.shape[1], device=hashes.device)
+    is_earlier = places < places.unsqueeze(-1)
+    return ~((hashes.unsqueeze(1) == hashes.unsqueeze(2)) & is_earlier).any(dim=-1)
+
+
+def shares_of(is_feature: Tensor) -> Tensor:
+    """Returns 1 / √(number of features) for each feature (B, R) bool, 0 elsewhere."""
+    present = is_feature.float()
+    return present / present.sum(dim=1, keepdim=True).clamp(min=1).sqrt()

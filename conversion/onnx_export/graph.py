@@ -20,6 +20,7 @@ from transformers.masking_utils import bidirectional_mask_function, eager_mask
 from vocabless.modeling.blocks import NUM_ELEMENTS, NUM_SPECIAL, attention_mask_of, token_type_ids_of
 from vocabless.modeling.modeling_vocabless import VocablessForMultipleChoice, VocablessModel
 from vocabless.modeling.unit_front_end import UnitFrontEnd
+from vocabless.modeling.wide_layer import LONGEST_NGRAM
 from vocabless.saving.checkpoint_files import first_line
 from vocabless.tokenization.block_coders import CLS, PAD, SEP, special_blocks
 
@@ -74,10 +75,11 @@ class BlocksOnly(nn.Module):
         if self.is_pair:
             inputs["token_type_ids"] = token_type_ids_of(input_ids)
         front_end = cast(VocablessModel, self.model.base_model).front_end
-        has_wide_part = getattr(getattr(self.model, "classifier", None), "wide", None) is not None
         if isinstance(front_end, UnitFrontEnd):
             inputs["inputs_embeds"] = embed_distinct(front_end, input_ids)
-        if "inputs_embeds" not in inputs or has_wide_part:
+            if getattr(getattr(self.model, "classifier", None), "wide", None) is not None:
+                inputs[INPUT] = cut_blocks(input_ids, LONGEST_NGRAM)
+        else:
             inputs[INPUT] = input_ids
         return tuple(outputs_of(self.model, inputs).values())
 
@@ -99,13 +101,20 @@ def embed_distinct(front_end: UnitFrontEnd, blocks: Tensor) -> Tensor:
     A traced front end embeds every token up to the end of its block, which takes longer than the encoder.
     """
     units, inverse = front_end.replace_special_tokens(blocks).flatten(0, -2).unique(dim=0, return_inverse=True)
-    min_length, block_size = front_end.traced_length, front_end.block_size
-    if min_length is not None and min_length <= block_size:
-        longest = (units.amax(dim=0) > 0).sum().clamp(min=min_length).item()
-        torch._check(min_length <= longest)  # tells the exporter the range of the length
-        torch._check(longest <= block_size)
-        units = units[:, :longest]
+    if front_end.traced_length is not None:
+        units = cut_blocks(units, front_end.traced_length)
     return front_end.embed_units(units).index_select(0, inverse).unflatten(0, blocks.shape[:-1])
+
+
+def cut_blocks(blocks: Tensor, shortest: int) -> Tensor:
+    """Returns blocks (…, K) without the places behind the longest unit, but with at least so many."""
+    block_size = blocks.shape[-1]
+    if shortest > block_size:
+        return blocks
+    longest = (blocks.flatten(0, -2).amax(dim=0) > 0).sum().clamp(min=shortest).item()
+    torch._check(shortest <= longest)  # tells the exporter the range of the length
+    torch._check(longest <= block_size)
+    return blocks[..., :longest]
 
 
 def export(model: PreTrainedModel, is_pair: bool) -> Proto:

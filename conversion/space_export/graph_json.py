@@ -31,7 +31,6 @@ SUPPORTED: dict[str, dict[str, Any]] = {
     "LayerNormalization": {"axis": -1},
     "Mod": {"fmod": 0},
     "Pad": {"mode": "constant"},
-    "ScatterElements": {"reduction": "max"},
     "Unique": {"axis": 0},
 }
 # Which matrices become int8: operator, place of the matrix in its inputs → the axis that has one factor for each index.

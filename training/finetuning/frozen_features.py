@@ -22,7 +22,7 @@ class Features:
     """What a head reads of n texts."""
 
     vectors: Vectors  # (n, D)
-    wide: csr_matrix | None = None  # (n, rows) float32, of length 1 or 0; see `WideLayer`
+    wide: csr_matrix | None = None  # (n, rows) float32, of about length 1; see `WideLayer`
 
     def select(self, rows: Rows) -> "Features":
         """Returns the features of some of the texts."""
@@ -52,7 +52,9 @@ def wide_features(config: Any, rows: EncodedRows, collator: Any, num_rows: int) 
             kept = share > 0
             columns[index], numbers[index] = of_text[kept].int().numpy(), share[kept].numpy()
     starts = np.cumsum([0, *map(len, columns)])
-    return csr_matrix((np.concatenate(numbers), np.concatenate(columns), starts), shape=(len(rows), num_rows))
+    features = csr_matrix((np.concatenate(numbers), np.concatenate(columns), starts), shape=(len(rows), num_rows))
+    features.sum_duplicates()
+    return features
 
 
 def logits_of(model: Any, rows: EncodedRows, collator: Any) -> Vectors:
