@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from vocabless.training.texts.documents import HTML, MARKDOWN, Section, clean, read_page
-from vocabless.training.texts.tables import STRING_TYPES, UTF8, TextFormat, column_type, load_files
+from vocabless.training.texts.text_format import UTF8, TextFormat
 
 TEXTS = (".txt", *MARKDOWN, *HTML)  # one document for each file
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")  # one document for each row
@@ -110,6 +110,8 @@ def _is_filled(file: Path) -> bool:
 
 def _rows(file: Path, reading: Reading) -> Iterator[Document]:
     """Yields the rows of a table as documents. A title is a heading, too, so that it is found."""
+    from vocabless.training.texts.tables import STRING_TYPES, column_type, load_files  # imports `datasets`
+
     rows: Any = load_files([str(file)], f"the table {str(file)!r}", reading.text_format)
     of_name = {str(column).lower(): column for column in rows.column_names}
     text, title, link = (next((of_name[name] for name in names if name in of_name), None) for names in COLUMNS.values())

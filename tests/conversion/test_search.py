@@ -23,7 +23,7 @@ from vocabless.conversion.search_export.vectors import in_own_space, principal_a
 from vocabless.loading import ENCODERS
 from vocabless.saving.sentence_modules import SentenceModules, write_sentence_modules
 from vocabless.training.texts.documents import MOST_HEADING, Section
-from vocabless.training.texts.tables import TextFormat
+from vocabless.training.texts.text_format import TextFormat
 
 
 def read(source: Path, base_url: str | None = None, reading: Reading | None = None) -> list[Document]:

@@ -24,7 +24,7 @@ from vocabless.training.finetuning.data import EncodedRows, Examples, TaskData
 from vocabless.training.finetuning.problems import Problem
 from vocabless.training.output_cache import add_outputs, fingerprint
 from vocabless.training.texts.corpora import load_text
-from vocabless.training.texts.tables import UTF8, TextFormat
+from vocabless.training.texts.text_format import UTF8, TextFormat
 from vocabless.training.trainer import ResumableTrainer
 
 TEACHER_LOGITS, IS_GOLD = "teacher_logits", "is_gold"  # further entries of encoded rows and batches

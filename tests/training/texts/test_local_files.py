@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from vocabless.training.texts.corpora import find_files, first_texts, load_text
-from vocabless.training.texts.tables import TextFormat, load_files, read_files
+from vocabless.training.texts.tables import load_files, read_files
+from vocabless.training.texts.text_format import TextFormat
 
 SUFFIXES = [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".txt"]
 ROWS = [("Das Café schließt früh.", "ja"), ("Nein, nie.", "nein")]
