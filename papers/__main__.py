@@ -38,6 +38,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--rows", nargs="+", help="labels of some rows; None is all")
     parser.add_argument("--dry_run", action="store_true", help="print the commands as a shell script")
     parser.add_argument("--output_dir", default="runs/papers", help="folder of all runs (default: runs/papers)")
+    parser.add_argument("--corpus", nargs="+", help="texts to pre-train on; None are the paper's, of its recipe")
+    parser.add_argument("--data_dir", help="folder with a folder of files for each task of GLUE; None is the Hub's")
+    parser.add_argument("--bf16", action="store_true", help="pre-train and fine-tune in bfloat16, not in float32")
+    parser.add_argument(
+        "--launcher",
+        default="python",
+        help="what starts run_pretraining.py, for instance 'accelerate launch --num_processes 8' (default: python)",
+    )
 
 
 def make_table(arguments: Namespace) -> str:
@@ -52,7 +60,8 @@ def make_table(arguments: Namespace) -> str:
     if unknown:
         raise ValueError(f"{table.title} has no row {', '.join(unknown)}; its rows are {', '.join(labels)}.")
     rows = [row for row in table.rows if not arguments.rows or row.label in arguments.rows]
-    plan = Plan(table, Path(arguments.output_dir))
+    flags = {name: getattr(arguments, name) for name in ("data_dir", "bf16", "launcher")}
+    plan = Plan(table, Path(arguments.output_dir), tuple(arguments.corpus or ()), **flags)
     return plan.script(rows) if arguments.dry_run else finished.fill(plan, rows)
 
 

@@ -12,8 +12,10 @@ from pathlib import Path
 from papers import patents
 from papers.table import PaperRow, PaperTable
 from vocabless.stock_shapes import find_shape
+from vocabless.training.script import read_recipe
 from vocabless.variants import SUBWORD_TOKENIZERS
 
+GLUE = "nyu-mll/glue"
 QUIET = ["--disable_tqdm", "true", "--report_to", "none"]
 
 
@@ -23,6 +25,10 @@ class Plan:
 
     table: PaperTable
     root: Path
+    corpora: tuple[str, ...] = ()  # to pre-train on; none are those of the paper's recipe
+    data_dir: str | None = None  # files of GLUE; None is the Hub's
+    bf16: bool = False
+    launcher: str = "python"  # of pre-training
 
     def script(self, rows: Sequence[PaperRow]) -> str:
         """Returns the shell script of some rows, one line each."""
@@ -30,13 +36,26 @@ class Plan:
         head = ["#!/bin/sh", f"# {table.title}: {table.about}. A line is a row; the lines can run on several machines."]
         if not table.terms:
             return f"{head[0]}\n# {table.title}: {table.about}. Nothing is run: all figures are counted."
+        head.append(f"# Data: {'; '.join(self.data)}.")
         if table.is_patents:
             head.append(f"# Before them: python -m papers patents FILES --codes FILE --output_dir {self.patents}")
         return "\n".join([*head, *map(self.line, rows)])
 
+    @property
+    def data(self) -> list[str]:
+        """What is pre-trained and fine-tuned on, and the flag that changes it."""
+        recipe = self.table.recipe if any(row.objective for row in self.table.rows) else ""
+        corpora = self.corpora or (read_recipe(recipe)["corpus"] if recipe else ())
+        glue = f"GLUE from {self.data_dir or GLUE} (--data_dir)"
+        return [
+            *([f"pre-training on {', '.join(corpora)} (--corpus)"] if corpora else []),
+            f"patents in {self.patents}" if self.table.is_patents else glue,
+        ]
+
     def line(self, row: PaperRow) -> str:
         """Returns the shell command of a row."""
-        commands = [shlex.join(["python", *words]) for words in (*self.pretraining(row), *self.fine_tuning(row))]
+        commands = [shlex.join([*shlex.split(self.launcher), *words]) for words in self.pretraining(row)]
+        commands += [shlex.join(["python", *words]) for words in self.fine_tuning(row)]
         return " && ".join([*self.preparation(row), *commands])
 
     def preparation(self, row: PaperRow) -> list[str]:
@@ -48,6 +67,7 @@ class Plan:
         else:
             return []
         words = ["python", "-m", "papers", verb, row.model, str(target), *self.vocabulary(row, "--subword")]
+        words += self._corpus() if verb == "ngrams" else []
         return [f"test -f {shlex.quote(str(file))} || {shlex.join(words)}"]
 
     @property
@@ -73,7 +93,8 @@ class Plan:
             model = ["--variant", row.model, *self.vocabulary(row, "--subword")]
             model += ["--set", f"ngrams={self.ngrams(row)}"] if row.has_ngrams else []
         words = ["run_pretraining.py", "--recipe", row.recipe or self.table.recipe, *model]
-        return [[*words, "--objective", row.objective, *QUIET, "--output_dir", str(self.pretrained(row))]]
+        words += ["--objective", row.objective, *self._corpus(), *self._precision(), *QUIET]
+        return [[*words, "--output_dir", str(self.pretrained(row))]]
 
     def pretrained(self, row: PaperRow) -> Path:
         """Returns the folder of the pre-trained model."""
@@ -86,7 +107,7 @@ class Plan:
         words = ["run_glue.py", "--recipe", table.task_recipe, "--model_name_or_path", model]
         words += self.vocabulary(row, "--tokenizer_name") if model == row.model else []
         words += ["--max_seq_length", str(row.length)] if row.length else []
-        words += self._data() + QUIET
+        words += self._data() + self._precision() + QUIET
         folders = zip(table.learning_rates or [""], self.fine_tuned(row), strict=True)
         return [
             [*words, *(["--learning_rate", rate] if rate else []), "--output_dir", str(folder)]
@@ -107,10 +128,16 @@ class Plan:
     def _data(self) -> list[str]:
         """Returns the flags of the data."""
         if not self.table.is_patents:
-            return ["--task_name", *self.table.tasks]
+            return ["--task_name", *self.table.tasks, *(["--data_dir", self.data_dir] if self.data_dir else [])]
         splits = {"train": patents.TRAIN, "validation": patents.TEST_A, "test": patents.TEST_B}
         files = [word for flag, name in splits.items() for word in (f"--{flag}_file", str(self.patents / name))]
         return [*files, "--do_predict"]
+
+    def _corpus(self) -> list[str]:
+        return ["--corpus", *self.corpora] if self.corpora else []
+
+    def _precision(self) -> list[str]:
+        return ["--bf16", "true"] if self.bf16 else []
 
     def _name(self, row: PaperRow) -> str:
         """Returns the name of a row's folders: rows of two tables with the same model and training share them."""

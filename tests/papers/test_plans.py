@@ -16,6 +16,7 @@ from papers.hash_init import embed
 from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.training.finetuning.glue import GLUE
 from vocabless.training.pretraining.command_line import parse_command_line
+from vocabless.training.script import read_recipe
 
 WORDPIECE, BPE = "google-bert/bert-base-uncased", "FacebookAI/roberta-base"
 # Learning rates of fine-tuning, and with which of the recipe's settings a table is fine-tuned.
@@ -85,6 +86,49 @@ def test_a_row_has_its_published_vocabulary_or_weights(table, row, words, capsys
     assert words in capsys.readouterr().out
     with pytest.raises(SystemExit, match=f"Table {table[-1]} has no row X; its rows are "):
         papers.main([table, "--rows", "X"])
+
+
+@pytest.mark.parametrize("name", [name for name, table in papers.TABLES.items() if table.terms])
+def test_a_plan_names_its_data_and_takes_other_data_another_precision_and_a_launcher(name, capsys):
+    flags = [
+        "--corpus",
+        "a b.txt",
+        "me/texts",
+        "--data_dir",
+        "my glue",
+        "--bf16",
+        "--launcher",
+        "accelerate launch -x 2",
+    ]
+    table, shown = papers.TABLES[name], {}
+    for title, more in (("default", []), ("changed", flags)):
+        papers.main([name, "--dry_run", *more])
+        shown[title] = capsys.readouterr().out.splitlines()
+    (data,) = [line for line in shown["default"] if line.startswith("# Data: ")]
+    recipes = {row.recipe or table.recipe for row in table.rows if row.objective}
+    assert all(corpus in data for recipe in recipes for corpus in read_recipe(recipe)["corpus"])
+    assert ("patents" if table.is_patents else "nyu-mll/glue") in data
+    default, changed = (
+        [
+            shlex.split(each)
+            for line in lines
+            if not line.startswith("#")
+            for each in line.replace("||", "&&").split("&&")
+        ]
+        for lines in shown.values()
+    )
+    for before, after in zip(default, changed, strict=True):
+        flags = []
+        if "run_pretraining.py" in before:
+            assert after[:4] == ["accelerate", "launch", "-x", "2"] and after[4] == "run_pretraining.py"
+            flags = ["--corpus", "a b.txt", "me/texts", "--bf16", "true"]
+        elif "run_glue.py" in before:
+            assert after[:2] == ["python", "run_glue.py"]
+            flags = [*([] if table.is_patents else ["--data_dir", "my glue"]), "--bf16", "true"]
+        elif "ngrams" in before:
+            flags = ["--corpus", "a b.txt", "me/texts"]
+        rest = [word for word in after if word not in ("accelerate", "launch", "-x", "2")]
+        assert sorted(rest) == sorted([word for word in before if word != "python" or rest[0] == "python"] + flags)
 
 
 def test_the_list_of_ngrams_is_counted_once_for_all_variants_with_the_same_units(subwords, tmp_path, capsys):
