@@ -58,6 +58,13 @@ def run_all(runs: Sequence[Run]) -> Run:
     return run
 
 
+def seconds_of(run: Run) -> float:
+    """Returns the seconds that one round takes."""
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
 def compare(name: str, ours: Run, peer: Run, work: float, unit: str, rounds: int = 7) -> Comparison:
     """Measures the speed of both sides in `rounds` rounds, after one as a warm-up; `unit` is that of `work` with "/s".
 
@@ -66,10 +73,9 @@ def compare(name: str, ours: Run, peer: Run, work: float, unit: str, rounds: int
     speeds: list[list[float]] = [[], []]
     for number in range(rounds + 1):
         for run, of_side in zip((ours, peer), speeds, strict=True):
-            start = time.perf_counter()
-            run()
+            seconds = seconds_of(run)
             if number > 0:  # round 0 is the warm-up
-                of_side.append(work / (time.perf_counter() - start))
+                of_side.append(work / seconds)
     ratios = [one / other for one, other in zip(*speeds, strict=True)]
     low, ratio, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
     our_speed, peer_speed = map(statistics.median, speeds)

@@ -11,6 +11,7 @@ the peers are stock models with a vocabulary that is trained on the same text.
 import argparse
 import copy
 import tempfile
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
@@ -53,15 +54,24 @@ def preparation(documents: Dataset, subword: str, variant: str, processes: int, 
 
 
 def training_step(
-    variant: str, objective_name: str, documents: Dataset, subword: str, length: int, batch_size: int, dropout: float
+    variant: str,
+    objective_name: str,
+    documents: Dataset,
+    subword: str,
+    length: int,
+    batch_size: int,
+    dropout: float,
+    overrides: Sequence[str] = (),
 ) -> Run:
     """Returns a function that trains one step, always on the same batch, whose sequences are padded to `length`.
 
-    `variant` is a variant or a stock shape, `subword` the file of a vocabulary for models with subwords.
+    `variant` is a variant or a stock shape, `subword` the file of a vocabulary for models with subwords, `overrides`
+    what `--set` takes.
     """
     objective: Any = OBJECTIVES[objective_name]()
     subword_file = subword if find_shape(variant).reads_subwords else None
     options: dict[str, Any] = {"max_seq_length": length, "subword": subword_file, "dropout": dropout}
+    options |= {"set": [*overrides]}
     arguments = PretrainingArguments(variant=variant, **options)
     model, tokenizer = load_model(arguments, objective)
     packing = Packing(tokenizer, objective.needs_targets, length)

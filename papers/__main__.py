@@ -2,6 +2,7 @@
 
     python -m papers hashformers-2 --dry_run > plan.sh    # the commands of a table, one line for each row
     python -m papers hashformers-2                        # the table, from the runs that are finished
+    python -m papers hashformers-3                        # times, measured now: see also eelbert-5, eelbert-figure-1
     python -m papers patents us-*.jsonl --codes cpc.txt --output_dir runs/papers/patents
     python -m papers hash-init bert-tiny hashed/ --subword google-bert/bert-base-uncased
     python -m papers ngrams hashformer-lsh-proj-base ngrams.json
@@ -17,7 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from papers import eelbert, elementwise, finished, hash_init, hashformers, ngrams, patents
+from papers import eelbert, elementwise, finished, hash_init, hashformers, ngrams, patents, speed
 from papers.plan import Plan
 from papers.table import PaperTable, Tables
 
@@ -67,6 +68,7 @@ def make_table(arguments: Namespace) -> str:
 
 COMMANDS: dict[str, Command] = {
     **{name: Command(f"{table.title}: {table.about}", add_arguments, make_table) for name, table in TABLES.items()},
+    **{name: Command(*command) for name, command in speed.COMMANDS.items()},
     "patents": Command("make labelled data of patents", patents.add_arguments, patents.run),
     "hash-init": Command("start word embeddings as n-gram hashes", hash_init.add_arguments, hash_init.run),
     "ngrams": Command("count the n-grams and unique tokens of a text", ngrams.add_arguments, ngrams.run),
@@ -83,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         )
     arguments = parser.parse_args(argv)
     if arguments.table is None:
-        print("\n".join(f"{name:15}{command.help}" for name, command in COMMANDS.items()))
+        print("\n".join(f"{name:17}{command.help}" for name, command in COMMANDS.items()))
         return
     try:
         print(COMMANDS[arguments.table].run(arguments))

@@ -8,7 +8,7 @@ COLUMNS = tuple(
     for part, prefix in (("A", ""), ("B", "test_"))
     for title, measure in MEASURES.items()
 )
-# On an RTX Titan over 2015 A, in batches of 64 (section 5); `benchmarks/inference.py` measures ours.
+# On an RTX Titan over 2015 A, in batches of 64 (section 5).
 SPEEDS = (Column("samples/s", (), "paper"), Column("speed-up", (), "paper"))
 WHOLE = "64.30 66.02 62.66 63.94 66.55 61.53"
 ALBERT = "albert/albert-base-v2"  # its own vocabulary; BERT's is that of `SUBWORD_TOKENIZERS`

@@ -104,9 +104,9 @@ def test_without_arguments_the_tables_are_listed(capsys):
     papers.main([])
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == list(papers.COMMANDS)
-    assert "elementwise-2  Elementwise, Table 2: sizes" in lines
+    assert "elementwise-2    Elementwise, Table 2: sizes" in lines
     with pytest.raises(SystemExit, match="2"):
-        papers.main(["hashformers-3"])
+        papers.main(["hashformers-4"])
 
 
 def test_a_median_is_taken_for_each_task_and_then_averaged():
