@@ -153,6 +153,17 @@ def test_a_batch_is_divided_or_refused(total, devices, largest, times, expected)
         assert split_batch(total, devices, largest, times) == expected
 
 
+def test_the_batch_of_hashformers_is_divided_among_any_number_of_devices_that_divides_it():
+    """docs/papers.md: 128 sequences a step, on any number of GPUs that divides 128, 16 at most at once."""
+    for devices in range(1, 130):
+        if 128 % devices:
+            with pytest.raises(ValueError, match="give another number of processes"):
+                split_batch(128, devices, 16)
+        else:
+            at_once, times = split_batch(128, devices, 16)
+            assert at_once * times * devices == 128 and at_once <= 16
+
+
 @pytest.mark.parametrize(("flags", "differing"), [
     (["--output_dir", "elsewhere", "--logging_steps", "7", "--push_to_hub", "--hub_token", "secret"], set()),
     (["--mlm_probability", "0.3"], set()),  # of another objective

@@ -3,7 +3,8 @@
 Source: HashFormers 3.6, which names Yamaguchi et al., *Frustratingly Simple Pretraining Alternatives to Masked Language
 Modeling*, 2021. Shares and order of the two corruptions are those of their code.
 
-Replacements are words of real text. Random bits would give themselves away by their number of ones.
+Replacements are words of real text. Random ids, codewords and bits, as in the authors' code, give themselves away by
+their frequency or their number of ones.
 """
 
 from dataclasses import dataclass
