@@ -1,4 +1,4 @@
-/** BM25 (Robertson & Zaragoza 2009, equation 3.15) over the units of passages. */
+/** BM25 (Robertson & Zaragoza 2009, equation 3.15) over the units of passages, and how much of a query a passage has. */
 
 const SATURATION = 0.6; // k1: how much more of the same unit counts
 const LENGTH_SHARE = 0.75; // b: how much longer passages are discounted
@@ -41,30 +41,50 @@ export class Bm25 {
     });
   }
 
-  /** Returns how rare a unit is: its inverse document frequency, 0 if no passage has it. */
-  weightOf(unit) {
+  /** Returns the number of passages that have a unit. */
+  countOf(unit) {
     const id = this.ids.get(unit);
-    const count = id === undefined ? 0 : this.starts[id + 1] - this.starts[id];
-    return count ? Math.log(1 + (this.numPassages - count + 0.5) / (count + 0.5)) : 0;
+    return id === undefined ? 0 : this.starts[id + 1] - this.starts[id];
+  }
+
+  /** Returns how rare a unit is that `count` passages have: its inverse document frequency. */
+  weightOf(count) {
+    return Math.log(1 + (this.numPassages - count + 0.5) / (count + 0.5));
   }
 
   /**
-   * Returns the score of each passage; 0 for one that shares no unit with the query.
-   * @param {string[]} query - units
-   * @returns {Float64Array}
+   * Returns the score of each passage, 0 for one that shares no unit with the query, and how much of the query it has:
+   * the share of the weights of its terms, 0–1. The units of a term count as one.
+   * @param {{units: string[], share: number}[]} terms - of a query; share: of the score of an exact unit
+   * @returns {{scores: Float64Array, coverage: Float64Array}}
    */
-  scores(query) {
-    const scores = new Float64Array(this.numPassages);
-    for (const unit of query) {
-      const id = this.ids.get(unit);
-      if (id === undefined) continue;
-      const [start, end] = [this.starts[id], this.starts[id + 1]];
-      const weight = this.weightOf(unit);
-      for (let entry = start; entry < end; entry++) {
-        const [place, count] = [this.places[entry], this.counts[entry]];
-        scores[place] += (weight * count * (SATURATION + 1)) / (count + this.discounts[place]);
-      }
+  match(terms) {
+    const [scores, coverage] = [new Float64Array(this.numPassages), new Float64Array(this.numPassages)];
+    let total = 0;
+    for (const { units, share } of terms) {
+      const { places, counts } = this.#entriesOf(units);
+      const weight = this.weightOf(places.length);
+      total += weight;
+      places.forEach((place, entry) => {
+        const count = counts[entry];
+        scores[place] += (share * weight * count * (SATURATION + 1)) / (count + this.discounts[place]);
+        coverage[place] += share * weight;
+      });
     }
-    return scores;
+    return { scores, coverage: total ? coverage.map((weight) => weight / total) : coverage };
+  }
+
+  /** Returns the places of the passages that have one of the units, and how often each has them. */
+  #entriesOf(units) {
+    const ids = units.map((unit) => this.ids.get(unit)).filter((id) => id !== undefined);
+    const [starts, ends] = [ids.map((id) => this.starts[id]), ids.map((id) => this.starts[id + 1])];
+    if (ids.length === 1) return { places: this.places.subarray(starts[0], ends[0]), counts: this.counts.subarray(starts[0], ends[0]) };
+    const countOf = new Map();
+    ids.forEach((_, index) => {
+      for (let entry = starts[index]; entry < ends[index]; entry++) {
+        countOf.set(this.places[entry], (countOf.get(this.places[entry]) ?? 0) + this.counts[entry]);
+      }
+    });
+    return { places: Uint32Array.from(countOf.keys()), counts: Uint32Array.from(countOf.values()) };
   }
 }

@@ -14,6 +14,8 @@ import { createSearch } from "./searching.js";
 
 const SPEAK_AFTER_MS = 800; // a screen reader hears the results when the person pauses
 
+const FIT = "Half of it is the similarity of meaning, half the share of your words that the passage has; rare words count more";
+
 const field = () => element("query");
 
 /** Starts the page on its documents, vectors and weights. */
@@ -21,6 +23,7 @@ async function startPage() {
   const manifest = jsonOf("manifest");
   element("figure-passages").textContent = manifest.passages.toLocaleString("en");
   linkToCard(manifest);
+  drawContents(manifest);
   moveByKeys();
   element("copy").addEventListener("click", copyTexts);
   try {
@@ -40,21 +43,39 @@ async function startPage() {
   }
 }
 
+/** Writes what an empty page shows: what is inside, and queries to try. */
+function drawContents({ passages, contents: { documents, titles, examples } }) {
+  const [texts, parts] = [documents, passages].map((count) => count.toLocaleString("en"));
+  const more = documents > titles.length ? [`and ${(documents - titles.length).toLocaleString("en")} more`] : [];
+  const sentence = `${parts} passages of ${texts} ${documents === 1 ? "document" : "documents"}: ${[...titles, ...more].join(" · ")}`;
+  element("contents").textContent = sentence;
+  const buttons = examples.map((example) => {
+    const button = make("button", { type: "button" }, example);
+    button.addEventListener("click", () => {
+      field().value = example;
+      field().dispatchEvent(new Event("input"));
+      field().focus();
+    });
+    return button;
+  });
+  element("examples").replaceChildren(...buttons);
+}
+
 /** Searches whenever the field changes, and for the query of the address. */
 function listen(send) {
-  const search = () => {
+  const search = (isExact) => {
     element("results").classList.add("old");
     element("results").ariaBusy = "true";
-    send(field().value);
+    send({ query: field().value, isExact });
   };
   field().addEventListener("input", () => {
-    search();
+    search(false);
     keepInAddress(field().value ? { q: field().value } : {});
   });
   const readAddress = () => {
-    const query = new URLSearchParams(location.hash.slice(1)).get("q");
-    if (query !== null) field().value = query;
-    search();
+    const given = new URLSearchParams(location.hash.slice(1));
+    if (given.has("q")) field().value = given.get("q");
+    search(given.has("exact"));
   };
   addEventListener("hashchange", readAddress);
   readAddress();
@@ -68,14 +89,30 @@ function receive(state, message) {
     return undefined;
   }
   Object.assign(state, { query: message.query, results: message.results });
+  element("inside").hidden = Boolean(message.query.trim());
+  const said = drawNote(message);
   drawResults(state.results);
-  const list = state.results.map(({ document: title, passage, score, similarity }) => ({ document: title, passage, score, similarity }));
+  const list = state.results.map(({ document: title, passage, score, fit, similarity }) => ({ document: title, passage, score, fit, similarity }));
   document.documentElement.dataset.results = JSON.stringify(list);
+  document.documentElement.dataset.corrected = message.corrected;
+  document.documentElement.dataset.fits = message.fits;
   document.documentElement.dataset.query = message.query;
   element("figure-ms").textContent = message.query.trim() ? timeText(message.ms) : "–";
   const [first] = state.results;
-  speak(first ? `${state.results.length} passages. The first is from ${first.document}: ${first.passage}` : "", SPEAK_AFTER_MS);
+  speak(first ? `${said}${state.results.length} passages. The first is from ${first.document}: ${first.passage}` : "", SPEAK_AFTER_MS);
   return undefined;
+}
+
+/** Says for which words the results are, with a link to those that were written, and if no passage fits; returns it. */
+function drawNote({ query, corrected, fits }) {
+  const [note, parts] = [element("note"), []];
+  if (corrected !== query) {
+    const written = make("a", { href: `#${new URLSearchParams({ q: query, exact: "1" })}` }, query);
+    parts.push("Results for ", make("strong", { dir: "auto" }, corrected), "; search for ", written, ". ");
+  }
+  if (!fits) parts.push("No passage fits. These are the nearest. ");
+  note.replaceChildren(...parts);
+  return note.textContent;
 }
 
 /** Copies the passages that are shown, one on each line: the page that learns takes such lines as texts of a label. */
@@ -95,13 +132,13 @@ function drawResults(results) {
 }
 
 function drawResult(result, index) {
-  const { document: title, heading: above, passage, link, file, similarity } = result;
+  const { document: title, heading: above, passage, link, file, fit } = result;
   const href = linkToPassage(link, passage.slice(above.length).trim());
   const path = (above.split("\n")[0] === title ? above : `${title}\n${above}`).trim().replaceAll("\n", " › ");
   const name = make("span", {}, href ? make("a", { href, target: "_blank", rel: "noopener noreferrer" }, path) : path);
   if (file) name.append(" ", make("small", {}, file));
-  const rounded = (Math.round(100 * similarity) / 100).toFixed(2); // 0.00, never -0.00
-  const figure = make("span", { className: "similarity", title: "Similarity of meaning, at most 1" }, rounded);
+  const percent = Math.max(0, Math.round(100 * fit));
+  const figure = make("span", { className: "fit", title: FIT }, `fit ${percent} %`);
   const text = make("p", { className: "passage", dir: "auto" });
   markWords(text, result, []);
   const heading = make("h2", { dir: "auto" }, name, figure);

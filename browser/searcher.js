@@ -1,10 +1,17 @@
-/** Searches passages by meaning and by words: the cosine of vectors and BM25, both standardised for the query. */
+/**
+ * Searches passages by meaning and by words: the cosine of vectors and BM25, both standardised for the query.
+ *
+ * A word that no passage has counts for the indexed words that are nearest to it, and the encoder reads the query with
+ * the likeliest of them, too. A word that a passage has is never changed.
+ */
 
 import { Bm25 } from "./bm25.js";
 import { Encoder } from "./encoder.js";
+import { NearWords } from "./near_words.js";
 import { normalizeUnit } from "./words.js";
 
 const WORDS_SHARE = 0.25; // of BM25 in the score; the rest is the cosine's
+const NEAR_SHARE = 0.8; // of an exact word's score, for a word that may be misspelt or unfinished
 const MOST_RESULTS = 20;
 const MOST_CANDIDATES = 20 * MOST_RESULTS; // best passages that are looked at: few share a sentence with another one
 const MOST_MARKS = 4; // words of a result that are marked because of their meaning
@@ -27,11 +34,23 @@ const IS_WORD = /[\p{L}\p{N}]/u; // punctuation says nothing about a passage
  * @property {string} heading - above the passage
  * @property {string} passage - its text, with the heading as its first lines
  * @property {number} score - of meaning and words together
+ * @property {number} fit - half of the similarity and half of the share of the query's words that the passage has
  * @property {number} similarity - the cosine of the vectors of query and passage
  * @property {string} [link] - of the document
  * @property {string} [file] - of the document
  * @property {[number, number][]} found - UTF-16 offsets of the rarer words of the query in the passage
  */
+
+/**
+ * @typedef {object} Answer
+ * @property {Result[]} results - best first
+ * @property {string} corrected - the query with the words that were searched for, as a person reads it
+ * @property {boolean} fits - whether a passage answers the query
+ */
+
+/** @typedef {{word: string, start: number, end: number}} Word */
+
+/** @typedef {{word: Word, units: string[], share: number}} Term - indexed units that count for a word of the query */
 
 export class Searcher {
   /**
@@ -46,6 +65,7 @@ export class Searcher {
     this.passages = documents.flatMap(({ passages }, document) => passages.map(([start, end, section]) => ({ document, start, end, section })));
     this.vectors = manifest.bits === 8 ? new Int8Array(vectors) : new Float32Array(vectors);
     this.width = manifest.dimensions;
+    this.leastFit = manifest.least_fit;
     this.lengths = this.passages.map((_, place) => {
       let squares = 0;
       for (let i = place * this.width; i < (place + 1) * this.width; i++) squares += this.vectors[i] ** 2;
@@ -53,6 +73,7 @@ export class Searcher {
     });
     this.wordOfUnit = new Map();
     this.bm25 = new Bm25(this.passages.map((_, place) => this.#words(this.textOf(place)).map(({ word }) => word)));
+    this.nearWords = new NearWords(this.bm25);
   }
 
   /** Returns the text of a passage, below its heading. */
@@ -63,26 +84,55 @@ export class Searcher {
   }
 
   /**
-   * Returns the best passages, best first. Of passages with a common sentence only the best is returned.
+   * Returns the best passages. Of passages with a common sentence only the best is returned.
    * @param {string} query
-   * @returns {Result[]}
+   * @param {boolean} [isExact] - whether no word may be misspelt or unfinished
+   * @returns {Answer}
    */
-  search(query) {
-    if (!query.trim()) return [];
-    const words = this.#words(query).map(({ word }) => word);
-    const similarities = this.similarities(this.encoder.encode([query])[0]);
-    const [meaning, wording] = [standardised(similarities), standardised(this.bm25.scores(words))];
+  search(query, isExact = false) {
+    if (!query.trim()) return { results: [], corrected: query, fits: true };
+    const terms = this.#termsOf(query, isExact);
+    const similarities = this.similarities(this.#vectorOf(query, terms));
+    const { scores: words, coverage } = this.bm25.match(terms);
+    const [meaning, wording] = [standardised(similarities), standardised(words)];
     const scores = meaning.map((value, place) => (1 - WORDS_SHARE) * value + WORDS_SHARE * wording[place]);
-    const rarest = Math.max(...words.map((word) => this.bm25.weightOf(word)));
-    const wanted = new Set(words.filter((word) => this.bm25.weightOf(word) >= MARKED_SHARE * rarest));
-    return this.#best(scores).map((place) => {
+    const wanted = this.#rarestUnits(terms);
+    const results = this.#best(scores).map((place) => {
       const { document, section } = this.passages[place];
       const { title, link, file, headings } = this.documents[document];
       const passage = this.textOf(place);
       const found = this.#words(passage).filter(({ word }) => wanted.has(word)).map(({ start, end }) => [start, end]);
       const [score, similarity] = [scores[place], similarities[place]];
-      return { document: title, heading: headings[section], passage, score, similarity, link, file, found };
+      const fit = (similarity + coverage[place]) / 2;
+      return { document: title, heading: headings[section], passage, score, fit, similarity, link, file, found };
     });
+    return { results, corrected: withTerms(query, terms, shownUnits), fits: results.some(({ fit }) => fit >= this.leastFit) };
+  }
+
+  /** Returns a term for each word of a query: the word itself, or the indexed words that are nearest to it. */
+  #termsOf(query, isExact) {
+    const words = this.#words(query);
+    return words.map((word) => {
+      const near = isExact || this.bm25.countOf(word.word) ? [] : this.nearWords.of(word.word, word.end === query.length);
+      return near.length ? { word, units: near, share: NEAR_SHARE } : { word, units: [word.word], share: 1 };
+    });
+  }
+
+  /** Returns the vector of a query; with other words than were written, between those of both readings. */
+  #vectorOf(query, terms) {
+    const corrected = withTerms(query, terms, ([likeliest]) => likeliest);
+    const vectors = this.encoder.encode(corrected === query ? [query] : [query, corrected]);
+    const sum = vectors[0].map((_, column) => vectors.reduce((total, vector) => total + vector[column], 0));
+    const length = Math.hypot(...sum) || 1;
+    return sum.map((number) => number / length);
+  }
+
+  /** Returns the units of the rarer words of a query. */
+  #rarestUnits(terms) {
+    const weights = terms.map(({ units }) => Math.max(...units.map((unit) => this.bm25.weightOf(this.bm25.countOf(unit)))));
+    const isFound = terms.map(({ units }) => units.some((unit) => this.bm25.countOf(unit)));
+    const rarest = Math.max(...weights.filter((_, index) => isFound[index]));
+    return new Set(terms.filter((_, index) => weights[index] >= MARKED_SHARE * rarest).flatMap(({ units }) => units));
   }
 
   /** Returns the cosine of a vector of length 1 and each passage's. */
@@ -104,8 +154,8 @@ export class Searcher {
    * @param {string[]} passages
    * @returns {[number, number][][]}
    */
-  nearWords(query, passages) {
-    const [vector] = this.encoder.encode([query]);
+  wordsNearInMeaning(query, passages, isExact = false) {
+    const vector = this.#vectorOf(query, this.#termsOf(query, isExact));
     return this.encoder.encodeWords(passages).map(({ units, ofUnits }) => {
       const shares = ofUnits.map((numbers) => numbers.reduce((sum, number, i) => sum + number * vector[i], 0));
       const [mean, deviation] = momentsOf(shares);
@@ -151,6 +201,21 @@ export class Searcher {
     }
     return word;
   }
+}
+
+/** Returns a query with what `write` makes of the units of each term in place of its word, if they are other ones. */
+function withTerms(query, terms, write) {
+  let [text, position] = ["", 0];
+  for (const { word, units } of terms.filter(({ word, units }) => units[0] !== word.word)) {
+    text += query.slice(position, word.start) + write(units, word.word).normalize("NFC");
+    position = word.end;
+  }
+  return text + query.slice(position);
+}
+
+/** Returns the likeliest of the units that a person may have meant; "port…" if several words begin so. */
+function shownUnits(units, word) {
+  return units.length > 1 && units.every((unit) => unit.startsWith(word)) ? `${word}…` : units[0];
 }
 
 /** Returns numbers minus their mean, over their standard deviation; zeros where all are the same. */

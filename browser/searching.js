@@ -4,31 +4,34 @@ import { Searcher } from "./searcher.js";
 
 /**
  * @param {{manifest: object, documents: string, weights: ArrayBuffer, vectors: ArrayBuffer}} parts of the page
- * @param {(message: object) => void} send takes `{query, results, ms}`, then `{query, near}`; or `{failure}`
- * @returns {Promise<(query: string) => void>}
+ * @param {(message: object) => void} send takes `{query, isExact, ms}` with an `Answer`, then `{query, near}`; or `{failure}`
+ * @returns {Promise<(question: {query: string, isExact: boolean}) => void>} searches for the words as they are written
+ *     if `isExact`
  */
 export async function createSearch({ manifest, documents, weights, vectors }, send) {
   const searcher = new Searcher(manifest, JSON.parse(documents), weights, vectors);
   searcher.search("warm"); // the browser compiles the program
   let newest = null;
-  return (query) => {
-    newest = query;
+  return (question) => {
+    newest = question;
     setTimeout(() => {
-      if (newest !== query) return; // a newer one waits
+      if (newest !== question) return; // a newer one waits
       try {
-        answer(query);
+        answer(question);
       } catch (error) {
         send({ failure: error.message });
       }
     });
   };
 
-  function answer(query) {
+  function answer(question) {
+    const { query, isExact } = question;
     const start = performance.now();
-    const results = searcher.search(query);
-    send({ query, results, ms: performance.now() - start });
+    const found = searcher.search(query, isExact);
+    send({ query, isExact, ...found, ms: performance.now() - start });
     setTimeout(() => {
-      if (newest === query) send({ query, near: searcher.nearWords(query, results.map(({ passage }) => passage)) });
+      if (newest !== question || !found.fits) return; // no word is near where nothing fits
+      send({ query, near: searcher.wordsNearInMeaning(query, found.results.map(({ passage }) => passage), isExact) });
     });
   }
 }

@@ -22,7 +22,9 @@ from typing import Any
 from transformers import PreTrainedModel
 
 from vocabless.conversion.onnx import check_packages
+from vocabless.conversion.search_export.contents import contents_of
 from vocabless.conversion.search_export.documents import Document, Reading, read_documents
+from vocabless.conversion.search_export.fit import least_fit
 from vocabless.conversion.search_export.passage_index import build_index
 from vocabless.conversion.search_export.passages import Passages, passages_of
 from vocabless.conversion.space_export.page import (
@@ -102,7 +104,8 @@ def write(arguments: argparse.Namespace, folder: Path) -> str:
     model, tokenizer, modules = loaded
     index = build_index(model, tokenizer, modules, texts, arguments.dimensions, arguments.bits)
     manifest = index.manifest | heading(arguments, Path(arguments.documents[0]).resolve().name)
-    manifest["passages"] = len(texts)
+    manifest |= {"passages": len(texts), "contents": contents_of(documents, passages)}
+    manifest["least_fit"] = least_fit(index.encode, index.vectors)
     data = {
         "documents": json_for_html(
             [_as_json(*both) for both in zip(documents, passages, strict=True) if both[1].ranges]

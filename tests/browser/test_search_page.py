@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 import regex
-from chromium import Chromium
+from found_notes import ask
+from near_words_oracle import near_words
 
 for package in ("onnx", "onnxruntime", "onnxscript"):
     pytest.importorskip(package, reason="the extra [onnx] is not installed")
@@ -35,7 +36,18 @@ pytestmark = pytest.mark.skipif(
     not (ENCODER.is_dir() and DOCS.is_file()), reason="this archive has no trained weights; clone the repository"
 )
 EVIL = "<img src=x onerror=alert(1)></script><script>globalThis.hacked=1</script><!--<script>"
-QUERIES = ["how do I train a model?", "MD5", "Wie groß ist ein Token?", "ما معنى هذا؟", "zxqv", "?", EVIL, "a\ud800b"]
+QUERIES = [
+    "how do I train a model?",
+    "MD5",
+    "vocabulry of the tokeniser",
+    "expor",
+    "Wie groß ist ein Token?",
+    "ما معنى هذا؟",
+    "zxqv",
+    "?",
+    EVIL,
+    "a\ud800b",
+]
 Row = tuple[int, tuple[int, int, int], str, str]  # of a passage: document, its place in it, title and text
 MUDDY = "The river bank is muddy after the rain."
 ARABIC = "هذا نص عربي قصير عن القطط. القطة تنام على السجادة."
@@ -94,20 +106,6 @@ def find(made, chromium) -> Callable[..., list[dict[str, Any]]]:
     return write
 
 
-def ask(chromium: Chromium, query: str) -> list[dict[str, Any]]:
-    """Writes a query into the open page; returns the results."""
-    chromium.evaluate("delete document.documentElement.dataset.results; undefined")
-    chromium.call_function(
-        """(query) => {
-          document.getElementById("query").value = query;
-          document.getElementById("query").dispatchEvent(new Event("input"));
-        }""",
-        query,
-    )
-    chromium.wait("document.documentElement.dataset.results !== undefined")
-    return json.loads(chromium.evaluate("document.documentElement.dataset.results"))
-
-
 def passages(sources: list[str]) -> list[Row]:
     """Document, sentences, title and text of each passage."""
     documents, _ = read_documents(sources)
@@ -118,52 +116,88 @@ def passages(sources: list[str]) -> list[Row]:
     ]
 
 
-def bm25(query: list[str], texts: list[list[str]]) -> np.ndarray:
-    """BM25 as its formula reads."""
+def bm25(terms: list[tuple[list[str], float]], texts: list[list[str]]) -> np.ndarray:
+    """BM25 as its formula reads; the units of a term count as one, with its share."""
     counts, mean = [Counter(text) for text in texts], np.mean([len(text) for text in texts])
     scores = np.zeros(len(texts))
-    for unit in query:
-        having = sum(unit in count for count in counts)
-        weight = math.log(1 + (len(texts) - having + 0.5) / (having + 0.5))
-        for place, count in enumerate(counts):
+    for units, share in terms:
+        of_term = [sum(count[unit] for unit in units) for count in counts]
+        weight = share * weight_of(sum(map(bool, of_term)), len(texts))
+        for place, count in enumerate(of_term):
             discount = 0.6 * (1 - 0.75 + 0.75 * len(texts[place]) / mean)
-            scores[place] += weight * count[unit] * 1.6 / (count[unit] + discount) if having else 0
+            scores[place] += weight * count * 1.6 / (count + discount)
     return scores
+
+
+def weight_of(having: int, count: int) -> float:
+    return math.log(1 + (count - having + 0.5) / (having + 0.5))
+
+
+def coverage(terms: list[tuple[list[str], float]], texts: list[list[str]]) -> np.ndarray:
+    """The share of the query's weight that each passage has."""
+    total, having = 0.0, np.zeros(len(texts))
+    for units, share in terms:
+        found = np.array([any(unit in text for unit in units) for text in texts])
+        weight = weight_of(int(found.sum()), len(texts))
+        total, having = total + weight, having + share * weight * found
+    return having / total if total else having
 
 
 def standardised(numbers: np.ndarray) -> np.ndarray:
     return (numbers - numbers.mean()) / numbers.std() if numbers.std() > 0 else 0 * numbers
 
 
-def ranked(query: str, rows: list[Row], similarities: np.ndarray) -> tuple[np.ndarray, list[int]]:
-    """The score of each passage and the places of the best ones, best first, as a page orders them."""
+def words_of(text: str) -> list[tuple[str, str]]:
+    """The units of a text that are words, as they stand and as they are indexed."""
     splitter = SPLITTERS["word"](lowercase=True, fold_forms=True)
-    units = [splitter.normalize_all(splitter.units(text)) for text in [query, *(row[3] for row in rows)]]
-    wanted, *of_passages = [[unit for unit in each if regex.search(r"[\p{L}\p{N}]", unit)] for each in units]
-    scores = 0.75 * standardised(similarities) + 0.25 * standardised(bm25(wanted, of_passages))
+    units = splitter.units(text)
+    pairs = zip(units, splitter.normalize_all(units), strict=True)
+    return [(unit, word) for unit, word in pairs if regex.search(r"[\p{L}\p{N}]", word)]
+
+
+def terms_of(query: str, texts: list[list[str]]) -> tuple[list[tuple[list[str], float]], str]:
+    """The terms of a query, and the query with the likeliest words."""
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update({*text})
+    terms, corrected, words = [], query, words_of(query)
+    for place, (unit, word) in enumerate(words):
+        is_last = place == len(words) - 1 and query.endswith(unit)
+        near = [] if counts[word] else near_words(word, counts, len(texts), is_last)
+        terms.append((near or [word], 0.8 if near else 1.0))
+        corrected = re.sub(rf"(?<!\w){re.escape(unit)}(?!\w)", near[0], corrected) if near else corrected
+    return terms, corrected
+
+
+def ranked(query: str, rows: list[Row], index: PassageIndex) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[int]]:
+    """Score, fit and similarity of each passage, and the places of the best ones, best first, as a page orders them."""
+    texts = [[word for _, word in words_of(text)] for *_, text in rows]
+    terms, corrected = terms_of(query, texts)
+    vectors = index.vectors.astype(np.float64)
+    reading = index.encode(list(dict.fromkeys([query, corrected]))).sum(axis=0)
+    similarities = vectors @ reading / np.linalg.norm(vectors, axis=1) / np.linalg.norm(reading)
+    scores = 0.75 * standardised(similarities) + 0.25 * standardised(bm25(terms, texts))
     best: list[int] = []
     for place in np.argsort(-scores, kind="stable"):
         number, (start, end, _) = rows[place][:2]
         others = [rows[other][:2] for other in best]
         if not any(number == other and start < last and first < end for other, (first, last, _) in others):
             best.append(int(place))
-    return scores, best
+    return scores, (similarities + coverage(terms, texts)) / 2, similarities, best
 
 
 @pytest.mark.parametrize("flags", [[], pytest.param(["--fp32"], marks=pytest.mark.slow)])
 @pytest.mark.parametrize("query", QUERIES)
 def test_the_results_are_those_of_python(query: str, flags: list[str], sources, made, find) -> None:
     rows, (_, index) = passages(sources), made(*flags)
-    vectors = index.vectors.astype(np.float64)
-    similarities = (vectors @ index.encode([query])[0]) / np.linalg.norm(vectors, axis=1)
-    scores, best = ranked(query, rows, similarities)
+    scores, fits, similarities, best = ranked(query, rows, index)
     found = find(query, *flags)
     assert len(found) == 20
     assert [each["score"] for each in found] == pytest.approx([scores[place] for place in best[:20]], abs=1e-4)
     for place, each in zip(best[:3], found, strict=False):
         assert (each["document"], each["passage"]) == rows[place][2:]
-        assert abs(each["similarity"] - similarities[place]) <= 1e-5
-    assert set(found[0]) == {"document", "passage", "score", "similarity"}
+        assert abs(each["similarity"] - similarities[place]) <= 1e-5 and abs(each["fit"] - fits[place]) <= 1e-5
+    assert set(found[0]) == {"document", "passage", "score", "fit", "similarity"}
 
 
 def test_documents_do_nothing_to_the_page(made, find, chromium) -> None:
@@ -258,6 +292,50 @@ def test_the_passages_that_are_shown_can_be_copied_as_lines(find, chromium) -> N
     assert find("") == [] and chromium.evaluate("document.getElementById('copy').hidden")
 
 
+def test_a_misspelt_word_counts_for_its_nearest_word_and_the_page_says_so(find, chromium) -> None:
+    note, marks = "document.getElementById('note').textContent", "document.querySelector('.passage mark').textContent"
+    assert find("bananaz yelow")[0]["document"] == "Fruit"
+    assert chromium.evaluate(note) == "Results for bananas yellow; search for bananaz yelow. "
+    assert chromium.evaluate(marks) == "Bananas"
+    chromium.evaluate("document.querySelector('#note a').click()")
+    chromium.wait(
+        "location.hash === '#q=bananaz+yelow&exact=1' && document.getElementById('note').textContent[0] !== 'R'"
+    )
+    assert chromium.evaluate("document.documentElement.dataset.corrected") == "bananaz yelow"
+    assert find("bananaz")[0]["document"] == "Fruit"  # a new query is forgiven again
+    assert find("bananas")[0]["document"] == "Fruit" and chromium.evaluate(note) == ""
+    find("what is a bana")
+    assert chromium.evaluate(note).startswith("Results for what is a bananas; ")
+    find("ri")
+    assert not chromium.evaluate(note).startswith("Results for ")
+
+
+def test_the_page_says_when_no_passage_fits(find, chromium) -> None:
+    note, fit = "document.getElementById('note').textContent", "document.querySelector('.fit').textContent"
+    assert len(find("zxqv kjwx")) == 20
+    assert chromium.evaluate(note) == "No passage fits. These are the nearest. "
+    assert chromium.evaluate("document.documentElement.dataset.fits") == "false"
+    marked = "document.querySelectorAll('mark').length"
+    assert chromium.evaluate(f"new Promise((done) => setTimeout(() => done({marked}), 300))") == 0
+    found = find("muddy river bank after rain")
+    assert chromium.evaluate(note) == "" and chromium.evaluate("document.documentElement.dataset.fits") == "true"
+    assert chromium.evaluate(fit) == f"fit {round(100 * found[0]['fit'])} %"
+
+
+def test_an_empty_page_shows_what_is_inside_and_two_queries_that_can_be_tried(find, chromium) -> None:
+    find("")
+    shown = chromium.evaluate("document.getElementById('contents').textContent")
+    assert re.match(r"\d+ passages of 12 documents: ", shown) and " · Guide · " in shown
+    examples = "[...document.querySelectorAll('#examples button')]"
+    texts = chromium.evaluate(f"{examples}.map((button) => button.textContent)")
+    assert len(texts) == 2
+    chromium.evaluate(f"{examples}[1].click()")
+    chromium.wait(f"document.documentElement.dataset.query === {json.dumps(texts[1])}")
+    assert chromium.evaluate("document.getElementById('inside').hidden")
+    find("")
+    assert not chromium.evaluate("document.getElementById('inside').hidden")
+
+
 SENTENCES = [
     "Block until another thread sets the event.",
     "Return the sum of all numbers in the list.",
@@ -300,14 +378,19 @@ def test_the_example_finds_neighbours_duplicates_groups_and_makes_a_page(folder,
     assert SENTENCES[0] in (folder / "sentences" / "index.html").read_text(encoding="utf-8")
 
 
-def test_vectors_are_found_without_the_page_and_in_databases_that_are_installed(folder, monkeypatch, capsys) -> None:
+def test_vectors_are_found_without_the_page_misspelt_too_and_in_databases_that_are_installed(
+    folder, monkeypatch, capsys
+) -> None:
     monkeypatch.delitem(sys.modules, "onnx_model", raising=False)  # onnxruntime's own tools have a module of this name
     monkeypatch.syspath_prepend(str(folder / "checkpoints" / ENCODER.name / "onnx"))
-    first, *databases = code("## Without the page", "python")
+    first, forgiving, *databases = code("## Without the page", "python")
     assert len(databases) == 3
     names: dict[str, object] = {}
     exec(first, names)
     assert capsys.readouterr().out == "A bank holds our money.\n"
+    if importlib.util.find_spec("rapidfuzz"):
+        exec(forgiving, names)
+        assert capsys.readouterr().out == "a muddy river\nThe river bank is muddy.\n"
     for block in databases:
         packages = re.findall(r"\w+", re.search(r"^import ([\w, ]+)", block, re.M)[1])
         if all(map(importlib.util.find_spec, packages)):

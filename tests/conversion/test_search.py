@@ -17,7 +17,9 @@ from vocabless.conversion import search
 from vocabless.conversion.__main__ import main
 from vocabless.conversion.search import cut
 from vocabless.conversion.search_export import passage_index
+from vocabless.conversion.search_export.contents import MOST_TITLES, contents_of
 from vocabless.conversion.search_export.documents import Document, Reading, read_documents
+from vocabless.conversion.search_export.fit import USUAL_FIT, least_fit, meaningless_queries
 from vocabless.conversion.search_export.passages import OVERLAP_UNITS, PASSAGE_UNITS, _units, passages_of
 from vocabless.conversion.search_export.vectors import in_own_space, principal_axes, recall, rotated
 from vocabless.loading import ENCODERS
@@ -91,6 +93,32 @@ def test_the_flags_of_tables_reach_the_files(tmp_path) -> None:
     assert "--encoding 'x' is unknown" in refusal(
         main, "search", tmp_path / "a.csv", tmp_path / "page", "--encoding", "x"
     )
+
+
+def test_an_empty_page_knows_its_documents_and_has_examples_from_places_far_apart() -> None:
+    documents = [
+        Document(f"T{number}", [Section(f"T{number}\nHow to {number}", "One two three.")]) for number in range(20)
+    ]
+    documents += [Document("Empty", [])]
+    contents = contents_of(documents, cut(documents)[0])
+    assert contents["documents"] == 20 and contents["titles"] == [f"T{number}" for number in range(MOST_TITLES)]
+    assert contents["examples"] == ["How to 0", "How to 10"]
+    plain = [Document("long " * 30, [Section("", "Seven small boats came home in the evening. Two.")])]
+    contents = contents_of(plain, cut(plain)[0])
+    assert contents["examples"] == ["Seven small boats came home in"] and len(contents["titles"][0]) == 61
+    assert contents_of([], []) == {"documents": 0, "titles": [], "examples": []}
+
+
+def test_a_fit_is_more_than_what_words_without_a_meaning_reach() -> None:
+    nearest = {query: place % 100 / 100 for place, query in enumerate(meaningless_queries(200))}
+
+    def encode(texts):
+        return np.array([[nearest[text], (1 - nearest[text] ** 2) ** 0.5] for text in texts], np.float32)
+
+    numbers = np.array([[127, 0], [-5, 0], [0, 0]], np.int8)
+    assert least_fit(encode, numbers) == pytest.approx(0.98 / 2, abs=0.005)
+    assert least_fit(encode, -numbers[:1]) == USUAL_FIT
+    assert len({*nearest}) == 200 and all(1 <= len(query.split()) <= 2 for query in nearest)
 
 
 def test_a_folder_is_read_with_all_in_it_and_files_that_cannot_be_read_are_named(tmp_path) -> None:
