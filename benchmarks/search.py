@@ -8,7 +8,7 @@ have 8 bits, as in the page; a peer is an encoder of `benchmarks.encoders`, and 
 """
 # mypy: no-warn-return-any
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,28 +35,61 @@ Scores = NDArray[np.floating[Any]]
 Figures = dict[str, tuple[float, ...]]  # side → `RANK_FIGURES`
 
 
-def bm25(tokenizer: VocablessTokenizer, queries: Sequence[str], texts: Sequence[str]) -> Scores:
-    """Returns the scores of `browser/bm25.js`, (queries, texts)."""
+def words_of(tokenizer: VocablessTokenizer) -> Callable[[str], list[str]]:
+    """Returns what gives the words of a text as the page indexes them."""
     splitter = SPLITTERS[tokenizer.splitter](**tokenizer.splitter_options)
 
-    def units(text: str) -> list[str]:
+    def words(text: str) -> list[str]:
         found = [str(splitter.normalize(unit)).lower() for unit in splitter.units(text)]
         return [unit for unit in found if regex.search(r"[\p{L}\p{N}]", unit)]
 
-    counter = CountVectorizer(analyzer=units, dtype=np.float64)
+    return words
+
+
+def rarity(having: Any, count: int) -> Any:
+    """Returns the inverse document frequency of words that so many of `count` texts have."""
+    return np.log(1 + (count - having + 0.5) / (having + 0.5))
+
+
+def bm25(tokenizer: VocablessTokenizer, queries: Sequence[str], texts: Sequence[str]) -> Scores:
+    """Returns the scores of `browser/bm25.js` for exact words, (queries, texts)."""
+    counter = CountVectorizer(analyzer=words_of(tokenizer), dtype=np.float64)
     counts = counter.fit_transform(texts).tocoo()
     lengths, having = counts.sum(axis=1).A1, np.bincount(counts.col)
-    weights = np.log(1 + (len(texts) - having + 0.5) / (having + 0.5))
+    weights = rarity(having, len(texts))
     discounts = K1 * (1 - B + B * lengths / lengths.mean())
     values = weights[counts.col] * counts.data * (K1 + 1) / (counts.data + discounts[counts.row])
     table = csr_matrix((values, (counts.row, counts.col)), counts.shape)
     return (counter.transform(queries) @ table.T).toarray()
 
 
+def coverage(tokenizer: VocablessTokenizer, queries: Sequence[str], texts: Sequence[str]) -> Scores:
+    """Returns the share of the words of each query that each text has, by their rarity, (queries, texts)."""
+    words = words_of(tokenizer)
+    counter = CountVectorizer(analyzer=words, binary=True, dtype=np.float64)
+    table = counter.fit_transform(texts).tocsc()
+    known, weights = counter.vocabulary_, rarity(np.asarray(table.sum(axis=0)).ravel(), len(texts))
+    found = np.zeros((len(queries), len(texts)))
+    for row, query in enumerate(queries):
+        places = [known.get(word) for word in words(query)]
+        of_words = [rarity(0, len(texts)) if place is None else weights[place] for place in places]
+        for place, weight in zip(places, of_words, strict=True):
+            if place is not None:
+                found[row] += weight * table.getcol(place).toarray().ravel()
+        found[row] /= sum(of_words) or 1
+    return found
+
+
 def both(cosines: Scores, words: Scores) -> Scores:
     """Returns the scores of the page from cosines and BM25, (queries, texts)."""
-    meaning, wording = ((each - each.mean(1, keepdims=True)) / each.std(1, keepdims=True) for each in (cosines, words))
+    meaning, wording = map(standardised, (cosines, words))
     return (1 - WORDS_SHARE) * meaning + WORDS_SHARE * wording
+
+
+def standardised(scores: Scores) -> Scores:
+    """Returns scores minus the mean of their row, over its standard deviation; zeros where all are the same."""
+    deviations = scores.std(1, keepdims=True)
+    return (scores - scores.mean(1, keepdims=True)) / np.where(deviations > 0, deviations, 1)
 
 
 def measure(encoder: str, task: Task, peers: Sequence[str]) -> Figures:

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from benchmarks import features, languages, measure, misspelt, search, typed
-from vocabless.loading import default_encoder
+from benchmarks import features, fits, languages, measure, misspelt, search, typed
+from vocabless.loading import default_encoder, load_tokenizer
 
 CHECKPOINT = Path(__file__).resolve().parent.parent / "checkpoints" / "hashgram-nano-sst2"
 
@@ -108,6 +108,24 @@ def test_both_scores_count_in_standard_deviations():
     cosines, words = np.array([[0.2, 0.4, 0.6]]), np.array([[9.0, 0.0, 0.0]])
     meaning, wording = np.array([-(1.5**0.5), 0, 1.5**0.5]), np.array([2**0.5, -(0.5**0.5), -(0.5**0.5)])
     assert np.allclose(search.both(cosines, words), 0.75 * meaning + 0.25 * wording)
+
+
+def test_the_same_scores_say_nothing():
+    cosines, words = np.array([[0.2, 0.6]]), np.zeros((1, 2))
+    assert np.allclose(search.both(cosines, words), [[-0.75, 0.75]])
+
+
+def test_a_text_covers_the_words_of_a_query_by_their_rarity():
+    tokenizer = load_tokenizer("hashgram-nano")
+    found = search.coverage(tokenizer, ["a Red boat!", "zzzz", "?"], ["a red house", "a boat", "a tree"])
+    a, rare = np.log(1 + 0.5 / 3.5), np.log(1 + 2.5 / 1.5)
+    whole = a + 2 * rare
+    assert np.allclose(found, [[(a + rare) / whole, (a + rare) / whole, a / whole], [0, 0, 0], [0, 0, 0]])
+
+
+def test_the_fit_is_that_of_the_first_result():
+    cosines, words, shares = np.array([[0.4, 0.2]]), np.array([[0.0, 0.0]]), np.array([[0.5, 1.0]])
+    assert fits.best_fits(cosines, words, shares).tolist() == [pytest.approx(0.45)]
 
 
 def test_a_rank_counts_the_texts_that_score_more():
