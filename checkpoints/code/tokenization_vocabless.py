@@ -1824,8 +1824,8 @@ class LibraryTokenizer(PreTrainedTokenizerBase):
     """Base class: a tokenizer that gives other libraries the length of a text and of a prompt.
 
     If it comes from the folder of a classifier, or `pipeline` loads it for a task of `UNCUT_TASKS`, it truncates to
-    `model_max_length`, unless a call says otherwise. So a pipeline reads texts up to the length that the head was
-    trained with, as predictions, graphs, pages and programs do; the model could read longer ones.
+    `model_max_length`, unless a call says otherwise. So a pipeline reads texts up to the length that the
+    classifier was saved with, as predictions, graphs, pages and programs do, and says once that it cut one.
 
     Attributes:
         call_defaults: arguments of a call that does not give them, by name.

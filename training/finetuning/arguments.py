@@ -84,8 +84,8 @@ class GlueArguments(ModelArguments):
     max_train_samples: int | None = flag(None, "Training rows, drawn at random. None uses all.", limit=COUNT)
     max_seq_length: int | None = flag(
         None,
-        "Tokens of a text; the rest is cut. None is 128; for a checkpoint and your own data the shortest of 64, 128, "
-        "256 and 512 that holds 99 of 100 texts, or the model's limit.",
+        "Tokens of a text; the rest is cut. None is 128; for a checkpoint and your own data all that the model has "
+        "places for, at most 512, and in training the shortest of 64, 128 and 256 that holds 99 of 100 texts.",
         limit=Limit(3),
     )
     seeds: int = flag(1, "Runs for each task; their seeds are --seed, --seed + 1 and so on.", limit=COUNT)

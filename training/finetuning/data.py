@@ -20,18 +20,20 @@ SAMPLING_SEED = 42  # fixed: all seeds of a run use the same held-out and the sa
 _ACCENTS = regex.compile(r"[\u0300-\u036f]")  # of Latin, Greek and Cyrillic letters
 _MARKS = regex.compile(r"[^\p{L}\p{M}\p{N}]+")  # what is no letter, accent or digit
 Rows = NDArray[np.int64]
-# Of each row the token ids, and `label`, its target if it has one. A collator pads them batch by batch.
+WEIGHT = "weight"
+# Of each row the token ids, `label`, its target, and `WEIGHT`, if it has them. A collator pads them batch by batch.
 EncodedRows = list[dict[str, Any]]
 
 
 @dataclass
 class Examples:
-    """Texts; optionally the second texts of pairs, labels, and groups of rows that are held out together."""
+    """Texts; optionally the second texts of pairs, labels, groups of rows that are held out together, and weights."""
 
     texts: list[str]
     pairs: list[str] | None = None
     labels: list[Any] | None = None
     groups: list[Any] | None = None
+    weights: list[float] | None = None  # how much each row counts in training; None: all the same
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -122,8 +124,12 @@ class TaskData:
 def encode(
     examples: Examples, problem: Problem, tokenizer: PreTrainedTokenizerBase, max_seq_length: int
 ) -> EncodedRows:
-    """Returns the token ids and targets of examples, of at most `max_seq_length` tokens each."""
-    targets = None if examples.labels is None else [problem.target(label) for label in examples.labels]
+    """Returns the token ids, targets and weights of examples, of at most `max_seq_length` tokens each."""
+    known: dict[str, list[Any]] = {}
+    if examples.labels is not None:
+        known["label"] = [problem.target(label) for label in examples.labels]
+    if examples.weights is not None:
+        known[WEIGHT] = examples.weights
     rows: EncodedRows = []
     for start in range(0, len(examples), TOKENIZER_BATCH_SIZE):
         part = slice(start, start + TOKENIZER_BATCH_SIZE)
@@ -132,8 +138,13 @@ def encode(
         encoding = tokenizer(examples.texts[part], pairs, **options)
         for index in range(len(encoding["input_ids"])):
             row = {name: _compact(values[index]) for name, values in encoding.items()}
-            rows.append(row if targets is None else row | {"label": targets[start + index]})
+            rows.append(row | {name: values[start + index] for name, values in known.items()})
     return rows
+
+
+def weights_of(rows: EncodedRows) -> NDArray[np.float64] | None:
+    """Returns the weight of each row, (n,), or None if the rows have none."""
+    return np.array([row[WEIGHT] for row in rows], np.float64) if rows and WEIGHT in rows[0] else None
 
 
 def sample_rows(count: int, limit: int) -> list[int]:

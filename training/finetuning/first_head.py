@@ -103,7 +103,7 @@ class LinearProblem:
     """
 
     def __init__(self, problem: Problem, features: Features, targets: Sequence[Any], wide_weight: float) -> None:
-        self._problem, self._targets, vectors = problem, targets, features.vectors
+        self._problem, self._targets, self._weights, vectors = problem, targets, features.weights, features.vectors
         deviation = vectors.std(0)
         self._mean, self._deviation = vectors.mean(0), np.where(deviation > 0, deviation, 1.0)
         self._deep = (vectors - self._mean) / self._deviation
@@ -123,7 +123,7 @@ class LinearProblem:
 
     def solve(self, strength: float) -> FirstHead:
         """Returns the model of all features with this strength."""
-        weight, bias = self._problem.fit_linear(self._inputs, self._targets, strength)
+        weight, bias = self._problem.fit_linear(self._inputs, self._targets, strength, self._weights)
         wide: Array | None = None
         if self._wide is not None:
             size = len(self._mean)
@@ -194,13 +194,14 @@ def choose(
     few rows without fewer mistakes.
     """
     rows = np.concatenate(folds)
+    weights = torch.from_numpy(features.shares(rows))
     references = torch.from_numpy(np.asarray([targets[row] for row in rows]))
 
     def mean_loss(settings: Settings) -> float:
-        return float(problem.losses(torch.from_numpy(found[settings][rows]), references).mean())
+        return float((problem.losses(torch.from_numpy(found[settings][rows]), references) * weights).mean())
 
     def losses(settings: Settings) -> Tensor:
-        return problem.calibrated_losses(torch.from_numpy(found[settings][rows]), references)
+        return problem.calibrated_losses(torch.from_numpy(found[settings][rows]), references) * weights
 
     options = problem, features, targets, folds
     found = held_out_logits(*options, 0.0, STRENGTHS)

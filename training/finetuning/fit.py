@@ -26,11 +26,12 @@ from transformers import DataCollatorWithPadding, EarlyStoppingCallback, PreTrai
 
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, default_patience
-from vocabless.training.finetuning.data import EncodedRows, Examples, TaskData, encode
+from vocabless.training.finetuning.data import EncodedRows, Examples, Rows, TaskData, encode
 from vocabless.training.finetuning.first_head import FrozenEncoder, has_linear_head
 from vocabless.training.finetuning.frozen_features import Vectors, logits_of
 from vocabless.training.finetuning.metrics import FOLDS, interval
 from vocabless.training.finetuning.teacher import DistillingTrainer, distill_task
+from vocabless.training.finetuning.weighted_rows import WeightedTrainer
 from vocabless.training.load import Loaded, is_checkpoint
 from vocabless.training.trainer import ResumableTrainer, logits_only
 
@@ -129,20 +130,33 @@ def is_head_better(training: GlueTrainingArguments, head: Metrics, tuned: Metric
 def is_head_better_on_folds(data: TaskData, head: Vectors, tuned: Vectors) -> bool:
     """Returns whether the head alone is saved, by the logits of both, (n, outputs), on the scored folds.
 
-    Fine-tuning must lower the loss by more than half of the standard error of the difference. The logits are calibrated
-    first: a model that was trained for some epochs is too sure of itself, which raises its loss without more mistakes.
+    Fine-tuning must lower the loss by more than half of the standard error of the difference.
     """
-    rows, targets = data.scored_rows(), torch.from_numpy(np.asarray(data.targets(data.validation[""])))
-    losses = [data.problem.calibrated_losses(torch.from_numpy(logits[rows]), targets) for logits in (head, tuned)]
-    gains = (losses[0] - losses[1]).numpy()
+    gains = _gains(data, data.scored_rows(), head, tuned)
     return bool(gains.mean() <= gains.std() / math.sqrt(len(gains)) / 2)
 
 
-def _encode_training_rows(data: TaskData, loaded: Loaded, arguments: GlueArguments) -> tuple[EncodedRows, int, str]:
-    """Returns the training rows, the sequence length, and a sentence on it, or "" if it is given or no text is cut.
+def _gains(data: TaskData, rows: Rows, head: Vectors, tuned: Vectors) -> Vectors:
+    """Returns how much lower the loss of each of the training rows is by the second of two models' logits.
 
-    The texts are measured for a checkpoint and own data, if no length is given. GLUE and random weights get
-    `DEFAULT_LENGTH`. Texts that are longer than what is chosen are tokenised again, so that the tokenizer cuts them.
+    The logits are calibrated first: a model that was trained for some epochs is too sure of itself, which raises its
+    loss without more mistakes.
+    """
+    examples = data.train.select(rows.tolist())
+    targets = torch.from_numpy(np.asarray(data.targets(examples)))
+    losses = [data.problem.calibrated_losses(torch.from_numpy(logits[rows]), targets) for logits in (head, tuned)]
+    gains: Vectors = (losses[0] - losses[1]).numpy()
+    return gains if examples.weights is None else gains * examples.weights / np.mean(examples.weights)
+
+
+def _encode_training_rows(
+    data: TaskData, loaded: Loaded, arguments: GlueArguments
+) -> tuple[EncodedRows, int, int, str]:
+    """Returns the training rows, their length in tokens, that of texts to read later, and a sentence, or "".
+
+    If a length is given, it is both. GLUE and random weights get `DEFAULT_LENGTH`. The texts are measured for a
+    checkpoint and own data: the training rows are cut where that saves time, and the sentence says so. Later texts may
+    be longer than these rows, so all tokens are read that the encoder has places for.
     """
     wanted, limit = arguments.max_seq_length, loaded.limit
     if wanted is not None:
@@ -153,17 +167,18 @@ def _encode_training_rows(data: TaskData, loaded: Loaded, arguments: GlueArgumen
 
     if wanted is not None or arguments.task_name is not None or not is_checkpoint(arguments.model_name_or_path):
         length = wanted or min(DEFAULT_LENGTH, limit)
-        return tokenise(data.train, length), length, ""
+        return tokenise(data.train, length), length, length, ""
+    longest = min(LENGTHS[-1], limit)
     rows = tokenise(data.train, limit + 1)  # longer than the limit, to see which texts it cuts
     lengths = np.array([len(row["input_ids"]) for row in rows])
-    length = min(next((length for length in LENGTHS if (lengths > length).mean() <= MAX_CUT), LENGTHS[-1]), limit)
+    length = min(next((length for length in LENGTHS if (lengths > length).mean() <= MAX_CUT), longest), longest)
     longer = np.flatnonzero(lengths > length)
     if not len(longer):
-        return rows, length, ""
+        return rows, length, longest, ""
     for row, shortened in zip(longer, tokenise(data.train.select(longer.tolist()), length), strict=True):
         rows[row] = shortened
     share = 100 * len(longer) / len(lengths)
-    return rows, length, f"Texts are read up to {length} tokens, which cuts {share:.1f} % of them."
+    return rows, length, longest, f"Training reads up to {length} tokens of a text, which cuts {share:.1f} % of them."
 
 
 def _describe_head(data: TaskData, metrics: Metrics, wide_rows: int) -> str:
@@ -201,18 +216,19 @@ class _Tuner:
         log: Callable[[str], object],
     ) -> None:
         self.data, self.model, self.log, tokenizer = data, loaded.model, log, loaded.tokenizer
-        self.rows, length, sentence = _encode_training_rows(data, loaded, arguments)
+        self.rows, self.trained_length, length, sentence = _encode_training_rows(data, loaded, arguments)
         if sentence:
             log(sentence)
         if isinstance(tokenizer, VocablessTokenizer):
             tokenizer.model_max_length = length  # for pipelines, ONNX and page
             tokenizer.call_defaults = {"truncation": True}  # as from the folder of a classifier
-        self.encode = lambda examples: encode(examples, data.problem, tokenizer, length)
+        self.tokenizer = tokenizer
         validation = {} if data.is_cross_validated else data.validation
-        self.held_out = {suffix: self.encode(examples) for suffix, examples in validation.items()}
+        self.held_out = {suffix: self.encode(examples, length) for suffix, examples in validation.items()}
         eval_steps = arguments.eval_steps.get(data.name)
         tokens = sum(len(row["input_ids"]) for row in self.rows)
         self.training = training.arguments_of_run(data, eval_steps, tokens if has_first_head else None)
+        self.has_given_epochs = training.num_train_epochs is not None
         self.trained_folds = FOLDS if len(self.rows) <= FEW_ROWS else 1  # where no validation rows are apart
         self.frozen: FrozenEncoder | None = None  # what the first head was fitted to
         self.head: Metrics = {}  # of the first head, on the validation rows
@@ -220,6 +236,10 @@ class _Tuner:
         patience = default_patience(float(self.training.num_train_epochs or 0)) if patience is None else patience
         self.arguments = replace(arguments, max_seq_length=length, early_stopping_patience=patience)
         self.collator = DataCollatorWithPadding(tokenizer)
+
+    def encode(self, examples: Examples, length: int | None = None) -> EncodedRows:
+        """Returns the token ids of examples; without a length, of that of the training rows."""
+        return encode(examples, self.data.problem, self.tokenizer, length or self.trained_length)
 
     def fit_head(self) -> None:
         """Fits the first head to the vectors of the frozen encoder, writes it into the model and logs its score."""
@@ -243,8 +263,7 @@ class _Tuner:
     def head_alone(self) -> Fitted:
         """Returns the model with the first head; without rows that are apart, it is scored on all folds."""
         if self.frozen is not None and self.data.is_cross_validated:
-            self.data.score_folds(FOLDS)
-            self.head = self.score_folds(self.frozen.held_out_logits)
+            self._score_head_on(FOLDS)
         return self.fitted(self.model, self.head, is_head=True)
 
     def describe_training(self) -> str:
@@ -277,12 +296,11 @@ class _Tuner:
     def fold_logits(self) -> Vectors:
         """Returns (n, outputs), the logits of each row in `trained_folds`, of a copy of the model trained without it.
 
-        The rows of these folds become the validation rows, also of the first head's score. The logits of a finished
-        fold are kept, so a run that was killed loses one fold.
+        The rows of these folds become the validation rows, also of the first head's score. If the number of epochs is
+        free and training gains nothing on the first fold, this is the only one. The logits of a finished fold are kept,
+        so a run that was killed loses one fold.
         """
-        self.data.score_folds(self.trained_folds)
-        if self.frozen is not None:
-            self.head = self.score_folds(self.frozen.held_out_logits)
+        self._score_head_on(self.trained_folds)
         folder, folds = Path(str(self.training.output_dir)) / FOLDS_FOLDER, self.data.folds()[: self.data.scored_folds]
         folder.mkdir(parents=True, exist_ok=True)
         logits = np.full((len(self.rows), self.data.problem.config["num_labels"]), np.nan)
@@ -292,18 +310,32 @@ class _Tuner:
         bar = tqdm(folds, desc="Cross-validation", disable=bool(self.training.disable_tqdm) or is_one)
         for number, held_out in enumerate(bar):
             file = folder / f"{number}.npy"
-            if file.is_file():
-                logits[held_out] = np.load(file)
+            logits[held_out] = np.load(file) if file.is_file() else self._trained_without(held_out, training, file)
+            if self.frozen is None or self.has_given_epochs or number or is_one:
                 continue
-            rest = np.setdiff1d(np.arange(len(self.rows)), held_out)
-            model: Any = copy.deepcopy(self.model)
-            if self.frozen is not None:
-                self.frozen.head(rest).write_into(model)
-            self.trainer(model, [self.rows[row] for row in rest], training).resume()
-            logits[held_out] = logits_of(model, [self.rows[row] for row in held_out], self.collator)
-            if training.process_index == 0:
-                np.save(file.with_suffix(".new.npy"), logits[held_out])
-                os.replace(file.with_suffix(".new.npy"), file)
+            if _gains(self.data, held_out, self.frozen.held_out_logits, logits).mean() <= 0:
+                self.log("Training gains nothing on the first of five folds, so the others are not trained.")
+                self._score_head_on(1)
+                break
+        return logits
+
+    def _score_head_on(self, count: int) -> None:
+        """Makes the rows of so many folds the validation rows, and scores the first head on them."""
+        self.data.score_folds(count)
+        if self.frozen is not None:
+            self.head = self.score_folds(self.frozen.held_out_logits)
+
+    def _trained_without(self, held_out: Rows, training: GlueTrainingArguments, file: Path) -> Vectors:
+        """Returns the logits of held-out rows by a copy of the model that is trained on all others; writes them."""
+        rest = np.setdiff1d(np.arange(len(self.rows)), held_out)
+        model: Any = copy.deepcopy(self.model)
+        if self.frozen is not None:
+            self.frozen.head(rest).write_into(model)
+        self.trainer(model, [self.rows[row] for row in rest], training).resume()
+        logits = logits_of(model, [self.rows[row] for row in held_out], self.collator)
+        if training.process_index == 0:
+            np.save(file.with_suffix(".new.npy"), logits)
+            os.replace(file.with_suffix(".new.npy"), file)
         return logits
 
     def trainer(
@@ -325,10 +357,12 @@ class _Tuner:
             "compute_metrics": self.data.problem.compute_metrics,
             "preprocess_logits_for_metrics": logits_only,
         }
-        if self.arguments.teacher is None:
-            trainer = ResumableTrainer(**options)
+        if self.arguments.teacher is not None:
+            trainer: ResumableTrainer = DistillingTrainer(self.data.problem, **options)
+        elif self.data.train.weights is not None:
+            trainer = WeightedTrainer(self.data.problem, **options)
         else:
-            trainer = DistillingTrainer(self.data.problem, **options)
+            trainer = ResumableTrainer(**options)
         if self.arguments.early_stopping_patience and trainer.args.load_best_model_at_end:
             trainer.add_callback(EarlyStoppingCallback(self.arguments.early_stopping_patience))
         return trainer

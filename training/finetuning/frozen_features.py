@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from vocabless.modeling.wide_layer import WideLayer
-from vocabless.training.finetuning.data import EncodedRows, Rows
+from vocabless.training.finetuning.data import WEIGHT, EncodedRows, Rows, weights_of
 
 BATCH_SIZE = 64  # texts
 Vectors = NDArray[np.float64]
@@ -19,14 +19,22 @@ Vectors = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Features:
-    """What a head reads of n texts."""
+    """What a head reads of n texts, and how much each of them counts."""
 
     vectors: Vectors  # (n, D)
     wide: csr_matrix | None = None  # (n, rows) float32, of about length 1; see `WideLayer`
+    weights: Vectors | None = None  # (n,), None: all the same
 
     def select(self, rows: Rows) -> "Features":
         """Returns the features of some of the texts."""
-        return Features(self.vectors[rows], None if self.wide is None else self.wide[rows])
+        columns = (None if column is None else column[rows] for column in (self.wide, self.weights))
+        return Features(self.vectors[rows], *columns)
+
+    def shares(self, rows: Rows) -> Vectors:
+        """Returns the weights of some of the texts, divided by their mean."""
+        if self.weights is None:
+            return np.ones(len(rows))
+        return np.asarray(self.weights[rows] / self.weights[rows].mean())
 
 
 def read_features(model: Any, rows: EncodedRows, collator: Any, wide_rows: int = 0) -> Features:
@@ -37,7 +45,8 @@ def read_features(model: Any, rows: EncodedRows, collator: Any, wide_rows: int =
         vectors = compute(model, rows, collator, lambda *_: inputs.pop())
     finally:
         hook.remove()
-    return Features(vectors, wide_features(model.config, rows, collator, wide_rows) if wide_rows else None)
+    wide = wide_features(model.config, rows, collator, wide_rows) if wide_rows else None
+    return Features(vectors, wide, weights_of(rows))
 
 
 @torch.no_grad()
@@ -73,7 +82,7 @@ def compute(model: Any, rows: EncodedRows, collator: Any, choose: Callable[[Any,
     model.eval()
     order, values = [], []
     for indices, batch in batches(rows, collator):
-        inputs = {name: batch[name].to(model.device) for name in batch if name != "labels"}
+        inputs = {name: batch[name].to(model.device) for name in batch if name not in ("labels", WEIGHT)}
         order.append(indices)
         values.append(choose(model(**inputs), inputs).double().cpu().numpy())
     model.train(was_training)

@@ -95,10 +95,13 @@ class Problem(ABC):
         """Yields one JSON record per example for the predictions file."""
 
     @abstractmethod
-    def fit_linear(self, vectors: Any, targets: Sequence[Any], strength: float) -> tuple[Array, Array]:
+    def fit_linear(
+        self, vectors: Any, targets: Sequence[Any], strength: float, weights: Array | None = None
+    ) -> tuple[Array, Array]:
         """Returns weight (labels, D) and bias (labels,) of a linear model of standardised vectors (n, D) and n targets.
 
-        `strength` is the inverse regularisation, above 0, as scikit-learn's C.
+        `strength` is the inverse regularisation, above 0, as scikit-learn's C; `weights` (n,) of the rows are its
+        `sample_weight`.
         """
 
     def strata(self, targets: Sequence[Any]) -> Sequence[Any]:
@@ -180,9 +183,11 @@ class SingleLabel(Problem):
         counts = np.bincount(np.asarray(targets), minlength=len(self.labels))
         return np.eye(len(self.labels))[np.argsort(-counts, kind="stable")[:2]]
 
-    def fit_linear(self, vectors: Any, targets: Sequence[Any], strength: float) -> tuple[Array, Array]:
+    def fit_linear(
+        self, vectors: Any, targets: Sequence[Any], strength: float, weights: Array | None = None
+    ) -> tuple[Array, Array]:
         """Returns a multinomial logistic regression. A label without a row is never the most likely one."""
-        return _logistic_regression(vectors, np.asarray(targets), len(self.labels), strength)
+        return _logistic_regression(vectors, np.asarray(targets), len(self.labels), strength, weights)
 
     def prediction_records(self, logits: Array) -> Iterable[dict[str, Any]]:
         """Yields the most likely label and the probabilities of all labels."""
@@ -227,9 +232,11 @@ class Regression(Problem):
         """Returns the mean."""
         return [np.mean(targets)]
 
-    def fit_linear(self, vectors: Any, targets: Sequence[Any], strength: float) -> tuple[Array, Array]:
+    def fit_linear(
+        self, vectors: Any, targets: Sequence[Any], strength: float, weights: Array | None = None
+    ) -> tuple[Array, Array]:
         """Returns a ridge regression."""
-        model = Ridge(alpha=1 / strength).fit(vectors, targets)
+        model = Ridge(alpha=1 / strength).fit(vectors, targets, sample_weight=weights)
         return np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
 
     def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
@@ -288,9 +295,12 @@ class MultiLabel(Problem):
         """Returns the sets of labels."""
         return [tuple(target) for target in targets]
 
-    def fit_linear(self, vectors: Any, targets: Sequence[Any], strength: float) -> tuple[Array, Array]:
+    def fit_linear(
+        self, vectors: Any, targets: Sequence[Any], strength: float, weights: Array | None = None
+    ) -> tuple[Array, Array]:
         """Returns a logistic regression of each label against the others."""
-        models = [_logistic_regression(vectors, column, 2, strength) for column in np.stack(targets).T.astype(int)]
+        columns = np.stack(targets).T.astype(int)
+        models = [_logistic_regression(vectors, column, 2, strength, weights) for column in columns]
         return np.stack([w[1] - w[0] for w, _ in models]), np.array([bias[1] - bias[0] for _, bias in models])
 
     def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
@@ -309,7 +319,9 @@ class MultiLabel(Problem):
             yield {"labels": labels, "probabilities": _by_label(self.labels, probabilities)}
 
 
-def _logistic_regression(vectors: Any, classes: Array, count: int, strength: float) -> tuple[Array, Array]:
+def _logistic_regression(
+    vectors: Any, classes: Array, count: int, strength: float, weights: Array | None
+) -> tuple[Array, Array]:
     """Returns weight (count, D) and bias (count,) for classes 0 to count − 1, of which some may be absent."""
     weight, bias = np.zeros((count, vectors.shape[1])), np.full(count, ABSENT)
     present = np.unique(classes)
@@ -318,7 +330,7 @@ def _logistic_regression(vectors: Any, classes: Array, count: int, strength: flo
         return weight, bias
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = LogisticRegression(C=strength, tol=TOLERANCE, max_iter=200).fit(vectors, classes)
+        model = LogisticRegression(C=strength, tol=TOLERANCE, max_iter=200).fit(vectors, classes, weights)
     # Of two classes, scikit-learn gives the weights of their difference.
     signs = np.array([[-0.5], [0.5]]) if len(present) == 2 else np.ones((len(present), 1))
     weight[present], bias[present] = signs * model.coef_, signs[:, 0] * model.intercept_

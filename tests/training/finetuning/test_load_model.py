@@ -109,23 +109,24 @@ def test_the_shortest_length_that_holds_99_of_100_texts_is_chosen(lengths, chose
     arguments = GlueArguments(model_name_or_path=encoder, train_file=str(data))
     task = load_own_data(arguments)
     loaded = load_model(arguments, task, tmp_path)
-    sentence = "" if cut is None else f"Texts are read up to {chosen} tokens, which cuts {cut} % of them."
+    sentence = "" if cut is None else f"Training reads up to {chosen} tokens of a text, which cuts {cut} % of them."
     rows, *decided = _encode_training_rows(task, loaded, arguments)
-    assert decided == [chosen, sentence]
+    assert decided == [chosen, 512, sentence]  # other texts are read to the end of the encoder's places
     expected = encode(task.train, task.problem, loaded.tokenizer, chosen)
     assert all((row["input_ids"] == other["input_ids"]).all() for row, other in zip(rows, expected, strict=True))
     arguments.max_seq_length = 100
-    assert _encode_training_rows(task, loaded, arguments)[1:] == (100, "")
+    assert _encode_training_rows(task, loaded, arguments)[1:] == (100, 100, "")
 
 
-def test_the_checkpoint_remembers_the_length_and_longer_texts_continue_from_it(tune, tmp_path, capsys):
+def test_the_checkpoint_remembers_the_length_that_is_given_and_else_has_that_of_its_encoder(tune, tmp_path, capsys):
     short = write_csv(tmp_path / "short.csv", coloured(12))
     folder, results = tune(
-        tmp_path / "run", "--train_file", short, "--validation_file", short, "--num_train_epochs", "0"
+        *(tmp_path / "run", "--train_file", short, "--validation_file", short, "--num_train_epochs", "0"),
+        *("--max_seq_length", "64"),
     )
     assert results["arguments"]["max_seq_length"] == AutoTokenizer.from_pretrained(folder).model_max_length == 64
     long = write_csv(tmp_path / "long.csv", rows_of([10] * 18 + [600] * 2))
     folder, results = tune(tmp_path / "next", "--train_file", long, "--validation_file", long, "--model_name_or_path",
                            folder, "--num_train_epochs", "0")  # fmt: skip
     assert results["arguments"]["max_seq_length"] == AutoTokenizer.from_pretrained(folder).model_max_length == 512
-    assert "Texts are read up to 512 tokens, which cuts 10.0 % of them.\n" in capsys.readouterr().out
+    assert "Training reads up to 512 tokens of a text, which cuts 10.0 % of them.\n" in capsys.readouterr().out
