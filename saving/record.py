@@ -14,6 +14,7 @@ from typing import Any, Literal
 from huggingface_hub import EvalResult, ModelCard, ModelCardData, constants
 from transformers.utils.hub import cached_file
 
+from vocabless.loading import default_encoder
 from vocabless.overrides import describe_overrides
 from vocabless.public_names import DATASET_ID, EMBEDDED, without_path
 from vocabless.saving.card_heads import CORRUPTIONS
@@ -153,8 +154,13 @@ def provenance(start: str, from_scratch: bool) -> dict[str, Any]:
     return {
         "license": card.license if isinstance(card.license, str) else None,  # a card can name several
         "language": card.language,
-        "base_model": start if folder is None else folder.name if folder.parent == SHIPPED else None,
+        "base_model": start if folder is None else folder.name if _ships(folder) else None,
     }
+
+
+def _ships(folder: Path) -> bool:
+    """Returns whether a folder is one of `SHIPPED`, or the encoder that the package carries."""
+    return folder.parent == SHIPPED or folder == Path(default_encoder()).resolve()
 
 
 def describe_rows(teacher: Mapping[str, Any]) -> str:
@@ -179,7 +185,7 @@ def _fine_tuned(results: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the facts on a run of `run_glue.py`."""
     arguments, task, teacher = results["arguments"], results["task"], results.get("teacher")
     own_name = arguments.get("dataset_name") or ""
-    is_own_data = bool(arguments.get("train_file") or own_name)
+    is_own_data = bool(results.get("is_own_data", arguments.get("train_file") or own_name))
     match = DATASET_ID.fullmatch(own_name if is_own_data else f"{GLUE_REPOSITORY}:{task}")
     hub_id, configuration = match.group("path", "name") if match else (own_name, None)
     dataset = task if is_own_data else f"GLUE {GLUE_TITLES[task]}"

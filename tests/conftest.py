@@ -20,6 +20,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # before torch is imported: workers, an
     gc.set_threshold(100_000, 50, 100)  # by Python's numbers, imports and exports take a fifth longer
 
 import torch
+from hub_stand_in import HubStandIn
+from huggingface_hub import constants
 from stock_folders import save_stock
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoModel
@@ -210,3 +212,19 @@ def run_bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...,
             return json.loads(answer)
 
         yield run
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """The stand-in for the Hub, used by this process."""
+    with HubStandIn() as stand_in:
+        for name, value in stand_in.environment(tmp_path / "home").items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(constants, "ENDPOINT", stand_in.url)
+        template = stand_in.url + "/{repo_id}/resolve/{revision}/{filename}"
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "home" / "hub"))
+        # transformers keeps one client, which remembers the address. Version 5.0 has none.
+        monkeypatch.setattr("transformers.utils.hub._hf_api", None, raising=False)
+        yield stand_in

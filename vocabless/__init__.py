@@ -47,6 +47,7 @@ __all__ = [
     "VocablessForSequenceClassification",
     "VocablessForTokenClassification",
     "VocablessModel",
+    "VocablessRegressor",
     "VocablessTokenizer",
     "VocablessVectorizer",
     "default_encoder",
@@ -65,6 +66,6 @@ save_with_code()
 
 def __getattr__(name: str) -> Any:
     """Returns the estimators for scikit-learn. They train, so they import more than the other names need."""
-    if name not in ("VocablessClassifier", "VocablessVectorizer"):
+    if name not in ("VocablessClassifier", "VocablessRegressor", "VocablessVectorizer"):
         raise AttributeError(f"module 'vocabless' has no attribute {name!r}")
     return getattr(import_module("vocabless.training.finetuning.estimators"), name)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, cast
 
 from datasets import Dataset
@@ -178,7 +179,8 @@ class FineTuning(Run):
         trainer, model = fitted.trainer, fitted.model
         weights = trainer.full_state_dict() if trainer is not None and not fitted.is_head else None
         log = [] if trainer is None else trainer.state.log_history
-        return Trained(model, model, loaded.tokenizer, weights, log, self._results(fitted, tested))
+        choice = {} if self.encoder_choice is None else {"encoder_choice": self.encoder_choice}
+        return Trained(model, model, loaded.tokenizer, weights, log, results_of(fitted, tested) | choice)
 
     def _predict(self, fitted: Fitted, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
         """Writes `predictions<suffix>.jsonl` for each test split, and `test<suffix>.md` if it has labels.
@@ -201,53 +203,6 @@ class FineTuning(Run):
                 if labels is not None and problem.labels:
                     (self.folder / f"test{suffix}.md").write_text(label_table(problem, logits, labels), "utf-8")
         return metrics
-
-    def _results(self, fitted: Fitted, tested: Scores) -> Results:
-        data, arguments, training = fitted.data, fitted.arguments, fitted.training
-        from_scratch = not is_checkpoint(arguments.model_name_or_path)
-        state = None if fitted.trainer is None else fitted.trainer.state
-        metrics = {**fitted.metrics, **tested}
-        constants = data.constant_baselines()
-        rows = {
-            f"{prefix}{name}": len(parts[MISMATCHED if name.endswith(MISMATCHED) else ""])
-            for prefix, parts in (("", data.validation), (TEST, data.test))
-            for name in constants
-            if f"{prefix}{name}" in metrics
-        }
-        results: dict[str, Any] = {
-            "arguments": fingerprint(arguments, training),
-            "task": data.name,
-            "example": arguments.example or [],
-            "is_pair": data.train.pairs is not None,
-            "from_scratch": from_scratch,
-            "start": provenance(split_revision(arguments.model_name_or_path)[0], from_scratch),
-            "seed": training.seed,
-            "train": fitted.train_metrics or {"train_runtime": 0.0},
-            "measures": metrics,
-            "rows": rows,
-            "train_rows": len(data.train),
-            "intervals": {
-                name: interval(
-                    name.removeprefix(TEST).removesuffix(MISMATCHED),
-                    *(metrics[name], count, 0 if name.startswith(TEST) else data.scored_folds),
-                )
-                for name, count in rows.items()
-            },
-            "threshold": data.problem.threshold,
-            "constant_baselines": constants,
-            "best_checkpoint": None if state is None else Path(state.best_model_checkpoint or "").name or None,
-            "epochs": 0.0 if state is None else state.epoch or 0.0,
-            "is_cross_validated": data.is_cross_validated,
-            "scored_folds": data.scored_folds,
-            "versions": all_versions(),
-        }
-        if self.encoder_choice is not None:
-            results["encoder_choice"] = self.encoder_choice
-        if fitted.teacher is not None:
-            results["teacher"] = fitted.teacher
-        if fitted.head_metrics is not None:
-            results["head"] = {"measures": fitted.head_metrics, "is_kept": fitted.is_head}
-        return results
 
     def complete(self, results: Results) -> Results:
         """Returns the results with the example that this command asks for.
@@ -275,6 +230,54 @@ class FineTuning(Run):
         tests = f"; test rows: {', '.join(tested)}" if tested else ""
         time = f"{results['epochs']:.1f} epochs, {results['train']['train_runtime']:.0f} s"
         return f"{self.data.title}, seed {results['seed']}: {', '.join(parts)}{tests}; {time}"
+
+
+def results_of(fitted: Fitted, tested: Scores = MappingProxyType({})) -> Results:
+    """Returns what `results.json` says of a fitted model; `tested` are the metrics on labelled test rows."""
+    data, arguments, training = fitted.data, fitted.arguments, fitted.training
+    from_scratch = not is_checkpoint(arguments.model_name_or_path)
+    state = None if fitted.trainer is None else fitted.trainer.state
+    metrics = {**fitted.metrics, **tested}
+    constants = data.constant_baselines()
+    rows = {
+        f"{prefix}{name}": len(parts[MISMATCHED if name.endswith(MISMATCHED) else ""])
+        for prefix, parts in (("", data.validation), (TEST, data.test))
+        for name in constants
+        if f"{prefix}{name}" in metrics
+    }
+    results: dict[str, Any] = {
+        "arguments": fingerprint(arguments, training),
+        "task": data.name,
+        "is_own_data": arguments.task_name is None,
+        "example": arguments.example or [],
+        "is_pair": data.train.pairs is not None,
+        "from_scratch": from_scratch,
+        "start": provenance(split_revision(arguments.model_name_or_path)[0], from_scratch),
+        "seed": training.seed,
+        "train": fitted.train_metrics or {"train_runtime": 0.0},
+        "measures": metrics,
+        "rows": rows,
+        "train_rows": len(data.train),
+        "intervals": {
+            name: interval(
+                name.removeprefix(TEST).removesuffix(MISMATCHED),
+                *(metrics[name], count, 0 if name.startswith(TEST) else data.scored_folds),
+            )
+            for name, count in rows.items()
+        },
+        "threshold": data.problem.threshold,
+        "constant_baselines": constants,
+        "best_checkpoint": None if state is None else Path(state.best_model_checkpoint or "").name or None,
+        "epochs": 0.0 if state is None else state.epoch or 0.0,
+        "is_cross_validated": data.is_cross_validated,
+        "scored_folds": data.scored_folds,
+        "versions": all_versions(),
+    }
+    if fitted.teacher is not None:
+        results["teacher"] = fitted.teacher
+    if fitted.head_metrics is not None:
+        results["head"] = {"measures": fitted.head_metrics, "is_kept": fitted.is_head}
+    return results
 
 
 def run_folder(data: TaskData, seed: int, training: GlueTrainingArguments) -> Path:

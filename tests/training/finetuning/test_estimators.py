@@ -1,27 +1,34 @@
 """scikit-learn's interface."""
 
+import importlib.util
+import json
 import random
+import re
+import warnings
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
+from huggingface_hub import ModelCard
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from transformers import pipeline
+from transformers import AutoModelForSequenceClassification, pipeline
 
-from vocabless import VocablessClassifier, VocablessVectorizer
+from vocabless import VocablessClassifier, VocablessRegressor, VocablessVectorizer
 
 THINGS = "house river stone cat dog tree hill road".split()
 TEXTS = [f"{colour} {thing}" for colour in ("red", "blue") for thing in THINGS]
 LABELS = ["warm"] * 8 + ["cold"] * 8
 
 
-@parametrize_with_checks([VocablessClassifier(), VocablessVectorizer()])
+@parametrize_with_checks([VocablessClassifier(), VocablessRegressor(), VocablessVectorizer()])
 def test_what_scikit_learn_asks_of_an_estimator_of_texts(estimator, check):
     check(estimator)
 
@@ -75,14 +82,17 @@ def test_parameters_are_cloned_and_searched(encoder):
     (["red", "blue"], [1.0, float("nan")], "a label is missing"),
     (["red", "blue"], ["a", float("nan")], "a label is missing"),
     (["red", "blue"], pd.array(["a", pd.NA], dtype="string"), "a label is missing"),
-    (["red", "blue"], [["a"], ["a", "b"]], "a label is a list"),
+    (["red", "blue"], [["a"], ["a", "b"]], r"a label is a list; .*MultiLabelBinarizer\(\)\.fit_transform"),
+    (["red", "blue"], np.array([[1, 0], [2, 1]]), "labels in several columns are 0 or 1, but here are others"),
+    (["red", "blue"], np.array([[1, 0]]), "2 texts have 1 rows of labels; give each text one row"),
+    (["", "red", " "], ["a", "b", "a"], "the texts 0 and 2 are empty; fill them or drop them"),
     (["red", "blue", "green"], [0.1, 0.2, 0.3], "Unknown label type"),
     (["red", "blue"], ["a", "a"], "all texts have the label 'a'; give texts of at least two labels"),
 ])  # fmt: skip
 def test_a_mistake_is_named(encoder, texts, labels, sentence):
     with pytest.raises(ValueError, match=sentence):
         VocablessClassifier(encoder).fit(texts, labels)
-    if "label" not in sentence and "Unknown" not in sentence:
+    if "label" not in sentence and "Unknown" not in sentence and "empty" not in sentence:
         with pytest.raises(ValueError, match=sentence):
             VocablessVectorizer(encoder).fit(texts)
     for estimator in (VocablessClassifier(encoder).predict, VocablessVectorizer(encoder).transform):
@@ -129,3 +139,145 @@ def test_labels_may_be_a_column_and_a_refit_that_fails_changes_nothing(encoder, 
         classifier.fit(TEXTS, ["x", "y"] * 8)
     assert classifier.classes_.tolist() == ["cold", "warm"]
     np.testing.assert_array_equal(classifier.predict_proba(TEXTS), before)
+
+
+def test_texts_and_labels_may_be_columns_of_arrow_or_polars(encoder):
+    expected = VocablessClassifier(encoder).fit(TEXTS, LABELS).predict_proba(TEXTS)
+    columns = [
+        (pa.array(TEXTS), pa.array(LABELS)),
+        (pa.chunked_array([TEXTS]), pa.chunked_array([LABELS[:8], LABELS[8:]])),
+    ]
+    if importlib.util.find_spec("polars"):
+        import polars
+
+        columns.append((polars.Series(TEXTS), polars.Series(LABELS)))
+        with pytest.raises(ValueError, match="but here is one DataFrame"):
+            VocablessClassifier(encoder).fit(polars.DataFrame({"text": TEXTS}), LABELS)
+    for texts, labels in columns:
+        classifier = VocablessClassifier(encoder).fit(texts, labels)
+        assert classifier.classes_.tolist() == ["cold", "warm"]
+        np.testing.assert_array_equal(classifier.predict_proba(texts), expected)
+    with pytest.raises(ValueError, match="a label is missing"):
+        VocablessClassifier(encoder).fit(TEXTS[:2], pa.array(["a", None]))
+
+
+def test_a_text_may_have_several_labels(encoder, tmp_path):
+    texts = [
+        f"{colour} {size} {thing}" for colour in ("red", "blue") for size in ("large", "small") for thing in THINGS
+    ]
+    matrix = np.array([["red" in text, "large" in text, "cat" in text] for text in texts]).astype(int)
+    classifier = VocablessClassifier(encoder).fit(texts, matrix)
+    assert classifier.classes_.tolist() == [0, 1, 2] and "micro_f1" in classifier.cross_validated_
+    found, probabilities = classifier.predict(texts), classifier.predict_proba(texts)
+    assert found.shape == (32, 3) and (found[:, 0] == matrix[:, 0]).all()
+    np.testing.assert_array_equal(found, probabilities > 0.3)
+    named = VocablessClassifier(encoder).fit(texts, pd.DataFrame(matrix, columns=["warm", "big", "cat"]))
+    np.testing.assert_array_equal(named.predict_proba(texts), probabilities)
+    sparse = VocablessClassifier(encoder).fit(texts, csr_matrix(matrix))
+    np.testing.assert_array_equal(sparse.predict_proba(texts), probabilities)
+    named.save_pretrained(tmp_path / "mine")
+    (rows,) = pipeline("text-classification", str(tmp_path / "mine"))(["red large cat"], top_k=None)
+    of_labels = dict(zip(named.classes_, named.predict_proba(["red large cat"])[0], strict=True))
+    assert {row["label"]: row["score"] for row in rows} == pytest.approx(of_labels, abs=1e-6)
+
+
+@pytest.mark.parametrize("epochs", [0, 2])
+def test_a_row_of_weight_two_counts_as_two_and_one_of_weight_zero_not_at_all(encoder, epochs):
+    """In fine-tuning only the direction can be told: batches are others."""
+    texts, labels = [*TEXTS, "red sea", "blue sea"], [*LABELS, "cold", "warm"]  # the last two are against the others
+    chances = {}
+    for weight in (0.0, 1.0, 8.0):
+        weights = [1.0] * 16 + [weight] * 2
+        classifier = VocablessClassifier(encoder, epochs=epochs).fit(texts, labels, sample_weight=weights)
+        chances[weight] = classifier.predict_proba(["red sea"])[0, 0]
+        assert classifier.results_["has_sample_weight"]
+    assert chances[0.0] < chances[1.0] < chances[8.0]
+    if not epochs:
+        once = VocablessClassifier(encoder).fit(texts, labels).predict_proba(TEXTS)
+        np.testing.assert_allclose(once, VocablessClassifier(encoder).fit(texts, labels, [1] * 18).predict_proba(TEXTS))
+
+
+def test_weights_of_classes_are_those_of_scikit_learn(encoder):
+    texts, labels = [*TEXTS, *(f"{thing} green" for thing in THINGS)], [*LABELS, *["warm"] * 8]
+    plain, balanced, given = (
+        VocablessClassifier(encoder, class_weight=weight).fit(texts, labels)
+        for weight in (None, "balanced", {"cold": 24 / 16, "warm": 24 / 32})
+    )
+    np.testing.assert_array_equal(balanced.predict_proba(texts), given.predict_proba(texts))
+    unsure = ["a green and blue thing"]
+    assert balanced.predict_proba(unsure)[0, 0] > plain.predict_proba(unsure)[0, 0]
+    assert balanced.results_["class_weight"] == "balanced" and given.results_["class_weight"]["cold"] == 1.5
+    with pytest.raises(ValueError, match=r"sample_weight has the shape \(2,\); give 24 numbers of at least 0"):
+        VocablessClassifier(encoder).fit(texts, labels, [1, -1])
+
+
+def test_texts_get_numbers(encoder, tmp_path):
+    numbers = [2.5 if label == "warm" else -1.0 for label in LABELS]
+    regressor = VocablessRegressor(encoder).fit(TEXTS, pa.array(numbers))
+    assert regressor.score(TEXTS, numbers) > 0.9 and "spearman" in regressor.cross_validated_
+    assert regressor.predict(["red hill"])[0] > regressor.predict(["blue hill"])[0]
+    regressor.save_pretrained(tmp_path / "mine")
+    model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "mine").eval()
+    logits = model(**regressor.tokenizer_("red hill", return_tensors="pt")).logits
+    assert logits.item() == pytest.approx(regressor.predict(["red hill"])[0], abs=1e-5)
+    with pytest.raises(ValueError, match="2 texts have 1 numbers; give each text one"):
+        VocablessRegressor(encoder).fit(["a", "b"], [1.0, float("nan")])
+
+
+def test_long_texts_are_read_to_the_end_after_short_rows_and_the_first_cut_is_told(encoder):
+    classifier = VocablessClassifier(encoder).fit(TEXTS, LABELS)
+    tail = "the house " * 100
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        first, second = classifier.predict_proba([tail + "red red red", tail + "blue blue blue"])
+    assert (first != second).any()
+    with pytest.warns(UserWarning, match="1 of 2 texts have more than 512 tokens; only so many are read") as told:
+        first, second = (classifier.predict_proba([tail * 3 + end, "red"])[0] for end in ("red", "blue"))
+    assert (first == second).all() and len(told) == 1
+    classifier = VocablessClassifier(encoder, max_seq_length=16).fit(TEXTS, LABELS)
+    with pytest.warns(UserWarning, match="more than 16 tokens"):
+        classifier.predict([tail])
+
+
+def test_training_says_what_it_does_and_the_head_alone_is_silent(encoder, capsys):
+    VocablessClassifier(encoder).fit(TEXTS, LABELS)
+    VocablessClassifier(encoder, epochs=1, verbose=False).fit(TEXTS, LABELS)
+    printed = capsys.readouterr()
+    assert printed.out == "" and "Cross-validation" not in printed.err
+    chance = random.Random(0)
+    texts = [f"{chance.choice(THINGS)} {chance.choice(THINGS)} {row}" for row in range(60)]
+    VocablessClassifier(encoder, epochs=None).fit(texts, [chance.choice("ab") for _ in texts])
+    printed = capsys.readouterr()
+    assert re.search(r"Training 5 without its fold, .* about \d+ min\.", printed.out)
+    assert "Training gains nothing on the first of five folds, so the others are not trained." in printed.out
+    assert "the head alone is kept" in printed.out and "Cross-validation" in printed.out + printed.err
+
+
+def test_the_card_has_labels_scores_licence_and_language_and_no_text_but_the_given_one(tmp_path):
+    classifier = VocablessClassifier().fit(TEXTS * 2, LABELS * 2)
+    classifier.save_pretrained(tmp_path / "my-tickets")
+    card, results = (
+        ModelCard.load(tmp_path / "my-tickets" / "README.md"),
+        json.loads((tmp_path / "my-tickets" / "results.json").read_text()),
+    )
+    assert "\n# my-tickets\n" in card.content and "Its labels: `cold`, `warm`." in card.text
+    assert (card.data.license, card.data.language, card.data.base_model) == (
+        "apache-2.0",
+        "en",
+        "hashgram-tiny-sentence",
+    )
+    accuracy = 100 * classifier.cross_validated_["accuracy"]
+    assert re.search(rf"\| accuracy \| {accuracy:.1f} \| [\d.]+–[\d.]+ \| 32 \| 50.0 \|", card.text)
+    assert card.data.get("widget") is None and not any(text in card.content for text in TEXTS)
+    assert str(tmp_path) not in json.dumps(results) and "/" not in results["arguments"]["model_name_or_path"]
+    classifier.save_pretrained(tmp_path / "other", example="red hill")
+    card = ModelCard.load(tmp_path / "other" / "README.md")
+    assert card.data.widget == [{"text": "red hill"}] and 'tokenizer("red hill"' in card.text
+
+
+def test_a_classifier_is_pushed(encoder, hub, capsys):
+    classifier = VocablessClassifier(encoder).fit(TEXTS, LABELS)
+    address = classifier.push_to_hub("mine")
+    assert re.search(r"/you/mine at the revision [0-9a-f]{40}$", address)
+    files = hub.repositories["you/mine"].files
+    assert {"README.md", "results.json", "model.safetensors", "modeling_vocabless.py"} <= set(files)

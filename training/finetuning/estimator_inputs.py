@@ -1,0 +1,76 @@
+"""What the estimators for scikit-learn take: texts, labels and weights, of numpy, pandas, Polars or Arrow."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+
+def listed(rows: Any) -> Any:
+    """Returns a column of Arrow as a list, and all else as it is."""
+    return rows.to_pylist() if hasattr(rows, "to_pylist") and not hasattr(rows, "column_names") else rows
+
+
+def check_texts(texts: Any) -> list[str]:
+    """Returns the texts as a list; raises an error for what is no list of texts."""
+    texts = listed(texts)
+    is_column = not isinstance(texts, str | Mapping) and len(getattr(texts, "shape", (1,))) == 1
+    rows = list(texts) if is_column else []
+    wrong = [repr(row) for row in rows if not isinstance(row, str)]
+    if wrong or not rows:
+        kind = wrong[0] if wrong else "nothing" if is_column else f"one {type(texts).__name__}"
+        raise ValueError(f"texts are a list of strings, but here is {kind}; give a list with a string for each text.")
+    return rows
+
+
+def check_labels(texts: list[str], labels: Any) -> NDArray[Any]:
+    """Returns the labels, (n,); raises an error for what is no class of each text."""
+    labels = listed(labels)
+    rows = list(labels)
+    if len(texts) != len(rows):
+        raise ValueError(f"{len(texts)} texts have {len(rows)} labels; give each text one label.")
+    if any(isinstance(label, list | tuple | set | dict) for label in rows):
+        raise ValueError(
+            "a label is a list; give each text one label, or make a matrix of 0 and 1 of several: "
+            "sklearn.preprocessing.MultiLabelBinarizer().fit_transform(labels)."
+        )
+    column: NDArray[Any] = column_or_1d(np.asarray(labels))
+    if pd.isna(np.array(rows, object)).any():  # among strings, numpy makes the text "nan" of it
+        raise ValueError("a label is missing (None, NaN or NA); give each text one label.")
+    check_classification_targets(column)
+    return column
+
+
+def columns_of(labels: Any) -> tuple[NDArray[Any], NDArray[np.int64]] | None:
+    """Returns the names of a matrix of several labels and its rows (n, labels) of 0 and 1; None if it is no matrix.
+
+    Raises:
+        ValueError: the matrix holds other numbers.
+    """
+    shape: tuple[int, ...] = getattr(labels, "shape", ())
+    if len(shape) != 2 or shape[1] < 2:
+        return None
+    names = np.asarray(labels.columns if hasattr(labels, "columns") else np.arange(shape[1]))
+    matrix = np.asarray(labels.toarray() if hasattr(labels, "toarray") else labels)
+    if matrix.dtype == object or not np.isin(matrix, (0, 1)).all():
+        raise ValueError("labels in several columns are 0 or 1, but here are others; give a column for each label.")
+    return names, matrix.astype(np.int64)
+
+
+def check_weights(weights: Any, texts: list[str]) -> list[float]:
+    """Returns the weights of the texts; raises an error for what is no weight of each."""
+    numbers = np.asarray(listed(weights), np.float64)
+    if numbers.shape != (len(texts),) or not np.isfinite(numbers).all() or (numbers < 0).any() or not numbers.any():
+        raise ValueError(f"sample_weight has the shape {numbers.shape}; give {len(texts)} numbers of at least 0.")
+    return [float(number) for number in numbers]
+
+
+def as_json(class_weight: Any) -> Any:
+    """Returns a class weight as `results.json` holds it."""
+    if isinstance(class_weight, Mapping):
+        return {str(label): float(weight) for label, weight in class_weight.items()}
+    return [as_json(each) for each in class_weight] if isinstance(class_weight, list) else class_weight
