@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--compact",
         action="store_true",
-        help="round the weights to 8 bits, and tables of n-grams to 5, before they are stored in 16: an archive, such "
+        help="round the weights to 7 bits, and tables of n-grams to 4, before they are stored in 16: an archive, such "
         "as a wheel, then holds less than half of the bytes",
     )
     parser.add_argument("--commit_message", default="Add the model", help="message of the commit; default %(default)s")
