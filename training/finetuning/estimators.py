@@ -10,19 +10,15 @@ The folder loads as any classifier of transformers. The first head is that of `r
 """
 
 import os
-import random
-import tempfile
-import threading
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict
+from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
+from scipy.special import expit, softmax
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -30,22 +26,9 @@ from sklearn.base import (
     RegressorMixin,
     TransformerMixin,
 )
-from sklearn.utils import InputTags, Tags, check_random_state, column_or_1d, compute_sample_weight
+from sklearn.utils import InputTags, Tags, column_or_1d, compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
-from tqdm.auto import tqdm
-from transformers import DataCollatorWithPadding
 
-from vocabless.loading import default_encoder
-from vocabless.modeling.head_layers import mean_state
-from vocabless.public_names import without_paths
-from vocabless.saving.checkpoint import save_checkpoint
-from vocabless.saving.model_card import write_card
-from vocabless.saving.record import card_facts
-from vocabless.saving.run_folder import RESULTS, write_json
-from vocabless.saving.uploads import check_upload, upload
-from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, choose_learning_rate
-from vocabless.training.finetuning.data import Examples, TaskData, encode
-from vocabless.training.finetuning.encoder_choice import choose_encoder
 from vocabless.training.finetuning.estimator_inputs import (
     as_json,
     check_labels,
@@ -54,17 +37,13 @@ from vocabless.training.finetuning.estimator_inputs import (
     columns_of,
     listed,
 )
-from vocabless.training.finetuning.fine_tuning import load_model, results_of
-from vocabless.training.finetuning.first_head import has_linear_head
-from vocabless.training.finetuning.fit import fit
-from vocabless.training.finetuning.frozen_features import compute, logits_of
-from vocabless.training.finetuning.labels import enumerated
-from vocabless.training.finetuning.problems import MultiLabel, Problem, Regression, SingleLabel
-from vocabless.training.finetuning.sources import choose_validation
-from vocabless.training.load import load_encoder
 
-MOST_SEEDS = 1 << 31
-_FITTING = threading.Lock()  # the Trainer has state that threads share
+SINGLE, SEVERAL, NUMBER = "single_label_classification", "multi_label_classification", "regression"
+
+
+def _code() -> Any:
+    """Returns the module that fits and reads. It imports the libraries of training, so it is imported when needed."""
+    return import_module("vocabless.training.finetuning.estimator_fit")
 
 
 class _ReadsTexts(BaseEstimator):  # type: ignore[misc]
@@ -103,13 +82,7 @@ class _FineTuned(_ReadsTexts):
         The card shows scores, labels, licence and language of the base model, and of your texts `example` alone.
         """
         check_is_fitted(self)
-        folder = Path(folder)
-        results = self.results_ | {"example": [] if example is None else [example]}
-        results["about"] = {"title": folder.resolve().name} | results.get("about", {})
-        folder.mkdir(parents=True, exist_ok=True)
-        save_checkpoint(self.model_, self.tokenizer_, folder)
-        write_card(folder, self.model_, self.tokenizer_.block_size, card_facts(results))
-        write_json(folder / RESULTS, results)
+        _code().save(Path(folder), self.model_, self.tokenizer_, self.results_, example)
 
     def push_to_hub(
         self, repo_id: str, example: str | None = None, private: bool | None = None, token: str | None = None
@@ -126,65 +99,28 @@ class _FineTuned(_ReadsTexts):
             ValueError: the id is not valid, the token is missing, or the upload failed.
         """
         check_is_fitted(self)
-        repo_id = check_upload(repo_id, token)
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name) / repo_id.rpartition("/")[2]
-            self.save_pretrained(folder, example)
-            return upload(folder, repo_id, "Add the model", token, private)
+        return str(_code().push(repo_id, self, example, private, token))
 
-    def _fit(self, problem: Problem, texts: list[str], labels: list[Any], weights: Any, **record: Any) -> None:
-        """Fits the head to texts and parsed labels, then all weights unless `epochs` is 0.
-
-        `weights` are those of the rows, or None; `record` stands in the results.
-        """
-        data = TaskData("texts", "texts", problem, Examples(texts, labels=labels), {})
-        if blank := data.train.empty_rows():
-            raise ValueError(f"the texts {enumerated(blank)} are empty; fill them or drop them.")
-        data.train.weights = None if weights is None else check_weights(weights, texts)
-        seed = self.random_state
-        if not isinstance(seed, int | np.integer):
-            seed = check_random_state(seed).randint(MOST_SEEDS)
-        tells = self.verbose and self.epochs != 0  # the head alone takes seconds
-        with _FITTING, _own_generators(), tempfile.TemporaryDirectory() as folder:
-            choice = choose_encoder(data) if self.model_name_or_path is None else None
-            source = str(self.model_name_or_path) if choice is None else choice.source
-            arguments = GlueArguments(model_name_or_path=source, max_seq_length=self.max_seq_length)
-            training = GlueTrainingArguments(
-                output_dir=folder,
-                num_train_epochs=self.epochs,
-                learning_rate=self.learning_rate,
-                per_device_train_batch_size=self.batch_size,
-                seed=int(seed),
-                disable_tqdm=not tells,
-                report_to="none",
-            )
-            loaded = load_model(arguments, data, Path(folder))
-            if not (loaded.lacks_head and has_linear_head(loaded.model, problem)):
-                raise ValueError(f"{source!r} is no encoder of ours without a head; give another one.")
-            choose_learning_rate(arguments, training)
-            choose_validation(data, arguments, True)
-            fitted = fit(data, loaded, arguments, training, tqdm.write if tells else lambda line: None)
-            results = results_of(fitted) | record | ({} if choice is None else {"encoder_choice": asdict(choice)})
-        results |= {"parameters": fitted.model.num_parameters(), "has_sample_weight": weights is not None}
-        self.results_ = results | {"arguments": without_paths(results["arguments"])}
-        self.cross_validated_, self.problem_, self.encoder_choice_ = fitted.metrics, problem, choice
-        self.model_, self.tokenizer_ = fitted.model.eval(), loaded.tokenizer
+    def _fit(self, problem_type: str, names: list[str], texts: list[str], labels: list[Any], weights: Any) -> None:
+        """Fits the model to texts and parsed labels; `weights` are those of the rows, or None."""
+        checked = None if weights is None else check_weights(weights, texts)
+        examples = _code().Examples(texts, labels=labels, weights=checked)
+        found = _code().fit_texts(problem_type, names, examples, self.get_params())
+        self.model_, self.tokenizer_, self.problem_, self.cross_validated_, self.results_ = found
         self._has_warned = False
 
-    def _logits(self, texts: Sequence[str]) -> Any:
+    def _logits(self, texts: Any) -> NDArray[np.float64]:
         """Returns the logits (n, outputs) of texts; warns once if it cuts some."""
         check_is_fitted(self)
-        texts, length = check_texts(texts), int(self.tokenizer_.model_max_length)
-        rows = encode(Examples(texts), self.problem_, self.tokenizer_, length + 1)
-        if long := [row for row, ids in enumerate(rows) if len(ids["input_ids"]) > length]:
-            if not self._has_warned:
-                self._has_warned = True
-                words = f"{len(long)} of {len(texts)} texts have more than {length} tokens; only so many are read."
-                warnings.warn(words, stacklevel=3)
-            cut = encode(Examples([texts[row] for row in long]), self.problem_, self.tokenizer_, length)
-            for row, ids in zip(long, cut, strict=True):
-                rows[row] = ids
-        return logits_of(self.model_, rows, DataCollatorWithPadding(self.tokenizer_))
+        texts = check_texts(texts)
+        logits: NDArray[np.float64]
+        logits, cut = _code().read_texts(self.model_, self.tokenizer_, texts)
+        if cut and not self._has_warned:
+            self._has_warned = True
+            length = self.tokenizer_.model_max_length
+            words = f"{cut} of {len(texts)} texts have more than {length} tokens; only so many are read."
+            warnings.warn(words, stacklevel=3)
+        return logits
 
 
 class VocablessClassifier(ClassifierMixin, _FineTuned):  # type: ignore[misc]
@@ -209,8 +145,7 @@ class VocablessClassifier(ClassifierMixin, _FineTuned):  # type: ignore[misc]
         model_, tokenizer_: of transformers.
         cross_validated_: metrics of models like this one on rows that they have not learned: of fewer than 10 000 texts
             all, in five folds; if more than 200 were fine-tuned on, one fold. Copies of a text are in one fold.
-        encoder_choice_: `language`, and the held-out `losses` that decided; None if the model was named.
-        results_: what the model card is made of.
+        results_: what the model card is made of; `encoder_choice` says why an encoder was chosen, if none was named.
     """
 
     def __init__(
@@ -254,20 +189,20 @@ class VocablessClassifier(ClassifierMixin, _FineTuned):  # type: ignore[misc]
                 raise ValueError(
                     f"all texts have the label {classes.tolist()[0]!r}; give texts of at least two labels."
                 )
-            problem: Problem = SingleLabel([str(label) for label in classes])
-            parsed: list[Any] = [problem.labels[index] for index in indices]
+            names = [str(label) for label in classes]
+            parsed: list[Any] = [names[index] for index in indices]
         else:
             classes, column = columns
             if len(column) != len(texts):
                 raise ValueError(f"{len(texts)} texts have {len(column)} rows of labels; give each text one row.")
-            problem = MultiLabel([str(name) for name in classes])
-            parsed = [[problem.labels[index] for index in np.flatnonzero(row)] for row in column]
+            names = [str(name) for name in classes]
+            parsed = [[names[index] for index in np.flatnonzero(row)] for row in column]
         weights = sample_weight
         if self.class_weight is not None:
             of_class = compute_sample_weight(self.class_weight, column)
             weights = of_class if weights is None else of_class * check_weights(weights, texts)
-        self._fit(problem, texts, parsed, weights, class_weight=as_json(self.class_weight))
-        self.classes_ = classes
+        self._fit(SINGLE if columns is None else SEVERAL, names, texts, parsed, weights)
+        self.classes_, self.results_["class_weight"] = classes, as_json(self.class_weight)
         return self
 
     def predict(self, texts: Sequence[str]) -> NDArray[Any]:
@@ -276,16 +211,15 @@ class VocablessClassifier(ClassifierMixin, _FineTuned):  # type: ignore[misc]
         1 stands for a probability above 0.3, the limit of `vocabless finetune`: `problem_.threshold`.
         """
         probabilities = self.predict_proba(texts)
-        if isinstance(self.problem_, MultiLabel):
-            return (probabilities > self.problem_.threshold).astype(np.int64)
+        if self.problem_.name == SEVERAL:
+            return np.asarray(probabilities > self.problem_.threshold, np.int64)
         labels: NDArray[Any] = self.classes_[probabilities.argmax(1)]
         return labels
 
     def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Returns the probability of each label, (n, labels), in the order of `classes_`."""
-        logits = torch.from_numpy(self._logits(texts))
-        is_several = isinstance(self.problem_, MultiLabel)
-        return np.asarray(logits.sigmoid() if is_several else logits.softmax(-1))
+        logits = self._logits(texts)
+        return np.asarray(expit(logits) if self.problem_.name == SEVERAL else softmax(logits, axis=-1))
 
 
 class VocablessRegressor(RegressorMixin, _FineTuned):  # type: ignore[misc]
@@ -297,7 +231,7 @@ class VocablessRegressor(RegressorMixin, _FineTuned):  # type: ignore[misc]
         numbers = np.asarray(column_or_1d(np.asarray(listed(targets), np.float64)))
         if len(numbers) != len(texts) or not np.isfinite(numbers).all():
             raise ValueError(f"{len(texts)} texts have {np.isfinite(numbers).sum()} numbers; give each text one.")
-        self._fit(Regression(), texts, numbers.tolist(), sample_weight)
+        self._fit(NUMBER, [], texts, numbers.tolist(), sample_weight)
         return self
 
     def predict(self, texts: Sequence[str]) -> NDArray[np.float64]:
@@ -324,12 +258,8 @@ class VocablessVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Re
             ValueError: the model cannot be loaded, or has no place for `max_seq_length` tokens.
         """
         check_texts(texts)
-        source = default_encoder() if self.model_name_or_path is None else self.model_name_or_path
-        loaded, length = load_encoder(source), self.max_seq_length
-        if length is not None:
-            loaded.check_length(length, source)
+        loaded, self.length_ = _code().find_encoder(self.model_name_or_path, self.max_seq_length)
         self.model_, self.tokenizer_ = loaded.model, loaded.tokenizer
-        self.length_ = int(loaded.tokenizer.model_max_length) if length is None else length
         return self
 
     @property
@@ -339,21 +269,6 @@ class VocablessVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Re
     def transform(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Returns (n, hidden size)."""
         check_is_fitted(self)
-        rows = encode(Examples(check_texts(texts)), SingleLabel(), self.tokenizer_, self.length_)
-
-        def mean(outputs: Any, inputs: dict[str, Any]) -> Any:
-            return mean_state(outputs.last_hidden_state, inputs.get("attention_mask"))
-
-        return compute(self.model_, rows, DataCollatorWithPadding(self.tokenizer_), mean)
-
-
-@contextmanager
-def _own_generators() -> Iterator[None]:
-    """Gives the global generators of random numbers their states back: the Trainer seeds them."""
-    states = random.getstate(), np.random.get_state()  # noqa: NPY002
-    with torch.random.fork_rng():
-        try:
-            yield
-        finally:
-            random.setstate(states[0])
-            np.random.set_state(states[1])  # noqa: NPY002
+        vectors: NDArray[np.float64]
+        vectors = _code().mean_states(self.model_, self.tokenizer_, check_texts(texts), self.length_)
+        return vectors

@@ -69,8 +69,8 @@ def test_the_script_and_the_estimator_choose_keep_and_say_it(tmp_path, capsys) -
     assert "Nothing was trained" in capsys.readouterr().out
 
     classifier = VocablessClassifier().fit(*zip(*rows, strict=True))
-    assert classifier.encoder_choice_.losses == results["encoder_choice"]["losses"]
-    assert VocablessClassifier(default_encoder()).fit(*zip(*rows, strict=True)).encoder_choice_ is None
+    assert classifier.results_["encoder_choice"] == results["encoder_choice"]
+    assert "encoder_choice" not in VocablessClassifier(default_encoder()).fit(*zip(*rows, strict=True)).results_
 
 
 def _language(source: str) -> str:

@@ -1,0 +1,162 @@
+"""What the estimators for scikit-learn do with texts: fit, predict, save and upload.
+
+It imports the libraries of training, so `estimators.py` imports it for the first fit.
+"""
+
+import random
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from tqdm.auto import tqdm
+from transformers import DataCollatorWithPadding, PreTrainedModel
+
+from vocabless.loading import default_encoder
+from vocabless.modeling.head_layers import mean_state
+from vocabless.public_names import without_paths
+from vocabless.saving.checkpoint import save_checkpoint
+from vocabless.saving.model_card import write_card
+from vocabless.saving.record import card_facts
+from vocabless.saving.run_folder import RESULTS, write_json
+from vocabless.saving.uploads import check_upload, upload
+from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, choose_learning_rate
+from vocabless.training.finetuning.data import Examples, TaskData, encode
+from vocabless.training.finetuning.encoder_choice import choose_encoder
+from vocabless.training.finetuning.fine_tuning import load_model, results_of
+from vocabless.training.finetuning.first_head import has_linear_head
+from vocabless.training.finetuning.fit import fit
+from vocabless.training.finetuning.frozen_features import compute, logits_of
+from vocabless.training.finetuning.labels import enumerated
+from vocabless.training.finetuning.problems import PROBLEMS, Problem, SingleLabel
+from vocabless.training.finetuning.sources import choose_validation
+from vocabless.training.load import Loaded, load_encoder
+
+MOST_SEEDS = 1 << 31
+_FITTING = threading.Lock()  # the Trainer has state that threads share
+
+
+class Model(NamedTuple):
+    """A fitted model."""
+
+    model: PreTrainedModel
+    tokenizer: Any
+    problem: Problem
+    metrics: Mapping[str, float]
+    results: Mapping[str, Any]  # the content of `results.json`
+
+
+def fit_texts(problem_type: str, names: Sequence[str], examples: Examples, parameters: Mapping[str, Any]) -> Model:
+    """Fits the head to examples with parsed labels, then all weights unless the number of epochs is 0.
+
+    Args:
+        problem_type: key of `PROBLEMS`.
+        names: of the labels.
+        examples: texts, labels and perhaps weights.
+        parameters: of the estimator, by name.
+
+    Raises:
+        ValueError: a text is empty, or the model is no trained encoder of ours without a head.
+    """
+    problem = PROBLEMS[problem_type](names)
+    if blank := examples.empty_rows():
+        raise ValueError(f"the texts {enumerated(blank)} are empty; fill them or drop them.")
+    data = TaskData("texts", "texts", problem, examples, {})
+    epochs, seed = parameters["epochs"], parameters["random_state"]
+    if not isinstance(seed, int | np.integer):
+        seed = check_random_state(seed).randint(MOST_SEEDS)
+    tells = parameters["verbose"] and epochs != 0  # the head alone takes seconds
+    with _FITTING, _own_generators(), tempfile.TemporaryDirectory() as folder:
+        choice = None if parameters["model_name_or_path"] else choose_encoder(data)
+        source = str(parameters["model_name_or_path"]) if choice is None else choice.source
+        arguments = GlueArguments(model_name_or_path=source, max_seq_length=parameters["max_seq_length"])
+        training = GlueTrainingArguments(
+            output_dir=folder,
+            num_train_epochs=epochs,
+            learning_rate=parameters["learning_rate"],
+            per_device_train_batch_size=parameters["batch_size"],
+            seed=int(seed),
+            disable_tqdm=not tells,
+            report_to="none",
+        )
+        loaded = load_model(arguments, data, Path(folder))
+        if not (loaded.lacks_head and has_linear_head(loaded.model, problem)):
+            raise ValueError(f"{source!r} is no encoder of ours without a head; give another one.")
+        choose_learning_rate(arguments, training)
+        choose_validation(data, arguments, True)
+        fitted = fit(data, loaded, arguments, training, tqdm.write if tells else lambda line: None)
+        results = results_of(fitted) | ({} if choice is None else {"encoder_choice": asdict(choice)})
+    results |= {"parameters": fitted.model.num_parameters(), "has_sample_weight": examples.weights is not None}
+    results |= {"arguments": without_paths(results["arguments"])}
+    return Model(fitted.model.eval(), loaded.tokenizer, problem, fitted.metrics, results)
+
+
+def read_texts(model: PreTrainedModel, tokenizer: Any, texts: list[str]) -> tuple[NDArray[np.float64], int]:
+    """Returns the logits (n, outputs) of texts, and how many of them are cut."""
+    length = int(tokenizer.model_max_length)
+    rows = encode(Examples(texts), SingleLabel(), tokenizer, length + 1)
+    long = [row for row, encoded in enumerate(rows) if len(encoded["input_ids"]) > length]
+    shortened = encode(Examples([texts[row] for row in long]), SingleLabel(), tokenizer, length)
+    for row, encoded in zip(long, shortened, strict=True):
+        rows[row] = encoded
+    return logits_of(model, rows, DataCollatorWithPadding(tokenizer)), len(long)
+
+
+def save(folder: Path, model: PreTrainedModel, tokenizer: Any, results: Mapping[str, Any], example: str | None) -> None:
+    """Writes model, code, tokenizer, record and card into a folder, which is created; see `save_pretrained`."""
+    results = {**results, "example": [] if example is None else [example]}
+    results["about"] = {"title": folder.resolve().name}
+    folder.mkdir(parents=True, exist_ok=True)
+    save_checkpoint(model, tokenizer, folder)
+    write_card(folder, model, tokenizer.block_size, card_facts(results))
+    write_json(folder / RESULTS, results)
+
+
+def push(repo_id: str, fitted: Any, example: str | None, private: bool | None, token: str | None) -> str:
+    """Uploads what `fitted.save_pretrained` writes; returns the address and the commit. See `push_to_hub`."""
+    repo_id = check_upload(repo_id, token)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / repo_id.rpartition("/")[2]
+        fitted.save_pretrained(folder, example)
+        return upload(folder, repo_id, "Add the model", token, private)
+
+
+def find_encoder(source: str | None, length: int | None) -> tuple[Loaded, int]:
+    """Returns an encoder, None for that of the package, and the tokens that it reads, None for its limit.
+
+    Raises:
+        ValueError: the model cannot be loaded, or has no place for so many tokens.
+    """
+    loaded = load_encoder(source or default_encoder())
+    if length is not None:
+        loaded.check_length(length, source or default_encoder())
+    return loaded, int(loaded.tokenizer.model_max_length) if length is None else length
+
+
+def mean_states(model: Any, tokenizer: Any, texts: list[str], length: int) -> NDArray[np.float64]:
+    """Returns the mean of an encoder's states for each text, (n, hidden size)."""
+    rows = encode(Examples(texts), SingleLabel(), tokenizer, length)
+
+    def mean(outputs: Any, inputs: dict[str, Any]) -> Any:
+        return mean_state(outputs.last_hidden_state, inputs.get("attention_mask"))
+
+    return compute(model, rows, DataCollatorWithPadding(tokenizer), mean)
+
+
+@contextmanager
+def _own_generators() -> Iterator[None]:
+    """Gives the global generators of random numbers their states back: the Trainer seeds them."""
+    states = random.getstate(), np.random.get_state()  # noqa: NPY002
+    with torch.random.fork_rng():
+        try:
+            yield
+        finally:
+            random.setstate(states[0])
+            np.random.set_state(states[1])  # noqa: NPY002
