@@ -6,6 +6,7 @@ It imports the libraries of training, so `estimators.py` imports it for the firs
 import random
 import tempfile
 import threading
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -35,6 +36,7 @@ from vocabless.training.finetuning.first_head import has_linear_head
 from vocabless.training.finetuning.fit import fit
 from vocabless.training.finetuning.frozen_features import compute, logits_of
 from vocabless.training.finetuning.labels import enumerated
+from vocabless.training.finetuning.metrics import FOLDS
 from vocabless.training.finetuning.problems import PROBLEMS, Problem, SingleLabel
 from vocabless.training.finetuning.sources import choose_validation
 from vocabless.training.load import Loaded, load_encoder
@@ -68,6 +70,7 @@ def fit_texts(problem_type: str, names: Sequence[str], examples: Examples, param
     problem = PROBLEMS[problem_type](names)
     if blank := examples.empty_rows():
         raise ValueError(f"the texts {enumerated(blank)} are empty; fill them or drop them.")
+    _check_different_texts(examples)
     data = TaskData("texts", "texts", problem, examples, {})
     epochs, seed = parameters["epochs"], parameters["random_state"]
     if not isinstance(seed, int | np.integer):
@@ -96,6 +99,25 @@ def fit_texts(problem_type: str, names: Sequence[str], examples: Examples, param
     results |= {"parameters": fitted.model.num_parameters(), "has_sample_weight": examples.weights is not None}
     results |= {"arguments": without_paths(results["arguments"])}
     return Model(fitted.model.eval(), loaded.tokenizer, problem, fitted.metrics, results)
+
+
+def _check_different_texts(examples: Examples) -> None:
+    """Raises an error if the texts are too few for folds; warns of labels that folds cannot tell anything of."""
+    keys = examples.keys()
+    if len(set(keys)) < FOLDS:
+        raise ValueError(
+            f"{len(set(keys))} different texts are too few; give at least {FOLDS}, and some for each label."
+        )
+    texts: dict[str, set[Any]] = {}
+    for key, label in zip(keys, examples.labels or [], strict=True):
+        for name in [label] if isinstance(label, str) else label if isinstance(label, list) else ():
+            texts.setdefault(name, set()).add(key)
+    if alone := [name for name, of_label in texts.items() if len(of_label) == 1]:
+        warnings.warn(
+            f"{len(alone)} of {len(texts)} labels have one different text each, which no model behind cross_validated_ "
+            "has both learned and not seen; give more texts, or do not rely on these scores.",
+            stacklevel=4,
+        )
 
 
 def read_texts(model: PreTrainedModel, tokenizer: Any, texts: list[str]) -> tuple[NDArray[np.float64], int]:

@@ -18,7 +18,7 @@ def listed(rows: Any) -> Any:
 def check_texts(texts: Any) -> list[str]:
     """Returns the texts as a list; raises an error for what is no list of texts."""
     texts = listed(texts)
-    is_column = not isinstance(texts, str | Mapping) and len(getattr(texts, "shape", (1,))) == 1
+    is_column = not isinstance(texts, str | Mapping | set | frozenset) and len(getattr(texts, "shape", (1,))) == 1
     rows = list(texts) if is_column else []
     wrong = [repr(row) for row in rows if not isinstance(row, str)]
     if wrong or not rows:
@@ -30,6 +30,8 @@ def check_texts(texts: Any) -> list[str]:
 def check_labels(texts: list[str], labels: Any) -> NDArray[Any]:
     """Returns the labels, (n,); raises an error for what is no class of each text."""
     labels = listed(labels)
+    if isinstance(labels, set | frozenset):
+        raise ValueError("labels are a set, which has no order; give a list with a label for each text.")
     rows = list(labels)
     if len(texts) != len(rows):
         raise ValueError(f"{len(texts)} texts have {len(rows)} labels; give each text one label.")
@@ -38,11 +40,20 @@ def check_labels(texts: list[str], labels: Any) -> NDArray[Any]:
             "a label is a list; give each text one label, or make a matrix of 0 and 1 of several: "
             "sklearn.preprocessing.MultiLabelBinarizer().fit_transform(labels)."
         )
-    column: NDArray[Any] = column_or_1d(np.asarray(labels))
+    column: NDArray[Any] = column_or_1d(np.asarray(labels if hasattr(labels, "ndim") else rows))
     if pd.isna(np.array(rows, object)).any():  # among strings, numpy makes the text "nan" of it
         raise ValueError("a label is missing (None, NaN or NA); give each text one label.")
     check_classification_targets(column)
     return column
+
+
+def check_number(name: str, value: Any, least: float, may_be_none: bool = False, is_whole: bool = True) -> None:
+    """Raises an error for what is no number, or below the least one."""
+    kinds = (int, np.integer) if is_whole else (int, float, np.number)
+    is_number = isinstance(value, kinds) and not isinstance(value, bool) and least <= value < float("inf")
+    if not is_number and not (value is None and may_be_none):
+        kind, other = "a whole number" if is_whole else "a number", ", or None" if may_be_none else ""
+        raise ValueError(f"{name} {value!r} is out of range; give {kind} of at least {least:g}{other}.")
 
 
 def columns_of(labels: Any) -> tuple[NDArray[Any], NDArray[np.int64]] | None:

@@ -32,12 +32,14 @@ from sklearn.utils.validation import check_is_fitted
 from vocabless.training.finetuning.estimator_inputs import (
     as_json,
     check_labels,
+    check_number,
     check_texts,
     check_weights,
     columns_of,
     listed,
 )
 
+LEAST_RATE = 1e-12  # of learning; with 0 nothing is learned
 SINGLE, SEVERAL, NUMBER = "single_label_classification", "multi_label_classification", "regression"
 
 
@@ -100,6 +102,13 @@ class _FineTuned(_ReadsTexts):
         """
         check_is_fitted(self)
         return str(_code().push(repo_id, self, example, private, token))
+
+    def _check_numbers(self) -> None:
+        """Raises an error for an argument out of range."""
+        check_number("batch_size", self.batch_size, 1)
+        check_number("max_seq_length", self.max_seq_length, 3, may_be_none=True)
+        check_number("epochs", self.epochs, 0, may_be_none=True, is_whole=False)
+        check_number("learning_rate", self.learning_rate, LEAST_RATE, may_be_none=True, is_whole=False)
 
     def _fit(self, problem_type: str, names: list[str], texts: list[str], labels: list[Any], weights: Any) -> None:
         """Fits the model to texts and parsed labels; `weights` are those of the rows, or None."""
@@ -178,8 +187,10 @@ class VocablessClassifier(ClassifierMixin, _FineTuned):  # type: ignore[misc]
 
         Raises:
             ValueError: the numbers of texts and labels differ, the labels are no classes or there is one alone, a text
-                is empty, or the model is no trained encoder of ours.
+                is empty, there are too few different texts, an argument is out of range, or the model is no trained
+                encoder of ours.
         """
+        self._check_numbers()
         texts = check_texts(texts)
         columns = columns_of(labels)
         if columns is None:
@@ -227,6 +238,7 @@ class VocablessRegressor(RegressorMixin, _FineTuned):  # type: ignore[misc]
 
     def fit(self, texts: Sequence[str], targets: Any, sample_weight: Any = None) -> "VocablessRegressor":
         """Fits the head, then all weights unless `epochs` is 0. Raises ValueError, see `VocablessClassifier.fit`."""
+        self._check_numbers()
         texts = check_texts(texts)
         numbers = np.asarray(column_or_1d(np.asarray(listed(targets), np.float64)))
         if len(numbers) != len(texts) or not np.isfinite(numbers).all():
@@ -257,6 +269,7 @@ class VocablessVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Re
         Raises:
             ValueError: the model cannot be loaded, or has no place for `max_seq_length` tokens.
         """
+        check_number("max_seq_length", self.max_seq_length, 3, may_be_none=True)
         check_texts(texts)
         loaded, self.length_ = _code().find_encoder(self.model_name_or_path, self.max_seq_length)
         self.model_, self.tokenizer_ = loaded.model, loaded.tokenizer

@@ -5,6 +5,7 @@ import json
 import random
 import re
 import warnings
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from transformers import AutoModelForSequenceClassification, pipeline
 
-from vocabless import VocablessClassifier, VocablessRegressor, VocablessVectorizer
+from vocabless import VocablessClassifier, VocablessRegressor, VocablessVectorizer, default_encoder
 
 THINGS = "house river stone cat dog tree hill road".split()
 TEXTS = [f"{colour} {thing}" for colour in ("red", "blue") for thing in THINGS]
@@ -77,6 +78,11 @@ def test_parameters_are_cloned_and_searched(encoder):
     (np.array([["red"], ["blue"]]), ["a", "b"], "but here is one ndarray;"),
     (["red", None], ["a", "b"], "but here is None; give a list with a string for each text"),
     ([], [], "but here is nothing"),
+    ({"red", "blue"}, ["a", "b"], "but here is one set;"),
+    (frozenset({"red", "blue"}), ["a", "b"], "but here is one frozenset;"),
+    (["red", "blue"], {"label a", "label b"}, "labels are a set, which has no order"),
+    (["red", "blue"], ["label a", "label b"], "2 different texts are too few; .* some for each label"),
+    (["red", "Red!"] * 9, ["label a", "label b"] * 9, "1 different texts are too few; .* each label"),
     (["red"], ["a", "b"], "1 texts have 2 labels; give each text one label"),
     (["red", "blue"], ["a", None], "a label is missing"),
     (["red", "blue"], [1.0, float("nan")], "a label is missing"),
@@ -98,6 +104,30 @@ def test_a_mistake_is_named(encoder, texts, labels, sentence):
     for estimator in (VocablessClassifier(encoder).predict, VocablessVectorizer(encoder).transform):
         with pytest.raises(NotFittedError):
             estimator(TEXTS)
+
+
+@pytest.mark.parametrize(("name", "values", "least"), [
+    ("batch_size", [0, -1, 2.5, "8", True, None], "a whole number of at least 1"),
+    ("max_seq_length", [0, -1, 2, 2.5, "8", True], "a whole number of at least 3, or None"),
+    ("epochs", [-1, "2", float("nan"), float("inf"), True], "a number of at least 0, or None"),
+    ("learning_rate", [0, -1.0, "2", float("nan"), True], "a number of at least 1e-12, or None"),
+])  # fmt: skip
+def test_a_number_out_of_range_is_named(encoder, name, values, least):
+    kinds = [VocablessClassifier, *([VocablessVectorizer] if name == "max_seq_length" else [])]
+    for kind, value in product(kinds, values):
+        with pytest.raises(ValueError, match=re.escape(f"{name} {value!r} is out of range; give {least}.")):
+            kind(encoder, **{name: value}).fit(TEXTS, LABELS)
+
+
+@pytest.mark.parametrize(("labels", "alone"), [
+    (LABELS, None), (TEXTS, "16 of 16"), (["x", *LABELS[1:]], "1 of 3"), (["x"] * 15 + ["y"], "1 of 2")
+])  # fmt: skip
+def test_labels_of_one_text_are_named_since_no_fold_can_tell_of_them(encoder, labels, alone):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        VocablessClassifier(encoder).fit([*TEXTS, TEXTS[0].upper()], [*labels, labels[0]])
+    sentences = [str(warning.message) for warning in caught if "cross_validated_" in str(warning.message)]
+    assert [sentence.partition(" labels")[0] for sentence in sentences] == ([alone] if alone else [])
 
 
 def test_a_model_or_length_that_does_not_fit_is_named(encoder, tmp_path):
@@ -254,7 +284,7 @@ def test_training_says_what_it_does_and_the_head_alone_is_silent(encoder, capsys
 
 
 def test_the_card_has_labels_scores_licence_and_language_and_no_text_but_the_given_one(tmp_path):
-    classifier = VocablessClassifier().fit(TEXTS * 2, LABELS * 2)
+    classifier = VocablessClassifier(default_encoder()).fit(TEXTS * 2, LABELS * 2)
     classifier.save_pretrained(tmp_path / "my-tickets")
     card, results = (
         ModelCard.load(tmp_path / "my-tickets" / "README.md"),
