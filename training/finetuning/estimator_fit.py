@@ -133,8 +133,7 @@ def read_texts(model: PreTrainedModel, tokenizer: Any, texts: list[str]) -> tupl
 
 def save(folder: Path, model: PreTrainedModel, tokenizer: Any, results: Mapping[str, Any], example: str | None) -> None:
     """Writes model, code, tokenizer, record and card into a folder, which is created; see `save_pretrained`."""
-    results = {**results, "example": [] if example is None else [example]}
-    results["about"] = {"title": folder.resolve().name}
+    results = {**results, "example": [] if example is None else [example], "task": folder.resolve().name}
     folder.mkdir(parents=True, exist_ok=True)
     save_checkpoint(model, tokenizer, folder)
     write_card(folder, model, tokenizer.block_size, card_facts(results))

@@ -290,7 +290,7 @@ def test_the_card_has_labels_scores_licence_and_language_and_no_text_but_the_giv
         ModelCard.load(tmp_path / "my-tickets" / "README.md"),
         json.loads((tmp_path / "my-tickets" / "results.json").read_text()),
     )
-    assert "\n# my-tickets\n" in card.content and "Its labels: `cold`, `warm`." in card.text
+    assert "\n# hashgram-tiny-sentence on my-tickets\n" in card.content and "Its labels: `cold`, `warm`." in card.text
     assert (card.data.license, card.data.language, card.data.base_model) == (
         "apache-2.0",
         "en",
