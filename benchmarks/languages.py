@@ -1,6 +1,7 @@
 """What frozen encoders know of languages: retrieval of translations, and classifiers across languages and within one.
 
-    python -m benchmarks.languages checkpoints/hashgram-multi-sentence PEER --pairs A.parquet --labelled B.parquet
+    python -m benchmarks.languages checkpoints/hashgram-multi-sentence PEER --pairs A.parquet --labelled B.parquet \
+        --heads checkpoints/hashgram-multi-sentence
 
 `--pairs` has the columns `text`, `english`, `lang` and, if texts of several kinds are to be measured apart, `kind`. A
 text is found if its English side is the nearest of 1 000: those of its language and kind, and as many of the same kind
@@ -9,10 +10,12 @@ regression on the vectors learns the training rows in English (`from en`) or tho
 its test rows. `own` reads them also without the marks of Latin, Greek and Cyrillic letters (`typed without accents`).
 The first columns are those of a regression on n-grams of characters, weighted by TF-IDF. `--texts` has the columns
 `text` and `lang`; `neighbours` is the share of the ten nearest texts of a text, by the vectors of `--teacher`, that
-those of the model find among the texts of its language.
+those of the model find among the texts of its language. `--heads` are encoders of ours, whose first head learns in
+place of the regression, `VocablessClassifier`: it may read the words, too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 from unicodedata import normalize
 
@@ -26,6 +29,7 @@ from benchmarks.features import PEER, character_ngrams, regression
 from benchmarks.measure import parser, write_record
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
+from vocabless.training.finetuning.estimators import VocablessClassifier
 from vocabless.training.pretraining.measures import NEIGHBOURS, recall
 from vocabless.training.texts.tables import load_files
 
@@ -44,10 +48,10 @@ def without_accents(text: str) -> str:
     return bare.translate(_BARE)
 
 
-def labels_found(file: str, embed: Encoder | None) -> Table:
+def labels_found(file: str, make: Callable[[], Any]) -> Table:
     """Returns the accuracies on test rows of what learned the training rows in English, and those of the language.
 
-    `embed` None is TF-IDF.
+    `make` returns a new estimator, as of scikit-learn.
     """
     rows: Any = load_files([file], f"--labelled {file!r}")
     texts = np.array(rows["text"][:], object)
@@ -58,8 +62,7 @@ def labels_found(file: str, embed: Encoder | None) -> Table:
         return texts[chosen].tolist(), labels[chosen].tolist()
 
     def fitted(language: str) -> Any:
-        features = character_ngrams() if embed is None else FunctionTransformer(embed)
-        return regression(features).fit(*part(language, "train"))
+        return make().fit(*part(language, "train"))
 
     table: Table = {"from en": {}, "own": {}, "typed without accents": {}}
     english = fitted(ENGLISH)
@@ -128,7 +131,8 @@ def measure(
     table = translations_found(pairs, embed) if pairs and embed else {}
     if texts and embed and teacher:
         table["neighbours"] = neighbours_found(texts, embed, teacher)
-    return table | (labels_found(labelled, embed) if labelled else {})
+    features = character_ngrams() if embed is None else FunctionTransformer(embed)
+    return table | (labels_found(labelled, lambda: regression(features)) if labelled else {})
 
 
 def cells(tables: Sequence[Table], languages: Sequence[str]) -> list[str]:
@@ -140,11 +144,12 @@ def cells(tables: Sequence[Table], languages: Sequence[str]) -> list[str]:
 def main(argv: list[str] | None = None) -> None:
     """Prints a table with a row for each language."""
     command_line = parser(__doc__, "output")
-    command_line.add_argument("models", nargs="+", help="folders or Hub ids that sentence-transformers loads")
+    command_line.add_argument("models", nargs="*", help="folders or Hub ids that sentence-transformers loads")
     command_line.add_argument("--pairs", help="file of held-out translations")
     command_line.add_argument("--labelled", help="file of texts with labels")
     command_line.add_argument("--texts", help="file of texts, whose neighbours --teacher knows")
     command_line.add_argument("--teacher", help="sentence encoder that reads the languages of --texts")
+    command_line.add_argument("--heads", nargs="*", default=[], help="encoders of ours, see above")
     arguments = command_line.parse_args(argv)
     files = arguments.pairs, arguments.labelled, arguments.texts
     if not any(files) or bool(arguments.texts) != bool(arguments.teacher):
@@ -153,6 +158,9 @@ def main(argv: list[str] | None = None) -> None:
     tables = {PEER: measure(None, None, arguments.labelled)}
     for source in arguments.models:
         tables[without_path(source)] = measure(unit_embedder(source), *files, teacher)
+    for source in arguments.heads if arguments.labelled else ():
+        name = f"{without_path(source)}, first head"
+        tables[name] = labels_found(arguments.labelled, partial(VocablessClassifier, source))
     languages = sorted({language for table in tables.values() for of in table.values() for language in of})
     header = [f"{name}: {column}" for name, table in tables.items() for column in table]
     others = [language for language in languages if language != ENGLISH]

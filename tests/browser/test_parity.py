@@ -81,8 +81,6 @@ def exported(random_checkpoint, tmp_path_factory) -> Callable[[str], Exported]:
         row = with_overrides(find_variant(name.partition(" ")[0]), EVERY_SCRIPT if name == ALL_PARTS else {})
         head, options = GRAPHS[name]
         model, tokenizer = load_checkpoint(str(random_checkpoint(row, head, **options)))
-        if model.config.classifier_wide_rows:
-            torch.nn.init.normal_(model.classifier.wide.weight)
         return model, tokenizer, write_graphs(model, tokenizer, tmp_path_factory.mktemp("graph"), int8=False)[0]
 
     return make

@@ -189,9 +189,8 @@ def choose(
 ) -> tuple[Settings, Vectors]:
     """Returns the settings with the smallest loss on the rows of the folds, and their held-out logits.
 
-    The strength is chosen for the vectors alone, and a wide part keeps it. There is one only if it lowers the loss by
-    more than `MIN_GAIN`. Its logits are calibrated first: those of more features are smaller, which lowers the loss of
-    few rows without fewer mistakes.
+    There is a wide part only if it lowers the loss by more than `MIN_GAIN`. Logits are calibrated first: those of more
+    features are smaller, which lowers the loss of few rows without fewer mistakes.
     """
     rows = np.concatenate(folds)
     weights = torch.from_numpy(features.shares(rows))
@@ -207,10 +206,9 @@ def choose(
     found = held_out_logits(*options, 0.0, STRENGTHS)
     best = min(found, key=mean_loss)
     if features.wide is not None:
-        wide = [Settings(best.strength, weight) for weight in WIDE_WEIGHTS]
-        for settings in wide:
-            found |= held_out_logits(*options, settings.wide_weight, [settings.strength])
-        tried = min(wide, key=lambda settings: float(losses(settings).mean()))
+        for weight in WIDE_WEIGHTS:
+            found |= held_out_logits(*options, weight, STRENGTHS)
+        tried = min((settings for settings in found if settings.wide_weight > 0), key=mean_loss)
         gains = (losses(best) - losses(tried)).numpy()
         if gains.mean() > MIN_GAIN * gains.std() / len(gains) ** 0.5:
             best = tried

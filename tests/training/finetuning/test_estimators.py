@@ -34,11 +34,13 @@ def test_what_scikit_learn_asks_of_an_estimator_of_texts(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("epochs", [0, 1, None])
-def test_texts_are_classified_and_the_saved_folder_gives_the_same(encoder, tmp_path, epochs):
+@pytest.mark.parametrize(("epochs", "least_gain"), [(0, 1e9), (1, 1e9), (None, -1e9), (0, -1e9)])
+def test_texts_are_classified_and_the_saved_folder_gives_the_same(encoder, tmp_path, epochs, least_gain, monkeypatch):
+    monkeypatch.setattr("vocabless.training.finetuning.first_head.MIN_GAIN", least_gain)
     classifier = VocablessClassifier(encoder, epochs=epochs).fit(TEXTS, LABELS)
     assert classifier.classes_.tolist() == ["cold", "warm"]
     assert classifier.score(TEXTS, LABELS) == 1.0 and 0 <= classifier.cross_validated_["accuracy"] <= 1
+    assert bool(classifier.model_.config.classifier_wide_rows) == (least_gain < 0)
     probabilities = classifier.predict_proba(["red hill", "a blue road and a river"])
     np.testing.assert_allclose(probabilities.sum(1), 1)
     classifier.save_pretrained(tmp_path / "saved")
