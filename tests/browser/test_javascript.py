@@ -23,6 +23,7 @@ from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.record import CardFacts
 from vocabless.saving.sentence_modules import write_sentence_modules
 from vocabless.training.finetuning.estimators import VocablessClassifier
+from vocabless.training.finetuning.problems import SingleLabel
 
 for package in ("onnx", "onnxruntime", "onnxscript"):
     pytest.importorskip(package, reason="the extra [onnx] is not installed")
@@ -206,6 +207,7 @@ def test_every_reader_of_a_classifier_cuts_a_text_at_the_length_of_its_head(
     model, tokenizer = load_checkpoint(str(folder))
     classifier = VocablessClassifier()
     classifier.model_, classifier.tokenizer_, classifier.classes_ = model, tokenizer, np.arange(3)
+    classifier.problem_, classifier._has_warned = SingleLabel(["0", "1", "2"]), True
     expected = classifier.predict_proba([text])[0]
     (found,) = run_in("node" if shutil.which("node") else "chromium", packaged(folder), CLASSIFY, [text])
     assert near(found["probabilities"], expected)

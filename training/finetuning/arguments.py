@@ -35,8 +35,7 @@ class GlueArguments(ModelArguments):
     model_name_or_path: str = flag(
         None,
         "A variant or a stock shape such as bert-tiny, with random weights; or a checkpoint: a folder or a Hub id, "
-        "owner/name[@revision]. None is an encoder of this package: the English one for GLUE and English texts; for "
-        "others that of 30 languages, if a head on it has the smaller held-out loss.",
+        "owner/name[@revision]. None is an encoder of this package: for English, or else for 30 languages.",
         group="model",
     )
     tokenizer_name: str | None = flag(
