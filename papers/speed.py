@@ -1,7 +1,7 @@
 """The papers' measures of time and size, which need no training: HashFormers, Table 3; EELBERT, Table 5 and Figure 1.
 
-    python -m papers hashformers-3                                  # an hour on a CPU: base size, 512 tokens
-    python -m papers hashformers-3 --size tiny --length 128         # minutes
+    python -m papers hashformers-3                                  # base size, 512 tokens: long on a CPU
+    python -m papers hashformers-3 --size tiny --length 128
     python -m papers eelbert-5
     python -m papers eelbert-figure-1                               # counted, nothing is run
 
@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
+import datasets
 import torch
 from datasets import Dataset
 
@@ -174,6 +175,7 @@ def times(runs: Mapping[str, Run], rounds: int) -> dict[str, float]:
 
 def _prepared(arguments: Namespace) -> Dataset:
     measure.prepare_threads(arguments.threads)
+    datasets.disable_progress_bars()
     return measure.read(arguments.corpus, arguments.documents)
 
 

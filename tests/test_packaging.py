@@ -203,14 +203,14 @@ def test_the_first_lines_of_the_readme_run_where_a_wheel_from_the_archive_is_ins
     python, work = str(tmp_path / "env" / "bin" / "python"), tmp_path / "work"
     (work / "docs").mkdir(parents=True)
     (work / "docs" / "banks.txt").write_text("A bank holds our money. The river bank is muddy.")
-    rows = "".join(f"The {word} is {word},{word}\n" for word in ("screen", "bill") for _ in range(12))
+    rows = "".join(f"The {word} of day {day},{word}\n" for word in ("screen", "bill") for day in range(12))
     for name in ("tickets.csv", "more.csv"):
         (work / name).write_text(f"text,label\n{rows}")
     inside = f"import vocabless; assert vocabless.__file__.startswith({str(libraries)!r})\n"
     assert run(python, "-c", inside + "".join(programs), folder=work).startswith("['money']\n")
     for command in commands:
         words = shlex.split(command, comments=True)
-        run(str(tmp_path / "env" / "bin" / "vocabless"), *words, folder=work)
+        run(python, "-m", "vocabless", *words, folder=work)
         assert words[0] == "finetune" or (work / words[-1] / "index.html").is_file()
     assert list(work.glob("runs/tickets/*/seed-*/predictions.jsonl"))
 

@@ -107,16 +107,17 @@ class LinearProblem:
         deviation = vectors.std(0)
         self._mean, self._deviation = vectors.mean(0), np.where(deviation > 0, deviation, 1.0)
         self._deep = (vectors - self._mean) / self._deviation
-        self._scale, self._wide = wide_weight * vectors.shape[1] ** 0.5, None
+        self._scale = wide_weight * vectors.shape[1] ** 0.5
+        self._wide = features.wide if wide_weight else None
         self._inputs: Any = self._deep
         self._from_inputs: Vectors | None = None  # (n, r), maps weights of the kernel's inputs to those of the rows
-        if features.wide is None or not wide_weight:
+        if self._wide is None:
             return
-        self._wide = features.wide * self._scale
         if len(vectors) > MAX_KERNEL_ROWS:
-            self._inputs = hstack([csr_matrix(self._deep.astype(np.float32)), self._wide.astype(np.float32)]).tocsr()
+            self._inputs = hstack([_sparse(self._deep), self._wide * np.float32(self._scale)], format="csr")
             return
-        values, axes = np.linalg.eigh(self._deep @ self._deep.T + (self._wide @ self._wide.T).toarray())
+        kernel = (self._wide @ self._wide.T).toarray() * self._scale**2
+        values, axes = np.linalg.eigh(self._deep @ self._deep.T + kernel)
         kept = values > values[-1] * 1e-10
         roots = np.sqrt(values[kept])
         self._inputs, self._from_inputs = axes[:, kept] * roots, axes[:, kept] / roots
@@ -131,8 +132,15 @@ class LinearProblem:
                 weight, wide = weight[:, :size], weight[:, size:].T * self._scale
             else:
                 of_rows = self._from_inputs @ weight.T
-                weight, wide = of_rows.T @ self._deep, self._wide.T @ of_rows * self._scale
+                weight, wide = of_rows.T @ self._deep, self._wide.T @ of_rows * self._scale**2
         return FirstHead(weight, bias, self._mean, self._deviation, wide)
+
+
+def _sparse(matrix: Vectors) -> csr_matrix:
+    """Returns a matrix as float32 of a sparse format, without the coordinates that scipy would make first."""
+    rows, size = matrix.shape
+    columns = np.tile(np.arange(size, dtype=np.int32), rows)
+    return csr_matrix((matrix.astype(np.float32).ravel(), columns, np.arange(0, rows * size + 1, size)), matrix.shape)
 
 
 def has_linear_head(model: PreTrainedModel, problem: Problem) -> bool:
@@ -178,10 +186,10 @@ class FrozenEncoder:
 
     def head(self, rows: Rows | None = None) -> FirstHead:
         """Returns the head that is fitted to some of the training rows; None is all."""
-        rows = np.arange(len(self.targets)) if rows is None else rows
-        return FirstHead.fit(
-            self.problem, self.features.select(rows), [self.targets[row] for row in rows], self.settings
-        )
+        if rows is None:
+            return FirstHead.fit(self.problem, self.features, self.targets, self.settings)
+        targets = [self.targets[row] for row in rows]
+        return FirstHead.fit(self.problem, self.features.select(rows), targets, self.settings)
 
 
 def choose(
