@@ -8,15 +8,19 @@ The sets are those of `benchmarks.features`. Each row of the table is a set with
 label (`20/label`), or so many in all (`1000`), drawn anew for each seed. Figures: mean accuracies on up to 1000 test
 rows, in percent. Ours are what `VocablessClassifier` makes, with the epochs of `run_glue.py`. TF-IDF of words and of
 characters, and the vectors of the peers, have a logistic regression; cross-validation chooses its regularisation. A
-peer is `wordllama`, a package with the folder `model`, or what sentence-transformers loads.
+peer is `wordllama`, a package with the folder `model`, or what sentence-transformers loads. `… + n-grams` is a peer
+with what our head has: words, pairs of words and n-grams of characters beside the vector, by TF-IDF. `--vector_alone`
+adds our head and our fine-tuned model without their wide part.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from datasets import Dataset
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_union
 from sklearn.preprocessing import FunctionTransformer
 from tqdm import tqdm
 
@@ -25,6 +29,7 @@ from benchmarks.features import add_sets, character_ngrams, labelled_sets, regre
 from benchmarks.measure import parser, write_record
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
+from vocabless.training.finetuning import first_head
 from vocabless.training.finetuning.estimators import VocablessClassifier
 
 SIZES = ("10/label", "20/label", "100", "1000")
@@ -56,6 +61,16 @@ def scores(train: Dataset, test: Dataset, size: str, seeds: int, fits: Sequence[
     return found
 
 
+def vector_alone(model: str, epochs: int | None) -> Fit:
+    """Returns the fit of our classifier without a wide part."""
+
+    def fit(texts: list[str], labels: list[Any]) -> VocablessClassifier:
+        with patch.object(first_head, "wide_rows", return_value=0):
+            return VocablessClassifier(model, epochs=epochs).fit(texts, labels)
+
+    return fit
+
+
 def main(argv: list[str] | None = None) -> None:
     """Prints a table with a row for each set and size."""
     command_line = parser(__doc__, "output")
@@ -63,6 +78,7 @@ def main(argv: list[str] | None = None) -> None:
     command_line.add_argument("--peers", nargs="*", default=[], help="see above")
     add_sets(command_line)
     command_line.add_argument("--sizes", nargs="+", default=SIZES, help="training rows; default %(default)s")
+    command_line.add_argument("--vector_alone", action="store_true", help="see above")
     command_line.add_argument("--seeds", type=int, default=3, help="draws of each size; default %(default)s")
     arguments = command_line.parse_args(argv)
 
@@ -73,8 +89,13 @@ def main(argv: list[str] | None = None) -> None:
         "head alone": VocablessClassifier(arguments.model).fit,
         "fine-tuned": VocablessClassifier(arguments.model, epochs=None).fit,
     }
+    if arguments.vector_alone:
+        fits["head alone, vector alone"] = vector_alone(arguments.model, 0)
+        fits["fine-tuned, vector alone"] = vector_alone(arguments.model, None)
     for source in arguments.peers:
-        fits[without_path(source)] = regression(FunctionTransformer(embedder(source)), strengths=STRENGTHS).fit
+        vectors, name = FunctionTransformer(embedder(source)), without_path(source)
+        fits[name] = regression(vectors, strengths=STRENGTHS).fit
+        fits[f"{name} + n-grams"] = regression(make_union(vectors, words, character_ngrams()), strengths=STRENGTHS).fit
     table: dict[str, list[list[float]]] = {}  # set and size → scores of each column
     for name, train, test in labelled_sets(arguments, 10**9, TEST_ROWS):
         for size in tqdm(arguments.sizes, desc=name):

@@ -6,13 +6,12 @@ of one text also has a wide part, see `WideLayer`: both are one convex problem.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from scipy.sparse import csr_matrix, hstack
-from torch import Tensor
 from transformers import PreTrainedModel
 
 from vocabless.modeling.head_layers import PooledHead
@@ -21,7 +20,7 @@ from vocabless.training.finetuning.data import EncodedRows, Rows, TaskData, fold
 from vocabless.training.finetuning.frozen_features import Features, Vectors, read_features
 from vocabless.training.finetuning.problems import Array, Problem
 
-STRENGTHS = (0.003, 0.03, 0.3)  # inverse regularisation, for standardised numbers
+STRENGTHS = (0.003, 0.03, 0.3, 3.0)  # inverse regularisation, for standardised numbers
 WIDE_WEIGHTS = (1.0, 2.0)  # lengths of the wide features, as multiples of that of the standardised vector
 MIN_GAIN = 2.0  # of a wide part, in standard errors of the held-out loss
 SMALL = 0.3  # share of a standardised number that the head's tanh reads, where it is nearly linear
@@ -39,6 +38,7 @@ class Settings:
 
     strength: float
     wide_weight: float = 0.0
+    temperature: float = 1.0  # by which the logits are divided, so that probabilities are right on held-out rows
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,13 @@ class FirstHead:
     @classmethod
     def fit(cls, problem: Problem, features: Features, targets: Sequence[Any], settings: Settings) -> "FirstHead":
         """Returns the model of the features of n rows and their targets."""
-        return LinearProblem(problem, features, targets, settings.wide_weight).solve(settings.strength)
+        head = LinearProblem(problem, features, targets, settings.wide_weight).solve(settings.strength)
+        return head.divided_by(settings.temperature)
+
+    def divided_by(self, temperature: float) -> "FirstHead":
+        """Returns the model whose logits are those of this one, divided by the temperature."""
+        wide = None if self.wide is None else self.wide / temperature
+        return replace(self, weight=self.weight / temperature, bias=self.bias / temperature, wide=wide)
 
     def logits(self, features: Features) -> Vectors:
         """Returns the logits (n, outputs) of the features of n rows."""
@@ -181,8 +187,7 @@ class FrozenEncoder:
         options = self.problem, self.features, self.targets
         self.settings, self.held_out_logits = choose(*options, [np.intersect1d(fold, chosen) for fold in folds])
         if data.is_cross_validated and len(chosen) < len(rows):
-            strength, wide_weight = self.settings.strength, self.settings.wide_weight
-            self.held_out_logits = held_out_logits(*options, folds, wide_weight, [strength])[self.settings]
+            self.held_out_logits = held_out_logits(*options, folds, self.settings)
 
     def head(self, rows: Rows | None = None) -> FirstHead:
         """Returns the head that is fitted to some of the training rows; None is all."""
@@ -197,50 +202,62 @@ def choose(
 ) -> tuple[Settings, Vectors]:
     """Returns the settings with the smallest loss on the rows of the folds, and their held-out logits.
 
-    There is a wide part only if it lowers the loss by more than `MIN_GAIN`. Logits are calibrated first: those of more
-    features are smaller, which lowers the loss of few rows without fewer mistakes.
+    Each setting has the temperature that makes its own loss smallest: weak regularisation gives logits that are too
+    large, and is often right nevertheless. There is a wide part only if it lowers the loss by more than `MIN_GAIN`.
     """
     rows = np.concatenate(folds)
     weights = torch.from_numpy(features.shares(rows))
     references = torch.from_numpy(np.asarray([targets[row] for row in rows]))
+    found: dict[Settings, Vectors] = {}
+    losses: dict[Settings, Vectors] = {}
 
-    def mean_loss(settings: Settings) -> float:
-        return float((problem.losses(torch.from_numpy(found[settings][rows]), references) * weights).mean())
+    def best_with(wide_weights: Sequence[float]) -> Settings:
+        tried = []
+        for wide_weight in wide_weights:
+            logits_of = _held_out(problem, features, targets, folds, wide_weight, STRENGTHS)
+            for strength, logits in logits_of.items():
+                of_rows = torch.from_numpy(logits[rows])
+                temperature = problem.temperature(of_rows, references, weights)
+                tried.append(Settings(strength, wide_weight, temperature))
+                found[tried[-1]] = logits / temperature
+                losses[tried[-1]] = (problem.losses(of_rows / temperature, references) * weights).numpy()
+        return min(tried, key=lambda settings: float(losses[settings].mean()))
 
-    def losses(settings: Settings) -> Tensor:
-        return problem.calibrated_losses(torch.from_numpy(found[settings][rows]), references) * weights
-
-    options = problem, features, targets, folds
-    found = held_out_logits(*options, 0.0, STRENGTHS)
-    best = min(found, key=mean_loss)
+    best = best_with([0.0])
     if features.wide is not None:
-        for weight in WIDE_WEIGHTS:
-            found |= held_out_logits(*options, weight, STRENGTHS)
-        tried = min((settings for settings in found if settings.wide_weight > 0), key=mean_loss)
-        gains = (losses(best) - losses(tried)).numpy()
+        wide = best_with(WIDE_WEIGHTS)
+        gains = losses[best] - losses[wide]
         if gains.mean() > MIN_GAIN * gains.std() / len(gains) ** 0.5:
-            best = tried
+            best = wide
     return best, found[best]
 
 
 def held_out_logits(
+    problem: Problem, features: Features, targets: Sequence[Any], folds: Sequence[Rows], settings: Settings
+) -> Vectors:
+    """Returns the logits (n, outputs) of the rows in folds, by heads that were fitted outside their fold.
+
+    The rows of no fold have undefined logits, and no head is fitted to them.
+    """
+    logits = _held_out(problem, features, targets, folds, settings.wide_weight, [settings.strength])
+    return logits[settings.strength] / settings.temperature
+
+
+def _held_out(
     problem: Problem,
     features: Features,
     targets: Sequence[Any],
     folds: Sequence[Rows],
     wide_weight: float,
     strengths: Sequence[float],
-) -> dict[Settings, Vectors]:
-    """Returns for each strength the logits (n, outputs) of the rows in folds, by heads fitted outside their fold.
-
-    The rows of no fold have undefined logits, and no head is fitted to them.
-    """
+) -> dict[float, Vectors]:
+    """Returns strength → the logits of `held_out_logits` with the temperature 1."""
     rows, outputs = np.concatenate(folds), problem.config["num_labels"]
-    logits = {Settings(strength, wide_weight): np.empty((len(targets), outputs)) for strength in strengths}
+    logits = {strength: np.empty((len(targets), outputs)) for strength in strengths}
     for held_out in filter(len, folds):  # of a few groups of copies, some folds have none
         rest = np.setdiff1d(rows, held_out)
         linear = LinearProblem(problem, features.select(rest), [targets[row] for row in rest], wide_weight)
         scored = features.select(held_out)
-        for settings, of_rows in logits.items():
-            of_rows[held_out] = linear.solve(settings.strength).logits(scored)
+        for strength, of_rows in logits.items():
+            of_rows[held_out] = linear.solve(strength).logits(scored)
     return logits

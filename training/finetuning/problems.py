@@ -40,7 +40,7 @@ class Problem(ABC):
     name: str  # the problem type, as in `--problem_type` and `config.problem_type`
     min_labels: int = 2  # smallest number of different labels that makes sense
     default_metrics: tuple[str, ...]
-    temperatures: tuple[float, ...] = tuple(1.2**power for power in range(-8, 13))  # see `calibrated_losses`
+    temperatures: tuple[float, ...] = tuple(1.2**power for power in range(-8, 13))  # see `temperature`
 
     def __init__(
         self,
@@ -119,12 +119,20 @@ class Problem(ABC):
         return F.cross_entropy(logits, targets.long(), reduction="none")
 
     def calibrated_losses(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Returns the losses (N,) of logits that are divided by the temperature with the smallest mean loss.
+        """Returns the losses (N,) of logits that are divided by their `temperature`."""
+        return self.losses(logits / self.temperature(logits, targets), targets)
+
+    def temperature(self, logits: Tensor, targets: Tensor, weights: Tensor | None = None) -> float:
+        """Returns what the logits are divided by for the smallest mean loss, in which rows may have weights (N,).
 
         Source: Guo et al. 2017. For numbers, the temperature is 1.
         """
-        losses = [self.losses(logits / temperature, targets) for temperature in self.temperatures]
-        return min(losses, key=lambda of_rows: float(of_rows.mean()))
+
+        def mean_loss(temperature: float) -> float:
+            losses = self.losses(logits / temperature, targets)
+            return float((losses if weights is None else losses * weights).mean())
+
+        return min(self.temperatures, key=mean_loss)
 
     def teacher_losses(self, logits: Tensor, teacher_logits: Tensor, temperature: float) -> Tensor:
         """Returns the loss of each row against a teacher, (N,); here, the cross-entropy with its probabilities.

@@ -1,5 +1,7 @@
 """The first head: its logits are those of scikit-learn, and the model's head has the same."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from vocabless import VocablessForSequenceClassification, load_config
 from vocabless.training.finetuning import first_head
 from vocabless.training.finetuning.data import folds_of
-from vocabless.training.finetuning.first_head import FirstHead, Settings, choose, wide_rows
+from vocabless.training.finetuning.first_head import FirstHead, Settings, choose, held_out_logits, wide_rows
 from vocabless.training.finetuning.frozen_features import Features
 from vocabless.training.finetuning.problems import ABSENT, MultiLabel, Regression, SingleLabel
 
@@ -112,24 +114,34 @@ def test_the_settings_have_the_best_held_out_loss_and_each_row_is_scored_without
     folds = folds_of(targets)
     settings, logits = choose(problem, features, targets, folds)
     slow, losses = {}, {}
-    strengths, weights = (0.003, 0.03, 0.3), () if wide is None else (1.0, 2.0)
-    wides = [Settings(strength, weight) for weight in weights for strength in strengths]
-    for candidate in (*map(Settings, strengths), *wides):
-        slow[candidate] = np.empty((90, 3))
+    strengths, weights = (0.003, 0.03, 0.3, 3.0), (0.0,) if wide is None else (0.0, 1.0, 2.0)
+    for candidate in (Settings(strength, weight) for weight in weights for strength in strengths):
+        raw = np.empty((90, 3))
         for fold in folds:
             rest = np.array([row for row in range(90) if row not in fold])
             head = FirstHead.fit(problem, features.select(rest), [targets[row] for row in rest], candidate)
-            slow[candidate][fold] = head.logits(features.select(fold))
-        losses[candidate] = problem.score(slow[candidate], targets)["loss"]
+            raw[fold] = head.logits(features.select(fold))
+        temperature = min(problem.temperatures, key=lambda by: problem.score(raw / by, targets)["loss"])
+        candidate = replace(candidate, temperature=temperature)
+        slow[candidate] = raw / temperature
+        losses[candidate] = problem.losses(torch.from_numpy(slow[candidate]), torch.tensor(targets)).numpy()
     np.testing.assert_allclose(logits, slow[settings])
-    alone = min(list(losses)[:3], key=losses.get)
-    best = min(wides, key=losses.get, default=alone)
-    both = [torch.from_numpy(slow[each]) for each in (alone, best)]
-    alone_losses, wide_losses = (problem.calibrated_losses(each, torch.tensor(targets)).numpy() for each in both)
-    gains = alone_losses - wide_losses
+    np.testing.assert_allclose(logits, held_out_logits(problem, features, targets, folds, settings))
+    alone, *_ = best = sorted(losses, key=lambda each: (each.wide_weight > 0, losses[each].mean()))
+    wides = [each for each in best if each.wide_weight > 0]
+    gains = losses[alone] - losses[wides[0] if wides else alone]
     is_wide = bool(gains.mean() > 2 * gains.std() / 90**0.5)
-    assert settings == (best if is_wide else alone)
+    assert settings == (wides[0] if is_wide else alone)
     assert is_wide == (wide is not None and wide is not WIDE)
+
+
+def test_the_temperature_divides_the_logits_of_both_parts():
+    problem, features = SingleLabel(["a", "b", "c"]), Features(VECTORS, WIDE)
+    alone, divided = (
+        FirstHead.fit(problem, features, CLASSES.tolist(), Settings(0.3, 1.0, temperature))
+        for temperature in (1.0, 2.5)
+    )
+    np.testing.assert_allclose(divided.logits(features), alone.logits(features) / 2.5)
 
 
 def test_the_rows_of_a_wide_part_fit_their_bytes():
