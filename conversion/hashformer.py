@@ -1,7 +1,7 @@
 """Converts the published HashFormers weights, `klein9692/hashformer-{md5,lsh}-{emb,pool,add,proj}`.
 
     python -m vocabless.conversion hashformer klein9692/hashformer-md5-proj converted/
-    python -m vocabless.conversion hashformer downloaded/ converted/ --coder lsh
+    python -m vocabless.conversion hashformer downloaded/ converted/ --coder lsh --subword roberta/tokenizer.json
 
 Checkpoints that the authors' code fine-tuned keep their classifier and their labels. Every tensor is either mapped or
 reported as dropped. The authors' tensors differ from ours in three ways; each
@@ -11,8 +11,8 @@ conversion is exact:
   embedding is the padding row of the codebook for Pool, ΣW₂/√128 for Add and zero for Proj.
 - The codebook of Pool has the padding row first.
 
-MD5 models give the same logits for the same text. The authors' LSH reads the tokens of RoBERTa's BPE; ours reads
-character n-grams. So an LSH model gives the same logits for the authors' blocks, but the tokenizer writes other blocks.
+The models give the same logits for the same text. The authors' LSH reads the tokens of RoBERTa's BPE, so an LSH model
+gets RoBERTa's tokenizer.json as its `subword.json`, see `tokenization/piece_coders.py`.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -31,11 +31,17 @@ from vocabless import (
     load_config,
     load_tokenizer,
 )
+from vocabless.loading import find_subword
 from vocabless.public_names import without_path
 from vocabless.saving.checkpoint_files import check_tensor_names, read_config_and_tensors, shortened
 from vocabless.saving.targets import write_converted
+from vocabless.tokenization.components import read_subword
+from vocabless.tokenization.piece_coders import NUM_BUCKETS
+from vocabless.variants import SUBWORD_TOKENIZERS
 
 CODERS = ("md5", "lsh")
+ROBERTA = SUBWORD_TOKENIZERS["bpe"]
+SAMPLE, SAMPLE_IDS = "Hello world!", [31414, 232, 328]  # a text and its ids in RoBERTa's BPE
 SPECIAL_ORDER = (1, 3, 0, 2, 4)  # the authors' rows of [PAD], [UNK], [CLS], [SEP], [MASK]
 NUM_SPECIAL = len(SPECIAL_ORDER)
 EMBEDDINGS = "roberta.embeddings."
@@ -61,9 +67,8 @@ SHAPE = (
 )  # fmt: skip
 NOTES = {
     "md5": "The tokenizer writes the authors' blocks: HMAC-MD5 of lower-cased words with the key `en`.",
-    "lsh": "The tokenizer writes other blocks than those that the model was trained on, because the authors' LSH reads "
-    "the tokens of RoBERTa's BPE and this one reads character n-grams. Train the model further before you use it. For "
-    "the authors' own blocks, the model gives the authors' outputs.",
+    "lsh": "The tokenizer writes the authors' blocks: an LSH of the tokens of RoBERTa's BPE, in `subword.json`. It "
+    "needs this package or the code in this folder: a web page or `onnx_model.py` cannot compute this hash.",
 }
 PAIR_NOTE = "A pair of texts has one separator between the texts; the authors use two."
 
@@ -82,6 +87,10 @@ class Converted(NamedTuple):
 def add_arguments(parser: ArgumentParser) -> None:
     """Declares the arguments of the verb."""
     parser.add_argument("--coder", choices=CODERS, help="hash of the words; default: the one in the name of SOURCE")
+    parser.add_argument(
+        "--subword",
+        help=f"for lsh: RoBERTa's tokenizer: a tokenizer.json, a folder or a Hub id; default: {ROBERTA}",
+    )
 
 
 def write(arguments: Namespace, folder: Path) -> str:
@@ -90,7 +99,10 @@ def write(arguments: Namespace, folder: Path) -> str:
     coders = [arguments.coder] if arguments.coder else [coder for coder in CODERS if coder in source.lower()]
     if len(coders) != 1:
         raise ValueError(f"the name {source!r} does not show the hash; give --coder {' or --coder '.join(CODERS)}.")
-    model, tokenizer, num_mapped, dropped = convert(*read_config_and_tensors(source), coders[0], source)
+    if coders == ["md5"] and arguments.subword is not None:
+        raise ValueError(f"the hash md5 has no use for --subword {arguments.subword}; leave it out.")
+    subword = arguments.subword or ROBERTA
+    model, tokenizer, num_mapped, dropped = convert(*read_config_and_tensors(source), coders[0], source, subword)
     report = [f"{num_mapped} tensors mapped, {len(dropped)} dropped"]
     for reason in dict.fromkeys(dropped.values()):
         report.append(f"dropped ({reason}): {', '.join(name for name in dropped if dropped[name] == reason)}")
@@ -102,19 +114,22 @@ def write(arguments: Namespace, folder: Path) -> str:
     return "\n".join(report)
 
 
-def convert(config: dict[str, Any], tensors: dict[str, Tensor], coder: str, source: str = "") -> Converted:
+def convert(
+    config: dict[str, Any], tensors: dict[str, Tensor], coder: str, source: str = "", subword: str = ROBERTA
+) -> Converted:
     """Returns one of the authors' checkpoints, its configuration and tensors, as a checkpoint of this family.
 
-    The tensors do not show which `coder` was used, `md5` or `lsh`. `source` is the name in error messages.
+    The tensors do not show which `coder` was used, `md5` or `lsh`. `source` is the name in error messages. `subword` is
+    RoBERTa's tokenizer, for `lsh`, see `find_subword`.
 
     Raises:
         ValueError: it is a model with a vocabulary; tensors are missing or unexpected, or their shapes do not match
-            the configuration.
+            the configuration; or `subword` is not found or another tokenizer.
     """
     if not any(name.startswith("roberta.") for name in tensors):  # the checkpoint was saved without a head
         tensors = {f"roberta.{name}": tensor for name, tensor in tensors.items()}
     kind = _kind_of(config, tensors, source)
-    model, tokenizer = _build(kind, coder, config, tensors)
+    model, tokenizer = _build(kind, coder, config, tensors, subword)
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
 
     front_end_names = [EMBEDDINGS + name for name in FRONT_ENDS[kind][0]]
@@ -165,28 +180,51 @@ def _kind_of(config: dict[str, Any], tensors: dict[str, Tensor], source: str) ->
 
 
 def _build(
-    kind: str, coder: str, config: dict[str, Any], tensors: dict[str, Tensor]
+    kind: str, coder: str, config: dict[str, Any], tensors: dict[str, Tensor], subword: str
 ) -> tuple[Model, VocablessTokenizer]:
     """Returns a model with random weights, and its tokenizer, for the authors' configuration and tensors."""
     encoder_config = {name: config[name] for name in SHAPE if name in config}
     encoder_config |= {"model_type": "roberta", "pad_token_id": 1}  # RoBERTa counts positions from pad_token_id + 1
-    variant, front_end_options, coder_options = f"hashformer-{coder}-{kind}-base", {}, {}
+    variant = f"hashformer-{coder}-{kind}-base"
+    settings: dict[str, Any] = _labels(config, tensors)
     if kind == "emb":
         num_buckets = len(tensors[f"{EMBEDDINGS}word_embeddings.weight"]) - NUM_SPECIAL
+        if coder == "lsh" and num_buckets != NUM_BUCKETS:
+            raise ValueError(
+                f"the table has {num_buckets:,} buckets, but the authors' LSH chooses one of {NUM_BUCKETS:,}; give "
+                "--coder md5, if that is the hash of these weights."
+            )
         variant = f"hashformer-{coder}-{'emb1k' if num_buckets == 1_033 else 'emb50k'}-base"
-        front_end_options = {"num_buckets": num_buckets}
-        coder_options = {"num_hyperplanes": num_buckets} if coder == "lsh" else {}
-    tokenizer = load_tokenizer(variant, coder_options=coder_options)
+        settings["front_end_options"] = {"num_buckets": num_buckets}
+    if coder == "lsh":
+        pieces = "lsh-index-pieces" if kind == "emb" else "lsh-pieces"
+        tokenizer = load_tokenizer(variant, coder=pieces, coder_options={}, subword_file=_roberta_file(subword))
+        settings["variant"] = None  # whose tokenizer has the coder `lsh` or `lsh-index`
+    else:
+        tokenizer = load_tokenizer(variant)
     model_config = load_config(
         variant,
         encoder_config=encoder_config,
-        front_end_options=front_end_options,
         block_size=tokenizer.block_size,
-        **_labels(config, tensors),
+        **settings,
     )
     model = next((head for name, head in HEADS.items() if name in tensors), VocablessModel)(model_config)
     tokenizer.model_max_length = model.base_model.max_tokens
     return model.eval(), tokenizer
+
+
+def _roberta_file(source: str) -> str:
+    """Returns the path of RoBERTa's tokenizer.json, see `find_subword`; raises ValueError if it is another tokenizer.
+
+    The hash reads the ids, so with another vocabulary all blocks would be wrong without a sign.
+    """
+    file = find_subword(source)
+    if (ids := read_subword(file).encode(SAMPLE, add_special_tokens=False).ids) != SAMPLE_IDS:
+        raise ValueError(
+            f"{source!r} is not RoBERTa's tokenizer: it gives {SAMPLE!r} the ids {ids}, not {SAMPLE_IDS}; give the "
+            f"tokenizer.json of {ROBERTA}."
+        )
+    return file
 
 
 def _labels(config: dict[str, Any], tensors: dict[str, Tensor]) -> dict[str, Any]:

@@ -83,6 +83,7 @@ def test_long_texts_are_cut_where_the_tokenizer_does_so_and_by_default_at_the_ri
 
 @pytest.mark.parametrize(("change", "sentence"), [
     ({"splitter": "subword"}, "the splitter 'subword' needs the package vocabless"),
+    ({"coder": "lsh-pieces"}, "the coder 'lsh-pieces' needs the package vocabless; use its tokenizer"),
     ({"coder": "sha3"}, "unknown coder 'sha3'; choose one of md5, lsh, lsh-index, utf8"),
     ({"coder_options": {"salt": 1}}, "coder 'utf8' got options .*salt"),
 ])  # fmt: skip

@@ -8,6 +8,8 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
+from .piece_coders import PIECE_CODERS
+
 File = str | os.PathLike[str] | None
 
 
@@ -25,20 +27,31 @@ def read_ngrams(file: File) -> list[str] | None:
     return ngrams
 
 
-def read_subword(file: File) -> Tokenizer:
-    """Returns the tokenizer that a `tokenizer.json` describes.
+def read_subword(file: File, reader: str = "the subword splitter") -> Tokenizer:
+    """Returns the tokenizer that a `tokenizer.json` describes; `reader` is what needs it, in the message.
 
     Raises:
         ValueError: `file` is None, or the `tokenizers` library cannot read it.
     """
     if file is None:
-        raise ValueError("the subword splitter got no subword_file; give the tokenizer.json that cuts the texts.")
+        raise ValueError(f"{reader} got no subword_file; give the tokenizer.json that cuts the texts.")
     try:
         return Tokenizer.from_file(os.fspath(file))
     except Exception as error:  # the Rust library raises Exception itself
         raise ValueError(
             f"the tokenizers library cannot read {os.fspath(file)!r} ({error}); give the path of a tokenizer.json."
         ) from error
+
+
+def subword_of(splitter: Any, coder: Any, file: File) -> Tokenizer | None:
+    """Returns the tokenizer that the splitter `subword` or one of `PIECE_CODERS` reads; None if neither is there.
+
+    Raises:
+        ValueError: see `read_subword`.
+    """
+    if splitter == "subword":
+        return read_subword(file)
+    return read_subword(file, f"the coder {coder}") if coder in (*PIECE_CODERS,) else None
 
 
 def check_types(splitter_options: Any, coder_options: Any, model_max_length: Any) -> None:

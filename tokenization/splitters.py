@@ -291,7 +291,7 @@ class SubwordSplitter(Splitter):
         return cast(list[Unit], self._encode(text).tokens)
 
     def units_of_batch(self, texts: Sequence[str]) -> list[Sequence[Unit]]:
-        encodings = self.tokenizer.encode_batch([_without_surrogates(text) for text in texts], add_special_tokens=False)
+        encodings = self.tokenizer.encode_batch([without_surrogates(text) for text in texts], add_special_tokens=False)
         return [encoding.tokens for encoding in encodings]
 
     def spans(self, text: str) -> list[Span]:
@@ -309,7 +309,7 @@ class SubwordSplitter(Splitter):
         return unit
 
     def _encode(self, text: str) -> Any:  # tokenizers.Encoding
-        return self.tokenizer.encode(_without_surrogates(text), add_special_tokens=False)
+        return self.tokenizer.encode(without_surrogates(text), add_special_tokens=False)
 
 
 class MaskSplitter(Splitter):
@@ -369,7 +369,7 @@ class MaskSplitter(Splitter):
         return parts + [(start + len(self.mask), last)] * bool(last)
 
 
-def _without_surrogates(text: str) -> str:
+def without_surrogates(text: str) -> str:
     """Returns `text`, of the same length, with U+FFFD for each lone surrogate: the Rust library refuses surrogates."""
     return text if text.isascii() else "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
 

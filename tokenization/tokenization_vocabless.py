@@ -32,10 +32,11 @@ from .batches import (
 from .block_cache import BlockCache
 from .block_coders import CODERS, MASK, NUM_SPECIAL, PAD, BlockCoder, Bytes, Integers, special_blocks, unpack
 from .block_encodings import BlockEncodings
-from .components import check_special_tokens, check_types, read_ngrams, read_subword
+from .components import check_special_tokens, check_types, read_ngrams, read_subword, subword_of
 from .given_blocks import as_blocks, as_columns, depth
 from .library_lengths import LibraryTokenizer
 from .options import build
+from .piece_coders import PIECE_CODERS
 from .splitters import BYTE_NAMES, MASK_UNIT, SPLITTERS, MaskSplitter, Splitter, Unit, to_text
 from .truncation import rows_of_samples
 
@@ -50,12 +51,12 @@ class VocablessTokenizer(LibraryTokenizer):
 
     Args:
         splitter: `word`, `scripts`, `whitespace`, `characters`, `bytes` or `subword`.
-        coder: `md5`, `lsh`, `lsh-index` or `utf8`.
+        coder: `md5`, `lsh`, `lsh-index`, `utf8`, or the HashFormers authors' `lsh-pieces` or `lsh-index-pieces`.
         splitter_options: keyword arguments of the splitter, for instance `{"lowercase": True}`.
         coder_options: keyword arguments of the coder, for instance `{"num_bits": 128}`.
-        subword_file: for `subword`: the `tokenizer.json` of the `tokenizers` library whose tokens are the units.
+        subword_file: the `tokenizer.json` whose tokens are the units of `subword`, or that the last two coders read.
         ngrams_file: for `lsh` and `lsh-index`: a JSON list of the n-grams that have a feature; None: all n-grams.
-        target_file: for masked LM: the `tokenizer.json` whose tokens the head predicts; None: `subword_file`.
+        target_file: for masked LM: the `tokenizer.json` whose tokens the head predicts; None: those that are units.
         kwargs: arguments of every Hugging Face tokenizer. With `split_special_tokens=True`, here or in a call, "[MASK]"
             in a text is text too.
 
@@ -104,11 +105,13 @@ class VocablessTokenizer(LibraryTokenizer):
             **kwargs,
         )
         self._ngrams = read_ngrams(ngrams_file)
-        self._subword = read_subword(subword_file) if splitter == "subword" else None
+        self._subword = subword_of(splitter, coder, subword_file)
         self._target = None if target_file is None else read_subword(target_file)
-        options = {**self.splitter_options, "tokenizer": self._subword}
+        subword = {"tokenizer": self._subword}
+        options = self.splitter_options | (subword if splitter == "subword" else {})
         self.unit_splitter: Splitter = build("splitter", SPLITTERS, splitter, options)
-        self._coder: BlockCoder = build("coder", CODERS, coder, {**self.coder_options, "ngrams": self._ngrams})
+        files = {"ngrams": self._ngrams} | (subword if coder in (*PIECE_CODERS,) else {})
+        self._coder: BlockCoder = build("coder", CODERS | PIECE_CODERS, coder, self.coder_options | files)
         self.block_size = self._coder.block_size
         # Caches of elements, for calls, and one of packed blocks, for corpora, which have no special tokens.
         self._mask_splitter = MaskSplitter(self.unit_splitter, str(self.mask_token))
@@ -122,8 +125,8 @@ class VocablessTokenizer(LibraryTokenizer):
 
     @property
     def target_tokenizer(self) -> Tokenizer | None:
-        """The tokenizer whose tokens masked LM predicts: of `target_file`, else of `subword_file`, else None."""
-        return self._subword if self._target is None else self._target
+        """The tokenizer whose tokens masked LM predicts: of `target_file`, else that whose tokens are units."""
+        return (self._subword if self.splitter == "subword" else None) if self._target is None else self._target
 
     # -- Corpora -----------------------------------------------------------------------------------------------------
 
@@ -278,8 +281,9 @@ class VocablessTokenizer(LibraryTokenizer):
             return [cast(str, self.decode(row, skip_special_tokens)) for row in token_ids]
         blocks = as_blocks(token_ids, self.block_size)
         pieces = [self._unit(block) for block in blocks if block[0] >= NUM_SPECIAL or not skip_special_tokens]
-        if self._subword is not None and self._subword.decoder is not None:
-            return cast(str, self._subword.decoder.decode([to_text(piece) for piece in pieces]))
+        decoder = self._subword.decoder if self._subword is not None and self.splitter == "subword" else None
+        if decoder is not None:
+            return cast(str, decoder.decode([to_text(piece) for piece in pieces]))
         return to_text(self.unit_splitter.separator.encode("utf-8").join(pieces))
 
     def _unit(self, block: Integers) -> bytes:

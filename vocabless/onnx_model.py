@@ -3,8 +3,8 @@
     python onnx/onnx_model.py onnx/ "It is worth the money." "Two hours that felt like five!"
 
 The verb `onnx` writes this file beside the graph of a classifier of texts or of a sentence encoder, joined with the
-tokenizer's splitters and coders. So it needs no other file and no torch: copy it beside your program. It knows every
-coder and all splitters but `subword`.
+tokenizer's splitters and coders. So it needs no other file and no torch: copy it beside your program. It knows all
+splitters and coders but those that read a vocabulary, `READS_VOCABULARY`.
 """
 # ruff: noqa: T201 (a command prints its output)
 
@@ -29,6 +29,7 @@ ARCHITECTURE = "VocablessForSequenceClassification"
 VECTORS = "sentence_embedding"  # output of a sentence encoder's graph
 # Of a folder, the first that it holds is read; the last one is a former name of the one before.
 MODEL_FILES = ("model.onnx", "model_int8.onnx", "model_q4.onnx", "model_int4.onnx")
+READS_VOCABULARY = ("subword", "lsh-pieces", "lsh-index-pieces")
 BATCH = 64  # texts that are read at once
 LARGEST_INT8 = 127
 
@@ -186,8 +187,11 @@ class Blocks:
         coder_options, ngrams = settings["coder_options"], folder / "ngrams.json"
         if ngrams.is_file():
             coder_options = {**coder_options, "ngrams": json.loads(ngrams.read_text(encoding="utf-8"))}
-        if settings["splitter"] == "subword":
-            raise ValueError("the splitter 'subword' needs the package vocabless; use its tokenizer, or another model.")
+        for kind in ("splitter", "coder"):
+            if settings[kind] in READS_VOCABULARY:
+                raise ValueError(
+                    f"the {kind} {settings[kind]!r} needs the package vocabless; use its tokenizer, or another model."
+                )
         self._coder: BlockCoder = build("coder", CODERS, settings["coder"], coder_options)
         self._splitter: Splitter = build("splitter", SPLITTERS, settings["splitter"], settings["splitter_options"])
         if settings.get("mask_token"):

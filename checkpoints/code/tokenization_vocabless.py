@@ -18,6 +18,7 @@ import regex
 import sys
 import torch
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -638,7 +639,7 @@ class SubwordSplitter(Splitter):
         return cast(list[Unit], self._encode(text).tokens)
 
     def units_of_batch(self, texts: Sequence[str]) -> list[Sequence[Unit]]:
-        encodings = self.tokenizer.encode_batch([_without_surrogates(text) for text in texts], add_special_tokens=False)
+        encodings = self.tokenizer.encode_batch([without_surrogates(text) for text in texts], add_special_tokens=False)
         return [encoding.tokens for encoding in encodings]
 
     def spans(self, text: str) -> list[Span]:
@@ -656,7 +657,7 @@ class SubwordSplitter(Splitter):
         return unit
 
     def _encode(self, text: str) -> Any:  # tokenizers.Encoding
-        return self.tokenizer.encode(_without_surrogates(text), add_special_tokens=False)
+        return self.tokenizer.encode(without_surrogates(text), add_special_tokens=False)
 
 
 class MaskSplitter(Splitter):
@@ -716,7 +717,7 @@ class MaskSplitter(Splitter):
         return parts + [(start + len(self.mask), last)] * bool(last)
 
 
-def _without_surrogates(text: str) -> str:
+def without_surrogates(text: str) -> str:
     """Returns `text`, of the same length, with U+FFFD for each lone surrogate: the Rust library refuses surrogates."""
     return text if text.isascii() else "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
 
@@ -1691,6 +1692,112 @@ class BlockEncodings(Sequence[BlockEncoding]):
         ]
 
 
+# ---- piece_coders.py -------------------------------------------------------------------------------------------------
+# The two LSH coders of the HashFormers authors' code, on whose blocks their published weights were trained.
+#
+# They read tokens of RoBERTa's BPE, which their tokenizer.json describes; a token is called a piece here. `lsh` and
+# `lsh-index` read the n-grams of the unit itself, as the paper says (HashFormers 3.3, 3.5), and need no vocabulary.
+# Source: the authors' code.
+#
+# Random numbers come from numpy's `RandomState`, whose streams are frozen. They are real numbers, so another platform may
+# give another sign to a sum that is zero but for rounding.
+
+MAX_CHARACTERS = 128  # of a unit that are read: the text of its cuts grows with their square
+JOINT = "-"  # between the two parts of a cut, and between cuts
+NUM_BITS = 128
+NUM_BUCKETS, SEED = 50_260, 42
+
+
+class PieceCoder(BlockCoder):
+    """Base of the two coders.
+
+    Args:
+        tokenizer: the BPE, a `tokenizers.Tokenizer`; its post-processor, padding and truncation are not used.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        tokenizer.encode_special_tokens = True  # the names of its own special tokens are ordinary text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._tokenizer,)
+
+    def weights(self, unit: Unit) -> dict[int, float]:
+        """Returns the id of each piece of a unit → its weight, in the order in which the pieces occur first.
+
+        The pieces are those of the unit, then of each cut into two parts: of `abc-a-bc-ab-c` for `abc`. A piece of n
+        characters weighs its count over the number of places that n characters have in the unit. A hyphen counts only
+        if there is nothing else.
+        """
+        text = unit.decode("latin-1") if isinstance(unit, bytes) else without_surrogates(unit)
+        text = text[:MAX_CHARACTERS]
+        cuts = [f"{text[:place]}{JOINT}{text[place:]}" for place in range(1, len(text))]
+        encoding = self._tokenizer.encode(JOINT.join([text, *cuts]), add_special_tokens=False)
+        counts = Counter(zip(encoding.ids, encoding.tokens, strict=True))
+        return {
+            index: count / max(len(text) + 1 - len(piece), 1)
+            for (index, piece), count in counts.items()
+            if piece != JOINT or len(counts) == 1
+        }
+
+
+class PieceLshCoder(PieceCoder):
+    """Bit i = [Σ weight · r_i > 0] over the pieces of a unit; r are 128 normal numbers whose seed is the piece's id.
+
+    The weights of HashFormers-Pool, -Add and -Proj were trained on these bits. See `PieceCoder` for the arguments.
+    """
+
+    block_size = NUM_BITS // 8
+
+    def __init__(self, tokenizer: Any) -> None:
+        super().__init__(tokenizer)
+        self._vectors: dict[int, NDArray[np.float64]] = {}  # of the pieces that were seen, 1 kilobyte each
+
+    def encode(self, units: Sequence[Unit]) -> Bytes:
+        weights = [self.weights(unit) for unit in units]
+        if new := {piece for of_unit in weights for piece in of_unit} - self._vectors.keys():
+            generator = np.random.RandomState()  # one for all, because seeding it again is far quicker
+            for piece in new:
+                generator.seed(piece)
+                self._vectors[piece] = generator.normal(0, 1, NUM_BITS)
+        sums = np.zeros((len(units), NUM_BITS))
+        for row, of_unit in zip(sums, weights, strict=True):
+            for piece, weight in of_unit.items():
+                row += self._vectors[piece] * weight
+        return np.packbits(sums > 0, axis=1)
+
+
+class PieceLshIndexCoder(PieceCoder):
+    """Index of the largest of 50 260 sums, big-endian; the weights of HashFormers-Emb were trained on it.
+
+    Sum i is Σ weight · η[(id + i) mod 50 260] over the pieces of a unit, negative in the second half. The first maximum
+    wins. η are normal numbers of the seed 42. See `PieceCoder` for the arguments.
+    """
+
+    block_size = 2
+
+    def __init__(self, tokenizer: Any) -> None:
+        super().__init__(tokenizer)
+        eta = np.random.RandomState(SEED).normal(0, 1, NUM_BUCKETS)
+        self._repeated = np.concatenate([eta, eta])
+
+    def encode(self, units: Sequence[Unit]) -> Bytes:
+        indices = np.empty(len(units), dtype=">u2")
+        for place, unit in enumerate(units):
+            sums = np.zeros(NUM_BUCKETS)
+            for piece, weight in self.weights(unit).items():
+                start = piece % NUM_BUCKETS
+                sums += self._repeated[start : start + NUM_BUCKETS] * weight
+            sums[NUM_BUCKETS // 2 :] *= -1
+            indices[place] = sums.argmax()
+        return indices.view(np.uint8).reshape(-1, self.block_size)
+
+
+PIECE_CODERS: dict[str, type[PieceCoder]] = {"lsh-pieces": PieceLshCoder, "lsh-index-pieces": PieceLshIndexCoder}
+
+
 # ---- components.py ---------------------------------------------------------------------------------------------------
 # Reads the files of a tokenizer, and checks its arguments.
 
@@ -1711,20 +1818,31 @@ def read_ngrams(file: File) -> list[str] | None:
     return ngrams
 
 
-def read_subword(file: File) -> Tokenizer:
-    """Returns the tokenizer that a `tokenizer.json` describes.
+def read_subword(file: File, reader: str = "the subword splitter") -> Tokenizer:
+    """Returns the tokenizer that a `tokenizer.json` describes; `reader` is what needs it, in the message.
 
     Raises:
         ValueError: `file` is None, or the `tokenizers` library cannot read it.
     """
     if file is None:
-        raise ValueError("the subword splitter got no subword_file; give the tokenizer.json that cuts the texts.")
+        raise ValueError(f"{reader} got no subword_file; give the tokenizer.json that cuts the texts.")
     try:
         return Tokenizer.from_file(os.fspath(file))
     except Exception as error:  # the Rust library raises Exception itself
         raise ValueError(
             f"the tokenizers library cannot read {os.fspath(file)!r} ({error}); give the path of a tokenizer.json."
         ) from error
+
+
+def subword_of(splitter: Any, coder: Any, file: File) -> Tokenizer | None:
+    """Returns the tokenizer that the splitter `subword` or one of `PIECE_CODERS` reads; None if neither is there.
+
+    Raises:
+        ValueError: see `read_subword`.
+    """
+    if splitter == "subword":
+        return read_subword(file)
+    return read_subword(file, f"the coder {coder}") if coder in (*PIECE_CODERS,) else None
 
 
 def check_types(splitter_options: Any, coder_options: Any, model_max_length: Any) -> None:
@@ -1894,12 +2012,12 @@ class VocablessTokenizer(LibraryTokenizer):
 
     Args:
         splitter: `word`, `scripts`, `whitespace`, `characters`, `bytes` or `subword`.
-        coder: `md5`, `lsh`, `lsh-index` or `utf8`.
+        coder: `md5`, `lsh`, `lsh-index`, `utf8`, or the HashFormers authors' `lsh-pieces` or `lsh-index-pieces`.
         splitter_options: keyword arguments of the splitter, for instance `{"lowercase": True}`.
         coder_options: keyword arguments of the coder, for instance `{"num_bits": 128}`.
-        subword_file: for `subword`: the `tokenizer.json` of the `tokenizers` library whose tokens are the units.
+        subword_file: the `tokenizer.json` whose tokens are the units of `subword`, or that the last two coders read.
         ngrams_file: for `lsh` and `lsh-index`: a JSON list of the n-grams that have a feature; None: all n-grams.
-        target_file: for masked LM: the `tokenizer.json` whose tokens the head predicts; None: `subword_file`.
+        target_file: for masked LM: the `tokenizer.json` whose tokens the head predicts; None: those that are units.
         kwargs: arguments of every Hugging Face tokenizer. With `split_special_tokens=True`, here or in a call, "[MASK]"
             in a text is text too.
 
@@ -1948,11 +2066,13 @@ class VocablessTokenizer(LibraryTokenizer):
             **kwargs,
         )
         self._ngrams = read_ngrams(ngrams_file)
-        self._subword = read_subword(subword_file) if splitter == "subword" else None
+        self._subword = subword_of(splitter, coder, subword_file)
         self._target = None if target_file is None else read_subword(target_file)
-        options = {**self.splitter_options, "tokenizer": self._subword}
+        subword = {"tokenizer": self._subword}
+        options = self.splitter_options | (subword if splitter == "subword" else {})
         self.unit_splitter: Splitter = build("splitter", SPLITTERS, splitter, options)
-        self._coder: BlockCoder = build("coder", CODERS, coder, {**self.coder_options, "ngrams": self._ngrams})
+        files = {"ngrams": self._ngrams} | (subword if coder in (*PIECE_CODERS,) else {})
+        self._coder: BlockCoder = build("coder", CODERS | PIECE_CODERS, coder, self.coder_options | files)
         self.block_size = self._coder.block_size
         # Caches of elements, for calls, and one of packed blocks, for corpora, which have no special tokens.
         self._mask_splitter = MaskSplitter(self.unit_splitter, str(self.mask_token))
@@ -1966,8 +2086,8 @@ class VocablessTokenizer(LibraryTokenizer):
 
     @property
     def target_tokenizer(self) -> Tokenizer | None:
-        """The tokenizer whose tokens masked LM predicts: of `target_file`, else of `subword_file`, else None."""
-        return self._subword if self._target is None else self._target
+        """The tokenizer whose tokens masked LM predicts: of `target_file`, else that whose tokens are units."""
+        return (self._subword if self.splitter == "subword" else None) if self._target is None else self._target
 
     # -- Corpora -----------------------------------------------------------------------------------------------------
 
@@ -2122,8 +2242,9 @@ class VocablessTokenizer(LibraryTokenizer):
             return [cast(str, self.decode(row, skip_special_tokens)) for row in token_ids]
         blocks = as_blocks(token_ids, self.block_size)
         pieces = [self._unit(block) for block in blocks if block[0] >= NUM_SPECIAL or not skip_special_tokens]
-        if self._subword is not None and self._subword.decoder is not None:
-            return cast(str, self._subword.decoder.decode([to_text(piece) for piece in pieces]))
+        decoder = self._subword.decoder if self._subword is not None and self.splitter == "subword" else None
+        if decoder is not None:
+            return cast(str, decoder.decode([to_text(piece) for piece in pieces]))
         return to_text(self.unit_splitter.separator.encode("utf-8").join(pieces))
 
     def _unit(self, block: Integers) -> bytes:

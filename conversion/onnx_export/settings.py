@@ -9,6 +9,7 @@ from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.overrides import default_options
 from vocabless.saving.card_heads import labels_of
 from vocabless.tokenization.block_coders import CODERS
+from vocabless.tokenization.piece_coders import PIECE_CODERS
 from vocabless.tokenization.splitters import SPLITTERS
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
@@ -38,7 +39,7 @@ def tokenizer_settings(tokenizer: VocablessTokenizer, max_tokens: int) -> dict[s
         "splitter": tokenizer.splitter,
         "splitter_options": default_options(SPLITTERS[tokenizer.splitter]) | tokenizer.splitter_options,
         "coder": tokenizer.coder,
-        "coder_options": default_options(CODERS[tokenizer.coder]) | tokenizer.coder_options,
+        "coder_options": default_options((CODERS | PIECE_CODERS)[tokenizer.coder]) | tokenizer.coder_options,
         "block_size": tokenizer.block_size,
         "max_tokens": min(tokenizer.model_max_length, max_tokens),
         "truncation_side": tokenizer.truncation_side,

@@ -8,6 +8,7 @@ from typing import Any, cast
 from transformers import PreTrainedModel
 
 from vocabless.conversion.onnx_export.settings import tokenizer_settings
+from vocabless.tokenization.block_coders import CODERS
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 SPLITTERS = ("word", "whitespace", "characters", "scripts", "bytes")  # that browser/words.js has
@@ -60,12 +61,17 @@ def page_tokenizer(tokenizer: VocablessTokenizer, max_tokens: int) -> dict[str, 
     """Returns what `browser/tokenizer.js` needs: what `tokenizer_settings` returns, and n-grams that are in a file.
 
     Raises:
-        ValueError: the units are subwords.
+        ValueError: the units are subwords, or the coder reads the pieces of a BPE.
     """
     if tokenizer.splitter not in SPLITTERS:
         raise ValueError(
             f"the page cannot cut texts into {tokenizer.splitter} units; give a checkpoint whose tokenizer has one of "
             f"the splitters {', '.join(SPLITTERS)}."
+        )
+    if tokenizer.coder not in CODERS:
+        raise ValueError(
+            f"the page cannot compute {tokenizer.coder} blocks, which need the vocabulary of a BPE; give a checkpoint "
+            f"whose tokenizer has one of the coders {', '.join(CODERS)}."
         )
     settings = tokenizer_settings(tokenizer, max_tokens)
     with tempfile.TemporaryDirectory() as folder:

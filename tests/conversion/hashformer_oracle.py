@@ -22,14 +22,15 @@ NUM_BUCKETS = 97
 BOS, PAD, EOS, UNK, MASK, ORDINARY = range(6)
 
 
-def random_weights(kind: str, labels: int = 0) -> dict[str, Tensor]:
+def random_weights(kind: str, labels: int = 0, buckets: int = NUM_BUCKETS) -> dict[str, Tensor]:
     """A state dict in the authors' names; nothing in it is zero, the padding rows neither.
 
-    With `labels`, it is fine-tuned: RoBERTa's classification head is in place of the head for shuffle-random.
+    With `labels`, it is fine-tuned: RoBERTa's classification head is in place of the head for shuffle-random. The table
+    of `emb` has rows for so many buckets, and for five special tokens.
     """
     width, inner = SHAPE["hidden_size"], SHAPE["intermediate_size"]
     own = {
-        "emb": {"word_embeddings.weight": (NUM_BUCKETS + 5, width)},
+        "emb": {"word_embeddings.weight": (buckets + 5, width)},
         "pool": {"component_embeddings.weight": (1025, width), "adaptive_weights": (13, width)},
         "add": {"proj_mat_1.weight": (width, 128), "proj_mat_2.weight": (width, 128)},
         "proj": {"proj_mat.weight": (width, 128)},
@@ -98,7 +99,8 @@ def _embed(kind: str, weights: dict[str, Tensor], special: int, word: int) -> Te
     part = {name.removeprefix("roberta.embeddings."): value for name, value in weights.items()}
     is_word = special == ORDINARY
     if kind == "emb":
-        return part["word_embeddings.weight"][word % NUM_BUCKETS + 5 if is_word else special]
+        table = part["word_embeddings.weight"]
+        return table[word % (len(table) - 5) + 5 if is_word else special]
     row = part["special_token_embeddings.weight"][special]
     text = format(word, "0>128b")
     bits = torch.tensor([float(bit) for bit in text]) if is_word else torch.zeros(128)
