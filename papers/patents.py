@@ -4,14 +4,16 @@ r"""Makes a data set with labels of patents: claims and CPC codes, as parquet. S
     python run_glue.py --recipe elementwise-patents --train_file patents/train.parquet \
         --validation_file patents/validation.parquet --test_file patents/test.parquet
 
-A line of a file is a patent: `claims`, a list of texts; `cpc`, a list of codes of the Cooperative Patent Classification
-in their order, such as "A01N 53/12"; and `publication_date`, a number such as 20150331. A label is the subclass of a
-code, A01N. The first code is the main subject, and the labels tell it from the others: `First-X` for the first code,
-`Later-X` for each code after it. The text is the first 20 claims, joined.
+A line of a file is a patent: `claims`, a list of texts, or one text with the number of each claim at the beginning of a
+line; `cpc`, a list of codes of the Cooperative Patent Classification in their order, such as "A01N 53/12"; and
+`publication_date`, a number such as 20150331. patents.sql, beside this file, is a query for such lines. A label is the
+subclass of a code, A01N. The first code is the main subject, and the labels tell it from the others: `First-X` for the
+first code, `Later-X` for each code after it. The text is the first 20 claims, joined.
 The column of the labels declares all of them, so that a run knows those that training never saw.
 """
 
 import json
+import re
 import statistics
 from argparse import ArgumentParser, Namespace
 from collections import Counter
@@ -92,9 +94,11 @@ def read_patents(files: Iterable[str]) -> Splits:
             for number, line in enumerate(lines, 1):
                 try:
                     row = json.loads(line)
-                    text = " ".join(claim.strip() for claim in row["claims"][:MAX_CLAIMS])
+                    claims = claims_of(row["claims"]) if isinstance(row["claims"], str) else row["claims"]
+                    text = " ".join(claim.strip() for claim in claims[:MAX_CLAIMS])
                     codes = [subclass(code) for code in row["cpc"]]
-                    year, month = row["publication_date"] // 10_000, row["publication_date"] // 100 % 100
+                    date = int(row["publication_date"])  # BigQuery writes whole numbers as strings
+                    year, month = date // 10_000, date // 100 % 100
                 except (ValueError, KeyError, TypeError, AttributeError) as error:
                     raise ValueError(
                         f"line {number} of {file} is no patent with claims, cpc and publication_date ({error!r}); "
@@ -110,6 +114,26 @@ def read_patents(files: Iterable[str]) -> Splits:
             f"no patent is for {', '.join(empty)}; give patents of 2006 to 2014 and of both halves of 2015."
         )
     return splits
+
+
+def claims_of(text: str) -> list[str]:
+    r"""Returns the claims of a text: each begins a line with the next number, 1 to `MAX_CLAIMS` + 1.
+
+    What stands before claim 1 is left out. A text without numbers is one claim.
+
+    >>> claims_of("What is claimed is: \n 1. A plough. \n 2 . The plough of claim 1,\n having 2. 5 wheels.")
+    ['1. A plough.', '2 . The plough of claim 1, having 2. 5 wheels.']
+    """
+    starts, end = [], 0
+    for number in range(1, MAX_CLAIMS + 2):
+        found = re.compile(rf"^[^\S\n]*{number}\s*\.(?!\d)", re.MULTILINE).search(text, end)
+        if found is None:
+            break
+        starts.append(found.start())
+        end = found.end()
+    starts = starts or [0]
+    parts = [text[start:stop] for start, stop in zip(starts, [*starts[1:], None], strict=True)]
+    return [" ".join(part.split()) for part in parts if part.strip()]
 
 
 def known_codes(splits: Splits, file: str | None) -> list[str]:

@@ -1,11 +1,14 @@
 import json
+import re
 import statistics
+from pathlib import Path
 
 import pytest
 
 import run_glue
+from papers import patents
 from papers.__main__ import main
-from papers.patents import known_codes, label_deviations, read_patents
+from papers.patents import claims_of, known_codes, label_deviations, read_patents
 
 CODES = ["A01B", "A01N", "C07D", "G06Q"]
 DATES = [*(20060101 + 10_000 * year for year in range(9)), 20150101, 20150630, 20150701, 20151231, 20051231, 20160101]
@@ -31,6 +34,32 @@ def test_the_first_20_claims_are_joined_and_2015_is_cut_into_half_years(file):
     first = splits["train.parquet"][0]
     assert first.text == " ".join(f"{place}. A device of 20060101." for place in range(1, 21))
     assert first.codes == ["A01B", "A01N", "A01N"]  # the paper: A01N 53/12 is A01N
+
+
+def test_a_line_of_bigquery_is_the_same_patent(file, tmp_path):
+    """It has one text with all claims, and a date that is a string."""
+    rows = [json.loads(line) for line in Path(file).read_text().splitlines()]
+    for row in rows:
+        claims = "\n     \n         \n       ".join([" What is claimed is: ", *row["claims"]])
+        row |= {"claims": claims, "publication_date": str(row["publication_date"])}
+    (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert read_patents([str(tmp_path / "q.jsonl")]) == read_patents([file])
+
+
+@pytest.mark.parametrize(("text", "claims"), [
+    ("1. A.\n3. C.\n2. B 2.5.\n2.5 of it.\n  3 . D", ["1. A. 3. C.", "2. B 2.5. 2.5 of it.", "3 . D"]),
+    ("I claim:\n1. A part, step\n1. of it.", ["1. A part, step 1. of it."]),
+    ("The  design,\nas shown.", ["The design, as shown."]), (" \n", []),
+])  # fmt: skip
+def test_a_claim_begins_a_line_with_the_next_number(text, claims):
+    assert claims_of(text) == claims
+
+
+def test_the_query_gives_what_is_read():
+    query = Path(patents.__file__).with_suffix(".sql").read_text(encoding="utf-8")
+    assert {"claims", "cpc"} == {*re.findall(r" AS (\w+),?\n", query)} and "  publication_date,\n" in query
+    first, last = map(int, re.search(r"publication_date BETWEEN (\d+) AND (\d+)", query).groups())
+    assert (first, last) == (patents.TRAIN_YEARS[0] * 10_000 + 101, patents.TEST_YEAR * 10_000 + 1231)
 
 
 def test_deviations_are_those_of_plain_python():
