@@ -17,7 +17,6 @@ from transformers.utils.hub import cached_file
 from vocabless.loading import default_encoder
 from vocabless.overrides import describe_overrides
 from vocabless.public_names import DATASET_ID, EMBEDDED, without_path
-from vocabless.saving.card_heads import CORRUPTIONS
 from vocabless.saving.checkpoint_files import first_line
 from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.tables import markdown_table, vector_tables
@@ -40,19 +39,6 @@ MIN_ROWS = 100  # of a held-out part, for a score in the metadata
 # Our name of a metric → the Hub's name, where they differ.
 METRIC_IDS = {"pearson": "pearsonr", "spearman": "spearmanr"}
 METRIC_IDS |= {f"{average}_{name}": name for average in ("micro", "macro") for name in ("precision", "recall", "f1")}
-
-# Objective → what the model learns, and the metrics that are shown. Former runs did not record this.
-FORMER_OBJECTIVES: dict[str, tuple[str, Sequence[str]]] = {
-    "shuffle-random": (
-        "the detection of shuffled and replaced tokens (S+R)",
-        ("loss", "accuracy", "majority", "balanced_accuracy", *(f"accuracy_{name}" for name in CORRUPTIONS)),
-    ),
-    "mlm": ("masked language modelling", ("loss", "accuracy")),
-    "distill": (
-        "learning the sentence vectors of a teacher",
-        ("loss", "cosine", "recall_at_10", "spearman", "teacher_spearman", "translation"),
-    ),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +111,7 @@ def read_card_facts(source: str) -> CardFacts:
 
 
 def card_facts(results: Mapping[str, Any]) -> CardFacts:
-    """Returns what the card says, from the content of a `results.json`, of this version or of a former one."""
+    """Returns what the card says, from the content of a `results.json`."""
     if "constant_baselines" in results:
         facts = _fine_tuned(results)
     elif "objective" in results:
@@ -176,8 +162,7 @@ def held_out_metrics(results: Mapping[str, Any]) -> list[tuple[str, float, float
     Their order is that of the objective.
     """
     before, after = results["before"], results["after"]
-    names = results.get("metric_names") or FORMER_OBJECTIVES[results["objective"]][1]
-    keys = {name: f"eval_{name}" for name in names}
+    keys = {name: f"eval_{name}" for name in results["metric_names"]}
     return [(name, before.get(key, math.nan), after[key]) for name, key in keys.items() if key in after]
 
 
@@ -185,12 +170,11 @@ def _fine_tuned(results: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the facts on a run of `run_glue.py`."""
     arguments, task, teacher = results["arguments"], results["task"], results.get("teacher")
     own_name = arguments.get("dataset_name") or ""
-    is_own_data = bool(results.get("is_own_data", arguments.get("train_file") or own_name))
+    is_own_data = results["is_own_data"]
     match = DATASET_ID.fullmatch(own_name if is_own_data else f"{GLUE_REPOSITORY}:{task}")
     hub_id, configuration = match.group("path", "name") if match else (own_name, None)
     dataset = task if is_own_data else f"GLUE {GLUE_TITLES[task]}"
     start = str(arguments["model_name_or_path"])
-    origin = results.get("start") or provenance(start, results["from_scratch"])
 
     def eval_result(name: str) -> EvalResult:
         """Returns a score as the card's metadata holds it, in the unit of `results.json`."""
@@ -213,20 +197,20 @@ def _fine_tuned(results: Mapping[str, Any]) -> dict[str, Any]:
         "start": without_path(start),
         "overrides": describe_overrides(start, arguments.get("overrides")),
         "from_scratch": results["from_scratch"],
-        **origin,
+        **results["start"],
         **({} if is_own_data else {"language": ENGLISH}),
         "dataset": dataset,
         "datasets": [hub_id] if hub_id else [],
         "is_pair": results["is_pair"],
         "is_own_data": is_own_data,
         "example": results["example"],
-        "threshold": results.get("threshold", arguments.get("threshold")),
+        "threshold": results["threshold"],
         "epochs": float(results["epochs"]),
         "keeps_best": arguments["load_best_model_at_end"],
         "batch_size": arguments["per_device_train_batch_size"],
         "teacher": f"{teacher['name']} ({teacher['description']})" if teacher else None,
         "teacher_rows": describe_rows(teacher) if teacher else None,
-        "train_rows": results.get("train_rows"),
+        "train_rows": results["train_rows"],
         "measures": _score_table(results),
         "eval_results": [
             eval_result(name)
@@ -281,9 +265,9 @@ def _pre_trained(results: Mapping[str, Any]) -> dict[str, Any]:
         "base_model": start.get("base_model"),
         "language": sorted({*translations, ENGLISH}) if translations else english,
         "datasets": list(on_hub.values()),
-        "objective": results.get("objective_text") or FORMER_OBJECTIVES[results["objective"]][0],
+        "objective": results["objective_text"],
         "corpus": ", ".join(corpus if corpus in on_hub else Path(corpus).name for corpus in corpora),
-        "steps": int(results.get("steps", arguments["max_steps"])),  # some older runs lack their steps
+        "steps": int(results["steps"]),
         "tokens": int(results["tokens_seen"]),
         "measures": "\n\n".join([_metric_table(results), *vector_tables(results["after"])]),
         "teacher": examples.get("teacher"),

@@ -1177,8 +1177,7 @@ def _kept_range(length: int, count: int, side: str) -> Range:
 Text = str | tuple[str, str]  # a text, or a pair of texts
 ARCHITECTURE = "VocablessForSequenceClassification"
 VECTORS = "sentence_embedding"  # output of a sentence encoder's graph
-# Of a folder, the first that it holds is read; the last one is a former name of the one before.
-MODEL_FILES = ("model.onnx", "model_int8.onnx", "model_q4.onnx", "model_int4.onnx")
+MODEL_FILES = ("model.onnx", "model_int8.onnx", "model_q4.onnx")  # of a folder, the first that it holds is read
 READS_VOCABULARY = ("subword", "lsh-pieces", "lsh-index-pieces")
 BATCH = 64  # texts that are read at once
 LARGEST_INT8 = 127
