@@ -13,11 +13,6 @@ tasks and seeds.
 If they are not given, the learning rate goes by the width of the encoder, and a small data set gets more than 5 epochs.
 """
 
-if __name__ == "__main__":
-    from script_start import start_script
-
-    start_script()
-
 from contextlib import nullcontext
 from dataclasses import asdict
 from functools import partial

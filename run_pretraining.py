@@ -12,14 +12,6 @@ The same command again continues a run that was interrupted, and prints the resu
 folder holds weights, code, tokenizer, README.md, run.json (arguments, versions) and results.json.
 """
 
-if __name__ == "__main__":
-    from script_start import start_script
-
-    start_script(
-        "Trains hashgram-nano, an encoder of sentences, on the documentation of the installed Python packages. "
-        "It takes about four minutes on two cores."
-    )
-
 from vocabless.exit_with_message import exit_launched_process, exit_with_message
 from vocabless.saving.uploads import check_run_upload
 from vocabless.training.pretraining.command_line import parse_command_line

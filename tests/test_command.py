@@ -6,7 +6,6 @@ import pytest
 
 from vocabless import __main__ as command
 from vocabless.conversion.__main__ import VERBS
-from vocabless.interrupts import runs_own_command
 
 SCRIPT_OF = {"finetune": "run_glue.py", "pretrain": "run_pretraining.py"}
 
@@ -44,20 +43,3 @@ def test_an_unknown_verb_is_told_with_all_others() -> None:
         command.main(["fine-tune"])
     verbs = ", ".join((*SCRIPT_OF, *VERBS))
     assert stopped.value.code == f"vocabless: unknown verb 'fine-tune'; choose one of {verbs}."
-
-
-@pytest.mark.parametrize(
-    ("argv", "started", "is_ours"),
-    [
-        (["-m"], ["python", "-m", "vocabless", "finetune"], True),
-        (["-m"], ["python", "-m", "vocabless.conversion"], True),
-        (["-m"], ["python", "-m", "pytest"], False),
-        (["/usr/bin/vocabless", "space"], ["python", "/usr/bin/vocabless"], True),
-        (["mine.py", "vocabless"], ["python", "mine.py", "vocabless"], False),
-        ([], [], False),
-    ],
-)
-def test_a_process_knows_whether_it_runs_the_command(argv, started, is_ours, monkeypatch) -> None:
-    monkeypatch.setattr("sys.argv", argv)
-    monkeypatch.setattr("sys.orig_argv", started)
-    assert runs_own_command() is is_ours

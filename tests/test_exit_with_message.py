@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from vocabless.conversion import __main__ as conversion
 from vocabless.exit_with_message import exit_with_message
 
 
@@ -16,6 +17,17 @@ def test_a_mistake_is_one_line(error, message) -> None:
     with pytest.raises(SystemExit) as stopped, exit_with_message("command.py"):
         raise error
     assert stopped.value.code == message
+
+
+def test_a_verb_that_is_interrupted_ends_with_one_line_and_leaves_no_folder(tmp_path, monkeypatch, capsys) -> None:
+    def raise_interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("vocabless.conversion.hub.write_repository", raise_interrupt)
+    with pytest.raises(SystemExit, match="130"):
+        conversion.main(["hub", "eelbert-word-uno", str(tmp_path / "new")])
+    line = "python -m vocabless.conversion: interrupted; give the same command again to continue."
+    assert capsys.readouterr().err.strip() == line and not (tmp_path / "new").exists()
 
 
 def test_a_fault_of_the_program_keeps_its_traceback() -> None:

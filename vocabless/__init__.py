@@ -12,11 +12,6 @@ if not Path(__file__).with_name("modeling").is_dir():
     # A clone on Windows, or an unpacked ZIP, has small files in place of the links: the folders are beside this one.
     __path__.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from vocabless.interrupts import exit_on_interrupt, runs_own_command
-
-if runs_own_command():  # it imports this package first: seconds
-    exit_on_interrupt()
-
 import transformers
 
 import vocabless.modeling.pipelines_vocabless  # noqa: F401 (gives loaded models their pipelines)

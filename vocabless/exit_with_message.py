@@ -1,4 +1,4 @@
-"""How a command ends: if it cannot go on, with one sentence; beside other processes, after all of them."""
+"""How a command ends: with one sentence if it cannot go on; a process of a launcher ends after all others."""
 
 import atexit
 import os
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 
-from vocabless.interrupts import INTERRUPTED, LINE, interruptible
+INTERRUPTED = 130  # exit status after Ctrl-C
 
 
 @contextmanager
@@ -20,10 +20,9 @@ def exit_with_message(command: str) -> Iterator[None]:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        with interruptible():
-            yield
+        yield
     except KeyboardInterrupt:
-        sys.stderr.write(f"\n{command}: {LINE}\n")
+        sys.stderr.write(f"\n{command}: interrupted; give the same command again to continue.\n")
         raise SystemExit(INTERRUPTED) from None
     except (ValueError, OSError) as error:
         sys.exit(f"{command}: {' '.join(str(error).split())}")
