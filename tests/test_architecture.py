@@ -177,7 +177,7 @@ def test_a_page_is_made_without_the_libraries_of_training() -> None:
 def test_the_estimators_are_imported_without_the_libraries_of_training() -> None:
     """They took as long as all that is ours; the first fit imports them."""
     unwanted = "datasets evaluate lxml markdown_it transformers.trainer vocabless.training.finetuning.fit"
-    code = "import sys; from vocabless import VocablessClassifier, VocablessRegressor, VocablessVectorizer; "
+    code = "import sys; from vocabless import VocablessClassifier, VocablessRegressor; "
     code += f"print({{*{unwanted.split()}}} & {{*sys.modules}})"
     printed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert printed.strip() == "set()"

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, cast
 import torch
 from transformers import (
     AutoConfig,
-    AutoModel,
     AutoTokenizer,
     PreTrainedConfig,
     PreTrainedModel,
@@ -129,14 +128,6 @@ def load_checkpoint_config(source: str, **hub_options: Any) -> PreTrainedConfig:
     with _errors_of(source):
         config: PreTrainedConfig = AutoConfig.from_pretrained(**_located(source), **hub_options)
     return config
-
-
-def load_encoder(source: str) -> Loaded:
-    """Returns an encoder without a head, for inference. Raises ValueError if it cannot be loaded."""
-    check_source(source)
-    with _errors_of(source):
-        model = AutoModel.from_pretrained(**_located(source)).eval()
-        return Loaded(model, AutoTokenizer.from_pretrained(**_located(source)))
 
 
 def is_ours(config: PreTrainedConfig) -> bool:

@@ -44,7 +44,6 @@ __all__ = [
     "VocablessModel",
     "VocablessRegressor",
     "VocablessTokenizer",
-    "VocablessVectorizer",
     "default_encoder",
     "list_variants",
     "load_config",
@@ -61,6 +60,6 @@ save_with_code()
 
 def __getattr__(name: str) -> Any:
     """Returns the estimators for scikit-learn. They train, so they import more than the other names need."""
-    if name not in ("VocablessClassifier", "VocablessRegressor", "VocablessVectorizer"):
+    if name not in ("VocablessClassifier", "VocablessRegressor"):
         raise AttributeError(f"module 'vocabless' has no attribute {name!r}")
     return getattr(import_module("vocabless.training.finetuning.estimators"), name)

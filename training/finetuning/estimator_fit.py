@@ -20,8 +20,6 @@ from sklearn.utils import check_random_state
 from tqdm.auto import tqdm
 from transformers import DataCollatorWithPadding, PreTrainedModel
 
-from vocabless.loading import default_encoder
-from vocabless.modeling.head_layers import mean_state
 from vocabless.public_names import without_paths
 from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.saving.model_card import write_card
@@ -34,12 +32,11 @@ from vocabless.training.finetuning.encoder_choice import choose_encoder
 from vocabless.training.finetuning.fine_tuning import load_model, results_of
 from vocabless.training.finetuning.first_head import has_linear_head
 from vocabless.training.finetuning.fit import fit
-from vocabless.training.finetuning.frozen_features import compute, logits_of
+from vocabless.training.finetuning.frozen_features import logits_of
 from vocabless.training.finetuning.labels import enumerated
 from vocabless.training.finetuning.metrics import FOLDS
 from vocabless.training.finetuning.problems import PROBLEMS, Problem, SingleLabel
 from vocabless.training.finetuning.sources import choose_validation
-from vocabless.training.load import Loaded, load_encoder
 
 MOST_SEEDS = 1 << 31
 _FITTING = threading.Lock()  # the Trainer has state that threads share
@@ -147,28 +144,6 @@ def push(repo_id: str, fitted: Any, example: str | None, private: bool | None, t
         folder = Path(name) / repo_id.rpartition("/")[2]
         fitted.save_pretrained(folder, example)
         return upload(folder, repo_id, "Add the model", token, private)
-
-
-def find_encoder(source: str | None, length: int | None) -> tuple[Loaded, int]:
-    """Returns an encoder, None for that of the package, and the tokens that it reads, None for its limit.
-
-    Raises:
-        ValueError: the model cannot be loaded, or has no place for so many tokens.
-    """
-    loaded = load_encoder(source or default_encoder())
-    if length is not None:
-        loaded.check_length(length, source or default_encoder())
-    return loaded, int(loaded.tokenizer.model_max_length) if length is None else length
-
-
-def mean_states(model: Any, tokenizer: Any, texts: list[str], length: int) -> NDArray[np.float64]:
-    """Returns the mean of an encoder's states for each text, (n, hidden size)."""
-    rows = encode(Examples(texts), SingleLabel(), tokenizer, length)
-
-    def mean(outputs: Any, inputs: dict[str, Any]) -> Any:
-        return mean_state(outputs.last_hidden_state, inputs.get("attention_mask"))
-
-    return compute(model, rows, DataCollatorWithPadding(tokenizer), mean)
 
 
 @contextmanager

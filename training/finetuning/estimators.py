@@ -1,4 +1,4 @@
-"""scikit-learn's interface: a classifier and a regressor of texts, and texts as vectors for any other estimator.
+"""scikit-learn's interface: a classifier and a regressor of texts.
 
     from vocabless import VocablessClassifier
 
@@ -19,13 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    RegressorMixin,
-    TransformerMixin,
-)
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import InputTags, Tags, column_or_1d, compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
@@ -48,16 +42,7 @@ def _code() -> Any:
     return import_module("vocabless.training.finetuning.estimator_fit")
 
 
-class _ReadsTexts(BaseEstimator):  # type: ignore[misc]
-    """Says to scikit-learn that the input is a list of texts."""
-
-    def __sklearn_tags__(self) -> Tags:
-        tags: Tags = super().__sklearn_tags__()
-        tags.input_tags = InputTags(one_d_array=True, two_d_array=False, string=True)
-        return tags
-
-
-class _FineTuned(_ReadsTexts):
+class _FineTuned(BaseEstimator):  # type: ignore[misc]
     """What the classifier and the regressor share."""
 
     def __init__(
@@ -77,6 +62,12 @@ class _FineTuned(_ReadsTexts):
         self.max_seq_length = max_seq_length
         self.random_state = random_state
         self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Tags:
+        """Says to scikit-learn that the input is a list of texts."""
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags = InputTags(one_d_array=True, two_d_array=False, string=True)
+        return tags
 
     def save_pretrained(self, folder: str | os.PathLike[str], example: str | None = None) -> None:
         """Writes model, code, tokenizer, record and model card into a folder, which is created.
@@ -249,39 +240,3 @@ class VocablessRegressor(RegressorMixin, _FineTuned):  # type: ignore[misc]
     def predict(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Returns the number of each text, (n,)."""
         return np.asarray(self._logits(texts)[:, 0])
-
-
-class VocablessVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _ReadsTexts):  # type: ignore[misc]
-    """Turns texts into the mean of an encoder's states, for pipelines of scikit-learn.
-
-    Args:
-        model_name_or_path: folder or Hub id of an encoder of ours; None is `vocabless.default_encoder()`.
-        max_seq_length: tokens; None is the model's limit.
-    """
-
-    def __init__(self, model_name_or_path: str | None = None, max_seq_length: int | None = None) -> None:
-        self.model_name_or_path = model_name_or_path
-        self.max_seq_length = max_seq_length
-
-    def fit(self, texts: Sequence[str], labels: Any = None) -> "VocablessVectorizer":
-        """Loads the encoder; it learns nothing from the texts.
-
-        Raises:
-            ValueError: the model cannot be loaded, or has no place for `max_seq_length` tokens.
-        """
-        check_number("max_seq_length", self.max_seq_length, 3, may_be_none=True)
-        check_texts(texts)
-        loaded, self.length_ = _code().find_encoder(self.model_name_or_path, self.max_seq_length)
-        self.model_, self.tokenizer_ = loaded.model, loaded.tokenizer
-        return self
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.model_.config.hidden_size)
-
-    def transform(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Returns (n, hidden size)."""
-        check_is_fitted(self)
-        vectors: NDArray[np.float64]
-        vectors = _code().mean_states(self.model_, self.tokenizer_, check_texts(texts), self.length_)
-        return vectors

@@ -5,7 +5,6 @@ import json
 import random
 import re
 import warnings
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -16,20 +15,18 @@ from huggingface_hub import ModelCard
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from transformers import AutoModelForSequenceClassification, pipeline
 
-from vocabless import VocablessClassifier, VocablessRegressor, VocablessVectorizer, default_encoder
+from vocabless import VocablessClassifier, VocablessRegressor, default_encoder
 
 THINGS = "house river stone cat dog tree hill road".split()
 TEXTS = [f"{colour} {thing}" for colour in ("red", "blue") for thing in THINGS]
 LABELS = ["warm"] * 8 + ["cold"] * 8
 
 
-@parametrize_with_checks([VocablessClassifier(), VocablessRegressor(), VocablessVectorizer()])
+@parametrize_with_checks([VocablessClassifier(), VocablessRegressor()])
 def test_what_scikit_learn_asks_of_an_estimator_of_texts(estimator, check):
     check(estimator)
 
@@ -63,14 +60,8 @@ def test_labels_keep_their_type_and_a_run_repeats_itself_with_any_seed_of_scikit
 def test_parameters_are_cloned_and_searched(encoder):
     classifier = VocablessClassifier(encoder, epochs=2, learning_rate=1e-3)
     assert clone(classifier).get_params() == classifier.get_params()
-    steps = make_pipeline(VocablessVectorizer(encoder), LogisticRegression())
-    search = GridSearchCV(steps, {"logisticregression__C": [0.1, 10.0]}, cv=2).fit(TEXTS, LABELS)
-    assert search.predict(["red hill"]).tolist() == ["warm"]
-    series = pd.Series(TEXTS, index=range(9, 25))
-    table = VocablessVectorizer(encoder).set_output(transform="pandas").fit_transform(series)
-    assert table.shape == (16, 64) and table.columns[-1] == "vocablessvectorizer63"
-    usual = VocablessVectorizer().fit(TEXTS)  # its weights are stored in 16 bits
-    assert usual.transform(TEXTS).shape == (16, 256) and usual.model_.dtype == torch.float32
+    search = GridSearchCV(VocablessClassifier(encoder), {"class_weight": [None, "balanced"]}, cv=2)
+    assert search.fit(pd.Series(TEXTS, index=range(9, 25)), LABELS).predict(["red hill"]).tolist() == ["warm"]
 
 
 @pytest.mark.parametrize(("texts", "labels", "sentence"), [
@@ -100,12 +91,8 @@ def test_parameters_are_cloned_and_searched(encoder):
 def test_a_mistake_is_named(encoder, texts, labels, sentence):
     with pytest.raises(ValueError, match=sentence):
         VocablessClassifier(encoder).fit(texts, labels)
-    if "label" not in sentence and "Unknown" not in sentence and "empty" not in sentence:
-        with pytest.raises(ValueError, match=sentence):
-            VocablessVectorizer(encoder).fit(texts)
-    for estimator in (VocablessClassifier(encoder).predict, VocablessVectorizer(encoder).transform):
-        with pytest.raises(NotFittedError):
-            estimator(TEXTS)
+    with pytest.raises(NotFittedError):
+        VocablessClassifier(encoder).predict(TEXTS)
 
 
 @pytest.mark.parametrize(("name", "values", "least"), [
@@ -115,10 +102,9 @@ def test_a_mistake_is_named(encoder, texts, labels, sentence):
     ("learning_rate", [0, -1.0, "2", float("nan"), True], "a number of at least 1e-12, or None"),
 ])  # fmt: skip
 def test_a_number_out_of_range_is_named(encoder, name, values, least):
-    kinds = [VocablessClassifier, *([VocablessVectorizer] if name == "max_seq_length" else [])]
-    for kind, value in product(kinds, values):
+    for value in values:
         with pytest.raises(ValueError, match=re.escape(f"{name} {value!r} is out of range; give {least}.")):
-            kind(encoder, **{name: value}).fit(TEXTS, LABELS)
+            VocablessClassifier(encoder, **{name: value}).fit(TEXTS, LABELS)
 
 
 @pytest.mark.parametrize(("labels", "alone"), [
@@ -133,12 +119,11 @@ def test_labels_of_one_text_are_named_since_no_fold_can_tell_of_them(encoder, la
 
 
 def test_a_model_or_length_that_does_not_fit_is_named(encoder, tmp_path):
-    for estimator in VocablessClassifier, VocablessVectorizer:
-        with pytest.raises(ValueError, match="cannot be loaded"):
-            estimator(str(tmp_path)).fit(TEXTS, LABELS)
-        for length in 2, 1 << 20:
-            with pytest.raises(ValueError, match=f"max_seq_length {length} .*; give "):
-                estimator(encoder, max_seq_length=length).fit(TEXTS, LABELS)
+    with pytest.raises(ValueError, match="cannot be loaded"):
+        VocablessClassifier(str(tmp_path)).fit(TEXTS, LABELS)
+    for length in 2, 1 << 20:
+        with pytest.raises(ValueError, match=f"max_seq_length {length} .*; give "):
+            VocablessClassifier(encoder, max_seq_length=length).fit(TEXTS, LABELS)
 
 
 def test_fitting_changes_no_global_generator(encoder):
