@@ -118,7 +118,7 @@ def load_glue_task(row: GlueTask, data_dir: str | None) -> TaskData:
     """Returns a task of GLUE with its examples.
 
     `data_dir` has a subfolder `<task>/` that holds `train.parquet`, `validation*.parquet` and so on; None downloads
-    from the Hub. If a file is missing, one whose name begins in the same way is used, and a footnote says so.
+    from the Hub. A footnote tells of each file with another number of rows than the official one.
 
     Raises:
         ValueError: the folder, a file or a column is missing, or a label is out of range.
@@ -145,7 +145,7 @@ def load_glue_task(row: GlueTask, data_dir: str | None) -> TaskData:
 
 
 def _read_folder(row: GlueTask, data_dir: Path) -> tuple[dict[str, Dataset], list[str]]:
-    """Returns the splits, and a footnote for each file that is not the official one."""
+    """Returns the splits, and a footnote for each that has another number of rows than the official one."""
     folder = data_dir / row.name
     if not folder.is_dir():
         names = sorted(path.name for path in data_dir.glob("*/")) if data_dir.is_dir() else []
@@ -155,19 +155,16 @@ def _read_folder(row: GlueTask, data_dir: Path) -> tuple[dict[str, Dataset], lis
         )
     tables, footnotes = {}, []
     for split in (*row.splits, *row.test_splits):
-        # `train.parquet` and `train-00000-of-00002.parquet` are the official names.
+        # The name is `train.parquet`, or `train-00000-of-00002.parquet` for each of several files.
         candidates = sorted(folder.glob(f"{split}*.parquet"))
-        standard = [file for file in candidates if SHARD.sub("", file.stem, count=1) == split]
-        files = standard or candidates[:1]
-        if not files and split in tuple(row.splits)[:2]:
-            raise ValueError(f"{str(folder)!r} holds no {split}.parquet; put it there, or leave {row.name} out.")
+        files = [str(file) for file in candidates if SHARD.sub("", file.stem, count=1) == split]
         if files:
-            tables[split] = read_files([str(file) for file in files])
+            tables[split] = read_files(files)
             rows, official = len(tables[split]), row.splits.get(split)
-            if official and (not standard or rows != official):
-                footnotes.append(
-                    f"{GLUE_TITLES[row.name]}: {files[0].name} has {rows:,} rows, the official one {official:,}"
-                )
+            if official not in (None, rows):
+                footnotes.append(f"{GLUE_TITLES[row.name]}: {split} has {rows:,} rows, the official one {official:,}")
+        elif split in tuple(row.splits)[:2]:
+            raise ValueError(f"{str(folder)!r} holds no {split}.parquet; put it there, or leave {row.name} out.")
     return tables, footnotes
 
 
