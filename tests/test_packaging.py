@@ -42,6 +42,7 @@ PAGES = [
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "AGENTS.md",
     "SECURITY.md",
     *(f"docs/{page.name}" for page in ROOT.glob("docs/*.md")),
 ]
