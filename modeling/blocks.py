@@ -86,7 +86,7 @@ def attention_mask_of(blocks: Tensor) -> Tensor:
 
 
 def token_type_ids_of(blocks: Tensor) -> Tensor:
-    """Returns 1 for the tokens behind the first [SEP], which are those of the second text, else 0; (…, S) int64.
+    """Returns 1 for the tokens after the first [SEP], which are those of the second text, else 0; (…, S) int64.
 
     >>> token_type_ids_of(torch.tensor([[[2, 0], [102, 120], [3, 0], [102, 0], [3, 0], [0, 0]]])).tolist()
     [[0, 0, 0, 1, 1, 0]]

@@ -66,7 +66,7 @@ class Elementwise(FrontEnd):
     def _pool_ngrams(self, score: nn.Module, embeddings: Tensor, blocks: Tensor) -> Tensor:
         """Replaces the embedding of byte i of a sequence by Σ_j softmax_j(score(e_{i+j})) · e_{i+j}, j = 0 … K−1.
 
-        Padding has no weight and stays zero, inside a block and behind the text. (B, S, K, C) → (B, S, K, C).
+        Padding has no weight and stays zero, inside a block and after the text. (B, S, K, C) → (B, S, K, C).
         """
         is_byte = (blocks > 0).flatten(1)  # (B, S·K)
         length, behind = is_byte.shape[1], self.block_size - 1

@@ -23,7 +23,7 @@ MAX_CHARACTER_NGRAM = 8  # 8 · MAX_CHARACTER · MODULUS is below 2⁵³
 class HashEmbedding(UnitFrontEnd):
     """Sum of table rows, found by hashes of the unit's n-grams and of the whole unit.
 
-    1. The unit gets a mark before and a mark behind its bytes.
+    1. The unit gets a mark before and a mark after its bytes.
     2. Each n-gram of n = `min_ngram` … `max_ngram` elements is hashed to one row of the table, and the whole unit to
        `num_word_hashes` rows.
     3. The rows are added and divided by the square root of their number. Layer norm follows.

@@ -56,7 +56,7 @@ class PooledHead(nn.Module):
     def sequences(self, front_end: FrontEnd, inputs: Inputs) -> Inputs:
         """Returns the inputs as the encoder shall read them: with `siamese`, the sequences of `split_pairs`.
 
-        With a wide part, `inputs_embeds` may stand beside `input_ids`, which are for the wide part alone then.
+        With a wide part, `inputs_embeds` may be given with `input_ids`, which are for the wide part alone then.
 
         Raises:
             ValueError: a head with a wide part gets no `input_ids`; or `inputs_embeds` come from a front end that
@@ -151,7 +151,7 @@ def split_pairs(inputs: Inputs) -> Inputs:
     is_second = (token_type_ids > 0).long() * is_token
     last = tokens.shape[1] - 1
     positions = torch.arange(last + 1, device=tokens.device)
-    first_token = (is_token.cumsum(dim=1) == 0).sum(dim=1, keepdim=True)  # [CLS], behind padding on the left
+    first_token = (is_token.cumsum(dim=1) == 0).sum(dim=1, keepdim=True)  # [CLS], after padding on the left
     start = (is_second.cumsum(dim=1) == 0).sum(dim=1, keepdim=True)
     source = torch.where(positions == 0, first_token, start + positions - 1).clamp(max=last)
     seconds = tokens.gather(1, source.unsqueeze(-1).expand_as(tokens))

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from .blocks import FrontEnd
 
-ENTRY_BYTES = 200  # of a key and its hashes in a dictionary, beside their contents
+ENTRY_BYTES = 200  # of a key and its hashes in a dictionary, without their contents
 
 Hashes = tuple[Tensor, Tensor]  # of all units, one after the other, (H,); and their number for each unit, (n,) int64
 
@@ -26,7 +26,7 @@ class UnitFrontEnd(FrontEnd):
     """
 
     hash_dtype: type[np.generic] = np.float32
-    # In an exported graph, blocks are cut behind the longest unit, to no fewer elements than this. None: not cut, since
+    # In an exported graph, blocks are cut after the longest unit, to no fewer elements than this. None: not cut, since
     # the operations of `embed_units` depend on the length.
     traced_length: int | None = 1
 
@@ -35,7 +35,7 @@ class UnitFrontEnd(FrontEnd):
         self._cache = UnitCache(self.hash_dtype)
 
     def embed_units(self, blocks: Tensor) -> Tensor:
-        """Maps blocks, (…, k) int64 with k ≤ K and all zeros behind the longest unit, to embeddings (…, D).
+        """Maps blocks, (…, k) int64 with k ≤ K and all zeros after the longest unit, to embeddings (…, D).
 
         No shape depends on the values of the blocks, as a compiled graph needs it.
         """
@@ -69,7 +69,7 @@ class UnitFrontEnd(FrontEnd):
         return self.embed_hashes(*hashes, units)[inverse.view(blocks.shape[:-1])]
 
     def _hash_distinct(self, units: Tensor) -> Hashes:
-        """Returns the hashes of distinct blocks, (n, K) int64. Blocks are cut behind the longest unit."""
+        """Returns the hashes of distinct blocks, (n, K) int64. Blocks are cut after the longest unit."""
         units = self.replace_special_tokens(units)
         longest = int((units.amax(dim=0) > 0).sum()) if len(units) else 1
         return self.hash_units(units[:, : max(longest, 1)])

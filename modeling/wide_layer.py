@@ -55,7 +55,7 @@ class WideLayer(HasConstants):
         init.zeros_(parameter)
 
     def forward(self, blocks: Tensor) -> Tensor:
-        """Maps blocks (B, S, k), k ≤ K and all zeros behind the longest unit, to (B, outputs)."""
+        """Maps blocks (B, S, k), k ≤ K and all zeros after the longest unit, to (B, outputs)."""
         rows, shares = self.features(blocks)
         shares = shares.to(self.weight.dtype)
         if torch.compiler.is_compiling():
@@ -86,12 +86,12 @@ class WideLayer(HasConstants):
 
 
 def next_of(values: Tensor) -> Tensor:
-    """Returns what stands behind each of the values (B, S), 0 behind the last one."""
+    """Returns the value after each of the values (B, S), 0 after the last one."""
     return F.pad(values, (0, 1))[:, 1:]
 
 
 def first_places(hashes: Tensor) -> Tensor:
-    """Returns whether a hash stands at no earlier place of its row, (B, R) bool.
+    """Returns whether a hash has its first place in its row, (B, R) bool.
 
     >>> first_places(torch.tensor([[4, 2, 4, 2]])).tolist()
     [[True, True, False, False]]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .splitters import Splitter, Unit
 
 Table = NDArray[np.unsignedinteger[Any]]
-ENTRY_BYTES = 80  # of a key and its blocks in a dictionary, beside their contents
+ENTRY_BYTES = 80  # of a key and its blocks in a dictionary, without their contents
 CHUNK = 4096  # units that are encoded at once
 
 

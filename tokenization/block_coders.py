@@ -75,7 +75,7 @@ class BlockCoder:
         """
         raise NotImplementedError(
             f"{type(self).__name__} hashes each unit, so blocks cannot be decoded into text; "
-            "keep the text beside its blocks, or use the utf8 coder."
+            "keep the text with its blocks, or use the utf8 coder."
         )
 
 

@@ -10,7 +10,7 @@ several characters, such as ㎏ and ½, stay units of their own.
 - The dot of Catalan l·l is left out, also in ŀ; so are the stress of a Cyrillic vowel, the dot of Turkish İ in lower
   case, the nukta of Hindi क़ ख़ ग़ ज़ फ़, and further points of Arabic.
 - Romanian ș and ț are ş and ţ. Hindi nasals before a consonant of their class, and the candrabindu, are the anusvara.
-  Vietnamese tones stand as in "hóa", not as in "hoá". Thai เเ is แ, and nikhahit stands behind the tone. Vowels that
+  Vietnamese tones are placed as in "hóa", not as in "hoá". Thai เเ is แ, and nikhahit follows the tone. Vowels that
   Devanagari and Bengali write in two signs, Yiddish digraphs, alef wasla and Persian ۀ are the usual letters.
 
 Sources: Unicode 17, its Do-Not-Emit characters, and the spelling rules of the languages.

@@ -356,7 +356,7 @@ class MaskSplitter(Splitter):
     def _parts(self, text: str) -> list[tuple[int, str]]:
         """Returns the texts between the masks, with their starts, and "" with its start for each mask.
 
-        Before a mask, subword tokenizers get no space: in BPE it belongs to the token behind it.
+        Before a mask, subword tokenizers get no space: in BPE it belongs to the token after it.
         """
         parts, start = [], -len(self.mask)
         *texts, last = text.split(self.mask)

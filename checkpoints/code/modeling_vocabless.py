@@ -113,7 +113,7 @@ def attention_mask_of(blocks: Tensor) -> Tensor:
 
 
 def token_type_ids_of(blocks: Tensor) -> Tensor:
-    """Returns 1 for the tokens behind the first [SEP], which are those of the second text, else 0; (…, S) int64.
+    """Returns 1 for the tokens after the first [SEP], which are those of the second text, else 0; (…, S) int64.
 
     >>> token_type_ids_of(torch.tensor([[[2, 0], [102, 120], [3, 0], [102, 0], [3, 0], [0, 0]]])).tolist()
     [[0, 0, 0, 1, 1, 0]]
@@ -428,7 +428,7 @@ class Elementwise(FrontEnd):
     def _pool_ngrams(self, score: nn.Module, embeddings: Tensor, blocks: Tensor) -> Tensor:
         """Replaces the embedding of byte i of a sequence by Σ_j softmax_j(score(e_{i+j})) · e_{i+j}, j = 0 … K−1.
 
-        Padding has no weight and stays zero, inside a block and behind the text. (B, S, K, C) → (B, S, K, C).
+        Padding has no weight and stays zero, inside a block and after the text. (B, S, K, C) → (B, S, K, C).
         """
         is_byte = (blocks > 0).flatten(1)  # (B, S·K)
         length, behind = is_byte.shape[1], self.block_size - 1
@@ -445,7 +445,7 @@ class Elementwise(FrontEnd):
 # ---- unit_front_end.py -----------------------------------------------------------------------------------------------
 # Base class of the front ends that embed each distinct block once: their embedding depends on the block alone.
 
-ENTRY_BYTES = 200  # of a key and its hashes in a dictionary, beside their contents
+ENTRY_BYTES = 200  # of a key and its hashes in a dictionary, without their contents
 
 Hashes = tuple[Tensor, Tensor]  # of all units, one after the other, (H,); and their number for each unit, (n,) int64
 
@@ -458,7 +458,7 @@ class UnitFrontEnd(FrontEnd):
     """
 
     hash_dtype: type[np.generic] = np.float32
-    # In an exported graph, blocks are cut behind the longest unit, to no fewer elements than this. None: not cut, since
+    # In an exported graph, blocks are cut after the longest unit, to no fewer elements than this. None: not cut, since
     # the operations of `embed_units` depend on the length.
     traced_length: int | None = 1
 
@@ -467,7 +467,7 @@ class UnitFrontEnd(FrontEnd):
         self._cache = UnitCache(self.hash_dtype)
 
     def embed_units(self, blocks: Tensor) -> Tensor:
-        """Maps blocks, (…, k) int64 with k ≤ K and all zeros behind the longest unit, to embeddings (…, D).
+        """Maps blocks, (…, k) int64 with k ≤ K and all zeros after the longest unit, to embeddings (…, D).
 
         No shape depends on the values of the blocks, as a compiled graph needs it.
         """
@@ -501,7 +501,7 @@ class UnitFrontEnd(FrontEnd):
         return self.embed_hashes(*hashes, units)[inverse.view(blocks.shape[:-1])]
 
     def _hash_distinct(self, units: Tensor) -> Hashes:
-        """Returns the hashes of distinct blocks, (n, K) int64. Blocks are cut behind the longest unit."""
+        """Returns the hashes of distinct blocks, (n, K) int64. Blocks are cut after the longest unit."""
         units = self.replace_special_tokens(units)
         longest = int((units.amax(dim=0) > 0).sum()) if len(units) else 1
         return self.hash_units(units[:, : max(longest, 1)])
@@ -827,7 +827,7 @@ MAX_CHARACTER_NGRAM = 8  # 8 · MAX_CHARACTER · MODULUS is below 2⁵³
 class HashEmbedding(UnitFrontEnd):
     """Sum of table rows, found by hashes of the unit's n-grams and of the whole unit.
 
-    1. The unit gets a mark before and a mark behind its bytes.
+    1. The unit gets a mark before and a mark after its bytes.
     2. Each n-gram of n = `min_ngram` … `max_ngram` elements is hashed to one row of the table, and the whole unit to
        `num_word_hashes` rows.
     3. The rows are added and divided by the square root of their number. Layer norm follows.
@@ -1017,7 +1017,7 @@ class WideLayer(HasConstants):
         init.zeros_(parameter)
 
     def forward(self, blocks: Tensor) -> Tensor:
-        """Maps blocks (B, S, k), k ≤ K and all zeros behind the longest unit, to (B, outputs)."""
+        """Maps blocks (B, S, k), k ≤ K and all zeros after the longest unit, to (B, outputs)."""
         rows, shares = self.features(blocks)
         shares = shares.to(self.weight.dtype)
         if torch.compiler.is_compiling():
@@ -1048,12 +1048,12 @@ class WideLayer(HasConstants):
 
 
 def next_of(values: Tensor) -> Tensor:
-    """Returns what stands behind each of the values (B, S), 0 behind the last one."""
+    """Returns the value after each of the values (B, S), 0 after the last one."""
     return F.pad(values, (0, 1))[:, 1:]
 
 
 def first_places(hashes: Tensor) -> Tensor:
-    """Returns whether a hash stands at no earlier place of its row, (B, R) bool.
+    """Returns whether a hash has its first place in its row, (B, R) bool.
 
     >>> first_places(torch.tensor([[4, 2, 4, 2]])).tolist()
     [[True, True, False, False]]
@@ -1115,7 +1115,7 @@ class PooledHead(nn.Module):
     def sequences(self, front_end: FrontEnd, inputs: Inputs) -> Inputs:
         """Returns the inputs as the encoder shall read them: with `siamese`, the sequences of `split_pairs`.
 
-        With a wide part, `inputs_embeds` may stand beside `input_ids`, which are for the wide part alone then.
+        With a wide part, `inputs_embeds` may be given with `input_ids`, which are for the wide part alone then.
 
         Raises:
             ValueError: a head with a wide part gets no `input_ids`; or `inputs_embeds` come from a front end that
@@ -1210,7 +1210,7 @@ def split_pairs(inputs: Inputs) -> Inputs:
     is_second = (token_type_ids > 0).long() * is_token
     last = tokens.shape[1] - 1
     positions = torch.arange(last + 1, device=tokens.device)
-    first_token = (is_token.cumsum(dim=1) == 0).sum(dim=1, keepdim=True)  # [CLS], behind padding on the left
+    first_token = (is_token.cumsum(dim=1) == 0).sum(dim=1, keepdim=True)  # [CLS], after padding on the left
     start = (is_second.cumsum(dim=1) == 0).sum(dim=1, keepdim=True)
     source = torch.where(positions == 0, first_token, start + positions - 1).clamp(max=last)
     seconds = tokens.gather(1, source.unsqueeze(-1).expand_as(tokens))

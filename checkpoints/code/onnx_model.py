@@ -254,7 +254,7 @@ def _in_canonical_order(marks: str, decomposition: Literal["NFD", "NFKD"]) -> st
 # - The dot of Catalan l·l is left out, also in ŀ; so are the stress of a Cyrillic vowel, the dot of Turkish İ in lower
 #   case, the nukta of Hindi क़ ख़ ग़ ज़ फ़, and further points of Arabic.
 # - Romanian ș and ț are ş and ţ. Hindi nasals before a consonant of their class, and the candrabindu, are the anusvara.
-#   Vietnamese tones stand as in "hóa", not as in "hoá". Thai เเ is แ, and nikhahit stands behind the tone. Vowels that
+#   Vietnamese tones are placed as in "hóa", not as in "hoá". Thai เเ is แ, and nikhahit follows the tone. Vowels that
 #   Devanagari and Bengali write in two signs, Yiddish digraphs, alef wasla and Persian ۀ are the usual letters.
 #
 # Sources: Unicode 17, its Do-Not-Emit characters, and the spelling rules of the languages.
@@ -696,7 +696,7 @@ class MaskSplitter(Splitter):
     def _parts(self, text: str) -> list[tuple[int, str]]:
         """Returns the texts between the masks, with their starts, and "" with its start for each mask.
 
-        Before a mask, subword tokenizers get no space: in BPE it belongs to the token behind it.
+        Before a mask, subword tokenizers get no space: in BPE it belongs to the token after it.
         """
         parts, start = [], -len(self.mask)
         *texts, last = text.split(self.mask)
@@ -790,7 +790,7 @@ class BlockCoder:
         """
         raise NotImplementedError(
             f"{type(self).__name__} hashes each unit, so blocks cannot be decoded into text; "
-            "keep the text beside its blocks, or use the utf8 coder."
+            "keep the text with its blocks, or use the utf8 coder."
         )
 
 
