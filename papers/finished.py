@@ -20,7 +20,7 @@ Record = Mapping[str, Any]  # content of a results.json
 
 
 def fill(plan: Plan, rows: Sequence[PaperRow]) -> str:
-    """Returns some rows of a table: the paper's figures beside ours, and below them what differs from the paper.
+    """Returns some rows of a table: the paper's figures next to ours, and below them what differs from the paper.
 
     PRR and PCR are against the paper's baseline, the first row of the table, whether it is one of `rows` or not.
 
@@ -122,7 +122,7 @@ def _plain(value: Any, root: Path) -> str:
 
 
 def _notes(plan: Plan, rows: Sequence[PaperRow]) -> list[str]:
-    """Returns what is not finished and what differs from the plan, each once, behind the labels of its rows."""
+    """Returns what is not finished and what differs from the plan, each once, after the labels of its rows."""
     labels: dict[str, dict[str, None]] = {}
     for row in rows if plan.table.terms else ():
         commands = [*plan.pretraining(row), *plan.fine_tuning(row)]

@@ -20,7 +20,7 @@ from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokeni
 from vocabless import VocablessModel, load_config
 from vocabless.stock_shapes import STOCK_SHAPES, load_shape_config, load_shape_tokenizer
 
-NUM_SPECIAL = 5  # element of a block = byte + number of special tokens; 0 behind the end of the token
+NUM_SPECIAL = 5  # element of a block = byte + number of special tokens; 0 after the end of the token
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -21,7 +21,7 @@ QUIET = ["--disable_tqdm", "true", "--report_to", "none"]
 
 @dataclass(frozen=True)
 class Plan:
-    """The commands of a table: words behind `python`. All write below `root`."""
+    """The commands of a table: words after `python`. All write below `root`."""
 
     table: PaperTable
     root: Path

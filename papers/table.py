@@ -164,7 +164,7 @@ class FilledRow(NamedTuple):
 
 
 def render(table: PaperTable, rows: Sequence[FilledRow], baseline: Scores, constants: Scores) -> str:
-    """Returns the printed figures beside ours, one line each, and the scores of a constant prediction."""
+    """Returns the printed figures next to ours, one line each, and the scores of a constant prediction."""
     digits = [table.decimals if column.kind in SHARES else column.unit[1] for column in table.columns]
 
     def cells(figures: Iterable[float | None]) -> list[str]:

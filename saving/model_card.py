@@ -28,7 +28,7 @@ from vocabless.variants import BASE_WIDTH, VARIANTS, default_learning_rate
 
 CARD = constants.REPOCARD_NAME
 EVAL_RESULTS = ".eval_results/results.yaml"  # what the Hub reads in place of the card's `model-index`
-REPOSITORY_PLACEHOLDER = "FOLDER_OR_REPOSITORY"  # stands in a card's example until an upload gives the repository's id
+REPOSITORY_PLACEHOLDER = "FOLDER_OR_REPOSITORY"  # in a card's example, until an upload gives the repository's id
 TEMPLATES = Path(__file__).parent.parent / "model_cards"
 SIZES = re.compile(r"The weights take [\d.]+ MB(?:, `onnx/[\w.]+` [\d.]+ MB)*\.(?: Without torch: `[^`]*`\.)?")
 CODE_TABLE = re.compile(r"^\| code \| SHA-256 \|\n(?:\|.*\n?)*", re.M)
@@ -105,7 +105,7 @@ def _title(facts: CardFacts, name: str) -> str:
 
 
 def _sizes(folder: Path) -> str:
-    """Returns the sizes of the weights and of the graphs beside them, and how to run one of these."""
+    """Returns the sizes of the weights and of the graphs in the same folder, and how to run one of these."""
     files = [folder / SAFE_WEIGHTS_NAME, *sorted(folder.glob("onnx/*.onnx"))]
     names = ["The weights take", *(f"`onnx/{file.name}`" for file in files[1:])]
     sizes = [f"{name} {file.stat().st_size / 1e6:.1f} MB" for name, file in zip(names, files, strict=True)]

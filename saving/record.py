@@ -221,7 +221,7 @@ def _fine_tuned(results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _score_table(results: Mapping[str, Any]) -> str:
-    """Returns a Markdown table of the scores with their intervals, beside the constant baselines.
+    """Returns a Markdown table of the scores with their intervals and of the constant baselines.
 
     A run with a first head or a teacher has one more column, one with a labelled test file more rows.
     """

@@ -22,7 +22,7 @@ from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 # Base class of the errors of huggingface_hub's HTTP client, which is httpx or httpx2, depending on the version.
 CLIENT_ERROR = cast(type[Exception], HfHubHTTPError.__mro__[1])
-# What the verb `onnx` exports beside the weights.
+# What the verb `onnx` adds to a checkpoint.
 ONNX_FILES = (
     "onnx/model.onnx",
     "onnx/model_int8.onnx",

@@ -155,7 +155,7 @@ def _load_checkpoint(
         tokenizer = AutoTokenizer.from_pretrained(**_located(tokenizer_name or source), **hub_options)
     if not isinstance(tokenizer, VocablessTokenizer):
         if len(tokenizer) <= len(tokenizer.all_special_tokens):  # transformers makes one up where the files are missing
-            raise ValueError(f"{source!r} has no tokenizer; save the model's own tokenizer beside it.")
+            raise ValueError(f"{source!r} has no tokenizer; save the model's own tokenizer in the same folder.")
     elif is_ours(config):
         check_tokenizer(source, config, tokenizer)
     has_targets = is_ours(config) and head.needs_targets

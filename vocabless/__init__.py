@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 if not Path(__file__).with_name("modeling").is_dir():
-    # A clone on Windows, or an unpacked ZIP, has small files in place of the links: the folders are beside this one.
+    # A clone on Windows, or an unpacked ZIP, has small files in place of the links: the folders are next to this one.
     __path__.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import transformers

@@ -29,7 +29,7 @@ def exit_with_message(command: str) -> Iterator[None]:
 
 
 def exit_launched_process() -> None:
-    """Ends this process if a launcher started it beside others, after they all have come here; else does nothing.
+    """Ends this process of a launcher after all others have come here; does nothing if there is no launcher.
 
     When Python shuts down, it frees the objects that still refer to gloo's process group. That waits for gloo's worker
     threads while it holds the interpreter's lock, and a worker thread may wait for that lock: then the process never

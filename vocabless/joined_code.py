@@ -3,7 +3,7 @@
 transformers downloads each file of a checkpoint's code on its own and prints four lines about it, so a checkpoint has
 few: those that `config.json` and `tokenizer_config.json` name. They are written when a model, a configuration or a
 tokenizer of this package is saved. In a process without this package, transformers itself copies the joined files.
-The program beside an ONNX graph is joined in the same way.
+The program of an ONNX graph is joined in the same way.
 """
 
 import ast
@@ -41,9 +41,9 @@ _Import = ast.Import | ast.ImportFrom
 
 @cache
 def joined(name: str, with_pipelines: bool = False) -> str:
-    """Returns the text of one file of a checkpoint, or of the program beside a graph.
+    """Returns the text of one file of a checkpoint, or of the program of a graph.
 
-    It holds the files that it imports, each behind those that it imports itself, under a mark with its name. Imports of
+    Each file that is imported comes after the files that it imports itself, under a comment with its name. Imports of
     another file of a checkpoint stay imports. With `with_pipelines`, the models import the pipelines, because
     transformers copies only what they import.
     """
@@ -111,7 +111,7 @@ def _find(name: str, *beside: Path) -> Path:
 
 
 def _add(file: Path, modules: dict[Path, ast.Module]) -> None:
-    """Adds a file to the files to join, behind those that it imports."""
+    """Adds a file to the files to join, after those that it imports."""
     if file in modules:
         return
     tree = ast.parse(file.read_text(encoding="utf-8"))

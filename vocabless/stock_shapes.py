@@ -40,7 +40,7 @@ class StockShape:
     subwords: str | None  # kind of subword tokenizer, `wordpiece` or `bpe`. None: its tokenizer reads characters
     objective: str | None = "mlm"  # its pre-training objective; None if this project does not pre-train it
     max_length: int = MAX_TOKENS  # tokens of a sequence
-    encoder_options: dict[str, Any] = field(default_factory=dict)  # of the configuration, beside the size's
+    encoder_options: dict[str, Any] = field(default_factory=dict)  # of the configuration, added to the size's
 
     @property
     def reads_subwords(self) -> bool:

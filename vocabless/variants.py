@@ -69,7 +69,7 @@ class Variant:
     max_length: int = 512  # tokens of a sequence
     max_positions: int | None = None  # positions of the encoder; None is `max_length`
     position_embeddings: bool = True  # whether the encoder keeps its table of positions
-    encoder_options: Options = field(default_factory=dict)  # of the encoder's configuration, beside the size's
+    encoder_options: Options = field(default_factory=dict)  # of the encoder's configuration, added to the size's
     classifier_pooling: str = "cls"  # what the heads for whole texts read, see `VocablessConfig`
 
     @property

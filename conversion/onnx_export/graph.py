@@ -61,7 +61,7 @@ AttentionMaskInterface.register(ATTENTION, additive_mask)
 class BlocksOnly(nn.Module):
     """A model whose only input is the blocks, (B, S, K) or (B, choices, S, K) int64, and whose output is a tuple.
 
-    With `is_pair`, tokens behind the first [SEP] get token type 1.
+    With `is_pair`, tokens after the first [SEP] get token type 1.
     """
 
     def __init__(self, model: PreTrainedModel, is_pair: bool) -> None:
@@ -107,7 +107,7 @@ def embed_distinct(front_end: UnitFrontEnd, blocks: Tensor) -> Tensor:
 
 
 def cut_blocks(blocks: Tensor, shortest: int) -> Tensor:
-    """Returns blocks (…, K) without the places behind the longest unit, but with at least so many."""
+    """Returns blocks (…, K) without the places after the longest unit, but with at least so many."""
     block_size = blocks.shape[-1]
     if shortest > block_size:
         return blocks

@@ -19,7 +19,7 @@ class Passages:
 
     headings: list[str]  # of each section, "" for none
     sentences: list[str]  # of all sections; a sentence too long for a passage is cut
-    ranges: list[tuple[int, int, int]]  # of each passage the first sentence, the one behind its last, and the section
+    ranges: list[tuple[int, int, int]]  # of each passage the first sentence, the one after its last, and the section
 
     def texts(self) -> list[str]:
         """Returns the text of each passage, with its heading above it."""
@@ -46,7 +46,7 @@ def passages_of(sections: Sequence[Section], limit: int = PASSAGE_UNITS, overlap
 
 
 def _of_text(text: str, limit: int, overlap: int) -> tuple[list[str], list[tuple[int, int]]]:
-    """Returns the sentences of a text, and of each passage the first one and the one behind its last."""
+    """Returns the sentences of a text, and of each passage the first one and the one after its last."""
     parts = [part for sentence in sentences(text) for part in _cut(sentence, limit)]
     costs = [_units(part) for part in parts]
     ranges, start = [], 0

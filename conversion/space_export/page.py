@@ -16,7 +16,7 @@ from vocabless.conversion.space_export.graph_json import BROWSER
 from vocabless.conversion.space_export.script import join_modules
 
 PAGE, WEIGHTS_SCRIPT = "index.html", "weights.js"
-MAX_PAGE_BYTES = 10_000_000  # of one file; a larger page has its weights beside it
+MAX_PAGE_BYTES = 10_000_000  # of one file; a larger page has its weights in a second file
 MAX_WEIGHT_BYTES = 30_000_000
 TAGS: dict[str, list[str]] = {  # task of a page → the Hub's name of it
     "tags": ["token-classification"],
@@ -51,7 +51,7 @@ def model_id_of(arguments: Namespace) -> str | None:
 
 
 def heading(arguments: Namespace, usual_title: str) -> dict[str, str | None]:
-    """Returns the part of a manifest that stands above a page: its title, and the address of the model's card."""
+    """Returns the part of a manifest that a page shows at its top: its title, and the address of the model's card."""
     model_id = model_id_of(arguments)
     address = f"{constants.ENDPOINT}/{model_id}" if model_id else None
     return {"title": arguments.title or usual_title, "model_card": address}
@@ -86,7 +86,7 @@ def join_page(name: str, manifest: dict[str, Any], data: Mapping[str, str]) -> s
 
     Args:
         name: of its body in `browser/`, `name`.html, of its program, `name`.js or `name`_page.js, and of its own
-            styles, if it has any beside page.css.
+            styles, if it has any besides page.css.
         manifest: of the page; it holds the title.
         data: name → content of the other script elements, which must be safe in HTML.
     """
@@ -144,7 +144,7 @@ def substitute(template: str, parts: Mapping[str, str]) -> str:
 
 
 def json_for_html(value: Any) -> str:
-    r"""Returns JSON that can stand in a script element: no `<` ends the element or begins a comment.
+    r"""Returns JSON for a script element: no `<` ends the element or begins a comment.
 
     >>> json_for_html({"labels": ["</script>"]})
     '{"labels":["\\u003c/script>"]}'

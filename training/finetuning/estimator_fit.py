@@ -111,7 +111,7 @@ def _check_different_texts(examples: Examples) -> None:
             texts.setdefault(name, set()).add(key)
     if alone := [name for name, of_label in texts.items() if len(of_label) == 1]:
         warnings.warn(
-            f"{len(alone)} of {len(texts)} labels have one different text each, which no model behind cross_validated_ "
+            f"{len(alone)} of {len(texts)} labels have one different text each, which no model of cross_validated_ "
             "has both learned and not seen; give more texts, or do not rely on these scores.",
             stacklevel=4,
         )

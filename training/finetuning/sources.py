@@ -91,7 +91,7 @@ def data_name(arguments: GlueArguments) -> str:
     """Returns the name of a user's own data, for tables and folders.
 
     That of a file is its own or, if it says nothing, that of the nearest folder that does. The folder in which a user
-    works, and those above it, say nothing of the data. The name has one line, since it stands in tables.
+    works, and those above it, say nothing of the data. The name has one line, since it is a cell of tables.
 
     >>> [data_name(GlueArguments(model_name_or_path="", train_file=file)) for file in ("train.csv", "spam/train.csv")]
     ['train', 'spam']

@@ -28,7 +28,7 @@ from vocabless.training.texts.text_format import UTF8, TextFormat
 from vocabless.training.trainer import ResumableTrainer
 
 TEACHER_LOGITS, IS_GOLD = "teacher_logits", "is_gold"  # further entries of encoded rows and batches
-GOLD_WEIGHT = 0.5  # of the loss of the labels beside the teacher's
+GOLD_WEIGHT = 0.5  # of the loss of the labels; the loss of the teacher has the rest
 SEED = 42  # of corrupted copies, fixed: all seeds of a run learn from the same copies
 REMOVED, SPAN, LONGEST_SPAN = 0.1, 0.25, 5  # probability for each word, and for each text; words
 TEMPERATURE = 2.0  # divides both logits in the loss against the teacher; numbers have none
@@ -155,7 +155,7 @@ def distill_task(
 
 
 def with_logits(rows: EncodedRows, logits: Any, is_gold: bool) -> EncodedRows:
-    """Returns n rows with a teacher's logits, (n, labels), and whether their labels are learned beside them."""
+    """Returns n rows with a teacher's logits, (n, labels), and whether their labels are learned, too."""
     return [row | {TEACHER_LOGITS: values, IS_GOLD: is_gold} for row, values in zip(rows, logits, strict=True)]
 
 

@@ -1,6 +1,6 @@
 """Documents → packed sequences of stored tokens, memory-mapped or streamed, and back to the blocks of a model.
 
-The tokens of all documents stand in the order of the documents and are cut where a sequence is full, as in the
+The tokens of all documents are joined in the order of the documents and are cut where a sequence is full, as in the
 masked-LM script of transformers. No token is dropped. A prepared corpus has a row for each sequence, without special
 tokens:
 
@@ -33,7 +33,7 @@ from vocabless.tokenization.splitters import SubwordSplitter, Unit, WordSplitter
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 SHUFFLE_BUFFER = 10_000  # sequences of a stream from which the next one is drawn
-_SIGN = r"[!-/:-@\[-^`{-~]"  # of ASCII; beside an ASCII letter, digit or `_`, each begins or ends a unit of words
+_SIGN = r"[!-/:-@\[-^`{-~]"  # of ASCII; next to an ASCII letter, digit or `_`, each begins or ends a unit of words
 
 AnyDataset = TypeVar("AnyDataset", Dataset, IterableDataset)
 Record = Mapping[str, Any]  # a stored sequence: column → (n,) integers
@@ -127,7 +127,7 @@ class Packing:
             encodings = self._subwords.encode_batch(texts, add_special_tokens=False)
             ids = chain.from_iterable(encoding.ids for encoding in encodings)
             return {"input_ids": np.fromiter(ids, self._id_type)}
-        # Most words are frequent: each distinct piece between white space is split once, and taken wherever it stands.
+        # Most words are frequent: each distinct piece between white space is split once, and taken wherever it occurs.
         splitter, pieces = self.tokenizer.unit_splitter, pa.array(texts, pa.large_string())
         if isinstance(splitter, WordSplitter):  # most pieces become one unit
             pieces = compute.replace_substring_regex(pieces, rf"\b({_SIGN})", r" \1")
@@ -205,7 +205,7 @@ def _size(tokenizer: Tokenizer) -> int:
 
 
 def _split(tokens: NDArray[Any], max_tokens: int) -> pa.LargeListArray:
-    """Returns tokens that stand end to end as one list a sequence, without a copy."""
+    """Cuts one run of tokens into a list for each sequence, without a copy."""
     ends = [*range(max_tokens, len(tokens), max_tokens), *([len(tokens)] if len(tokens) else [])]
     offsets = np.array([0, *ends], np.int64) * (tokens.size // max(1, len(tokens)))
     return pa.LargeListArray.from_arrays(offsets, tokens.reshape(-1))

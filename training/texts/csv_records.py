@@ -92,15 +92,15 @@ def _problem(record: list[str], header: list[str], delimiter: str) -> str:
 
 
 def _cells(cells: Iterable[tuple[int, str]], delimiter: str) -> set[tuple[int, str]]:
-    """Returns cells with their columns; any number is 0, but not between commas, which stand in numbers, too."""
+    """Returns (column, cell) of each cell that is not empty. Every number is 0 if no comma separates the cells."""
     return {(column, cell if delimiter == "," else re.sub(r"\d+", "0", cell)) for column, cell in cells if cell}
 
 
 def _swallowed(record: list[str], delimiter: str) -> set[tuple[int, str]]:
-    """Returns what are cells of other rows if the text of a record has swallowed them; else, they are its words.
+    """Returns the cells of other rows that the text of a record may have swallowed. They may be words of the text.
 
     A lone quote before a text opens a cell that the next lone quote closes. The first of its lines ends with the cells
-    that stood behind the text, and the second begins with those that stood before it.
+    after the text, and the second begins with those before it.
     """
     text = next(column for column, cell in enumerate(record) if "\n" in cell or "\r" in cell)
     lines = re.split("\r\n|\r|\n", delimiter.join(record))

@@ -33,7 +33,7 @@ _NOTHING = regex.compile(r"[\u00ad\u2060-\u2064\ufeff]|(?<!\p{Line_Break=Complex
 
 
 class Section(NamedTuple):
-    """A part of a document. The heading of a part without text stands in a line before that of its first subpart."""
+    """A part of a document. If a part has no text, its heading is a line above the heading of its first subpart."""
 
     heading: str
     text: str
@@ -152,7 +152,7 @@ def _is_hidden(element: etree._Element) -> bool:
         or given.get("aria-hidden") == "true"
         or given.get("role") in ("navigation", "contentinfo")
         or (element.tag == "dialog" and "open" not in given)
-        or (is_mark and not any(map(str.isalnum, element.text or "")))  # ¶ behind a heading
+        or (is_mark and not any(map(str.isalnum, element.text or "")))  # ¶ after a heading
         or style.get("display", "").startswith("none")
         or style.get("visibility", "").startswith(("hidden", "collapse"))
     )

@@ -60,7 +60,7 @@ def check_mixed(stream: IO[str], file: str, paths: Sequence[Path]) -> None:
             text = next((text for text in _texts(row, path) if _is_misread(text)), None)
             if text is not None:
                 raise MisreadError(
-                    f"row {number} of {file!r} has the text {text!r} in {path[0]!r}, beside values of other types, and "
+                    f"row {number} of {file!r} has the text {text!r} in {path[0]!r}, but other types elsewhere, and "
                     "would be read as one of them; write all of them as texts, or none."
                 )
 
