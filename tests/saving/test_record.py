@@ -92,7 +92,7 @@ def test_mismatched_scores_of_mnli_are_those_of_their_own_split(card_of) -> None
 def test_a_test_file_has_its_own_rows_beside_the_validation_and_its_scores_are_of_the_split_test(card_of) -> None:
     results = results_of("beasts", {"f1": 0.5}, train_file="b.csv") | {"is_cross_validated": True}
     results["measures"] |= {"test_f1": 0.75, "test_loss": 1.0}
-    for rows, splits in ((120, {None: 2 / 7, "test": 0.75}), (99, {None: 2 / 7})):  # too few rows for the metadata
+    for rows, splits in ((100, {None: 2 / 7, "test": 0.75}), (99, {None: 2 / 7})):  # too few rows for the metadata
         results |= {"rows": {"f1": 80, "test_f1": rows}, "intervals": {"f1": (0.25, 0.5), "test_f1": (0.5, 0.875)}}
         card = card_of(results)
         assert {each.dataset_split: each.metric_value for each in card.data.eval_results} == splits
