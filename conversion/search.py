@@ -85,7 +85,7 @@ def write(arguments: argparse.Namespace, folder: Path) -> str:
     """Writes all files of the page into an existing, empty folder; returns a report on passages, recall and size.
 
     Raises:
-        ValueError: a required package is missing; MODEL is no sentence encoder, or one that a page cannot run;
+        ValueError: a required package is missing; MODEL is not a sentence encoder, or one that a page cannot run;
             DOCUMENTS hold no text, or too much of it, or are a checkpoint.
     """
     check_packages("search")

@@ -127,8 +127,8 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
 def provenance(start: str, from_scratch: bool) -> dict[str, Any]:
     """Returns `license`, `language` and `base_model` of the card, which a run records while its start can be read.
 
-    License and language are those in the card of the start, a folder or a Hub id. A folder is no base model, since it
-    has a place, but for those that ship, which have names. With `from_scratch`, `start` is the name of random weights.
+    License and language are those in the card of the start, a folder or a Hub id. Of folders, only those that ship are
+    named as the base model; others are places on a disk. With `from_scratch`, `start` is the name of random weights.
     """
     if from_scratch:
         return {"license": OWN_LICENSE, "language": None, "base_model": None}

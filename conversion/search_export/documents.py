@@ -17,7 +17,7 @@ COLUMNS = {
     "title": ("title", "name", "heading", "headline", "question", "subject"),
     "link": ("link", "url", "href", "uri"),
 }
-BINARY_CHARACTERS = 1 << 16  # a file with a NUL among its first characters is no text
+BINARY_CHARACTERS = 1 << 16  # a file with a NUL among its first characters is not text
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def fit_texts(problem_type: str, names: Sequence[str], examples: Examples, param
         parameters: of the estimator, by name.
 
     Raises:
-        ValueError: a text is empty, or the model is no trained encoder of ours without a head.
+        ValueError: a text is empty, or the model is not a trained encoder of ours without a head.
     """
     problem = PROBLEMS[problem_type](names)
     if blank := examples.empty_rows():

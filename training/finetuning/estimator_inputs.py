@@ -16,7 +16,7 @@ def listed(rows: Any) -> Any:
 
 
 def check_texts(texts: Any) -> list[str]:
-    """Returns the texts as a list; raises an error for what is no list of texts."""
+    """Returns the texts as a list; raises an error for anything else."""
     texts = listed(texts)
     is_column = not isinstance(texts, str | Mapping | set | frozenset) and len(getattr(texts, "shape", (1,))) == 1
     rows = list(texts) if is_column else []
@@ -28,7 +28,7 @@ def check_texts(texts: Any) -> list[str]:
 
 
 def check_labels(texts: list[str], labels: Any) -> NDArray[Any]:
-    """Returns the labels, (n,); raises an error for what is no class of each text."""
+    """Returns the labels, (n,); raises an error unless each text has one class."""
     labels = listed(labels)
     if isinstance(labels, set | frozenset):
         raise ValueError("labels are a set, which has no order; give a list with a label for each text.")
@@ -48,7 +48,7 @@ def check_labels(texts: list[str], labels: Any) -> NDArray[Any]:
 
 
 def check_number(name: str, value: Any, least: float, may_be_none: bool = False, is_whole: bool = True) -> None:
-    """Raises an error for what is no number, or below the least one."""
+    """Raises an error for anything but a number of at least the least one."""
     kinds = (int, np.integer) if is_whole else (int, float, np.number)
     is_number = isinstance(value, kinds) and not isinstance(value, bool) and least <= value < float("inf")
     if not is_number and not (value is None and may_be_none):
@@ -73,7 +73,7 @@ def columns_of(labels: Any) -> tuple[NDArray[Any], NDArray[np.int64]] | None:
 
 
 def check_weights(weights: Any, texts: list[str]) -> list[float]:
-    """Returns the weights of the texts; raises an error for what is no weight of each."""
+    """Returns the weights of the texts; raises an error unless each text has one."""
     numbers = np.asarray(listed(weights), np.float64)
     if numbers.shape != (len(texts),) or not np.isfinite(numbers).all() or (numbers < 0).any() or not numbers.any():
         raise ValueError(f"sample_weight has the shape {numbers.shape}; give {len(texts)} numbers of at least 0.")

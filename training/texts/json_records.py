@@ -12,7 +12,7 @@ Path = tuple[str | int, ...]  # of a value in a row: the column and the names wi
 
 
 def check_json(stream: IO[str], file: str, lists_only: bool = False) -> None:
-    """Raises MisreadError for the first line that is no object in JSON, or for a list that is no JSON."""
+    """Raises MisreadError for the first line that is not a JSON object, or for a list that is not JSON."""
     is_list = stream.read(1 << 10).lstrip().startswith("[")
     stream.seek(0)
     if lists_only and not is_list:

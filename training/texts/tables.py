@@ -88,7 +88,7 @@ def explained(error: Exception, files: Sequence[str], where: str, text_format: T
     """Returns an error of one sentence for an error of a library that read files.
 
     Raises:
-        MisreadError: a line is no JSON; the sentence names it.
+        MisreadError: a line is not JSON; the sentence names it.
     """
     cause = error.__cause__ if isinstance(error, DatasetGenerationError) else error
     if isinstance(cause, MisreadError):
