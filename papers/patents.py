@@ -9,20 +9,25 @@ line; `cpc`, a list of codes of the Cooperative Patent Classification in their o
 `publication_date`, a number such as 20150331. patents.sql, beside this file, is a query for such lines. A label is the
 subclass of a code, A01N. The first code is the main subject, and the labels tell it from the others: `First-X` for the
 first code, `Later-X` for each code after it. The text is the first 20 claims, joined.
-The column of the labels declares all of them, so that a run knows those that training never saw.
+The column of the labels declares all of them, so that a run knows those that training never saw. The files are read
+twice, first their codes and then their texts, because two million patents do not fit in memory.
 """
 
 import json
 import re
 import statistics
+import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import datasets
+from pyarrow import Table
+from pyarrow.parquet import ParquetWriter
 
 from benchmarks.measure import aligned_table
 from papers.table import format_figure
@@ -32,6 +37,8 @@ TRAIN_YEARS, TEST_YEAR = range(2006, 2015), 2015
 SUBCLASS = 4  # characters of a code
 POSITIONS = ("First", "Later")
 MAJOR_SHARE = 0.9
+ROWS_AT_ONCE = 2_000  # that are written together
+_NUMBERED = re.compile(r"^[^\S\n]*(\d{1,9})\s*\.(?!\d)", re.MULTILINE)  # the beginning of a claim
 # The last two are 2015 A and B of the paper, which does not say how it made them; their sizes fit half-years.
 TRAIN, TEST_A, TEST_B = "train.parquet", "validation.parquet", "test.parquet"
 # Table 1: samples, SD and SD major of the training patents, 2015 A and 2015 B; docs/papers.md doubts 14.5k and 15.4k.
@@ -48,7 +55,7 @@ class Patent(NamedTuple):
     codes: list[str]
 
 
-Splits = dict[str, list[Patent]]  # name of a file → its patents
+Splits = Mapping[str, Sequence[Sequence[str]]]  # name of a file → the codes of its patents
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -62,33 +69,25 @@ def run(arguments: Namespace) -> str:
     """Writes the splits; returns Table 1 of these patents and the files.
 
     Raises:
-        ValueError: see `read_patents` and `known_codes`; or the folder holds other data.
+        ValueError: see `read_patents`, `read_codes` and `known_codes`; or the folder holds other data.
     """
     folder = Path(arguments.output_dir)
     if folder.is_dir() and any(folder.iterdir()):
         raise ValueError(f"the folder {str(folder)!r} holds files; give a new or an empty one.")
-    splits = read_patents(arguments.patents)
+    splits = read_codes(arguments.patents)
     codes = known_codes(splits, arguments.codes)
     folder.mkdir(parents=True, exist_ok=True)
-    labels = datasets.Sequence(datasets.ClassLabel(names=position_names(codes)))
-    features = datasets.Features(text=datasets.Value("string"), labels=labels)
-    for name, patents in splits.items():
-        columns = {
-            "text": [patent.text for patent in patents],
-            "labels": [label_positions(patent.codes) for patent in patents],
-        }
-        datasets.Dataset.from_dict(columns, features).to_parquet(folder / name)
+    write_patents(read_patents(arguments.patents), codes, folder)
     written = f"{len(codes)} codes, {2 * len(codes):,} labels; the paper has 664 codes. The data are in {folder}."
     return "\n".join(["Elementwise, Table 1", "", deviations_table(splits, codes), "", written])
 
 
-def read_patents(files: Iterable[str]) -> Splits:
-    """Returns the patents of the three splits; those of other years are left out.
+def read_patents(files: Iterable[str]) -> Iterator[tuple[str, Patent]]:
+    """Yields the patents of the three splits, each with the name of its file; those of other years are left out.
 
     Raises:
-        ValueError: a line is no patent as described above, or a split has none.
+        ValueError: a line is no patent as described above.
     """
-    splits: Splits = {TRAIN: [], TEST_A: [], TEST_B: []}
     for file in files:
         with open(file, encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
@@ -108,12 +107,38 @@ def read_patents(files: Iterable[str]) -> Splits:
                     raise ValueError(f"the patent in line {number} of {file} has no claim or no CPC code; drop it.")
                 name = TRAIN if year in TRAIN_YEARS else TEST_A if month <= 6 else TEST_B
                 if name == TRAIN or year == TEST_YEAR:
-                    splits[name].append(Patent(text, codes))
+                    yield name, Patent(text, codes)
+
+
+def read_codes(files: Iterable[str]) -> Splits:
+    """Returns the codes of the patents of the three splits. Raises ValueError if a split has none."""
+    splits: dict[str, list[list[str]]] = {TRAIN: [], TEST_A: [], TEST_B: []}
+    for name, patent in read_patents(files):
+        splits[name].append([sys.intern(code) for code in patent.codes])
     if empty := [name for name, patents in splits.items() if not patents]:
         raise ValueError(
             f"no patent is for {', '.join(empty)}; give patents of 2006 to 2014 and of both halves of 2015."
         )
     return splits
+
+
+def write_patents(patents: Iterable[tuple[str, Patent]], codes: Sequence[str], folder: Path) -> None:
+    """Writes the texts and labels of patents into the files of the three splits; `codes` are all codes."""
+    names = position_names(codes)
+    place = {name: index for index, name in enumerate(names)}
+    labels = datasets.Sequence(datasets.ClassLabel(names=names))
+    schema = datasets.Features(text=datasets.Value("string"), labels=labels).arrow_schema
+    with ExitStack() as stack:
+        files = {name: stack.enter_context(ParquetWriter(folder / name, schema)) for name in (TRAIN, TEST_A, TEST_B)}
+        rows: dict[str, list[dict[str, Any]]] = {name: [] for name in files}
+        for name, patent in patents:
+            indices = [place[label] for label in label_positions(patent.codes)]
+            rows[name].append({"text": patent.text, "labels": indices})
+            if len(rows[name]) == ROWS_AT_ONCE:
+                files[name].write_table(Table.from_pylist(rows[name], schema))
+                rows[name] = []
+        for name, file in files.items():
+            file.write_table(Table.from_pylist(rows[name], schema))
 
 
 def claims_of(text: str) -> list[str]:
@@ -124,13 +149,10 @@ def claims_of(text: str) -> list[str]:
     >>> claims_of("What is claimed is: \n 1. A plough. \n 2 . The plough of claim 1,\n having 2. 5 wheels.")
     ['1. A plough.', '2 . The plough of claim 1, having 2. 5 wheels.']
     """
-    starts, end = [], 0
-    for number in range(1, MAX_CLAIMS + 2):
-        found = re.compile(rf"^[^\S\n]*{number}\s*\.(?!\d)", re.MULTILINE).search(text, end)
-        if found is None:
-            break
-        starts.append(found.start())
-        end = found.end()
+    starts: list[int] = []
+    for found in _NUMBERED.finditer(text):
+        if int(found[1]) == len(starts) + 1 <= MAX_CLAIMS + 1:
+            starts.append(found.start())
     starts = starts or [0]
     parts = [text[start:stop] for start, stop in zip(starts, [*starts[1:], None], strict=True)]
     return [" ".join(part.split()) for part in parts if part.strip()]
@@ -142,7 +164,7 @@ def known_codes(splits: Splits, file: str | None) -> list[str]:
     Raises:
         ValueError: a patent has a code that the file lacks.
     """
-    occurring = {code for patents in splits.values() for patent in patents for code in patent.codes}
+    occurring = {code for patents in splits.values() for own in patents for code in own}
     if file is None:
         return sorted(occurring)
     known = list(dict.fromkeys(Path(file).read_text(encoding="utf-8").split()))
@@ -223,7 +245,7 @@ def label_deviations(
 
 def deviations_table(splits: Splits, codes: Sequence[str]) -> str:
     """Returns Table 1: patents and deviations of the labels' frequencies, ours below the paper's."""
-    deviations = label_deviations({name: [p.codes for p in patents] for name, patents in splits.items()}, codes)
+    deviations = label_deviations(splits, codes)
     parts = ("train", "2015 A", "2015 B")
     rows = [["labelling", *(f"{part} {name}" for part in parts for name in ("samples", "SD", "SD major"))]]
     for labelling, row in deviations.items():

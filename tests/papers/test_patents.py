@@ -3,12 +3,21 @@ import re
 import statistics
 from pathlib import Path
 
+import datasets
 import pytest
 
 import run_glue
 from papers import patents
 from papers.__main__ import main
-from papers.patents import claims_of, known_codes, label_deviations, read_patents
+from papers.patents import (
+    claims_of,
+    known_codes,
+    label_deviations,
+    label_positions,
+    read_codes,
+    read_patents,
+    write_patents,
+)
 
 CODES = ["A01B", "A01N", "C07D", "G06Q"]
 DATES = [*(20060101 + 10_000 * year for year in range(9)), 20150101, 20150630, 20150701, 20151231, 20051231, 20160101]
@@ -27,11 +36,13 @@ def file(tmp_path):
 
 
 def test_the_first_20_claims_are_joined_and_2015_is_cut_into_half_years(file):
-    splits = read_patents([file])
-    assert known_codes(splits, None) == ["A01B", "A01N", "G06Q"]
-    dates = {name: [int(patent.text.split()[-1][:-1]) for patent in part] for name, part in splits.items()}
+    read = list(read_patents([file]))
+    assert known_codes(read_codes([file]), None) == ["A01B", "A01N", "G06Q"]
+    dates: dict[str, list[int]] = {}
+    for name, patent in read:
+        dates.setdefault(name, []).append(int(patent.text.split()[-1][:-1]))
     assert dates == {"train.parquet": DATES[:9], "validation.parquet": DATES[9:11], "test.parquet": DATES[11:13]}
-    first = splits["train.parquet"][0]
+    _, first = read[0]
     assert first.text == " ".join(f"{place}. A device of 20060101." for place in range(1, 21))
     assert first.codes == ["A01B", "A01N", "A01N"]  # the paper: A01N 53/12 is A01N
 
@@ -43,7 +54,20 @@ def test_a_line_of_bigquery_is_the_same_patent(file, tmp_path):
         claims = "\n     \n         \n       ".join([" What is claimed is: ", *row["claims"]])
         row |= {"claims": claims, "publication_date": str(row["publication_date"])}
     (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    assert read_patents([str(tmp_path / "q.jsonl")]) == read_patents([file])
+    assert list(read_patents([str(tmp_path / "q.jsonl")])) == list(read_patents([file]))
+
+
+def test_patents_are_written_in_parts_with_their_labels(file, tmp_path, monkeypatch):
+    monkeypatch.setattr(patents, "ROWS_AT_ONCE", 4)
+    read = list(read_patents([file]))
+    write_patents(iter(read), CODES, tmp_path)
+    for name in ("train.parquet", "validation.parquet", "test.parquet"):
+        data = datasets.Dataset.from_parquet(str(tmp_path / name), cache_dir=str(tmp_path / "cache"))
+        expected = [patent for part, patent in read if part == name]
+        assert data["text"][:] == [patent.text for patent in expected]
+        labels = data.features["labels"].feature
+        assert [labels.int2str(own) for own in data["labels"]] == [label_positions(each.codes) for each in expected]
+        assert labels.names[:2] == ["First-A01B", "First-A01N"] and len(labels.names) == 8
 
 
 @pytest.mark.parametrize(("text", "claims"), [
