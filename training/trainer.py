@@ -8,26 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from accelerate import PartialState
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset, Sampler
-from transformers import (
-    PreTrainedModel,
-    PrinterCallback,
-    ProgressCallback,
-    Trainer,
-    TrainerCallback,
-    TrainerControl,
-    TrainerState,
-)
+from transformers import PreTrainedModel, PrinterCallback, Trainer, TrainerCallback, TrainerState
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import EvalLoopOutput
 
 EXACT_LOSS = "exact_loss"  # a metric with this name is reported as the evaluation loss
 BATCHES_PER_POOL = 100  # examples of so many batches are sorted by length together
-# A checkpoint, `checkpoint-<steps>`, is written in the folder `UNFINISHED`. It gets its place when every process has
-# written its part. What a killed process wrote there is removed.
-PREFIX, UNFINISHED = "checkpoint-", "unfinished-checkpoint"
+PREFIX = "checkpoint-"  # of the folder of a checkpoint; its steps follow
+WHOLE = "whole"  # an empty file in a checkpoint of which every process has written its part
 
 
 def logits_only(logits: Any, labels: Tensor) -> Tensor:
@@ -38,8 +30,8 @@ def logits_only(logits: Any, labels: Tensor) -> Tensor:
 class ResumableTrainer(Trainer):
     """A `Trainer` for runs that may be killed or diverge.
 
-    - A run that continues ends with the weights, the log and the measures of a run that was never interrupted. So each
-      checkpoint comes with a log line, and holds the patience of early stopping.
+    - A run that continues ends with the weights of a run that was never interrupted. So a checkpoint holds the patience
+      of early stopping. The log lines after the interruption are means over other steps.
     - An iterable training set is not split among the processes: it must give each process its own samples.
     - A training set with `lengths`, one for each example, is read in batches of examples of nearly the same length, and
       so is any other if the sampling strategy is "group_by_length".
@@ -65,13 +57,10 @@ class ResumableTrainer(Trainer):
         self.args = copy.copy(self.args)
         self.args.logging_nan_inf_filter = False  # it would hide the values that `training_step` checks
         self.args.restore_callback_states_from_checkpoint = True
-        # The Trainer would remove old checkpoints before the new one has its place.
-        self._save_total_limit, self.args.save_total_limit = self.args.save_total_limit, None
-        self.add_callback(_ContinueExactly())
-        for callback in (ProgressCallback, PrinterCallback):
-            self.remove_callback(callback)
-        if not self.args.disable_tqdm:
-            self.add_callback(_ProgressLine())
+        # The Trainer would remove old checkpoints before the new one is whole.
+        limit, self.args.save_total_limit = self.args.save_total_limit, None
+        self.add_callback(_Checkpoints(limit))
+        self.remove_callback(PrinterCallback)  # which prints each log line where there is no bar
 
     def resume(self) -> dict[str, float]:
         """Trains, unless for 0 epochs, from the last checkpoint in the output folder if any; returns the metrics.
@@ -82,19 +71,22 @@ class ResumableTrainer(Trainer):
         if self.args.num_train_epochs == 0:
             return {"train_runtime": 0.0}
         with self.accelerator.main_process_first():
-            shutil.rmtree(self._folder / UNFINISHED, ignore_errors=True)
+            if self.is_world_process_zero():
+                remove_unfinished(self._folder)
             checkpoint = next(reversed(list_checkpoints(self._folder)), None)
-        self.args.eval_on_start = self.args.eval_on_start and checkpoint is None
+        if checkpoint is not None:
+            self.args.eval_on_start = False
+            state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
+            control: Any = state.stateful_callbacks["TrainerControl"]
+            if control["args"]["should_training_stop"]:
+                # The Trainer would train one step more. For 0 epochs, it loads the weights, and the best ones.
+                self.args.max_steps, self.args.num_train_epochs = -1, 0
+                if isinstance(self.train_dataset, IterableDataset):
+                    self.train_dataset = [{}]  # epochs need a length; it is not read
         metrics: dict[str, float] = self.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None).metrics
         if not self.state.global_step:
             raise ValueError("the training data holds not one example; give files with text in them.")
         return metrics
-
-    def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
-        """Logs, see `Trainer.log`; `train_loss` is the mean over all steps of the run, also those before a kill."""
-        if "train_loss" in logs:
-            logs["train_loss"] = _mean_loss(self.state)
-        super().log(logs, *args, **kwargs)
 
     def training_step(self, model: nn.Module, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Tensor:
         """Runs one training step, see `Trainer.training_step`.
@@ -112,21 +104,11 @@ class ResumableTrainer(Trainer):
         return loss
 
     def evaluation_loop(self, *args: Any, **kwargs: Any) -> EvalLoopOutput:
-        """Evaluates, see `Trainer.evaluation_loop`; reports the metric `EXACT_LOSS` as the loss.
-
-        Raises:
-            ValueError: a metric is not finite. Training checks the loss before each step, so the weights after the
-                last step are checked only here.
-        """
+        """Evaluates, see `Trainer.evaluation_loop`; reports the metric `EXACT_LOSS` as the loss."""
         output = super().evaluation_loop(*args, **kwargs)
         metrics = output.metrics or {}
         for name in [name for name in metrics if name.endswith(f"_{EXACT_LOSS}")]:
             metrics[name.replace(EXACT_LOSS, "loss")] = metrics.pop(name)
-        for name, value in reversed(metrics.items()):  # the loss first
-            if not math.isfinite(value):
-                is_trained = self.state.global_step > 0
-                remedy = "Try a lower --learning_rate in another folder" if is_trained else "Begin from other weights"
-                raise ValueError(f"the {name.partition('_')[2]} of the evaluation is {value}. {remedy}.")
         return output
 
     def get_train_dataloader(self) -> DataLoader[Any]:
@@ -165,64 +147,45 @@ class ResumableTrainer(Trainer):
     def _folder(self) -> Path:
         return Path(str(self.args.output_dir))
 
-    def _get_output_dir(self, trial: Any) -> str:
-        return str(self._folder / UNFINISHED)  # where the Trainer writes checkpoints
 
-    def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
-        """Saves a checkpoint, gives it its place when all processes have written their part, and removes old ones."""
-        super()._save_checkpoint(*args, **kwargs)
-        name, best_steps = f"{PREFIX}{self.state.global_step}", self.state.best_global_step
-        if best_steps == self.state.global_step:  # the Trainer says that it is where it was written
-            self.state.best_model_checkpoint = str(self._folder / name)
-        self.accelerator.wait_for_everyone()
-        if self.is_world_process_zero():
-            self.state.save_to_json(str(self._folder / UNFINISHED / name / TRAINER_STATE_NAME))
-            finish_checkpoint(self._folder, name)
-            remove_old_checkpoints(self._folder, self._save_total_limit, best_steps)
-        self.accelerator.wait_for_everyone()
+class _Checkpoints(TrainerCallback):
+    """Keeps checkpoints that are whole, tells the epoch to the training set, and checks each evaluation.
 
-    def _run_epoch(self, *args: Any, **kwargs: Any) -> None:
-        """Trains for an epoch, unless the run continues after its last step: the Trainer would train one step more."""
-        saved: Any = self.state.stateful_callbacks
-        is_stopped = saved.get("TrainerControl", {}).get("args", {}).get("should_training_stop")
-        if is_stopped or self.state.global_step >= self.state.max_steps:
-            self.control.should_training_stop = True
-        else:
-            _set_epoch(kwargs["train_dataloader"], kwargs["epoch"])
-            super()._run_epoch(*args, **kwargs)
+    Args:
+        limit: checkpoints to keep, see `remove_old_checkpoints`.
+    """
 
+    def __init__(self, limit: int | None) -> None:
+        self._limit = limit
 
-class _ContinueExactly(TrainerCallback):
-    """Makes a continued run equal to one that was never interrupted."""
-
-    def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+    def on_train_begin(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
         """Finds the best checkpoint where the run is now."""
         if state.best_global_step:
             best = Path(str(args.output_dir)) / f"{PREFIX}{state.best_global_step}"
             state.best_model_checkpoint = str(best) if best.is_dir() else None
 
-    def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        """Logs with each checkpoint and at the end: the loss since the last log line is not saved."""
-        control.should_log |= control.should_save or control.should_training_stop
+    def on_epoch_begin(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
+        """Tells the epoch."""
+        _set_epoch(kwargs["train_dataloader"], int(state.epoch or 0))
 
-    on_epoch_end = on_step_end
+    def on_save(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
+        """Marks a checkpoint when all processes have written their part, and removes old ones."""
+        PartialState().wait_for_everyone()
+        if state.is_world_process_zero:
+            folder = Path(str(args.output_dir))
+            mark_whole(folder / f"{PREFIX}{state.global_step}")
+            remove_old_checkpoints(folder, self._limit, state.best_global_step)
 
+    def on_evaluate(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
+        """Raises ValueError if a metric is not finite.
 
-class _ProgressLine(ProgressCallback):
-    """The Trainer's progress bar with the last figures behind it, in place of a dictionary for each log line."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._figures: dict[str, str] = {}
-
-    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
-        """Shows the losses and, of an evaluation, the measure that chooses the best checkpoint."""
-        measure = str(args.metric_for_best_model or "")
-        shown = ("loss", "eval_loss", measure if measure.startswith("eval_") else f"eval_{measure}")
-        values = {name.replace("eval_", "held-out "): logs[name] for name in shown if name in logs}
-        self._figures |= {name.replace("_", " "): f"{value:.4g}" for name, value in values.items()}
-        if self.training_bar is not None:
-            self.training_bar.set_postfix(self._figures)
+        Training checks the loss before each step, so the weights after the last step are checked only here.
+        """
+        for name, value in reversed(kwargs["metrics"].items()):  # the loss first
+            if not math.isfinite(value):
+                is_trained = state.global_step > 0
+                remedy = "Try a lower --learning_rate in another folder" if is_trained else "Begin from other weights"
+                raise ValueError(f"the {name.partition('_')[2]} of the evaluation is {value}. {remedy}.")
 
 
 def _set_epoch(loader: Any, epoch: int) -> None:
@@ -234,16 +197,6 @@ def _set_epoch(loader: Any, epoch: int) -> None:
     for layer in layers:
         if hasattr(layer, "set_epoch"):
             layer.set_epoch(epoch)
-
-
-def _mean_loss(state: TrainerState) -> float:
-    """Returns the mean loss of all steps, from the log."""
-    total, last_step = 0.0, 0
-    for line in state.log_history:
-        if "loss" in line:
-            total += line["loss"] * (line["step"] - last_step)
-            last_step = int(line["step"])
-    return total / max(last_step, 1)
 
 
 class LengthGroups(Sampler[int]):
@@ -289,15 +242,19 @@ def _cut(values: Any, size: int) -> list[Any]:
 
 
 def list_checkpoints(folder: Path) -> list[Path]:
-    """Returns the checkpoints of a run by their steps."""
-    paths = (path for path in folder.glob(f"{PREFIX}*") if path.is_dir() and path.name[len(PREFIX) :].isdecimal())
-    return sorted(paths, key=_steps)
+    """Returns the whole checkpoints of a run by their steps."""
+    return sorted((path for path in _checkpoint_folders(folder) if (path / WHOLE).exists()), key=_steps)
 
 
-def finish_checkpoint(folder: Path, name: str) -> None:
-    """Gives a checkpoint its place."""
-    (folder / UNFINISHED / name).rename(folder / name)
-    (folder / UNFINISHED).rmdir()
+def mark_whole(checkpoint: Path) -> None:
+    """Marks a checkpoint of which every process has written its part."""
+    (checkpoint / WHOLE).touch()
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Removes checkpoints of which a killed run has written only a part."""
+    for path in {*_checkpoint_folders(folder)} - {*list_checkpoints(folder)}:
+        shutil.rmtree(path)
 
 
 def remove_old_checkpoints(folder: Path, limit: int | None, best_steps: int | None) -> None:
@@ -306,6 +263,10 @@ def remove_old_checkpoints(folder: Path, limit: int | None, best_steps: int | No
     others = [path for path in by_age[:-1] if _steps(path) != best_steps]
     for checkpoint in others[: max(0, len(by_age) - limit)] if limit else []:
         shutil.rmtree(checkpoint)
+
+
+def _checkpoint_folders(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.glob(f"{PREFIX}*") if path.is_dir() and path.name[len(PREFIX) :].isdecimal())
 
 
 def _steps(checkpoint: Path) -> int:

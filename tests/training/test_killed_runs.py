@@ -1,4 +1,7 @@
-"""Runs that are killed and continued, with the progress bar shown, give the files and figures of runs that were not."""
+"""Runs that are killed and continued, with the progress bar shown, give the files and figures of runs that were not.
+
+The mean losses in their logs are of other steps: a checkpoint does not hold the losses since the last log line.
+"""
 
 import gc
 import json
@@ -127,20 +130,21 @@ def status_of(kind, output, killed_at=None):
 
 
 def outcome(folder):
-    """File → content, without times."""
+    """File → content, without times and mean losses of training."""
     files = {str(file.relative_to(folder)): file for file in folder.rglob("*") if file.is_file()}
     return {
-        name: without_times(json.loads(file.read_text())) if file.suffix == ".json" else file.read_bytes()
+        name: without_means(json.loads(file.read_text())) if file.suffix == ".json" else file.read_bytes()
         for name, file in files.items()
         if "checkpoint-" not in name and file.name != "training_args.bin" and not file.name.startswith(".lock")
     }
 
 
-def without_times(value):
+def without_means(value):
     if isinstance(value, dict):
-        is_time = ("runtime", "per_second")
-        return {name: without_times(content) for name, content in value.items() if not name.endswith(is_time)}
-    return [*map(without_times, value)] if isinstance(value, list) else value
+        left_out = ("runtime", "per_second", "train_loss")
+        names = [name for name in value if not name.endswith(left_out) and name != "loss"]
+        return {name: without_means(value[name]) for name in names}
+    return [*map(without_means, value)] if isinstance(value, list) else value
 
 
 def assert_changes_are_refused(kind, output):
