@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from torch import nn
+import torch
 from torch.nn import functional as F
 from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
 
@@ -20,32 +20,32 @@ from vocabless.saving.run_folder import rows_fingerprint
 from vocabless.saving.sentence_modules import read_dense, write_sentence_modules
 from vocabless.saving.tables import vector_tables
 from vocabless.training.load import is_ours
-from vocabless.training.pretraining.measures import SentenceMeasures, read_scored_pairs
-from vocabless.training.pretraining.objective import ExampleSets, Objective
+from vocabless.training.pretraining.losses import DirectionLoss, LastStage
+from vocabless.training.pretraining.measures import measured_names, read_scored_pairs, unit_vectors
+from vocabless.training.pretraining.objective import Examples, Objective
 from vocabless.training.pretraining.sequences import MAX_EVALUATED, Documents
-from vocabless.training.pretraining.student import (
-    LastStage,
-    SentenceStudent,
-    VectorCollator,
-    VectorDataset,
-    mean_vectors,
-    token_counter,
+from vocabless.training.pretraining.teacher import (
+    SentenceTeacher,
+    corpus_texts,
+    draw_texts,
+    vectors_of,
+    with_translations,
 )
-from vocabless.training.pretraining.teacher import SentenceTeacher, corpus_texts, draw_texts, with_translations
 from vocabless.training.pretraining.translations import ParallelTexts, read_parallel, repeated, sample_languages
+from vocabless.training.pretraining.vector_texts import VectorTexts, mean_vectors, token_counter
 from vocabless.training.run import Results, Trained
 from vocabless.training.script import ANY_SIZE, SHARE, flag
+from vocabless.training.trainer import ResumableTrainer
 
 # The texts of a language in an epoch are in proportion to its texts in --parallel to this power.
 LANGUAGE_EXPONENT = 0.3
 CORPUS_SHARE = 0.25  # the least that the texts of --corpus are of an epoch with --parallel
-SIMILARITY_WEIGHT = 5.0  # of the similarities within a batch in the loss
-ENCODER_PREFIX = "encoder."  # of the encoder's weights in a `SentenceStudent`
+TEACHER_MEAN = "teacher_mean"  # buffer of a student: what was taken from the teacher's vectors of --corpus, if anything
 
 
 @dataclass
 class Distill(Objective):
-    """Gives each text the direction of the teacher's vector, see `SentenceStudent`.
+    """Gives each text the direction of the teacher's vector, see `DirectionLoss`; sentence-transformers trains.
 
     The teacher embeds sentences, clauses and passages of the corpus once. The checkpoint is a sentence-transformers
     folder, too. Its vectors can be compared with the teacher's.
@@ -56,6 +56,7 @@ class Distill(Objective):
     measures = ("loss", "cosine", "recall_at_10", "spearman", "teacher_spearman", "translation")
     model_class: ClassVar[type[PreTrainedModel]] = VocablessModel
     stock_model_class: ClassVar[Any] = AutoModel
+    left_overs: ClassVar[tuple[str, ...]] = ("eval",)  # for reports of evaluators, which ours do not write
 
     teacher: str | None = flag(
         None,
@@ -113,36 +114,46 @@ class Distill(Objective):
             fingerprints["the texts of --parallel"] = read_parallel(self.parallel).fingerprint()
         return fingerprints
 
-    def build_examples(self, data: Documents, tokenizer: PreTrainedTokenizerBase) -> ExampleSets:
+    def build_examples(self, data: Documents, tokenizer: PreTrainedTokenizerBase) -> Examples:
         """See `Objective.build_examples`."""
-        arguments, training = self.arguments, self.training
+        arguments, training, sizes = self.arguments, self.training, self.nested_dimensions
         if arguments.streaming:
             raise ValueError("--streaming reads a text once, but a teacher's vectors are kept; leave it out.")
-        first, second, similarities = ([], [], []) if self.sts_file is None else read_scored_pairs(self.sts_file)
+        first, second, scores = ([], [], []) if self.sts_file is None else read_scored_pairs(self.sts_file)
         texts = draw_texts(data.train, arguments.mix, self.max_texts, training.seed)
         held_out = corpus_texts(data.held_out, MAX_EVALUATED, training.seed)
         parallel, held_out_parallel = self._read_parallel()
-        measures = SentenceMeasures(len(held_out), similarities, held_out_parallel, self.nested_dimensions)
-        if training.metric_for_best_model not in (None, *measures.names):
+        names = measured_names(len(held_out), bool(scores), held_out_parallel is not None)
+        if training.metric_for_best_model not in (None, *names):
             raise ValueError(
                 f"--metric_for_best_model {training.metric_for_best_model} is not measured: recall_at_10 needs twelve "
-                "held-out texts, spearman --sts_file, translation --parallel; "
-                f"give one of {', '.join(measures.names)}."
+                f"held-out texts, spearman --sts_file, translation --parallel; give one of {', '.join(names)}."
             )
         teacher, length_of = self._load_teacher(), token_counter(tokenizer)
+        # Needs sentence-transformers: the teacher says so if it is not installed.
+        from vocabless.training.pretraining.evaluation import Evaluation, HeldOutTexts, ScoredPairs, Translations
+
         train = self._examples(texts, parallel, teacher, length_of)
-        evaluated = with_translations([*held_out, *first, *second], held_out_parallel, teacher)
+        mean = 0 if train.means is None else train.means[0]
+
+        def targets(texts: Sequence[str]) -> Any:
+            return unit_vectors(vectors_of(texts, teacher)) - mean
+
+        evaluators: list[Any] = [HeldOutTexts(held_out, targets(held_out), sizes)]
+        if scores:
+            evaluators.append(ScoredPairs([*first, *second], scores, targets([*first, *second]), sizes))
+        if held_out_parallel is not None:
+            evaluators.append(Translations(held_out_parallel, targets(held_out_parallel.translations)))
         facts: dict[str, Any] = {
             "teacher": teacher.name,
             "teacher_license": teacher.license,
             "vector_size": teacher.vector_size,
             "texts": len(texts),
-            "sts": STSB if rows_fingerprint(zip(first, second, similarities, strict=True)) == STSB_PAIRS else None,
+            "sts": STSB if rows_fingerprint(zip(first, second, scores, strict=True)) == STSB_PAIRS else None,
         }
         if parallel is not None:
             facts["translations"] = parallel.counts()
-        evaluation = VectorDataset(*evaluated, length_of, means=train.means)
-        return ExampleSets(train, evaluation, VectorCollator(tokenizer, arguments.max_seq_length), measures, facts)
+        return Examples(train, Evaluation(evaluators), facts)
 
     def _read_parallel(self) -> tuple[ParallelTexts | None, ParallelTexts | None]:
         """Returns the texts with translations to train on, and the held-out ones."""
@@ -159,7 +170,7 @@ class Distill(Objective):
         parallel: ParallelTexts | None,
         teacher: SentenceTeacher,
         length_of: Callable[[list[str]], list[int]],
-    ) -> VectorDataset:
+    ) -> VectorTexts:
         """Returns the texts of the corpus, then those of the languages, see `sample_languages`.
 
         Beside languages, a small corpus is read more often, so that its own language is not forgotten.
@@ -182,7 +193,7 @@ class Distill(Objective):
             of_name = {name: number for number, name in enumerate(dict.fromkeys(names))}  # English is the first
             groups = np.fromiter(map(of_name.__getitem__, names), np.int64, len(names))
             means = mean_vectors(columns[1], groups)
-        return VectorDataset(*columns, length_of, rows, means, groups, self.misspell_probability, seed)
+        return VectorTexts(*columns, length_of, rows, means, groups, self.misspell_probability, seed)
 
     def config_options(self, config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
         """Returns that heads read the mean of the states, and that the states have embeddings, see `--last_stage`."""
@@ -192,45 +203,49 @@ class Distill(Objective):
             raise ValueError("--last_stage needs a model of this family; leave it out.")
         return {}
 
-    def module_to_train(self, model: PreTrainedModel, examples: ExampleSets) -> nn.Module:
-        """Returns the model with a dense layer into the teacher's space.
+    def build_trainer(
+        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, examples: Examples
+    ) -> ResumableTrainer:
+        """Returns the Trainer of the model with a dense layer into the teacher's space.
 
         A checkpoint that the run begins from gives its own layer, if it has one of this size. Where the last stage
         appends the embeddings, their weights in it are 0 at first.
         """
-        start, config = self.arguments.model_name_or_path, cast(Any, model.config)
-        dense = {} if start is None else read_dense(start)
+        from vocabless.training.pretraining.student import StudentTrainer, sentence_student
+
+        arguments, config, train = self.arguments, cast(Any, model.config), cast(VectorTexts, examples.train)
+        dense = {} if arguments.model_name_or_path is None else read_dense(arguments.model_name_or_path)
         size = config.encoder_config.hidden_size if self.last_stage else config.hidden_size
         if dense:
             size = min(config.hidden_size, dense["weight"].shape[1])
             dense["weight"] = F.pad(dense["weight"], (0, config.hidden_size - size))
-        means = cast(VectorDataset, examples.train).means
-        student = SentenceStudent(
-            model,
-            examples.facts["vector_size"],
-            SIMILARITY_WEIGHT,
-            nested_dimensions=self.nested_dimensions,
-            first_size=size,
-            teacher_mean=None if means is None else means[0],
+        vector_size = examples.facts["vector_size"]
+        student = sentence_student(model, tokenizer, vector_size, arguments.max_seq_length, dense, size)
+        mean = None if train.means is None else torch.from_numpy(train.means[0])
+        student.register_buffer(TEACHER_MEAN, mean, persistent=False)
+        loss = DirectionLoss(student, self.nested_dimensions)
+        callbacks: list[TrainerCallback] = [train]
+        if self.last_stage:
+            callbacks.append(LastStage(loss, student[2].linear.weight, size, self.last_stage))
+        return StudentTrainer(
+            student,
+            self.training,
+            train_dataset=train.dataset(),
+            loss=loss,
+            evaluator=examples.evaluated,
+            callbacks=callbacks,
         )
-        layer = student.dense.state_dict()
-        if {name: weight.shape for name, weight in layer.items()} == {name: dense[name].shape for name in dense}:
-            student.dense.load_state_dict(dense)
-        return student
-
-    def callbacks(self, module: nn.Module) -> list[TrainerCallback]:
-        """See `Objective.callbacks`."""
-        return [LastStage(cast(SentenceStudent, module), self.last_stage)] if self.last_stage else []
 
     def save(self, trained: Trained) -> None:
         """See `Run.save`. The dense layer is written as a module of sentence-transformers."""
-        module, weights = trained.module, trained.weights
-        assert isinstance(module, SentenceStudent) and weights is not None
-        names = [name for name in weights if name.startswith(ENCODER_PREFIX)]
-        encoder = {name.removeprefix(ENCODER_PREFIX): weights[name] for name in names}
-        weight, bias = weights["dense.weight"], weights["dense.bias"]
-        extra = partial(write_sentence_modules, weight=weight, bias=bias, teacher_mean=weights.get("teacher_mean"))
-        save_checkpoint(module.encoder, trained.tokenizer, self.folder, encoder, extra)
+        student, weights = trained.module, trained.weights
+        assert weights is not None
+        (prefix,) = [f"{name}." for name, module in student.named_modules() if module is trained.model]
+        encoder = {name.removeprefix(prefix): weight for name, weight in weights.items() if name.startswith(prefix)}
+        weight, bias = weights["2.linear.weight"], weights["2.linear.bias"]
+        mean = getattr(student, TEACHER_MEAN)
+        extra = partial(write_sentence_modules, weight=weight, bias=bias, teacher_mean=mean)
+        save_checkpoint(trained.model, trained.tokenizer, self.folder, encoder, extra)
 
     def summary(self, results: Results) -> str:
         """Returns the held-out measures, those of short vectors and of each language."""

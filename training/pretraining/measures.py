@@ -1,7 +1,6 @@
 """Measures of sentence vectors: cosine and recall against the teacher's, Spearman's rho against people's scores."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,9 +8,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from vocabless.onnx_model import as_int8
-from vocabless.training.pretraining.translations import ParallelTexts
 from vocabless.training.texts.tables import load_table
-from vocabless.training.trainer import EXACT_LOSS
 
 Vectors = NDArray[np.float32]  # (n, size), of length 1
 PAIR_COLUMNS = ("sentence1", "sentence2", "score")
@@ -40,82 +37,23 @@ def unit_vectors(vectors: Any) -> Vectors:
     return values
 
 
-@dataclass(frozen=True)
-class SentenceMeasures:
-    """Measures an evaluation of held-out texts.
+def measured_names(num_texts: int, has_pairs: bool, has_translations: bool) -> list[str]:
+    """Returns the names of what the held-out texts, scored pairs and translations of a run measure."""
+    of_texts = ["loss", "cosine", "recall_at_10"] if can_measure_recall(num_texts) else ["loss", "cosine"]
+    of_pairs = ["spearman", "teacher_spearman"] if has_pairs else []
+    return [*of_texts, *of_pairs, *(["translation"] if has_translations else [])]
 
-    They are followed by the first and then the second texts of scored pairs, then by held-out parallel texts and
-    then their translations. Vectors are also measured when they are cut at `nested_dimensions`, see `SentenceStudent`.
-    """
 
-    num_texts: int
-    scores: list[float]  # one for each pair
-    parallel: ParallelTexts | None = None
-    nested_dimensions: Sequence[int] = ()
+def can_measure_recall(num_texts: int) -> bool:
+    """Returns whether there are twelve texts: of eleven, each finds all others."""
+    return num_texts > NEIGHBOURS + 1
 
-    @property
-    def names(self) -> list[str]:
-        """What it measures: recall needs twelve texts (of eleven, each finds all others), Spearman pairs."""
-        of_texts = ["loss", "cosine", "recall_at_10"] if self.num_texts > NEIGHBOURS + 1 else ["loss", "cosine"]
-        of_pairs = ["spearman", "teacher_spearman"] if self.scores else []
-        return [*of_texts, *of_pairs, *(["translation"] if self.parallel else [])]
 
-    def __call__(self, evaluation: Any) -> dict[str, float]:
-        """Returns the metrics of `names`, of each language and of short vectors; the loss is 1 − cosine.
-
-        See `LANGUAGE_MEASURES` and `SHORT_MEASURES` in `saving/tables.py`.
-
-        Args:
-            evaluation: `predictions`, the student's vectors, and `label_ids`, the teacher's, both (n, size).
-        """
-        vectors, targets = (unit_vectors(values) for values in (evaluation.predictions, evaluation.label_ids))
-        cosine = float((vectors * targets)[: self.num_texts].sum(axis=1).mean())
-        metrics = {EXACT_LOSS: 1 - cosine, "cosine": cosine}
-        if "recall_at_10" in self.names:
-            metrics["recall_at_10"] = recall(vectors[: self.num_texts], targets[: self.num_texts])
-        if self.scores:
-            metrics["spearman"] = self._spearman(vectors)
-            metrics["teacher_spearman"] = self._spearman(targets)
-        metrics |= self._of_short_vectors(vectors, targets)
-        if self.parallel:
-            metrics |= self._of_languages(self.parallel, vectors, targets)
-        return metrics
-
-    @property
-    def _first_translation(self) -> int:
-        return self.num_texts + 2 * len(self.scores)
-
-    def _of_languages(self, parallel: ParallelTexts, vectors: Vectors, targets: Vectors) -> dict[str, float]:
-        metrics: dict[str, float] = {}
-        right = []  # share of the texts of each language that find their translation
-        for language in np.unique(parallel.languages):
-            rows = np.flatnonzero(parallel.languages == language)
-            texts = self._first_translation + rows
-            translations = self._first_translation + len(parallel) + parallel.english_of[rows]
-            nearest = (vectors[texts] @ vectors[translations].T).argmax(axis=1)
-            right.append(float((nearest == np.arange(len(rows))).mean()))
-            metrics[f"translation_{language}"] = right[-1]
-            metrics[f"cosine_{language}"] = float((vectors[texts] * targets[texts]).sum(axis=1).mean())
-            if len(rows) > NEIGHBOURS + 1:
-                metrics[f"recall_at_10_{language}"] = recall(vectors[texts], targets[translations])
-        return metrics | {"translation": float(np.mean(right))}
-
-    def _of_short_vectors(self, vectors: Vectors, targets: Vectors) -> dict[str, float]:
-        metrics: dict[str, float] = {}
-        for name, short in short_vectors(vectors, self.nested_dimensions).items():
-            if "recall_at_10" in self.names:
-                texts = short[: self.num_texts]
-                metrics[f"neighbours_{name}"] = recall(texts, targets[: self.num_texts], index=texts)
-            if self.scores:
-                metrics[f"spearman_{name}"] = self._spearman(short)
-        return metrics
-
-    def _spearman(self, vectors: Vectors) -> float:
-        first, second = np.split(vectors[self.num_texts : self._first_translation], 2)
-        similarities = (first * second).sum(axis=1)
-        if np.ptp(similarities) == 0 or np.ptp(self.scores) == 0:  # the correlation is not defined
-            return 0.0
-        return float(spearmanr(similarities, self.scores).statistic)
+def rank_correlation(similarities: NDArray[np.float32], scores: Sequence[float]) -> float:
+    """Returns Spearman's rho, or 0 where it is not defined."""
+    if np.ptp(similarities) == 0 or np.ptp(scores) == 0:
+        return 0.0
+    return float(spearmanr(similarities, scores).statistic)
 
 
 def short_vectors(vectors: Vectors, dimensions: Sequence[int]) -> dict[str, Vectors]:

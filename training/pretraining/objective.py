@@ -1,7 +1,7 @@
 """Base class of the pre-training objectives: what a model learns from text, and what is said about it."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -9,13 +9,12 @@ import numpy as np
 import torch
 from datasets import Dataset, IterableDataset, concatenate_datasets
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import (
     DataCollatorForTokenClassification,
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
-    TrainerCallback,
     set_seed,
 )
 
@@ -47,13 +46,11 @@ STOCK_OBJECTIVE = "mlm"
 STREAMED_DOCUMENTS = 200_000  # a subword tokenizer is trained on so many documents of a stream
 
 
-class ExampleSets(NamedTuple):
-    """The examples of a run, as data sets, and the functions of the Trainer that read them."""
+class Examples(NamedTuple):
+    """The examples of a run, in the form that its Trainer takes."""
 
     train: Any
     evaluated: Any
-    collator: Callable[[list[Any]], dict[str, Any]]
-    compute_metrics: Callable[[Any], dict[str, float]]
     facts: Mapping[str, Any] = {}  # what results.json says about the examples
 
 
@@ -103,17 +100,8 @@ class Objective(Run):
             set_seed(training.seed)
             model, tokenizer = load_model(self.arguments, self, data.train, self.folder)
             examples = self.build_examples(data, tokenizer)
-        module = self.module_to_train(model, examples)
-        trainer = ResumableTrainer(
-            model=module,
-            args=training,
-            train_dataset=examples.train,
-            eval_dataset=examples.evaluated,
-            data_collator=examples.collator,
-            compute_metrics=examples.compute_metrics,
-            preprocess_logits_for_metrics=self.reduce_outputs,
-            callbacks=self.callbacks(module),
-        )
+        trainer = self.build_trainer(model, tokenizer, examples)
+        module: Any = trainer.model  # FSDP puts a wrapper in its place
         train_metrics = trainer.resume()
         state = trainer.state
         results = {
@@ -122,7 +110,7 @@ class Objective(Run):
             "objective_text": self.card_text,
             "metric_names": list(self.measures),
             "before": next((line for line in state.log_history if "eval_loss" in line), {}),
-            "after": trainer.evaluate(examples.evaluated),
+            "after": trainer.evaluate(),
             "steps": state.global_step,
             "tokens_seen": state.num_input_tokens_seen,
             "examples": examples.facts,
@@ -132,20 +120,14 @@ class Objective(Run):
         return Trained(module, model, tokenizer, trainer.full_state_dict(), state.log_history, results)
 
     @abstractmethod
-    def build_examples(self, data: Documents, tokenizer: PreTrainedTokenizerBase) -> ExampleSets:
+    def build_examples(self, data: Documents, tokenizer: PreTrainedTokenizerBase) -> Examples:
         """Returns the examples to train on and those to evaluate."""
 
-    def module_to_train(self, model: PreTrainedModel, examples: ExampleSets) -> nn.Module:
-        """Returns the module that the Trainer trains: the model, or a module that holds it."""
-        return model
-
-    def callbacks(self, module: nn.Module) -> list[TrainerCallback]:
-        """Returns what the Trainer calls while it trains the module."""
-        return []
-
-    def reduce_outputs(self, outputs: Any, labels: Tensor) -> Any:
-        """Returns what `compute_metrics` needs of a model's outputs on a batch, so that no more is kept."""
-        return outputs
+    @abstractmethod
+    def build_trainer(
+        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, examples: Examples
+    ) -> ResumableTrainer:
+        """Returns the Trainer of the model."""
 
     def announcement(self) -> str:
         """Returns a sentence that is printed first: what is trained, on what, how long, and where it is written."""
@@ -186,7 +168,7 @@ class TokenObjective(Objective):
         """Returns the measures besides the loss, of the predicted classes and labels of n tokens, (n,) each."""
         return {"accuracy": float((predictions == labels).mean())}
 
-    def build_examples(self, data: Documents, tokenizer: PreTrainedTokenizerBase) -> ExampleSets:
+    def build_examples(self, data: Documents, tokenizer: PreTrainedTokenizerBase) -> Examples:
         """See `Objective.build_examples`."""
         arguments, training = self.arguments, self.training
         if arguments.streaming and training.max_steps <= 0:
@@ -204,7 +186,21 @@ class TokenObjective(Objective):
         options = mixed, packing, self, seed
         train: Any = PretrainingStream(*options, rank) if arguments.streaming else PretrainingDataset(*options)
         evaluated = PretrainingDataset(held_out, packing, self, seed + 1)
-        return ExampleSets(train, evaluated, DataCollatorForTokenClassification(tokenizer), self.compute_metrics)
+        return Examples(train, evaluated)
+
+    def build_trainer(
+        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, examples: Examples
+    ) -> ResumableTrainer:
+        """See `Objective.build_trainer`."""
+        return ResumableTrainer(
+            model=model,
+            args=self.training,
+            train_dataset=examples.train,
+            eval_dataset=examples.evaluated,
+            data_collator=DataCollatorForTokenClassification(tokenizer),
+            compute_metrics=self.compute_metrics,
+            preprocess_logits_for_metrics=self.reduce_outputs,
+        )
 
     def reduce_outputs(self, outputs: Any, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the most likely class and the loss of each token, both (B, S). So the logits need not be kept.

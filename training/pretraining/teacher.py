@@ -95,6 +95,12 @@ def add_vectors(texts: Dataset, teacher: SentenceTeacher) -> Dataset:
     return add_outputs(table, "vector", teacher.embed, TEXTS_PER_CALL, teacher.fingerprint, "Teacher's vectors")
 
 
+def vectors_of(texts: Sequence[str], teacher: SentenceTeacher) -> NDArray[np.float16]:
+    """Returns the teacher's vectors of texts, (n, vector size), see `add_vectors`."""
+    vectors = add_vectors(Dataset.from_dict({"text": list(texts)}), teacher)
+    return np.asarray(vectors.with_format("numpy")["vector"][:])
+
+
 def with_translations(
     texts: Sequence[str], parallel: ParallelTexts | None, teacher: SentenceTeacher
 ) -> tuple[Dataset, Dataset, NDArray[np.int64]]:

@@ -85,7 +85,7 @@ def test_embeddings_are_appended_to_a_trained_student(run) -> None:
 def test_a_run_reads_the_embeddings_in_its_last_stage_alone(run) -> None:
     flags = [*NANO, "--last_stage", ".25", "--save_steps", "6"]
     folder, results = run("run", *flags)
-    weights = [load_file(folder / f"checkpoint-{step}" / "model.safetensors")["dense.weight"] for step in (6, 8)]
+    weights = [read_dense(str(folder / f"checkpoint-{step}"))["weight"] for step in (6, 8)]
     size = weights[0].shape[1] // 2
     assert weights[0][:, :size].any() and not weights[0][:, size:].any()
     assert weights[1][:, size:].all() and results["after"]["eval_cosine"] > results["before"]["eval_cosine"]
@@ -152,16 +152,15 @@ def test_a_quarter_of_an_epoch_is_the_corpus_and_languages_share_the_rest(
     objective.training = SimpleNamespace(seed=0)
     teacher = SentenceTeacher(make_teacher(tmp_path / "teacher"), 16)
     examples = objective._examples(["the fox", "a dog"], parallel, teacher, lambda batch: list(map(len, batch)))
-    texts = [item["text"] for item in examples.__getitems__(range(len(examples)))]
+    texts = examples.dataset()[:]["text"]
     assert texts[:4] == ["the fox", "a dog"] * 2 and sorted(texts[4:]) == sorted("abcdefäöüßéè")
     copies = Dataset.from_dict({"text": ["häuser", "hauser"]})  # the copy learns what its original does
     parallel = ParallelTexts(copies, np.array(["de", "de"]), ["häuser"], np.zeros(2, int))
     with_copy = objective._examples(["the fox"], parallel, teacher, lambda batch: list(map(len, batch)))
-    items = with_copy.__getitems__(range(len(with_copy)))
-    assert sorted(item["text"] for item in items) == ["hauser", "häuser", "the fox"]
+    assert sorted(with_copy.dataset()[:]["text"]) == ["hauser", "häuser", "the fox"]
     parallel = ParallelTexts(letters, np.array(["de"] * 6), list("abcdef"), np.arange(6))
     long = objective._examples(list("uvwxyz"), parallel, teacher, lambda batch: list(map(len, batch)))
-    assert len(long) == 6 + 12  # a corpus that is larger than its share is read once
+    assert len(long.dataset()) == 6 + 12  # a corpus that is larger than its share is read once
 
 
 def test_the_language_of_a_text_without_translation_is_its_own() -> None:

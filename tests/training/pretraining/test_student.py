@@ -1,4 +1,4 @@
-"""The loss of a student against plain Python, its examples and translations, and the metrics of its vectors."""
+"""A student of sentence vectors: its loss against plain Python, its examples and translations, and its measures."""
 
 import math
 from collections import Counter
@@ -7,14 +7,20 @@ import numpy as np
 import pytest
 import torch
 from datasets import Dataset, Features, List, Value
-from transformers import EvalPrediction
+from torch import nn
+from transformers import TrainerState
 
 from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.saving.tables import vector_tables
-from vocabless.training.pretraining.measures import SentenceMeasures, read_scored_pairs, recall
-from vocabless.training.pretraining.student import SentenceStudent, VectorCollator, VectorDataset, mean_vectors
+from vocabless.training.pretraining.losses import DirectionLoss, LastStage
+from vocabless.training.pretraining.measures import measured_names, read_scored_pairs, recall
 from vocabless.training.pretraining.translations import ParallelTexts, read_parallel, sample_languages
-from vocabless.training.trainer import EXACT_LOSS
+from vocabless.training.pretraining.vector_texts import VectorTexts, mean_vectors
+
+pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+
+from vocabless.training.pretraining.evaluation import Evaluation, HeldOutTexts, ScoredPairs, Translations
+from vocabless.training.pretraining.student import LengthBatches, sentence_student
 
 
 def cosine(a, b) -> float:
@@ -40,52 +46,76 @@ def divergence(vectors, targets) -> float:
 
 
 @pytest.fixture
-def student(shrink) -> SentenceStudent:
+def student(shrink):
     torch.manual_seed(0)
-    return SentenceStudent(VocablessModel(shrink(load_config("hashgram-tiny"))), 6, 0.0).eval()
+    model, tokenizer = VocablessModel(shrink(load_config("hashgram-tiny"))), load_tokenizer("hashgram-tiny")
+    return sentence_student(model, tokenizer, 6, 16).eval()
 
 
-def batch_of(texts, vectors):
-    examples = [{"text": text, "vector": vector} for text, vector in zip(texts, vectors, strict=True)]
-    return VectorCollator(load_tokenizer("hashgram-tiny"), 16)(examples)
+class Known:
+    """A model that knows the vectors of some texts."""
+
+    def __init__(self, vectors):
+        self.vectors = vectors
+
+    def encode(self, texts, **options):
+        return np.array([self.vectors[text] for text in texts])
 
 
 @pytest.mark.parametrize(
-    ("similarity", "is_last", "nested"), [(0, False, ()), (5, False, ()), (0, True, ()), (5, True, (2, 4))]
+    ("similarity", "is_last", "nested"), [(0, False, ()), (5, False, ()), (0, True, ()), (5, True, (2, 4, 9))]
 )
-def test_the_loss_is_what_plain_python_computes(similarity, is_last, nested, student) -> None:
-    targets = np.random.default_rng(0).normal(size=(3, 6)).astype(np.float16)
-    student.similarity_weight, student.in_last_stage, student.nested_dimensions = similarity, is_last, nested
-    with torch.no_grad():
-        output = student(**batch_of(["one word", "some more words, and one", ""], targets))
-    vectors, taught = output["vectors"].tolist(), targets.astype(float)
-    assert all(math.hypot(*vector) == pytest.approx(1) for vector in vectors)
+def test_the_loss_is_what_plain_python_computes(similarity, is_last, nested) -> None:
+    targets = torch.from_numpy(np.random.default_rng(0).normal(size=(3, 6)).astype(np.float16))
+    vectors = nn.functional.normalize(torch.from_numpy(np.random.default_rng(1).normal(size=(3, 6))), dim=-1)
+    loss = DirectionLoss(lambda features: {"sentence_embedding": features["vectors"]}, nested, similarity)
+    loss.in_last_stage = is_last
+    value = loss([{"vectors": vectors}], targets).item()
+    vectors, taught = vectors.tolist(), targets.tolist()
     expected = sum(1 - cosine(v, t) for v, t in zip(vectors, taught, strict=True)) / 3
     expected += similarity * mean_square(vectors, taught) + 2 * is_last * 0.05 * divergence(vectors, taught)
-    for size in nested:
-        expected += similarity / len(nested) * mean_square([vector[:size] for vector in vectors], taught)
-    assert output["loss"].item() == pytest.approx(expected, rel=1e-3)
+    for size in (size for size in nested if size < 6):
+        expected += similarity / 2 * mean_square([vector[:size] for vector in vectors], taught)
+    assert value == pytest.approx(expected, rel=1e-3)
     assert divergence(vectors, taught) > 0.1
 
 
-def test_padding_does_not_move_a_vector(student) -> None:
-    with torch.no_grad():
-        alone = student(**batch_of(["a text"], np.zeros((1, 6))))["vectors"][0]
-        beside = student(**batch_of(["a text", "a text of many more words"], np.ones((2, 6))))["vectors"][0]
+def test_padding_does_not_move_a_vector_and_bfloat16_does_not_round_it(student) -> None:
+    def vectors_of(*texts):
+        with torch.no_grad():
+            return student(student.preprocess([*texts]))["sentence_embedding"]
+
+    alone, (beside, _) = vectors_of("a text")[0], vectors_of("a text", "a text of many more words")
     torch.testing.assert_close(alone, beside)
+    assert alone.norm().item() == pytest.approx(1)
+    with torch.autocast("cpu", torch.bfloat16):
+        rough = vectors_of("a text")
+    assert rough.dtype == torch.float32 and (rough.bfloat16().float() != rough).any()
+    torch.testing.assert_close(rough[0], alone, atol=0.02, rtol=0)
+
+
+def test_weights_of_the_last_stage_learn_in_it_alone() -> None:
+    weight = nn.Parameter(torch.ones(2, 3))
+    loss = DirectionLoss(nn.Identity())
+    LastStage(loss, weight, 2, 0.5)
+    for loss.in_last_stage, last in ((False, 0.0), (True, 1.0)):
+        weight.grad = None
+        weight.sum().backward()
+        assert weight.grad.tolist() == [[1.0, 1.0, last]] * 2
 
 
 def test_texts_are_misspelt_anew_in_each_epoch_and_alike_in_each_order() -> None:
     texts = Dataset.from_dict({"text": ["seven boats", "came home together"], "vector": [[1.0], [2.0]]})
     same, lengths = np.arange(2), lambda batch: list(map(len, batch))
-    data = VectorDataset(texts, texts, same, lengths, misspell_probability=1.0, seed=3)
-    assert data.lengths.tolist() == [11, 18]
-    first, again = data.__getitems__([0, 1]), data.__getitems__([1, 0])[::-1]
-    assert [item["text"] for item in first] == [item["text"] for item in again]
-    assert first[0]["text"] != "seven boats" and first[0]["vector"].tolist() == [1.0]
-    data.set_epoch(1)
-    assert data[1]["text"] != first[1]["text"]
-    assert VectorDataset(texts, texts, same, lengths)[1]["text"] == "came home together"
+    reader = VectorTexts(texts, texts, same, lengths, misspell_probability=1.0, seed=3)
+    data = reader.dataset()
+    assert data.with_format("numpy")["length"][:].tolist() == [11, 18]
+    first, again = data[[0, 1]], data[[1, 0]]
+    assert first["text"] == again["text"][::-1]
+    assert first["text"][0] != "seven boats" and first["label"][0].tolist() == [1.0]
+    reader.on_epoch_begin(None, TrainerState(epoch=1.0), None)
+    assert data[1]["text"] != first["text"][1]
+    assert VectorTexts(texts, texts, same, lengths).dataset()[1]["text"] == "came home together"
 
 
 def test_each_text_has_the_vector_of_its_target() -> None:
@@ -95,11 +125,11 @@ def test_each_text_has_the_vector_of_its_target() -> None:
     mean = mean_vectors(vectors, np.zeros(2, int))
     np.testing.assert_allclose(mean, [[0.8, 0.4]], rtol=1e-3)
     targets, rows = np.array([0, 0, 1]), np.array([2, 1, 1])
-    examples = VectorDataset(texts, vectors, targets, lambda batch: [len(text) ** 2 for text in batch], rows)
-    assert [item["text"] for item in examples.__getitems__([0, 1, 2])] == ["cat", "Hund", "Hund"]
-    assert [item["vector"].tolist() for item in examples.__getitems__([2, 0])] == [[3, 4], [1, 0]]
-    assert len(examples) == 3 and examples.lengths.tolist() == [9, 16, 16]
-    centred = VectorDataset(texts, vectors, targets, lambda batch: [1] * len(batch), rows, mean)[1]["vector"]
+    examples = VectorTexts(texts, vectors, targets, lambda batch: [len(text) ** 2 for text in batch], rows).dataset()
+    assert examples[:]["text"] == ["cat", "Hund", "Hund"]
+    assert [label.tolist() for label in examples[[2, 0]]["label"]] == [[3, 4], [1, 0]]
+    assert len(examples) == 3 and examples.with_format("numpy")["length"][:].tolist() == [9, 16, 16]
+    centred = VectorTexts(texts, vectors, targets, lambda batch: [1] * len(batch), rows, mean).dataset()[1]["label"]
     np.testing.assert_allclose(centred, [0.6 - 0.8, 0.8 - 0.4], atol=1e-3)
 
 
@@ -110,11 +140,22 @@ def test_the_mean_of_each_language_is_taken_off_its_vectors() -> None:
     texts, groups = Dataset.from_dict({"text": list("abcdefg")}), np.array([0, 1, 0, 2, 2, 1, 0])
     means = mean_vectors(vectors, groups)
     lengths, same = (lambda batch: [1] * len(batch)), np.arange(7)
-    data = VectorDataset(texts, vectors, same, lengths, means=means, groups=groups)
+    data = VectorTexts(texts, vectors, same, lengths, means=means, groups=groups).dataset()
     units = [row / np.linalg.norm(row) for row in values.astype(np.float32)]
-    for index, item in enumerate(data.__getitems__(range(7))):
+    for index, label in enumerate(data[:]["label"]):
         others = [unit for unit, group in zip(units, groups, strict=True) if group == groups[index]]
-        np.testing.assert_allclose(item["vector"], units[index] - sum(others) / len(others), atol=1e-3)
+        np.testing.assert_allclose(label, units[index] - sum(others) / len(others), atol=1e-3)
+
+
+def test_batches_of_like_length_are_in_another_order_in_each_epoch() -> None:
+    data = Dataset.from_dict({"length": [3, 1, 2, 9, 8, 7, 5]})
+    batches = LengthBatches(data, 3, False, seed=1)
+    first = list(batches)
+    assert sorted(map(len, first)) == [1, 3, 3] and {*first[0], *first[1], *first[2]} == {*range(7)}
+    assert len(batches) == 3 and first == list(batches)
+    batches.set_epoch(1)
+    assert first != list(batches)
+    assert len(LengthBatches(data, 3, True)) == 2
 
 
 def test_recall_counts_the_neighbours_that_both_find() -> None:
@@ -132,7 +173,13 @@ def test_vectors_in_fewer_bytes_are_measured() -> None:
     targets = np.random.default_rng(1).normal(size=(40 + 6, 8)).astype(np.float32)
     vectors = targets.copy()
     vectors[:, :2] = 1.0  # the first two numbers say nothing
-    metrics = SentenceMeasures(40, [1.0, 3.0, 2.0], nested_dimensions=[2, 6])(EvalPrediction(vectors, targets))
+    texts = [str(row) for row in range(46)]
+    parts = [
+        HeldOutTexts(texts[:40], targets[:40], [2, 6]),
+        ScoredPairs(texts[40:], [1.0, 3.0, 2.0], targets[40:], [2, 6]),
+    ]
+    metrics = Evaluation(parts)(Known(dict(zip(texts, vectors, strict=True))))
+    assert metrics.keys() >= {"loss", *measured_names(40, True, False)} and "sequential_score" not in metrics
     assert metrics["neighbours_all"] > metrics["neighbours_6"] > metrics["neighbours_2"]
     assert metrics["neighbours_int8"] == pytest.approx(metrics["neighbours_all"], abs=0.05)
     assert metrics["neighbours_binary"] < metrics["neighbours_all"]
@@ -141,20 +188,25 @@ def test_vectors_in_fewer_bytes_are_measured() -> None:
     assert [line.split(" | ")[0] for line in table.splitlines()[2:]] == ["| all", "| 6", "| 2", "| int8", "| binary"]
 
 
-def test_metrics_tell_texts_from_pairs() -> None:
+def test_texts_are_measured_against_the_teacher_and_pairs_against_people() -> None:
     rng = np.random.default_rng(1)
-    targets = rng.normal(size=(20 + 6, 5)).astype(np.float16)
+    targets = rng.normal(size=(26, 5)).astype(np.float16)
+    texts = [str(row) for row in range(26)]
     scores = [cosine(a, b) for a, b in zip(targets[20:23].astype(float), targets[23:].astype(float), strict=True)]
-    metrics = SentenceMeasures(20, scores)(EvalPrediction(targets * np.float16(2), targets))
-    assert metrics["cosine"] == pytest.approx(1, abs=1e-3) and metrics[EXACT_LOSS] == pytest.approx(0, abs=1e-3)
-    assert metrics["recall_at_10"] == metrics["spearman"] == metrics["teacher_spearman"] == 1
-    worse = SentenceMeasures(20, [-score for score in scores])(EvalPrediction(rng.normal(size=targets.shape), targets))
+
+    def measures(vectors, scores=scores):
+        model = Known(dict(zip(texts, vectors, strict=True)))
+        pairs = ScoredPairs(texts[20:], scores, targets[20:])
+        return Evaluation([HeldOutTexts(texts[:20], targets[:20]), pairs])(model)
+
+    best = measures(targets * np.float16(2))
+    assert best["cosine"] == pytest.approx(1, abs=1e-3) and best["loss"] == pytest.approx(0, abs=1e-3)
+    assert best["recall_at_10"] == best["spearman"] == best["teacher_spearman"] == 1
+    worse = measures(rng.normal(size=targets.shape), [-score for score in scores])
     assert worse["teacher_spearman"] == pytest.approx(-1) and abs(worse["cosine"]) < 0.5
-    assert "spearman" not in SentenceMeasures(26, [])(EvalPrediction(targets, targets))
-    same = np.ones_like(targets)
-    assert SentenceMeasures(20, scores)(EvalPrediction(same, targets))["spearman"] == 0
-    few = SentenceMeasures(11, [])(EvalPrediction(targets[:11], targets[:11]))
-    assert few.keys() == {EXACT_LOSS, "cosine"} and SentenceMeasures(11, []).names == ["loss", "cosine"]
+    assert measures(np.ones_like(targets))["spearman"] == 0
+    few = HeldOutTexts(texts[:11], targets[:11])(Known(dict(zip(texts, targets, strict=True))))
+    assert few.keys() == {*measured_names(11, False, False)} == {"loss", "cosine"}
 
 
 ROWS = [
@@ -249,17 +301,16 @@ def test_a_file_that_cannot_be_read_is_refused(read, content, message, tmp_path,
 def test_each_language_is_measured() -> None:
     rng = np.random.default_rng(0)
     english_of = np.array([*range(20), 5, 6, 7])
-    texts, languages = Dataset.from_dict({"text": ["x"] * 23}), np.array(["de"] * 20 + ["fr"] * 3)
-    english, others = rng.normal(size=(20, 8)), rng.normal(size=(15 + 4, 8))  # texts of the corpus, and pairs
-    targets = np.concatenate([others, english[english_of], english])
-    vectors = targets.copy()
-    vectors[15 + 4 + 20 : 15 + 4 + 22] = -english[5:7]  # two French texts point away from their translations
-    parallel = ParallelTexts(texts, languages, ["y"] * 20, english_of)
-    metrics = SentenceMeasures(15, [1.0, 2.0], parallel)(EvalPrediction(vectors, targets))
+    texts, languages = [f"text {row}" for row in range(23)], np.array(["de"] * 20 + ["fr"] * 3)
+    english, translations = rng.normal(size=(20, 8)), [f"translation {row}" for row in range(20)]
+    vectors = dict(zip([*texts, *translations], [*english[english_of], *english], strict=True))
+    vectors |= dict(zip(texts[20:22], -english[5:7], strict=True))  # point away from their translations
+    parallel = ParallelTexts(Dataset.from_dict({"text": texts}), languages, translations, english_of)
+    metrics = Translations(parallel, english)(Known(vectors))
     assert metrics["translation_de"] == metrics["recall_at_10_de"] == 1
     assert metrics["translation_fr"] == pytest.approx(1 / 3) and "recall_at_10_fr" not in metrics
     assert metrics["cosine_fr"] == pytest.approx(-1 / 3, abs=1e-6)
-    assert metrics["translation"] == pytest.approx(2 / 3) and metrics["cosine"] == pytest.approx(1)
+    assert metrics["translation"] == pytest.approx(2 / 3)
     *_, table = vector_tables({f"eval_{name}": value for name, value in metrics.items()})
     assert table.splitlines()[2:] == ["| de | 100.0 | 100.0 | 100.0 |", "| fr | 33.3 | -33.3 | – |"]
     assert vector_tables({"eval_cosine": 1.0}) == []
