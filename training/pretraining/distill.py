@@ -67,7 +67,8 @@ class Distill(Objective):
     teacher_trust_remote_code: bool = flag(False, "Run code that the teacher's folder or repository contains.")
     max_texts: int = flag(
         400_000,
-        "Texts that the teacher embeds: sentences, clauses and passages. 0 is all, without --mix.",
+        "Texts that the teacher embeds: sentences, clauses and passages; without --mix no more than the steps read, "
+        "and 0 is all of these.",
         limit=ANY_SIZE,
     )
     sts_file: str | None = flag(None, "File with columns sentence1, sentence2 and score, to measure Spearman's rho.")

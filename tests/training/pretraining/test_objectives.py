@@ -98,9 +98,20 @@ def test_an_objective_gives_every_labelled_token_a_loss_and_measures_it(name, sh
     (["--variant", "eelbert-tiny"], MaskedLM()),
     (["--variant", "roberta-base"], MaskedLM()),
     (["--variant", "proformer"], ShuffleRandom()),  # published without pre-training
-    (["--variant", "eelbert-tiny", "--teacher", "a/b"], Distill(teacher="a/b")),
+    (["--variant", "eelbert-tiny", "--teacher", "a/b"], Distill(teacher="a/b", max_texts=64_000)),
     (["--objective", "shuffle-random", "--mlm_probability", "0.4"], ShuffleRandom()),
     (["--objective", "mlm", "--mlm_probability", "0.4"], MaskedLM(0.4)),
 ])  # fmt: skip
 def test_an_objective_is_chosen_by_name_or_by_the_variant_and_has_its_own_flags(arguments, expected):
     assert parse_command_line([*arguments, "--use_cpu", "true"], None) == expected
+
+
+@pytest.mark.parametrize(("flags", "texts"), [
+    ([], 2_000 * 32),
+    (["--gradient_accumulation_steps", "2", "--max_texts", "0"], 2_000 * 2 * 32),
+    (["--max_texts", "9"], 9),
+    (["--max_steps", "-1"], 400_000),
+    (["--corpus", "a.txt", "b.txt", "--mix", "1", "2"], 400_000),  # which the shares divide
+])  # fmt: skip
+def test_a_teacher_embeds_no_more_texts_than_the_steps_read(flags, texts):
+    assert parse_command_line([*flags, "--use_cpu", "true"]).max_texts == texts
