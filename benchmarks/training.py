@@ -28,7 +28,7 @@ from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.command_line import OBJECTIVES
 from vocabless.training.pretraining.objective import load_model
 from vocabless.training.pretraining.packing import Packing
-from vocabless.training.pretraining.sequences import PretrainingDataset
+from vocabless.training.pretraining.tokens import PretrainingDataset
 
 PREPARED = ("hashformer-md5-pool-tiny", "eelbert-word-tiny", "hashformer-lsh-proj-tiny")
 STEP_DOCUMENTS = 500  # of which the batches of the training steps are made

@@ -23,7 +23,7 @@ from vocabless.training.load import is_ours
 from vocabless.training.pretraining.losses import DirectionLoss, LastStage
 from vocabless.training.pretraining.measures import measured_names, read_scored_pairs, unit_vectors
 from vocabless.training.pretraining.objective import Examples, Objective
-from vocabless.training.pretraining.sequences import MAX_EVALUATED, Documents
+from vocabless.training.pretraining.run_text import MAX_EVALUATED, Documents
 from vocabless.training.pretraining.teacher import (
     SentenceTeacher,
     corpus_texts,

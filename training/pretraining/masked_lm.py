@@ -10,8 +10,7 @@ from vocabless import VocablessForMaskedLM
 from vocabless.tokenization.block_coders import Integers
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.load import is_ours
-from vocabless.training.pretraining.objective import TokenObjective
-from vocabless.training.pretraining.sequences import IGNORE_INDEX
+from vocabless.training.pretraining.tokens import IGNORE_INDEX, TokenObjective
 from vocabless.training.script import Limit, flag
 
 

@@ -5,41 +5,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
 import torch
 from datasets import Dataset, IterableDataset, concatenate_datasets
-from numpy.typing import NDArray
-from torch import Tensor
-from transformers import (
-    DataCollatorForTokenClassification,
-    PreTrainedConfig,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-    set_seed,
-)
+from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
 from vocabless import VocablessTokenizer
 from vocabless.public_names import without_path
 from vocabless.saving.record import held_out_metrics, provenance
 from vocabless.saving.stock_models import longest_sequence
 from vocabless.stock_shapes import StockShape
-from vocabless.tokenization.block_coders import Integers
 from vocabless.training.load import Counted, Head, check_overrides, is_checkpoint, is_ours, load, load_checkpoint_config
 from vocabless.training.pretraining.arguments import PretrainingArguments
-from vocabless.training.pretraining.packing import Packing, mix, part_of_process
-from vocabless.training.pretraining.sequences import (
-    IGNORE_INDEX,
-    MAX_EVALUATED,
-    Documents,
-    PretrainingDataset,
-    PretrainingStream,
-    documents_fingerprint,
-    load_documents,
-    processes,
-)
+from vocabless.training.pretraining.run_text import Documents, documents_fingerprint, load_documents
 from vocabless.training.run import Results, Run, Trained
 from vocabless.training.script import check_limits, fingerprint
-from vocabless.training.trainer import EXACT_LOSS, ResumableTrainer, logits_only
+from vocabless.training.trainer import ResumableTrainer
 from vocabless.variants import SUBWORD_TOKENIZERS, VARIANTS
 
 STOCK_OBJECTIVE = "mlm"
@@ -141,91 +121,6 @@ class Objective(Run):
         """Returns the held-out measures before and after training, as a table."""
         lines = [f"{measure:20} {before:8.4f} {after:8.4f}" for measure, before, after in held_out_metrics(results)]
         return "\n".join(["", f"{'held out':20} {'before':>8} {'after':>8}", *lines, ""])
-
-
-class TokenObjective(Objective):
-    """Corrupts sequences, and says for which tokens the model learns to predict which class."""
-
-    measures: ClassVar[tuple[str, ...]] = ("loss", "accuracy")
-
-    @abstractmethod
-    def corrupt(
-        self, blocks: Integers, targets: Integers | None, donors: Integers, mask: Integers, rng: np.random.Generator
-    ) -> tuple[Integers, Integers]:
-        """Returns the corrupted blocks, (n, K), and the labels, (n,), `IGNORE_INDEX` where nothing is predicted.
-
-        The result depends on the arguments alone. `blocks` is not changed.
-
-        Args:
-            blocks: (n, K) elements of ordinary tokens.
-            targets: (n,) target ids, or None without `needs_targets`.
-            donors: (m, K) tokens of another sequence or of the vocabulary, m ≥ 1. Replacements are drawn from them.
-            mask: (K,) elements of the mask token.
-            rng: source of all randomness.
-        """
-
-    def measure(self, predictions: Integers, labels: Integers) -> dict[str, float]:
-        """Returns the measures besides the loss, of the predicted classes and labels of n tokens, (n,) each."""
-        return {"accuracy": float((predictions == labels).mean())}
-
-    def build_examples(self, data: Documents, tokenizer: PreTrainedTokenizerBase) -> Examples:
-        """See `Objective.build_examples`."""
-        arguments, training = self.arguments, self.training
-        if arguments.streaming and training.max_steps <= 0:
-            raise ValueError(f"--max_steps is {training.max_steps}, but a stream has no end; give at least 1.")
-        packing = Packing(tokenizer, self.needs_targets, arguments.max_seq_length)
-        seed, rank = training.seed, training.process_index
-        parts = [packing.prepare(part, processes(part)) for part in data.train]
-        if arguments.streaming:
-            parts = [part_of_process(part, seed, rank, training.world_size) for part in parts]
-        mixed = mix(parts, arguments.mix, seed)
-        held_out = packing.prepare(data.held_out, processes(data.held_out))
-        if len(held_out) > MAX_EVALUATED:
-            places = np.linspace(0, len(held_out) - 1, MAX_EVALUATED)  # of all corpora and stretches
-            held_out = held_out.select(places.astype(int))
-        options = mixed, packing, self, seed
-        train: Any = PretrainingStream(*options, rank) if arguments.streaming else PretrainingDataset(*options)
-        evaluated = PretrainingDataset(held_out, packing, self, seed + 1)
-        return Examples(train, evaluated)
-
-    def build_trainer(
-        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, examples: Examples
-    ) -> ResumableTrainer:
-        """See `Objective.build_trainer`."""
-        return ResumableTrainer(
-            model=model,
-            args=self.training,
-            train_dataset=examples.train,
-            eval_dataset=examples.evaluated,
-            data_collator=DataCollatorForTokenClassification(tokenizer),
-            compute_metrics=self.compute_metrics,
-            preprocess_logits_for_metrics=self.reduce_outputs,
-        )
-
-    def reduce_outputs(self, outputs: Any, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the most likely class and the loss of each token, both (B, S). So the logits need not be kept.
-
-        They are (B, S, classes), or (labelled tokens, classes) from a sparse masked-LM head.
-        """
-        logits = logits_only(outputs, labels)
-        is_labelled = labels != IGNORE_INDEX
-        if logits.ndim == 3:
-            logits = logits[is_labelled]
-        predictions = torch.full_like(labels, IGNORE_INDEX)
-        losses = torch.zeros(labels.shape, device=labels.device)
-        predictions[is_labelled] = logits.argmax(dim=-1)
-        losses[is_labelled] = torch.nn.functional.cross_entropy(logits.float(), labels[is_labelled], reduction="none")
-        return predictions, losses
-
-    def compute_metrics(self, evaluation: Any) -> dict[str, float]:
-        """Returns loss and measures of what `reduce_outputs` returned, (N, S). Each labelled token has one weight."""
-        labels: NDArray[np.int64] = np.asarray(evaluation.label_ids)
-        is_labelled = labels != IGNORE_INDEX
-        if not is_labelled.any():
-            return {"accuracy": 0.0}
-        predictions, losses = (np.asarray(values)[is_labelled] for values in evaluation.predictions)
-        loss = float(losses.mean(dtype=np.float64))
-        return {EXACT_LOSS: loss, **self.measure(predictions, labels[is_labelled])}
 
 
 def load_model(

@@ -17,7 +17,7 @@ from vocabless import VocablessForPreTraining
 from vocabless.saving.card_heads import CORRUPTIONS
 from vocabless.tokenization.block_coders import Integers
 from vocabless.training.load import is_ours
-from vocabless.training.pretraining.objective import TokenObjective
+from vocabless.training.pretraining.tokens import TokenObjective
 
 INTACT, SHUFFLED, REPLACED = range(3)
 SHUFFLED_SHARE = 0.1  # of all tokens

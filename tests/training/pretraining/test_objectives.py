@@ -14,10 +14,10 @@ from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.command_line import OBJECTIVES, parse_command_line
 from vocabless.training.pretraining.distill import Distill
 from vocabless.training.pretraining.masked_lm import MaskedLM
-from vocabless.training.pretraining.objective import TokenObjective, load_model
+from vocabless.training.pretraining.objective import load_model
 from vocabless.training.pretraining.packing import Packing
-from vocabless.training.pretraining.sequences import IGNORE_INDEX, PretrainingDataset
 from vocabless.training.pretraining.shuffle_random import INTACT, REPLACED, SHUFFLED, ShuffleRandom
+from vocabless.training.pretraining.tokens import IGNORE_INDEX, PretrainingDataset, TokenObjective
 from vocabless.training.trainer import EXACT_LOSS
 
 MASKED = special_blocks(3)[MASK].astype(np.int64)

@@ -13,19 +13,13 @@ from torch.utils.data import DataLoader
 from vocabless import load_tokenizer
 from vocabless.stock_shapes import load_shape_tokenizer
 from vocabless.tokenization.block_coders import CLS, SEP, special_blocks
-from vocabless.training.pretraining import objective as objective_file
 from vocabless.training.pretraining import shuffle_random
+from vocabless.training.pretraining import tokens as tokens_file
 from vocabless.training.pretraining.command_line import parse_command_line
 from vocabless.training.pretraining.packing import Packing, part_of_process
-from vocabless.training.pretraining.sequences import (
-    HELD_OUT_STRETCHES,
-    IGNORE_INDEX,
-    PretrainingDataset,
-    PretrainingStream,
-    _hold_out,
-    load_documents,
-)
+from vocabless.training.pretraining.run_text import HELD_OUT_STRETCHES, _hold_out, load_documents
 from vocabless.training.pretraining.shuffle_random import REPLACED, ShuffleRandom
+from vocabless.training.pretraining.tokens import IGNORE_INDEX, PretrainingDataset, PretrainingStream
 from vocabless.training.texts.subwords_and_ngrams import train_subword
 
 TEXTS = [f"document number {i} has words of its own{i}." for i in range(200)]
@@ -102,7 +96,7 @@ def test_a_sequence_has_consecutive_lines(world_size):
 def test_the_evaluated_sequences_are_of_all_corpora(tmp_path, monkeypatch):
     flags = ["--max_seq_length", "12", "--validation_split_percentage", "25"]
     flags += ["--objective", "shuffle-random"]
-    monkeypatch.setattr(objective_file, "MAX_EVALUATED", 8)
+    monkeypatch.setattr(tokens_file, "MAX_EVALUATED", 8)
     for name in ("SHUFFLED_SHARE", "REPLACED_SHARE"):
         monkeypatch.setattr(shuffle_random, name, 0)
     for name in ("one", "two"):

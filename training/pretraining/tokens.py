@@ -1,0 +1,191 @@
+"""Objectives that corrupt tokens, and the examples made of the sequences of a corpus.
+
+The corruption of a sequence depends on the seed, the epoch and the sequence's number alone, so batch sizes and restarts
+never change it. For memory-mapped files, the numbers of workers and processes do not change it either.
+"""
+
+import itertools
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from datasets import Dataset, IterableDataset
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.data import get_worker_info
+from transformers import DataCollatorForTokenClassification, PreTrainedModel, PreTrainedTokenizerBase
+
+from vocabless.tokenization.block_coders import Integers
+from vocabless.training.pretraining.objective import Examples, Objective
+from vocabless.training.pretraining.packing import Packing, Record, mix, part_of_process
+from vocabless.training.pretraining.run_text import MAX_EVALUATED, Documents, processes
+from vocabless.training.trainer import EXACT_LOSS, ResumableTrainer, logits_only
+
+IGNORE_INDEX = -100  # label of a token that the loss leaves out
+
+
+class TokenObjective(Objective):
+    """Corrupts sequences, and says for which tokens the model learns to predict which class."""
+
+    measures: ClassVar[tuple[str, ...]] = ("loss", "accuracy")
+
+    @abstractmethod
+    def corrupt(
+        self, blocks: Integers, targets: Integers | None, donors: Integers, mask: Integers, rng: np.random.Generator
+    ) -> tuple[Integers, Integers]:
+        """Returns the corrupted blocks, (n, K), and the labels, (n,), `IGNORE_INDEX` where nothing is predicted.
+
+        The result depends on the arguments alone. `blocks` is not changed.
+
+        Args:
+            blocks: (n, K) elements of ordinary tokens.
+            targets: (n,) target ids, or None without `needs_targets`.
+            donors: (m, K) tokens of another sequence or of the vocabulary, m ≥ 1. Replacements are drawn from them.
+            mask: (K,) elements of the mask token.
+            rng: source of all randomness.
+        """
+
+    def measure(self, predictions: Integers, labels: Integers) -> dict[str, float]:
+        """Returns the measures besides the loss, of the predicted classes and labels of n tokens, (n,) each."""
+        return {"accuracy": float((predictions == labels).mean())}
+
+    def build_examples(self, data: Documents, tokenizer: PreTrainedTokenizerBase) -> Examples:
+        """See `Objective.build_examples`."""
+        arguments, training = self.arguments, self.training
+        if arguments.streaming and training.max_steps <= 0:
+            raise ValueError(f"--max_steps is {training.max_steps}, but a stream has no end; give at least 1.")
+        packing = Packing(tokenizer, self.needs_targets, arguments.max_seq_length)
+        seed, rank = training.seed, training.process_index
+        parts = [packing.prepare(part, processes(part)) for part in data.train]
+        if arguments.streaming:
+            parts = [part_of_process(part, seed, rank, training.world_size) for part in parts]
+        mixed = mix(parts, arguments.mix, seed)
+        held_out = packing.prepare(data.held_out, processes(data.held_out))
+        if len(held_out) > MAX_EVALUATED:
+            places = np.linspace(0, len(held_out) - 1, MAX_EVALUATED)  # of all corpora and stretches
+            held_out = held_out.select(places.astype(int))
+        options = mixed, packing, self, seed
+        train: Any = PretrainingStream(*options, rank) if arguments.streaming else PretrainingDataset(*options)
+        evaluated = PretrainingDataset(held_out, packing, self, seed + 1)
+        return Examples(train, evaluated)
+
+    def build_trainer(
+        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, examples: Examples
+    ) -> ResumableTrainer:
+        """See `Objective.build_trainer`."""
+        return ResumableTrainer(
+            model=model,
+            args=self.training,
+            train_dataset=examples.train,
+            eval_dataset=examples.evaluated,
+            data_collator=DataCollatorForTokenClassification(tokenizer),
+            compute_metrics=self.compute_metrics,
+            preprocess_logits_for_metrics=self.reduce_outputs,
+        )
+
+    def reduce_outputs(self, outputs: Any, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the most likely class and the loss of each token, both (B, S). So the logits need not be kept.
+
+        They are (B, S, classes), or (labelled tokens, classes) from a sparse masked-LM head.
+        """
+        logits = logits_only(outputs, labels)
+        is_labelled = labels != IGNORE_INDEX
+        if logits.ndim == 3:
+            logits = logits[is_labelled]
+        predictions = torch.full_like(labels, IGNORE_INDEX)
+        losses = torch.zeros(labels.shape, device=labels.device)
+        predictions[is_labelled] = logits.argmax(dim=-1)
+        losses[is_labelled] = torch.nn.functional.cross_entropy(logits.float(), labels[is_labelled], reduction="none")
+        return predictions, losses
+
+    def compute_metrics(self, evaluation: Any) -> dict[str, float]:
+        """Returns loss and measures of what `reduce_outputs` returned, (N, S). Each labelled token has one weight."""
+        labels: NDArray[np.int64] = np.asarray(evaluation.label_ids)
+        is_labelled = labels != IGNORE_INDEX
+        if not is_labelled.any():
+            return {"accuracy": 0.0}
+        predictions, losses = (np.asarray(values)[is_labelled] for values in evaluation.predictions)
+        loss = float(losses.mean(dtype=np.float64))
+        return {EXACT_LOSS: loss, **self.measure(predictions, labels[is_labelled])}
+
+
+def make_example(
+    packing: Packing, objective: "TokenObjective", record: Record, donor: Record, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Returns a stored sequence as a corrupted example; replacements come from the donor, or from the vocabulary."""
+    blocks, targets = packing.read(record)
+    donors = packing.vocabulary if objective.needs_targets else None
+    if donors is None:
+        donors, _ = packing.read(donor)
+    blocks, labels = objective.corrupt(blocks, targets, donors, packing.mask, rng)
+    input_ids = packing.input_ids(blocks)
+    return {
+        "input_ids": input_ids,
+        "attention_mask": np.ones(len(input_ids), dtype=np.int64),
+        "labels": [IGNORE_INDEX, *labels.tolist(), IGNORE_INDEX],
+    }
+
+
+class PretrainingDataset(torch.utils.data.Dataset[dict[str, Any]]):
+    """Corrupted sequences of a memory-mapped corpus, see `Packing.prepare`.
+
+    The seed is the source of all randomness, with the epoch and the sequence's number.
+    """
+
+    def __init__(self, sequences: Dataset, packing: Packing, objective: "TokenObjective", seed: int) -> None:
+        self.sequences, self.seed, self.epoch = sequences.with_format("numpy"), seed, 0
+        self._make_example = partial(make_example, packing, objective)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Sets the epoch. Each epoch has other corruptions."""
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return len(self.sequences)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return self.__getitems__([index])[0]
+
+    def __getitems__(self, indices: Sequence[int]) -> list[dict[str, Any]]:
+        rngs = [np.random.default_rng((self.seed, self.epoch, index)) for index in indices]
+        donors = [int(rng.integers(len(self.sequences))) for rng in rngs]
+        columns = self.sequences[[*indices, *donors]]  # one read for the whole batch
+        records = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        sequences, donor_sequences = records[: len(indices)], records[len(indices) :]
+        return [self._make_example(*trio) for trio in zip(sequences, donor_sequences, rngs, strict=True)]
+
+
+class PretrainingStream(torch.utils.data.IterableDataset[dict[str, Any]]):
+    """Corrupted sequences of a streamed corpus, without an end, see `packing.part_of_process`.
+
+    Each epoch reads them in another order. The donor of a sequence's replacements is the sequence before it. Each
+    worker of each process has its own files and its own random numbers, from the seed, the epoch, the process (`rank`)
+    and the worker.
+    """
+
+    def __init__(
+        self, sequences: IterableDataset, packing: Packing, objective: "TokenObjective", seed: int, rank: int = 0
+    ) -> None:
+        self.sequences, self.seed, self.rank = sequences, seed, rank
+        self._make_example = partial(make_example, packing, objective)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for epoch in itertools.count():
+            examples = self.epoch(epoch)
+            first = next(examples, None)
+            if first is None:  # there are more workers than files
+                return
+            yield from itertools.chain([first], examples)
+
+    def epoch(self, number: int) -> Iterator[dict[str, Any]]:
+        """Yields an example of each sequence of this worker's part."""
+        worker = get_worker_info()
+        rng = np.random.default_rng((self.seed, number, self.rank, worker.id if worker else 0))
+        self.sequences.set_epoch(number)
+        donor: Record | None = None
+        for record in self.sequences:
+            yield self._make_example(record, donor or record, rng)
+            donor = record
