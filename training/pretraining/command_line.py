@@ -3,7 +3,6 @@
 A new objective is a file with a subclass of `Objective`, and a row in `OBJECTIVES`.
 """
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -59,11 +58,7 @@ def parse_command_line(
             f"--metric_for_best_model {training.metric_for_best_model} is not measured; "
             f"give one of {', '.join(objective.measures)}."
         )
-    if isinstance(objective, Distill) and arguments.mix is None and training.max_steps > 0:
-        # The teacher embeds no more texts than the steps read.
-        batch = training.train_batch_size * training.gradient_accumulation_steps * training.world_size
-        objective.max_texts = min(objective.max_texts or sys.maxsize, training.max_steps * batch)
-    objective.arguments, objective.training = arguments, training
+    objective.set_arguments(arguments, training)
     return objective
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +21,7 @@ from vocabless.saving.run_folder import rows_fingerprint
 from vocabless.saving.sentence_modules import read_dense, write_sentence_modules
 from vocabless.saving.tables import vector_tables
 from vocabless.training.load import is_ours
+from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.losses import DirectionLoss, LastStage
 from vocabless.training.pretraining.measures import measured_names, read_scored_pairs, unit_vectors
 from vocabless.training.pretraining.objective import Examples, Objective
@@ -34,7 +36,7 @@ from vocabless.training.pretraining.teacher import (
 from vocabless.training.pretraining.translations import ParallelTexts, read_parallel, repeated, sample_languages
 from vocabless.training.pretraining.vector_texts import VectorTexts, mean_vectors, token_counter
 from vocabless.training.run import Results, Trained
-from vocabless.training.script import ANY_SIZE, SHARE, flag
+from vocabless.training.script import ANY_SIZE, SHARE, ScriptTrainingArguments, flag
 from vocabless.training.trainer import ResumableTrainer
 
 # The texts of a language in an epoch are in proportion to its texts in --parallel to this power.
@@ -97,6 +99,13 @@ class Distill(Objective):
     def requested_by_flags(self) -> bool:
         """Whether there is a teacher."""
         return self.teacher is not None
+
+    def set_arguments(self, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> None:
+        """See `Objective.set_arguments`. The teacher embeds no more texts than the steps read."""
+        super().set_arguments(arguments, training)
+        if arguments.mix is None and training.max_steps > 0:
+            batch = training.train_batch_size * training.gradient_accumulation_steps * training.world_size
+            self.max_texts = min(self.max_texts or sys.maxsize, training.max_steps * batch)
 
     def _load_teacher(self) -> SentenceTeacher:
         source, max_length = self.teacher or default_encoder(), self.arguments.max_seq_length

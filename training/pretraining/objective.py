@@ -18,7 +18,7 @@ from vocabless.training.load import Counted, Head, check_overrides, is_checkpoin
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.run_text import Documents, documents_fingerprint, load_documents
 from vocabless.training.run import Results, Run, Trained
-from vocabless.training.script import check_limits, fingerprint
+from vocabless.training.script import ScriptTrainingArguments, check_limits, fingerprint
 from vocabless.training.trainer import ResumableTrainer
 from vocabless.variants import SUBWORD_TOKENIZERS, VARIANTS
 
@@ -56,6 +56,10 @@ class Objective(Run):
     def requested_by_flags(self) -> bool:
         """Whether its flags say that it is wanted, without `--objective`."""
         return False
+
+    def set_arguments(self, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> None:
+        """Sets the other arguments of the run, on which those of the objective may depend."""
+        self.arguments, self.training = arguments, training
 
     def config_options(self, config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
         """Returns what the objective needs in the configuration of a model, of this family or stock, by name."""
