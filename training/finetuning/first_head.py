@@ -208,28 +208,25 @@ def choose(
     rows = np.concatenate(folds)
     weights = torch.from_numpy(features.shares(rows))
     references = torch.from_numpy(np.asarray([targets[row] for row in rows]))
-    found: dict[Settings, Vectors] = {}
-    losses: dict[Settings, Vectors] = {}
 
-    def best_with(wide_weights: Sequence[float]) -> Settings:
+    def best_with(wide_weights: Sequence[float]) -> tuple[Settings, Vectors, Vectors]:
+        """Returns the best settings with one of the weights, their logits, and the losses of the rows."""
         tried = []
         for wide_weight in wide_weights:
-            logits_of = _held_out(problem, features, targets, folds, wide_weight, STRENGTHS)
-            for strength, logits in logits_of.items():
+            for strength, logits in _held_out(problem, features, targets, folds, wide_weight, STRENGTHS).items():
                 of_rows = torch.from_numpy(logits[rows])
                 temperature = problem.temperature(of_rows, references, weights)
-                tried.append(Settings(strength, wide_weight, temperature))
-                found[tried[-1]] = logits / temperature
-                losses[tried[-1]] = (problem.losses(of_rows / temperature, references) * weights).numpy()
-        return min(tried, key=lambda settings: float(losses[settings].mean()))
+                losses = (problem.losses(of_rows / temperature, references) * weights).numpy()
+                tried.append((Settings(strength, wide_weight, temperature), logits / temperature, losses))
+        return min(tried, key=lambda candidate: float(candidate[2].mean()))
 
-    best = best_with([0.0])
+    settings, logits, losses = best_with([0.0])
     if features.wide is not None:
-        wide = best_with(WIDE_WEIGHTS)
-        gains = losses[best] - losses[wide]
+        wide_settings, wide_logits, wide_losses = best_with(WIDE_WEIGHTS)
+        gains = losses - wide_losses
         if gains.mean() > MIN_GAIN * gains.std() / len(gains) ** 0.5:
-            best = wide
-    return best, found[best]
+            return wide_settings, wide_logits
+    return settings, logits
 
 
 def held_out_logits(
