@@ -1,6 +1,6 @@
 """Pre-trains a variant from fresh weights, or a checkpoint further, and writes a checkpoint folder that loads anywhere.
 
-    python run_pretraining.py                                  # embedded corpus and teacher, three minutes of a core
+    python run_pretraining.py                                  # embedded corpus and teacher, two to three minutes
     python run_pretraining.py --dry_run                        # proves the installation in seconds; nothing stays
     python run_pretraining.py --variant hashgram-tiny --recipe distill --teacher ID_OR_FOLDER --corpus "texts/*.parquet"
     python run_pretraining.py --variant eelbert-word-tiny --corpus "texts/*.parquet" --output_dir runs/words
