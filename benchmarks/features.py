@@ -38,9 +38,9 @@ from benchmarks.encoders import Encoder, unit_embedder
 from benchmarks.measure import parser, write_record
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
+from vocabless.texts.misspellings import misspell
+from vocabless.texts.tables import read_files
 from vocabless.training.pretraining.measures import read_scored_pairs
-from vocabless.training.texts.misspellings import misspell
-from vocabless.training.texts.tables import read_files
 
 PEER = "TF-IDF"
 ASKED = 1000  # questions of a task of search

@@ -20,8 +20,8 @@ from vocabless.conversion.search_export.fit import least_fit, meaningless_querie
 from vocabless.conversion.search_export.passage_index import build_index
 from vocabless.loading import default_encoder
 from vocabless.saving.tables import markdown_table
+from vocabless.texts.tables import load_table
 from vocabless.training.pretraining.measures import unit_vectors
-from vocabless.training.texts.tables import load_table
 
 COLUMNS = ("least fit", "answered", "without the answer", "other things", "random letters")
 

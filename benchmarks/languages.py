@@ -29,9 +29,9 @@ from benchmarks.features import PEER, character_ngrams, regression
 from benchmarks.measure import parser, write_record
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
+from vocabless.texts.tables import load_files
 from vocabless.training.finetuning.estimators import VocablessClassifier
 from vocabless.training.pretraining.measures import NEIGHBOURS, recall
-from vocabless.training.texts.tables import load_files
 
 ENGLISH = "en"
 CANDIDATES = 1000  # English sides among which one is found

@@ -20,9 +20,9 @@ from datasets import Dataset
 
 from vocabless.saving.run_folder import versions
 from vocabless.saving.tables import markdown_table
-from vocabless.training.texts.corpora import load_text
-from vocabless.training.texts.sentences import sentences
-from vocabless.training.texts.subwords_and_ngrams import train_subword
+from vocabless.texts.corpora import load_text
+from vocabless.texts.sentences import sentences
+from vocabless.texts.subwords_and_ngrams import train_subword
 
 Run = Callable[[], Any]  # one round of a side
 # The flags that benchmarks share → the arguments of `add_argument`.

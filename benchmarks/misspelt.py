@@ -15,8 +15,8 @@ from transformers import pipeline
 from benchmarks.measure import parser, write_record
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
-from vocabless.training.texts.misspellings import misspell
-from vocabless.training.texts.tables import read_files
+from vocabless.texts.misspellings import misspell
+from vocabless.texts.tables import read_files
 
 SEED = 0  # of the misspellings
 

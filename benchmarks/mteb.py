@@ -25,8 +25,8 @@ from benchmarks.features import file_of
 from benchmarks.measure import parser, write_record
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
+from vocabless.texts.tables import read_files
 from vocabless.training.pretraining.measures import unit_vectors
-from vocabless.training.texts.tables import read_files
 
 SEED = 42
 DRAWS = 10

@@ -13,7 +13,7 @@ columns `misspelt`, `right` and `lang`; all right words of a language are candid
   `benchmarks.features`, and over the languages of `--labelled`, see `benchmarks.languages`, each within its language.
 
 Questions and test texts have a share of their words misspelt (`--share`). A word gets one of its misspellings; one
-without any gets an error of the keyboard, by `vocabless.training.texts.misspellings`.
+without any gets an error of the keyboard, by `vocabless.texts.misspellings`.
 """
 
 import argparse
@@ -38,9 +38,9 @@ from benchmarks.search import Scores, bm25
 from vocabless.loading import default_encoder
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
+from vocabless.texts.misspellings import misspell
+from vocabless.texts.tables import load_table
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.texts.misspellings import misspell
-from vocabless.training.texts.tables import load_table
 
 SHARES = (0.0, 0.1, 0.3, 1.0)
 SEED = 0  # of the misspellings

@@ -43,9 +43,9 @@ from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.checkpoint_files import WEIGHTS
 from vocabless.saving.record import read_card_facts
 from vocabless.saving.sentence_modules import SentenceModules, read_sentence_modules
+from vocabless.texts.english import are_english
+from vocabless.texts.text_format import TextFormat
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.texts.english import are_english
-from vocabless.training.texts.text_format import TextFormat
 
 MOST_PASSAGES = 100_000
 MOST_NAMED = 10  # files that are left out and named

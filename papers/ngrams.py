@@ -11,9 +11,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from vocabless import load_tokenizer
+from vocabless.texts.corpora import load_text
+from vocabless.texts.subwords_and_ngrams import top_ngrams, trained_file, unit_counts
 from vocabless.training.script import read_recipe
-from vocabless.training.texts.corpora import load_text
-from vocabless.training.texts.subwords_and_ngrams import top_ngrams, trained_file, unit_counts
 
 UNIQUE_TOKENS = 11_890_081  # of HashFormers 4.2
 

@@ -19,6 +19,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # before torch is imported: workers, an
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // WORKERS)))
     gc.set_threshold(100_000, 50, 100)  # by Python's numbers, imports and exports take a fifth longer
 
+import datasets
 import torch
 from hub_stand_in import HubStandIn
 from huggingface_hub import constants
@@ -57,6 +58,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     quick = item.get_closest_marker("quick")
     if quick and item.callspec.id not in quick.args:
         item.add_marker("slow")
+
+
+@pytest.fixture
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache folder of `datasets`."""
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    return tmp_path / "cache"
 
 
 @pytest.fixture(autouse=True, scope="module")

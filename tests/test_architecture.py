@@ -28,7 +28,7 @@ MOST_LINES = 400  # of a file
 PACKAGES = (
     ("modeling", "tokenization"),
     ("vocabless",),
-    ("saving", "training/texts"),
+    ("saving", "texts"),
     ("training",),
     ("training/pretraining", "training/finetuning"),
     ("conversion/onnx_export",),
@@ -41,7 +41,7 @@ PACKAGES = (
 LEVEL = {package: level for level, packages in enumerate(PACKAGES) for package in packages}
 TOP_LEVEL = {"vocabless", "benchmarks", "papers", "run_glue", "run_pretraining"}
 # The scripts and their command lines, public names, texts, and how tables are printed.
-SEEN_BY_PAPERS = {"papers", "", "training", "training/pretraining", "vocabless", "training/texts", "benchmarks"}
+SEEN_BY_PAPERS = {"papers", "", "training", "training/pretraining", "vocabless", "texts", "benchmarks"}
 SOURCES = sorted(file for package in LEVEL for file in (ROOT / package).glob("*.py") if not file.is_symlink())
 
 
@@ -149,7 +149,7 @@ def test_imports_point_one_way_and_a_file_is_short_enough_to_be_read(file: Path)
     """A file imports its own package and the packages below; so no two packages import each other.
 
     The papers use public names, scripts and the text of a corpus: the product can be read and changed without them.
-    A conversion needs nothing of training but its readers of text.
+    A conversion needs nothing of training.
     """
     own, links = package_of_file(file), {path.name for path in (ROOT / "vocabless").iterdir() if path.is_symlink()}
     for name, module in ((module.split(".")[0], module) for level, module in imports(tree_of(file)) if not level):
@@ -160,7 +160,7 @@ def test_imports_point_one_way_and_a_file_is_short_enough_to_be_read(file: Path)
                 f"{name_of(file)} imports {module}: {own} is not above it"
             )
             assert own != "papers" or package in SEEN_BY_PAPERS, f"{name_of(file)} imports {module}"
-            is_training = package.startswith("training") and package != "training/texts"
+            is_training = package.startswith("training")
             assert not (own.startswith("conversion") and is_training), f"{name_of(file)} imports {module}"
     assert len(file.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
 

@@ -33,7 +33,7 @@ from vocabless.loading import ENCODERS
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = ("run_glue.py", "run_pretraining.py")  # linked, too
-LINKED = ("browser", "conversion", "model_cards", "modeling", "saving", "tokenization", "training")
+LINKED = ("browser", "conversion", "model_cards", "modeling", "saving", "texts", "tokenization", "training")
 IN_GIT = (ROOT / ".git").exists()  # a source distribution has copies in place of links
 TOP_FOLDERS = (*LINKED, "benchmarks", "docs", "papers", "tests", "vocabless")
 # Of ruff, accelerate, pip and torchrun.

@@ -25,8 +25,8 @@ from vocabless.saving.checkpoint import check_tokenizer
 from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tensors, check_source, first_line
 from vocabless.saving.stock_models import longest_sequence
 from vocabless.stock_shapes import STOCK_SHAPES, StockShape, load_shape_config, load_shape_tokenizer
+from vocabless.texts.subwords_and_ngrams import TRAINED_SUBWORD, trained_subword, with_ngrams
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.texts.subwords_and_ngrams import TRAINED_SUBWORD, trained_subword, with_ngrams
 from vocabless.variants import VARIANTS, Variant
 
 SHORTEST = 3  # tokens of a sequence: two special ones, and a word

@@ -25,7 +25,7 @@ from transformers.utils import logging as transformers_logging
 
 from vocabless.overrides import parse_overrides
 from vocabless.saving.run_folder import HUB_ARGUMENTS
-from vocabless.training.texts.text_format import TextFormat
+from vocabless.texts.text_format import TextFormat
 
 _LOGGER = logging.getLogger(__name__)
 RECIPES = Path(__file__).parent / "recipes"  # YAML files with flags of a script: the hyper-parameters of the papers

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from vocabless.training.texts.documents import HTML, MARKDOWN, Section, clean, read_page
-from vocabless.training.texts.text_format import UTF8, TextFormat
+from vocabless.texts.documents import HTML, MARKDOWN, Section, clean, read_page
+from vocabless.texts.text_format import UTF8, TextFormat
 
 TEXTS = (".txt", *MARKDOWN, *HTML)  # one document for each file
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")  # one document for each row
@@ -110,7 +110,7 @@ def _is_filled(file: Path) -> bool:
 
 def _rows(file: Path, reading: Reading) -> Iterator[Document]:
     """Yields the rows of a table as documents. A title is a heading, too, so that it is found."""
-    from vocabless.training.texts.tables import STRING_TYPES, column_type, load_files  # imports `datasets`
+    from vocabless.texts.tables import STRING_TYPES, column_type, load_files  # imports `datasets`
 
     rows: Any = load_files([str(file)], f"the table {str(file)!r}", reading.text_format)
     of_name = {str(column).lower(): column for column in rows.column_names}

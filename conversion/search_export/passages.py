@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from vocabless.texts.documents import MOST_HEADING, Section
+from vocabless.texts.sentences import sentences
 from vocabless.tokenization.splitters import ScriptSplitter
-from vocabless.training.texts.documents import MOST_HEADING, Section
-from vocabless.training.texts.sentences import sentences
 
 PASSAGE_UNITS = 80  # of a passage, at most; a word, an ideograph or a punctuation mark is a unit
 OVERLAP_UNITS = 20  # of the sentences at the end of a passage that also begin the next one, at most

@@ -26,8 +26,8 @@ from vocabless.conversion import search  # noqa: E402
 from vocabless.conversion.__main__ import main  # noqa: E402
 from vocabless.conversion.search_export.documents import read_documents  # noqa: E402
 from vocabless.conversion.search_export.passage_index import PassageIndex  # noqa: E402
+from vocabless.texts import pydocs  # noqa: E402
 from vocabless.tokenization.splitters import SPLITTERS  # noqa: E402
-from vocabless.training.texts import pydocs  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ENCODER = ROOT / "checkpoints" / "hashgram-tiny-sentence"

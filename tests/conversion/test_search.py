@@ -24,8 +24,8 @@ from vocabless.conversion.search_export.passages import OVERLAP_UNITS, PASSAGE_U
 from vocabless.conversion.search_export.vectors import in_own_space, principal_axes, recall, rotated
 from vocabless.loading import ENCODERS
 from vocabless.saving.sentence_modules import SentenceModules, write_sentence_modules
-from vocabless.training.texts.documents import MOST_HEADING, Section
-from vocabless.training.texts.text_format import TextFormat
+from vocabless.texts.documents import MOST_HEADING, Section
+from vocabless.texts.text_format import TextFormat
 
 
 def read(source: Path, base_url: str | None = None, reading: Reading | None = None) -> list[Document]:

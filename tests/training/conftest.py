@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import datasets
 import pytest
 import torch
 from script_runs import fine_tune
@@ -30,13 +29,6 @@ def make_teacher(subwords: dict[str, str]) -> Callable[..., str]:
         return str(folder)
 
     return make
-
-
-@pytest.fixture
-def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache folder of `datasets`."""
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
-    return tmp_path / "cache"
 
 
 @pytest.fixture(scope="session")

@@ -12,11 +12,11 @@ import torch
 from transformers import DataCollatorWithPadding
 
 from vocabless.loading import ENCODERS, default_encoder
+from vocabless.texts.english import are_english
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.data import TaskData, encode, sample_rows
 from vocabless.training.finetuning.fine_tuning import load_model
 from vocabless.training.finetuning.first_head import FrozenEncoder
-from vocabless.training.texts.english import are_english
 
 MIN_ROWS, MAX_ROWS = 20, 1000  # that the two heads are fitted to; fewer tell too little
 MAX_LENGTH = 64  # tokens of a text

@@ -14,11 +14,11 @@ from pathlib import Path
 from datasets import Dataset
 
 from vocabless.saving.record import GLUE_REPOSITORY, GLUE_TITLES, MISMATCHED
+from vocabless.texts.corpora import load_hub
+from vocabless.texts.tables import read_files
 from vocabless.training.finetuning.data import Examples, TaskData
 from vocabless.training.finetuning.problems import Regression, SingleLabel
 from vocabless.training.finetuning.sources import SHARD, read_examples
-from vocabless.training.texts.corpora import load_hub
-from vocabless.training.texts.tables import read_files
 
 Metrics = Mapping[str, float]  # metric → value
 

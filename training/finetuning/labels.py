@@ -8,11 +8,11 @@ from typing import Any
 
 from datasets import ClassLabel, Dataset, Value
 
+from vocabless.texts.tables import STRING_TYPES, column_type
+from vocabless.texts.text_format import DELIMITERS, suffix_of
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.data import Examples, TaskData
 from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Problem, Regression, SingleLabel
-from vocabless.training.texts.tables import STRING_TYPES, column_type
-from vocabless.training.texts.text_format import DELIMITERS, suffix_of
 
 MOST_NAMED = 10  # rows or labels in a message
 # What a column of strings holds if all of them match: its type, a pattern, and how to read one. But 007 is a name.

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from datasets import Dataset
 
+from vocabless.texts.corpora import load_hub
+from vocabless.texts.tables import check_texts, column_type, read_files
+from vocabless.texts.text_format import suffix_of
 from vocabless.training.finetuning.arguments import GlueArguments, is_trained_vocabless
 from vocabless.training.finetuning.data import Examples, TaskData, hold_out
 from vocabless.training.finetuning.labels import describe_labels, enumerated, parse_labels, read_cells
 from vocabless.training.finetuning.metrics import FOLDS
-from vocabless.training.texts.corpora import load_hub
-from vocabless.training.texts.tables import check_texts, column_type, read_files
-from vocabless.training.texts.text_format import suffix_of
 
 TEXT_COLUMNS = ("text", "sentence")
 PAIR_COLUMNS = (("sentence1", "sentence2"), ("text1", "text2"), ("premise", "hypothesis"), ("question1", "question2"))

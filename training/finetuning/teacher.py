@@ -19,12 +19,12 @@ from vocabless.public_names import without_path
 from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_source
 from vocabless.saving.record import COPIES, LABELLED, UNLABELLED
 from vocabless.saving.stock_models import SMALLEST_VOCABULARY, longest_sequence
+from vocabless.texts.corpora import load_text
+from vocabless.texts.text_format import UTF8, TextFormat
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.data import EncodedRows, Examples, TaskData
 from vocabless.training.finetuning.problems import Problem
 from vocabless.training.output_cache import add_outputs, fingerprint
-from vocabless.training.texts.corpora import load_text
-from vocabless.training.texts.text_format import UTF8, TextFormat
 from vocabless.training.trainer import ResumableTrainer
 
 TEACHER_LOGITS, IS_GOLD = "teacher_logits", "is_gold"  # further entries of encoded rows and batches

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from vocabless.texts.subwords_and_ngrams import check_has_features, has_features
 from vocabless.training.pretraining.arguments import DEFAULT_VARIANT, PretrainingArguments, PretrainingTrainingArguments
 from vocabless.training.pretraining.distill import Distill
 from vocabless.training.pretraining.masked_lm import MaskedLM
 from vocabless.training.pretraining.objective import Objective, objective_of_checkpoint
 from vocabless.training.pretraining.shuffle_random import ShuffleRandom
 from vocabless.training.script import ScriptParser
-from vocabless.training.texts.subwords_and_ngrams import check_has_features, has_features
 from vocabless.variants import Variant
 
 OBJECTIVES: dict[str, type[Objective]] = {objective.name: objective for objective in (ShuffleRandom, MaskedLM, Distill)}

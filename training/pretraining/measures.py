@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from vocabless.onnx_model import as_int8
-from vocabless.training.texts.tables import load_table
+from vocabless.texts.tables import load_table
 
 Vectors = NDArray[np.float32]  # (n, size), of length 1
 PAIR_COLUMNS = ("sentence1", "sentence2", "score")

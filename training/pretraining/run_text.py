@@ -11,9 +11,9 @@ from datasets import Dataset, concatenate_datasets
 
 from vocabless.public_names import EMBEDDED
 from vocabless.saving.run_folder import rows_fingerprint
+from vocabless.texts.corpora import find_files, first_texts, load_text
+from vocabless.texts.pydocs import PACKAGES, read_pydocs
 from vocabless.training.pretraining.arguments import PretrainingArguments
-from vocabless.training.texts.corpora import find_files, first_texts, load_text
-from vocabless.training.texts.pydocs import PACKAGES, read_pydocs
 
 MAX_EVALUATED = 1000  # held-out sequences, texts or translations of an evaluation
 PROCESSES = min(8, os.cpu_count() or 1)  # that prepare the corpus

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from vocabless.public_names import without_path
 from vocabless.saving.checkpoint_files import check_source, first_line
 from vocabless.saving.stock_models import SMALLEST_VOCABULARY
+from vocabless.texts.sentences import sentences
 from vocabless.training.output_cache import add_outputs, fingerprint
 from vocabless.training.pretraining.translations import ParallelTexts
-from vocabless.training.texts.sentences import sentences
 
 TEXTS_PER_CALL = 4096  # sorted by length, then cut into batches
 BATCH_SIZE = 64

@@ -11,7 +11,7 @@ from datasets import Dataset, Features, Value, concatenate_datasets
 from numpy.typing import NDArray
 
 from vocabless.saving.run_folder import rows_fingerprint
-from vocabless.training.texts.tables import load_table
+from vocabless.texts.tables import load_table
 
 COLUMNS = ("text", "lang", "english")  # the last one may be missing
 Indices = NDArray[np.int64]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase, TrainerCallback, TrainerState
 
 from vocabless import VocablessTokenizer
+from vocabless.texts.misspellings import misspell
 from vocabless.training.pretraining.measures import unit_vectors
-from vocabless.training.texts.misspellings import misspell
 
 TEXTS_AT_ONCE = 10_000
 

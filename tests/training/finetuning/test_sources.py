@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from datasets import Dataset
 
+from vocabless.texts import corpora
+from vocabless.texts.corpora import load_text
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.data import TaskData
 from vocabless.training.finetuning.sources import PAIR_COLUMNS, data_name, load_own_data
-from vocabless.training.texts import corpora
-from vocabless.training.texts.corpora import load_text
 
 MODEL = "hashformer-lsh-proj-tiny"
 

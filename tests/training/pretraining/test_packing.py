@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from vocabless import VocablessTokenizer, load_tokenizer
 from vocabless.stock_shapes import load_shape_tokenizer
+from vocabless.texts import corpora
+from vocabless.texts.corpora import load_text
+from vocabless.texts.sentences import sentences
+from vocabless.texts.subwords_and_ngrams import train_subword
 from vocabless.tokenization.splitters import to_bytes
 from vocabless.training.pretraining.packing import Packing, mix
-from vocabless.training.texts import corpora
-from vocabless.training.texts.corpora import load_text
-from vocabless.training.texts.sentences import sentences
-from vocabless.training.texts.subwords_and_ngrams import train_subword
 
 SPACES = ["", " ", "\n", "\u00a0", "\u2028", "\u3000", "\x1c", "\x85", "\u200b", "\ufeff", "\r\n "]
 WORDS = ["e.g. ", "it's", "“No.” ", "a_1,b ", "naïve-x. ", "…) ", "我来了。", "？！」", "\u0301", "?!. "]

@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader
 
 from vocabless import load_tokenizer
 from vocabless.stock_shapes import load_shape_tokenizer
+from vocabless.texts.subwords_and_ngrams import train_subword
 from vocabless.tokenization.block_coders import CLS, SEP, special_blocks
 from vocabless.training.pretraining import shuffle_random
 from vocabless.training.pretraining import tokens as tokens_file
@@ -20,7 +21,6 @@ from vocabless.training.pretraining.packing import Packing, part_of_process
 from vocabless.training.pretraining.run_text import HELD_OUT_STRETCHES, _hold_out, load_documents
 from vocabless.training.pretraining.shuffle_random import REPLACED, ShuffleRandom
 from vocabless.training.pretraining.tokens import IGNORE_INDEX, PretrainingDataset, PretrainingStream
-from vocabless.training.texts.subwords_and_ngrams import train_subword
 
 TEXTS = [f"document number {i} has words of its own{i}." for i in range(200)]
 DOCUMENTS = Dataset.from_dict({"text": TEXTS})

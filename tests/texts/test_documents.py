@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from vocabless.training.texts.corpora import find_files, load_text
-from vocabless.training.texts.documents import MOST_HEADING, clean, read_page
+from vocabless.texts.corpora import find_files, load_text
+from vocabless.texts.documents import MOST_HEADING, clean, read_page
 
 LONG = "w " * MOST_HEADING
 

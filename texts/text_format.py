@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from vocabless.training.texts.csv_records import read_records
+from vocabless.texts.csv_records import read_records
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vocabless.training.texts.corpora import find_files, first_texts, load_text
-from vocabless.training.texts.tables import load_files, read_files
-from vocabless.training.texts.text_format import TextFormat
+from vocabless.texts.corpora import find_files, first_texts, load_text
+from vocabless.texts.tables import load_files, read_files
+from vocabless.texts.text_format import TextFormat
 
 SUFFIXES = [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".txt"]
 ROWS = [("Das Café schließt früh.", "ja"), ("Nein, nie.", "nein")]

@@ -6,7 +6,7 @@ from typing import IO, Any
 
 from datasets import Features, Json
 
-from vocabless.training.texts.csv_records import MisreadError
+from vocabless.texts.csv_records import MisreadError
 
 Path = tuple[str | int, ...]  # of a value in a row: the column and the names within it; 0 is each element of a list
 

@@ -11,10 +11,10 @@ from datasets import Dataset, IterableDataset, Value, load_dataset
 from datasets.exceptions import DatasetGenerationError
 
 from vocabless.public_names import DATASET_ID, EMBEDDED
-from vocabless.training.texts.documents import HTML, MARKDOWN, read_page
-from vocabless.training.texts.pydocs import read_pydocs
-from vocabless.training.texts.tables import FORMATS, check_texts, explained, load_files
-from vocabless.training.texts.text_format import UTF8, TextFormat, suffix_of
+from vocabless.texts.documents import HTML, MARKDOWN, read_page
+from vocabless.texts.pydocs import read_pydocs
+from vocabless.texts.tables import FORMATS, check_texts, explained, load_files
+from vocabless.texts.text_format import UTF8, TextFormat, suffix_of
 
 CORPUS_FORMATS = FORMATS | dict.fromkeys(MARKDOWN + HTML, "pages")
 

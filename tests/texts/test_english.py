@@ -1,6 +1,6 @@
 """Which texts count as English."""
 
-from vocabless.training.texts.english import ENGLISH_TEXTS, are_english, is_english
+from vocabless.texts.english import ENGLISH_TEXTS, are_english, is_english
 
 ENGLISH = "I would like to know when the parcel that I ordered will be here."
 GERMAN = "Ich möchte gern wissen, wann das Paket ankommt, das ich bestellt habe."

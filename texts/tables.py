@@ -19,10 +19,10 @@ import datasets
 from datasets import Dataset, Features, IterableDataset, Value
 from datasets.exceptions import DatasetGenerationError
 
-from vocabless.training.texts.csv_records import FIRST_ROWS, MisreadError
-from vocabless.training.texts.csv_tables import load_csv
-from vocabless.training.texts.json_records import check_json, check_mixed, mixed_values
-from vocabless.training.texts.text_format import UTF8, TextFormat, suffix_of
+from vocabless.texts.csv_records import FIRST_ROWS, MisreadError
+from vocabless.texts.csv_tables import load_csv
+from vocabless.texts.json_records import check_json, check_mixed, mixed_values
+from vocabless.texts.text_format import UTF8, TextFormat, suffix_of
 
 FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv", ".tsv": "csv", ".txt": "text"}
 TABLES = [suffix for suffix in FORMATS if suffix != ".txt"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vocabless.training.texts.misspellings import misspell
+from vocabless.texts.misspellings import misspell
 
 TEXTS = st.text(
     st.sampled_from("abcxyzABCXYZ éßÄяжЯ漢字仮 \n\t.,'-_1²\x00😀İſ") | st.characters(max_codepoint=0x24F), max_size=60
