@@ -12,7 +12,7 @@ from accelerate import PartialState
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset, Sampler
-from transformers import PreTrainedModel, PrinterCallback, Trainer, TrainerCallback, TrainerState
+from transformers import PreTrainedModel, PrinterCallback, Trainer, TrainerCallback, TrainerState, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import EvalLoopOutput
 
@@ -27,6 +27,11 @@ def logits_only(logits: Any, labels: Tensor) -> Tensor:
     return logits if isinstance(logits, Tensor) else logits[0]
 
 
+def _precision(training: TrainingArguments) -> str:
+    """Returns what a run records of its precision, as Accelerate calls it."""
+    return "fp16" if training.fp16 else "bf16" if training.bf16 else "no"
+
+
 class ResumableTrainer(Trainer):
     """A `Trainer` for runs that may be killed or diverge.
 
@@ -37,6 +42,7 @@ class ResumableTrainer(Trainer):
       so is any other if the sampling strategy is "group_by_length".
     - If `compute_metrics` returns `EXACT_LOSS`, an evaluation reports it as the loss. The Trainer's own value is a mean
       over batches, which depends on the batch size.
+    - It refuses a launcher's precision that its arguments, and so the record of the run, do not have.
     - To evaluate before training, use `eval_on_start`. After a call of `evaluate`, Accelerate takes the model as
       prepared and does not wrap it for distributed training.
     """
@@ -48,6 +54,7 @@ class ResumableTrainer(Trainer):
             if "to be installed" not in str(error):
                 raise
             raise ValueError(f"{error} Or give another --report_to.") from error
+        self._check_precision()
         module: Any = self.model
         encoder = next((part for part in module.modules() if isinstance(part, PreTrainedModel)), None)
         if encoder is not None and self.args.bf16 and self.args.device.type == "cpu":
@@ -61,6 +68,16 @@ class ResumableTrainer(Trainer):
         limit, self.args.save_total_limit = self.args.save_total_limit, None
         self.add_callback(_Checkpoints(limit))
         self.remove_callback(PrinterCallback)  # which prints each log line where there is no bar
+
+    def _check_precision(self) -> None:
+        """Raises ValueError for a precision that the arguments do not have; a file of DeepSpeed can have one."""
+        recorded, used = _precision(self.args), self.accelerator.mixed_precision
+        if used != recorded:
+            remedy = f"give --{used} true" if used != "no" else f"take --{recorded} out"
+            raise ValueError(
+                f"the launcher's configuration computes in the precision {used!r}, and the run would record "
+                f"{recorded!r}; {remedy}, or change the configuration."
+            )
 
     def resume(self) -> dict[str, float]:
         """Trains, unless for 0 epochs, from the last checkpoint in the output folder if any; returns the metrics.

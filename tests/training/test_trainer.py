@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from accelerate.data_loader import BatchSamplerShard, DataLoaderShard, SeedableRandomSampler
+from accelerate.state import AcceleratorState
 from torch import nn
 from torch.utils.data import BatchSampler, Dataset
 from transformers import EarlyStoppingCallback, TrainerCallback, TrainingArguments
@@ -209,6 +210,15 @@ def test_a_loss_that_is_not_finite_and_data_without_an_example_stop_the_run(tmp_
     trainer.train_dataset = Empty()
     with pytest.raises(ValueError, match="not one example"):
         trainer.resume()
+
+
+def test_a_precision_that_the_arguments_do_not_have_is_refused(tmp_path, monkeypatch):
+    for recorded, used in (("no", "bf16"), ("bf16", "no")):
+        with monkeypatch.context() as changed:
+            changed.setattr(AcceleratorState, "mixed_precision", property(lambda state, used=used: used))  # DeepSpeed's
+            with pytest.raises(ValueError, match=f"computes in the precision '{used}', and .* record '{recorded}'; "):
+                training_on(tmp_path, bf16=recorded == "bf16")
+        assert training_on(tmp_path, bf16=used == "bf16").accelerator.mixed_precision == used
 
 
 def test_an_exact_loss_replaces_the_mean_over_batches_and_an_evaluation_that_is_not_finite_stops_the_run(tmp_path):
