@@ -16,6 +16,7 @@ RESULTS = "results.json"
 # Recorded arguments that do not change what is trained, since `total_batch_size` is fixed.
 OF_THE_MACHINE = ("per_device_train_batch_size", "per_device_eval_batch_size", "train_batch_size", "eval_batch_size",
                   "gradient_accumulation_steps", "world_size", "use_cpu")  # fmt: skip
+PRECISIONS = ("bf16", "fp16")
 Record = Mapping[str, Any]  # content of a results.json
 
 
@@ -100,6 +101,7 @@ def differences(words: Sequence[str], record: Record, root: Path) -> list[str]:
         recorded["seeds"] = ", ".join(sorted({str(len(seeds)) for seeds in runs.values() if seeds}))
         missing = [task for task, seeds in runs.items() if not seeds]
         notes = [f"no results of {', '.join(missing)}"] if missing else []
+    planned |= {name: f"--{name}" in flags for name in PRECISIONS}  # whatever a launcher of this process has
     known = {
         name: (_plain(recorded[name], root), _plain(value, root)) for name, value in planned.items() if name in recorded
     }

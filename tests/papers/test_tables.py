@@ -190,6 +190,18 @@ def test_every_recorded_argument_that_differs_from_the_command_is_listed(
     assert sorted(differences(words, recorded(words, **changed), tmp_path)) == sorted(listed)
 
 
+def test_the_precision_of_a_plan_is_that_of_its_flags(tmp_path, monkeypatch):
+    row, runs = hashformers.TABLE_1.rows[-1], []
+    for bf16 in (False, True):
+        plan = Plan(hashformers.TABLE_1, tmp_path, bf16=bf16)
+        runs += [(words, recorded(words)) for words in (*plan.pretraining(row), *plan.fine_tuning(row))]
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")  # as in a shell that starts launchers
+    assert [differences(*run, tmp_path) for run in runs] == [[]] * 4
+    swapped = [(words, record) for (words, _), (_, record) in zip(runs, runs[2:] + runs[:2], strict=True)]
+    notes = [differences(*run, tmp_path) for run in swapped]
+    assert notes == [["bf16 is True, not False"]] * 2 + [["bf16 is False, not True"]] * 2
+
+
 def test_fewer_tasks_and_fewer_seeds_are_listed(tmp_path):
     (words,) = Plan(hashformers.TABLE_1, tmp_path).fine_tuning(hashformers.TABLE_1.rows[0])
     run = recorded(words)
