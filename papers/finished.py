@@ -1,6 +1,7 @@
 """Fills a table from the `results.json` files of finished runs, and lists how these runs differ from the plan."""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import run_glue
 from papers.counts import size_figures
 from papers.plan import Plan
 from papers.table import OWN, FilledRow, PaperRow, PaperTable, average, render, retention, scores_of
+from vocabless.public_names import DATASET_ID
 from vocabless.training.pretraining.command_line import parse_command_line
 from vocabless.training.script import fingerprint
 
@@ -87,7 +89,7 @@ def differences(words: Sequence[str], record: Record, root: Path) -> list[str]:
     Args:
         words: a command of the plan, a script with its flags.
         record: the results of the run, with files and folders of the machine without their place.
-        root: the folder of the plan: only what the plan writes there is compared by its name alone.
+        root: the folder of the plan: what the plan writes there is compared by its name alone, as are other paths.
     """
     script, *flags = words
     recorded, notes = dict(record["arguments"]), []
@@ -113,14 +115,20 @@ def differences(words: Sequence[str], record: Record, root: Path) -> list[str]:
 
 
 def _plain(value: Any, root: Path) -> str:
-    """Returns a value as it is compared and printed: what lies in a folder without its place."""
+    """Returns a value as it is compared and printed: files and folders without their place, as a run records them."""
     if isinstance(value, (list, tuple)):
         return ", ".join(_plain(each, root) for each in value)
     if isinstance(value, dict):
         return ", ".join(f"{name} {_plain(each, root)}" for name, each in value.items()) or "none"
     if isinstance(value, float):
         return f"{value:g}"
-    return Path(value).name if isinstance(value, str) and root in Path(value).parents else str(value)
+    return Path(value).name if isinstance(value, str) and _is_local(value, root) else str(value)
+
+
+def _is_local(value: str, root: Path) -> bool:
+    """Returns whether a value is a path below the root, or one that can be no data set or model of the Hub."""
+    is_hub_id = DATASET_ID.fullmatch(value) and not os.path.exists(value)
+    return root in Path(value).parents or ("/" in value and not is_hub_id)
 
 
 def _notes(plan: Plan, rows: Sequence[PaperRow]) -> list[str]:

@@ -190,6 +190,24 @@ def test_every_recorded_argument_that_differs_from_the_command_is_listed(
     assert sorted(differences(words, recorded(words, **changed), tmp_path)) == sorted(listed)
 
 
+def test_local_data_of_the_plan_are_those_of_the_run_wherever_the_table_is_made(tmp_path, monkeypatch):
+    (tmp_path / "there/corpus/part").mkdir(parents=True)
+    (tmp_path / "there/my/glue").mkdir(parents=True)
+    corpora, row = ("corpus/*.parquet", "corpus/part", "me/texts:en@v1"), hashformers.TABLE_1.rows[0]
+    plan = Plan(hashformers.TABLE_1, tmp_path / "out", (*corpora, str(tmp_path / "a.txt")), data_dir="my/glue/")
+    commands = [*plan.pretraining(row), *plan.fine_tuning(row)]
+    monkeypatch.chdir(tmp_path / "there")
+    records = [recorded(words) for words in commands]
+    assert records[0]["arguments"]["corpus"] == ["*.parquet", "part", "me/texts:en@v1", "a.txt"]
+    assert [differences(*each, plan.root) for each in zip(commands, records, strict=True)] == [[], []]
+    records[0]["arguments"]["corpus"][0] = "*.txt"
+    records[1]["arguments"]["data_dir"] = None
+    found = [differences(*each, plan.root) for each in zip(commands, records, strict=True)]
+    assert found[0][0].startswith("corpus is *.txt, part, me/texts:en@v1") and found[1] == [
+        "data_dir is None, not glue"
+    ]
+
+
 def test_the_precision_of_a_plan_is_that_of_its_flags(tmp_path, monkeypatch):
     row, runs = hashformers.TABLE_1.rows[-1], []
     for bf16 in (False, True):
