@@ -30,8 +30,9 @@ def check_texts(texts: Any) -> list[str]:
 def check_labels(texts: list[str], labels: Any) -> NDArray[Any]:
     """Returns the labels, (n,); raises an error unless each text has one class."""
     labels = listed(labels)
-    if isinstance(labels, set | frozenset):
-        raise ValueError("labels are a set, which has no order; give a list with a label for each text.")
+    if isinstance(labels, str | Mapping | set | frozenset):
+        kind = type(labels).__name__
+        raise ValueError(f"labels are a list, but here is one {kind}; give a list with a label for each text.")
     rows = list(labels)
     if len(texts) != len(rows):
         raise ValueError(f"{len(texts)} texts have {len(rows)} labels; give each text one label.")
