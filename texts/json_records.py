@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
-from datasets import Features, Json
+from datasets import Features, Json, LargeList, List, Value
 
 from vocabless.texts.csv_records import MisreadError
 
@@ -48,6 +48,19 @@ def _mixed(feature: Any, path: Path) -> list[Path]:
         return [path]
     inner = feature.items() if isinstance(feature, dict) else [(0, getattr(feature, "feature", None))]
     return [found for name, part in inner if part is not None for found in _mixed(part, (*path, name))]
+
+
+def with_times_as(feature: Any, form: Any) -> Any:
+    """Returns a feature in which the times are another one. JSON has no times: `datasets` makes them of texts.
+
+    >>> with_times_as(Features({"day": Value("timestamp[s]"), "number": Value("int64")}), Value("string"))
+    {'day': Value('string'), 'number': Value('int64')}
+    """
+    if isinstance(feature, dict):
+        return type(feature)({name: with_times_as(part, form) for name, part in feature.items()})
+    if isinstance(feature, List | LargeList):
+        return type(feature)(with_times_as(feature.feature, form))
+    return form if isinstance(feature, Value) and feature.dtype.startswith("timestamp") else feature
 
 
 def check_mixed(stream: IO[str], file: str, paths: Sequence[Path]) -> None:

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-from datasets import Dataset, Features, IterableDataset, Value
+from datasets import Dataset, Features, IterableDataset, Json, Value
 from datasets.exceptions import DatasetGenerationError
 
 from vocabless.texts.csv_records import FIRST_ROWS, MisreadError
 from vocabless.texts.csv_tables import load_csv
-from vocabless.texts.json_records import check_json, check_mixed, mixed_values
+from vocabless.texts.json_records import check_json, check_mixed, mixed_values, with_times_as
 from vocabless.texts.text_format import UTF8, TextFormat, suffix_of
 
 FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv", ".tsv": "csv", ".txt": "text"}
@@ -77,11 +77,21 @@ def _load_by_library(kind: str, files: Sequence[str], text_format: TextFormat, s
     options = {} if kind == "parquet" else {"encoding": encoding}
     read = getattr(Dataset, f"from_{kind}")  # `load_dataset` would ask a server, to count a download
     read = partial(read, paths, split="train", **options)
+    cache_id = _cache_id(files, text_format)
     rows = read(streaming=True) if streaming else None
     if rows is None or rows.features is None:  # a list in a json file is read whole in any case
-        rows = read(config_id=_cache_id(files, text_format))
-        rows = rows.to_iterable_dataset() if streaming else rows
-    return rows
+        rows = read(config_id=cache_id)
+    if kind == "json" and with_times_as(rows.features, Json()) != rows.features:
+        # `datasets` decodes a Json cell to what was written; read as texts alone, times would be in another form.
+        features = Features(with_times_as(rows.features, Json()))
+        names = [name for name, feature in features.items() if feature != rows.features[name]]
+        texts = Features(with_times_as(rows.features, Value("string")))
+        is_whole = isinstance(rows, Dataset)
+        rows = read(features=features, **({"config_id": f"{cache_id}-times"} if is_whole else {"streaming": True}))
+        rows = rows.map(
+            lambda *columns: dict(zip(names, columns, strict=True)), input_columns=names, batched=True, features=texts
+        )
+    return rows.to_iterable_dataset() if streaming and isinstance(rows, Dataset) else rows
 
 
 def explained(error: Exception, files: Sequence[str], where: str, text_format: TextFormat) -> ValueError:

@@ -93,6 +93,23 @@ def test_a_text_beside_values_of_other_types_is_read_as_it_is_or_named_with_its_
                 assert found == values
 
 
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_texts_that_look_like_times_are_read_as_they_are(name, streaming, tmp_path) -> None:
+    times = ["2024-01-01", "2024-01-02T03:04:05Z", "2024-01-02 03:04:05", None]
+    rows = [
+        {"text": f"text {number}", "label": time, "days": [time, "1999-12-31"], "more": {"at": time}, "number": number}
+        for number, time in enumerate(times)
+    ]
+    file = tmp_path / name
+    lines = [json.dumps(row) for row in rows]
+    file.write_text("\n".join(lines) if name == "a.jsonl" else f"[{', '.join(lines)}]")
+    assert list(load_files([str(file)], "", streaming=streaming)) == rows
+    for text in ("2024-01-01", "2024-01-01T00:00:00"):  # a column of texts, from a cache that knows the file's content
+        file.write_text(json.dumps({"text": text}))
+        assert [row["text"] for row in load_text(str(file), streaming=streaming)] == [text]
+
+
 @pytest.mark.parametrize(("name", "content", "sentence"), [
     ("rows.csv", "text,label\na,b,x\nc,d\n", "line 2 of .*rows.csv' has 3 fields, and its header 2; put texts"),
     ("rows.csv", 'text,label\n"a\nb",c\nd,e,f\n', "line 4 of .*rows.csv' has 3 fields"),
