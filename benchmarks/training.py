@@ -62,11 +62,12 @@ def training_step(
     batch_size: int,
     dropout: float,
     overrides: Sequence[str] = (),
+    updates: bool = True,
 ) -> Run:
     """Returns a function that trains one step, always on the same batch, whose sequences are padded to `length`.
 
     `variant` is a variant or a stock shape, `subword` the file of a vocabulary for models with subwords, `overrides`
-    what `--set` takes.
+    what `--set` takes. Without `updates` a step is the forward and the backward pass, and the weights stay.
     """
     objective: Any = OBJECTIVES[objective_name]()
     subword_file = subword if find_shape(variant).reads_subwords else None
@@ -85,7 +86,8 @@ def training_step(
 
     def run() -> None:
         model(**inputs)["loss"].backward()
-        optimizer.step()
+        if updates:
+            optimizer.step()
         optimizer.zero_grad()
 
     return run
