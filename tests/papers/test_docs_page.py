@@ -11,6 +11,7 @@ from strings import random_strings
 
 from papers import eelbert, elementwise, hashformers
 from papers.counts import BYTES, parameter_figures, size_figures
+from papers.speed import EELBERT_5, FIGURE_1, HASHFORMERS_3
 from papers.table import PaperRow, PaperTable
 from vocabless import VocablessModel, load_config
 from vocabless.modeling.ngram_front_ends import HASH_BASE, MODULUS
@@ -159,3 +160,19 @@ def test_the_deviations_of_the_patents_fit_ten_times_the_printed_counts() -> Non
     numbers = [1000 * round(share / 21 * 1900) for share in (1.8, 1.9)]
     assert "those of some {} and {} patents out of 1.9M".format(*map(thousands, numbers)) in PAGE
     assert f"664 subclasses, so {thousands(2 * 664)} labels" in PAGE and elementwise.TABLE_2.num_labels == 2 * 664
+
+
+def test_the_shares_of_figure_1_and_the_papers_rates_are_the_computed_ones() -> None:
+    shares = []
+    for name in FIGURE_1:
+        row = PaperRow(name, name, "", has_mlm_head=True)
+        shares.append(f"{100 * size_figures(row, row)['poep']:.1f} % of {name.replace('bert', 'BERT')}")
+    assert f"the word table is {shares[0]}, {shares[1]} and {shares[2]}." in PAGE
+    for size in ("base", "mini", "tiny"):
+        (cells,) = re.findall(rf"\| {size} ((?:\| [\d.]+ ){{5}})\|", PAGE)
+        bert, ours, rate, _, printed = map(float, re.findall(r"[\d.]+", cells))
+        assert printed == round(EELBERT_5[f"eelbert-{size}"][1] / EELBERT_5[f"bert-{size}"][1], 2)
+        assert rate == pytest.approx(ours / bert, abs=0.02)
+    for timed in HASHFORMERS_3[1:]:
+        _, training, _, inference = timed.printed.split()
+        assert re.search(rf"\| {re.escape(timed.label)} \| \S+ \| {training} \| \S+ \| {inference} \|", PAGE), timed

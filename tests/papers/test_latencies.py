@@ -3,13 +3,14 @@
 import pytest
 import torch
 from datasets import Dataset
+from script_runs import write_corpus
 
 from benchmarks import training
 from papers import __main__ as papers
 from papers import speed
 
 
-def test_the_rates_of_eelbert_are_to_bert_of_the_same_size_in_the_same_rounds(monkeypatch, capsys):
+def test_the_rates_of_eelbert_are_to_bert_of_the_same_size_in_the_same_rounds(monkeypatch, capsys, tmp_path):
     rounds = []
 
     def times(runs, number):
@@ -18,7 +19,7 @@ def test_the_rates_of_eelbert_are_to_bert_of_the_same_size_in_the_same_rounds(mo
 
     monkeypatch.setattr(speed, "_side", lambda *model: speed.inference.Side(lambda *text, **options: {}, None))
     monkeypatch.setattr(speed, "times", times)
-    papers.main(["eelbert-5", "--documents", "60"])
+    papers.main(["eelbert-5", "--corpus", write_corpus(tmp_path / "text.txt"), "--documents", "60"])
     (labels,) = rounds
     assert [label for label in labels if label not in speed.EELBERT_5] == [
         f"eelbert-{size}{speed.CACHED}" for size in ("base", "mini", "tiny")
