@@ -14,7 +14,7 @@ from typing import Any, Literal
 from huggingface_hub import EvalResult, ModelCard, ModelCardData, constants
 from transformers.utils.hub import cached_file
 
-from vocabless.loading import default_encoder
+from vocabless.loading import ENCODERS, default_encoder
 from vocabless.overrides import describe_overrides
 from vocabless.public_names import DATASET_ID, EMBEDDED, without_path
 from vocabless.saving.checkpoint_files import first_line
@@ -145,8 +145,8 @@ def provenance(start: str, from_scratch: bool) -> dict[str, Any]:
 
 
 def _ships(folder: Path) -> bool:
-    """Returns whether a folder is one of `SHIPPED`, or the encoder that the package carries."""
-    return folder.parent == SHIPPED or folder == Path(default_encoder()).resolve()
+    """Returns whether a folder is one of `SHIPPED`, or an encoder that the package carries."""
+    return folder.parent == SHIPPED or folder in [Path(default_encoder(name)).resolve() for name in ENCODERS]
 
 
 def describe_rows(teacher: Mapping[str, Any]) -> str:

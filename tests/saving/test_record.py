@@ -8,6 +8,7 @@ import pytest
 import yaml
 from huggingface_hub import ModelCard, parse_eval_result_entries
 
+from vocabless.loading import ENCODERS, default_encoder
 from vocabless.saving.model_card import CARD, EVAL_RESULTS, card_for_repository, write_card
 from vocabless.saving.record import card_facts, provenance
 from vocabless.training.finetuning.glue import GLUE
@@ -229,6 +230,12 @@ def test_a_pre_trained_model_names_corpus_and_measures(save_model, tmp_path) -> 
     arguments = {"corpus": corpus, "max_steps": -1, "max_seq_length": 64, "seed": 7, "learning_rate": 1e-3}
     results = {"objective": "shuffle-random", "arguments": arguments, "tokens_seen": 1_234_567, "versions": VERSIONS}
     results |= {"objective_text": "S+R", "metric_names": ["loss"], "steps": 2000}
+@pytest.mark.parametrize("name", ENCODERS)
+def test_the_encoders_of_an_installed_package_are_base_models(name, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("vocabless.saving.record.SHIPPED", tmp_path)  # no clone
+    assert provenance(default_encoder(name), from_scratch=False)["base_model"] == ENCODERS[name]
+
+
     results |= {"before": {"eval_loss": 1.25}, "after": {"eval_loss": 0.5}}
     write_card(folder, model, 16, card_facts(results))
     card = ModelCard.load(folder / CARD)
