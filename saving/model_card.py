@@ -54,6 +54,7 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: Car
         block_size=block_size,
         encoder=model.config.encoder_config.model_type,
         append_embeddings=model.config.append_embeddings,
+        wide_rows=model.config.classifier_wide_rows,
         parameters=model.num_parameters(),
         embedding_parameters=sum(p.numel() for p in model.get_input_embeddings().parameters()),
         sizes=_sizes(folder),

@@ -36,6 +36,10 @@ STSB = "GLUE STS-B"
 STSB_PAIRS = "1,500 with hash 7b18830f9433c016"  # `rows_fingerprint` of its validation part
 LABELLED, UNLABELLED, COPIES = "training rows", "unlabelled rows", "corrupted copies"  # what a teacher labels
 MIN_ROWS = 100  # of a held-out part, for a score in the metadata
+HELD_OUT = {  # scored folds of five → what was scored, if the saved model learned all rows
+    1: "Scores on training rows are those of a model that learned four fifths of them, on the rest.",
+    5: "Scores on training rows are those of five models: each learned four fifths of them and was scored on the rest.",
+}
 # Our name of a metric → the Hub's name, where they differ.
 METRIC_IDS = {"pearson": "pearsonr", "spearman": "spearmanr"}
 METRIC_IDS |= {f"{average}_{name}": name for average in ("micro", "macro") for name in ("precision", "recall", "f1")}
@@ -74,6 +78,7 @@ class CardFacts:
     threshold: float | None = None  # probability above which one of several labels is predicted
     epochs: float | None = None  # that were run
     keeps_best: bool = False  # whether the best checkpoint of the run was kept, not the last
+    is_head_alone: bool = False  # whether the head alone was trained, or kept
     batch_size: int | None = None  # examples per step on each device
     teacher_rows: str | None = None  # what the teacher labelled, with the numbers of rows
     train_rows: int | None = None  # with labels of the data
@@ -207,6 +212,7 @@ def _fine_tuned(results: Mapping[str, Any]) -> dict[str, Any]:
         "threshold": results["threshold"],
         "epochs": float(results["epochs"]),
         "keeps_best": arguments["load_best_model_at_end"],
+        "is_head_alone": _is_head_alone(results),
         "batch_size": arguments["per_device_train_batch_size"],
         "teacher": f"{teacher['name']} ({teacher['description']})" if teacher else None,
         "teacher_rows": describe_rows(teacher) if teacher else None,
@@ -220,6 +226,10 @@ def _fine_tuned(results: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _is_head_alone(results: Mapping[str, Any]) -> bool:
+    return bool(results.get("head", {}).get("is_kept"))
+
+
 def _score_table(results: Mapping[str, Any]) -> str:
     """Returns a Markdown table of the scores with their intervals and of the constant baselines.
 
@@ -231,7 +241,9 @@ def _score_table(results: Mapping[str, Any]) -> str:
         "constant baseline is the best score of a model that gives the same answer to every example."
     )
     columns = {"constant baseline": constants}
-    if "head" in results:
+    if results["is_cross_validated"] and (models := HELD_OUT.get(results.get("scored_folds", 0))):
+        legend += f" {models} This model learned all of them."
+    if "head" in results and not _is_head_alone(results):  # whose scores are those of this model
         columns["head alone"] = results["head"]["measures"]
         legend += " Head alone: a linear model of the encoder's vectors, before fine-tuning."
     if "teacher" in results:

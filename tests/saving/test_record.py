@@ -103,6 +103,32 @@ def test_a_test_file_has_its_own_rows_beside_the_validation_and_its_scores_are_o
     assert "- Training rows: 1,234\n- Epochs: 3" in card.text and "Its labels: `LABEL_0`, `LABEL_1`.\n" in card.text
 
 
+def test_a_head_alone_has_no_figures_of_training_and_its_scores_stand_once(card_of) -> None:
+    results = results_of("beasts", {"f1": 0.5}, train_file="b.csv") | {"from_scratch": False}
+    for is_kept, trained, header in (
+        (True, "Trained: the head, a linear model; the other weights are those of the start", "baseline |"),
+        (False, "Epochs: 3; the best checkpoint was kept", "baseline | head alone |"),
+    ):
+        card = card_of(results | {"head": {"measures": {"f1": 2 / 7}, "is_kept": is_kept}})
+        assert f"- Training rows: 1,234\n- {trained}\n" in card.text and f"{header}\n" in card.text
+        assert (" with a new head, trained on beasts." in card.text) == is_kept
+        assert ("fine-tuned on beasts." in card.text) == ("Learning rate" in card.text) == (not is_kept)
+
+
+def test_a_card_says_how_rows_of_the_training_file_were_scored(card_of) -> None:
+    results = results_of("beasts", {"f1": 0.5}, train_file="b.csv")
+    for folds, words in ((5, "those of five models: each learned"), (1, "those of a model that learned")):
+        card = card_of(results | {"is_cross_validated": True, "scored_folds": folds})
+        assert words in card.text and "This model learned all of them." in card.text
+    assert "This model learned all of them." not in card_of(results | {"scored_folds": 0}).text
+
+
+def test_a_card_says_whether_the_head_reads_words(card_of) -> None:
+    results = results_of("beasts", {"f1": 0.5}, train_file="b.csv")
+    assert "choose among 2,048 rows of its weights" in card_of(results, classifier_wide_rows=2048).text
+    assert "rows of its weights" not in card_of(results).text
+
+
 def test_a_data_set_of_the_hub_is_named_with_its_configuration() -> None:
     results = results_of("films-small", {"accuracy": 0.5}, dataset_name="you/films:small@v2")
     facts = card_facts(results)
@@ -204,6 +230,12 @@ def test_only_a_folder_that_ships_is_a_base_model(path, tmp_path, monkeypatch) -
     assert provenance(str(tmp_path / path), from_scratch=False)["base_model"] == known
 
 
+@pytest.mark.parametrize("name", ENCODERS)
+def test_the_encoders_of_an_installed_package_are_base_models(name, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("vocabless.saving.record.SHIPPED", tmp_path)  # no clone
+    assert provenance(default_encoder(name), from_scratch=False)["base_model"] == ENCODERS[name]
+
+
 def test_spearman_on_sts_b_is_a_result_of_the_card_and_that_on_other_pairs_is_not(save_model) -> None:
     model, folder = save_model("hashformer-lsh-proj-tiny")
     arguments = {"corpus": None, "max_steps": 5, "max_seq_length": 64, "learning_rate": 1e-3, "sts_file": "v.parquet"}
@@ -230,12 +262,6 @@ def test_a_pre_trained_model_names_corpus_and_measures(save_model, tmp_path) -> 
     arguments = {"corpus": corpus, "max_steps": -1, "max_seq_length": 64, "seed": 7, "learning_rate": 1e-3}
     results = {"objective": "shuffle-random", "arguments": arguments, "tokens_seen": 1_234_567, "versions": VERSIONS}
     results |= {"objective_text": "S+R", "metric_names": ["loss"], "steps": 2000}
-@pytest.mark.parametrize("name", ENCODERS)
-def test_the_encoders_of_an_installed_package_are_base_models(name, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("vocabless.saving.record.SHIPPED", tmp_path)  # no clone
-    assert provenance(default_encoder(name), from_scratch=False)["base_model"] == ENCODERS[name]
-
-
     results |= {"before": {"eval_loss": 1.25}, "after": {"eval_loss": 0.5}}
     write_card(folder, model, 16, card_facts(results))
     card = ModelCard.load(folder / CARD)
