@@ -69,6 +69,12 @@ def read_config_and_tensors(source: str) -> tuple[dict[str, Any], dict[str, Tens
     return config, {renamed.sub(lambda old: names[old[0]], name): tensor for name, tensor in tensors.items()}
 
 
+def check_has_config(source: str) -> None:
+    """Raises ValueError if the source is a folder without a configuration, such as that of a run of several tasks."""
+    if os.path.isdir(source) and not os.path.isfile(os.path.join(source, CONFIG)):
+        raise _lacks(source, (CONFIG,))
+
+
 def check_tensor_names(source: str, missing: Iterable[str], unexpected: Iterable[str]) -> None:
     """Checks that a checkpoint has exactly the tensors that its model needs.
 
@@ -101,7 +107,7 @@ def _find(source: str, names: tuple[str, ...]) -> str:
     if os.path.isdir(source):
         if file := next(filter(os.path.isfile, (os.path.join(source, name) for name in names)), None):
             return file
-        raise ValueError(f"the folder {source!r} holds no {' and no '.join(names)}; give the folder of a checkpoint.")
+        raise _lacks(source, names)
     reasons = []
     for name in names:
         try:
@@ -112,6 +118,10 @@ def _find(source: str, names: tuple[str, ...]) -> str:
         f"{source!r} is neither a folder nor a reachable Hub repository with {' or '.join(names)} ({reasons[0]}); "
         "check the id and the network, or give a folder."
     )
+
+
+def _lacks(folder: str, names: tuple[str, ...]) -> ValueError:
+    return ValueError(f"the folder {folder!r} holds no {' and no '.join(names)}; give the folder of a checkpoint.")
 
 
 def _read_tensors(file: str) -> dict[str, Tensor]:

@@ -165,6 +165,8 @@ def read_files(files: Sequence[str], text_format: TextFormat = UTF8) -> Dataset:
         ValueError: a file does not exist, has an unknown format, has no rows, or cannot be read, see `load_files`.
     """
     for file in files:
+        if Path(file).is_dir():
+            raise ValueError(f"{file!r} is a folder; give a {', '.join(TABLES)} file.")
         if not Path(file).is_file():
             raise ValueError(f"the file {file!r} does not exist; give a {', '.join(TABLES)} file.")
         if suffix_of(file) not in TABLES:

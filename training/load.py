@@ -22,7 +22,13 @@ from vocabless.loading import load_config, load_tokenizer
 from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.saving.checkpoint import check_tokenizer
-from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tensors, check_source, first_line
+from vocabless.saving.checkpoint_files import (
+    LOADING_ERRORS,
+    check_encoder_tensors,
+    check_has_config,
+    check_source,
+    first_line,
+)
 from vocabless.saving.stock_models import longest_sequence
 from vocabless.stock_shapes import STOCK_SHAPES, StockShape, load_shape_config, load_shape_tokenizer
 from vocabless.texts.subwords_and_ngrams import TRAINED_SUBWORD, trained_subword, with_ngrams
@@ -125,6 +131,7 @@ def load(
 def load_checkpoint_config(source: str, **hub_options: Any) -> PreTrainedConfig:
     """Returns the configuration of a checkpoint. Raises ValueError if it cannot be loaded."""
     check_source(source)
+    check_has_config(source)
     with _errors_of(source):
         config: PreTrainedConfig = AutoConfig.from_pretrained(**_located(source), **hub_options)
     return config
