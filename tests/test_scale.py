@@ -66,11 +66,11 @@ def test_every_row_is_read_once_also_if_a_worker_dies(engine, tmp_path) -> None:
     if engine != "datasets":  # which repeats nothing
         with (tmp_path / "classifier" / "onnx_model.py").open("a") as file:
             file.write(DIES_ONCE.format(marker=str(marker)))
-    (tmp_path / "texts").mkdir()
+    (tmp_path / "corpus").mkdir()
     texts = [f"text {number}" for number in range(FILES * ROWS)]
     for part in range(FILES):
         rows = pa.table({"text": texts[part * ROWS : (part + 1) * ROWS]})
-        parquet.write_table(rows, tmp_path / "texts" / f"{part}.parquet")
+        parquet.write_table(rows, tmp_path / "corpus" / f"{part}.parquet")
     (tmp_path / "program.py").write_text(LOCAL[engine] + program(engine))
     environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": "", "RAY_DEDUP_LOGS": "0"}
     done = subprocess.run(
