@@ -9,13 +9,14 @@ which for Spark and Ray includes their own Python code. Each measurement is made
 
 import argparse
 import json
+import os
 import random
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,21 +38,22 @@ def write_texts(folder: Path, rows: int) -> None:
         parquet.write_table(pa.table({"text": texts}), folder / f"{part}.parquet")
 
 
-@cache
-def classifier(folder: str) -> Any:
-    """Returns the model, which is loaded once in a process."""
-    sys.path.insert(0, folder)
-    from onnx_model import OnnxClassifier  # type: ignore[import-not-found]
-
-    return OnnxClassifier(folder, threads=1)
-
-
 def labels(folder: str, texts: list[str]) -> list[str]:
-    """Returns the label of each text, and writes the largest memory of this process, MB, into a file."""
+    """Returns the label of each text, and writes the largest memory of this process, MB, into a file.
+
+    The engines send this function by value, since it is one of `__main__`. A `functools.cache` cannot be sent so: what
+    a process loads once is kept in the module that the folder holds.
+    """
     import os
     import resource
 
-    found = [max(answer, key=answer.get) for answer in classifier(folder)(texts)]
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    import onnx_model  # type: ignore[import-not-found]
+
+    if not hasattr(onnx_model, "loaded"):
+        onnx_model.loaded = onnx_model.OnnxClassifier(folder, threads=1)
+    found = [max(answer, key=answer.get) for answer in onnx_model.loaded(texts)]
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     (Path(os.environ["SCALE_MEMORY"]) / str(os.getpid())).write_text(str(memory))
     return found
@@ -69,7 +71,8 @@ def with_ray(model: str, source: str, target: str, workers: int) -> Callable[[],
             return batch | {"label": labels(model, batch["text"].tolist())}
 
     def run() -> None:
-        rows = ray.data.read_parquet(source).map_batches(Read, batch_size=BATCH, concurrency=workers)
+        pool = ray.data.ActorPoolStrategy(size=workers)
+        rows = ray.data.read_parquet(source).map_batches(Read, batch_size=BATCH, compute=pool)
         rows.write_parquet(target)
 
     return run
@@ -79,6 +82,7 @@ def with_spark(model: str, source: str, target: str, workers: int) -> Callable[[
     """Starts Spark; returns what reads and writes."""
     from pyspark.sql import SparkSession
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else the workers take `python3` of the path
     spark = SparkSession.builder.master(f"local[{workers},4]").config("spark.ui.enabled", "false").getOrCreate()
 
     def read(frames: Any) -> Any:

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -95,3 +96,18 @@ def test_a_worker_needs_no_torch_and_no_package(tmp_path) -> None:
         [sys.executable, "-c", code, folder], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout == "2\n"
+
+
+def test_the_benchmark_sends_to_a_worker_what_the_worker_can_load(tmp_path) -> None:
+    """Its functions are of `__main__`, so the engines send them by value, as here those of a module without a file."""
+    cloudpickle = pytest.importorskip("pyspark.cloudpickle", reason="the extra [scale] brings it")
+    functions = runpy.run_path(str(ROOT / "benchmarks" / "scale.py"), run_name="no_module")
+    (tmp_path / "sent").write_bytes(cloudpickle.dumps(functions["labels"]))
+    code = "import pickle, sys\nlabels = pickle.load(open('sent', 'rb'))\n"
+    code += "print([*labels(sys.argv[1], ['A fine film.']), *labels(sys.argv[1], ['A bad film.'])])"
+    folder = str(CHECKPOINTS / "hashgram-nano-sst2" / "onnx")
+    environment = os.environ | {"SCALE_MEMORY": str(tmp_path), "PYTHONPATH": ""}
+    done = subprocess.run(
+        [sys.executable, "-c", code, folder], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "['positive', 'negative']\n", done.stderr
