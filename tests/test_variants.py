@@ -145,12 +145,14 @@ def test_a_subword_tokenizer_is_a_file_or_its_folder(subwords, tmp_path) -> None
     (load_shape_tokenizer, ("albert-base", None), "albert-base needs a subword tokenizer; give one"),
     (load_tokenizer, ("eelbert-tiny", "FOLDER"), r"folder '.*' holds no tokenizer\.json; give the file itself"),
     (load_tokenizer, ("eelbert-tiny", "no/such"), r"'no/such' is neither a file, a folder nor a reachable Hub repo"),
+    (load_tokenizer, ("eelbert-tiny", "mine.json"), r"'mine.json' is neither a file, a folder nor a reachable Hub"),
     (load_tokenizer, ("proformer", "x"), r"reads whole words and has no use for subword='x'; leave it out"),
 ])  # fmt: skip
 def test_an_unknown_variant_and_a_useless_or_missing_tokenizer_are_refused(
     load, arguments, message, tmp_path, monkeypatch
 ):
-    def unreachable(*args: object) -> None:
+    def unreachable(source: str, *args: object) -> None:
+        assert not source.endswith(".json")  # without a network, the Hub is asked for many seconds
         raise OSError("no network")
 
     monkeypatch.setattr("vocabless.loading.cached_file", unreachable)
