@@ -11,6 +11,8 @@ from vocabless import VocablessConfig, VocablessModel, load_config, load_tokeniz
 from vocabless.modeling.blocks import NUM_ELEMENTS
 
 EWE = load_config("ewe-bert-tiny").to_dict()
+# An encoder is built before it is refused: of base size, that takes seconds.
+SMALL = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 24}
 
 
 @pytest.fixture
@@ -70,8 +72,8 @@ def test_the_callers_encoder_configuration_is_not_changed():
     ({"encoder_config": [1]}, r"encoder_config is \[1\]; give a configuration, or a dict with model_type"),
     ({"encoder_config": {"model_type": "bert", "hidden_act": "x"}}, r"describes no 'bert' model .*; correct config"),
     ({"encoder_config": {"model_type": "t5"}}, r"'t5' is not an encoder that accepts inputs_embeds; choose .*bert"),
-    ({"encoder_config": {"model_type": "vit"}}, r"'vit' is not an encoder that accepts inputs_embeds; choose .*bert"),
-    ({"encoder_config": {"model_type": "modernbert"}, "position_embeddings": False},
+    ({"encoder_config": {"model_type": "vit", **SMALL}}, r"'vit' is not an encoder that accepts inputs_embeds; choose"),
+    ({"encoder_config": {"model_type": "modernbert", "pad_token_id": 0, **SMALL}, "position_embeddings": False},
      r"'modernbert' has no table of positions to drop; .*position_embeddings=True"),
     ({"front_end": []}, r"unknown front_end \[\]; choose one of bucket"),
     ({"front_end_options": {"seed": "x"}}, r"front_end '\w+' .*; "),

@@ -3,11 +3,18 @@
 import re
 
 import pytest
+from script_runs import write_corpus
 
 from papers import __main__ as papers
 from papers import speed
 from papers.counts import size_figures
 from papers.table import PaperRow
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """The flags of a corpus of 80 documents: to read all of `pydocs` takes half a minute."""
+    return ["--corpus", write_corpus(tmp_path_factory.mktemp("corpus") / "text.txt"), "--documents", "60"]
 
 
 def lines_of(shown):
@@ -25,7 +32,7 @@ def test_each_row_has_its_turn_in_each_round_and_the_first_round_does_not_count(
     assert calls == list("abababab")
 
 
-def test_the_times_of_hashformers_stand_beside_the_papers_and_rates_are_against_bert_mlm(monkeypatch, capsys):
+def test_the_times_of_hashformers_stand_beside_the_papers_and_rates_are_against_bert_mlm(monkeypatch, capsys, corpus):
     monkeypatch.setattr(speed.measure, "seconds_of", lambda run: (run(), 0.016 if count(run) else 0.008)[1])
     first = []
 
@@ -33,8 +40,8 @@ def test_the_times_of_hashformers_stand_beside_the_papers_and_rates_are_against_
         first.append(run)
         return run is first[0]  # BERT-MLM trains twice as long as all others
 
-    flags = "--size tiny --length 16 --batch 2 --texts 4 --documents 60 --rounds 1".split()
-    papers.main(["hashformers-3", *flags])
+    flags = "--size tiny --length 16 --batch 2 --texts 4 --rounds 1".split()
+    papers.main(["hashformers-3", *corpus, *flags])
     shown = capsys.readouterr().out
     header, lines = lines_of(shown)
     assert header[2:] == ["PT (ms)", "PT speed-up", "inference (ms)", "inference speed-up"]
@@ -47,17 +54,17 @@ def test_the_times_of_hashformers_stand_beside_the_papers_and_rates_are_against_
 
 
 @pytest.mark.slow
-def test_the_latencies_of_eelbert_are_those_of_a_sentence(capsys):
-    papers.main(["eelbert-5", "--documents", "200", "--rounds", "1"])
+def test_the_latencies_of_eelbert_are_those_of_a_sentence(capsys, corpus):
+    papers.main(["eelbert-5", *corpus, "--rounds", "1"])
     header, lines = lines_of(capsys.readouterr().out)
     assert [line[0] for line in lines] == [*speed.EELBERT_5]
     assert all(float(line[header.index("latency (ms)")]) > 0 for line in lines)
 
 
-def test_the_sizes_of_eelbert_5_are_those_of_table_2_and_the_papers_other_two_are_named(monkeypatch, capsys):
+def test_the_sizes_of_eelbert_5_are_those_of_table_2_and_the_papers_other_two_are_named(monkeypatch, capsys, corpus):
     monkeypatch.setattr(speed, "_side", lambda *model: speed.inference.Side(lambda *text, **options: {}, None))
     monkeypatch.setattr(speed, "times", lambda runs, rounds: dict.fromkeys(runs, 0.5))
-    papers.main(["eelbert-5", "--documents", "60"])
+    papers.main(["eelbert-5", *corpus])
     header, lines = lines_of(capsys.readouterr().out)
     differing = [line[0] for line in lines if abs(float(line[1]) - float(line[2])) > 0.5 * 10 ** -len(
         line[2].partition(".")[2]) * 1.01]  # fmt: skip
