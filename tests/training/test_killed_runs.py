@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import os
 import signal
+import socket
 import sys
 from typing import NamedTuple
 
@@ -97,8 +98,12 @@ def kill(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def run(script, arguments, cache, killed_at):
-    """Runs a script in a process of its own, which may be killed at a training step or before it saves the model."""
+def run(script, arguments, cache, killed_at, launcher):
+    """Runs a script in a process of its own, which may be killed at a training step or before it saves the model.
+
+    `launcher` are the environment variables that a launcher gives to one of several processes.
+    """
+    os.environ.update(launcher)
     sys.stdout = sys.stderr = open(os.devnull, "w")
     gc.freeze()  # what the server has imported: each end of a training collects garbage
     datasets.config.HF_DATASETS_CACHE = cache
@@ -114,19 +119,28 @@ def run(script, arguments, cache, killed_at):
     sys.modules[script].main(arguments)
 
 
-def status_of(kind, output, killed_at=None):
-    """Runs a script in a fork of a server that has imported all; returns the exit status.
+def statuses_of(kind, output, killed_at=None, count=1):
+    """Runs a script in forks of a server that has imported all, `count` processes; returns the exit status of each.
 
     A fork of this process, which may have many threads, could crash.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["run_pretraining", "run_glue"])
-    arguments = [*kind.arguments, "--output_dir", str(output)]
-    given = (kind.script.__name__, arguments, output.parent / "cache", killed_at)
-    process = context.Process(target=run, args=given)
-    process.start()
-    process.join()
-    return process.exitcode
+    launcher = {}
+    if count > 1:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            launcher = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
+        launcher |= {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count), "GLOO_SOCKET_IFNAME": "lo"}
+    processes = []
+    for rank in range(count):
+        own = launcher | {"RANK": str(rank), "LOCAL_RANK": str(rank)} if launcher else {}
+        arguments = [*kind.arguments, "--output_dir", str(output)]
+        given = (kind.script.__name__, arguments, output.parent / "cache", killed_at, own)
+        processes.append(context.Process(target=run, args=given))
+        processes[-1].start()
+    for process in processes:
+        process.join()
+    return [process.exitcode for process in processes]
 
 
 def outcome(folder):
@@ -168,18 +182,18 @@ def outcomes():
     ("name", "killed_at"),
     [
         *(("shuffle-random", 9), ("shuffle-random", SAVING), ("streaming", 9), ("streaming", SAVING)),
-        *(("mlm", SAVING), ("distill", SAVING), ("GLUE", SAVING), ("GLUE with a teacher", 20)),
+        *(("mlm", SAVING), ("distill", 5), ("GLUE", SAVING), ("GLUE with a teacher", 20)),
     ],
     ids=lambda value: str(value),
 )
-@pytest.mark.quick("shuffle-random-9", "distill--1", "GLUE--1", "GLUE with a teacher-20")
+@pytest.mark.quick("shuffle-random-9", "distill-5", "GLUE--1", "GLUE with a teacher-20")
 def test_a_killed_run_continues_on_its_own_data_alone_and_equals_one_that_was_not_killed(
     kinds, folder, outcomes, name, killed_at, monkeypatch
 ):
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", folder / "cache")
     kind, killed = kinds[name], folder / f"{name}-{killed_at}"
     if name not in outcomes:
-        assert status_of(kind, folder / name) == 0
+        assert statuses_of(kind, folder / name) == [0]
         outcomes[name] = outcome(folder / name)
     expected = outcomes[name]
     if name == "GLUE":
@@ -187,11 +201,26 @@ def test_a_killed_run_continues_on_its_own_data_alone_and_equals_one_that_was_no
         assert results["epochs"] < 12  # it stopped early, and the weights are those of the best epoch
         scores = [line["eval_accuracy"] for line in results["log"] if "eval_accuracy" in line]
         assert results["measures"]["accuracy"] == max(scores)
-    assert status_of(kind, killed, killed_at) == -signal.SIGKILL
+    assert statuses_of(kind, killed, killed_at) == [-signal.SIGKILL]
     assert [*killed.rglob("checkpoint-*")] and not [*killed.rglob("results.json")]
     assert_changes_are_refused(kind, killed)
-    assert status_of(kind, killed) == 0
+    assert statuses_of(kind, killed) == [0]
     assert_changes_are_refused(kind, killed)
     actual = outcome(killed)
     assert actual.keys() == expected.keys()
     assert [name for name in expected if actual[name] != expected[name]] == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a fork server")
+@pytest.mark.parametrize("name", ["shuffle-random", "distill"])
+def test_two_processes_that_are_killed_and_continue_end_as_two_that_are_not_killed(kinds, folder, name):
+    whole, killed = folder / f"{name}-two", folder / f"{name}-two-killed"
+    assert statuses_of(kinds[name], whole, count=2) == [0, 0]
+    assert statuses_of(kinds[name], killed, killed_at=5, count=2) == [-signal.SIGKILL] * 2
+    assert (killed / "checkpoint-4").is_dir() and not (killed / "results.json").exists()
+    assert statuses_of(kinds[name], killed, count=2) == [0, 0]
+    expected, actual = outcome(whole), outcome(killed)
+    assert actual.keys() == expected.keys() >= {"model.safetensors", "results.json"}
+    assert expected["results.json"]["arguments"]["world_size"] == 2
+    assert [file for file in expected if actual[file] != expected[file]] == []
