@@ -216,6 +216,57 @@ def test_the_first_lines_of_the_readme_run_where_a_wheel_from_the_archive_is_ins
     assert list(work.glob("runs/tickets/*/seed-*/predictions.jsonl"))
 
 
+# Prints the modules that cannot be imported. Then each flow but `distill` runs.
+WITHOUT_DISTILL = """
+import sys
+sys.modules["sentence_transformers"] = None  # as if it were not installed
+import importlib, json
+import run_glue, run_pretraining
+from vocabless import VocablessClassifier
+from vocabless.conversion.__main__ import main
+
+folder, root, *names = sys.argv[1:]
+failed = []
+for name in names:
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        failed.append(name)
+quick = ["--use_cpu", "true", "--max_seq_length", "16", "--per_device_train_batch_size", "4"]
+pretraining = [*quick, "--max_steps", "2", "--corpus", f"{folder}/rows.csv"]
+for objective, variant, *flags in [
+    ("shuffle-random", "hashformer-lsh-proj-tiny"), ("mlm", "eelbert-tiny", "--subword", "train"),
+]:
+    flags += ["--subword_vocab_size", "300"] if flags else []
+    flags = [*pretraining, "--variant", variant, "--objective", objective, *flags]
+    run_pretraining.main([*flags, "--output_dir", f"{folder}/{objective}"])
+tuned = ["--train_file", f"{folder}/rows.csv", "--num_train_epochs", "1", "--output_dir", f"{folder}/tuned"]
+run_glue.main([*quick, "--model_name_or_path", f"{folder}/shuffle-random", *tuned])
+texts = [f"{start} {word}" for word in "abcdef" for start in ("a red", "the blue")]
+VocablessClassifier().fit(texts, ["red", "blue"] * 6)
+main(["onnx", f"{root}/checkpoints/hashgram-nano-sentence", f"{folder}/onnx"])
+print(json.dumps(failed))
+"""
+
+
+@needs_weights
+@pytest.mark.slow
+def test_without_the_extra_distill_everything_but_distill_is_imported_and_runs(tmp_path) -> None:
+    pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
+    (tmp_path / "rows.csv").write_text(
+        "text,label\n" + "".join(f"the small cat {row},{row % 2}\n" for row in range(40))
+    )
+    paths = [Path("vocabless", file.relative_to(ROOT)) for name in LINKED for file in (ROOT / name).rglob("*.py")]
+    paths += [file.relative_to(ROOT) for file in ROOT.glob("vocabless/*.py")]
+    paths = [path.with_suffix("") for path in paths if path.name != "__main__.py"]
+    modules = [".".join(path.parts).removesuffix(".__init__") for path in paths]
+    command = [sys.executable, "-c", WITHOUT_DISTILL, str(tmp_path), str(ROOT), *modules]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    needing = ["vocabless.training.pretraining.evaluation", "vocabless.training.pretraining.student"]
+    assert len(modules) > 100 and sorted(json.loads(done.stdout.splitlines()[-1])) == needing
+
+
 def test_the_oldest_constraints_are_the_lower_bounds_but_for_torch() -> None:
     declared = read("pyproject.toml").partition("\ndependencies")[2].partition("\ndev = ")[0]
     bounds = dict(re.findall(r'"([\w-]+)>=([\d.]+)"', declared))

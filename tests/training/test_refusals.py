@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sys
 
 import huggingface_hub
 import pytest
@@ -161,3 +162,10 @@ def test_a_mistake_in_what_is_loaded_ends_with_one_sentence(script, flags, sente
     assert re.search(sentence, said) and said.startswith(f"{script.__name__}.py: ")
     if script is run_glue and "--teacher" in flags:
         assert not os.path.exists("run")
+
+
+def test_distill_without_its_library_says_what_to_install(files, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)  # as if it were not installed
+    flags = [*PRETRAINING, *DISTILL, "--corpus", "text.txt", "--output_dir", "run"]
+    said = refusal(run_pretraining.main, *flags)
+    assert said == 'run_pretraining.py: a teacher needs sentence-transformers; run pip install "vocabless[distill]".'
