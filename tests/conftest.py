@@ -1,7 +1,13 @@
-"""Small checkpoints, subword tokenizers trained on the spot, graphs that are exported once, and a bare process."""
+"""Small checkpoints, subword tokenizers trained on the spot, graphs that are exported once, and a bare process.
+
+Fixtures import what they need: pytest-xdist's first process, which waits for the others, reads this file, too.
+"""
+
+from __future__ import annotations
 
 import copy
 import gc
+import hashlib
 import importlib
 import json
 import os
@@ -10,7 +16,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,25 +25,14 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # before torch is imported: workers, an
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // WORKERS)))
     gc.set_threshold(100_000, 50, 100)  # by Python's numbers, imports and exports take a fifth longer
 
-import datasets
-import torch
-from hub_stand_in import HubStandIn
-from huggingface_hub import constants
-from stock_folders import save_stock
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import AutoModel
-from transformers.utils import logging
+if TYPE_CHECKING:
+    from vocabless import VocablessConfig
+    from vocabless.variants import Variant
 
-import vocabless
-from vocabless import VocablessConfig, load_config, load_tokenizer
-from vocabless.saving.checkpoint import WITHOUT_PACKAGE
-from vocabless.variants import Variant, find_variant
-
+UNSEEN = ("id2label", "label2id", "problem_type", "_name_or_path")  # of a configuration: no graph depends on them
 CORPUS = ["the quick brown fox jumps over the lazy dog"] * 5
 # A line of its input is a program and its variables. It answers with the variable `result`. What is printed is logged.
-BARE_PROCESS = (
-    WITHOUT_PACKAGE
-    + """
+BARE_PROCESS = """
 import gc, os
 gc.set_threshold(100_000, 50, 100)
 answers = os.fdopen(os.dup(1), "w")
@@ -51,7 +46,6 @@ for line in sys.stdin:
     assert not any(module and name.split(".")[0] == "vocabless" for name, module in sys.modules.items())
     print(json.dumps(names["result"], default=float), file=answers, flush=True)
 """
-)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -63,6 +57,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.fixture
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache folder of `datasets`."""
+    import datasets
+
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     return tmp_path / "cache"
 
@@ -76,6 +72,8 @@ def frozen() -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def without_progress_bars() -> None:
+    from transformers.utils import logging
+
     logging.disable_progress_bar()
 
 
@@ -86,10 +84,11 @@ def loads_at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     So only a test with the mark of this name may say anything about what it returns.
     """
     if not request.node.get_closest_marker("loads_without_package"):
-        modules = [module for name, module in sys.modules.items() if name.startswith(("run_", "vocabless."))]
-        for module in modules:
-            if "loads_without_package" in vars(module) and module.__name__ != "vocabless.saving.checkpoint":
-                monkeypatch.setattr(module, "loads_without_package", lambda *_: True)
+        from vocabless.conversion import hub
+        from vocabless.training import run
+
+        for module in (hub, run):
+            monkeypatch.setattr(module, "loads_without_package", lambda *_: True)
 
 
 def shrink_config(config: VocablessConfig) -> VocablessConfig:
@@ -112,6 +111,8 @@ def shrink() -> Callable[[VocablessConfig], VocablessConfig]:
 @pytest.fixture(scope="session")
 def subwords(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Splitter → the path of a tokenizer.json, alone in its folder."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
     wordpiece, bpe = Tokenizer(models.WordPiece(unk_token="[UNK]")), Tokenizer(models.BPE())
     wordpiece.pre_tokenizer, wordpiece.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
     bpe.pre_tokenizer, bpe.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
@@ -129,6 +130,8 @@ def subwords(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.fixture
 def stock_folder(subwords: dict[str, str], tmp_path: Path) -> Callable[..., str]:
     """Saves a tiny stock model of a type, under an Auto class; returns its folder."""
+    from stock_folders import save_stock
+    from transformers import AutoModel
 
     def save(kind: str, auto_class: type = AutoModel, **options: object) -> str:
         return save_stock(tmp_path / f"stock-{kind}", subwords["wordpiece"], kind, auto_class, **options)
@@ -139,6 +142,12 @@ def stock_folder(subwords: dict[str, str], tmp_path: Path) -> Callable[..., str]
 @pytest.fixture(scope="session")
 def random_checkpoint(subwords: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Saves a small variant with large random weights under a head, and its tokenizer, once; returns the folder."""
+    import torch
+
+    import vocabless
+    from vocabless import load_config, load_tokenizer
+    from vocabless.variants import find_variant
+
     folders: dict[str, Path] = {}
 
     def save(name: str | Variant, head: str = "VocablessModel", **options: object) -> Path:
@@ -164,6 +173,7 @@ def random_checkpoint(subwords: dict[str, str], tmp_path_factory: pytest.TempPat
 @pytest.fixture
 def save_model(random_checkpoint: Callable[..., Path], tmp_path: Path) -> Callable[..., tuple]:
     """Returns a model that `random_checkpoint` saves, and its folder, which a test may change."""
+    import vocabless
 
     def save(name: str, head: str = "VocablessModel", **options: object) -> tuple:
         folder = tmp_path / f"{name}-{head}"
@@ -180,21 +190,40 @@ def graphs() -> dict[tuple[str, str], Any]:
 
 
 @pytest.fixture(scope="session")
-def convert(graphs: dict[tuple[str, str], Any]) -> Callable[[list[str]], None]:
-    """`python -m vocabless.conversion`, but a verb exports a checkpoint only once, which takes seconds."""
-    from vocabless.conversion.__main__ import main
+def export_once() -> Callable[[Any, bool], Any]:
+    """`export`, which takes seconds, but a model with the same weights and settings is exported only once."""
+    from safetensors.torch import save
+
     from vocabless.conversion.onnx_export.graph import export
+
+    exported: dict[str, Any] = {}
+
+    def run(model: Any, is_pair: bool) -> Any:
+        settings = {name: value for name, value in model.config.to_dict().items() if name not in UNSEEN}
+        flags = {name: value for name, value in vars(model).items() if isinstance(value, bool)}
+        weights = save({name: value.clone() for name, value in model.state_dict().items()})
+        key = hashlib.sha256(f"{model} {settings} {flags} {is_pair}".encode() + weights).hexdigest()
+        if key not in exported:
+            exported[key] = export(model, is_pair)
+        return copy.deepcopy(exported[key])
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def convert(graphs: dict[tuple[str, str], Any], export_once: Callable[[Any, bool], Any]) -> Callable[[list[str]], None]:
+    """`python -m vocabless.conversion` with `export_once`."""
+    from vocabless.conversion.__main__ import main
 
     def run(argv: list[str]) -> None:
         verb, source, *_ = argv
 
-        def export_once(*arguments: Any) -> Any:
-            if (verb, source) not in graphs:
-                graphs[verb, source] = export(*arguments)
+        def export(model: Any, is_pair: bool) -> Any:
+            graphs[verb, source] = export_once(model, is_pair)
             return copy.deepcopy(graphs[verb, source])
 
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(importlib.import_module(f"vocabless.conversion.{verb}"), "export", export_once)
+            patched.setattr(importlib.import_module(f"vocabless.conversion.{verb}"), "export", export)
             main(argv)
 
     return run
@@ -204,11 +233,13 @@ def convert(graphs: dict[tuple[str, str], Any]) -> Callable[[list[str]], None]:
 def run_bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any]]:
     """Runs a program with variables in a process that has transformers but not this package, as the people who load a
     checkpoint have it; returns the program's variable `result`."""
+    from vocabless.saving.checkpoint import WITHOUT_PACKAGE
+
     folder = tmp_path_factory.mktemp("bare")
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_MODULES_CACHE": str(folder / "modules")}
     environment |= {"HF_HOME": str(folder / "home"), "PYTHONDONTWRITEBYTECODE": "1"}
     environment.pop("PYTHONPATH", None)
-    command, log = [sys.executable, "-I", "-c", BARE_PROCESS], folder / "stderr.txt"
+    command, log = [sys.executable, "-I", "-c", WITHOUT_PACKAGE + BARE_PROCESS], folder / "stderr.txt"
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": log.open("w"), "text": True}
     with streams["stderr"], subprocess.Popen(command, cwd=folder, env=environment, **streams) as process:
 
@@ -225,6 +256,9 @@ def run_bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...,
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
     """The stand-in for the Hub, used by this process."""
+    from hub_stand_in import HubStandIn
+    from huggingface_hub import constants
+
     with HubStandIn() as stand_in:
         for name, value in stand_in.environment(tmp_path / "home").items():
             monkeypatch.setenv(name, value)

@@ -85,12 +85,14 @@ def test_typing_errors_of_people_find_their_words_and_codes_are_not_guessed(word
     assert call(NEAR_IN_INDEX, indexed, [(word, unfinished)]) == [near]
 
 
+@pytest.mark.slow  # by default, test_search_page.py has misspelt and unfinished words, and those that nothing fits
 @pytest.mark.parametrize(("kind", "least"), [("clean", 19), ("misspelt", 19), ("prefixes", 10)])
 def test_people_find_their_notes_misspelt_and_while_they_type(kind, least, chromium, notes_page) -> None:
     found = list(places(chromium, notes_page, kind))
     assert sum(place == 1 for _, place in found) >= least, [each for each in found if each[1] > 1]
 
 
+@pytest.mark.slow
 def test_nothing_is_said_to_fit_words_that_nobody_knows(chromium, notes_page) -> None:
     chromium.open(f"{notes_page}#q=warm")
     chromium.wait("document.documentElement.dataset.query === 'warm'", seconds=60)
