@@ -11,10 +11,11 @@ from datasets import ClassLabel, Dataset, Value
 from vocabless.texts.tables import STRING_TYPES, column_type
 from vocabless.texts.text_format import DELIMITERS, suffix_of
 from vocabless.training.finetuning.arguments import GlueArguments
-from vocabless.training.finetuning.data import Examples, TaskData
+from vocabless.training.finetuning.data import TaskData
 from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Problem, Regression, SingleLabel
 
 MOST_NAMED = 10  # rows or labels in a message
+Cells = list[Any]  # of the rows of a split
 # What a column of strings holds if all of them match: its type, a pattern, and how to read one. But 007 is a name.
 _READERS: list[tuple[str, str, Callable[[str], Any]]] = [
     ("int64", r"[-+]?(0|[1-9]\d*)", int),
@@ -26,12 +27,12 @@ _MARKS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false
 
 
 def parse_labels(
-    examples: Mapping[str, Examples], columns: Sequence[str], feature: Any, arguments: GlueArguments
-) -> Problem:
-    """Returns the problem of the label columns, and makes labels of their cells, None where one is missing.
+    cells: Mapping[str, Cells], columns: Sequence[str], feature: Any, arguments: GlueArguments
+) -> tuple[Problem, dict[str, Cells]]:
+    """Returns the problem of the label columns, and the labels of each split, None where one is missing.
 
     Args:
-        examples: of `train` and of other splits; their labels are cells, see `read_cells`.
+        cells: of `train` and of other splits that have labels, see `read_cells`.
         columns: the label columns. Several with 0 and 1 alone are labels: those of a row have 1.
         feature: of the first column, in the training data.
         arguments: without a problem type, it is the one that fits the column; without a separator, a string is one
@@ -40,30 +41,31 @@ def parse_labels(
     Raises:
         ValueError: a label does not fit the problem, or the column fits no problem.
     """
-    train, names = examples["train"], []
+    names: Sequence[str] = []
     problem_type, separator = arguments.problem_type, arguments.label_separator
     inner = getattr(feature, "feature", feature)
     is_list = len(columns) > 1 or separator is not None
     if not isinstance(inner, ClassLabel):
-        _apply(examples, _stripped)
+        cells = _mapped(_stripped, cells)
     elif not is_list:
         names = inner.names
     if len(columns) > 1:
-        names = _name_marks(examples, columns)
-    elif _hold_strings(train) and any(_list_in(cell) is not None for cell in train.labels or []):
-        _apply(examples, lambda cell: cell if (found := _list_in(cell)) is None else _stripped(found))
+        if _are_marks(cells, columns):
+            names, cells = columns, _mapped(lambda row: [*compress(columns, _marks(row))], cells)
+    elif _are_strings(cells["train"]) and any(_list_in(cell) is not None for cell in cells["train"]):
+        cells = _mapped(lambda cell: cell if (found := _list_in(cell)) is None else _stripped(found), cells)
         is_list = True
     elif not is_list and suffix_of(arguments.train_file or "") in DELIMITERS:
-        feature = _read_numbers(train, problem_type)
-    if not is_list and not _hold_strings(train):
-        for part in filter(_hold_strings, examples.values()):
-            _read_numbers(part, problem_type)
+        feature, numbers = _read_numbers(cells["train"], problem_type)
+        cells = {**cells, "train": numbers}
+    if not is_list and not _are_strings(cells["train"]):
+        strings = {split: part for split, part in cells.items() if _are_strings(part)}
+        cells = {**cells, **{split: _read_numbers(part, problem_type)[1] for split, part in strings.items()}}
     problem_class = _problem_class(problem_type, columns[0], feature, is_list)
-    for split, part in examples.items():
-        part.labels = None if part.labels is None else _parsed(part.labels, problem_class, split, separator)
-    found = {name for label in train.labels or [] for name in Problem.names_in(label)}
+    labels = {split: _parsed(part, problem_class, split, separator) for split, part in cells.items()}
+    found = {name for label in labels["train"] for name in Problem.names_in(label)}
     is_number = all(name.removeprefix("-").isdecimal() for name in found)
-    return problem_class(names or sorted(found, key=int if is_number else None))
+    return problem_class(names or sorted(found, key=int if is_number else None)), labels
 
 
 def describe_labels(task: TaskData) -> list[str]:
@@ -80,9 +82,8 @@ def describe_labels(task: TaskData) -> list[str]:
     return notes
 
 
-def _apply(examples: Mapping[str, Examples], change: Any) -> None:
-    for part in examples.values():
-        part.labels = None if part.labels is None else [change(label) for label in part.labels]
+def _mapped(change: Callable[[Any], Any], cells: Mapping[str, Cells]) -> dict[str, Cells]:
+    return {split: [change(cell) for cell in part] for split, part in cells.items()}
 
 
 def _stripped(label: Any) -> Any:
@@ -92,25 +93,25 @@ def _stripped(label: Any) -> Any:
     return label.strip() or None if isinstance(label, str) else label
 
 
-def _hold_strings(examples: Examples) -> bool:
-    return all(isinstance(label, str | None) for label in examples.labels or [])
+def _are_strings(cells: Cells) -> bool:
+    return all(isinstance(cell, str | None) for cell in cells)
 
 
-def _name_marks(examples: Mapping[str, Examples], columns: Sequence[str]) -> list[str]:
-    """Makes the names of the columns with 1 the labels of a row, and returns the names; [] if a cell is no mark."""
+def _marks(row: Cells) -> list[bool | None]:
+    """Returns for each of the label columns of a row whether it has 1; None if the cell is neither 1 nor 0."""
+    return [_MARKS.get(str(cell or "").lower()) for cell in row]
 
-    def marks(cells: list[Any]) -> list[bool | None]:
-        return [_MARKS.get(str(cell or "").lower()) for cell in cells]
 
-    found = {mark for cells in examples["train"].labels or [] for mark in marks(cells)}
+def _are_marks(cells: Mapping[str, Cells], columns: Sequence[str]) -> bool:
+    """Returns whether the training rows have marks, 0 and 1; ValueError if they have and another row has not."""
+    found = {mark for row in cells["train"] for mark in _marks(row)}
     if None in found or True not in found:
-        return []
-    for split, part in examples.items():
-        for row, cells in enumerate(part.labels or []):
-            if None in marks(cells):
-                raise ValueError(f"row {row} of {split} has {cells}; give 0 or 1 for each of {', '.join(columns)}.")
-    _apply(examples, lambda cells: [*compress(columns, marks(cells))])
-    return list(columns)
+        return False
+    for split, part in cells.items():
+        for number, row in enumerate(part):
+            if None in _marks(row):
+                raise ValueError(f"row {number} of {split} has {row}; give 0 or 1 for each of {', '.join(columns)}.")
+    return True
 
 
 def _list_in(cell: Any) -> list[Any] | None:
@@ -134,17 +135,16 @@ def _list_in(cell: Any) -> list[Any] | None:
     return sorted(value, key=str) if isinstance(value, set) else [*value] if isinstance(value, list | tuple) else None
 
 
-def _read_numbers(examples: Examples, problem_type: str | None) -> Value:
-    """Makes numbers or booleans of strings if all of them are, and returns the type of the column."""
-    cells = [label for label in examples.labels or [] if label is not None]
+def _read_numbers(cells: Cells, problem_type: str | None) -> tuple[Value, Cells]:
+    """Returns the type of a column of strings, and its numbers or booleans, or the strings if some are others."""
+    known = [cell for cell in cells if cell is not None]
     for dtype, pattern, read in _READERS:
-        if all(re.fullmatch(pattern, cell) for cell in cells):
+        if all(re.fullmatch(pattern, cell) for cell in known):
             # Codes such as 1.10 stay as they are where the user wants classes.
             is_code = dtype == "float64" and problem_type not in (None, Regression.name)
-            if not is_code or all(float(cell).is_integer() for cell in cells):
-                examples.labels = [None if label is None else read(label) for label in examples.labels or []]
-                return Value(dtype)
-    return Value("string")
+            if not is_code or all(float(cell).is_integer() for cell in known):
+                return Value(dtype), [None if cell is None else read(cell) for cell in cells]
+    return Value("string"), cells
 
 
 def _problem_class(problem_type: str | None, column: str, feature: Any, is_list: bool) -> type[Problem]:
@@ -172,9 +172,9 @@ def _problem_class(problem_type: str | None, column: str, feature: Any, is_list:
     )
 
 
-def _parsed(labels: list[Any], problem_class: type[Problem], split: str, separator: str | None) -> list[Any]:
+def _parsed(labels: Cells, problem_class: type[Problem], split: str, separator: str | None) -> Cells:
     """Returns the labels in the problem's form, None where one is missing; strings are split at the separator."""
-    parsed: list[Any] = []
+    parsed: Cells = []
     for row, label in enumerate(labels):
         if separator is not None and not isinstance(label, list):
             label = [part.strip() for part in str("" if label is None else label).split(separator) if part.strip()]
@@ -188,7 +188,7 @@ def _parsed(labels: list[Any], problem_class: type[Problem], split: str, separat
     return parsed
 
 
-def read_cells(table: Dataset, columns: Sequence[str]) -> list[Any]:
+def read_cells(table: Dataset, columns: Sequence[str]) -> Cells:
     """Returns the cell of each row, None if it is empty; of several columns a list of cells for each row.
 
     If a column declares names, these are the cells; −1, the Hub's unknown label, becomes None.

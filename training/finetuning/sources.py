@@ -7,6 +7,7 @@ their number.
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from datasets import Dataset
@@ -62,7 +63,9 @@ def load_own_data(arguments: GlueArguments) -> TaskData:
         ((column,),) = find_columns(train, "train", ([arguments.group_column], (), "--group_column"))
         cells = enumerate(train[column])  # an empty one is a group of its own, and a list is a group, too
         examples["train"].groups = [row if cell in (None, "") else repr(cell) for row, cell in cells]
-    problem = parse_labels(examples, labels, train.features[labels[0]], arguments)
+    cells_of = {split: part.labels for split, part in examples.items() if part.labels is not None}
+    problem, parsed = parse_labels(cells_of, labels, train.features[labels[0]], arguments)
+    examples |= {split: replace(examples[split], labels=parts) for split, parts in parsed.items()}
     for split, part in examples.items():
         _check_empty_rows(part, split, arguments)
     if len(problem.labels) < problem.min_labels:

@@ -55,6 +55,13 @@ def test_labels_are_read(cells, test, labels, tested, options, tmp_path) -> None
     assert (task.test[""].labels if task.test else None) == tested
 
 
+@pytest.mark.parametrize("cells", [["1", "2", "1"], ["a", "b", "a"], ["0.5", "2", "3"], ["true", "false", "true"]])
+def test_test_rows_without_labels_have_none_whatever_the_labels_of_training_are(cells, tmp_path) -> None:
+    (tmp_path / "plain.csv").write_text("text\nt\nt")
+    task, _ = load(tmp_path, cells, test_file=str(tmp_path / "plain.csv"))
+    assert task.test[""].labels is None and len(task.test[""]) == 2
+
+
 def test_marks_in_columns_are_the_labels_of_their_rows(tmp_path) -> None:
     task, _ = load(tmp_path, ["0,1", "0,0", "1,1"], **TWO)
     assert task.train.labels == [["dirt"], [], ["noise", "dirt"]]
