@@ -33,10 +33,9 @@ from vocabless.training.finetuning.fine_tuning import load_model, results_of
 from vocabless.training.finetuning.first_head import has_linear_head
 from vocabless.training.finetuning.fit import fit
 from vocabless.training.finetuning.frozen_features import logits_of
+from vocabless.training.finetuning.held_out import FOLDS, choose_validation
 from vocabless.training.finetuning.labels import enumerated
-from vocabless.training.finetuning.metrics import FOLDS
 from vocabless.training.finetuning.problems import PROBLEMS, Problem, SingleLabel
-from vocabless.training.finetuning.sources import choose_validation
 
 MOST_SEEDS = 1 << 31
 _FITTING = threading.Lock()  # the Trainer has state that threads share
@@ -48,7 +47,7 @@ class Model(NamedTuple):
     model: PreTrainedModel
     tokenizer: Any
     problem: Problem
-    metrics: Mapping[str, float]
+    scores: Mapping[str, float]
     results: Mapping[str, Any]  # the content of `results.json`
 
 
@@ -68,7 +67,7 @@ def fit_texts(problem_type: str, names: Sequence[str], examples: Examples, param
     if blank := examples.empty_rows():
         raise ValueError(f"the texts {enumerated(blank)} are empty; fill them or drop them.")
     _check_different_texts(examples)
-    data = TaskData("texts", "texts", problem, examples, {})
+    data = TaskData("texts", "texts", problem, examples)
     epochs, seed = parameters["epochs"], parameters["random_state"]
     if not isinstance(seed, int | np.integer):
         seed = check_random_state(seed).randint(MOST_SEEDS)
@@ -90,12 +89,12 @@ def fit_texts(problem_type: str, names: Sequence[str], examples: Examples, param
         if not (loaded.lacks_head and has_linear_head(loaded.model, problem)):
             raise ValueError(f"{source!r} is no encoder of ours without a head; give another one.")
         choose_learning_rate(arguments, training)
-        choose_validation(data, arguments, True)
+        data = choose_validation(data, arguments, is_trained_encoder=True)
         fitted = fit(data, loaded, arguments, training, tqdm.write if tells else lambda line: None)
         results = results_of(fitted) | ({} if choice is None else {"encoder_choice": asdict(choice)})
     results |= {"parameters": fitted.model.num_parameters(), "has_sample_weight": examples.weights is not None}
     results |= {"arguments": without_paths(results["arguments"])}
-    return Model(fitted.model.eval(), loaded.tokenizer, problem, fitted.metrics, results)
+    return Model(fitted.model.eval(), loaded.tokenizer, problem, fitted.scores, results)
 
 
 def _check_different_texts(examples: Examples) -> None:

@@ -22,7 +22,7 @@ from vocabless.training.finetuning.data import Examples, TaskData, encode
 from vocabless.training.finetuning.fit import FOLDS_FOLDER, Fitted, fit
 from vocabless.training.finetuning.frozen_features import logits_of
 from vocabless.training.finetuning.glue import find_glue_tasks, load_glue_task
-from vocabless.training.finetuning.metrics import interval
+from vocabless.training.finetuning.held_out import interval, limited
 from vocabless.training.finetuning.report import label_table, score_labels
 from vocabless.training.finetuning.sources import load_own_data
 from vocabless.training.finetuning.teacher import check_task_distillation, read_unlabelled
@@ -51,8 +51,8 @@ def load_tasks(arguments: GlueArguments, training: GlueTrainingArguments) -> lis
             tasks = [load_glue_task(row, arguments.data_dir) for row in find_glue_tasks(arguments.task_name)]
         else:
             tasks = [load_own_data(arguments)]
+        tasks = [limited(task, arguments.max_train_samples) for task in tasks]
         for task in tasks:
-            task.limit(arguments.max_train_samples)
             _check_flags(task, arguments.example, training.metric_for_best_model)
         check_task_distillation(arguments, training, tasks)
     return tasks
@@ -237,7 +237,7 @@ def results_of(fitted: Fitted, tested: Scores = MappingProxyType({})) -> Results
     data, arguments, training = fitted.data, fitted.arguments, fitted.training
     from_scratch = not is_checkpoint(arguments.model_name_or_path)
     state = None if fitted.trainer is None else fitted.trainer.state
-    metrics = {**fitted.metrics, **tested}
+    metrics = {**fitted.scores, **tested}
     constants = data.constant_baselines()
     rows = {
         f"{prefix}{name}": len(parts[MISMATCHED if name.endswith(MISMATCHED) else ""])
@@ -275,8 +275,8 @@ def results_of(fitted: Fitted, tested: Scores = MappingProxyType({})) -> Results
     }
     if fitted.teacher is not None:
         results["teacher"] = fitted.teacher
-    if fitted.head_metrics is not None:
-        results["head"] = {"measures": fitted.head_metrics, "is_kept": fitted.is_head}
+    if fitted.head_scores is not None:
+        results["head"] = {"measures": fitted.head_scores, "is_kept": fitted.is_head}
     return results
 
 

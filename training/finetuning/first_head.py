@@ -5,6 +5,7 @@ fine-tuning change states of the encoder that the labels could use as they are. 
 of one text also has a wide part, see `WideLayer`: both are one convex problem.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,13 +17,13 @@ from transformers import PreTrainedModel
 
 from vocabless.modeling.head_layers import PooledHead
 from vocabless.modeling.wide_layer import WideLayer
-from vocabless.training.finetuning.data import EncodedRows, Rows, TaskData, folds_of, sample_rows
+from vocabless.training.finetuning.data import EncodedRows, Rows, TaskData, sample_rows
 from vocabless.training.finetuning.frozen_features import Features, Vectors, read_features
+from vocabless.training.finetuning.held_out import folds_of, is_wide_part_better, training_folds
 from vocabless.training.finetuning.problems import Array, Problem
 
 STRENGTHS = (0.003, 0.03, 0.3, 3.0)  # inverse regularisation, for standardised numbers
 WIDE_WEIGHTS = (1.0, 2.0)  # lengths of the wide features, as multiples of that of the standardised vector
-MIN_GAIN = 2.5  # of a wide part, in standard errors of the held-out loss: by chance 5 % of eight settings (Bonferroni)
 SMALL = 0.3  # share of a standardised number that the head's tanh reads, where it is nearly linear
 MAX_NUMBERS = 1 << 26  # of the vectors of all rows, 0.5 GiB; of more rows, a part is drawn
 MAX_CHOICE_ROWS = 2000  # of the training rows, on which strength and weight are chosen
@@ -174,20 +175,23 @@ class FrozenEncoder:
         settings: those that suit the rows, see `choose`.
         held_out_logits: (n, outputs), of each row by a head that was fitted outside its fold; of many rows only those
             on which the settings were chosen, if validation rows are apart.
+        seconds: that all this took.
     """
 
     def __init__(self, model: Any, rows: EncodedRows, collator: Any, data: TaskData) -> None:
+        started = time.monotonic()
         rows = [rows[row] for row in sample_rows(len(rows), MAX_NUMBERS // model.classifier.dense.in_features)]
         self.problem, self.targets = data.problem, [row["label"] for row in rows]
         has_wide = data.train.pairs is None
         num_rows = wide_rows(self.problem.config["num_labels"]) if has_wide else 0
         self.features = read_features(model, rows, collator, num_rows)
-        folds = data.folds() if data.is_cross_validated else folds_of(self.problem.strata(self.targets))
+        folds = training_folds(data) if data.is_cross_validated else folds_of(self.problem.strata(self.targets))
         chosen = sample_rows(len(rows), MAX_CHOICE_ROWS)
         options = self.problem, self.features, self.targets
         self.settings, self.held_out_logits = choose(*options, [np.intersect1d(fold, chosen) for fold in folds])
         if data.is_cross_validated and len(chosen) < len(rows):
             self.held_out_logits = held_out_logits(*options, folds, self.settings)
+        self.seconds = time.monotonic() - started
 
     def head(self, rows: Rows | None = None) -> FirstHead:
         """Returns the head that is fitted to some of the training rows; None is all."""
@@ -203,7 +207,7 @@ def choose(
     """Returns the settings with the smallest loss on the rows of the folds, and their held-out logits.
 
     Each setting has the temperature that makes its own loss smallest: weak regularisation gives logits that are too
-    large, and is often right nevertheless. There is a wide part only if it lowers the loss by more than `MIN_GAIN`.
+    large, and is often right nevertheless. There is a wide part only if `is_wide_part_better`.
     """
     rows = np.concatenate(folds)
     weights = torch.from_numpy(features.shares(rows))
@@ -223,8 +227,7 @@ def choose(
     settings, logits, losses = best_with([0.0])
     if features.wide is not None:
         wide_settings, wide_logits, wide_losses = best_with(WIDE_WEIGHTS)
-        gains = losses - wide_losses
-        if gains.mean() > MIN_GAIN * gains.std() / len(gains) ** 0.5:
+        if is_wide_part_better(losses, wide_losses):
             return wide_settings, wide_logits
     return settings, logits
 

@@ -8,7 +8,7 @@ accuracy and Pearson; for its small models EELBERT leaves out CoLA and STS-B. `A
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from datasets import Dataset
@@ -131,17 +131,15 @@ def load_glue_task(row: GlueTask, data_dir: str | None) -> TaskData:
         tables, footnotes = _read_folder(row, Path(data_dir))
     problem_class = SingleLabel if row.labels else Regression
     problem = problem_class(row.labels, metrics=row.metrics, best_metric=row.best_metric)
-    task = TaskData(row.name, GLUE_TITLES[row.name], problem, Examples([]), {}, {}, footnotes, row.texts)
-    for split in (*row.splits, *row.test_splits):
-        if split not in tables:
-            continue
-        examples = _read_split(row, tables[split], split)
-        suffix = MISMATCHED if split.endswith("mismatched") else ""
-        if split == "train":
-            task.train = examples
-        else:
-            (task.test if split in row.test_splits else task.validation)[suffix] = examples
-    return task
+    train, *validation = row.splits
+
+    def read(splits: Sequence[str]) -> dict[str, Examples]:
+        found = [split for split in splits if split in tables]
+        suffixes = [MISMATCHED if split.endswith("mismatched") else "" for split in found]
+        return {suffix: _read_split(row, tables[split], split) for suffix, split in zip(suffixes, found, strict=True)}
+
+    texts = (_read_split(row, tables[train], train), read(validation), read(row.test_splits))
+    return TaskData(row.name, GLUE_TITLES[row.name], problem, *texts, tuple(footnotes), row.texts)
 
 
 def _read_folder(row: GlueTask, data_dir: Path) -> tuple[dict[str, Dataset], list[str]]:
@@ -177,7 +175,7 @@ def _read_split(row: GlueTask, table: Dataset, split: str) -> Examples:
         invalid = sorted({*table["label"]} - {*names}, key=str)
         if invalid:
             raise ValueError(f"the labels {invalid} are outside 0 to {len(row.labels) - 1}; check the files.")
-        examples.labels = [names[label] for label in table["label"]]
+        examples = replace(examples, labels=[names[label] for label in table["label"]])
     empty = next((number for number, values in enumerate(examples.rows()) if None in values), None)
     if empty is not None:
         raise ValueError(f"row {empty} of {where} has no text or no label; mend the file.")

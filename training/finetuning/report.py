@@ -16,7 +16,7 @@ from vocabless.saving.tables import markdown_table
 from vocabless.training.finetuning.arguments import GlueArguments
 from vocabless.training.finetuning.data import TaskData
 from vocabless.training.finetuning.glue import AVERAGES, GLUE, Metrics, average, missing_for
-from vocabless.training.finetuning.metrics import interval
+from vocabless.training.finetuning.held_out import interval
 from vocabless.training.finetuning.problems import ABSENT, Array, Problem
 from vocabless.training.run import Results
 

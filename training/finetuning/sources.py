@@ -1,7 +1,7 @@
-"""A user's own files, or a data set on the Hub → texts and labels, and the rows that are held out.
+"""A user's own files, or a data set on the Hub → texts and labels.
 
-The columns are found by their names. The problem type is inferred from the labels, and which rows are held out from
-their number.
+The columns are found by their names, and the problem type is inferred from the labels. `held_out.py` chooses the rows
+that are held out.
 """
 
 import os
@@ -16,9 +16,9 @@ from vocabless.texts.corpora import load_hub
 from vocabless.texts.tables import check_texts, column_type, read_files
 from vocabless.texts.text_format import suffix_of
 from vocabless.training.finetuning.arguments import GlueArguments, is_trained_vocabless
-from vocabless.training.finetuning.data import Examples, TaskData, hold_out
+from vocabless.training.finetuning.data import Examples, TaskData
+from vocabless.training.finetuning.held_out import choose_validation
 from vocabless.training.finetuning.labels import describe_labels, enumerated, parse_labels, read_cells
-from vocabless.training.finetuning.metrics import FOLDS
 
 TEXT_COLUMNS = ("text", "sentence")
 PAIR_COLUMNS = (("sentence1", "sentence2"), ("text1", "text2"), ("premise", "hypothesis"), ("question1", "question2"))
@@ -27,8 +27,6 @@ WORD_COLUMNS = ("tokens", "words")  # of data with a tag for each word
 TAG_FILES = (".conll", ".conllu", ".iob", ".iob2", ".bio")
 TAGGER = "this command labels whole texts: see 'Train a tagger' in docs/pipelines.md for a tag of each word."
 SHARD = re.compile(r"-\d+-of-\d+")  # in the name of a file
-TRAINED_TWICE = 10_000  # of fewer training rows, the saved model learns from all
-HELD_OUT = 10.0  # percent of more rows
 SPLITS = ("train", "validation", "test")
 # Names of files and folders that do not say what the data are.
 GENERAL_NAMES = ("train", "training", "train_subset", "all", "full", "data", "dataset", "csv", "json", "parquet")
@@ -62,7 +60,8 @@ def load_own_data(arguments: GlueArguments) -> TaskData:
     if arguments.group_column is not None:
         ((column,),) = find_columns(train, "train", ([arguments.group_column], (), "--group_column"))
         cells = enumerate(train[column])  # an empty one is a group of its own, and a list is a group, too
-        examples["train"].groups = [row if cell in (None, "") else repr(cell) for row, cell in cells]
+        groups = [row if cell in (None, "") else repr(cell) for row, cell in cells]
+        examples["train"] = replace(examples["train"], groups=groups)
     cells_of = {split: part.labels for split, part in examples.items() if part.labels is not None}
     problem, parsed = parse_labels(cells_of, labels, train.features[labels[0]], arguments)
     examples |= {split: replace(examples[split], labels=parts) for split, parts in parsed.items()}
@@ -75,8 +74,14 @@ def load_own_data(arguments: GlueArguments) -> TaskData:
         )
     test = {"": examples["test"]} if "test" in examples else {}
     task = TaskData(name, name, problem, examples["train"], {}, test, text_columns=tuple(text_columns))
-    choose_validation(task, arguments, is_trained_vocabless(arguments), examples.get("validation"))
-    return task
+    validation = examples.get("validation")
+    if unknown := problem.unknown_labels([] if validation is None else validation.labels or []):
+        raise ValueError(
+            f"the validation rows have labels that the training rows do not have: {enumerated(unknown)}; drop these "
+            "rows, add training rows, or give parquet files whose label column declares all names "
+            "(datasets.ClassLabel)."
+        )
+    return choose_validation(task, arguments, is_trained_vocabless(arguments), validation)
 
 
 def describe_own_data(task: TaskData, arguments: GlueArguments) -> str:
@@ -137,62 +142,6 @@ def _check_empty_rows(examples: Examples, split: str, arguments: GlueArguments) 
         raise ValueError(f"{split if file is None else repr(file)} has {' and '.join(parts)}; fill them or drop them.")
 
 
-def choose_validation(
-    data: TaskData, arguments: GlueArguments, is_trained_encoder: bool, validation: Examples | None = None
-) -> None:
-    """Sets the validation examples: those that are given, folds, or rows that are held out. Adds footnotes on them.
-
-    Copies of a text, see `Examples.keys`, are held out together unless the rows have other groups.
-    """
-    name, keys = data.name, data.train.keys()
-    # Folds train more often, which takes seconds only for our trained encoders and few rows, but then the saved model
-    # learns from all rows. A teacher's logits belong to one split.
-    is_free = arguments.validation_split_percentage is None and arguments.teacher is None
-    is_small = is_free and min(len(keys), arguments.max_train_samples or len(keys)) < TRAINED_TWICE
-    data.train.groups = data.train.groups or keys
-    if copies := len(keys) - len(set(keys)):
-        data.footnotes.append(
-            f"{name}: {copies:,} of {len(keys):,} training rows are copies of others but for case, accents and marks"
-        )
-    if validation is not None:
-        data.validation = {"": validation}
-        if unknown := data.problem.unknown_labels(validation.labels or []):
-            raise ValueError(
-                f"the validation rows have labels that the training rows do not have: {enumerated(unknown)}; drop "
-                "these rows, add training rows, or give parquet files whose label column declares all names "
-                "(datasets.ClassLabel)."
-            )
-    elif is_trained_encoder and is_small and len(set(data.train.groups)) >= FOLDS:
-        data.score_folds(FOLDS)
-    else:
-        _hold_out_rows(data, arguments.validation_split_percentage)
-    others = {} if validation is None else {"validation": validation}
-    for part, examples in [*others.items(), *((f"test{suffix}", rows) for suffix, rows in data.test.items())]:
-        if number := sum(map(set(keys).__contains__, examples.keys())):
-            rows = f"{name}: {number:,} of {len(examples):,} {part} rows have the texts of training rows"
-            data.footnotes.append(f"{rows}, so the score tells less about new texts")
-
-
-def _hold_out_rows(data: TaskData, percentage: float | None) -> None:
-    train, percentage = data.train, HELD_OUT if percentage is None else percentage
-    number = len(set(train.groups or ()))
-    if not 0 < percentage <= 50 or number < 2:
-        raise ValueError(
-            f"{percentage:g} % of {number} training rows or groups cannot be held out; give --validation_file, or "
-            "--validation_split_percentage above 0 and at most 50 and at least two rows."
-        )
-    labels = [data.problem.names_in(label) for label in train.labels or []]
-    held_out = hold_out(data.problem.strata(data.targets(train)), percentage / 100, train.groups, labels).tolist()
-    if not held_out:
-        raise ValueError(
-            f"none of the {number} different training texts or groups can be held out, since a label has no other "
-            "rows; give --validation_file, or more rows of each label."
-        )
-    data.train = train.select(sorted(set(range(len(train))) - set(held_out)))
-    data.validation = {"": train.select(held_out)}
-    data.footnotes.append(f"{data.name}: evaluated on {len(held_out):,} rows held out of the training data")
-
-
 def find_columns(table: Dataset, where: str, *wanted: tuple[Sequence[str], Sequence[str], str]) -> list[list[str]]:
     """Returns for each of `wanted` the columns with these names; without names, the first candidate in the table.
 
@@ -242,6 +191,4 @@ def read_examples(table: Dataset, where: str, text_columns: Sequence[str], label
     for column in text_columns:
         check_texts(table.features, column, where)
     examples = Examples(*(table[column][:] for column in text_columns))
-    if label_columns:
-        examples.labels = read_cells(table, label_columns)
-    return examples
+    return replace(examples, labels=read_cells(table, label_columns)) if label_columns else examples

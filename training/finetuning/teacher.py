@@ -4,6 +4,7 @@ import json
 import random
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from textwrap import shorten
 from typing import Any, cast
 
@@ -137,8 +138,8 @@ def distill_task(
     if arguments.unlabelled:
         others = [(UNLABELLED, read_unlabelled(arguments.unlabelled, data, arguments.text_format)), *others]
     for kind, examples in others:
-        examples.labels = (train.labels or [])[:1] * len(examples)  # a batch needs some for all
-        parts.append((kind, examples, encode(examples)))
+        labelled = replace(examples, labels=(train.labels or [])[:1] * len(examples))  # a batch needs some for all
+        parts.append((kind, examples, encode(labelled)))
     counts: dict[str, int] = {}
     taught: EncodedRows = []
     metrics: dict[str, float] = {}

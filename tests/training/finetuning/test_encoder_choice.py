@@ -1,6 +1,7 @@
 """Which encoder of the package is taken where no model is named."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,10 @@ def tickets(*languages: str) -> TaskData:
     return TaskData("tickets", "tickets", problem, Examples([row["text"] for row in rows], labels=labels), {})
 
 
+def with_short_texts(data: TaskData) -> TaskData:
+    return replace(data, train=replace(data.train, texts=["Refund"] * len(data.train)))
+
+
 @needs_weights
 @pytest.mark.parametrize("languages", [("de",), ("es",), ("ko",), ("de", "es", "ko", "en")])
 def test_the_smaller_held_out_loss_chooses_for_texts_that_are_not_english(languages) -> None:
@@ -39,17 +44,15 @@ def test_english_texts_and_few_rows_are_not_measured(monkeypatch) -> None:
     monkeypatch.setattr(encoder_choice, "_held_out_loss", lambda *_: pytest.fail("measured"))
     assert choose_encoder(tickets("en")).language == "english"
     german = tickets("de")
-    german.train = german.train.select(range(MIN_ROWS - 1))
-    assert choose_encoder(german).describe() == "Encoder: hashgram-multi-sentence, by the language of the texts."
-    german.train.texts = ["Refund"] * (MIN_ROWS - 1)
-    assert choose_encoder(german).language == "english"
+    few = replace(german, train=german.train.select(range(MIN_ROWS - 1)))
+    assert choose_encoder(few).describe() == "Encoder: hashgram-multi-sentence, by the language of the texts."
+    assert choose_encoder(with_short_texts(few)).language == "english"
 
 
 def test_short_texts_that_may_be_english_are_measured(monkeypatch) -> None:
     losses = {"english": 0.5, "multilingual": 0.5}
     monkeypatch.setattr(encoder_choice, "_held_out_loss", lambda source, _: losses[_language(source)])
-    data = tickets("de")
-    data.train.texts = ["Refund"] * len(data.train)
+    data = with_short_texts(tickets("de"))
     assert choose_encoder(data).language == "english"  # the smaller encoder, if both are equal
     losses["multilingual"] = 0.4
     assert choose_encoder(data).language == "multilingual"

@@ -13,9 +13,9 @@ from sklearn.preprocessing import StandardScaler
 
 from vocabless import VocablessForSequenceClassification, load_config
 from vocabless.training.finetuning import first_head
-from vocabless.training.finetuning.data import folds_of
 from vocabless.training.finetuning.first_head import FirstHead, Settings, choose, held_out_logits, wide_rows
 from vocabless.training.finetuning.frozen_features import Features
+from vocabless.training.finetuning.held_out import folds_of
 from vocabless.training.finetuning.problems import ABSENT, MultiLabel, Regression, SingleLabel
 
 chance = np.random.default_rng(0)

@@ -1,7 +1,6 @@
 """The steps of `fit`: the head on frozen vectors, folds, fine-tuning, and which of them is saved."""
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,11 +11,10 @@ from transformers import AutoModelForSequenceClassification, PreTrainedModel
 
 from vocabless import VocablessClassifier
 from vocabless.training.finetuning import fit as fitting
+from vocabless.training.finetuning import held_out, prepared
 from vocabless.training.finetuning.arguments import GlueArguments
-from vocabless.training.finetuning.data import Examples, TaskData
 from vocabless.training.finetuning.first_head import FirstHead
-from vocabless.training.finetuning.metrics import FOLDS
-from vocabless.training.finetuning.problems import SingleLabel
+from vocabless.training.finetuning.held_out import FOLDS, training_folds
 from vocabless.training.finetuning.sources import load_own_data
 
 ROWS = coloured(60)
@@ -40,19 +38,19 @@ def test_scores_of_folds_are_those_of_a_slow_loop_over_the_folds(flags, folds, t
         patched.setattr("vocabless.training.finetuning.first_head.wide_rows", lambda _: 0)
         patched.setattr(fitting, "is_head_better", lambda *_: False)
         patched.setattr(fitting, "is_head_better_on_folds", lambda *_: False)
-        patched.setattr(fitting, "FEW_ROWS", 60 if folds == FOLDS else 59)
+        patched.setattr(held_out, "FEW_ROWS", 60 if folds == FOLDS else 59)
         _, results = tune(tmp_path / "whole", "--train_file", data, *settings)
         task = load_own_data(GlueArguments(model_name_or_path=encoder, train_file=str(data)))
         assert task.is_cross_validated and results["is_cross_validated"] and results["scored_folds"] == folds
         assert results["rows"]["accuracy"] == 12 * folds
         losses, right = [], []
-        for number, fold in enumerate(task.folds()[:folds]):
-            held_out = [ROWS[row] for row in fold]
-            train = write_csv(tmp_path / "rest.csv", [row for row in ROWS if row not in held_out])
-            test = write_csv(tmp_path / "fold.csv", held_out)
+        for number, fold in enumerate(training_folds(task)[:folds]):
+            of_fold = [ROWS[row] for row in fold]
+            train = write_csv(tmp_path / "rest.csv", [row for row in ROWS if row not in of_fold])
+            test = write_csv(tmp_path / "fold.csv", of_fold)
             files = ["--train_file", train, "--validation_file", test, "--test_file", test]
             folder, _ = tune(tmp_path / f"fold {number}", *files, *settings)
-            for record, (_, label) in zip(predictions_of(folder), held_out, strict=True):
+            for record, (_, label) in zip(predictions_of(folder), of_fold, strict=True):
                 row = record["probabilities"]
                 losses.append(-np.log(row[label]))
                 right.append(max(row, key=row.get) == label)
@@ -66,7 +64,7 @@ def test_a_killed_run_loses_one_fold_and_ends_alike(tune, data, tmp_path, monkey
     command = ["--train_file", data]
     folder, whole = tune(tmp_path / "whole", *command)
     assert not list((tmp_path / "whole").rglob("*.npy"))
-    calls, trainer = [], fitting._Tuner.trainer
+    calls, trainer = [], fitting._trainer
 
     def killed(*arguments):
         calls.append(arguments)
@@ -74,7 +72,7 @@ def test_a_killed_run_loses_one_fold_and_ends_alike(tune, data, tmp_path, monkey
             raise KeyboardInterrupt
         return trainer(*arguments)
 
-    monkeypatch.setattr(fitting._Tuner, "trainer", killed)
+    monkeypatch.setattr(fitting, "_trainer", killed)
     with pytest.raises(SystemExit, match="130"):
         tune(tmp_path / "killed", *command)
     again, resumed = tune(tmp_path / "killed", *command)
@@ -96,7 +94,7 @@ def test_rows_that_are_sorted_by_length_for_training_are_scored_as_themselves(tu
 
 @pytest.fixture
 def always_wide(monkeypatch):
-    monkeypatch.setattr("vocabless.training.finetuning.first_head.MIN_GAIN", -1e9)
+    monkeypatch.setattr(held_out, "WIDE_GAIN", -1e9)
 
 
 @pytest.mark.usefixtures("always_wide")
@@ -147,34 +145,6 @@ def test_the_head_is_restored_when_no_epoch_is_better(tune, data, tmp_path, monk
     assert not all((head[name] == tuned[name]).all() for name in head)
 
 
-@pytest.mark.parametrize(("name", "greater", "best", "is_better"), [
-    *(("accuracy", True, 0.85, False), ("accuracy", True, 0.8, True), ("eval_accuracy", True, 0.7, True)),
-    *(("loss", False, 0.5, False), ("loss", False, 0.7, True), ("unknown", True, 0.1, False)),
-])  # fmt: skip
-def test_a_head_is_saved_if_no_epoch_is_better(name, greater, best, is_better):
-    training = SimpleNamespace(metric_for_best_model=name, greater_is_better=greater, load_best_model_at_end=True)
-    tuned = {name.removeprefix("eval_"): best}
-    assert fitting.is_head_better(training, {"accuracy": 0.8, "loss": 0.6}, tuned) == is_better
-
-
-@pytest.mark.parametrize(("better", "worse", "scale", "is_head"), [
-    (0, 0, 1, True), (6, 5, 1, True), (8, 4, 1, False), (40, 0, 1, False), (40, 0, 9, False),
-])  # fmt: skip
-def test_on_folds_fine_tuning_must_gain_more_than_half_a_standard_error_whatever_the_scale_of_its_logits(
-    better, worse, scale, is_head
-):
-    """The head is right in 50 of 100 rows; fine-tuning in some others, too, but not in all of these."""
-    examples = Examples(["t"] * 100, labels=["a"] * 100)
-    data = TaskData("t", "t", SingleLabel(["a", "b"]), examples, {})
-    data.score_folds(FOLDS)
-    logits = np.tile([[1.0, 0.0]], (100, 1))
-    head, tuned = logits * 1, scale * logits
-    head[50:] *= -1
-    tuned[50 + better :] *= -1
-    tuned[:worse] *= -1
-    assert fitting.is_head_better_on_folds(data, head, tuned) == is_head
-
-
 @pytest.mark.parametrize(("epochs", "accuracy", "is_enough"), [
     (None, 1.0, True), (None, 0.9, True), (None, 0.8, False), (2, 1.0, False),
 ])  # fmt: skip
@@ -182,15 +152,14 @@ def test_nothing_is_trained_where_nothing_can_be_gained_unless_epochs_are_given(
     epochs, accuracy, is_enough, encoder, data, tmp_path, monkeypatch
 ):
     """Half of the interval of an accuracy of 0.9 in 60 rows of five folds is 0.12, and of 0.8 it is 0.15."""
-    fit_head = fitting._Tuner.fit_head
+    score, trained = fitting._score_on_folds, []
+    monkeypatch.setattr(fitting, "_score_on_folds", lambda *given: score(*given) | {"accuracy": accuracy})
 
-    def scored(tuner):
-        fit_head(tuner)
-        tuner.head["accuracy"] = accuracy
+    def train(shared, head):
+        trained.append(1)
+        return shared.data, head.frozen.held_out_logits
 
-    monkeypatch.setattr(fitting._Tuner, "fit_head", scored)
-    trained = []
-    monkeypatch.setattr(fitting._Tuner, "fold_logits", lambda tuner: trained.append(1) or tuner.frozen.held_out_logits)
+    monkeypatch.setattr(fitting, "_train_on_folds", train)
     monkeypatch.setattr(fitting, "is_head_better_on_folds", lambda *_: True)
     flags = [] if epochs is None else ["--num_train_epochs", str(epochs)]
     _, results = fine_tune(tmp_path / "run", "--model_name_or_path", encoder, "--train_file", data, *flags)
@@ -198,11 +167,11 @@ def test_nothing_is_trained_where_nothing_can_be_gained_unless_epochs_are_given(
 
 
 def test_a_run_on_own_data_loads_the_model_once_and_tokenises_each_row_once(tune, data, tmp_path, monkeypatch):
-    loads, texts, encode = [], [], fitting.encode
+    loads, texts, encode = [], [], prepared.encode
     load = PreTrainedModel.from_pretrained.__func__
     counted = classmethod(lambda *given, **options: loads.append(given) or load(*given, **options))
     monkeypatch.setattr(PreTrainedModel, "from_pretrained", counted)
-    monkeypatch.setattr(fitting, "encode", lambda part, *rest: texts.extend(part.texts) or encode(part, *rest))
+    monkeypatch.setattr(prepared, "encode", lambda part, *rest: texts.extend(part.texts) or encode(part, *rest))
     tune(tmp_path / "run", "--train_file", data)
     assert len(loads) == 1 and sorted(texts) == sorted(text for text, _ in ROWS)
 

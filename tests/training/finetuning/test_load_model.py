@@ -15,7 +15,7 @@ from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.training.finetuning.arguments import GlueArguments, is_trained_vocabless
 from vocabless.training.finetuning.data import Examples, TaskData, encode
 from vocabless.training.finetuning.fine_tuning import load_model
-from vocabless.training.finetuning.fit import _encode_training_rows
+from vocabless.training.finetuning.prepared import encode_training_rows
 from vocabless.training.finetuning.problems import SingleLabel
 from vocabless.training.finetuning.sources import load_own_data
 
@@ -110,12 +110,12 @@ def test_the_shortest_length_that_holds_99_of_100_texts_is_chosen(lengths, chose
     task = load_own_data(arguments)
     loaded = load_model(arguments, task, tmp_path)
     sentence = "" if cut is None else f"Training reads up to {chosen} tokens of a text, which cuts {cut} % of them."
-    rows, *decided = _encode_training_rows(task, loaded, arguments)
+    rows, *decided = encode_training_rows(task, loaded, arguments)
     assert decided == [chosen, 512, sentence]  # other texts are read to the end of the encoder's places
     expected = encode(task.train, task.problem, loaded.tokenizer, chosen)
     assert all((row["input_ids"] == other["input_ids"]).all() for row, other in zip(rows, expected, strict=True))
     arguments.max_seq_length = 100
-    assert _encode_training_rows(task, loaded, arguments)[1:] == (100, 100, "")
+    assert encode_training_rows(task, loaded, arguments)[1:] == (100, 100, "")
 
 
 def test_the_checkpoint_remembers_the_length_that_is_given_and_else_has_that_of_its_encoder(tune, tmp_path, capsys):

@@ -1,0 +1,106 @@
+"""What all steps of `fit` share: the rows as token ids, and the arguments with what is chosen for a run."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from transformers import DataCollatorWithPadding, PreTrainedModel, PreTrainedTokenizerBase
+
+from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, default_patience
+from vocabless.training.finetuning.data import EncodedRows, Examples, TaskData, encode
+from vocabless.training.load import Loaded, is_checkpoint
+
+LENGTHS = (64, 128, 256, 512)  # tokens
+DEFAULT_LENGTH = 128
+MAX_CUT = 0.01  # share of the texts that a length cuts
+Log = Callable[[str], object]  # takes lines for the user
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What all steps share. Nothing is None in the arguments."""
+
+    data: TaskData
+    model: PreTrainedModel  # copies of it are trained
+    tokenizer: PreTrainedTokenizerBase
+    rows: EncodedRows  # to train on
+    validation_rows: Mapping[str, EncodedRows]  # suffix → rows; empty if folds are scored
+    length: int  # tokens of a training row, at most
+    arguments: GlueArguments
+    training: GlueTrainingArguments
+    are_epochs_given: bool  # by the user
+    collator: DataCollatorWithPadding
+    log: Log
+
+    def encode(self, examples: Examples) -> EncodedRows:
+        """Returns the token ids of further texts to train on."""
+        return encode(examples, self.data.problem, self.tokenizer, self.length)
+
+
+def prepare(
+    data: TaskData,
+    loaded: Loaded,
+    arguments: GlueArguments,
+    training: GlueTrainingArguments,
+    has_first_head: bool,
+    log: Log,
+) -> Prepared:
+    """Tokenises the rows and chooses what is None in the arguments; sets the length that the tokenizer remembers."""
+    tokenizer = loaded.tokenizer
+    rows, trained_length, length, sentence = encode_training_rows(data, loaded, arguments)
+    if sentence:
+        log(sentence)
+    if isinstance(tokenizer, VocablessTokenizer):
+        tokenizer.model_max_length = length  # for pipelines, ONNX and page
+        tokenizer.call_defaults = {"truncation": True}  # as from the folder of a classifier
+    apart = {} if data.is_cross_validated else data.validation
+    validation_rows = {suffix: encode(part, data.problem, tokenizer, length) for suffix, part in apart.items()}
+    tokens = sum(len(row["input_ids"]) for row in rows) if has_first_head else None
+    training_of_run = training.arguments_of_run(data, arguments.eval_steps.get(data.name), tokens)
+    patience = arguments.early_stopping_patience
+    patience = default_patience(float(training_of_run.num_train_epochs or 0)) if patience is None else patience
+    arguments = replace(arguments, max_seq_length=length, early_stopping_patience=patience)
+    return Prepared(
+        data=data,
+        model=loaded.model,
+        tokenizer=tokenizer,
+        rows=rows,
+        validation_rows=validation_rows,
+        length=trained_length,
+        arguments=arguments,
+        training=training_of_run,
+        are_epochs_given=training.num_train_epochs is not None,
+        collator=DataCollatorWithPadding(tokenizer),
+        log=log,
+    )
+
+
+def encode_training_rows(data: TaskData, loaded: Loaded, arguments: GlueArguments) -> tuple[EncodedRows, int, int, str]:
+    """Returns the training rows, their length in tokens, that of texts to read later, and a sentence, or "".
+
+    If a length is given, it is both. GLUE and random weights get `DEFAULT_LENGTH`. The texts are measured for a
+    checkpoint and own data: the training rows are cut where that saves time, and the sentence says so. Later texts may
+    be longer than these rows, so all tokens are read that the encoder has places for.
+    """
+    wanted, limit = arguments.max_seq_length, loaded.limit
+    if wanted is not None:
+        loaded.check_length(wanted, str(arguments.model_name_or_path))
+
+    def tokenise(examples: Examples, length: int) -> EncodedRows:
+        return encode(examples, data.problem, loaded.tokenizer, length)
+
+    if wanted is not None or arguments.task_name is not None or not is_checkpoint(arguments.model_name_or_path):
+        length = wanted or min(DEFAULT_LENGTH, limit)
+        return tokenise(data.train, length), length, length, ""
+    longest = min(LENGTHS[-1], limit)
+    rows = tokenise(data.train, limit + 1)  # longer than the limit, to see which texts it cuts
+    lengths = np.array([len(row["input_ids"]) for row in rows])
+    length = min(next((length for length in LENGTHS if (lengths > length).mean() <= MAX_CUT), longest), longest)
+    longer = np.flatnonzero(lengths > length)
+    if not len(longer):
+        return rows, length, longest, ""
+    for row, shortened in zip(longer, tokenise(data.train.select(longer.tolist()), length), strict=True):
+        rows[row] = shortened
+    share = 100 * len(longer) / len(lengths)
+    return rows, length, longest, f"Training reads up to {length} tokens of a text, which cuts {share:.1f} % of them."
