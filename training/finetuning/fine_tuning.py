@@ -23,7 +23,7 @@ from vocabless.training.finetuning.fit import FOLDS_FOLDER, Fitted, fit
 from vocabless.training.finetuning.frozen_features import logits_of
 from vocabless.training.finetuning.glue import find_glue_tasks, load_glue_task
 from vocabless.training.finetuning.held_out import interval, limited
-from vocabless.training.finetuning.report import label_table, score_labels
+from vocabless.training.finetuning.label_scores import label_table, score_labels
 from vocabless.training.finetuning.sources import load_own_data
 from vocabless.training.finetuning.teacher import check_task_distillation, read_unlabelled
 from vocabless.training.load import Counted, Head, Loaded, check_overrides, is_checkpoint, is_ours, load, split_revision

@@ -11,8 +11,9 @@ from script_runs import fine_tune, predictions_of, write_csv
 from sklearn.metrics import classification_report, f1_score
 
 from vocabless.training.finetuning.glue import AVERAGES, GLUE, average, find_glue_tasks, missing_for
+from vocabless.training.finetuning.label_scores import label_table, score_labels
 from vocabless.training.finetuning.problems import MultiLabel, SingleLabel
-from vocabless.training.finetuning.report import Report, label_table, score_labels, summarise
+from vocabless.training.finetuning.report import Report, summarise
 
 # All values differ, so that a formula with a wrong metric gives a wrong average.
 METRICS = {
@@ -59,16 +60,21 @@ def test_all_stands_for_every_task_and_no_task_comes_twice():
 
 def test_seeds_are_summarised_by_their_mean_with_the_samples_deviation():
     values = [0.70, 0.71, 0.78]
-    scores = {"sst2": {str(seed): {"accuracy": value} for seed, value in enumerate(values)}}
-    by_mean = summarise(scores)["sst2"]["accuracy"]
-    assert by_mean.center == pytest.approx(0.73)
-    assert by_mean.deviation == pytest.approx(((0.03**2 + 0.02**2 + 0.05**2) / 2) ** 0.5)
-    assert str(by_mean) == "73.0 ± 4.4"
-    assert str(summarise({"sst2": {"1": {"accuracy": 0.5}}})["sst2"]["accuracy"]) == "50.0"
-    scores = {task: {"1": metrics, "2": {n: v / 2 for n, v in metrics.items()}} for task, metrics in METRICS.items()}
-    of_averages, first = summarise(scores)["average"]["HashFormers"], average("HashFormers", METRICS)
-    assert of_averages.center == pytest.approx(statistics.mean([first, first / 2]))
-    assert of_averages.deviation == pytest.approx(statistics.stdev([first, first / 2]))
+    results = {"sst2": {str(seed): run(accuracy=value) for seed, value in enumerate(values)}}
+    of_task = summarise(results).loc["sst2", "accuracy"]
+    assert of_task["mean"] == pytest.approx(0.73)
+    assert of_task["deviation"] == pytest.approx(((0.03**2 + 0.02**2 + 0.05**2) / 2) ** 0.5)
+    assert "| sst2 | accuracy | 73.0 ± 4.4 | " in Report(results, {}).as_markdown()
+    assert "| sst2 | accuracy | 50.0 | " in Report({"sst2": {"1": run(accuracy=0.5)}}, {}).as_markdown()
+    halves = {task: {name: value / 2 for name, value in metrics.items()} for task, metrics in METRICS.items()}
+    results = {task: {"1": run(**metrics), "2": run(**halves[task])} for task, metrics in METRICS.items()}
+    del results["wnli"]["2"]  # so the second seed has no average
+    alone, first = summarise(results).loc["average", "HashFormers"], average("HashFormers", METRICS)
+    assert alone["mean"] == first and np.isnan(alone["deviation"])
+    results["wnli"]["2"] = run(**halves["wnli"])
+    of_averages = summarise(results).loc["average", "HashFormers"]
+    assert of_averages["mean"] == pytest.approx(statistics.mean([first, first / 2]))
+    assert of_averages["deviation"] == pytest.approx(statistics.stdev([first, first / 2]))
 
 
 def run(**metrics):
