@@ -105,6 +105,6 @@ def _swallowed(record: list[str], delimiter: str) -> set[tuple[int, str]]:
     text = next(column for column, cell in enumerate(record) if "\n" in cell or "\r" in cell)
     lines = re.split("\r\n|\r|\n", delimiter.join(record))
     first, second = (list(enumerate(line.split(delimiter))) for line in lines[:2])
-    behind = first[text + 1 :] if len(first) == len(record) else []
+    after = first[text + 1 :] if len(first) == len(record) else []
     before = second[:text] if len(second) == len(record) else []
-    return _cells([*behind, *before], delimiter)
+    return _cells([*after, *before], delimiter)

@@ -41,7 +41,7 @@ class Trained(NamedTuple):
     tokenizer: PreTrainedTokenizerBase
     weights: dict[str, Tensor] | None  # all weights of the module if it holds only a part of them
     log: list[dict[str, float]]
-    results: Results  # what results.json says besides; `arguments` of it replace those of the fingerprint
+    results: Results  # what else results.json says; `arguments` of it replace those of the fingerprint
 
 
 class Run(ABC):

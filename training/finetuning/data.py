@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
 from vocabless.tokenization.forms import normal_form
+from vocabless.training.finetuning.metrics import Scores
 from vocabless.training.finetuning.problems import Problem
 
 TOKENIZER_BATCH_SIZE = 1000  # texts
@@ -88,7 +89,7 @@ class TaskData:
         """Returns the training targets of examples with labels."""
         return [self.problem.target(label) for label in examples.labels or []]
 
-    def constant_baselines(self) -> dict[str, float]:
+    def constant_baselines(self) -> Scores:
         """Returns, for each metric, the best score of a constant prediction on the validation examples."""
         return {
             f"{name}{suffix}": value

@@ -143,7 +143,7 @@ class VocablessClassifier(ClassifierMixin, _FineTuned):  # type: ignore[misc]
     Attributes:
         classes_: the labels, sorted; of several labels, the names of the columns or their numbers.
         model_, tokenizer_: of transformers.
-        cross_validated_: metrics of models like this one on rows that they have not learned: of fewer than 10 000 texts
+        cross_validated_: scores of models like this one on rows that they have not learned: of fewer than 10 000 texts
             all, in five folds; if more than 200 were fine-tuned on, one fold. Copies of a text are in one fold.
         results_: what the model card is made of; `encoder_choice` says why an encoder was chosen, if none was named.
     """
@@ -210,7 +210,7 @@ class VocablessClassifier(ClassifierMixin, _FineTuned):  # type: ignore[misc]
     def predict(self, texts: Sequence[str]) -> NDArray[Any]:
         """Returns the most likely label of each text, (n,); of several labels (n, labels), 0 or 1.
 
-        1 stands for a probability above 0.3, the limit of `vocabless finetune`: `problem_.threshold`.
+        1 means a probability above 0.3, the limit of `vocabless finetune`: `problem_.threshold`.
         """
         probabilities = self.predict_proba(texts)
         if self.problem_.name == SEVERAL:

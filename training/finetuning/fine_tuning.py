@@ -2,11 +2,10 @@
 
 import copy
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, ClassVar, cast
 
 from datasets import Dataset
@@ -24,6 +23,7 @@ from vocabless.training.finetuning.frozen_features import logits_of
 from vocabless.training.finetuning.glue import find_glue_tasks, load_glue_task
 from vocabless.training.finetuning.held_out import interval, limited
 from vocabless.training.finetuning.label_scores import label_table, score_labels
+from vocabless.training.finetuning.metrics import Scores
 from vocabless.training.finetuning.sources import load_own_data
 from vocabless.training.finetuning.teacher import check_task_distillation, read_unlabelled
 from vocabless.training.load import Counted, Head, Loaded, check_overrides, is_checkpoint, is_ours, load, split_revision
@@ -33,7 +33,6 @@ from vocabless.variants import Variant
 
 SUBWORDS = 8000  # tokens, of a vocabulary that is trained on the task's texts
 SOURCES = ("task_name", "train_file", "dataset_name")
-Scores = Mapping[str, float]
 
 
 def load_tasks(arguments: GlueArguments, training: GlueTrainingArguments) -> list[TaskData]:
@@ -182,27 +181,27 @@ class FineTuning(Run):
         choice = {} if self.encoder_choice is None else {"encoder_choice": self.encoder_choice}
         return Trained(model, model, loaded.tokenizer, weights, log, results_of(fitted, tested) | choice)
 
-    def _predict(self, fitted: Fitted, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
+    def _predict(self, fitted: Fitted, tokenizer: PreTrainedTokenizerBase) -> Scores:
         """Writes `predictions<suffix>.jsonl` for each test split, and `test<suffix>.md` if it has labels.
 
         Returns:
-            The metrics of the splits that have labels; their names begin with `test_`.
+            The scores of the splits that have labels; their names begin with `test_`.
         """
         problem, collator = self.data.problem, DataCollatorWithPadding(tokenizer)
         length = cast(int, fitted.arguments.max_seq_length)
-        metrics: dict[str, float] = {}
+        scores: Scores = {}
         for suffix, examples in self.data.test.items():
             rows = encode(Examples(examples.texts, examples.pairs), problem, tokenizer, length)
             logits, labels = logits_of(fitted.model, rows, collator), examples.labels
             if labels is not None:
-                scores = score_labels(problem, logits, labels)
-                metrics |= {f"{TEST}{name}{suffix}": value for name, value in scores.items()}
+                of_split = score_labels(problem, logits, labels)
+                scores |= {f"{TEST}{name}{suffix}": value for name, value in of_split.items()}
             if self.training.process_index == 0:
                 lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in problem.prediction_records(logits)]
                 (self.folder / f"predictions{suffix}.jsonl").write_text("".join(lines), encoding="utf-8")
                 if labels is not None and problem.labels:
                     (self.folder / f"test{suffix}.md").write_text(label_table(problem, logits, labels), "utf-8")
-        return metrics
+        return scores
 
     def complete(self, results: Results) -> Results:
         """Returns the results with the example that this command asks for.
@@ -232,18 +231,18 @@ class FineTuning(Run):
         return f"{self.data.title}, seed {results['seed']}: {', '.join(parts)}{tests}; {time}"
 
 
-def results_of(fitted: Fitted, tested: Scores = MappingProxyType({})) -> Results:
-    """Returns what `results.json` says of a fitted model; `tested` are the metrics on labelled test rows."""
+def results_of(fitted: Fitted, tested: Scores | None = None) -> Results:
+    """Returns what `results.json` says of a fitted model; `tested` are the scores on labelled test rows."""
     data, arguments, training = fitted.data, fitted.arguments, fitted.training
     from_scratch = not is_checkpoint(arguments.model_name_or_path)
     state = None if fitted.trainer is None else fitted.trainer.state
-    metrics = {**fitted.scores, **tested}
+    scores = fitted.scores | (tested or {})
     constants = data.constant_baselines()
     rows = {
         f"{prefix}{name}": len(parts[MISMATCHED if name.endswith(MISMATCHED) else ""])
         for prefix, parts in (("", data.validation), (TEST, data.test))
         for name in constants
-        if f"{prefix}{name}" in metrics
+        if f"{prefix}{name}" in scores
     }
     results: dict[str, Any] = {
         "arguments": fingerprint(arguments, training),
@@ -255,13 +254,13 @@ def results_of(fitted: Fitted, tested: Scores = MappingProxyType({})) -> Results
         "start": provenance(split_revision(arguments.model_name_or_path)[0], from_scratch),
         "seed": training.seed,
         "train": fitted.train_metrics or {"train_runtime": 0.0},
-        "measures": metrics,
+        "measures": scores,
         "rows": rows,
         "train_rows": len(data.train),
         "intervals": {
             name: interval(
                 name.removeprefix(TEST).removesuffix(MISMATCHED),
-                *(metrics[name], count, 0 if name.startswith(TEST) else data.scored_folds),
+                *(scores[name], count, 0 if name.startswith(TEST) else data.scored_folds),
             )
             for name, count in rows.items()
         },

@@ -17,10 +17,9 @@ from vocabless.saving.record import GLUE_REPOSITORY, GLUE_TITLES, MISMATCHED
 from vocabless.texts.corpora import load_hub
 from vocabless.texts.tables import read_files
 from vocabless.training.finetuning.data import Examples, TaskData
+from vocabless.training.finetuning.metrics import Scores
 from vocabless.training.finetuning.problems import Regression, SingleLabel
 from vocabless.training.finetuning.sources import SHARD, read_examples
-
-Metrics = Mapping[str, float]  # metric → value
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ AVERAGES: dict[str, dict[str, tuple[str, ...]]] = {
 
 
 def find_glue_tasks(names: Sequence[str]) -> list[GlueTask]:
-    """Returns the rows with these names, in this order and each only once; `all` stands for all rows.
+    """Returns the rows with these names, in this order and each only once; `all` means all rows.
 
     Raises:
         ValueError: a task is unknown; the message lists the known tasks.
@@ -87,28 +86,28 @@ def find_glue_tasks(names: Sequence[str]) -> list[GlueTask]:
     return [GLUE[name] for name in expanded]
 
 
-def average(name: str, metrics: Mapping[str, Metrics]) -> float:
-    """Returns an average over GLUE, a key of `AVERAGES`, of task → metric → value.
+def average(name: str, scores: Mapping[str, Scores]) -> float:
+    """Returns an average over GLUE, a key of `AVERAGES`, of task → scores.
 
     Raises:
-        KeyError: a metric is missing, see `missing_for`.
+        KeyError: a score is missing, see `missing_for`.
 
     Example:
         >>> tasks = ("sst2", "mrpc", "qqp", "qnli", "rte")
-        >>> metrics = {task: {"accuracy": 0.8} for task in tasks} | {"mnli": {"accuracy": 0.1, "accuracy_mm": 0.3}}
-        >>> round(average("EELBERT small", metrics), 6)
+        >>> scores = {task: {"accuracy": 0.8} for task in tasks} | {"mnli": {"accuracy": 0.1, "accuracy_mm": 0.3}}
+        >>> round(average("EELBERT small", scores), 6)
         0.7
     """
-    terms = [statistics.fmean(metrics[task][metric] for metric in names) for task, names in AVERAGES[name].items()]
+    terms = [statistics.fmean(scores[task][metric] for metric in names) for task, names in AVERAGES[name].items()]
     return statistics.fmean(terms)
 
 
-def missing_for(name: str, metrics: Mapping[str, Metrics]) -> list[str]:
-    """Returns what an average needs and `metrics` lacks: a whole task, or "task metric"."""
+def missing_for(name: str, scores: Mapping[str, Scores]) -> list[str]:
+    """Returns what an average needs and the scores of the tasks lack: a whole task, or "task metric"."""
     missing = []
     for task, names in AVERAGES[name].items():
-        if task in metrics:
-            missing += [f"{task} {metric}" for metric in names if metric not in metrics[task]]
+        if task in scores:
+            missing += [f"{task} {metric}" for metric in names if metric not in scores[task]]
         else:
             missing.append(task)
     return missing

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import classification_report
 
+from vocabless.training.finetuning.metrics import Scores
 from vocabless.training.finetuning.problems import ABSENT, Array, Problem
 
 
-def score_labels(problem: Problem, logits: Array, labels: Sequence[Any]) -> dict[str, float]:
-    """Returns `loss` and the metrics; a label that the training rows lack is a mistake."""
+def score_labels(problem: Problem, logits: Array, labels: Sequence[Any]) -> Scores:
+    """Returns the scores; a label that the training rows lack is a mistake."""
     wide, logits = _with_unknown_labels(problem, logits, labels)
     return wide.score(logits, [wide.target(label) for label in labels])
 

@@ -17,8 +17,8 @@ from sklearn import metrics
 Scores = dict[str, float]  # name of a metric, or "loss" → value
 
 
-def score(names: Sequence[str], predictions: Any, references: Any) -> dict[str, float]:
-    """Returns the values of several metrics, keys of `METRICS`, for n predictions and references.
+def score(names: Sequence[str], predictions: Any, references: Any) -> Scores:
+    """Returns the scores by several metrics, keys of `METRICS`, for n predictions and references.
 
     One of them is a class, a number, or a row of booleans.
 
@@ -26,10 +26,10 @@ def score(names: Sequence[str], predictions: Any, references: Any) -> dict[str, 
         >>> score(["accuracy", "f1"], [1, 0, 1], [1, 1, 1])
         {'accuracy': 0.6666666666666666, 'f1': 0.8}
     """
-    values: dict[str, float] = {}
+    scores: Scores = {}
     for name in names:
-        values |= _Metric(name).compute(predictions=predictions, references=references) or {}
-    return values
+        scores |= _Metric(name).compute(predictions=predictions, references=references) or {}
+    return scores
 
 
 class _Metric(evaluate.Metric):

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from torch import Tensor
 from torch.nn import functional as F
 
-from vocabless.training.finetuning.metrics import score
+from vocabless.training.finetuning.metrics import Scores, score
 from vocabless.training.trainer import EXACT_LOSS
 
 ABSENT = -10.0  # logit of a label that the training rows do not have
@@ -143,8 +143,8 @@ class Problem(ABC):
         probabilities = (teacher_logits / temperature).softmax(dim=-1)
         return F.cross_entropy(logits / temperature, probabilities, reduction="none") * temperature**2
 
-    def score(self, logits: Any, targets: Any) -> dict[str, float]:
-        """Returns `loss` and the metrics of the logits and targets of all examples.
+    def score(self, logits: Any, targets: Any) -> Scores:
+        """Returns the scores of the logits and targets of all examples.
 
         The loss is the mean over the examples. The Trainer's is a mean over the means of batches, which depends on the
         batch size.
@@ -153,12 +153,12 @@ class Problem(ABC):
         loss = float(self.losses(torch.from_numpy(logits), torch.from_numpy(targets)).mean())
         return {"loss": loss, **score(self.metrics, *self.decode(logits, targets))}
 
-    def compute_metrics(self, prediction: Any) -> dict[str, float]:
+    def compute_metrics(self, prediction: Any) -> Scores:
         """Returns the scores of an `EvalPrediction`, the loss as `EXACT_LOSS`, for `Trainer(compute_metrics=…)`."""
         scores = self.score(prediction.predictions, prediction.label_ids)
         return {EXACT_LOSS: scores.pop("loss"), **scores}
 
-    def constant_baselines(self, targets: Sequence[Any]) -> dict[str, float]:
+    def constant_baselines(self, targets: Sequence[Any]) -> Scores:
         """Returns, for each metric, the best score of a prediction that is the same for every example."""
         scores = [
             score(self.metrics, *self.decode(np.tile(logits, (len(targets), 1)), np.asarray(targets)))

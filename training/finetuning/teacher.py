@@ -24,6 +24,7 @@ from vocabless.texts.corpora import load_text
 from vocabless.texts.text_format import UTF8, TextFormat
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.data import EncodedRows, Examples, TaskData
+from vocabless.training.finetuning.metrics import Scores
 from vocabless.training.finetuning.problems import Problem
 from vocabless.training.output_cache import add_outputs, fingerprint
 from vocabless.training.trainer import ResumableTrainer
@@ -129,7 +130,7 @@ def distill_task(
     """Returns all rows that a student learns, with the teacher's logits, and facts for `results.json`.
 
     `rows` are the training rows of the task, which come first; `encode` encodes further texts. The facts are the
-    teacher's name and description, the rows (kind → number) and its metrics. Logits are read from the cache if it has
+    teacher's name and description, the rows (kind → number) and its scores. Logits are read from the cache if it has
     them.
     """
     name, train = str(arguments.teacher).replace("{task}", data.name), data.train
@@ -142,16 +143,16 @@ def distill_task(
         parts.append((kind, examples, encode(labelled)))
     counts: dict[str, int] = {}
     taught: EncodedRows = []
-    metrics: dict[str, float] = {}
+    scores: Scores = {}
     with training.main_process_first(desc="teacher"):
         teacher = TaskTeacher(name, data.problem, training, arguments.trust_remote_code)
         for kind, examples, encoded in parts:
             counts[kind] = counts.get(kind, 0) + len(examples)
             taught += with_logits(encoded, teacher.logits(examples, kind), kind == LABELLED)
         for suffix, examples in data.validation.items():
-            scores = data.problem.score(teacher.logits(examples, "validation rows"), data.targets(examples))
-            metrics |= {f"{name}{suffix}": value for name, value in scores.items() if name != "loss"}
-    facts = {"name": without_path(name), "description": teacher.description, "rows": counts, "measures": metrics}
+            of_split = data.problem.score(teacher.logits(examples, "validation rows"), data.targets(examples))
+            scores |= {f"{metric}{suffix}": value for metric, value in of_split.items() if metric != "loss"}
+    facts = {"name": without_path(name), "description": teacher.description, "rows": counts, "measures": scores}
     return taught, facts
 
 
