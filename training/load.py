@@ -48,7 +48,7 @@ class Head(NamedTuple):
     needs_targets: bool = False  # whether each token needs the id of a target vocabulary
 
 
-class Counted(NamedTuple):
+class Corpus(NamedTuple):
     """The text that a tokenizer is trained on, and where the result is kept, so that a run that continues finds it."""
 
     documents: Callable[[], Any]  # returns a data set with the column `text`
@@ -84,7 +84,7 @@ def is_checkpoint(name: str) -> bool:
 def load(
     source: str | Variant | StockShape,
     head: Head,
-    counted: Counted,
+    corpus: Corpus,
     subword: str | None = None,
     ngrams: str | None = None,
     tokenizer_name: str | None = None,
@@ -96,7 +96,7 @@ def load(
         source: a row, for random weights; or a checkpoint, a folder or a Hub id, which may end in `@revision`. A head
             that the checkpoint lacks, or has in another shape, is random.
         head: what is put on the encoder.
-        counted: the text for `subword="train"` and `ngrams="train"`.
+        corpus: the text for `subword="train"` and `ngrams="train"`.
         subword: the subword tokenizer of a row that reads subwords, or of the targets of masked LM over words; None is
             the published one, or that of the checkpoint.
         ngrams: the n-grams that have a feature, see `with_ngrams`.
@@ -107,10 +107,10 @@ def load(
         ValueError: the model or a tokenizer cannot be loaded, lacks what the head needs, or has no use for an argument.
     """
     if isinstance(source, str):
-        return _load_checkpoint(source, head, counted, subword, tokenizer_name, hub_options)
+        return _load_checkpoint(source, head, corpus, subword, tokenizer_name, hub_options)
     if isinstance(source, StockShape) and ngrams is not None:
         raise ValueError(f"{source.name} has no n-gram features; leave --set ngrams out.")
-    subword = _trained(subword, counted, str(source.subwords))
+    subword = _trained(subword, corpus, str(source.subwords))
     tokenizer: Any
     config: Any
     if isinstance(source, StockShape):
@@ -121,8 +121,8 @@ def load(
             files = {"subword": subword}
         else:  # over words, subwords can be targets alone
             files = {"target": _targets(subword, head, source.name)} if head.needs_targets else {}
-        texts = (row["text"] or "" for row in counted.documents()) if ngrams == "train" else ()
-        tokenizer = with_ngrams(partial(load_tokenizer, source, **files), ngrams, counted.folder, texts)
+        texts = (row["text"] or "" for row in corpus.documents()) if ngrams == "train" else ()
+        tokenizer = with_ngrams(partial(load_tokenizer, source, **files), ngrams, corpus.folder, texts)
         config = load_config(source)
     model_class = _configured(config, head, tokenizer)
     return Loaded(model_class(config) if is_ours(config) else model_class.from_config(config), tokenizer)
@@ -151,7 +151,7 @@ def check_overrides(source: str, overrides: Iterable[str]) -> None:
 def _load_checkpoint(
     source: str,
     head: Head,
-    counted: Counted,
+    corpus: Corpus,
     subword: str | None,
     tokenizer_name: str | None,
     hub_options: dict[str, Any],
@@ -169,7 +169,7 @@ def _load_checkpoint(
     if subword is not None:
         if not has_targets or tokenizer.splitter == "subword":
             raise ValueError(f"{source!r} has a tokenizer of its own and no use for --subword {subword}; leave it out.")
-        subword = _trained(subword, counted, "wordpiece")
+        subword = _trained(subword, corpus, "wordpiece")
         tokenizer = VocablessTokenizer.from_pretrained(**_located(source), target_file=subword, **hub_options)
     elif has_targets and tokenizer.target_tokenizer is None:
         _targets(None, head, repr(source))
@@ -209,11 +209,11 @@ def _configured(config: Any, head: Head, tokenizer: PreTrainedTokenizerBase) -> 
     return head.model_class if is_ours(config) else head.auto_class
 
 
-def _trained(subword: str | None, counted: Counted, kind: str) -> str | None:
+def _trained(subword: str | None, corpus: Corpus, kind: str) -> str | None:
     """Returns the path of a subword tokenizer; `train` trains one."""
     if subword != "train":
         return subword
-    return trained_subword(counted.folder / TRAINED_SUBWORD, counted.documents(), kind, counted.vocab_size)
+    return trained_subword(corpus.folder / TRAINED_SUBWORD, corpus.documents(), kind, corpus.vocab_size)
 
 
 def _targets(subword: str | None, head: Head, name: str) -> str:

@@ -26,7 +26,7 @@ from vocabless.training.finetuning.label_scores import label_table, score_labels
 from vocabless.training.finetuning.metrics import Scores
 from vocabless.training.finetuning.sources import load_own_data
 from vocabless.training.finetuning.teacher import check_task_distillation, read_unlabelled
-from vocabless.training.load import Counted, Head, Loaded, check_overrides, is_checkpoint, is_ours, load, split_revision
+from vocabless.training.load import Corpus, Head, Loaded, check_overrides, is_checkpoint, is_ours, load, split_revision
 from vocabless.training.run import Results, Run, Trained
 from vocabless.training.script import fingerprint
 from vocabless.variants import Variant
@@ -121,10 +121,10 @@ def load_model(arguments: GlueArguments, task: TaskData, folder: Path) -> Loaded
         return Dataset.from_dict({"text": [*task.train.texts, *(task.train.pairs or [])]})
 
     head = Head(task.name, VocablessForSequenceClassification, AutoModelForSequenceClassification, options)
-    counted = Counted(documents, folder, SUBWORDS)
+    corpus = Corpus(documents, folder, SUBWORDS)
     if not is_checkpoint(name):
-        return load(arguments.shape, head, counted, tokenizer_name, arguments.ngrams)
-    return load(name, head, counted, tokenizer_name=tokenizer_name, trust_remote_code=arguments.trust_remote_code)
+        return load(arguments.shape, head, corpus, tokenizer_name, arguments.ngrams)
+    return load(name, head, corpus, tokenizer_name=tokenizer_name, trust_remote_code=arguments.trust_remote_code)
 
 
 class FineTuning(Run):

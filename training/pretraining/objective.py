@@ -14,7 +14,7 @@ from vocabless.public_names import without_path
 from vocabless.saving.record import held_out_metrics, provenance
 from vocabless.saving.stock_models import longest_sequence
 from vocabless.stock_shapes import StockShape
-from vocabless.training.load import Counted, Head, check_overrides, is_checkpoint, is_ours, load, load_checkpoint_config
+from vocabless.training.load import Corpus, Head, check_overrides, is_checkpoint, is_ours, load, load_checkpoint_config
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.run_text import Documents, documents_fingerprint, load_documents
 from vocabless.training.run import Results, Run, Trained
@@ -147,7 +147,7 @@ def load_model(
     classes = objective.model_class, objective.stock_model_class
     head = Head(objective.name, *classes, objective.config_options, objective.needs_targets)
     source, subword = arguments.model_name_or_path, arguments.subword
-    counted = Counted(documents, folder, arguments.subword_vocab_size)
+    corpus = Corpus(documents, folder, arguments.subword_vocab_size)
     if source is None:
         shape = arguments.shape
         if shape.subwords is None:
@@ -155,11 +155,11 @@ def load_model(
         _check_length(arguments, shape.name, shape.max_length)
         if isinstance(shape, StockShape):
             subword = subword or SUBWORD_TOKENIZERS[shape.subwords]
-        model, tokenizer, _ = load(shape, head, counted, subword, arguments.ngrams)
+        model, tokenizer, _ = load(shape, head, corpus, subword, arguments.ngrams)
     else:
         check_overrides(source, arguments.overrides)
         _config_of(source)
-        model, tokenizer, _ = load(source, head, counted, subword)
+        model, tokenizer, _ = load(source, head, corpus, subword)
         _check_stock_tokenizer(source, tokenizer)
         _check_length(arguments, source, longest_sequence(model, tokenizer))
     for module in model.modules():
