@@ -175,23 +175,23 @@ class FrozenEncoder:
         settings: those that suit the rows, see `choose`.
         held_out_logits: (n, outputs), of each row by a head that was fitted outside its fold; of many rows only those
             on which the settings were chosen, if validation rows are apart.
-        seconds: that all this took.
+        seconds: in which the encoder read the rows.
     """
 
     def __init__(self, model: Any, rows: EncodedRows, collator: Any, data: TaskData) -> None:
-        started = time.monotonic()
         rows = [rows[row] for row in sample_rows(len(rows), MAX_NUMBERS // model.classifier.dense.in_features)]
         self.problem, self.targets = data.problem, [row["label"] for row in rows]
         has_wide = data.train.pairs is None
         num_rows = wide_rows(self.problem.config["num_labels"]) if has_wide else 0
+        started = time.monotonic()
         self.features = read_features(model, rows, collator, num_rows)
+        self.seconds = time.monotonic() - started
         folds = training_folds(data) if data.is_cross_validated else folds_of(self.problem.strata(self.targets))
         chosen = sample_rows(len(rows), MAX_CHOICE_ROWS)
         options = self.problem, self.features, self.targets
         self.settings, self.held_out_logits = choose(*options, [np.intersect1d(fold, chosen) for fold in folds])
         if data.is_cross_validated and len(chosen) < len(rows):
             self.held_out_logits = held_out_logits(*options, folds, self.settings)
-        self.seconds = time.monotonic() - started
 
     def head(self, rows: Rows | None = None) -> FirstHead:
         """Returns the head that is fitted to some of the training rows; None is all."""
