@@ -3,6 +3,7 @@
 import ast
 import builtins
 import dis
+import os
 import re
 import subprocess
 import sys
@@ -181,6 +182,28 @@ def test_the_estimators_are_imported_without_the_libraries_of_training() -> None
     code += f"print({{*{unwanted.split()}}} & {{*sys.modules}})"
     printed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert printed.strip() == "set()"
+
+
+@pytest.mark.parametrize(("given", "rounds"), [
+    ({}, "1000"),
+    ({"GOMP_SPINCOUNT": "7"}, "7"),
+    ({"OMP_WAIT_POLICY": "ACTIVE"}, "None"),
+])  # fmt: skip
+def test_threads_of_torch_sleep_after_a_short_wait_unless_the_user_says_otherwise(given, rounds) -> None:
+    """OpenMP reads the variable when torch is loaded."""
+    code = """
+import os, sys
+class Finder:
+    def find_spec(self, name, *rest):
+        if name in ("torch", "transformers"):
+            sys.exit(print(os.environ.get("GOMP_SPINCOUNT")))
+sys.meta_path.insert(0, Finder())
+import vocabless
+"""
+    own = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
+    environment = {name: value for name, value in os.environ.items() if name not in own}
+    options = {"env": environment | given, "capture_output": True, "text": True, "check": True}
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, **options).stdout.strip() == rounds
 
 
 def test_every_folder_of_the_tree_is_a_room() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from scipy.sparse import csr_matrix, hstack
+from threadpoolctl import threadpool_limits
 from transformers import PreTrainedModel
 
 from vocabless.modeling.head_layers import PooledHead
@@ -107,6 +108,8 @@ class LinearProblem:
 
     The wide features get the length of a standardised vector, √D, times the weight. For few rows the problem is solved
     in the rows of U·√Λ, of the kernel K = UΛUᵀ of all features: it has the same solution, and fewer unknowns.
+
+    BLAS has one thread: of thousands of small products, two threads take three times as long, beside other work eight.
     """
 
     def __init__(self, problem: Problem, features: Features, targets: Sequence[Any], wide_weight: float) -> None:
@@ -124,14 +127,16 @@ class LinearProblem:
             self._inputs = hstack([_sparse(self._deep), self._wide * np.float32(self._scale)], format="csr")
             return
         kernel = (self._wide @ self._wide.T).toarray() * self._scale**2
-        values, axes = np.linalg.eigh(self._deep @ self._deep.T + kernel)
+        with threadpool_limits(1, "blas"):
+            values, axes = np.linalg.eigh(self._deep @ self._deep.T + kernel)
         kept = values > values[-1] * 1e-10
         roots = np.sqrt(values[kept])
         self._inputs, self._from_inputs = axes[:, kept] * roots, axes[:, kept] / roots
 
     def solve(self, strength: float) -> FirstHead:
         """Returns the model of all features with this strength."""
-        weight, bias = self._problem.fit_linear(self._inputs, self._targets, strength, self._weights)
+        with threadpool_limits(1, "blas"):
+            weight, bias = self._problem.fit_linear(self._inputs, self._targets, strength, self._weights)
         wide: Array | None = None
         if self._wide is not None:
             size = len(self._mean)

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from vocabless import VocablessForSequenceClassification, load_config
 from vocabless.training.finetuning import first_head
@@ -52,6 +53,21 @@ def test_a_label_without_rows_is_never_predicted():
         assert np.allclose(logits[:, 2], ABSENT) and (logits.argmax(1) < 2).all()
         alone = FirstHead.fit(SingleLabel(["a", "b"]), features, [1] * 90, settings)
         assert (alone.logits(features).argmax(1) == 1).all()
+
+
+@pytest.mark.parametrize("features", [Features(VECTORS), Features(VECTORS, WIDE)], ids=["vectors", "kernel"])
+def test_blas_has_one_thread_while_a_head_is_fitted(features):
+    threads = []
+
+    class Recording(SingleLabel):
+        def fit_linear(self, *args):
+            threads.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+            return super().fit_linear(*args)
+
+    with threadpool_limits(2, "blas"):
+        FirstHead.fit(Recording(["a", "b", "c"]), features, list(CLASSES), Settings(0.3, 1.0))
+        after = {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+    assert set(threads) == {1} and after == {2}
 
 
 @pytest.mark.parametrize("most_kernel_rows", [1000, 10], ids=["kernel", "sparse"])
