@@ -104,6 +104,11 @@ class Problem(ABC):
         `sample_weight`.
         """
 
+    def memberships(self, targets: Sequence[Any]) -> Array | None:
+        """Returns the classes of n targets, (n, classes) of 0 and 1; None without classes."""
+        result: Array = np.eye(len(self.labels))[np.asarray(targets)]
+        return result
+
     def strata(self, targets: Sequence[Any]) -> Sequence[Any]:
         """Returns what held-out rows shall have as often as all rows: here, the targets."""
         return targets
@@ -240,6 +245,10 @@ class Regression(Problem):
         """Returns the mean."""
         return [np.mean(targets)]
 
+    def memberships(self, targets: Sequence[Any]) -> Array | None:
+        """Returns None."""
+        return None
+
     def fit_linear(
         self, vectors: Any, targets: Sequence[Any], strength: float, weights: Array | None = None
     ) -> tuple[Array, Array]:
@@ -302,6 +311,11 @@ class MultiLabel(Problem):
     def strata(self, targets: Sequence[Any]) -> Sequence[Any]:
         """Returns the sets of labels."""
         return [tuple(target) for target in targets]
+
+    def memberships(self, targets: Sequence[Any]) -> Array | None:
+        """Returns whether a text has each label, then whether it lacks it."""
+        labels = np.stack(targets)
+        return np.concatenate([labels, 1 - labels], axis=1)
 
     def fit_linear(
         self, vectors: Any, targets: Sequence[Any], strength: float, weights: Array | None = None

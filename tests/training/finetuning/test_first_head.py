@@ -1,5 +1,6 @@
 """The first head: its logits are those of scikit-learn, and the model's head has the same."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from vocabless import VocablessForSequenceClassification, load_config
 from vocabless.training.finetuning import first_head
-from vocabless.training.finetuning.first_head import FirstHead, Settings, choose, held_out_logits, wide_rows
+from vocabless.training.finetuning.first_head import FirstHead, Settings, choose, held_out_logits, relevance, wide_rows
 from vocabless.training.finetuning.frozen_features import Features
 from vocabless.training.finetuning.held_out import folds_of
 from vocabless.training.finetuning.problems import ABSENT, MultiLabel, Regression, SingleLabel
@@ -26,6 +27,7 @@ CLASSES = (VECTORS @ chance.normal(size=(8, 3))).argmax(1)
 
 
 SETTINGS = Settings(0.3)
+ONCE = np.ones(90)
 LOGISTIC = LogisticRegression(C=0.3, tol=1e-8, max_iter=1000)
 
 
@@ -70,6 +72,39 @@ def test_blas_has_one_thread_while_a_head_is_fitted(features):
     assert set(threads) == {1} and after == {2}
 
 
+def slow_relevance(problem, targets, counts=ONCE):
+    """How much the class of a text with a row differs from that of any text; of several labels, that of each label."""
+    if isinstance(problem, Regression):
+        return np.ones(40)
+    labels = targets.T if isinstance(problem, MultiLabel) else [targets]
+    result = []
+    for row in WIDE.toarray().T:
+        divergence = 0.0
+        for label in labels:
+            for value in set(label):
+                of_all = sum(counts[label == value]) / sum(counts)
+                of_row = (sum(counts[(label == value) & (row > 0)]) + of_all) / (sum(counts[row > 0]) + 1)
+                divergence += of_row * math.log(of_row / of_all)
+        result.append(divergence**0.5)
+    return np.array(result)
+
+
+@pytest.mark.parametrize(("problem", "targets"), [
+    (SingleLabel(["a", "b", "c", "without a row"]), CLASSES),
+    (MultiLabel(["a", "b"]), np.stack([CLASSES == 0, CLASSES != 2], 1) * 1.0),
+])  # fmt: skip
+def test_the_relevance_of_a_row_is_a_divergence_of_classes(problem, targets):
+    counts = chance.integers(1, 4, 90).astype(float)
+    for weights in (None, counts):
+        found = relevance(Features(VECTORS, WIDE, weights), problem.memberships(list(targets)))
+        shares = np.ones(90) if weights is None else counts / counts.mean()
+        np.testing.assert_allclose(found, slow_relevance(problem, targets, shares), atol=1e-7)
+    nowhere = Features(VECTORS, csr_matrix((90, 3)))
+    assert not relevance(nowhere, problem.memberships(list(targets))).any()
+    head = FirstHead.fit(problem, nowhere, list(targets), Settings(0.3, 1.0))
+    assert np.isfinite(head.logits(nowhere)).all() and not head.wide.any()
+
+
 @pytest.mark.parametrize("most_kernel_rows", [1000, 10], ids=["kernel", "sparse"])
 @pytest.mark.parametrize(("problem", "targets", "model"), [
     (SingleLabel(["a", "b", "c"]), CLASSES, LOGISTIC),
@@ -82,7 +117,9 @@ def test_vector_and_wide_features_are_one_problem(problem, targets, model, most_
     head = FirstHead.fit(problem, Features(VECTORS, WIDE), list(targets), Settings(0.3, 2.0))
     logits = torch.from_numpy(head.logits(Features(VECTORS, WIDE)))
     ours = {SingleLabel: logits.softmax(-1), MultiLabel: logits.sigmoid(), Regression: logits[:, 0]}[type(problem)]
-    joined = np.hstack([StandardScaler().fit_transform(VECTORS), 2 * 8**0.5 * WIDE.toarray()])
+    wide = WIDE.toarray() * slow_relevance(problem, targets)
+    wide /= np.mean((wide**2).sum(axis=1)) ** 0.5
+    joined = np.hstack([StandardScaler().fit_transform(VECTORS), 2 * 8**0.5 * wide])
     model = model.fit(joined, targets)
     expected = model.predict(joined) if isinstance(problem, Regression) else model.predict_proba(joined)
     np.testing.assert_allclose(ours, expected, atol=5e-3)
