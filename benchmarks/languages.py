@@ -5,13 +5,14 @@
 
 `--pairs` has the columns `text`, `english`, `lang` and, if texts of several kinds are to be measured apart, `kind`. A
 text is found if its English side is the nearest of 1 000: those of its language and kind, and as many of the same kind
-beside other languages. `--labelled` has the columns `text`, `label`, `lang` and `split`, train or test. A logistic
-regression on the vectors learns the training rows in English (`from en`) or those of the language (`own`), and reads
-its test rows. `own` reads them also without the marks of Latin, Greek and Cyrillic letters (`typed without accents`).
-The first columns are those of a regression on n-grams of characters, weighted by TF-IDF. `--texts` has the columns
-`text` and `lang`; `neighbours` is the share of the ten nearest texts of a text, by the vectors of `--teacher`, that
-those of the model find among the texts of its language. `--heads` are encoders of ours, whose first head learns in
-place of the regression, `VocablessClassifier`: it may read the words, too.
+beside other languages. A kind of which a language has fewer than 20 pairs is left out. `--labelled` has the columns
+`text`, `label`, `lang` and `split`, train or test. A logistic regression on the vectors learns the training rows in
+English (`from en`) or those of the language (`own`), and reads its test rows. `own` reads them also without the marks
+of Latin, Greek and Cyrillic letters (`typed without accents`). The first columns are those of a regression on n-grams
+of characters, weighted by TF-IDF. `--texts` has the columns `text` and `lang`; `neighbours` is the share of the ten
+nearest texts of a text, by the vectors of `--teacher`, that those of the model find among the texts of its language.
+`--heads` are encoders of ours, whose first head learns in place of the regression, `VocablessClassifier`: it may read
+the words, too.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,6 +36,7 @@ from vocabless.training.pretraining.measures import NEIGHBOURS, recall
 
 ENGLISH = "en"
 CANDIDATES = 1000  # English sides among which one is found
+MIN_PAIRS = 20  # of a language and a kind; fewer say little, and would count as much in the mean
 Table = dict[str, dict[str, float]]  # measure → language → percent
 _MARKED = regex.compile(r"[\p{Latin}\p{Greek}\p{Cyrillic}]\p{M}*")
 # Letters whose mark is part of them → how they are typed without their key.
@@ -91,6 +93,8 @@ def translations_found(file: str, embed: Encoder) -> Table:
         sides_of_kind = np.unique(side_of[kinds == kind])
         for language in sorted({*languages[kinds == kind]}):
             chosen = np.flatnonzero((languages == language) & (kinds == kind))
+            if len(chosen) < MIN_PAIRS:
+                continue
             candidates = candidates_of(np.unique(side_of[chosen]), sides_of_kind)
             nearest = candidates[(vectors[chosen] @ side_vectors[candidates].T).argmax(axis=1)]
             found[language] = 100 * float((nearest == side_of[chosen]).mean())

@@ -35,6 +35,7 @@ def test_languages_are_measured_apart(tmp_path, monkeypatch):
         return np.eye(2, dtype=np.float32)[[meanings[text] for text in texts]]
 
     pairs, labelled = tmp_path / "pairs.csv", tmp_path / "labelled.csv"
+    monkeypatch.setattr(languages, "MIN_PAIRS", 2)
     monkeypatch.setattr(languages, "without_accents", lambda text: "Hund" if text == "Katze" else text)
     pairs.write_text("text,english,lang\nHund,dog,de\nKatze,cat,de\nchien,dog,fr\nchat,cat,fr\n")
     rows = [(text, text == "chat" or meanings[text]) for text in meanings]
@@ -46,9 +47,13 @@ def test_languages_are_measured_apart(tmp_path, monkeypatch):
     assert table["from en"] == {"en": 100, "de": 100, "fr": 50} and table["own"]["de"] == 100
     assert table["typed without accents"] == {"en": 100, "de": 50, "fr": 50}
     with_kinds = tmp_path / "kinds.csv"
-    with_kinds.write_text("text,english,lang,kind\nHund,dog,de,help\nKatze,cat,de,help\nchat,cat,fr,spoken\n")
+    kinds = ["Hund,dog,de,help", "Katze,cat,de,help", *["chat,cat,fr,spoken"] * 2, "chien,dog,fr,help"]
+    with_kinds.write_text("\n".join(["text,english,lang,kind", *kinds]))
     table = languages.measure(embed, str(with_kinds), None)
-    assert table == {"found, help": {"de": 100}, "found, spoken": {"fr": 100}}  # no other side is spoken
+    assert table == {
+        "found, help": {"de": 100},
+        "found, spoken": {"fr": 100},
+    }  # no other side is spoken; one text is too few
     table = languages.measure(None, str(pairs), str(labelled))  # TF-IDF
     assert "found" not in table and table["own"] == {"en": 100, "de": 100, "fr": 100}
     assert table["typed without accents"]["de"] == 50
