@@ -181,7 +181,7 @@ def small(random_checkpoint, tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize(
     ("folder", "count"),
-    [(folder, count) for folder in ENCODERS for count in (200, 2000) if count == 2000 or folder.name == SMALLEST],
+    [(folder, count) for folder in ENCODERS for count in (200, 600) if count == 600 or folder.name == SMALLEST],
     ids=lambda value: getattr(value, "name", value),
 )
 @pytest.mark.quick(f"{SMALLEST}-200")
