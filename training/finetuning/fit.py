@@ -253,7 +253,8 @@ def _describe_training(prepared: Prepared, seconds: float) -> str:
     models = 1 + folds * (1 - 1 / FOLDS)  # a fold is trained on the rows of the others
     minutes = STEP * seconds * epochs * models / 60
     once = f"{folds} without {'a' if folds == 1 else 'its'} fold, then one on all rows" if folds else "one"
-    return f"Training {once}, for {epochs:g} epochs: about {max(1, round(minutes))} min."
+    times = "epoch" if epochs == 1 else "epochs"
+    return f"Training {once}, for {epochs:g} {times}: about {max(1, round(minutes))} min."
 
 
 def _describe_choice(data: TaskData, head: Scores, tuned: Scores, is_head: bool) -> str:
