@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 if "OMP_WAIT_POLICY" not in os.environ:
-    # Before torch is loaded: its threads wait for each other in a loop, a thread without a core of its own for long.
-    # After so many rounds they sleep. See docs/performance.md.
+    # OpenMP reads this when torch is loaded. Threads of torch wait for each other in a loop, which holds a core that
+    # the awaited thread may need. After so many rounds they sleep. See docs/performance.md.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 if not Path(__file__).with_name("modeling").is_dir():
     # A clone on Windows, or an unpacked ZIP, has small files in place of the links: the folders are next to this one.

@@ -111,7 +111,7 @@ class LinearProblem:
     standardised vector, √D, times the weight. For few rows the problem is solved in the rows of U·√Λ, of the kernel K =
     UΛUᵀ of all features: it has the same solution, and fewer unknowns.
 
-    BLAS has one thread: of thousands of small products, two threads take three times as long, beside other work eight.
+    BLAS has one thread: for thousands of small products, two took three times as long on two idle cores.
     """
 
     def __init__(self, problem: Problem, features: Features, targets: Sequence[Any], wide_weight: float) -> None:
