@@ -28,3 +28,11 @@ export function keepInAddress(input) {
   clearTimeout(waiting);
   waiting = setTimeout(() => history.replaceState(null, "", addressOf(input)), WRITE_AFTER_MS);
 }
+
+/** Calls a function when a link or the person changes the address. What waits to be written is older, and is dropped. */
+export function onNewAddress(read) {
+  addEventListener("hashchange", () => {
+    clearTimeout(waiting);
+    read();
+  });
+}

@@ -4,7 +4,7 @@
  * The same text is the program of the worker: without a document it serves the page instead of drawing one.
  */
 
-import { addressOf, inputOfAddress, keepInAddress } from "./address.js";
+import { addressOf, inputOfAddress, keepInAddress, onNewAddress } from "./address.js";
 import { drawBars, drawVerdict, sayVerdict } from "./answers.js";
 import { copyText, element, linkToCard, make, showFailure, speak, timeText } from "./frame.js";
 import { serve, startModel } from "./model_worker.js";
@@ -113,7 +113,7 @@ function listen(state, send) {
     read(current());
     return true;
   };
-  addEventListener("hashchange", readAddress);
+  onNewAddress(readAddress);
   element("link").addEventListener("click", (event) => copyLink(event, addressOf(current())));
   if (readAddress()) return;
   fill(inputOfExample(manifest.examples?.[0] ?? ""));

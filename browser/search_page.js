@@ -5,7 +5,7 @@
  * documents only ever become text nodes, and their links only addresses of the web or of files.
  */
 
-import { keepInAddress } from "./address.js";
+import { keepInAddress, onNewAddress } from "./address.js";
 import { copyText, element, linkToCard, make, showFailure, speak, timeText } from "./frame.js";
 import { bytesOfBase64, jsonOf, readWeights } from "./page_data.js";
 import { linkToPassage } from "./passage_links.js";
@@ -77,7 +77,7 @@ function listen(send) {
     if (given.has("q")) field().value = given.get("q");
     search(given.has("exact"));
   };
-  addEventListener("hashchange", readAddress);
+  onNewAddress(readAddress);
   readAddress();
 }
 
