@@ -43,6 +43,6 @@ def test_an_archive_holds_less_than_half_and_vectors_and_whole_numbers_keep_thei
     assert torch.equal(stored["norm.weight"], weights["norm.weight"].half())
     sizes = [len(zlib.compress(value.numpy().tobytes())) / value.nbytes for value in stored.values()]
     assert sizes[0] < 0.45 and sizes[1] < 0.65
-    for name, most in ((TABLE, 0.15), ("dense.weight", 0.02)):
+    for name, most in ((TABLE, 0.15), ("dense.weight", 0.04)):
         difference = stored[name].float() - weights[name]
         assert difference.norm() < most * weights[name].norm()
