@@ -42,7 +42,7 @@ def test_an_archive_holds_less_than_half_and_vectors_and_whole_numbers_keep_thei
     assert torch.equal(stored["places"], weights["places"])
     assert torch.equal(stored["norm.weight"], weights["norm.weight"].half())
     sizes = [len(zlib.compress(value.numpy().tobytes())) / value.nbytes for value in stored.values()]
-    assert sizes[0] < 0.45 and sizes[1] < 0.65
+    assert sizes[0] < 0.35 and sizes[1] < 0.5
     for name, most in ((TABLE, 0.15), ("dense.weight", 0.04)):
         difference = stored[name].float() - weights[name]
         assert difference.norm() < most * weights[name].norm()
