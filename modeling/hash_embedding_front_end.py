@@ -123,9 +123,7 @@ class HashEmbedding(UnitFrontEnd):
         """
         elements = with_borders(blocks)
         ngrams = character_ngrams if self.characters else byte_ngrams
-        hashes, is_row = ngrams(elements, self.ngram_factors, self.min_ngram)
-        rows = [each % MODULUS % self.num_rows for each in hashes]
+        hashes, is_ngram = ngrams(elements, self.ngram_factors, self.min_ngram)
         words = (elements.unsqueeze(-2) * self.word_factors[:, : elements.shape[-1]]).sum(dim=-1)
-        rows.append(words % MODULUS % self.num_rows)
-        is_row.append(torch.ones_like(words, dtype=torch.bool))
-        return torch.cat(rows, dim=-1), torch.cat(is_row, dim=-1)
+        rows = torch.cat([hashes, words], dim=-1) % MODULUS % self.num_rows
+        return rows, torch.cat([is_ngram, torch.ones_like(words, dtype=torch.bool)], dim=-1)

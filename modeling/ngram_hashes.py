@@ -17,7 +17,7 @@ from .ngram_front_ends import hash_seeds
 BEGIN, END = 1, 2  # elements that mark the borders of a unit; no unit contains them
 MAX_CHARACTER = 0x10FFFF + NUM_SPECIAL  # the last code point
 FIRST_CONTINUATION, LAST_CONTINUATION = 0x80 + NUM_SPECIAL, 0xBF + NUM_SPECIAL  # bytes inside a UTF-8 character
-Ngrams = tuple[list[Tensor], list[Tensor]]  # for each n the hashes, and which of the n-grams there are, (…, R) each
+Ngrams = tuple[Tensor, Tensor]  # the hashes of n-grams, for one n after the other, and which there are, (…, R) each
 
 
 def hash_factors(seed: int, start: int, *shape: int) -> Tensor:
@@ -27,10 +27,8 @@ def hash_factors(seed: int, start: int, *shape: int) -> Tensor:
 
 def with_borders(blocks: Tensor) -> Tensor:
     """Returns blocks (…, k) with the marks around each unit, (…, k + 2)."""
-    elements = F.pad(blocks, (1, 1))
-    places = torch.arange(elements.shape[-1], device=blocks.device)
-    end = (blocks > 0).sum(dim=-1, keepdim=True) + 1
-    return torch.where(places == 0, BEGIN, torch.where(places == end, END, elements))
+    elements, before = F.pad(blocks, (0, 1)), F.pad(blocks, (1, 0), value=BEGIN)
+    return F.pad(torch.where((elements == 0) & (before > 0), END, elements), (1, 0), value=BEGIN)
 
 
 def byte_ngrams(elements: Tensor, factors: Tensor, shortest: int) -> Ngrams:
@@ -38,14 +36,15 @@ def byte_ngrams(elements: Tensor, factors: Tensor, shortest: int) -> Ngrams:
 
     There is none where it would reach beyond the end of the unit.
     """
-    sums, hashes, is_ngram = torch.zeros_like(elements), [], []
+    sums, hashes, ends = factors[0] * elements, [], []
     for n in range(1, len(factors) + 1):
         last = elements[..., n - 1 :]  # the last element of the n-gram that starts at each position
-        sums = sums[..., : last.shape[-1]] + factors[n - 1] * last
+        if n > 1:
+            sums = sums[..., :-1] + factors[n - 1] * last
         if n >= shortest:
             hashes.append(sums)
-            is_ngram.append(last > 0)
-    return hashes, is_ngram
+            ends.append(last)
+    return torch.cat(hashes, dim=-1), torch.cat(ends, dim=-1) > 0
 
 
 def character_ngrams(elements: Tensor, factors: Tensor, shortest: int) -> Ngrams:
@@ -53,15 +52,15 @@ def character_ngrams(elements: Tensor, factors: Tensor, shortest: int) -> Ngrams
     elements = F.pad(elements, (0, 1))  # from the last character on, n-grams end here
     codes, sizes, is_start = characters_of(elements)
     places = torch.arange(elements.shape[-1], device=elements.device).expand_as(elements)
-    sums, hashes, is_ngram = torch.zeros_like(elements), [], []
+    sums, hashes, ends = torch.zeros_like(elements), [], []
     for n in range(1, len(factors) + 1):
         last = codes.gather(-1, places)  # the last character of the n-gram that starts at each position
         sums = sums + factors[n - 1] * last
         places = (places + sizes.gather(-1, places)).clamp(max=elements.shape[-1] - 1)
         if n >= shortest:
             hashes.append(sums)
-            is_ngram.append((last > 0) & is_start)
-    return hashes, is_ngram
+            ends.append(last * is_start)
+    return torch.cat(hashes, dim=-1), torch.cat(ends, dim=-1) > 0
 
 
 def characters_of(elements: Tensor) -> tuple[Tensor, Tensor, Tensor]:

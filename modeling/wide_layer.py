@@ -56,33 +56,31 @@ class WideLayer(HasConstants):
 
     def forward(self, blocks: Tensor) -> Tensor:
         """Maps blocks (B, S, k), k ≤ K and all zeros after the longest unit, to (B, outputs)."""
-        rows, shares = self.features(blocks)
-        shares = shares.to(self.weight.dtype)
+        rows, numbers = self.features(blocks)
+        numbers = numbers.to(self.weight.dtype)
         if torch.compiler.is_compiling():
-            return (shares.unsqueeze(1) @ F.embedding(rows, self.weight)).squeeze(1)
-        return F.embedding_bag(rows, self.weight, per_sample_weights=shares, mode="sum")
+            return (numbers.unsqueeze(-2) @ F.embedding(rows, self.weight)).sum(dim=(1, 2))
+        return F.embedding_bag(rows.flatten(1), self.weight, per_sample_weights=numbers.flatten(1), mode="sum")
 
     def features(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the vectors of texts: rows (B, R) int64, and their numbers (B, R) float32, 0 where there is none.
+        """Returns the vectors of texts: for each token rows (B, S, R) int64, and their numbers (B, S, R) float32.
 
-        The numbers of a row add up. `blocks` are (B, S, k) as for `forward`.
+        The numbers of a row add up; they are 0 where a token has no such feature. A unit that a text has n times has a
+        share of 1/n each time. `blocks` are (B, S, k) as for `forward`.
         """
         blocks = blocks.long()
         if not torch.compiler.is_compiling():  # a graph cannot have a length that depends on values
             blocks = blocks[..., : max(1, int((blocks.flatten(0, 1).amax(dim=0) > 0).sum()))]
-        is_unit = blocks[..., 0] >= NUM_SPECIAL
+        is_unit = (blocks[..., 0] >= NUM_SPECIAL).float()
         sums = (blocks.unsqueeze(-2) * self.unit_factors[:, : blocks.shape[-1]]).sum(dim=-1)
-        first, second = sums.unbind(dim=-1)
-        words = torch.cat([first, first + next_of(second)], dim=1)
-        is_word = torch.cat([is_unit, is_unit & (next_of(is_unit.long()) > 0)], dim=1)
-        is_new = is_word & first_places(words)
-        hashes, shares = [words], [shares_of(is_new)]
+        hashes = torch.stack([sums[..., 0], sums[..., 0] + next_of(sums[..., 1])], dim=-1)  # of units and pairs
+        shares = torch.stack([is_unit, is_unit * next_of(is_unit)], dim=-1) / occurrences(hashes)
+        numbers = of_length_1(shares)
         if self.reads_letters:
             ngrams, is_ngram = self.ngrams(with_borders(blocks), self.ngram_factors, SHORTEST_NGRAM)
-            of_new = torch.cat(is_ngram, dim=-1) & is_new[:, : blocks.shape[1], None]
-            hashes.append(torch.cat(ngrams, dim=-1).flatten(1))
-            shares = [half * 0.5**0.5 for half in (*shares, shares_of(of_new.flatten(1)))]
-        return torch.cat(hashes, dim=1) % MODULUS % self.num_rows, torch.cat(shares, dim=1)
+            hashes = torch.cat([hashes, ngrams], dim=-1)
+            numbers = torch.cat([numbers, of_length_1(is_ngram * shares[..., :1])], dim=-1) * 0.5**0.5
+        return hashes % MODULUS % self.num_rows, numbers
 
 
 def next_of(values: Tensor) -> Tensor:
@@ -90,18 +88,15 @@ def next_of(values: Tensor) -> Tensor:
     return F.pad(values, (0, 1))[:, 1:]
 
 
-def first_places(hashes: Tensor) -> Tensor:
-    """Returns whether a hash has its first place in its row, (B, R) bool.
+def occurrences(hashes: Tensor) -> Tensor:
+    """Returns how often each hash is in its column of its text, (B, S, n).
 
-    >>> first_places(torch.tensor([[4, 2, 4, 2]])).tolist()
-    [[True, True, False, False]]
+    >>> occurrences(torch.tensor([[[4], [2], [4], [4]]])).squeeze().tolist()
+    [3, 1, 3, 3]
     """
-    places = torch.arange(hashes.shape[1], device=hashes.device)
-    is_earlier = places < places.unsqueeze(-1)
-    return ~((hashes.unsqueeze(1) == hashes.unsqueeze(2)) & is_earlier).any(dim=-1)
+    return (hashes.unsqueeze(1) == hashes.unsqueeze(2)).sum(dim=2)
 
 
-def shares_of(is_feature: Tensor) -> Tensor:
-    """Returns 1 / √(number of features) for each feature (B, R) bool, 0 elsewhere."""
-    present = is_feature.float()
-    return present / present.sum(dim=1, keepdim=True).clamp(min=1).sqrt()
+def of_length_1(shares: Tensor) -> Tensor:
+    """Returns the shares of each text, (B, S, n), divided by the root of their sum; 0 if there are none."""
+    return shares / shares.sum(dim=(1, 2), keepdim=True).clamp(min=1).sqrt()

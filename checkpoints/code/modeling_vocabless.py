@@ -747,7 +747,7 @@ def hash_seeds(seed: int, *shape: int) -> Tensor:
 BEGIN, END = 1, 2  # elements that mark the borders of a unit; no unit contains them
 MAX_CHARACTER = 0x10FFFF + NUM_SPECIAL  # the last code point
 FIRST_CONTINUATION, LAST_CONTINUATION = 0x80 + NUM_SPECIAL, 0xBF + NUM_SPECIAL  # bytes inside a UTF-8 character
-Ngrams = tuple[list[Tensor], list[Tensor]]  # for each n the hashes, and which of the n-grams there are, (…, R) each
+Ngrams = tuple[Tensor, Tensor]  # the hashes of n-grams, for one n after the other, and which there are, (…, R) each
 
 
 def hash_factors(seed: int, start: int, *shape: int) -> Tensor:
@@ -757,10 +757,8 @@ def hash_factors(seed: int, start: int, *shape: int) -> Tensor:
 
 def with_borders(blocks: Tensor) -> Tensor:
     """Returns blocks (…, k) with the marks around each unit, (…, k + 2)."""
-    elements = F.pad(blocks, (1, 1))
-    places = torch.arange(elements.shape[-1], device=blocks.device)
-    end = (blocks > 0).sum(dim=-1, keepdim=True) + 1
-    return torch.where(places == 0, BEGIN, torch.where(places == end, END, elements))
+    elements, before = F.pad(blocks, (0, 1)), F.pad(blocks, (1, 0), value=BEGIN)
+    return F.pad(torch.where((elements == 0) & (before > 0), END, elements), (1, 0), value=BEGIN)
 
 
 def byte_ngrams(elements: Tensor, factors: Tensor, shortest: int) -> Ngrams:
@@ -768,14 +766,15 @@ def byte_ngrams(elements: Tensor, factors: Tensor, shortest: int) -> Ngrams:
 
     There is none where it would reach beyond the end of the unit.
     """
-    sums, hashes, is_ngram = torch.zeros_like(elements), [], []
+    sums, hashes, ends = factors[0] * elements, [], []
     for n in range(1, len(factors) + 1):
         last = elements[..., n - 1 :]  # the last element of the n-gram that starts at each position
-        sums = sums[..., : last.shape[-1]] + factors[n - 1] * last
+        if n > 1:
+            sums = sums[..., :-1] + factors[n - 1] * last
         if n >= shortest:
             hashes.append(sums)
-            is_ngram.append(last > 0)
-    return hashes, is_ngram
+            ends.append(last)
+    return torch.cat(hashes, dim=-1), torch.cat(ends, dim=-1) > 0
 
 
 def character_ngrams(elements: Tensor, factors: Tensor, shortest: int) -> Ngrams:
@@ -783,15 +782,15 @@ def character_ngrams(elements: Tensor, factors: Tensor, shortest: int) -> Ngrams
     elements = F.pad(elements, (0, 1))  # from the last character on, n-grams end here
     codes, sizes, is_start = characters_of(elements)
     places = torch.arange(elements.shape[-1], device=elements.device).expand_as(elements)
-    sums, hashes, is_ngram = torch.zeros_like(elements), [], []
+    sums, hashes, ends = torch.zeros_like(elements), [], []
     for n in range(1, len(factors) + 1):
         last = codes.gather(-1, places)  # the last character of the n-gram that starts at each position
         sums = sums + factors[n - 1] * last
         places = (places + sizes.gather(-1, places)).clamp(max=elements.shape[-1] - 1)
         if n >= shortest:
             hashes.append(sums)
-            is_ngram.append((last > 0) & is_start)
-    return hashes, is_ngram
+            ends.append(last * is_start)
+    return torch.cat(hashes, dim=-1), torch.cat(ends, dim=-1) > 0
 
 
 def characters_of(elements: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -927,12 +926,10 @@ class HashEmbedding(UnitFrontEnd):
         """
         elements = with_borders(blocks)
         ngrams = character_ngrams if self.characters else byte_ngrams
-        hashes, is_row = ngrams(elements, self.ngram_factors, self.min_ngram)
-        rows = [each % MODULUS % self.num_rows for each in hashes]
+        hashes, is_ngram = ngrams(elements, self.ngram_factors, self.min_ngram)
         words = (elements.unsqueeze(-2) * self.word_factors[:, : elements.shape[-1]]).sum(dim=-1)
-        rows.append(words % MODULUS % self.num_rows)
-        is_row.append(torch.ones_like(words, dtype=torch.bool))
-        return torch.cat(rows, dim=-1), torch.cat(is_row, dim=-1)
+        rows = torch.cat([hashes, words], dim=-1) % MODULUS % self.num_rows
+        return rows, torch.cat([is_ngram, torch.ones_like(words, dtype=torch.bool)], dim=-1)
 
 
 # ---- front_ends.py ---------------------------------------------------------------------------------------------------
@@ -1018,33 +1015,31 @@ class WideLayer(HasConstants):
 
     def forward(self, blocks: Tensor) -> Tensor:
         """Maps blocks (B, S, k), k ≤ K and all zeros after the longest unit, to (B, outputs)."""
-        rows, shares = self.features(blocks)
-        shares = shares.to(self.weight.dtype)
+        rows, numbers = self.features(blocks)
+        numbers = numbers.to(self.weight.dtype)
         if torch.compiler.is_compiling():
-            return (shares.unsqueeze(1) @ F.embedding(rows, self.weight)).squeeze(1)
-        return F.embedding_bag(rows, self.weight, per_sample_weights=shares, mode="sum")
+            return (numbers.unsqueeze(-2) @ F.embedding(rows, self.weight)).sum(dim=(1, 2))
+        return F.embedding_bag(rows.flatten(1), self.weight, per_sample_weights=numbers.flatten(1), mode="sum")
 
     def features(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the vectors of texts: rows (B, R) int64, and their numbers (B, R) float32, 0 where there is none.
+        """Returns the vectors of texts: for each token rows (B, S, R) int64, and their numbers (B, S, R) float32.
 
-        The numbers of a row add up. `blocks` are (B, S, k) as for `forward`.
+        The numbers of a row add up; they are 0 where a token has no such feature. A unit that a text has n times has a
+        share of 1/n each time. `blocks` are (B, S, k) as for `forward`.
         """
         blocks = blocks.long()
         if not torch.compiler.is_compiling():  # a graph cannot have a length that depends on values
             blocks = blocks[..., : max(1, int((blocks.flatten(0, 1).amax(dim=0) > 0).sum()))]
-        is_unit = blocks[..., 0] >= NUM_SPECIAL
+        is_unit = (blocks[..., 0] >= NUM_SPECIAL).float()
         sums = (blocks.unsqueeze(-2) * self.unit_factors[:, : blocks.shape[-1]]).sum(dim=-1)
-        first, second = sums.unbind(dim=-1)
-        words = torch.cat([first, first + next_of(second)], dim=1)
-        is_word = torch.cat([is_unit, is_unit & (next_of(is_unit.long()) > 0)], dim=1)
-        is_new = is_word & first_places(words)
-        hashes, shares = [words], [shares_of(is_new)]
+        hashes = torch.stack([sums[..., 0], sums[..., 0] + next_of(sums[..., 1])], dim=-1)  # of units and pairs
+        shares = torch.stack([is_unit, is_unit * next_of(is_unit)], dim=-1) / occurrences(hashes)
+        numbers = of_length_1(shares)
         if self.reads_letters:
             ngrams, is_ngram = self.ngrams(with_borders(blocks), self.ngram_factors, SHORTEST_NGRAM)
-            of_new = torch.cat(is_ngram, dim=-1) & is_new[:, : blocks.shape[1], None]
-            hashes.append(torch.cat(ngrams, dim=-1).flatten(1))
-            shares = [half * 0.5**0.5 for half in (*shares, shares_of(of_new.flatten(1)))]
-        return torch.cat(hashes, dim=1) % MODULUS % self.num_rows, torch.cat(shares, dim=1)
+            hashes = torch.cat([hashes, ngrams], dim=-1)
+            numbers = torch.cat([numbers, of_length_1(is_ngram * shares[..., :1])], dim=-1) * 0.5**0.5
+        return hashes % MODULUS % self.num_rows, numbers
 
 
 def next_of(values: Tensor) -> Tensor:
@@ -1052,21 +1047,18 @@ def next_of(values: Tensor) -> Tensor:
     return F.pad(values, (0, 1))[:, 1:]
 
 
-def first_places(hashes: Tensor) -> Tensor:
-    """Returns whether a hash has its first place in its row, (B, R) bool.
+def occurrences(hashes: Tensor) -> Tensor:
+    """Returns how often each hash is in its column of its text, (B, S, n).
 
-    >>> first_places(torch.tensor([[4, 2, 4, 2]])).tolist()
-    [[True, True, False, False]]
+    >>> occurrences(torch.tensor([[[4], [2], [4], [4]]])).squeeze().tolist()
+    [3, 1, 3, 3]
     """
-    places = torch.arange(hashes.shape[1], device=hashes.device)
-    is_earlier = places < places.unsqueeze(-1)
-    return ~((hashes.unsqueeze(1) == hashes.unsqueeze(2)) & is_earlier).any(dim=-1)
+    return (hashes.unsqueeze(1) == hashes.unsqueeze(2)).sum(dim=2)
 
 
-def shares_of(is_feature: Tensor) -> Tensor:
-    """Returns 1 / √(number of features) for each feature (B, R) bool, 0 elsewhere."""
-    present = is_feature.float()
-    return present / present.sum(dim=1, keepdim=True).clamp(min=1).sqrt()
+def of_length_1(shares: Tensor) -> Tensor:
+    """Returns the shares of each text, (B, S, n), divided by the root of their sum; 0 if there are none."""
+    return shares / shares.sum(dim=(1, 2), keepdim=True).clamp(min=1).sqrt()
 
 
 # ---- head_layers.py --------------------------------------------------------------------------------------------------

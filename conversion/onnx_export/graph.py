@@ -75,10 +75,11 @@ class BlocksOnly(nn.Module):
         if self.is_pair:
             inputs["token_type_ids"] = token_type_ids_of(input_ids)
         front_end = cast(VocablessModel, self.model.base_model).front_end
+        has_wide_part = getattr(getattr(self.model, "classifier", None), "wide", None) is not None
         if isinstance(front_end, UnitFrontEnd):
-            inputs["inputs_embeds"] = embed_distinct(front_end, input_ids)
-            if getattr(getattr(self.model, "classifier", None), "wide", None) is not None:
-                inputs[INPUT] = cut_blocks(input_ids, LONGEST_NGRAM)
+            inputs["inputs_embeds"], length = embed_distinct(front_end, input_ids, LONGEST_NGRAM * has_wide_part)
+            if has_wide_part:
+                inputs[INPUT] = input_ids[..., :length]
         else:
             inputs[INPUT] = input_ids
         return tuple(outputs_of(self.model, inputs).values())
@@ -95,15 +96,19 @@ def output_names(model: PreTrainedModel) -> list[str]:
         return list(outputs_of(model, {INPUT: example_blocks(model)}))
 
 
-def embed_distinct(front_end: UnitFrontEnd, blocks: Tensor) -> Tensor:
+def embed_distinct(front_end: UnitFrontEnd, blocks: Tensor, shortest: int = 0) -> tuple[Tensor, int]:
     """Returns what `front_end(blocks)` returns for (…, K) int64, but the graph embeds each distinct unit only once.
 
     A traced front end embeds every token up to the end of its block, which takes longer than the encoder.
+
+    Returns:
+        The embeddings, and the length of the longest unit in elements, at least `shortest`; K if units are not cut.
     """
     units, inverse = front_end.replace_special_tokens(blocks).flatten(0, -2).unique(dim=0, return_inverse=True)
     if front_end.traced_length is not None:
-        units = cut_blocks(units, front_end.traced_length)
-    return front_end.embed_units(units).index_select(0, inverse).unflatten(0, blocks.shape[:-1])
+        units = cut_blocks(units, max(front_end.traced_length, shortest))
+    embeddings = front_end.embed_units(units).index_select(0, inverse).unflatten(0, blocks.shape[:-1])
+    return embeddings, units.shape[-1]
 
 
 def cut_blocks(blocks: Tensor, shortest: int) -> Tensor:

@@ -76,7 +76,7 @@ def test_features_are_those_of_plain_python(name: str) -> None:
     for index, blocks in enumerate(tokenizer(TEXTS)["input_ids"]):
         expected = slow_features(blocks, config.block_size, letters)
         found = dict.fromkeys(expected, 0.0)
-        for row, number in zip(*(x[index].tolist() for x in (rows, numbers)), strict=True):
+        for row, number in zip(*(x[index].flatten().tolist() for x in (rows, numbers)), strict=True):
             if number:
                 found[row] += number
         assert found == pytest.approx(expected, abs=1e-6)
