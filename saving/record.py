@@ -79,6 +79,7 @@ class CardFacts:
     epochs: float | None = None  # that were run
     keeps_best: bool = False  # whether the best checkpoint of the run was kept, not the last
     is_head_alone: bool = False  # whether the head alone was trained, or kept
+    is_mean_of_weights: bool = False  # whether the weights are the mean of those before and after training
     batch_size: int | None = None  # examples per step on each device
     teacher_rows: str | None = None  # what the teacher labelled, with the numbers of rows
     train_rows: int | None = None  # with labels of the data
@@ -213,6 +214,7 @@ def _fine_tuned(results: Mapping[str, Any]) -> dict[str, Any]:
         "epochs": float(results["epochs"]),
         "keeps_best": arguments["load_best_model_at_end"],
         "is_head_alone": _is_head_alone(results),
+        "is_mean_of_weights": results.get("is_mean_of_weights", False),
         "batch_size": arguments["per_device_train_batch_size"],
         "teacher": f"{teacher['name']} ({teacher['description']})" if teacher else None,
         "teacher_rows": describe_rows(teacher) if teacher else None,

@@ -152,6 +152,11 @@ class ResumableTrainer(Trainer):
             lengths = [len(example["input_ids"]) for example in examples]
         return LengthGroups(lengths, self._train_batch_size, self.args.seed)
 
+    @property
+    def is_sharded(self) -> bool:
+        """Whether a process may hold a part of the weights alone."""
+        return bool(self.is_fsdp_enabled or self.is_deepspeed_enabled)
+
     def full_state_dict(self) -> dict[str, Tensor]:
         """Returns all weights under the model's own parameter names, without the prefixes of any wrapper.
 

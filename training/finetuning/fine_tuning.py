@@ -176,7 +176,7 @@ class FineTuning(Run):
         fitted = fit(self.data, loaded, self.arguments, self.training, self.log)
         tested = self._predict(fitted, loaded.tokenizer) if self.training.do_predict else {}
         trainer, model = fitted.trainer, fitted.model
-        weights = trainer.full_state_dict() if trainer is not None and not fitted.is_head else None
+        weights = trainer.full_state_dict() if trainer is not None and model is trainer.model else None
         log = [] if trainer is None else trainer.state.log_history
         choice = {} if self.encoder_choice is None else {"encoder_choice": self.encoder_choice}
         return Trained(model, model, loaded.tokenizer, weights, log, results_of(fitted, tested) | choice)
@@ -276,6 +276,7 @@ def results_of(fitted: Fitted, tested: Scores | None = None) -> Results:
         results["teacher"] = fitted.teacher
     if fitted.head_scores is not None:
         results["head"] = {"measures": fitted.head_scores, "is_kept": fitted.is_head}
+        results["is_mean_of_weights"] = fitted.is_mean
     return results
 
 

@@ -6,19 +6,22 @@ Both `run_glue.py` and `VocablessClassifier` call `fit`, so they have one defini
    to the words if that lowers the held-out loss (`WideLayer`). Fine-tuning does not change this wide part. If the
    score can hardly become better and no number of epochs is given, this is all.
 2. If no validation rows are apart, a copy of the model is trained without one fold, or for few rows for each fold.
-3. The head alone and fine-tuning are compared on the same rows.
-4. What is better is saved: the head, or a copy of the model that is trained on all rows.
+3. Three models are compared on the same rows, each of which must be better than the simpler ones: the head alone; the
+   mean of the weights before and after training, see `mean_model`; the trained weights.
+4. What is better is saved: the head, or what becomes of a copy of the model that is trained on all rows.
 
 The rules that decide are in `held_out.py`. No step changes what an earlier one returned.
 """
 
 import copy
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import torch
 from tqdm.auto import tqdm
 from transformers import EarlyStoppingCallback, PreTrainedModel
 
@@ -30,9 +33,9 @@ from vocabless.training.finetuning.held_out import (
     FOLDS,
     folds_to_train,
     gains_on_fold,
-    is_head_better,
-    is_head_better_on_folds,
     is_head_enough,
+    is_simpler_better,
+    is_simpler_better_on_folds,
     scored_rows,
     training_folds,
     with_scored_folds,
@@ -59,9 +62,21 @@ class Fitted:
     scores: Scores  # of the model on validation rows, or of others like it on folds
     head_scores: Scores | None = None  # of the head alone, on the same rows; None without a first head
     is_head: bool = False  # whether the head alone was kept
+    is_mean: bool = False  # whether the weights are the mean of those before and after training
     trainer: ResumableTrainer | None = None  # that trained the model
     train_metrics: Scores | None = None  # times, and the loss on the training rows
     teacher: dict[str, Any] | None = None  # see `distill_task`
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """What is saved, as far as it is known before a model is trained on all rows."""
+
+    data: TaskData  # with the validation rows of the scores
+    scores: Scores  # of fine-tuning on folds; empty if validation rows are apart, and the choice follows
+    head_scores: Scores | None = None  # of the head alone, on the same rows; None without a first head
+    is_head: bool = False  # whether it is the head alone
+    is_mean: bool = False  # whether it is the mean of the weights before and after training
 
 
 @dataclass(frozen=True)
@@ -108,29 +123,42 @@ def fit(
         log(_describe_training(prepared, head.frozen.seconds))
 
     # 2. and 3. Fine-tuning on folds, and the choice.
-    scored, tuned, head_scores = data, None, None if head is None else head.alone.scores
+    choice = _Choice(data, {}, head_scores=None if head is None else head.alone.scores)
     if data.is_cross_validated:
-        scored, logits = _train_on_folds(prepared, head)
-        tuned = _score_on_folds(scored, logits)
-        if head is not None:
-            head_scores = _score_on_folds(scored, head.frozen.held_out_logits)
-            is_head = is_head_better_on_folds(scored, head.frozen.held_out_logits, logits)
-            log(_describe_choice(scored, head_scores, tuned, is_head))
-            if is_head:
-                return head.alone
+        choice = _choose_on_folds(prepared, head)
+        if choice.is_head and head is not None:
+            return head.alone
 
     # 4. Fine-tuning on all rows; on validation rows that are apart, the choice follows.
     rows, teacher = prepared.rows, None
     if arguments.teacher is not None:
-        rows, teacher = distill_task(scored, rows, prepared.arguments, prepared.training, prepared.encode)
+        rows, teacher = distill_task(choice.data, rows, prepared.arguments, prepared.training, prepared.encode)
     trainer = _trainer(prepared, copy.deepcopy(prepared.model), rows)
     details: dict[str, Any] = {"train_metrics": trainer.resume(), "trainer": trainer, "teacher": teacher}
-    model = cast(PreTrainedModel, trainer.model)
-    if tuned is None:
-        tuned = _score_on_validation_rows(prepared, model)
-        if head is not None and is_head_better(prepared.training, head.alone.scores, tuned):
-            return replace(head.alone, **details)
-    return Fitted(model, scored, prepared.arguments, prepared.training, tuned, head_scores, **details)
+    model, common = cast(PreTrainedModel, trainer.model), (prepared.arguments, prepared.training)
+    trained = Fitted(model, choice.data, *common, choice.scores, choice.head_scores, **details)
+    if head is None:
+        models = [trained]
+    else:
+        mean = [] if trainer.is_sharded else [replace(trained, model=mean_model(prepared.model, model), is_mean=True)]
+        models = [replace(head.alone, **details), *mean, trained]
+    if data.is_cross_validated:
+        return models[1] if choice.is_mean else trained
+    return _best_on_validation_rows(prepared, models)
+
+
+@torch.no_grad()
+def mean_model(start: PreTrainedModel, trained: PreTrainedModel) -> PreTrainedModel:
+    """Returns a model with the mean of the weights of two, which have the same parameters.
+
+    Source: WiSE-FT (Wortsman et al., CVPR 2022) with α = 1/2: the mean keeps much of what `start` knew, and has most of
+    what `trained` has learned from it.
+    """
+    model = copy.deepcopy(start)
+    others = dict(trained.named_parameters())
+    for name, parameter in model.named_parameters():
+        parameter.lerp_(others[name].to(parameter), 0.5)
+    return model
 
 
 def _fit_head(prepared: Prepared) -> _Head:
@@ -160,43 +188,74 @@ def _is_enough(prepared: Prepared, alone: Fitted) -> bool:
     return is_enough
 
 
-def _train_on_folds(prepared: Prepared, head: _Head | None) -> tuple[TaskData, Vectors]:
+def _train_on_folds(prepared: Prepared, head: _Head | None) -> tuple[TaskData, Vectors, Vectors]:
     """Returns the data with the folds that are scored, and logits (n, outputs) of their rows, NaN for other rows.
 
-    Those of a fold are of a copy of the model that is trained without it. If the number of epochs is free and training
-    gains nothing on the first fold, this is the only one. The logits of a finished fold are kept, so a run that was
-    killed loses one fold.
+    Those of a fold are of copies of the model, with the mean of the weights before and after they are trained without
+    the fold, and with the trained weights; twice the latter where there is no mean, see `fit`. If the number of epochs
+    is free and the mean gains nothing on the first fold, this is the only one. The logits of a finished fold are kept,
+    so a run that was killed loses one fold.
     """
     data = with_scored_folds(prepared.data, folds_to_train(len(prepared.rows)))
     folds = training_folds(data)[: data.scored_folds]
     folder = Path(str(prepared.training.output_dir)) / FOLDS_FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    logits = np.full((len(prepared.rows), data.problem.config["num_labels"]), np.nan)
+    logits = np.full((2, len(prepared.rows), data.problem.config["num_labels"]), np.nan)
     is_one = len(folds) == 1
     training = prepared.training.without_output(folder)
     training.disable_tqdm = bool(training.disable_tqdm) or not is_one
     bar = tqdm(folds, desc="Cross-validation", disable=bool(prepared.training.disable_tqdm) or is_one)
     for number, fold in enumerate(bar):
         file = folder / f"{number}.npy"
-        logits[fold] = np.load(file) if file.is_file() else _train_without(fold, prepared, head, training, file)
+        logits[:, fold] = np.load(file) if file.is_file() else _train_without(fold, prepared, head, training, file)
         if number or is_one or head is None or prepared.are_epochs_given:
             continue
-        if not gains_on_fold(data, fold, head.frozen.held_out_logits, logits):
+        if not gains_on_fold(data, fold, head.frozen.held_out_logits, logits[0]):
             prepared.log("Training gains nothing on the first of five folds, so the others are not trained.")
-            return with_scored_folds(prepared.data, 1), logits
-    return data, logits
+            return with_scored_folds(prepared.data, 1), logits[0], logits[1]
+    return data, logits[0], logits[1]
+
+
+def _choose_on_folds(prepared: Prepared, head: _Head | None) -> _Choice:
+    """Trains on folds, and returns what shall be trained on all rows, or that the head alone is better."""
+    data, of_mean, of_trained = _train_on_folds(prepared, head)
+    if head is None:
+        return _Choice(data, _score_on_folds(data, of_trained))
+    is_mean = is_simpler_better_on_folds(data, of_mean, of_trained)
+    of_head, of_tuned = head.frozen.held_out_logits, of_mean if is_mean else of_trained
+    scores, head_scores = _score_on_folds(data, of_tuned), _score_on_folds(data, of_head)
+    choice = _Choice(data, scores, head_scores, is_simpler_better_on_folds(data, of_head, of_tuned), is_mean)
+    prepared.log(_describe_choice(data, head_scores, scores, choice.is_head))
+    return choice
+
+
+def _best_on_validation_rows(prepared: Prepared, models: Sequence[Fitted]) -> Fitted:
+    """Returns the first of some models, of which each must be better than the simpler ones before it; with scores."""
+    best, *simpler = (
+        each if each.is_head else replace(each, scores=_score_on_validation_rows(prepared, each.model))
+        for each in reversed(models)
+    )
+    for each in simpler:
+        best = each if is_simpler_better(prepared.training, each.scores, best.scores) else best
+    return best
 
 
 def _train_without(
     fold: Rows, prepared: Prepared, head: _Head | None, training: GlueTrainingArguments, file: Path
 ) -> Vectors:
-    """Returns the logits of the rows of a fold by a copy of the model that learns all others; writes them."""
+    """Returns the logits (2, n, outputs) of the n rows of a fold, see `_train_on_folds`; writes them."""
     rest = np.setdiff1d(np.arange(len(prepared.rows)), fold)
-    model: Any = copy.deepcopy(prepared.model)
+    start: Any = copy.deepcopy(prepared.model)
     if head is not None:
-        head.frozen.head(rest).write_into(model)
-    _trainer(prepared, model, [prepared.rows[row] for row in rest], training).resume()
-    logits = logits_of(model, [prepared.rows[row] for row in fold], prepared.collator)
+        head.frozen.head(rest).write_into(start)
+    model = copy.deepcopy(start)
+    trainer = _trainer(prepared, model, [prepared.rows[row] for row in rest], training)
+    trainer.resume()
+    held_out = [prepared.rows[row] for row in fold]
+    of_mean = of_trained = logits_of(model, held_out, prepared.collator)
+    if head is not None and not trainer.is_sharded:
+        of_mean = logits_of(mean_model(start, model), held_out, prepared.collator)
+    logits = np.stack([of_mean, of_trained])
     if training.process_index == 0:
         np.save(file.with_suffix(".new.npy"), logits)
         os.replace(file.with_suffix(".new.npy"), file)

@@ -25,7 +25,7 @@ FEW_ROWS = 200  # up to so many rows, fine-tuning is scored on all folds; of mor
 HELD_OUT, MOST_HELD_OUT = 10.0, 50.0  # percent of the training rows, where they are held out for good
 # What the scores decide. A gain is counted in standard errors of its mean.
 WIDE_GAIN = 2.5  # of a wide part: by chance 5 % of eight settings gain as much (Bonferroni)
-TUNING_GAIN = 0.5  # of fine-tuning over the head alone
+TUNING_GAIN = 0.5  # of a mean of weights over the head alone, and of trained weights over both
 ENOUGH = 0.5  # of the interval of the head's score; if fine-tuning cannot gain more, it is left out
 QUANTILE = 1.959964  # of the normal distribution, for 95 %
 CORRELATIONS = ("matthews_correlation", "pearson", "spearman")
@@ -220,20 +220,20 @@ def is_head_enough(data: TaskData, head: Scores) -> bool:
     return 1 - head[metric] <= ENOUGH * (high - low)
 
 
-def is_head_better(training: GlueTrainingArguments, head: Scores, tuned: Scores) -> bool:
-    """Returns whether the head alone is saved, by its scores on validation rows.
+def is_simpler_better(training: GlueTrainingArguments, simpler: Scores, other: Scores) -> bool:
+    """Returns whether the simpler one of two models is kept, by their scores on validation rows.
 
     The metric that chooses the best epoch decides, and the simpler model is kept where both are equal.
     """
     metric = str(training.metric_for_best_model).removeprefix("eval_")
-    if not training.load_best_model_at_end or metric not in head:
+    if not training.load_best_model_at_end or metric not in simpler:
         return False
-    return head[metric] >= tuned[metric] if training.greater_is_better else head[metric] <= tuned[metric]
+    return simpler[metric] >= other[metric] if training.greater_is_better else simpler[metric] <= other[metric]
 
 
-def is_head_better_on_folds(data: TaskData, head: Array, tuned: Array) -> bool:
-    """Returns whether the head alone is saved, by the logits of both, (n, outputs), on the scored folds."""
-    return not is_gain(loss_gains(data, scored_rows(data), head, tuned), TUNING_GAIN)
+def is_simpler_better_on_folds(data: TaskData, simpler: Array, other: Array) -> bool:
+    """Returns whether the simpler one of two models is kept, by their logits, (n, outputs), on the scored folds."""
+    return not is_gain(loss_gains(data, scored_rows(data), simpler, other), TUNING_GAIN)
 
 
 def gains_on_fold(data: TaskData, fold: Rows, head: Array, tuned: Array) -> bool:

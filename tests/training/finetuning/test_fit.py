@@ -36,8 +36,8 @@ def test_scores_of_folds_are_those_of_a_slow_loop_over_the_folds(flags, folds, t
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("vocabless.training.finetuning.first_head.STRENGTHS", (0.03,))
         patched.setattr("vocabless.training.finetuning.first_head.wide_rows", lambda _: 0)
-        patched.setattr(fitting, "is_head_better", lambda *_: False)
-        patched.setattr(fitting, "is_head_better_on_folds", lambda *_: False)
+        patched.setattr(fitting, "is_simpler_better", lambda *_: False)
+        patched.setattr(fitting, "is_simpler_better_on_folds", lambda *_: False)
         patched.setattr(held_out, "FEW_ROWS", 60 if folds == FOLDS else 59)
         _, results = tune(tmp_path / "whole", "--train_file", data, *settings)
         task = load_own_data(GlueArguments(model_name_or_path=encoder, train_file=str(data)))
@@ -60,7 +60,7 @@ def test_scores_of_folds_are_those_of_a_slow_loop_over_the_folds(flags, folds, t
 
 
 def test_a_killed_run_loses_one_fold_and_ends_alike(tune, data, tmp_path, monkeypatch):
-    monkeypatch.setattr(fitting, "is_head_better_on_folds", lambda *_: False)
+    monkeypatch.setattr(fitting, "is_simpler_better_on_folds", lambda *_: False)
     command = ["--train_file", data]
     folder, whole = tune(tmp_path / "whole", *command)
     assert not list((tmp_path / "whole").rglob("*.npy"))
@@ -120,7 +120,7 @@ def test_the_head_alone_is_fitted_printed_and_saved(is_cross_validated, tune, da
 @pytest.mark.usefixtures("always_wide")
 def test_fine_tuning_keeps_the_wide_part_that_was_fitted(tune, data, tmp_path, monkeypatch):
     alone, _ = tune(tmp_path / "alone", "--train_file", data, "--num_train_epochs", "0")
-    monkeypatch.setattr(fitting, "is_head_better_on_folds", lambda *_: False)
+    monkeypatch.setattr(fitting, "is_simpler_better_on_folds", lambda *_: False)
     tuned, _ = tune(tmp_path / "tuned", "--train_file", data, "--num_train_epochs", "1")
     head, weights = (load_file(folder / "model.safetensors") for folder in (alone, tuned))
     assert (head["classifier.wide.weight"] == weights["classifier.wide.weight"]).all()
@@ -131,18 +131,29 @@ def test_fine_tuning_keeps_the_wide_part_that_was_fitted(tune, data, tmp_path, m
     assert (load_file(again / "model.safetensors")["classifier.wide.weight"] == head["classifier.wide.weight"]).all()
 
 
-def test_the_head_is_restored_when_no_epoch_is_better(tune, data, tmp_path, monkeypatch):
-    command = ["--train_file", data, "--validation_file", data]
-    alone, _ = tune(tmp_path / "alone", *command, "--num_train_epochs", "0")
-    monkeypatch.setattr(fitting, "is_head_better", lambda *_: False)
-    tuned, results = tune(tmp_path / "tuned", *command)
-    assert not results["head"]["is_kept"]
-    monkeypatch.setattr(fitting, "is_head_better", lambda *_: True)
-    restored, results = tune(tmp_path / "restored", *command)
-    assert results["head"]["is_kept"] and results["epochs"] > 0
-    head, tuned, restored = (load_file(folder / "model.safetensors") for folder in (alone, tuned, restored))
-    assert all((head[name] == restored[name]).all() for name in head)
-    assert not all((head[name] == tuned[name]).all() for name in head)
+@pytest.mark.parametrize("is_cross_validated", [True, False])
+@pytest.mark.quick("False")
+def test_the_first_model_that_no_other_one_is_better_than_is_saved(
+    is_cross_validated, tune, data, tmp_path, monkeypatch
+):
+    """The head alone, the mean of the weights before and after training, or the trained weights."""
+    command = ["--train_file", data, "--num_train_epochs", "2"]
+    command += [] if is_cross_validated else ["--validation_file", data]
+    rule = "is_simpler_better_on_folds" if is_cross_validated else "is_simpler_better"
+    weights = {}
+    # The trained weights are compared with the mean first, and then the head with the better one.
+    for name, answers in {"head": (True, True), "mean": (True, False), "trained": (False, False)}.items():
+        left = [*answers]
+        monkeypatch.setattr(fitting, rule, lambda *_, left=left: left.pop(0))
+        folder, results = tune(tmp_path / name, *command)
+        assert not left and results["head"]["is_kept"] == (name == "head")
+        assert results["is_mean_of_weights"] == (name == "mean") and (results["epochs"] > 0 or is_cross_validated)
+        assert ("the mean of those before and after training" in (folder / "README.md").read_text()) == (name == "mean")
+        weights[name] = load_file(folder / "model.safetensors")
+    head, mean, trained = weights.values()
+    for name, weight in mean.items():
+        assert torch.allclose(weight, (head[name] + trained[name]) / 2, atol=1e-7)
+    assert any((head[name] != trained[name]).any() for name in head)
 
 
 @pytest.mark.parametrize(("epochs", "accuracy", "is_enough"), [
@@ -157,10 +168,10 @@ def test_nothing_is_trained_where_nothing_can_be_gained_unless_epochs_are_given(
 
     def train(shared, head):
         trained.append(1)
-        return shared.data, head.frozen.held_out_logits
+        return shared.data, head.frozen.held_out_logits, head.frozen.held_out_logits
 
     monkeypatch.setattr(fitting, "_train_on_folds", train)
-    monkeypatch.setattr(fitting, "is_head_better_on_folds", lambda *_: True)
+    monkeypatch.setattr(fitting, "is_simpler_better_on_folds", lambda *_: True)
     flags = [] if epochs is None else ["--num_train_epochs", str(epochs)]
     _, results = fine_tune(tmp_path / "run", "--model_name_or_path", encoder, "--train_file", data, *flags)
     assert (not trained) == is_enough and results["head"]["is_kept"] and results["scored_folds"] == FOLDS

@@ -16,8 +16,8 @@ from vocabless.training.finetuning.held_out import (
     folds_of,
     hold_out,
     interval,
-    is_head_better,
-    is_head_better_on_folds,
+    is_simpler_better,
+    is_simpler_better_on_folds,
     limited,
     scored_rows,
     training_folds,
@@ -138,7 +138,7 @@ def test_the_interval_of_a_score_on_folds_has_the_variance_of_nadeau_and_bengio(
 def test_a_head_is_saved_if_no_epoch_is_better(name, greater, best, is_better):
     training = SimpleNamespace(metric_for_best_model=name, greater_is_better=greater, load_best_model_at_end=True)
     tuned = {name.removeprefix("eval_"): best}
-    assert is_head_better(training, {"accuracy": 0.8, "loss": 0.6}, tuned) == is_better
+    assert is_simpler_better(training, {"accuracy": 0.8, "loss": 0.6}, tuned) == is_better
 
 
 @pytest.mark.parametrize(("better", "worse", "scale", "is_head"), [
@@ -155,4 +155,4 @@ def test_on_folds_fine_tuning_must_gain_more_than_half_a_standard_error_whatever
     head[50:] *= -1
     tuned[50 + better :] *= -1
     tuned[:worse] *= -1
-    assert is_head_better_on_folds(data, head, tuned) == is_head
+    assert is_simpler_better_on_folds(data, head, tuned) == is_head
